@@ -1,0 +1,30 @@
+"""What the executor tells the learner about one ended task: one event, once."""
+
+from datetime import datetime
+
+from pydantic import JsonValue
+
+from shared.contracts.base import Contract
+from shared.domain.words import Strategy, TaskState
+
+
+class TaskOutcome(Contract):
+    """The facts of one ended task. ``event_id`` is the task's id and run, the learner's key for 'once'."""
+
+    event_id: str
+    tenant: str
+    session_id: str
+    task_id: str
+    state: TaskState
+    process_type: str
+    strategy: Strategy
+    quality: float  # 0 to 1, a score and no amount of money
+    summary: str
+    tool_calls: int
+    model_calls: int
+    writes: dict[str, int]  # by WriteStatus
+    policy_passed: bool | None
+    reason: str | None
+    duration_ms: int
+    ended_at: datetime
+    details: dict[str, JsonValue] = {}

@@ -1,0 +1,74 @@
+"""The WritePlan: the exact calls a worker intends, frozen before the first of them is made."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from shared.contracts.base import Contract
+from shared.domain.exact_json import Json, JsonObject, digest, loads_object
+from shared.domain.words import ToolClass
+
+
+class ReadBack(Contract):
+    """The read that proves a write: its tool, canonical arguments, and fields the result should show."""
+
+    tool: str
+    arguments_json: str
+    expect_json: str = "{}"
+
+
+class Origin(Contract):
+    """Where an argument's value comes from: ``task`` text, a ``result`` (fact reference and path), or a named ``value``."""
+
+    argument: str
+    source: Literal["task", "result", "value"]
+    ref: str = ""
+
+
+class PlannedCall(Contract):
+    """One call of a plan.
+
+    ``arguments_json`` is canonical JSON; ``{"$ref": "c1.path"}`` stands for an earlier call's result.
+    """
+
+    call_id: str
+    connection_id: str
+    tool: str
+    tool_class: ToolClass
+    arguments_json: str
+    read_back: ReadBack | None = None
+    on_failure: Literal["stop", "continue", "compensate"] = "stop"
+    compensation: "PlannedCall | None" = None
+    origins: tuple[Origin, ...] = ()
+
+    @property
+    def arguments(self) -> JsonObject:
+        return loads_object(self.arguments_json)
+
+
+class WritePlan(Contract):
+    """The calls in the order they run. ``round`` counts further plans of one task."""
+
+    task_id: str
+    round: int = 1
+    calls: tuple[PlannedCall, ...] = Field(default=())
+    why_none: str | None = None  # set when the worker decided that nothing is to be written
+
+    @property
+    def hash(self) -> str:
+        """What verdict, approval and ledger refer to: each call with its read-back and its failure rule."""
+        return digest([_identity(call) for call in self.calls])
+
+
+def _identity(call: PlannedCall) -> Json:
+    read_back = call.read_back
+    return {
+        "id": call.call_id,
+        "connection": call.connection_id,
+        "tool": call.tool,
+        "class": call.tool_class.value,
+        "arguments": call.arguments,
+        "read_back": [read_back.tool, loads_object(read_back.arguments_json)] if read_back else None,
+        "on_failure": call.on_failure,
+        "compensation": _identity(call.compensation) if call.compensation else None,
+    }

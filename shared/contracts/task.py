@@ -1,0 +1,94 @@
+"""A task, the turns that drive it, and what its clients see of it."""
+
+from datetime import datetime
+from enum import StrEnum
+
+from pydantic import JsonValue
+
+from shared.contracts.base import Contract
+from shared.domain.words import Dialect, Role, TaskState
+
+
+class Principal(Contract):
+    """Who speaks. ``verified`` is false where the name came from the request itself (embedded profile)."""
+
+    id: str
+    roles: tuple[Role, ...] = (Role.CLIENT,)
+    levels: tuple[str, ...] = ()  # the escalation levels an approver may decide
+    verified: bool = False
+
+
+class TurnKind(StrEnum):
+    MESSAGE = "message"  # what a client says; waits in the inbox, in order
+    DECISION = "decision"  # an approver's answer; goes before the inbox
+    CANCEL = "cancel"
+    DEADLINE = "deadline"  # a timer that came due
+
+
+class Turn(Contract):
+    """One thing that happened to a task, as it waits for an executor."""
+
+    turn_id: str
+    task_id: str
+    kind: TurnKind
+    principal: Principal
+    received_at: datetime
+    message_id: str | None = None
+    text: str = ""
+    data: dict[str, JsonValue] = {}  # a decision: {"decision": "approve"|"reject", "comment": str}
+
+
+class TaskRequest(Contract):
+    """What the client asked for, as it asked for it. ``policy_doc``: prose, a JSON string of rules, or an object."""
+
+    text: str
+    policy_doc: str | dict[str, JsonValue] | None = None
+    tools_endpoint: str | None = None
+    metadata: dict[str, JsonValue] = {}
+
+
+class Artifact(Contract):
+    """A part of the result beside the answer's text: a document, a log."""
+
+    name: str
+    text: str | None = None
+    data: dict[str, JsonValue] | None = None
+
+
+class HistoryMessage(Contract):
+    role: str  # "user" or "agent"
+    text: str
+    message_id: str
+    at: datetime
+
+
+class TaskRecord(Contract):
+    """The task as every process knows it. Changed only through the compare-and-set script of the state store."""
+
+    tenant: str
+    task_id: str
+    session_id: str
+    dialect: Dialect
+    requester: Principal
+    request: TaskRequest
+    state: TaskState = TaskState.SUBMITTED
+    reason: str | None = None  # why it is where it is, in a sentence
+    answer: str | None = None
+    artifacts: tuple[Artifact, ...] = ()
+    metadata: dict[str, JsonValue] = {}  # process type, strategy, states, verdict, writes ...
+    history: tuple[HistoryMessage, ...] = ()
+    accepted_at: datetime
+    started_at: datetime | None = None
+    updated_at: datetime
+    turns_done: tuple[str, ...] = ()  # ids of finished turns, newest last, bounded
+
+
+class TaskEvent(Contract):
+    """One line of a task's live story, in its event stream.
+
+    ``kind`` is one of: submitted, phase, state, model, tool, write, verdict, approval, note, status, turn_finished.
+    """
+
+    kind: str
+    at: datetime
+    data: dict[str, JsonValue] = {}

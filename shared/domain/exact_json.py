@@ -1,0 +1,85 @@
+"""JSON whose numbers stay exact: no binary floating point between a tool server and a ledger (I8)."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import TypeAlias, cast
+
+Json: TypeAlias = "None | bool | int | Decimal | str | list[Json] | dict[str, Json]"
+JsonObject: TypeAlias = dict[str, Json]
+
+
+def loads(text: str | bytes) -> Json:
+    """Parse JSON; fractions become ``Decimal``. Raises ``ValueError`` on bad JSON, NaN and Infinity."""
+    return cast(Json, json.loads(text, parse_float=Decimal, parse_constant=_refuse_constant))
+
+
+def loads_object(text: str | bytes) -> JsonObject:
+    """Parse a JSON object; ``ValueError`` if it is anything else."""
+    value = loads(text)
+    if not isinstance(value, dict):
+        raise ValueError(f"expected a JSON object, got {type(value).__name__}")
+    return value
+
+
+def dumps(value: Json) -> str:
+    """Canonical text: keys sorted, no white space, ``Decimal`` as the number it is written as."""
+    return "".join(_tokens(value))
+
+
+def digest(value: Json) -> str:
+    """A stable SHA-256 (hex) of a value's canonical text: the hash of plans, contexts and policies."""
+    return hashlib.sha256(dumps(value).encode()).hexdigest()
+
+
+def _refuse_constant(name: str) -> Json:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _tokens(value: Json) -> list[str]:
+    match value:
+        case Decimal():
+            if not value.is_finite():
+                raise ValueError(f"{value} is not JSON")
+            return [format(value, "f")]
+        case dict():
+            return [
+                "{",
+                ",".join(f"{json.dumps(k, ensure_ascii=False)}:{dumps(value[k])}" for k in sorted(value)),
+                "}",
+            ]
+        case list() | tuple():
+            return ["[", ",".join(dumps(item) for item in value), "]"]
+        case float():
+            raise TypeError("a binary float has no exact JSON; pass Decimal")
+        case _:
+            return [json.dumps(value, ensure_ascii=False)]
+
+
+def plain(value: object) -> Json:
+    """Turn a library's JSON-like value (floats, tuples, mappings) into ours; floats by their shortest text."""
+    match value:
+        case None | bool() | int() | Decimal() | str():
+            return value
+        case float():
+            return Decimal(repr(value))
+        case Mapping():
+            return {str(key): plain(item) for key, item in value.items()}
+        case Sequence():
+            return [plain(item) for item in value]
+        case _:
+            raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+def wire(value: Json) -> object:
+    """Turn ours into what ``json.dumps`` of a library accepts. A ``Decimal`` becomes the float whose text it is."""
+    match value:
+        case Decimal():
+            return int(value) if value == value.to_integral_value() and value.as_tuple().exponent == 0 else float(value)
+        case dict():
+            return {key: wire(item) for key, item in value.items()}
+        case list():
+            return [wire(item) for item in value]
+        case _:
+            return value

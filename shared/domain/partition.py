@@ -1,0 +1,10 @@
+"""Which of the installation's partitions a session belongs to."""
+
+import zlib
+
+PARTITIONS = 64
+
+
+def partition_of(tenant: str, session: str, partitions: int = PARTITIONS) -> int:
+    """A stable number below ``partitions``; all keys of one session share it, so one Lua step touches one slot."""
+    return zlib.crc32(f"{tenant}\x00{session}".encode()) % partitions

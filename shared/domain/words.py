@@ -1,0 +1,122 @@
+"""The fixed words of the product: what travels in records, events and metadata."""
+
+from enum import IntEnum, StrEnum
+
+
+class TaskState(StrEnum):
+    """Where a task stands, in the words of A2A."""
+
+    SUBMITTED = "submitted"
+    WORKING = "working"
+    INPUT_REQUIRED = "input-required"
+    COMPLETED = "completed"
+    REJECTED = "rejected"
+    FAILED = "failed"
+    CANCELED = "canceled"
+
+    @property
+    def is_terminal(self) -> bool:
+        return self in _TERMINAL
+
+
+_TERMINAL = frozenset({TaskState.COMPLETED, TaskState.REJECTED, TaskState.FAILED, TaskState.CANCELED})
+
+
+class FsmState(StrEnum):
+    """The eight states of the process machine and its two error ends."""
+
+    DECOMPOSE = "DECOMPOSE"
+    ASSESS = "ASSESS"
+    COMPUTE = "COMPUTE"
+    POLICY_CHECK = "POLICY_CHECK"
+    APPROVAL_GATE = "APPROVAL_GATE"
+    MUTATE = "MUTATE"
+    SCHEDULE_NOTIFY = "SCHEDULE_NOTIFY"
+    COMPLETE = "COMPLETE"
+    ESCALATE = "ESCALATE"
+    FAILED = "FAILED"
+
+
+class Phase(StrEnum):
+    PRIME = "PRIME"
+    EXECUTE = "EXECUTE"
+    REFLECT = "REFLECT"
+
+
+class Strategy(StrEnum):
+    FSM = "fsm"
+    FIVE_PHASE = "five_phase"
+    MOA = "moa"
+
+
+class ToolClass(StrEnum):
+    """What calling a tool may do to the world; see ``STRICTNESS`` for the order."""
+
+    READ = "read"
+    COMPUTE = "compute"
+    NOTIFY = "notify"
+    CHANGE = "change"
+
+
+STRICTNESS: tuple[ToolClass, ...] = (ToolClass.COMPUTE, ToolClass.READ, ToolClass.NOTIFY, ToolClass.CHANGE)
+
+
+class WriteStatus(StrEnum):
+    """The life of one intended write in the ledger.
+
+    ``SENDING`` is stored before the call and is *in doubt* for a successor until it is settled.
+    """
+
+    SENDING = "sending"
+    SENT = "sent"  # the server's answer is known, the proof is not
+    VERIFIED = "verified"  # read back and found
+    UNVERIFIED = "unverified"  # answered, but no read can show it
+    REFUSED = "refused"  # the server answered with an error: nothing was applied
+    UNSENT = "unsent"  # it is recorded that no connection was made
+    ABSENT = "absent"  # the answer was lost and the read-back does not show the write
+    IN_DOUBT = "in_doubt"  # the answer was lost and no read-back can tell
+
+
+class RuleAction(StrEnum):
+    REQUIRE_APPROVAL = "require_approval"
+    ESCALATE = "escalate"
+    BLOCK = "block"
+
+
+class Level(IntEnum):
+    """Escalation levels, lowest first; the highest that a rule names wins (seed 002)."""
+
+    MANAGER = 1
+    HR = 2
+    FINANCE = 3
+    COMMITTEE = 4
+    LEGAL = 5
+    CFO = 6
+    CISO = 7
+
+    @property
+    def word(self) -> str:
+        return self.name.lower()
+
+    @classmethod
+    def parse(cls, word: str) -> "Level":
+        """The level of that name; ``ValueError`` names the known ones otherwise."""
+        try:
+            return cls[word.strip().upper()]
+        except KeyError:
+            known = ", ".join(level.word for level in cls)
+            raise ValueError(f"unknown level {word!r}; known levels: {known}") from None
+
+
+class Role(StrEnum):
+    CLIENT = "client"
+    APPROVER = "approver"
+    OPERATOR = "operator"
+
+
+class Dialect(StrEnum):
+    """The protocol generation that created a task; it is answered in the same one."""
+
+    LEGACY = "legacy"
+    A2A_0_3 = "0.3"
+    A2A_1_0 = "1.0"
