@@ -18,7 +18,7 @@ class ReadBack(Contract):
 
 
 class Origin(Contract):
-    """Where an argument's value comes from: ``task`` text, a ``result`` (fact reference and path), or a named ``value``."""
+    """Where an argument's value comes from: the task's text, a result (fact and path), or a named value."""
 
     argument: str
     source: Literal["task", "result", "value"]

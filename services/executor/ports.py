@@ -1,0 +1,309 @@
+"""What the executor's core needs of the world, in the core's own words."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from enum import StrEnum
+from typing import Literal, NamedTuple, Protocol
+
+from pydantic import JsonValue
+
+from shared.contracts.approval import Approval
+from shared.contracts.ledger import LedgerEntry
+from shared.contracts.outcome import TaskOutcome
+from shared.contracts.policy import EvaluateRequest, Verdict
+from shared.contracts.task import TaskEvent, TaskRecord, Turn
+from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
+from shared.domain.exact_json import Json, JsonObject
+from shared.domain.words import ToolClass, WriteStatus
+
+# --- models -------------------------------------------------------------------------------------------------------
+
+
+class Tier(StrEnum):
+    HAIKU = "haiku"
+    SONNET = "sonnet"
+
+
+class ToolDefinition(NamedTuple):
+    """A tool as a model sees it. ``input_schema`` is a JSON Schema object."""
+
+    name: str
+    description: str
+    input_schema: Mapping[str, JsonValue]
+
+
+class TextBlock(NamedTuple):
+    text: str
+
+
+class ToolUse(NamedTuple):
+    """A call that the model asks for; ``input`` is exact JSON."""
+
+    id: str
+    name: str
+    input: JsonObject
+
+
+class ToolResult(NamedTuple):
+    """What came of a call, as the model is told it."""
+
+    tool_use_id: str
+    content: str
+    is_error: bool = False
+
+
+class Message(NamedTuple):
+    role: Literal["user", "assistant"]
+    blocks: tuple[TextBlock | ToolUse | ToolResult, ...]
+
+
+class ModelRequest(NamedTuple):
+    """One call. ``system`` blocks stand stable first, so that prompt caching holds; ``schema`` asks for structured output."""
+
+    tier: Tier
+    system: tuple[str, ...]
+    messages: tuple[Message, ...]
+    tools: tuple[ToolDefinition, ...] = ()
+    schema: Mapping[str, JsonValue] | None = None
+    max_tokens: int = 1024
+
+
+class Usage(NamedTuple):
+    """Tokens as the API counted them."""
+
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+
+
+class ModelReply(NamedTuple):
+    blocks: tuple[TextBlock | ToolUse, ...]
+    stop_reason: str
+    usage: Usage
+    model: str
+
+    @property
+    def text(self) -> str:
+        return "".join(block.text for block in self.blocks if isinstance(block, TextBlock))
+
+    @property
+    def tool_uses(self) -> tuple[ToolUse, ...]:
+        return tuple(block for block in self.blocks if isinstance(block, ToolUse))
+
+
+class ModelUnavailable(Exception):
+    """No answer that could be used: down, slow, refused, cut off or garbage. The message says which, for people."""
+
+
+class Model(Protocol):
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        """One reply; raises ``ModelUnavailable``."""
+        ...
+
+
+# --- tools --------------------------------------------------------------------------------------------------------
+
+
+class Tool(NamedTuple):
+    """A tool of one connection. ``why_class`` says in a few words what decided its class."""
+
+    connection_id: str
+    name: str
+    description: str
+    input_schema: JsonObject
+    tool_class: ToolClass
+    why_class: str
+    catalogue: CatalogueEntry
+
+
+class ToolAnswer(NamedTuple):
+    """What a server answered. ``is_error``: the server says that the call failed (a refusal, a bad argument)."""
+
+    content: Json
+    is_error: bool = False
+
+
+class ToolUnreachable(Exception):
+    """No connection was made: the request certainly did not reach the server."""
+
+
+class ToolSilent(Exception):
+    """The request may have reached the server, but no usable answer came (time-out, cut, garbage)."""
+
+
+class ToolServers(Protocol):
+    async def discover(self, connection: Connection) -> tuple[Tool, ...]:
+        """The server's tools in a fixed order, classified; ``ToolUnreachable`` or ``ToolSilent`` if there is no answer."""
+        ...
+
+    async def call(self, connection: Connection, tool: str, arguments: JsonObject, timeout: float) -> ToolAnswer:
+        """One call, never repeated here; raises ``ToolUnreachable`` or ``ToolSilent``. ``timeout`` in seconds."""
+        ...
+
+
+# --- policy and tenants -------------------------------------------------------------------------------------------
+
+
+class PolicyUnavailable(Exception):
+    """No verdict: the service is down, slow or answered garbage. Without a verdict nothing is written."""
+
+
+class PolicyService(Protocol):
+    async def evaluate(self, request: EvaluateRequest) -> Verdict:
+        """The verdict, bound to the hashes of policy, context and plan; raises ``PolicyUnavailable``."""
+        ...
+
+
+class Tenants(Protocol):
+    async def get(self, tenant: str) -> TenantRecord:
+        """The tenant's record; ``UnknownTenant`` if there is none."""
+        ...
+
+
+class UnknownTenant(LookupError):
+    pass
+
+
+# --- durable state of one turn ------------------------------------------------------------------------------------
+
+
+class LeaseLost(Exception):
+    """Another executor owns the session now: whatever this one does next must not count."""
+
+
+class JournalEntry(NamedTuple):
+    """One finished step. ``key`` is unique within the task; ``kind`` is one of model, tool, verdict, checkpoint, note."""
+
+    key: str
+    kind: str
+    data_json: str
+
+
+class Pulse(NamedTuple):
+    """What the store says each time it is asked: Redis time, and whether somebody wants the task to stop."""
+
+    now: datetime
+    cancel: Turn | None = None
+
+
+class SessionState(NamedTuple):
+    """What a session remembers between its tasks: turns (role, text), a summary of older ones, schema corrections."""
+
+    turns: tuple[tuple[str, str], ...] = ()
+    summary: str = ""
+    corrections: Mapping[str, str] = {}
+
+
+class Timer(NamedTuple):
+    """A moment at which a task is to be woken with a ``DEADLINE`` turn."""
+
+    due: datetime
+    subject: str  # the approval's id
+
+
+class TurnEnd(NamedTuple):
+    """Everything that one turn leaves behind, stored in one atomic step."""
+
+    record: TaskRecord
+    session: SessionState
+    events: tuple[TaskEvent, ...] = ()
+    approval: Approval | None = None
+    timer: Timer | None = None
+    outcome: TaskOutcome | None = None  # set exactly when the task ended
+
+
+class TurnStore(Protocol):
+    """The durable side of one turn of one task, bound to the session's lease: every write raises ``LeaseLost`` if fenced off."""
+
+    async def journal(self) -> tuple[JournalEntry, ...]:
+        """All finished steps of the task, oldest first."""
+        ...
+
+    async def ledger(self) -> Mapping[str, LedgerEntry]:
+        """The task's intended writes by key."""
+        ...
+
+    async def approval(self) -> Approval | None:
+        """The task's latest approval."""
+        ...
+
+    async def session(self) -> SessionState: ...
+
+    async def pulse(self) -> Pulse:
+        """Read the control key and check the lease: asked before every call to a model or a tool. Writes nothing."""
+        ...
+
+    async def append(self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = ()) -> Pulse:
+        """Append finished steps and publish events, in one step."""
+        ...
+
+    async def publish(self, record: TaskRecord, events: Sequence[TaskEvent]) -> Pulse:
+        """Store the record as it now is and publish events, in one step."""
+        ...
+
+    async def open_write(self, entry: LedgerEntry, hold_seconds: float) -> Pulse:
+        """Store a ``SENDING`` entry before its call, only if its key is new or ``UNSENT``, and stretch the lease over the call."""
+        ...
+
+    async def settle_write(self, entry: LedgerEntry, before: WriteStatus, events: Sequence[TaskEvent] = ()) -> Pulse:
+        """Replace an entry whose status is ``before``; ``LedgerConflict`` if it is not."""
+        ...
+
+    async def finish(self, end: TurnEnd) -> None:
+        """End the turn: record, session, events, approval, timer and outcome in one step, and the turn leaves its queue."""
+        ...
+
+
+class LedgerConflict(Exception):
+    """The ledger does not hold what the caller believed: a bug or a second owner; nothing was changed."""
+
+
+# --- the runner's side --------------------------------------------------------------------------------------------
+
+
+class Lease(NamedTuple):
+    """Ownership of one session; ``fence`` grows with every owner."""
+
+    tenant: str
+    session_id: str
+    fence: int
+    owner: str
+
+
+class Work(NamedTuple):
+    """The next turn of a session and its task. ``attempts`` counts the times it was begun, this one included."""
+
+    turn: Turn
+    record: TaskRecord
+    attempts: int
+
+
+class Sessions(Protocol):
+    async def claim(self, tenant: str, session_id: str) -> Lease | None:
+        """The session's lease, or None if another owner holds it or nothing waits there."""
+        ...
+
+    async def extend(self, lease: Lease) -> None:
+        """The heartbeat; raises ``LeaseLost``."""
+        ...
+
+    async def next(self, lease: Lease) -> Work | None:
+        """Begin the session's next turn (decisions and cancels first), leaving it queued until it is finished."""
+        ...
+
+    async def release(self, lease: Lease) -> bool:
+        """Give the lease back; False, and nothing is released, if something waits in the session."""
+        ...
+
+    async def abandon(self, lease: Lease) -> None:
+        """Give the lease back although work waits, so that another executor may take it at once."""
+        ...
+
+    def turn_store(self, lease: Lease, work: Work) -> TurnStore: ...
+
+
+class Wakes(Protocol):
+    async def wake(self, tenant: str, session_id: str) -> None:
+        """Ask some executor to claim the session. May be lost or doubled without harm."""
+        ...
