@@ -58,7 +58,7 @@ class Message(NamedTuple):
 
 
 class ModelRequest(NamedTuple):
-    """One call. ``system`` blocks stand stable first, so that prompt caching holds; ``schema`` asks for structured output."""
+    """One call. ``system`` blocks stand stable first, for prompt caching; ``schema`` asks for structured output."""
 
     tier: Tier
     system: tuple[str, ...]
@@ -134,7 +134,7 @@ class ToolSilent(Exception):
 
 class ToolServers(Protocol):
     async def discover(self, connection: Connection) -> tuple[Tool, ...]:
-        """The server's tools in a fixed order, classified; ``ToolUnreachable`` or ``ToolSilent`` if there is no answer."""
+        """The server's tools in a fixed order, classified; raises ``ToolUnreachable`` or ``ToolSilent``."""
         ...
 
     async def call(self, connection: Connection, tool: str, arguments: JsonObject, timeout: float) -> ToolAnswer:
@@ -173,7 +173,7 @@ class LeaseLost(Exception):
 
 
 class JournalEntry(NamedTuple):
-    """One finished step. ``key`` is unique within the task; ``kind`` is one of model, tool, verdict, checkpoint, note."""
+    """One finished step. ``key`` is unique within the task; ``kind``: model, tool, verdict, checkpoint or note."""
 
     key: str
     kind: str
@@ -214,7 +214,7 @@ class TurnEnd(NamedTuple):
 
 
 class TurnStore(Protocol):
-    """The durable side of one turn of one task, bound to the session's lease: every write raises ``LeaseLost`` if fenced off."""
+    """The durable side of one turn, bound to the session's lease: every write raises ``LeaseLost`` if fenced off."""
 
     async def journal(self) -> tuple[JournalEntry, ...]:
         """All finished steps of the task, oldest first."""
@@ -243,7 +243,10 @@ class TurnStore(Protocol):
         ...
 
     async def open_write(self, entry: LedgerEntry, hold_seconds: float) -> Pulse:
-        """Store a ``SENDING`` entry before its call, only if its key is new or ``UNSENT``, and stretch the lease over the call."""
+        """Store a ``SENDING`` entry before its call and stretch the lease over the call.
+
+        Only if the key is new or ``UNSENT``; raises ``LedgerConflict`` otherwise.
+        """
         ...
 
     async def settle_write(self, entry: LedgerEntry, before: WriteStatus, events: Sequence[TaskEvent] = ()) -> Pulse:
@@ -251,7 +254,7 @@ class TurnStore(Protocol):
         ...
 
     async def finish(self, end: TurnEnd) -> None:
-        """End the turn: record, session, events, approval, timer and outcome in one step, and the turn leaves its queue."""
+        """End the turn in one step: everything in ``end`` is stored, and the turn leaves its queue."""
         ...
 
 

@@ -1,0 +1,63 @@
+"""The structured outputs asked of a model: one JSON Schema for each state that has one.
+
+Objects are closed and every property is required, as structured output demands; free-form JSON travels as text.
+"""
+
+from pydantic import JsonValue
+
+Schema = dict[str, JsonValue]
+
+
+def _object(**properties: JsonValue) -> Schema:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _array(items: JsonValue) -> Schema:
+    return {"type": "array", "items": items}
+
+
+def _nullable(schema: Schema) -> Schema:
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def _enum(*words: str) -> Schema:
+    return {"type": "string", "enum": list(words)}
+
+
+TEXT: Schema = {"type": "string"}
+
+DECOMPOSITION = _object(
+    needs=_array(TEXT),
+    entities=_array(_object(kind=TEXT, value=TEXT)),
+    answer_format=_enum("prose", "list"),
+)
+
+OPERATIONS = ("sum", "difference", "product", "quotient", "percentage", "minimum", "maximum", "count", "average")
+
+OPERAND = _object(source=_enum("result", "task", "value"), ref=TEXT, path=TEXT, literal=TEXT)
+
+NAMED_VALUE = _object(name=TEXT, operation=_enum(*OPERATIONS), operands=_array(OPERAND), value=TEXT)
+
+COMPUTATION = _object(values=_array(NAMED_VALUE))
+
+CALCULATE = _object(operation=_enum(*OPERATIONS), operands=_array(OPERAND))
+
+WRITE_PLAN = _object(
+    calls=_array(
+        _object(
+            call_id=TEXT,
+            connection=TEXT,
+            tool=TEXT,
+            arguments_json=TEXT,
+            origins=_array(_object(argument=TEXT, source=_enum("task", "result", "value"), ref=TEXT)),
+            read_back=_nullable(_object(tool=TEXT, arguments_json=TEXT, expect_json=TEXT)),
+            on_failure=_enum("stop", "continue"),
+        )
+    ),
+    why_none=_nullable(TEXT),
+)

@@ -1,0 +1,39 @@
+"""What stands in the user message of a state: quoted sections of data, in a fixed order."""
+
+from collections.abc import Mapping
+
+from shared.domain.exact_json import Json, dumps
+
+ORDER = (
+    "task",
+    "history",
+    "policy_advice",
+    "constraints",
+    "process",
+    "needs",
+    "facts",
+    "values",
+    "write_tools",
+    "read_tools",
+    "writes",
+    "answer_format",
+    "correction",
+)
+
+
+def render(sections: Mapping[str, Json]) -> str:
+    """``<name>`` ... ``</name>`` for each section there is. Texts stand as they are, everything else as canonical JSON.
+
+    A closing tag inside quoted text is defused, so that data cannot end its own section.
+    """
+    return "\n\n".join(_section(name, sections[name]) for name in ORDER if _said(sections.get(name)))
+
+
+def _said(value: Json) -> bool:
+    return value not in (None, "", [], {})
+
+
+def _section(name: str, value: Json) -> str:
+    text = value if isinstance(value, str) else dumps(value)
+    defused = text.replace("</", "<\\/")
+    return f"<{name}>\n{defused}\n</{name}>"

@@ -1,0 +1,21 @@
+"""The prompt templates, read once from the files beside this one."""
+
+from importlib.resources import files
+from typing import NamedTuple
+
+_HERE = files(__package__)
+
+
+class Prompts(NamedTuple):
+    """System texts. ``role`` is the static prefix of every call; the others follow it, one a state."""
+
+    role: str
+    decompose: str
+    assess: str
+    compute: str
+    plan: str
+    complete: str
+
+
+def load() -> Prompts:
+    return Prompts(*((_HERE / f"{name}.md").read_text("utf-8").strip() for name in Prompts._fields))
