@@ -1,1 +1,66 @@
+# Everything runs from here: `make demo` and `make test` work in a fresh clone with Python 3.11 or newer, make and git.
+PYTHON ?= python3
 VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+RESULTS := .results/tests.xml
+SERVICES := gateway executor policy planner company
+DEMO_ARGS ?=
+TEST_ARGS ?=
+COMPILE = UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
+	--generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-package purple-agent
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo up test test-long check format requirements lock
+
+help:
+	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 18
+
+setup: $(READY) ## the environment alone, quick when it is there
+
+# What is said while setting up goes to stderr, so that `make demo DEMO_ARGS=--json` prints its object and nothing else.
+$(READY): locks/dev.txt locks/uv.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12 ...")'
+	@test -x $(BIN)/python || { echo "Making $(VENV) ..." >&2; $(PYTHON) -m venv $(VENV) >&2; }
+	@test -x $(BIN)/uv || { echo "Fetching uv ..." >&2; \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r locks/uv.txt >&2; }
+	@echo "Installing what locks/dev.txt names ..." >&2
+	@$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes locks/dev.txt >&2
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable . >&2
+	@touch $@
+
+demo: $(READY) ## business tasks end to end on a stack of their own; exit code 0 only if all held
+	@$(BIN)/purple demo $(DEMO_ARGS)
+
+up: $(READY) ## the stack, staying up, with its URLs
+	@$(BIN)/purple up
+
+test: $(READY) ## the suite
+	@mkdir -p $(dir $(RESULTS))
+	@$(BIN)/python -m pytest -m "not long" --junitxml=$(RESULTS) $(TEST_ARGS)
+
+test-long: $(READY) ## the exhaustive matrices, long fault and property runs as well
+	@mkdir -p $(dir $(RESULTS))
+	@$(BIN)/python -m pytest --junitxml=$(RESULTS) $(TEST_ARGS)
+
+check: $(READY) ## format, lint, types, import directions, promises against tests
+	@$(BIN)/ruff format --check --quiet . || { echo "Some files are not formatted: make format" >&2; exit 1; }
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
+	@$(BIN)/python -m tests.requirements --check
+
+format: $(READY) ## put every file into the project's format
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix --quiet .
+
+requirements: $(READY) ## the table of promises: id, source, tests, passed
+	@$(BIN)/python -m tests.requirements --results $(RESULTS)
+
+lock: ## resolve again what pyproject.toml asks for: everything, and one file for each service's image
+	@test -x $(BIN)/uv || { $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet uv; }
+	@$(COMPILE) $(LOCK_ARGS) --extra dev -o locks/dev.txt pyproject.toml
+	@echo uv | $(COMPILE) -c locks/dev.txt -o locks/uv.txt -
+	@for service in $(SERVICES); do \
+		$(COMPILE) -c locks/dev.txt --extra $$service -o locks/$$service.txt pyproject.toml || exit 1; done
+	@$(COMPILE) -c locks/dev.txt --extra all -o locks/all.txt pyproject.toml
