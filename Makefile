@@ -47,7 +47,7 @@ check: $(READY) ## format, lint, types, import directions, promises against test
 	@$(BIN)/ruff format --check --quiet . || { echo "Some files are not formatted: make format" >&2; exit 1; }
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
-	@$(BIN)/lint-imports --no-cache
+	@$(BIN)/lint-imports --no-cache --no-logo
 	@$(BIN)/python -m tests.requirements --check
 
 format: $(READY) ## put every file into the project's format

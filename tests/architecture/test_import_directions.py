@@ -1,0 +1,61 @@
+"""The import directions of pyproject.toml hold, and each of them would notice an import that breaks it."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parents[2]
+PACKAGES = ("shared", "services", "cli", "examples")
+LINT = "from importlinter.cli import lint_imports_command; lint_imports_command(['--no-cache', '--no-logo'])"
+
+
+def _lint(root: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    return subprocess.run(
+        [sys.executable, "-c", LINT], cwd=root, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A copy of the production packages in which a test may break a rule."""
+    for package in PACKAGES:
+        shutil.copytree(PROJECT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__", "*.lua"))
+    shutil.copy(PROJECT / "pyproject.toml", tmp_path)
+    return tmp_path
+
+
+@pytest.mark.promise("imports.directions")
+def test_the_project_keeps_its_import_directions() -> None:
+    done = _lint(PROJECT)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.promise("imports.directions")
+@pytest.mark.parametrize(
+    ("module", "imported"),
+    [
+        pytest.param("shared/domain/odd.py", "shared.contracts.base", id="a word knows a contract"),
+        pytest.param("shared/infra/odd.py", "services.policy", id="shared knows a service"),
+        pytest.param("services/gateway/odd.py", "services.executor", id="a service knows another"),
+        pytest.param("services/gateway/adapters/odd.py", "services.gateway.bootstrap", id="an adapter knows the root"),
+        pytest.param("services/executor/core/odd.py", "redis", id="a core does I/O"),
+        pytest.param("services/executor/core/odd.py", "services.executor.adapters", id="a core knows an adapter"),
+        pytest.param("services/executor/core/prime/odd.py", "services.executor.core.execute", id="PRIME knows EXECUTE"),
+        pytest.param("cli/odd.py", "services.gateway", id="the command line knows a service"),
+        pytest.param("services/policy/odd.py", "shared.testing", id="a test double in production"),
+    ],
+)
+def test_an_import_against_the_direction_is_noticed(copy: Path, module: str, imported: str) -> None:
+    """Each case plants one module with one forbidden import in an otherwise clean copy."""
+    for needed in ("services/gateway/bootstrap.py", "services/gateway/adapters/__init__.py"):
+        (copy / needed).parent.mkdir(exist_ok=True)
+        (copy / needed).touch()
+    (copy / module).write_text(f"import {imported}\n")
+    done = _lint(copy)
+    assert done.returncode == 1
+    assert "BROKEN" in done.stdout
