@@ -1,0 +1,53 @@
+"""What one turn works with: the task, the ports, the limits and the journal."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from services.executor.core.journal import Journal
+from services.executor.core.prompts.texts import Prompts
+from services.executor.core.tooling.toolbox import Toolbox
+from services.executor.ports import Model, PolicyService, SessionState, Tenants, ToolServers, TurnStore
+from shared.contracts.policy import Policy
+from shared.contracts.task import TaskRecord, Turn
+from shared.contracts.tenant import TenantRecord
+from shared.domain.exact_json import Json
+
+
+class Limits(NamedTuple):
+    """Seconds, and counts per state (seed 000: 20 iterations and 18 tool calls)."""
+
+    tool_seconds: float = 10.0
+    task_seconds: float = 120.0
+    settle_margin_seconds: float = 1.0
+    iterations: int = 20
+    tool_calls: int = 18
+
+
+class Ports(NamedTuple):
+    model: Model
+    tools: ToolServers
+    policy: PolicyService
+    tenants: Tenants
+
+
+@dataclass(frozen=True)
+class TurnContext:
+    """``sections`` are the parts of every prompt of this task: its text, advice, history, constraints."""
+
+    ports: Ports
+    limits: Limits
+    prompts: Prompts
+    store: TurnStore
+    journal: Journal
+    record: TaskRecord
+    turn: Turn
+    tenant: TenantRecord
+    policies: tuple[Policy, ...]
+    toolbox: Toolbox
+    session: SessionState
+    sections: Mapping[str, Json]
+
+    @property
+    def task(self) -> str:
+        return self.record.request.text

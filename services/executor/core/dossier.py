@@ -1,0 +1,99 @@
+"""What the states of one run hand each other: a typed dossier with references, never a raw transcript."""
+
+from typing import Literal
+
+from shared.contracts.base import Contract
+from shared.contracts.plan import WritePlan
+from shared.contracts.policy import Verdict
+from shared.domain.exact_json import Json, loads
+from shared.domain.words import FsmState, Strategy
+
+
+class Fact(Contract):
+    """One tool result, by reference. ``ok`` is false where the server answered with an error."""
+
+    ref: str
+    connection_id: str
+    tool: str
+    arguments_json: str
+    result_json: str
+    ok: bool = True
+
+    @property
+    def result(self) -> Json:
+        return loads(self.result_json)
+
+    def as_json(self) -> Json:
+        return {"ref": self.ref, "tool": self.tool, "arguments": loads(self.arguments_json), "result": self.result}
+
+
+class Operand(Contract):
+    """Where one figure of a computation comes from."""
+
+    source: Literal["result", "task", "value"]
+    ref: str = ""
+    path: str = ""
+    literal: str = ""
+
+    def as_json(self) -> Json:
+        return {"source": self.source, "ref": self.ref, "path": self.path, "literal": self.literal}
+
+
+class NamedValue(Contract):
+    """A figure with its operation, operands and value (a decimal text)."""
+
+    name: str
+    operation: str
+    operands: tuple[Operand, ...]
+    value: str
+
+    def as_json(self) -> Json:
+        operands: list[Json] = [operand.as_json() for operand in self.operands]
+        return {"name": self.name, "operation": self.operation, "operands": operands, "value": self.value}
+
+
+class Dossier(Contract):
+    """``approved_hash`` is the plan's hash that a person, or the gate's automatic pass, let through."""
+
+    needs: tuple[str, ...] = ()
+    answer_format: Literal["prose", "list"] = "prose"
+    facts: tuple[Fact, ...] = ()
+    findings: str = ""
+    values: tuple[NamedValue, ...] = ()
+    audit_clean: bool | None = None
+    plan: WritePlan | None = None
+    verdict: Verdict | None = None
+    approved_hash: str | None = None
+    approval_note: str | None = None
+    answer: str | None = None
+
+
+class Progress(Contract):
+    """A checkpoint: where the run stands and what it knows. ``visited``: the states walked, the present one last."""
+
+    process_type: str
+    path: tuple[FsmState, ...]
+    visited: tuple[FsmState, ...]
+    strategy: Strategy = Strategy.FSM
+    read_only: bool = False
+    policy_versions: tuple[str, ...] = ()
+    dossier: Dossier = Dossier()
+    tool_calls: int = 0
+    model_calls: int = 0
+    worked_ms: int = 0
+
+    @property
+    def state(self) -> FsmState:
+        return self.visited[-1]
+
+    @property
+    def step(self) -> str:
+        """A name for this visit of this state, unique in the task: the prefix of its journal keys."""
+        return f"{len(self.visited)}.{self.state}"
+
+    def moved(self, state: FsmState) -> "Progress":
+        return self.model_copy(update={"visited": (*self.visited, state)})
+
+    def learned(self, **known: object) -> "Progress":
+        """The same progress with new entries in its dossier."""
+        return self.model_copy(update={"dossier": self.dossier.model_copy(update=known)})

@@ -1,0 +1,38 @@
+"""The few ways a run can end before its answer, each with the reason people are told."""
+
+from shared.domain.words import FsmState, TaskState
+
+
+class RunEnds(Exception):
+    """The run is over. ``state`` is the task's end, ``fsm_state`` where the machine stands then."""
+
+    state = TaskState.FAILED
+    fsm_state = FsmState.FAILED
+    escalated = False
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Failed(RunEnds):
+    """Something that was needed did not work."""
+
+
+class Rejected(RunEnds):
+    """A policy or a person said no."""
+
+    state = TaskState.REJECTED
+
+
+class Escalated(RunEnds):
+    """A person has to look at it: a write in doubt, an audit that would not come clean."""
+
+    fsm_state = FsmState.ESCALATE
+    escalated = True
+
+
+class Canceled(RunEnds):
+    """Somebody asked for the task to stop."""
+
+    state = TaskState.CANCELED

@@ -1,0 +1,119 @@
+"""APPROVAL_GATE: who has to say yes to which exact calls, and what an answer counts for (I7)."""
+
+from datetime import datetime, timedelta
+
+from services.executor.core.execute.policy_check import binding_hash, reasons
+from services.executor.core.execute.write_plan import calls_as_json
+from shared.contracts.approval import Approval, ApprovalStatus, Decision
+from shared.contracts.plan import WritePlan
+from shared.contracts.policy import Verdict
+from shared.contracts.task import Turn
+from shared.domain.exact_json import digest, dumps
+from shared.domain.words import Level, Role
+
+
+class NotCounted(Exception):
+    """A decision that does not count; the message says why, and the task goes on waiting."""
+
+
+def ask(
+    plan: WritePlan,
+    verdict: Verdict,
+    requester_id: str,
+    now: datetime,
+    hours: int,
+    needed: int,
+    why: tuple[str, ...] = (),
+) -> Approval:
+    """A new approval of a plan, bound to its hash and to the verdict it was asked on."""
+    binding = binding_hash(verdict)
+    return Approval(
+        approval_id=digest([plan.task_id, plan.hash, binding, now.isoformat()])[:16],
+        task_id=plan.task_id,
+        plan=plan,
+        plan_hash=plan.hash,
+        verdict_hash=binding,
+        level=verdict.escalation_level,
+        requester_id=requester_id,
+        reasons=(*why, *reasons(verdict)),
+        needed=needed,
+        asked_at=now,
+        deadline=now + timedelta(hours=hours),
+    )
+
+
+def decide(approval: Approval, turn: Turn, now: datetime) -> Approval:
+    """The approval with one more decision. Raises ``NotCounted`` for one that has no right to be made."""
+    _may_decide(approval, turn, now)
+    word = str(turn.data.get("decision", "")).strip().lower()
+    if word not in ("approve", "reject"):
+        raise NotCounted('a decision is "approve" or "reject"')
+    decision = Decision(
+        approve=word == "approve", by=turn.principal, at=now, comment=str(turn.data.get("comment") or "")
+    )
+    decisions = (*approval.decisions, decision)
+    return approval.model_copy(update={"decisions": decisions, "status": _status(decisions, approval.needed)})
+
+
+def is_expired(approval: Approval, now: datetime) -> bool:
+    return approval.status is ApprovalStatus.WAITING and now >= approval.deadline
+
+
+def brief(approval: Approval) -> str:
+    """What the approver reads: the exact calls, why a person is asked, who may answer, until when, and how."""
+    who = f"a {approval.level}" if approval.level else "an approver"
+    calls = [
+        f"- {call['tool']}({_arguments(call['arguments'])})"
+        for call in calls_as_json(approval.plan)
+        if isinstance(call, dict)
+    ]
+    why = [f"- {reason}" for reason in approval.reasons]
+    count = f" ({approval.needed} different people)" if approval.needed > 1 else ""
+    return "\n".join(
+        [
+            f"Approval needed from {who}{count} before anything is written.",
+            "Proposed calls:",
+            *calls,
+            *(["Because:", *why] if why else []),
+            f"Answer with exactly 'approve' or 'reject' before {approval.deadline:%Y-%m-%d %H:%M} UTC; "
+            "no answer means no.",
+        ]
+    )
+
+
+def refusal(approval: Approval) -> str:
+    """Why an approval came to a no."""
+    if approval.status is ApprovalStatus.EXPIRED:
+        return f"not approved: no decision before {approval.deadline:%Y-%m-%d %H:%M} UTC; nothing was written"
+    no = next(decision for decision in approval.decisions if not decision.approve)
+    comment = f": {no.comment}" if no.comment else ""
+    return f"rejected by {no.by.id}{comment}; nothing was written"
+
+
+def _may_decide(approval: Approval, turn: Turn, now: datetime) -> None:
+    who = turn.principal
+    if approval.status is not ApprovalStatus.WAITING or now >= approval.deadline:
+        raise NotCounted(f"the approval is no longer waiting (deadline {approval.deadline:%Y-%m-%d %H:%M} UTC)")
+    if who.id == approval.requester_id:
+        raise NotCounted(f"{who.id} asked for this and cannot approve it")
+    if Role.APPROVER not in who.roles:
+        raise NotCounted(f"{who.id} does not have the role approver")
+    if approval.level is not None and not _decides(who.levels, approval.level):
+        raise NotCounted(f"{who.id} may not decide at level {approval.level}")
+    if any(decision.by.id == who.id for decision in approval.decisions):
+        raise NotCounted(f"{who.id} has already decided")
+
+
+def _decides(levels: tuple[str, ...], wanted: str) -> bool:
+    """Whether one of an approver's levels is the wanted one; the levels are listed, not ranked."""
+    return any(level.strip().lower() == Level.parse(wanted).word for level in levels)
+
+
+def _status(decisions: tuple[Decision, ...], needed: int) -> ApprovalStatus:
+    if any(not decision.approve for decision in decisions):
+        return ApprovalStatus.REJECTED
+    return ApprovalStatus.APPROVED if len(decisions) >= needed else ApprovalStatus.WAITING
+
+
+def _arguments(arguments: object) -> str:
+    return ", ".join(f"{key}={dumps(value)}" for key, value in arguments.items()) if isinstance(arguments, dict) else ""

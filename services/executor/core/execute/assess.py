@@ -1,0 +1,113 @@
+"""ASSESS: gather facts with read tools, and with nothing else."""
+
+from typing import cast
+
+from services.executor.core.context import TurnContext
+from services.executor.core.dossier import Fact, Progress
+from services.executor.core.endings import Failed
+from services.executor.core.execute import gate
+from services.executor.core.execute.model_calls import user
+from services.executor.core.execute.tool_loop import talk
+from services.executor.core.fsm.states import RULES, tier_of
+from services.executor.core.prompts.sections import render
+from services.executor.core.tooling.validate import problems_with
+from services.executor.ports import ModelRequest, Tool, ToolAnswer, ToolResult, ToolSilent, ToolUnreachable, ToolUse
+from shared.domain.exact_json import Json, dumps, loads_object
+from shared.domain.words import FsmState
+
+
+class Reader:
+    """Dispatches the calls of one state and keeps what came of them as facts, in the order of their journal keys."""
+
+    def __init__(self, ctx: TurnContext, state: FsmState) -> None:
+        self._ctx = ctx
+        self._state = state
+        self._found: dict[str, Fact] = {}
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """The facts, numbered f1, f2 ... by the order in which the model asked for them."""
+        ordered = sorted(self._found.items(), key=lambda item: _order(item[0]))
+        return tuple(fact.model_copy(update={"ref": f"f{number}"}) for number, (_, fact) in enumerate(ordered, 1))
+
+    async def __call__(self, key: str, use: ToolUse) -> ToolResult:
+        tool = self._ctx.toolbox.tools.get(use.name)
+        if tool is None:
+            return ToolResult(use.id, f"There is no tool named {use.name!r}; nothing was called.", is_error=True)
+        try:
+            gate.check(self._state, tool)
+        except gate.Refused as refusal:
+            self._ctx.journal.tell("tool", tool=use.name, state=self._state.value, refused=str(refusal))
+            return ToolResult(use.id, str(refusal), is_error=True)
+        problems = problems_with(use.input, tool)
+        if problems:
+            return ToolResult(use.id, f"Not called, the arguments do not fit: {problems}", is_error=True)
+        return await self._read(key, use, tool)
+
+    async def _read(self, key: str, use: ToolUse, tool: Tool) -> ToolResult:
+        repeated = self._same_call(tool, dumps(use.input))
+        if repeated is not None:
+            return ToolResult(use.id, repeated.result_json, is_error=not repeated.ok)
+        answer = await read(self._ctx, key, tool, use.input)
+        self._found[key] = Fact(
+            ref="",
+            connection_id=tool.connection_id,
+            tool=tool.name,
+            arguments_json=dumps(use.input),
+            result_json=dumps(answer.content),
+            ok=not answer.is_error,
+        )
+        return ToolResult(use.id, dumps(answer.content), is_error=answer.is_error)
+
+    def _same_call(self, tool: Tool, arguments: str) -> Fact | None:
+        wanted = (tool.connection_id, tool.name, arguments)
+        return next(
+            (fact for fact in self._found.values() if (fact.connection_id, fact.tool, fact.arguments_json) == wanted),
+            None,
+        )
+
+
+async def read(ctx: TurnContext, key: str, tool: Tool, arguments: dict[str, Json]) -> ToolAnswer:
+    """One journaled read. A server that does not answer ends the run: what it would have said is not guessed."""
+
+    async def call() -> str:
+        answer = await _reached(ctx, tool, arguments)
+        ctx.journal.tell("tool", tool=tool.name, tool_class=tool.tool_class.value, ok=not answer.is_error)
+        return dumps({"content": answer.content, "is_error": answer.is_error})
+
+    stored = loads_object(await ctx.journal.once(key, "tool", call))
+    return ToolAnswer(stored["content"], bool(stored["is_error"]))
+
+
+async def _reached(ctx: TurnContext, tool: Tool, arguments: dict[str, Json]) -> ToolAnswer:
+    connection = ctx.toolbox.connection_of(tool)
+    try:
+        return await ctx.ports.tools.call(connection, tool.name, arguments, ctx.limits.tool_seconds)
+    except (ToolUnreachable, ToolSilent) as error:
+        raise Failed(f"the tool server {connection.id} did not answer {tool.name}: {error}") from error
+
+
+async def assess(ctx: TurnContext, progress: Progress) -> Progress:
+    """The progress with facts and findings."""
+    reader = Reader(ctx, FsmState.ASSESS)
+    needs = cast("list[Json]", list(progress.dossier.needs))
+    request = ModelRequest(
+        tier=tier_of(FsmState.ASSESS, ctx.task),
+        system=(ctx.prompts.role, ctx.prompts.assess),
+        messages=(user(render({**ctx.sections, "needs": needs})),),
+        tools=ctx.toolbox.of_classes(RULES[FsmState.ASSESS].permits),
+        max_tokens=2048,
+    )
+    done = await talk(ctx, progress.step, request, reader)
+    counted = progress.model_copy(
+        update={
+            "model_calls": progress.model_calls + done.model_calls,
+            "tool_calls": progress.tool_calls + len(reader.facts),
+        }
+    )
+    return counted.learned(facts=reader.facts, findings=done.reply.text)
+
+
+def _order(key: str) -> tuple[int, int]:
+    iteration, index = key.rsplit(":", 2)[1:]
+    return int(iteration), int(index)

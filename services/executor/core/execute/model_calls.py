@@ -1,0 +1,69 @@
+"""Asking the model, with the journal between: a reply that was paid for is never paid for again."""
+
+from typing import TypeVar, cast
+
+from pydantic import BaseModel, ValidationError
+
+from services.executor.core.context import TurnContext
+from services.executor.core.endings import Failed
+from services.executor.ports import Message, ModelReply, ModelRequest, ModelUnavailable, TextBlock, ToolUse, Usage
+from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
+
+T = TypeVar("T", bound=BaseModel)
+
+
+class UnusableAnswer(ValueError):
+    """The model's structured answer does not fit; the message can be shown to the model."""
+
+
+async def ask(ctx: TurnContext, key: str, request: ModelRequest) -> ModelReply:
+    """The reply for ``key``; ends the run as ``Failed`` if the model cannot be had."""
+
+    async def call() -> str:
+        try:
+            reply = await ctx.ports.model.complete(request)
+        except ModelUnavailable as error:
+            raise Failed(f"the model did not answer: {error}") from error
+        ctx.journal.tell("model", step=key, model=reply.model, tier=request.tier.value, output=reply.usage.output)
+        return _packed(reply)
+
+    return _unpacked(await ctx.journal.once(key, "model", call))
+
+
+def user(text: str) -> Message:
+    return Message("user", (TextBlock(text),))
+
+
+def structured(reply: ModelReply, shape: type[T]) -> T:
+    """The reply's JSON as ``shape``; raises ``UnusableAnswer`` with what does not fit."""
+    try:
+        return shape.model_validate_json(reply.text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "the answer"
+        raise UnusableAnswer(f"{where}: {first['msg']}") from error
+
+
+def _packed(reply: ModelReply) -> str:
+    blocks: list[Json] = [
+        {"text": block.text} if isinstance(block, TextBlock) else _packed_use(block) for block in reply.blocks
+    ]
+    usage: list[Json] = list(reply.usage)
+    return dumps({"blocks": blocks, "stop": reply.stop_reason, "usage": usage, "model": reply.model})
+
+
+def _packed_use(use: ToolUse) -> JsonObject:
+    return {"id": use.id, "name": use.name, "input": use.input}
+
+
+def _unpacked(text: str) -> ModelReply:
+    packed = loads_object(text)
+    blocks = tuple(_block(block) for block in cast("list[JsonObject]", packed["blocks"]))
+    usage = Usage(*cast("list[int]", packed["usage"]))
+    return ModelReply(blocks, str(packed["stop"]), usage, str(packed["model"]))
+
+
+def _block(packed: JsonObject) -> TextBlock | ToolUse:
+    if "text" in packed:
+        return TextBlock(str(packed["text"]))
+    return ToolUse(str(packed["id"]), str(packed["name"]), cast(JsonObject, packed["input"]))

@@ -1,0 +1,36 @@
+"""Where a plan's figures come from: a tool result, a named value, or the task's own text, and nothing else."""
+
+from collections.abc import Iterator
+
+from services.executor.core.dossier import Dossier
+from services.executor.core.execute.refs import literal_parts
+from services.executor.core.finance.figures import normal, number_bearing_tokens
+from shared.contracts.plan import WritePlan
+from shared.domain.exact_json import Json, dumps
+
+
+def untraced(plan: WritePlan, dossier: Dossier, task: str) -> tuple[str, ...]:
+    """The figures and identifiers in the plan's arguments that stand neither in the task nor in what was collected.
+
+    A token counts if it contains a digit: names and reasons in plain words are free, numbers and ids are not.
+    """
+    known = set(_known(dossier, task))
+    return tuple(
+        f"{call.call_id} {token}"
+        for call in plan.calls
+        for part in literal_parts(call.arguments)
+        for token in _tokens(part)
+        if normal(token) not in known
+    )
+
+
+def _known(dossier: Dossier, task: str) -> Iterator[str]:
+    collected: Iterator[Json] = (part for fact in dossier.facts for part in literal_parts(fact.result))
+    for part in (task, *collected, *(value.value for value in dossier.values)):
+        yield from (normal(token) for token in _tokens(part))
+
+
+def _tokens(part: Json) -> list[str]:
+    if isinstance(part, bool) or part is None:
+        return []
+    return number_bearing_tokens(part if isinstance(part, str) else dumps(part))

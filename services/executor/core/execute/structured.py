@@ -1,0 +1,81 @@
+"""A question with a structured answer, put again with what was wrong, at most once more."""
+
+from collections.abc import Callable, Mapping
+from typing import Generic, NamedTuple, TypeVar
+
+from pydantic import BaseModel, JsonValue
+
+from services.executor.core.context import TurnContext
+from services.executor.core.endings import RunEnds
+from services.executor.core.execute.model_calls import UnusableAnswer, structured, user
+from services.executor.core.execute.tool_loop import Dispatch, talk
+from services.executor.core.prompts.sections import render
+from services.executor.ports import ModelRequest, Tier, ToolDefinition, ToolResult, ToolUse
+from shared.domain.exact_json import Json
+
+T = TypeVar("T")
+Shape = TypeVar("Shape", bound=BaseModel)
+ATTEMPTS = 2
+
+
+class Question(NamedTuple):
+    """What is asked; ``sections`` become the user message, ``schema`` the form of the answer."""
+
+    step: str
+    tier: Tier
+    system: tuple[str, ...]
+    sections: dict[str, Json]
+    schema: Mapping[str, JsonValue]
+    tools: tuple[ToolDefinition, ...] = ()
+    dispatch: Dispatch | None = None
+    max_tokens: int = 2048
+
+
+class Answered(NamedTuple, Generic[T]):
+    value: T
+    model_calls: int
+
+
+class Unanswered(RunEnds):
+    """The model could not give a usable answer."""
+
+
+async def answered(ctx: TurnContext, question: Question, shape: type[Shape]) -> Answered[Shape]:
+    """The answer as ``shape``; ends the run if it cannot be had in two attempts."""
+    return await checked(ctx, question, shape, lambda value: value)
+
+
+async def checked(
+    ctx: TurnContext,
+    question: Question,
+    shape: type[Shape],
+    check: Callable[[Shape], T],
+    giving_up: type[RunEnds] = Unanswered,
+) -> Answered[T]:
+    """What ``check`` makes of the answer. It raises ``UnusableAnswer`` to have the question put once more, with why.
+
+    After two attempts the run ends with ``giving_up``.
+    """
+    calls, problem = 0, ""
+    for attempt in range(ATTEMPTS):
+        sections = {**question.sections, "correction": problem}
+        request = ModelRequest(
+            question.tier,
+            question.system,
+            (user(render(sections)),),
+            question.tools,
+            question.schema,
+            question.max_tokens,
+        )
+        done = await talk(ctx, f"{question.step}:try{attempt}", request, question.dispatch or _no_tools)
+        calls += done.model_calls
+        try:
+            return Answered(check(structured(done.reply, shape)), calls)
+        except UnusableAnswer as error:
+            problem = str(error)
+            ctx.journal.tell("note", step=question.step, problem=problem)
+    raise giving_up(f"{question.step.split('.')[-1]} gave no usable answer in {ATTEMPTS} attempts: {problem}")
+
+
+async def _no_tools(_key: str, use: ToolUse) -> ToolResult:
+    return ToolResult(use.id, f"{use.name!r} was not called: no tools are available in this state.", is_error=True)

@@ -1,0 +1,161 @@
+"""The WritePlan: what a model proposes, checked until every call is one that exists and every figure has a source."""
+
+from collections.abc import Sequence
+from typing import Literal, cast
+
+from pydantic import BaseModel
+
+from services.executor.core.context import TurnContext
+from services.executor.core.dossier import Dossier, Progress
+from services.executor.core.endings import Escalated
+from services.executor.core.execute.model_calls import UnusableAnswer
+from services.executor.core.execute.provenance import untraced
+from services.executor.core.execute.refs import references
+from services.executor.core.execute.structured import Question, checked
+from services.executor.core.fsm.states import RULES
+from services.executor.core.prompts import schemas
+from services.executor.core.tooling.toolbox import Toolbox
+from services.executor.core.tooling.validate import problems_with
+from services.executor.ports import Tier, Tool
+from shared.contracts.plan import Origin, PlannedCall, ReadBack, WritePlan
+from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
+from shared.domain.words import FsmState, ToolClass
+
+_WRITES = (ToolClass.CHANGE, ToolClass.NOTIFY)
+
+
+class ProposedReadBack(BaseModel):
+    tool: str
+    arguments_json: str
+    expect_json: str = "{}"
+
+
+class ProposedCall(BaseModel):
+    call_id: str
+    connection: str
+    tool: str
+    arguments_json: str
+    origins: tuple[Origin, ...] = ()
+    read_back: ProposedReadBack | None = None
+    on_failure: Literal["stop", "continue"] = "stop"
+
+
+class Proposal(BaseModel):
+    calls: tuple[ProposedCall, ...]
+    why_none: str | None = None
+
+
+async def make_plan(ctx: TurnContext, progress: Progress) -> Progress:
+    """The progress with a plan whose calls exist, fit their schemas and carry no figure without a source (I2).
+
+    A plan that does not pass after one correction escalates.
+    """
+
+    def check(proposal: Proposal) -> WritePlan:
+        return checked_plan(proposal, ctx.toolbox, progress.dossier, ctx.record.task_id, ctx.task)
+
+    dossier = progress.dossier
+    question = Question(
+        step=f"{len(progress.visited)}.WRITE PLAN",
+        tier=Tier.SONNET,
+        system=(ctx.prompts.role, ctx.prompts.plan),
+        sections={
+            **ctx.sections,
+            "facts": [fact.as_json() for fact in dossier.facts],
+            "values": [value.as_json() for value in dossier.values],
+            "write_tools": ctx.toolbox.listing(_WRITES),
+            "read_tools": ctx.toolbox.listing(RULES[FsmState.ASSESS].permits),
+        },
+        schema=schemas.WRITE_PLAN,
+        max_tokens=4096,
+    )
+    done = await checked(ctx, question, Proposal, check, giving_up=Escalated)
+    ctx.journal.tell("plan", calls=[call.tool for call in done.value.calls], why_none=done.value.why_none)
+    counted = progress.model_copy(update={"model_calls": progress.model_calls + done.model_calls})
+    return counted.learned(plan=done.value)
+
+
+def checked_plan(proposal: Proposal, tools: Toolbox, dossier: Dossier, task_id: str, task: str) -> WritePlan:
+    """The proposal as a plan; raises ``UnusableAnswer`` naming the call and what is wrong with it."""
+    calls: list[PlannedCall] = []
+    for proposed in proposal.calls:
+        calls.append(_checked_call(proposed, calls, tools))
+    plan = WritePlan(task_id=task_id, calls=tuple(calls), why_none=proposal.why_none)
+    strange = untraced(plan, dossier, task)
+    if strange:
+        raise UnusableAnswer("no source for: " + ", ".join(strange))
+    return plan
+
+
+def _checked_call(proposed: ProposedCall, earlier: Sequence[PlannedCall], tools: Toolbox) -> PlannedCall:
+    known = [call.call_id for call in earlier]
+    if proposed.call_id in known:
+        raise UnusableAnswer(f"{proposed.call_id}: this call id is used twice")
+    tool = _writing_tool(proposed, tools)
+    arguments = _object(proposed.arguments_json, f"{proposed.call_id}.arguments_json")
+    unknown = [ref for ref in references(arguments) if ref not in known]
+    if unknown:
+        raise UnusableAnswer(f"{proposed.call_id}: {{$ref}} to {unknown[0]!r}, which is no earlier call")
+    if not any(references(arguments)):
+        _fits(arguments, tool, proposed.call_id)
+    return PlannedCall(
+        call_id=proposed.call_id,
+        connection_id=tool.connection_id,
+        tool=tool.name,
+        tool_class=tool.tool_class,
+        arguments_json=dumps(arguments),
+        read_back=_checked_read_back(proposed, tool, tools),
+        on_failure=proposed.on_failure,
+        origins=proposed.origins,
+    )
+
+
+def _writing_tool(proposed: ProposedCall, tools: Toolbox) -> Tool:
+    tool = tools.find(proposed.connection, proposed.tool)
+    if tool is None:
+        raise UnusableAnswer(f"{proposed.call_id}: connection {proposed.connection!r} has no tool {proposed.tool!r}")
+    if tool.tool_class not in _WRITES:
+        raise UnusableAnswer(f"{proposed.call_id}: {tool.name} does not write; a plan holds writes only")
+    return tool
+
+
+def _checked_read_back(proposed: ProposedCall, tool: Tool, tools: Toolbox) -> ReadBack | None:
+    """The proposed proof if its tool reads; a notice needs none."""
+    asked = proposed.read_back
+    if asked is None or tool.tool_class is ToolClass.NOTIFY:
+        return None
+    reader = tools.find(tool.connection_id, asked.tool)
+    if reader is None or reader.tool_class is not ToolClass.READ:
+        raise UnusableAnswer(f"{proposed.call_id}.read_back: {asked.tool!r} is no read tool of {tool.connection_id}")
+    arguments = _object(asked.arguments_json, f"{proposed.call_id}.read_back.arguments_json")
+    if not any(references(arguments)):
+        _fits(arguments, reader, f"{proposed.call_id}.read_back")
+    expect = _object(asked.expect_json, f"{proposed.call_id}.read_back.expect_json")
+    return ReadBack(tool=reader.name, arguments_json=dumps(arguments), expect_json=dumps(expect))
+
+
+def _fits(arguments: JsonObject, tool: Tool, where: str) -> None:
+    problems = problems_with(arguments, tool)
+    if problems:
+        raise UnusableAnswer(f"{where}: the arguments of {tool.name} do not fit: {problems}")
+
+
+def _object(text: str, where: str) -> JsonObject:
+    try:
+        return loads_object(text)
+    except ValueError as error:
+        raise UnusableAnswer(f"{where}: {error}") from error
+
+
+def calls_as_json(plan: WritePlan) -> list[Json]:
+    """The plan's calls for people and prompts: tool, arguments and where they come from."""
+    return [
+        {
+            "call_id": call.call_id,
+            "connection": call.connection_id,
+            "tool": call.tool,
+            "arguments": cast(Json, call.arguments),
+            "origins": [{"argument": o.argument, "source": o.source, "ref": o.ref} for o in call.origins],
+        }
+        for call in plan.calls
+    ]

@@ -1,0 +1,38 @@
+"""The process machine: pure transitions over a template's states."""
+
+from collections.abc import Sequence
+
+from shared.domain.words import FsmState
+
+_WRITING = (FsmState.POLICY_CHECK, FsmState.APPROVAL_GATE, FsmState.MUTATE)
+_ONLY_WITH_WRITES = (FsmState.APPROVAL_GATE, FsmState.MUTATE, FsmState.SCHEDULE_NOTIFY)
+
+
+class NoSuchStep(Exception):
+    """The machine was asked for a step that its path does not have."""
+
+
+def after(path: Sequence[FsmState], state: FsmState) -> FsmState:
+    """The state that follows ``state`` on ``path``."""
+    try:
+        return path[path.index(state) + 1]
+    except (ValueError, IndexError):
+        raise NoSuchStep(f"no state follows {state} on the path {', '.join(path)}") from None
+
+
+def plans_after(path: Sequence[FsmState], state: FsmState) -> bool:
+    """Whether the WritePlan is made on leaving ``state``: the last one before policy, gate or writing, if any."""
+    return state not in _WRITING and state is not FsmState.COMPLETE and after(path, state) in _WRITING
+
+
+def with_gate(path: Sequence[FsmState]) -> tuple[FsmState, ...]:
+    """The path with APPROVAL_GATE in it, put right before MUTATE where the template has none."""
+    if FsmState.APPROVAL_GATE in path:
+        return tuple(path)
+    at = path.index(FsmState.MUTATE)
+    return (*path[:at], FsmState.APPROVAL_GATE, *path[at:])
+
+
+def without_writes(path: Sequence[FsmState]) -> tuple[FsmState, ...]:
+    """The path of a run that turned out to have nothing to write."""
+    return tuple(state for state in path if state not in _ONLY_WITH_WRITES)
