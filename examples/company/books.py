@@ -1,0 +1,91 @@
+"""The company's database: one SQLite file in WAL mode, where each write is counted with its effect."""
+
+import sqlite3
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import TypeAlias
+
+from examples.company import money
+from shared.domain.exact_json import Json, JsonObject, dumps
+
+Value: TypeAlias = "str | int | None"
+Clock: TypeAlias = Callable[[], datetime]
+
+_SCHEMA = Path(__file__).with_name("schema.sql")
+_PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON", "busy_timeout=5000")
+
+
+class Refused(Exception):
+    """The company's own rules forbid this write; nothing was changed. The message is a sentence for people."""
+
+
+class Books:
+    """The tables, and the count of every write applied to them. For one thread."""
+
+    def __init__(self, database: Path, clock: Clock) -> None:
+        self._clock = clock
+        self._connection = sqlite3.connect(database, isolation_level=None)
+        self._connection.row_factory = sqlite3.Row
+        for pragma in _PRAGMAS:
+            self._connection.execute(f"PRAGMA {pragma}")
+        self._connection.executescript(_SCHEMA.read_text(encoding="utf-8"))
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def now(self) -> str:
+        return self._clock().isoformat(timespec="milliseconds")
+
+    def records(self, sql: str, *values: Value) -> list[JsonObject]:
+        """The rows as JSON objects; a column ``x_cents`` becomes ``x``, a decimal string."""
+        return [_record(row) for row in self._connection.execute(sql, values)]
+
+    def record(self, sql: str, *values: Value) -> JsonObject | None:
+        """The first row, or None."""
+        return next(iter(self.records(sql, *values)), None)
+
+    def number(self, sql: str, *values: Value) -> int:
+        """The single whole number that a query yields; 0 if it yields none."""
+        row = self._connection.execute(sql, values).fetchone()
+        return 0 if row is None or row[0] is None else int(row[0])
+
+    def execute(self, sql: str, *values: Value) -> None:
+        self._connection.execute(sql, values)
+
+    def next_id(self, table: str, prefix: str, first: int) -> str:
+        """The next free id of a table, such as ``REF-3007``: one more than the highest."""
+        highest = self.number(
+            f"SELECT MAX(CAST(SUBSTR(id, ?) AS INTEGER)) FROM {table}",  # noqa: S608 - our own table names
+            len(prefix) + 2,
+        )
+        return f"{prefix}-{max(highest + 1, first)}"
+
+    def apply(self, tool: str, arguments: JsonObject, effect: Callable[[], Json]) -> Json:
+        """Apply one write and count it, in one transaction; a refusal or an error leaves no trace."""
+        self.execute("BEGIN IMMEDIATE")
+        try:
+            result = effect()
+            self.execute(
+                "INSERT INTO writes (tool, arguments, at) VALUES (?, ?, ?)", tool, dumps(arguments), self.now()
+            )
+        except BaseException:
+            self.execute("ROLLBACK")
+            raise
+        self.execute("COMMIT")
+        self.checkpoint()
+        return result
+
+    def checkpoint(self) -> None:
+        """Move the log into the main file, so that a plain copy of the file shows every write."""
+        self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
+
+def _record(row: sqlite3.Row) -> JsonObject:
+    return dict(_field(key, row[key]) for key in row.keys())  # noqa: SIM118 - iterating a Row yields its values
+
+
+def _field(key: str, value: Value) -> tuple[str, Json]:
+    if key.endswith("_cents") and isinstance(value, int):
+        return key.removesuffix("_cents"), money.text(value)
+    return key, value

@@ -1,0 +1,130 @@
+"""Tools over the departments' budgets and what is reserved of them."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from examples.company import money
+from examples.company.books import Books, Refused
+from examples.company.money import Amount
+from examples.company.toolbox import ADD, DECIDE, READ, Arguments, CompanyTool, NoArguments, not_found
+from shared.domain.exact_json import Json
+
+Department = Annotated[str, Field(description="Department name, such as Marketing", min_length=1)]
+
+_BUDGET = (
+    "SELECT id, department, year, allocated_cents, spent_cents, reserved_cents,"
+    " allocated_cents - spent_cents - reserved_cents AS available_cents FROM budgets"
+)
+
+
+class OfDepartment(Arguments):
+    department: Department
+
+
+class ReservationOf(Arguments):
+    reservation_id: Annotated[str, Field(description="Reservation id, such as RSV-5001", min_length=1)]
+
+
+class Filter(Arguments):
+    department: Annotated[str | None, Field(description="Only reservations of this department")] = None
+
+
+class Reserve(Arguments):
+    department: Department
+    amount: Amount
+    purpose: Annotated[str, Field(description="What the money is set aside for", min_length=1)]
+
+
+def get_department_budget(books: Books, asked: OfDepartment) -> Json:
+    found = books.record(f"{_BUDGET} WHERE department = ? COLLATE NOCASE", asked.department)
+    return found or not_found("budget for department", asked.department)
+
+
+def list_budgets(books: Books, _: NoArguments) -> Json:
+    return [*books.records(f"{_BUDGET} ORDER BY department")]
+
+
+def get_reservation(books: Books, asked: ReservationOf) -> Json:
+    found = books.record("SELECT * FROM reservations WHERE id = ?", asked.reservation_id)
+    return found or not_found("reservation", asked.reservation_id)
+
+
+def list_reservations(books: Books, asked: Filter) -> Json:
+    sql = "SELECT * FROM reservations WHERE ? IS NULL OR department = ? COLLATE NOCASE ORDER BY id"
+    return [*books.records(sql, asked.department, asked.department)]
+
+
+def reserve_budget(books: Books, asked: Reserve) -> Json:
+    department, amount_cents = require_available(books, asked.department, money.cents(asked.amount))
+    key = books.next_id("reservations", "RSV", 5001)
+    sql = "INSERT INTO reservations (id, department, amount_cents, purpose, created_at) VALUES (?, ?, ?, ?, ?)"
+    books.execute(sql, key, department, amount_cents, asked.purpose, books.now())
+    _move(books, "reserved_cents", amount_cents, department)
+    return books.record("SELECT * FROM reservations WHERE id = ?", key)
+
+
+def release_reservation(books: Books, asked: ReservationOf) -> Json:
+    sql = "SELECT * FROM reservations WHERE id = ?"
+    found = books.record(sql, asked.reservation_id)
+    if found is None:
+        raise Refused(f"There is no reservation {asked.reservation_id}.")
+    if found["status"] != "active":
+        raise Refused(f"Reservation {asked.reservation_id} is already {found['status']}.")
+    held = books.number("SELECT amount_cents FROM reservations WHERE id = ?", asked.reservation_id)
+    books.execute("UPDATE reservations SET status = 'released' WHERE id = ?", asked.reservation_id)
+    _move(books, "reserved_cents", -held, str(found["department"]))
+    return books.record(sql, asked.reservation_id)
+
+
+def require_available(books: Books, department: str, amount_cents: int) -> tuple[str, int]:
+    """The department's own spelling and the amount, or a refusal if its budget does not cover that."""
+    found = books.record(f"{_BUDGET} WHERE department = ? COLLATE NOCASE", department)
+    if found is None:
+        raise Refused(f"There is no budget for department {department}.")
+    sql = "SELECT allocated_cents - spent_cents - reserved_cents FROM budgets WHERE id = ?"
+    if books.number(sql, str(found["id"])) < amount_cents:
+        wanted = money.text(amount_cents)
+        raise Refused(f"The budget of {found['department']} has {found['available']} available, not {wanted}.")
+    return str(found["department"]), amount_cents
+
+
+def spend(books: Books, department: str, amount_cents: int) -> None:
+    """Charge a department's budget; refused if it would be overdrawn."""
+    own_name, _ = require_available(books, department, amount_cents)
+    _move(books, "spent_cents", amount_cents, own_name)
+
+
+def _move(books: Books, column: str, amount_cents: int, department: str) -> None:
+    sql = f"UPDATE budgets SET {column} = {column} + ? WHERE department = ?"  # noqa: S608 - our own column names
+    books.execute(sql, amount_cents, department)
+
+
+TOOLS = (
+    CompanyTool(
+        "get_department_budget",
+        "A department's budget: allocated, spent, reserved and available.",
+        OfDepartment,
+        READ,
+        get_department_budget,
+    ),
+    CompanyTool("list_budgets", "The budgets of all departments.", NoArguments, READ, list_budgets),
+    CompanyTool("get_reservation", "One budget reservation by id.", ReservationOf, READ, get_reservation),
+    CompanyTool(
+        "list_reservations", "All budget reservations, or those of a department.", Filter, READ, list_reservations
+    ),
+    CompanyTool(
+        "reserve_budget",
+        "Set an amount of a department's budget aside; refused if it is not available.",
+        Reserve,
+        ADD,
+        reserve_budget,
+    ),
+    CompanyTool(
+        "release_reservation",
+        "Give an active reservation back to its budget; once only.",
+        ReservationOf,
+        DECIDE,
+        release_reservation,
+    ),
+)

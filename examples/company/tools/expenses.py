@@ -1,0 +1,116 @@
+"""Tools over expense claims: each is decided once, and an approval charges the department's budget."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from examples.company import money
+from examples.company.books import Books, Refused
+from examples.company.money import Amount
+from examples.company.toolbox import ADD, DECIDE, READ, Arguments, CompanyTool, not_found
+from examples.company.tools.budgets import spend
+from examples.company.tools.people import EmployeeId, require_active
+from shared.domain.exact_json import Json, JsonObject
+
+ExpenseId = Annotated[str, Field(description="Expense claim id, such as EXP-1001", min_length=1)]
+
+_SELECT = (
+    "SELECT expenses.*, employees.name AS employee_name, employees.department"
+    " FROM expenses JOIN employees ON employees.id = expenses.employee_id"
+)
+
+
+class ById(Arguments):
+    expense_id: ExpenseId
+
+
+class Filter(Arguments):
+    status: Annotated[Literal["pending", "approved", "rejected"] | None, Field(description="Only this status")] = None
+    employee_id: Annotated[str | None, Field(description="Only claims of this employee")] = None
+
+
+class Claim(Arguments):
+    employee_id: EmployeeId
+    amount: Amount
+    category: Annotated[str, Field(description="Such as travel, meals, training", min_length=1)]
+    description: Annotated[str, Field(description="What it was for", min_length=1)]
+
+
+class Approve(Arguments):
+    expense_id: ExpenseId
+    note: Annotated[str | None, Field(description="A note to keep with the approval")] = None
+
+
+class Reject(Arguments):
+    expense_id: ExpenseId
+    reason: Annotated[str, Field(description="Why it is rejected", min_length=1)]
+
+
+def get_expense(books: Books, asked: ById) -> Json:
+    found = books.record(f"{_SELECT} WHERE expenses.id = ?", asked.expense_id)
+    return found or not_found("expense claim", asked.expense_id)
+
+
+def list_expenses(books: Books, asked: Filter) -> Json:
+    sql = (
+        f"{_SELECT} WHERE (? IS NULL OR expenses.status = ?) AND (? IS NULL OR expenses.employee_id = ?)"
+        " ORDER BY expenses.id"
+    )
+    return [*books.records(sql, asked.status, asked.status, asked.employee_id, asked.employee_id)]
+
+
+def submit_expense(books: Books, asked: Claim) -> Json:
+    require_active(books, asked.employee_id)
+    key = books.next_id("expenses", "EXP", 1001)
+    sql = (
+        "INSERT INTO expenses (id, employee_id, amount_cents, category, description, submitted_at)"
+        " VALUES (?, ?, ?, ?, ?, ?)"
+    )
+    books.execute(
+        sql, key, asked.employee_id, money.cents(asked.amount), asked.category, asked.description, books.now()
+    )
+    return books.record(f"{_SELECT} WHERE expenses.id = ?", key)
+
+
+def approve_expense(books: Books, asked: Approve) -> Json:
+    claim = _undecided(books, asked.expense_id)
+    amount_cents = books.number("SELECT amount_cents FROM expenses WHERE id = ?", asked.expense_id)
+    spend(books, str(claim["department"]), amount_cents)
+    return _decide(books, asked.expense_id, "approved", note=asked.note)
+
+
+def reject_expense(books: Books, asked: Reject) -> Json:
+    _undecided(books, asked.expense_id)
+    return _decide(books, asked.expense_id, "rejected", reason=asked.reason)
+
+
+def _undecided(books: Books, expense_id: str) -> JsonObject:
+    claim = books.record(f"{_SELECT} WHERE expenses.id = ?", expense_id)
+    if claim is None:
+        raise Refused(f"There is no expense claim {expense_id}.")
+    if claim["status"] != "pending":
+        raise Refused(f"Expense claim {expense_id} is already {claim['status']}.")
+    return claim
+
+
+def _decide(books: Books, expense_id: str, status: str, note: str | None = None, reason: str | None = None) -> Json:
+    sql = "UPDATE expenses SET status = ?, note = ?, reason = ?, decided_at = ? WHERE id = ?"
+    books.execute(sql, status, note, reason, books.now(), expense_id)
+    return books.record(f"{_SELECT} WHERE expenses.id = ?", expense_id)
+
+
+TOOLS = (
+    CompanyTool("get_expense", "One expense claim by id.", ById, READ, get_expense),
+    CompanyTool("list_expenses", "Expense claims, by status or by employee if given.", Filter, READ, list_expenses),
+    CompanyTool("submit_expense", "File a new expense claim for an employee.", Claim, ADD, submit_expense),
+    CompanyTool(
+        "approve_expense",
+        "Approve a pending expense claim and charge it to the department's budget; once only.",
+        Approve,
+        DECIDE,
+        approve_expense,
+    ),
+    CompanyTool(
+        "reject_expense", "Reject a pending expense claim with a reason; once only.", Reject, DECIDE, reject_expense
+    ),
+)
