@@ -1,0 +1,31 @@
+"""Where the command line speaks: answers and tables on stdout, progress and complaints on stderr."""
+
+from typing import NoReturn
+
+import typer
+from rich.console import Console
+
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+
+class Complaint(Exception):
+    """Something a person can mend; ``sentence`` says what and how."""
+
+    def __init__(self, sentence: str, detail: str = "") -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+        self.detail = detail
+
+
+def give_up(complaint: Complaint) -> NoReturn:
+    """Say what is wrong on stderr and end with exit code 1."""
+    err.print(complaint.sentence, markup=False, style="bold red", soft_wrap=True)
+    if complaint.detail:
+        err.print(complaint.detail, markup=False, style="dim", soft_wrap=True)
+    raise typer.Exit(1)
+
+
+def say_json(text: str) -> None:
+    """One JSON text on stdout, unwrapped and uncoloured."""
+    out.print(text, markup=False, soft_wrap=True)

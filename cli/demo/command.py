@@ -1,0 +1,71 @@
+"""`purple demo`: business tasks end to end on a stack of its own, checked against the database."""
+
+import asyncio
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated
+
+import typer
+
+from cli.console import Complaint, err, give_up, out, say_json
+from cli.demo.report import Result, demo_json, demo_table, judge
+from cli.demo.run import observe
+from cli.demo.tasks import TASKS, DemoTask
+from cli.gateway.client import connected
+from cli.launcher import Stack, running, stop_on_signals
+from cli.stack.free_ports import free_ports
+from cli.stack.plan import StackOptions
+from shared.domain.exact_json import dumps
+
+# The demo checks the database of the company that it starts itself, with the policy that the project ships.
+_ITS_OWN = ("REDIS_URL", "QUEUE_REDIS_URL", "GREEN_AGENT_MCP_URL", "TENANT_FILE", "PURPLE_AGENT_CARD_URL")
+
+
+def demo(
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of the story.")] = False,
+    broken: Annotated[str, typer.Option("--break", hidden=True, help="Expect too much of the task of that name.")] = "",
+) -> None:
+    """Run business tasks end to end and check the database afterwards. Exit code 0 only if all held.
+
+    A whole stack is started in a temporary folder and stopped again. Uses ANTHROPIC_API_KEY if it is set.
+    """
+    began = time.monotonic()
+    try:
+        results, notice = asyncio.run(_demo(_expecting_too_much(broken), quiet=as_json))
+    except Complaint as complaint:
+        give_up(complaint)
+    seconds = time.monotonic() - began
+    if as_json:
+        say_json(dumps(demo_json(results, notice, seconds)))
+    else:
+        out.print(demo_table(results, notice, seconds))
+    raise typer.Exit(0 if all(result.ok for result in results) else 1)
+
+
+async def _demo(tasks: tuple[DemoTask, ...], quiet: bool) -> tuple[list[Result], str]:
+    stop_on_signals()
+    with TemporaryDirectory(prefix="purple-demo-") as folder:
+        async with running(_options(Path(folder))) as stack, connected(stack.url("gateway")) as client:
+            _introduce(stack, quiet)
+            database = stack.options.company_database
+            return [judge(observed) async for observed in observe(tasks, client, database, quiet)], stack.notice
+
+
+def _options(folder: Path) -> StackOptions:
+    environ = {name: value for name, value in os.environ.items() if name not in _ITS_OWN}
+    return StackOptions(folder, environ, port=free_ports(1)[0])
+
+
+def _introduce(stack: Stack, quiet: bool) -> None:
+    if not quiet:
+        err.print(f"A stack is up at {stack.url('gateway')}. Model: {stack.notice or 'as configured'}.", style="dim")
+
+
+def _expecting_too_much(name: str) -> tuple[DemoTask, ...]:
+    """With a task's name: the same tasks, but that one is expected to write once more than it should."""
+    if name and name not in {task.name for task in TASKS}:
+        raise typer.BadParameter(f"no task is called {name!r}", param_hint="--break")
+    return tuple(replace(task, writes=(*task.writes, "one too many")) if task.name == name else task for task in TASKS)

@@ -1,0 +1,62 @@
+"""Follow one turn of a task on the console: each event a line, the present state in a spinner."""
+
+from datetime import datetime
+from types import TracebackType
+
+from rich.console import Console
+from rich.status import Status
+from rich.text import Text
+
+from cli.gateway.client import GatewayClient
+from cli.gateway.messages import Event, TaskView, Utterance
+from cli.gateway.story import line_of
+
+
+class LiveStory:
+    """A context in which events appear as they happen; quiet where the console is no terminal's but a file's."""
+
+    def __init__(self, console: Console, indent: str = "") -> None:
+        self._console = console
+        self._indent = indent
+        self._began: datetime | None = None
+        self._status = Status("accepted", console=console)
+
+    def __enter__(self) -> "LiveStory":
+        self._status.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._status.stop()
+
+    def show(self, event: Event) -> None:
+        self._began = self._began or event.at
+        if event.kind in ("phase", "state"):
+            self._status.update(str(event.data.get(event.kind, event.kind)))
+        if line := line_of(event):
+            seconds = (event.at - self._began).total_seconds()
+            text = Text(f"{self._indent}{seconds:7.2f}s  {line.kind:<9} ", style="dim")
+            self._console.print(text.append(line.text, style=line.style or "none"), soft_wrap=True)
+
+
+async def follow(client: GatewayClient, utterance: Utterance, story: LiveStory | None) -> tuple[TaskView, list[Event]]:
+    """Say something, show what happens, and return the task as it then stands with the events of this turn."""
+    after = await _last_event(client, utterance.task_id) if utterance.task_id else ""
+    accepted = await client.send(utterance)
+    events: list[Event] = []
+    async for event in client.events(accepted.id, after):
+        events.append(event)
+        if story:
+            story.show(event)
+        if event.kind == "turn_finished":
+            break
+    return await client.task(accepted.id), events
+
+
+async def _last_event(client: GatewayClient, task_id: str) -> str:
+    """Where the story of a waiting task stands, so that a further turn shows only what is new."""
+    last = ""
+    async for event in client.events(task_id):
+        last = event.id
+    return last

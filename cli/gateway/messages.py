@@ -1,0 +1,106 @@
+"""What the command line says to a gateway and what it hears: A2A 0.3 over JSON-RPC, as frozen values."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import uuid4
+
+from shared.domain.exact_json import Json, JsonObject
+
+
+@dataclass(frozen=True)
+class Speaker:
+    """Who speaks, in a stack that takes names from the request (the embedded profile)."""
+
+    name: str = "cli"
+    roles: tuple[str, ...] = ()
+    levels: tuple[str, ...] = ()
+
+    def as_json(self) -> JsonObject:
+        return {"id": self.name, "roles": [*self.roles] or ["client"], "levels": [*self.levels]}
+
+
+@dataclass(frozen=True)
+class Utterance:
+    """One message: a new task, or a further turn of ``task_id``."""
+
+    text: str
+    speaker: Speaker
+    session: str | None = None
+    task_id: str | None = None
+    policy_doc: str | None = None
+    tools_endpoint: str | None = None
+
+    def as_params(self) -> JsonObject:
+        """The parameters of ``message/send``; it answers at once, and the events tell the rest."""
+        message: JsonObject = {
+            "kind": "message",
+            "role": "user",
+            "messageId": uuid4().hex,
+            "parts": [{"kind": "text", "text": self.text}],
+            "metadata": self._metadata(),
+        }
+        if self.task_id:
+            message["taskId"] = self.task_id
+        if self.session:
+            message["contextId"] = self.session
+        return {"message": message, "configuration": {"blocking": False}, "metadata": self._metadata()}
+
+    def _metadata(self) -> JsonObject:
+        said: dict[str, Json] = {"principal": self.speaker.as_json()}
+        optional = {"policy_doc": self.policy_doc, "tools_endpoint": self.tools_endpoint, "session_id": self.session}
+        return said | {key: value for key, value in optional.items() if value}
+
+
+@dataclass(frozen=True)
+class TaskView:
+    """A task as its gateway shows it."""
+
+    id: str
+    state: str
+    answer: str
+    metadata: Mapping[str, Json]
+
+    @property
+    def is_open(self) -> bool:
+        return self.state in ("submitted", "working")
+
+    @property
+    def went_well(self) -> bool:
+        """Done, or waiting for somebody as it should."""
+        return self.state in ("completed", "input-required")
+
+
+@dataclass(frozen=True)
+class Event:
+    """One line of a task's live story; ``id`` is where a reader can go on."""
+
+    id: str
+    kind: str
+    at: datetime
+    data: Mapping[str, Json]
+
+
+def task_view(result: JsonObject) -> TaskView:
+    """The view of a task in A2A 0.3 (``kind: task``)."""
+    status = _object(result.get("status"))
+    text = _first_text(result.get("artifacts")) or _first_text([status.get("message")])
+    return TaskView(str(result.get("id", "")), str(status.get("state", "")), text, _object(result.get("metadata")))
+
+
+def _first_text(holders: Json) -> str:
+    """The text of the first part of the first artifact (or message)."""
+    for holder in holders if isinstance(holders, list) else ():
+        for part in _list(_object(holder).get("parts")):
+            text = _object(part).get("text")
+            if isinstance(text, str):
+                return text
+    return ""
+
+
+def _object(value: Json) -> JsonObject:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []

@@ -1,0 +1,113 @@
+"""The launcher: a whole stack on one machine, started, watched and stopped in order.
+
+It alone supplies defaults (an embedded Redis, the rule-based planner, the example company); a service started by itself
+refuses to start without what it needs.
+"""
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from cli.console import Complaint
+from cli.stack.child import Child
+from cli.stack.free_ports import free_ports, is_free
+from cli.stack.plan import Ports, ProcessSpec, StackOptions, notice_of, plan_stack
+from cli.stack.readiness import died, wait_until_ready
+from shared.infra.embedded_redis import EmbeddedRedis, NoRedisServer
+
+READY_SECONDS = 45.0
+LOOK_EVERY = 0.2
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A running stack. ``redis_url`` is what the services were told."""
+
+    options: StackOptions
+    children: tuple[Child, ...]
+    redis_url: str
+
+    @property
+    def notice(self) -> str:
+        return notice_of(self.options)
+
+    @property
+    def logs(self) -> Path:
+        return self.options.folder / "logs"
+
+    def url(self, name: str) -> str:
+        """Where the process of that name answers."""
+        return next(child.spec.url for child in self.children if child.spec.name == name)
+
+    async def until_one_dies(self) -> Complaint:
+        """Waits for as long as every process runs; says which one ended."""
+        while True:
+            for child in self.children:
+                if child.exit_code is not None:
+                    return died(child)
+            await asyncio.sleep(LOOK_EVERY)
+
+
+def stop_on_signals() -> None:
+    """SIGINT and SIGTERM cancel the present task, once: the way out then stops everything in order."""
+    task = asyncio.current_task()
+
+    def cancel() -> None:
+        if task is not None and not task.cancelling():
+            task.cancel()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, cancel)
+
+
+@asynccontextmanager
+async def running(options: StackOptions, ready_seconds: float = READY_SECONDS) -> AsyncIterator[Stack]:
+    """A stack that is ready; everything is stopped on leaving, whatever happened. Raises ``Complaint``."""
+    if not is_free(options.port, options.host):
+        raise Complaint(f"Port {options.port} is taken: stop what listens there, or choose another with --port.")
+    (options.folder / "logs").mkdir(parents=True, exist_ok=True)
+    async with AsyncExitStack() as held:
+        redis_url = await held.enter_async_context(_redis(options))
+        ports = Ports.of(free_ports(Ports.needed(options.executors)))
+        children = await held.enter_async_context(_children(plan_stack(options, ports, redis_url), options.folder))
+        await wait_until_ready(children, ready_seconds)
+        yield Stack(options, children, redis_url)
+
+
+@asynccontextmanager
+async def _redis(options: StackOptions) -> AsyncIterator[str]:
+    """The caller's Redis is the caller's business; ours keeps its data in the folder and stops last."""
+    if given := options.environ.get("REDIS_URL"):
+        yield given
+        return
+    server = EmbeddedRedis(options.folder / "redis")
+    try:
+        server.start()
+    except NoRedisServer as error:
+        raise Complaint(str(error)) from error
+    try:
+        yield server.url
+    finally:
+        await asyncio.to_thread(server.stop)
+
+
+@asynccontextmanager
+async def _children(specs: tuple[ProcessSpec, ...], folder: Path) -> AsyncIterator[tuple[Child, ...]]:
+    children: list[Child] = []
+    try:
+        for spec in specs:
+            children.append(Child.start(spec, folder / "logs"))
+        yield tuple(children)
+    finally:
+        await _stop(children)
+
+
+async def _stop(children: list[Child]) -> None:
+    """Rank by rank; those of one rank together."""
+    ordered = sorted(children, key=lambda child: child.spec.stops)
+    for _, rank in groupby(ordered, key=lambda child: child.spec.stops):
+        await asyncio.gather(*(child.stop() for child in rank))

@@ -1,0 +1,74 @@
+"""`purple send`: one task, its phases live, its answer."""
+
+import asyncio
+import os
+from typing import Annotated
+
+import typer
+
+from cli.console import Complaint, err, give_up, out, say_json
+from cli.gateway.client import connected
+from cli.gateway.live import LiveStory, follow
+from cli.gateway.messages import Speaker, TaskView, Utterance
+from shared.domain.exact_json import dumps
+from shared.domain.words import Level, Role
+
+DEFAULT_URL = "http://127.0.0.1:9010"
+
+
+def send(
+    text: Annotated[str, typer.Argument(help="What is to be done, or `approve` / `reject` for a task that waits.")],
+    session: Annotated[str | None, typer.Option(help="Go on in this session: it remembers.")] = None,
+    url: Annotated[str, typer.Option(help="The gateway.", envvar="PURPLE_URL")] = DEFAULT_URL,
+    name: Annotated[str, typer.Option("--as", help="Who speaks (believed in the embedded profile only).")] = "",
+    role: Annotated[list[Role] | None, typer.Option(help="Roles of the speaker, such as approver.")] = None,
+    level: Annotated[list[str] | None, typer.Option(help="Levels an approver may decide, such as manager.")] = None,
+    task: Annotated[str | None, typer.Option(help="A further turn of this task, such as an approval.")] = None,
+    policy: Annotated[str | None, typer.Option(help="Rules that come with the task: JSON or prose.")] = None,
+    tools: Annotated[str | None, typer.Option(help="The tool server of this task.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of the story.")] = False,
+) -> None:
+    """Send one task, watch it being done, read the answer. Exit code 1 if it failed or was refused.
+
+    Examples:
+
+      purple send "Process the expense claim EXP-1001"
+
+      purple send approve --task TASK --as dana --role approver --level manager
+    """
+    speaker = Speaker(name or os.environ.get("USER", "cli"), tuple(role or ()), _levels(level or []))
+    utterance = Utterance(text, speaker, session, task, policy, tools)
+    try:
+        view = asyncio.run(_send(url, utterance, quiet=as_json))
+    except Complaint as complaint:
+        give_up(complaint)
+    _show_json(view) if as_json else _show(view)
+    raise typer.Exit(0 if view.went_well else 1)
+
+
+async def _send(url: str, utterance: Utterance, quiet: bool) -> TaskView:
+    async with connected(url) as client:
+        if quiet:
+            return (await follow(client, utterance, None))[0]
+        with LiveStory(err) as story:
+            return (await follow(client, utterance, story))[0]
+
+
+def _levels(words: list[str]) -> tuple[str, ...]:
+    try:
+        return tuple(Level.parse(word).word for word in words)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--level") from error
+
+
+def _show(view: TaskView) -> None:
+    out.print(view.answer, markup=False, soft_wrap=True)
+    if notice := view.metadata.get("model_notice"):
+        err.print(f"({notice})", style="dim")
+    err.print(f"task {view.id}: {view.state}", style="bold" if view.went_well else "bold red")
+    if view.state == "input-required":
+        err.print(f"It waits: purple send approve --task {view.id} --as NAME --role approver --level LEVEL")
+
+
+def _show_json(view: TaskView) -> None:
+    say_json(dumps({"id": view.id, "state": view.state, "answer": view.answer, "metadata": {**view.metadata}}))

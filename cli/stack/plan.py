@@ -1,0 +1,142 @@
+"""Which processes a stack has and what each of them is told: pure, so that it can be read and tested as a table."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+HOST = "127.0.0.1"
+PLANNER_MODEL = "offline-planner-1"
+PLANNER_NOTICE = "rule-based planner, not an LLM"
+# Only the executor talks to a model, so only the executor is handed what opens one.
+_MODEL_SECRETS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
+
+
+@dataclass(frozen=True)
+class StackOptions:
+    """What the caller chose. ``folder`` holds data and logs; ``environ`` is the caller's environment."""
+
+    folder: Path
+    environ: Mapping[str, str]
+    port: int = 9010
+    host: str = HOST
+    executors: int = 1
+    profile: str = "embedded"
+
+    @property
+    def uses_planner(self) -> bool:
+        return not (self.environ.get("ANTHROPIC_API_KEY") or self.environ.get("ANTHROPIC_BASE_URL"))
+
+    @property
+    def uses_company(self) -> bool:
+        return not self.environ.get("GREEN_AGENT_MCP_URL")
+
+    @property
+    def company_database(self) -> Path:
+        return self.folder / "company.sqlite3"
+
+
+@dataclass(frozen=True)
+class Ports:
+    """One free port for each process but the gateway, whose port is the caller's choice."""
+
+    planner: int
+    company: int
+    policy: int
+    executors: tuple[int, ...]
+
+    @staticmethod
+    def needed(executors: int) -> int:
+        return 3 + executors
+
+    @classmethod
+    def of(cls, free: tuple[int, ...]) -> "Ports":
+        return cls(planner=free[0], company=free[1], policy=free[2], executors=free[3:])
+
+
+@dataclass(frozen=True)
+class ProcessSpec:
+    """One process: ``python -m`` arguments, its whole environment, where it answers, and the rank it stops in."""
+
+    name: str
+    arguments: tuple[str, ...]
+    url: str
+    stops: int  # lowest first: who accepts work stops before who does it, and the tools last
+    ready_path: str = "/ready"
+    environ: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+def plan_stack(options: StackOptions, ports: Ports, redis_url: str) -> tuple[ProcessSpec, ...]:
+    """The processes of a stack, in the order in which they are started."""
+    base = _base(options, redis_url)
+    specs = [_policy(ports.policy, base)]
+    if options.uses_planner:
+        specs.append(_planner(ports.planner, base))
+    if options.uses_company:
+        specs.append(_company(options, ports.company, base))
+    specs.append(_gateway(options, base))
+    specs.extend(_executor(options, ports, number, base) for number in range(options.executors))
+    return tuple(specs)
+
+
+def notice_of(options: StackOptions) -> str:
+    """What every surface says about the model; empty when a real one is configured."""
+    return PLANNER_NOTICE if options.uses_planner else options.environ.get("MODEL_NOTICE", "")
+
+
+def url_of(port: int, host: str = HOST) -> str:
+    return f"http://{host}:{port}"
+
+
+def _base(options: StackOptions, redis_url: str) -> dict[str, str]:
+    own = {name: value for name, value in options.environ.items() if name not in _MODEL_SECRETS}
+    own |= {"PYTHONUNBUFFERED": "1", "PROFILE": options.profile, "REDIS_URL": redis_url}
+    if notice := notice_of(options):
+        own["MODEL_NOTICE"] = notice
+    return own
+
+
+def _bound(base: Mapping[str, str], port: int, **more: str) -> dict[str, str]:
+    return {**base, "HOST": HOST, "PORT": str(port), **more}
+
+
+def _policy(port: int, base: Mapping[str, str]) -> ProcessSpec:
+    return ProcessSpec("policy", ("services.policy",), url_of(port), stops=3, environ=_bound(base, port))
+
+
+def _planner(port: int, base: Mapping[str, str]) -> ProcessSpec:
+    return ProcessSpec("planner", ("services.planner",), url_of(port), stops=3, environ=_bound(base, port))
+
+
+def _company(options: StackOptions, port: int, base: Mapping[str, str]) -> ProcessSpec:
+    environ = _bound(base, port, DATABASE=str(options.company_database), SEED_DATA="true")
+    return ProcessSpec("company", ("examples.company",), url_of(port), stops=4, ready_path="/health", environ=environ)
+
+
+def _gateway(options: StackOptions, base: Mapping[str, str]) -> ProcessSpec:
+    card_url = options.environ.get("PURPLE_AGENT_CARD_URL") or f"{url_of(options.port)}/"
+    arguments = ("services.gateway", "--host", options.host, "--port", str(options.port), "--card-url", card_url)
+    return ProcessSpec("gateway", arguments, url_of(options.port), stops=1, environ=base)
+
+
+def _executor(options: StackOptions, ports: Ports, number: int, base: Mapping[str, str]) -> ProcessSpec:
+    port = ports.executors[number]
+    environ = _bound(base, port, POLICY_URL=url_of(ports.policy)) | _model(options, ports) | _tools(options, ports)
+    return ProcessSpec(f"executor-{number + 1}", ("services.executor",), url_of(port), stops=2, environ=environ)
+
+
+def _model(options: StackOptions, ports: Ports) -> dict[str, str]:
+    if not options.uses_planner:
+        return {name: options.environ[name] for name in _MODEL_SECRETS if name in options.environ}
+    tiers = dict.fromkeys(("HAIKU_MODEL", "SONNET_MODEL", "FALLBACK_MODEL"), PLANNER_MODEL)
+    return {"ANTHROPIC_BASE_URL": url_of(ports.planner), "ANTHROPIC_API_KEY": "none-needed", **tiers}
+
+
+def _tools(options: StackOptions, ports: Ports) -> dict[str, str]:
+    """The tool server, and the tenant whose standing policy speaks about its tools."""
+    told = {} if options.environ.get("TENANT_FILE") else {"TENANT_FILE": str(_tenant_file(options))}
+    return {**told, "GREEN_AGENT_MCP_URL": url_of(ports.company)} if options.uses_company else told
+
+
+def _tenant_file(options: StackOptions) -> Path:
+    name = "company_tenant.json" if options.uses_company else "tenant.json"
+    return Path(__file__).resolve().parents[1] / "defaults" / name

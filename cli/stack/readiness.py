@@ -1,0 +1,51 @@
+"""Waiting until each process says that it is ready, or saying which one does not and why."""
+
+import asyncio
+
+import httpx
+
+from cli.console import Complaint
+from cli.stack.child import Child
+
+ASK_EVERY = 0.05
+ASK_TIMEOUT = 2.0
+
+
+async def wait_until_ready(children: tuple[Child, ...], seconds: float) -> None:
+    """Returns when all are ready; raises ``Complaint`` naming the first that died or was not ready in time."""
+    async with httpx.AsyncClient(timeout=ASK_TIMEOUT, trust_env=False) as client:
+        tasks = [_wait(client, child, seconds) for child in children]
+        for problem in await asyncio.gather(*tasks):
+            if problem is not None:
+                raise problem
+
+
+async def _wait(client: httpx.AsyncClient, child: Child, seconds: float) -> Complaint | None:
+    said = "it never answered"
+    try:
+        async with asyncio.timeout(seconds):
+            while True:
+                if child.exit_code is not None:
+                    return died(child)
+                ready, said = await _ask(client, child)
+                if ready:
+                    return None
+                await asyncio.sleep(ASK_EVERY)
+    except TimeoutError:
+        sentence = f"{child.spec.name} was not ready within {seconds:.0f} seconds: {said}."
+        return Complaint(sentence, f"{child.log}:\n{child.last_lines()}")
+
+
+async def _ask(client: httpx.AsyncClient, child: Child) -> tuple[bool, str]:
+    try:
+        answer = await client.get(f"{child.spec.url}{child.spec.ready_path}")
+    except httpx.TransportError as error:
+        return False, f"no connection ({type(error).__name__})"
+    return answer.is_success, f"it answered {answer.status_code} {answer.text[:200]}"
+
+
+def died(child: Child) -> Complaint:
+    """What to tell a person about a process that ended by itself."""
+    return Complaint(
+        f"{child.spec.name} ended with exit code {child.exit_code}.", f"{child.log}:\n{child.last_lines()}"
+    )
