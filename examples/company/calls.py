@@ -38,7 +38,7 @@ class Calls:
         answer = _error("The call was cut short.")
         with anyio.CancelScope(shield=True):
             answer = await self._with_fault(tool, raw, fault)
-        return answer
+        return answer  # noqa: RET504 - the type checker holds that the scope may swallow
 
     async def _with_fault(self, tool: AnyTool, raw: Mapping[str, JsonValue], fault: Fault) -> CallToolResult:
         if fault.delay_before_ms:

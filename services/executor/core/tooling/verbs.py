@@ -1,40 +1,67 @@
-"""The words that tool names are read by: which verbs read, compute, tell and change, and which are nouns as often."""
+"""The words by which tool names are read.
 
-COMPUTE = frozenset("calculate compute estimate forecast simulate project prorate convert round".split())
+A word that is missing here is unknown, and unknown means "changes" (I1): a verb belongs under ``READ`` only if no
+business tool that begins with it could reasonably change anything (``load`` funds, ``track`` event, ``select`` winner
+are left out for that reason).
+"""
+
+COMPUTE = frozenset("calculate compute estimate forecast simulate prorate".split())
 
 READ = frozenset(
     """get list fetch read search find query check verify lookup look describe show view preview validate inspect count
-    sum aggregate filter compare browse retrieve load explain summarize analyze analyse audit monitor watch is has can
-    diff poll peek track status head scan introspect display enumerate select test""".split()
+    sum aggregate filter compare browse retrieve explain summarize summarise analyze analyse display examine enumerate
+    is has can does""".split()
 )
 
-NOTIFY = frozenset("notify alert remind announce message email mail ping broadcast inform page".split())
+# These tell somebody something, whatever they are about.
+NOTIFY = frozenset("notify alert remind inform announce ping".split())
 
-DELIVER = frozenset("send schedule post publish queue deliver".split())  # tell only with a message as their object
+# These tell only if their object is a message, and only if it has nothing to do with money.
+DELIVER = frozenset("send schedule post publish deliver queue broadcast email mail message".split())
 
-LOG = frozenset("log record".split())  # tell only with an audit trail as their object
+# These tell only if their object is an audit trail.
+RECORD = frozenset("log record append write".split())
 
-# Change something wherever they stand in a name.
+# These change something wherever they stand in a name.
 CHANGE = frozenset(
-    """create update delete cancel approve reject submit modify set add remove revoke grant place pay issue close archive
-    migrate deploy rollback terminate execute apply process dispatch trigger write insert upsert patch commit push fire
-    lock unlock escalate initiate finalize finalise complete activate deactivate enable disable start stop pause resume
-    confirm acknowledge resolve reopen merge split move assign unassign enroll disenroll provision deprovision promote
-    demote reset regenerate rotate register deregister import upload invoke purge freeze unfreeze deny proceed dispute
-    reimburse adjust replace rename restore destroy drop erase wipe truncate clear suspend reinstate hire dismiss
-    offboard onboard withdraw deposit debit remit settle waive void write_off reverse reserve release allocate
-    authorize authorise send schedule post publish accept decline unflag edit change make put save store sync run
-    install uninstall enqueue convert_lead withhold sign unsubscribe subscribe redeem ship fulfill fulfil return
-    exchange extend renew downgrade upgrade correct fix override bypass""".split()
-) - {"write_off", "convert_lead"}
+    """create update delete cancel approve reject submit modify add remove revoke pay deploy migrate rollback
+    terminate execute apply dispatch write insert upsert patch push publish lock unlock escalate initiate finalize
+    finalise activate deactivate enable disable pause resume confirm acknowledge resolve reopen assign
+    reassign unassign enroll unenroll disenroll provision deprovision promote demote regenerate rotate deregister
+    unregister invoke purge freeze unfreeze deny proceed reimburse adjust replace rename restore destroy drop erase wipe
+    truncate suspend reinstate hire offboard onboard withdraw remit settle waive reverse allocate authorize
+    authorise send accept decline unflag untag unlink edit make save install uninstall unsubscribe subscribe redeem ship
+    fulfill fulfil renew downgrade upgrade override bypass buy sell repay overwrite shutdown reboot
+    kill""".split()
+)
 
-# Verbs that are nouns as often: they change only where a verb stands, in front or after a conjunction.
+# These are nouns as often: they change only where a verb stands, in front or after a conjunction.
 AMBIGUOUS = frozenset(
-    """order refund charge transfer book report request access budget invoice credit claim lease rent
-    bill mark flag tag link export payment deposit return exchange release reserve process change set issue close
-    schedule post commit patch push lock start stop move run store fire place sign split drop import upload grant
-    deposit debit record log file chargeback contract ticket comment vote like share hold block ban follow
-    purchase buy sell trade swap loan quote offer bid estimate import_job message email mail alert page queue
-    complete dispute reset void fix correct open pay trigger authorize sync audit permit access archive make put save
-    register test sum count""".split()
-) - {"import_job"}
+    """order refund charge transfer book report request access budget invoice credit debit claim lease rent bill mark
+    flag tag link export import payment deposit return exchange release reserve process set reset issue close schedule
+    commit start run store place sign split upload void fix correct open trigger sync permit archive put register file
+    dispute chargeback contract ticket comment hold block ban purchase trade swap loan quote offer bid grant extend
+    complete message email mail queue log record clear capture wire fund advance award change merge move
+    fire append""".split()
+)
+
+MESSAGES = frozenset(
+    """message messages email emails mail sms text texts notification notifications notice notices alert alerts reminder
+    reminders letter letters newsletter announcement announcements memo invitation invitations chat slack dm digest
+    acknowledgement greeting""".split()
+)
+MEETINGS = frozenset("meeting meetings appointment call callback followup interview kickoff".split())
+
+MONEY = frozenset(
+    """money payment payments payout payouts pay wire transfer transfers fund funds cash refund refunds credit credits
+    debit invoice invoices charge charges deposit withdrawal salary payroll reimbursement cheque check remittance
+    disbursement transaction transactions bitcoin crypto""".split()
+)
+
+CONJUNCTIONS = frozenset("and or then plus".split())
+
+# Words before the verb that say how, not what.
+MODIFIERS = frozenset("bulk batch async auto quick".split())
+
+# Verbs of reading that change something together with the next word.
+PHRASAL = frozenset({("check", "in"), ("check", "out"), ("check", "off"), ("get", "rid"), ("count", "down")})
