@@ -275,11 +275,17 @@ class Lease(NamedTuple):
 
 
 class Work(NamedTuple):
-    """The next turn of a session and its task. ``attempts`` counts the times it was begun, this one included."""
+    """The next turn of a session and its task. ``attempts`` counts the times it was begun, this one included.
+
+    ``waited_us``: microseconds of the store's clock between acceptance and this beginning.
+    ``version`` is the stored record's, for the store's own use.
+    """
 
     turn: Turn
     record: TaskRecord
     attempts: int
+    waited_us: int = 0
+    version: int = 0
 
 
 class Sessions(Protocol):
@@ -299,8 +305,8 @@ class Sessions(Protocol):
         """Give the lease back; False, and nothing is released, if something waits in the session."""
         ...
 
-    async def abandon(self, lease: Lease) -> None:
-        """Give the lease back although work waits, so that another executor may take it at once."""
+    async def abandon(self, lease: Lease, retry_in: float = 0.0) -> None:
+        """Give the lease back although work waits; another executor is asked to take it after ``retry_in`` seconds."""
         ...
 
     def turn_store(self, lease: Lease, work: Work) -> TurnStore: ...
@@ -309,4 +315,41 @@ class Sessions(Protocol):
 class Wakes(Protocol):
     async def wake(self, tenant: str, session_id: str) -> None:
         """Ask some executor to claim the session. May be lost or doubled without harm."""
+        ...
+
+
+# --- upkeep -------------------------------------------------------------------------------------------------------
+
+
+class Waiting(NamedTuple):
+    """A session that has work and no living lease."""
+
+    tenant: str
+    session_id: str
+
+
+class DueTimer(NamedTuple):
+    """A timer whose moment has come."""
+
+    tenant: str
+    session_id: str
+    task_id: str
+    subject: str
+    now: datetime
+
+
+class Overdue(NamedTuple):
+    """What one look at all partitions found."""
+
+    sessions: tuple[Waiting, ...] = ()
+    timers: tuple[DueTimer, ...] = ()
+
+
+class Upkeep(Protocol):
+    async def overdue(self) -> Overdue:
+        """Sessions whose wake or owner was lost, and due timers; what another executor is looking after is left out."""
+        ...
+
+    async def fire(self, timer: DueTimer, turn: Turn) -> bool:
+        """Put the turn before the session's inbox, once; False if the timer is gone or its task has ended."""
         ...

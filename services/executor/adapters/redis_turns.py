@@ -1,0 +1,163 @@
+"""The durable side of one turn, on Redis: every write is fenced inside its script."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import cast
+
+from pydantic import TypeAdapter
+
+from services.executor.ports import (
+    JournalEntry,
+    Lease,
+    LeaseLost,
+    LedgerConflict,
+    Pulse,
+    SessionState,
+    TurnEnd,
+    TurnStore,
+    Work,
+)
+from shared.contracts.approval import Approval
+from shared.contracts.ledger import LedgerEntry
+from shared.contracts.task import TaskEvent, TaskRecord, Turn, TurnKind
+from shared.domain.words import WriteStatus
+from shared.infra import keys
+from shared.infra.lua import Argument, Scripts
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SESSION: TypeAdapter[SessionState] = TypeAdapter(SessionState)
+
+
+class RedisTurnStore(TurnStore):
+    """One turn's store; make one for each ``Work``."""
+
+    def __init__(self, scripts: Scripts, lease: Lease, work: Work) -> None:
+        self._scripts = scripts
+        self._lease = lease
+        self._work = work
+        self._version = work.version
+        self._session = keys.session_keys(lease.tenant, lease.session_id)
+        self._task = keys.task_keys(lease.tenant, lease.session_id, work.turn.task_id)
+        self._partition = keys.partition_keys_of(lease.tenant, lease.session_id)
+        self._member = keys.pack(keys.Member(lease.tenant, lease.session_id))
+
+    async def journal(self) -> tuple[JournalEntry, ...]:
+        rows = cast("list[tuple[str, dict[str, str]]]", await self._read("XRANGE", self._task.journal, "-", "+"))
+        steps: dict[str, JournalEntry] = {}
+        for _, row in rows:  # a step that was stored twice counts as it was stored first
+            steps.setdefault(row["key"], JournalEntry(row["key"], row["kind"], row["data"]))
+        return tuple(steps.values())
+
+    async def ledger(self) -> Mapping[str, LedgerEntry]:
+        rows = cast(dict[str, str], await self._read("HGETALL", self._task.ledger))
+        return {key: LedgerEntry.model_validate_json(row.partition("\n")[2]) for key, row in rows.items()}
+
+    async def approval(self) -> Approval | None:
+        latest = await self._read("HGET", self._task.approvals, "latest")
+        if latest is None:
+            return None
+        return Approval.model_validate_json(str(await self._read("HGET", self._task.approvals, str(latest))))
+
+    async def session(self) -> SessionState:
+        state = await self._read("HGET", self._session.session, "state")
+        return SessionState() if state is None else _SESSION.validate_json(str(state))
+
+    async def pulse(self) -> Pulse:
+        return await self._write("pulse", [], [])
+
+    async def append(self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = ()) -> Pulse:
+        steps = [part for entry in entries for part in entry]
+        names = [self._task.journal, self._task.events]
+        return await self._write("append", names, [keys.EVENTS_KEPT, len(entries), *steps, *_lines(events)])
+
+    async def publish(self, record: TaskRecord, events: Sequence[TaskEvent]) -> Pulse:
+        arguments: list[Argument] = [keys.EVENTS_KEPT, self._version, record.model_dump_json(), record.state.value]
+        pulse = await self._write("publish", [self._task.record, self._task.events], [*arguments, *_lines(events)])
+        self._version += 1
+        return pulse
+
+    async def open_write(self, entry: LedgerEntry, hold_seconds: float) -> Pulse:
+        arguments: list[Argument] = [entry.key, entry.status.value, entry.model_dump_json(), int(hold_seconds * 1000)]
+        names = [self._task.ledger, self._partition.leased]
+        return await self._write("open_write", names, [*arguments, self._member, WriteStatus.UNSENT.value])
+
+    async def settle_write(self, entry: LedgerEntry, before: WriteStatus, events: Sequence[TaskEvent] = ()) -> Pulse:
+        arguments = [entry.key, before.value, entry.status.value, entry.model_dump_json()]
+        names = [self._task.ledger, self._task.events]
+        return await self._write("settle_write", names, [keys.EVENTS_KEPT, *arguments, *_lines(events)])
+
+    async def finish(self, end: TurnEnd) -> None:
+        names = [self._session.inbox, self._session.begun, self._session.session, self._session.open]
+        names += [self._task.record, self._task.journal, self._task.ledger, self._task.events, self._task.approvals]
+        names += [self._partition.timers, self._partition.outcomes]
+        await self._write("finish", names, self._ending(end))
+        if end.record.state.is_terminal:
+            await self._expire_aliases()
+
+    def _ending(self, end: TurnEnd) -> list[Argument]:
+        record, turn = end.record, self._work.turn
+        done: TaskEvent = TaskEvent(
+            kind="turn_finished", at=record.updated_at, data={"turn_id": turn.turn_id, "state": record.state.value}
+        )
+        return [
+            keys.EVENTS_KEPT,
+            turn.turn_id,
+            turn.task_id,
+            self._version,
+            record.model_dump_json(),
+            record.state.value,
+            int(record.state.is_terminal),
+            _SESSION.dump_json(end.session).decode(),
+            *self._optional(end),
+            keys.TASK_RETENTION_SECONDS,
+            *_lines((*end.events, done)),
+        ]
+
+    def _optional(self, end: TurnEnd) -> list[Argument]:
+        approval, timer, outcome = end.approval, end.timer, end.outcome
+        subject = timer and keys.TimerMember(
+            self._lease.tenant, self._lease.session_id, self._work.turn.task_id, timer.subject
+        )
+        return [
+            approval.approval_id if approval else "",
+            approval.model_dump_json() if approval else "",
+            keys.pack(subject) if subject else "",
+            int(timer.due.timestamp() * 1000) if timer else 0,
+            outcome.event_id if outcome else "",
+            outcome.model_dump_json() if outcome else "",
+        ]
+
+    async def _expire_aliases(self) -> None:
+        """Lets the task's names go with the task. Lost in a crash, it leaves a small key behind and no more."""
+        known_as = await self._read("HGET", self._task.record, "known_as")
+        for name in filter(None, (self._work.turn.task_id, known_as)):
+            alias = keys.alias_key(self._lease.tenant, str(name))
+            await self._read("EXPIRE", alias, str(keys.TASK_RETENTION_SECONDS))
+
+    async def _write(self, script: str, names: Sequence[str], arguments: Sequence[Argument]) -> Pulse:
+        common = [self._session.lease, self._session.signals, self._session.turns]
+        reply = await self._scripts.run(
+            script, [*common, *names], [self._lease.owner, str(self._lease.fence), *arguments]
+        )
+        return self._pulse(cast(list[str], reply))
+
+    def _pulse(self, reply: list[str]) -> Pulse:
+        match reply:
+            case ["ok", now, *signals]:
+                return Pulse(_EPOCH + timedelta(microseconds=int(now)), self._cancel(signals))
+            case ["lost"]:
+                raise LeaseLost(self._lease.session_id)
+            case _:
+                raise LedgerConflict(f"task {self._work.turn.task_id} is not as this turn last stored it")
+
+    def _cancel(self, signals: Sequence[str]) -> Turn | None:
+        turns = (Turn.model_validate_json(signal) for signal in signals if signal)
+        mine = (turn for turn in turns if turn.kind is TurnKind.CANCEL and turn.task_id == self._work.turn.task_id)
+        return next(mine, None)
+
+    async def _read(self, *words: str) -> object:
+        return await self._scripts.command(*words)
+
+
+def _lines(events: Sequence[TaskEvent]) -> list[str]:
+    return [event.model_dump_json() for event in events]

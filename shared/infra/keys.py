@@ -1,0 +1,182 @@
+"""Every Redis key of the product: its name, who writes it, how long it lives, and why it is there.
+
+All keys of one session, and of its tasks, carry the hash tag of the session's partition, so that one Lua step touches
+one slot. Names are percent-quoted, so that a client's ``:`` or ``{`` cannot forge another key.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import NamedTuple
+from urllib.parse import quote, unquote
+
+from shared.domain.partition import PARTITIONS, partition_of
+
+DAY = 24 * 3600
+
+DEDUPE_SECONDS = DAY  # how long a resent message still finds its first task
+TASK_RETENTION_SECONDS = 7 * DAY  # how long an ended task stays in Redis
+SESSION_RETENTION_SECONDS = 30 * DAY  # how long a session without an open task stays in Redis
+EVENTS_KEPT = 2000  # events of one task, roughly; the journal holds what must not be lost
+
+LIVE_CHANNEL = "pa:live"  # keeps the shared subscription open; nothing is published to it
+QUEUE = "pa:queue:wakes"
+BELL = "pa:queue:bell"
+HEALTH = "pa:queue:health"
+
+
+class KeyKind(NamedTuple):
+    """One row of the table. ``lifetime`` is what a test can check: see ``Lifetime``."""
+
+    suffix: str
+    writers: str
+    lifetime: str
+    reason: str
+
+
+# Lifetimes: "open" lives while its task or session is open and then for the stated retention; "empty" vanishes by
+# itself when its last member goes; "kept" lives for good; "short" always carries a time to live.
+SESSION_KINDS = (
+    KeyKind("inbox", "gateway, executor", "empty", "list of turn ids: messages, first come first served"),
+    KeyKind(
+        "signals", "gateway, executor", "empty", "list of turn ids that go before the inbox: decision, cancel, deadline"
+    ),
+    KeyKind("turns", "gateway, executor", "empty", "hash turn id -> turn, until the turn is finished"),
+    KeyKind("begun", "executor", "empty", "hash turn id -> times begun; 'turn id:at' -> microsecond of acceptance"),
+    KeyKind("session", "gateway, executor", "open", "hash: owner (principal's id), state (what the session remembers)"),
+    KeyKind("lease", "executor", "open", "hash: owner, until (ms), fence; the fence outlives the lease"),
+    KeyKind("open", "gateway, executor", "empty", "set of task ids that have not ended"),
+)
+TASK_KINDS = (
+    KeyKind(
+        "record",
+        "gateway, executor",
+        "open",
+        "hash: json, version, state, ended, known_as, outcome (event id once counted)",
+    ),
+    KeyKind("journal", "executor", "open", "stream of finished steps"),
+    KeyKind("ledger", "executor", "open", "hash write key -> status, newline, entry"),
+    KeyKind(
+        "events", "gateway, executor", "open", "stream of the task's live story, capped; its name is also the channel"
+    ),
+    KeyKind("approvals", "executor", "open", "hash approval id -> approval; 'latest' -> id"),
+)
+PARTITION_KINDS = (
+    KeyKind(
+        "waiting", "gateway, executor", "empty", "sorted set of sessions with work and no lease; score: since (ms)"
+    ),
+    KeyKind("leased", "executor", "empty", "sorted set of sessions with a lease; score: its end (ms)"),
+    KeyKind("timers", "executor", "empty", "sorted set of deadlines; score: due (ms)"),
+    KeyKind("outcomes", "executor", "kept", "stream of ended tasks; the learner trims what it has applied"),
+    KeyKind("reaper", "executor", "short", "the short lock of one partition's upkeep"),
+)
+OTHER_KINDS = (
+    KeyKind("dedupe", "gateway", "short", "message of a caller -> task id, newline, turn id"),
+    KeyKind("alias", "gateway, executor", "open", "a task id that a client knows -> task id, newline, session id"),
+)
+QUEUE_KEYS = (
+    KeyKind(QUEUE, "gateway, executor", "empty", "arq's queue of wakes; may be lost without harm"),
+    KeyKind(BELL, "gateway, executor", "empty", "list, trimmed: rings an executor out of its poll"),
+    KeyKind(HEALTH, "executor", "short", "arq's own health record"),
+    KeyKind("arq:job:", "gateway, executor", "short", "one wake"),
+    KeyKind("arq:retry:", "executor", "short", "arq's count of tries"),
+    KeyKind("arq:in-progress:", "executor", "short", "arq's lock of one wake"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionKeys:
+    inbox: str
+    signals: str
+    turns: str
+    begun: str
+    session: str
+    lease: str
+    open: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskKeys:
+    record: str
+    journal: str
+    ledger: str
+    events: str
+    approvals: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionKeys:
+    waiting: str
+    leased: str
+    timers: str
+    outcomes: str
+    reaper: str
+
+
+def session_keys(tenant: str, session_id: str) -> SessionKeys:
+    stem = f"{_tag(partition_of(tenant, session_id))}:s:{_q(tenant)}:{_q(session_id)}"
+    return SessionKeys(*(f"{stem}:{field.name}" for field in fields(SessionKeys)))
+
+
+def task_keys(tenant: str, session_id: str, task_id: str) -> TaskKeys:
+    stem = f"{_tag(partition_of(tenant, session_id))}:t:{_q(tenant)}:{_q(task_id)}"
+    return TaskKeys(*(f"{stem}:{field.name}" for field in fields(TaskKeys)))
+
+
+def partition_keys(partition: int) -> PartitionKeys:
+    return PartitionKeys(*(f"{_tag(partition)}:{field.name}" for field in fields(PartitionKeys)))
+
+
+def partition_keys_of(tenant: str, session_id: str) -> PartitionKeys:
+    return partition_keys(partition_of(tenant, session_id))
+
+
+def all_partitions() -> Iterator[PartitionKeys]:
+    return (partition_keys(number) for number in range(PARTITIONS))
+
+
+def dedupe_key(tenant: str, session_id: str, principal_id: str, message: str) -> str:
+    """A caller's message. It carries the session's tag, so a resend is recognised within the session it names."""
+    return f"{_tag(partition_of(tenant, session_id))}:dedupe:{_q(tenant)}:{_q(principal_id)}:{_q(message)}"
+
+
+def alias_key(tenant: str, task_id: str) -> str:
+    """Its own slot: only the task's id is known to whoever asks."""
+    return f"pa:alias:{_q(tenant)}:{_q(task_id)}"
+
+
+class Member(NamedTuple):
+    """A session as the partition's sets name it."""
+
+    tenant: str
+    session_id: str
+
+
+class TimerMember(NamedTuple):
+    """A deadline as the partition's timer set names it."""
+
+    tenant: str
+    session_id: str
+    task_id: str
+    subject: str
+
+
+def pack(parts: Member | TimerMember) -> str:
+    return ":".join(_q(part) for part in parts)
+
+
+def unpack_member(text: str) -> Member:
+    tenant, session_id = map(unquote, text.split(":"))
+    return Member(tenant, session_id)
+
+
+def unpack_timer(text: str) -> TimerMember:
+    tenant, session_id, task_id, subject = map(unquote, text.split(":"))
+    return TimerMember(tenant, session_id, task_id, subject)
+
+
+def _tag(partition: int) -> str:
+    return f"pa:{{p{partition:02d}}}"
+
+
+def _q(part: str) -> str:
+    return quote(part, safe="")

@@ -1,0 +1,118 @@
+"""One subscription a process for everybody who watches tasks."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import Self
+
+import structlog
+from redis.asyncio import Redis
+from redis.asyncio.client import PubSub
+from redis.exceptions import RedisError
+
+from shared.infra.keys import LIVE_CHANNEL
+from shared.infra.lua import unavailable
+
+_QUIET_SECONDS = 15.0
+_CONFIRM_SECONDS = 5.0
+_AGAIN_SECONDS = 0.2
+
+log = structlog.get_logger()
+
+
+class Live:
+    """Tells listeners that something was published on their channel. Use it as an async context manager.
+
+    A lost connection is made anew and every listener told to look, so nothing is missed.
+    """
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+        self._pubsub: PubSub = redis.pubsub()
+        self._news: dict[str, set[asyncio.Event]] = {}
+        self._confirmed: dict[str, asyncio.Event] = {}
+        self._turn = asyncio.Lock()
+        self._group = asyncio.TaskGroup()
+        self._reader: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        await self._group.__aenter__()
+        self._reader = self._group.create_task(self._read_for_ever())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._reader is not None:
+            self._reader.cancel()
+        await self._group.__aexit__(kind, error, trace)
+        await self._pubsub.aclose()  # type: ignore[no-untyped-call]  # redis-py leaves it untyped
+
+    @asynccontextmanager
+    async def listen(self, channel: str) -> AsyncIterator[asyncio.Event]:
+        """An event that is set whenever something was published; whoever waits clears it before looking."""
+        news = asyncio.Event()
+        self._news.setdefault(channel, set()).add(news)
+        try:
+            await self._subscribed(channel)
+            yield news
+        finally:
+            await self._leave(channel, news)
+
+    async def _subscribed(self, channel: str) -> None:
+        """Return when the server has confirmed: what is published from now on is heard."""
+        async with self._turn:
+            confirmed = self._confirmed.get(channel)
+            if confirmed is None:
+                confirmed = self._confirmed[channel] = asyncio.Event()
+                await self._send("SUBSCRIBE", channel)
+        try:
+            async with asyncio.timeout(_CONFIRM_SECONDS):
+                await confirmed.wait()
+        except TimeoutError as error:
+            raise unavailable(error) from error
+
+    async def _leave(self, channel: str, news: asyncio.Event) -> None:
+        async with self._turn:
+            self._news[channel].discard(news)
+            if not self._news[channel]:
+                del self._news[channel]
+                self._confirmed.pop(channel, None)
+                await self._send("UNSUBSCRIBE", channel)
+
+    async def _send(self, word: str, channel: str) -> None:
+        """Ask the server; if the connection is lost, the reader notices too and asks anew for everything."""
+        act = self._pubsub.subscribe if word == "SUBSCRIBE" else self._pubsub.unsubscribe
+        try:
+            await act(channel)
+        except (RedisError, OSError) as error:
+            log.warning("live_send_failed", error=str(error))
+
+    async def _read_for_ever(self) -> None:
+        while True:
+            try:
+                await self._pubsub.subscribe(LIVE_CHANNEL, *self._news)
+                await self._read()
+            except (RedisError, OSError) as error:
+                log.warning("live_connection_lost", error=str(error))
+                await self._start_anew()
+
+    async def _read(self) -> None:
+        while True:
+            message = await self._pubsub.get_message(timeout=_QUIET_SECONDS)
+            if message is None:
+                await self._pubsub.ping()
+            elif message["type"] in ("subscribe", "message"):
+                self._tell(message["type"], str(message["channel"]))
+
+    def _tell(self, kind: str, channel: str) -> None:
+        if kind == "subscribe" and channel in self._confirmed:
+            self._confirmed[channel].set()
+        for news in self._news.get(channel, ()):
+            news.set()
+
+    async def _start_anew(self) -> None:
+        lost, self._pubsub = self._pubsub, self._redis.pubsub()
+        await lost.aclose()  # type: ignore[no-untyped-call]  # redis-py leaves it untyped
+        await asyncio.sleep(_AGAIN_SECONDS)

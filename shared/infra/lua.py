@@ -1,0 +1,70 @@
+"""Runs the scripts of ``shared/infra/scripts`` by their digest, loading them where the server does not know them."""
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TypeAlias, cast
+
+from redis.asyncio import Redis
+from redis.asyncio.client import Pipeline
+from redis.commands.core import AsyncScript
+from redis.exceptions import RedisError
+
+from shared.ports.store import StoreUnavailable
+
+Reply: TypeAlias = "str | int | None | list[Reply]"
+Argument: TypeAlias = "str | int | float"
+
+_FOLDER = Path(__file__).parent / "scripts"
+
+
+@cache
+def source(name: str) -> str:
+    """A script's text, the common prelude before it."""
+    return f"{(_FOLDER / 'prelude.lua').read_text()}\n{(_FOLDER / f'{name}.lua').read_text()}"
+
+
+class Scripts:
+    """The scripts on one server. A failing server raises ``StoreUnavailable``."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+        self._known: dict[str, AsyncScript] = {}
+
+    async def run(self, name: str, keys: Sequence[str], arguments: Iterable[Argument]) -> Reply:
+        try:
+            return cast(Reply, await self._script(name)(keys=keys, args=arguments))
+        except (RedisError, OSError) as error:
+            raise unavailable(error) from error
+
+    async def run_many(self, name: str, calls: Iterable[tuple[Sequence[str], Sequence[Argument]]]) -> list[Reply]:
+        """The same script on many sets of keys, in one round trip."""
+        try:
+            async with self._redis.pipeline(transaction=False) as pipe:
+                await self._queue(pipe, name, calls)
+                return cast(list[Reply], await pipe.execute())
+        except (RedisError, OSError) as error:
+            raise unavailable(error) from error
+
+    async def command(self, *words: Argument) -> object:
+        """One plain command, with the same errors."""
+        try:
+            return cast(object, await self._redis.execute_command(*words))  # type: ignore[no-untyped-call]  # redis-py
+        except (RedisError, OSError) as error:
+            raise unavailable(error) from error
+
+    async def _queue(
+        self, pipe: Pipeline, name: str, calls: Iterable[tuple[Sequence[str], Sequence[Argument]]]
+    ) -> None:
+        script = self._script(name)
+        for keys, arguments in calls:
+            await script(keys=keys, args=arguments, client=pipe)
+
+    def _script(self, name: str) -> AsyncScript:
+        if name not in self._known:
+            self._known[name] = self._redis.register_script(source(name))
+        return self._known[name]
+
+
+def unavailable(error: Exception) -> StoreUnavailable:
+    return StoreUnavailable(f"Redis does not answer as it should: {type(error).__name__}: {error}")

@@ -1,0 +1,75 @@
+"""What every process of the product does to itself and to its children."""
+
+import ctypes
+import gc
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable
+
+import structlog
+
+_PR_SET_PDEATHSIG = 1
+
+
+def tune_gc() -> None:
+    """Set the collector aside after start-up: its full passes are what makes the slowest answers slow."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 50, 1000)
+
+
+def dies_with_parent(with_signal: int = signal.SIGTERM) -> Callable[[], None]:
+    """A ``preexec_fn`` for a child that must not outlive its parent, however the parent ends.
+
+    Linux only (elsewhere it does nothing). The parent is the *thread* that spawns, so spawn from the main thread.
+    """
+    parent = os.getpid()
+    libc = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+    def ask_kernel() -> None:
+        if libc is not None:
+            libc.prctl(_PR_SET_PDEATHSIG, int(with_signal))
+            if os.getppid() != parent:  # it died before the kernel was asked
+                os._exit(1)
+
+    return ask_kernel
+
+
+def configure_logging(service: str, level: int = logging.INFO) -> None:
+    """One JSON object a line on stderr, with time, level and service; libraries' records too, from WARNING up."""
+    shared: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.format_exc_info,
+    ]
+    structlog.configure(
+        processors=[*shared, _naming(service), structlog.processors.JSONRenderer()],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
+        cache_logger_on_first_use=True,
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                _naming(service),
+                structlog.processors.JSONRenderer(),
+            ],
+        )
+    )
+    logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
+
+
+def _naming(service: str) -> structlog.typing.Processor:
+    def name(
+        _: structlog.typing.WrappedLogger, __: str, event: structlog.typing.EventDict
+    ) -> structlog.typing.EventDict:
+        event["service"] = service
+        return event
+
+    return name

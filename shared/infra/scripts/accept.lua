@@ -1,0 +1,26 @@
+-- Accept one turn: all of it or nothing.
+local dedupe, session, lease, open, inbox, turns, begun, waiting, leased, record, events = unpack(KEYS)
+local turn_id, turn, task_id, json, state, owner, member, kept, dedupe_seconds, known_as, event = unpack(ARGV)
+
+local seen = redis.call('GET', dedupe)
+if seen then return {'seen', seen} end
+local belongs = redis.call('HGET', session, 'owner')
+if belongs and belongs ~= owner then return {'other'} end
+local known = redis.call('HMGET', record, 'json', 'ended')
+if known[2] == '1' then return {'ended'} end
+
+if not known[1] then
+  redis.call('HSET', record, 'json', json, 'version', 1, 'state', state, 'ended', '0')
+  if known_as ~= '' then redis.call('HSET', record, 'known_as', known_as) end
+  redis.call('SADD', open, task_id)
+end
+redis.call('HSET', session, 'owner', owner)
+redis.call('PERSIST', session)
+redis.call('PERSIST', lease)
+redis.call('SET', dedupe, task_id .. '\n' .. turn_id, 'EX', dedupe_seconds)
+redis.call('HSET', turns, turn_id, turn)
+redis.call('HSET', begun, turn_id .. ':at', int(now_us()))
+redis.call('RPUSH', inbox, turn_id)
+await_claim(waiting, leased, member)
+emit(events, kept, 11, 11)
+return {'ok', known[1] or json}

@@ -1,0 +1,33 @@
+-- End one turn: record, session, events, approval, timer and outcome in one step, and the turn leaves its queue.
+-- A repeated finish changes nothing. An ended task stays as it ended; the turn leaves all the same.
+local lease, signals, turns, inbox, begun, session, open = unpack(KEYS, 1, 7)
+local record, journal, ledger, events, approvals, timers, outcomes = unpack(KEYS, 8, 14)
+local owner, fence, kept, turn_id, task_id, version, json, state, ended = unpack(ARGV, 1, 9)
+local memory, approval_id, approval, timer, due, event_id, outcome, retention = unpack(ARGV, 10, 17)
+
+if not holds(lease, owner, fence) then return {'lost'} end
+if redis.call('HEXISTS', turns, turn_id) == 0 then return {'ok', int(now_us())} end
+local known = redis.call('HMGET', record, 'version', 'ended', 'outcome')
+if known[2] == '0' then
+  if known[1] ~= version then return {'conflict'} end
+  redis.call('HSET', record, 'json', json, 'version', version + 1, 'state', state, 'ended', ended)
+  redis.call('HSET', session, 'state', memory)
+  if approval_id ~= '' then redis.call('HSET', approvals, approval_id, approval, 'latest', approval_id) end
+  if timer ~= '' then redis.call('ZADD', timers, due, timer) end
+  if event_id ~= '' and known[3] ~= event_id then
+    redis.call('XADD', outcomes, '*', 'id', event_id, 'o', outcome)
+    redis.call('HSET', record, 'outcome', event_id)
+  end
+end
+emit(events, kept, 18, #ARGV)
+redis.call('LREM', inbox, 1, turn_id)
+redis.call('LREM', signals, 1, turn_id)
+redis.call('HDEL', turns, turn_id)
+redis.call('HDEL', begun, turn_id, turn_id .. ':at')
+if redis.call('HGET', record, 'ended') == '1' then
+  redis.call('SREM', open, task_id)
+  for _, key in ipairs({record, journal, ledger, events, approvals}) do
+    redis.call('EXPIRE', key, retention)
+  end
+end
+return {'ok', int(now_us())}

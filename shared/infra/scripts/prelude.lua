@@ -1,0 +1,41 @@
+-- Stands before every script. Lua here moves opaque strings; it never parses or builds JSON.
+local function now_us()
+  local time = redis.call('TIME')
+  return tonumber(time[1]) * 1000000 + tonumber(time[2])
+end
+
+local function now_ms()
+  return math.floor(now_us() / 1000)
+end
+
+local function int(number)
+  return string.format('%.0f', number)
+end
+
+local function holds(lease, owner, fence)
+  local held = redis.call('HMGET', lease, 'owner', 'fence')
+  return held[1] == owner and held[2] == fence
+end
+
+local function emit(events, kept, first, last)
+  for i = first, last do
+    local id = redis.call('XADD', events, 'MAXLEN', '~', kept, '*', 'e', ARGV[i])
+    redis.call('PUBLISH', events, id)
+  end
+end
+
+-- What a running turn is told with every answer: the time, and the signals that wait in its session.
+local function pulse(signals, turns)
+  local reply = {'ok', int(now_us())}
+  for _, id in ipairs(redis.call('LRANGE', signals, 0, -1)) do
+    reply[#reply + 1] = redis.call('HGET', turns, id) or ''
+  end
+  return reply
+end
+
+-- A session with work is in exactly one of the two sets: waiting, or leased.
+local function await_claim(waiting, leased, member)
+  if not redis.call('ZSCORE', leased, member) then
+    redis.call('ZADD', waiting, 'NX', int(now_ms()), member)
+  end
+end

@@ -1,0 +1,13 @@
+-- Give the lease back only if nothing waits: the same step decides both, so no turn falls between (I6).
+local lease, inbox, signals, session, open, leased = unpack(KEYS)
+local owner, fence, member, retention = unpack(ARGV)
+
+if not holds(lease, owner, fence) then return {'lost'} end
+if redis.call('LLEN', inbox) + redis.call('LLEN', signals) > 0 then return {'work'} end
+redis.call('HDEL', lease, 'owner', 'until')
+redis.call('ZREM', leased, member)
+if redis.call('SCARD', open) == 0 then
+  redis.call('EXPIRE', session, retention)
+  redis.call('EXPIRE', lease, retention)
+end
+return {'ok'}

@@ -1,0 +1,11 @@
+-- Put a decision, cancel or deadline before the inbox, unless the task is unknown or has ended.
+local record, signals, turns, begun, waiting, leased = unpack(KEYS)
+local turn_id, turn, member = unpack(ARGV)
+
+if redis.call('HGET', record, 'ended') ~= '0' then return 0 end
+if redis.call('HSETNX', turns, turn_id, turn) == 1 then
+  redis.call('HSET', begun, turn_id .. ':at', int(now_us()))
+  redis.call('RPUSH', signals, turn_id)
+end
+await_claim(waiting, leased, member)
+return 1

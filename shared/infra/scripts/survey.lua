@@ -1,0 +1,11 @@
+-- What one partition needs: sessions to wake and timers to fire. Writes nothing while nothing is overdue.
+local lock, waiting, leased, timers = unpack(KEYS)
+local lock_ms, overdue_ms, limit = unpack(ARGV)
+
+local now = now_ms()
+local waits = redis.call('ZRANGEBYSCORE', waiting, '-inf', int(now - overdue_ms), 'LIMIT', 0, limit)
+local expired = redis.call('ZRANGEBYSCORE', leased, '-inf', int(now), 'LIMIT', 0, limit)
+local due = redis.call('ZRANGEBYSCORE', timers, '-inf', int(now), 'LIMIT', 0, limit)
+if #waits + #expired + #due == 0 then return false end
+if not redis.call('SET', lock, '1', 'NX', 'PX', lock_ms) then return false end
+return {int(now), waits, expired, due}

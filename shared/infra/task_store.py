@@ -1,0 +1,158 @@
+"""The gateway's side of the durable state: accept, signal, look up, watch."""
+
+from collections.abc import AsyncGenerator
+from typing import NamedTuple, cast
+
+from redis.asyncio import Redis
+
+from shared.contracts.task import TaskEvent, TaskRecord, Turn
+from shared.infra import keys
+from shared.infra.live import Live
+from shared.infra.lua import Argument, Scripts
+
+
+class Accepted(NamedTuple):
+    """What became of a turn. ``fresh`` is false for a resend: record and turn are then those of its first arrival."""
+
+    record: TaskRecord
+    turn_id: str
+    fresh: bool
+
+
+class SessionBelongsToOther(Exception):
+    """The session, or the session of the task that is named, is somebody else's."""
+
+
+class TaskEnded(Exception):
+    """The task has ended: it takes no further turn."""
+
+
+class UnknownTask(LookupError):
+    """No task of that name in the tenant."""
+
+
+class TaskStore:
+    """Tasks as every gateway replica sees them. Every method may raise ``StoreUnavailable``."""
+
+    def __init__(self, redis: Redis, live: Live) -> None:
+        self._live = live
+        self._scripts = Scripts(redis)
+
+    async def ping(self) -> None:
+        await self._scripts.command("PING")
+
+    async def accept(self, record: TaskRecord, turn: Turn, dedupe: str | None, known_as: str | None = None) -> Accepted:
+        """Store a turn, and the record if its task is new, in one step; repeat it freely after a failure.
+
+        ``dedupe`` names the message among the caller's (the turn's id if None). A known task keeps the record it has.
+        ``known_as``: a further task id that leads to this task from now on.
+        Raises ``SessionBelongsToOther``, ``TaskEnded``.
+        """
+        fresh_alias = await self._claim_alias(record)
+        reply = await self._accept(record, turn, dedupe or turn.turn_id, known_as or "")
+        if reply[0] in ("other", "ended") and fresh_alias:
+            await self._command("DEL", keys.alias_key(record.tenant, record.task_id))
+        accepted = await self._accepted(record, turn, reply)
+        if known_as is not None:
+            await self._set_alias(accepted.record, known_as)
+        return accepted
+
+    async def signal(self, tenant: str, session_id: str, turn: Turn) -> bool:
+        """Put a decision, cancel or deadline before the session's inbox; False if the task is unknown or has ended."""
+        session, partition = keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
+        record = keys.task_keys(tenant, session_id, turn.task_id).record
+        names = [record, session.signals, session.turns, session.begun, partition.waiting, partition.leased]
+        member = keys.pack(keys.Member(tenant, session_id))
+        return await self._scripts.run("signal", names, [turn.turn_id, turn.model_dump_json(), member]) == 1
+
+    async def record(self, tenant: str, task_id: str) -> TaskRecord | None:
+        """The task of that id, or of the newest task known by it."""
+        found = await self._resolve(tenant, task_id)
+        return await self._stored(tenant, *found) if found else None
+
+    async def watch(self, tenant: str, task_id: str, after: str = "0") -> AsyncGenerator[tuple[str, TaskEvent]]:
+        """The task's events after a stream id, then the coming ones, for as long as the caller listens.
+
+        None is left out or given twice. Raises ``UnknownTask``. Close it with ``contextlib.aclosing``.
+        """
+        found = await self._resolve(tenant, task_id)
+        if found is None:
+            raise UnknownTask(task_id)
+        events = keys.task_keys(tenant, found[1], found[0]).events
+        async with self._live.listen(events) as news:
+            while True:
+                news.clear()
+                for seen, event in await self._events(events, after):
+                    yield seen, event
+                    after = seen
+                await news.wait()
+
+    async def _events(self, stream: str, after: str) -> list[tuple[str, TaskEvent]]:
+        rows = cast("list[tuple[str, dict[str, str]]]", await self._command("XRANGE", stream, f"({after}", "+"))
+        return [(stream_id, TaskEvent.model_validate_json(fields["e"])) for stream_id, fields in rows]
+
+    async def _accept(self, record: TaskRecord, turn: Turn, message: str, known_as: str) -> list[str]:
+        tenant, session_id = record.tenant, record.session_id
+        session, task = keys.session_keys(tenant, session_id), keys.task_keys(tenant, session_id, record.task_id)
+        partition = keys.partition_keys_of(tenant, session_id)
+        dedupe = keys.dedupe_key(tenant, session_id, turn.principal.id, message)
+        event = TaskEvent(kind="submitted", at=turn.received_at, data={"turn_id": turn.turn_id})
+        names = [dedupe, session.session, session.lease, session.open, session.inbox, session.turns, session.begun]
+        names += [partition.waiting, partition.leased, task.record, task.events]
+        arguments: list[Argument] = [turn.turn_id, turn.model_dump_json(), record.task_id]
+        arguments += [record.model_dump_json(), record.state.value]
+        arguments += [turn.principal.id, keys.pack(keys.Member(tenant, session_id))]
+        arguments += [keys.EVENTS_KEPT, keys.DEDUPE_SECONDS, known_as, event.model_dump_json()]
+        reply = await self._scripts.run("accept", names, arguments)
+        return cast(list[str], reply)
+
+    async def _accepted(self, record: TaskRecord, turn: Turn, reply: list[str]) -> Accepted:
+        match reply:
+            case ["ok", json]:
+                return Accepted(TaskRecord.model_validate_json(json), turn.turn_id, True)
+            case ["seen", first]:
+                task_id, turn_id = first.split("\n")
+                stored = await self._stored(record.tenant, task_id, record.session_id)
+                return Accepted(stored or record, turn_id, False)
+            case ["ended"]:
+                raise TaskEnded(record.task_id)
+            case _:
+                raise SessionBelongsToOther(record.session_id)
+
+    async def _claim_alias(self, record: TaskRecord) -> bool:
+        """Reserve the task's id before it exists; True if it was free. An id left by a lost accept is taken over."""
+        name, value = keys.alias_key(record.tenant, record.task_id), f"{record.task_id}\n{record.session_id}"
+        if await self._command("SETNX", name, value):
+            return True
+        before = await self._command("GET", name)
+        if before is None or before == value:
+            return False
+        task_id, session_id = str(before).split("\n")
+        if await self._stored(record.tenant, task_id, session_id) is not None:
+            raise SessionBelongsToOther(session_id)
+        await self._command("SET", name, value)
+        return True
+
+    async def _set_alias(self, record: TaskRecord, known_as: str) -> None:
+        """Point a client's name at the task, for as long as the task lives."""
+        name, task = (
+            keys.alias_key(record.tenant, known_as),
+            keys.task_keys(record.tenant, record.session_id, record.task_id),
+        )
+        await self._command("SET", name, f"{record.task_id}\n{record.session_id}")
+        if await self._command("HGET", task.record, "ended") == "1":
+            await self._command("EXPIRE", name, str(keys.TASK_RETENTION_SECONDS))
+
+    async def _resolve(self, tenant: str, task_id: str) -> tuple[str, str] | None:
+        value = await self._command("GET", keys.alias_key(tenant, task_id))
+        if value is None:
+            return None
+        found, session_id = str(value).split("\n")
+        return found, session_id
+
+    async def _stored(self, tenant: str, task_id: str, session_id: str) -> TaskRecord | None:
+        json = await self._command("HGET", keys.task_keys(tenant, session_id, task_id).record, "json")
+        return None if json is None else TaskRecord.model_validate_json(str(json))
+
+    async def _command(self, *words: str) -> object:
+        return await self._scripts.command(*words)

@@ -1,0 +1,5 @@
+"""What any caller of the durable store must be ready for."""
+
+
+class StoreUnavailable(Exception):
+    """The store is down, slow or refused: assume nothing about the last request. The message names the cause."""

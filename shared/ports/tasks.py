@@ -1,0 +1,48 @@
+"""The durable tasks as their clients see them: accept, signal, read and watch. All may raise ``StoreUnavailable``."""
+
+from collections.abc import AsyncGenerator
+from typing import NamedTuple, Protocol
+
+from shared.contracts.task import TaskEvent, TaskRecord, Turn
+
+
+class Accepted(NamedTuple):
+    """What became of an offered turn. ``fresh`` is false when the same message had been accepted before."""
+
+    record: TaskRecord
+    turn_id: str
+    fresh: bool
+
+
+class SessionBelongsToOther(Exception):
+    """The session was begun by another principal; nothing was stored."""
+
+
+class TaskEnded(Exception):
+    """The task had ended before the turn came; nothing was stored."""
+
+
+class Tasks(Protocol):
+    async def accept(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> Accepted:
+        """Store the task (if it is new) and the turn in one atomic step.
+
+        A ``dedupe`` seen in the last 24 hours gives the first acceptance again.
+        Raises ``SessionBelongsToOther`` and ``TaskEnded``.
+        """
+        ...
+
+    async def signal(self, tenant: str, session_id: str, turn: Turn) -> bool:
+        """Put a decision or a cancel before the session's inbox; False if the task has ended."""
+        ...
+
+    async def record(self, tenant: str, task_id: str) -> TaskRecord | None: ...
+
+    def watch(self, tenant: str, task_id: str, after: str = "0") -> AsyncGenerator[tuple[str, TaskEvent], None]:
+        """Every event of a task after a stream id, with its own id, without gap or repeat; then live, without end."""
+        ...
+
+
+class Wakes(Protocol):
+    async def wake(self, tenant: str, session_id: str) -> None:
+        """Ask some executor to claim the session. May be lost or doubled without harm."""
+        ...

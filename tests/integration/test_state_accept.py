@@ -1,0 +1,128 @@
+"""Accepting: once, whole, and only into one's own session."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+
+import pytest
+from redis.asyncio import Redis
+
+from services.executor.adapters.redis_sessions import RedisSessions
+from services.executor.ports import Lease, SessionState, TurnEnd, Work
+from shared.contracts.task import Principal, TurnKind
+from shared.domain.words import TaskState
+from shared.infra.live import Live
+from shared.infra.task_store import SessionBelongsToOther, TaskEnded, TaskStore, UnknownTask
+from shared.testing.redis_tasks import a_record, a_turn
+
+
+@pytest.fixture
+async def store(redis: Redis) -> AsyncIterator[TaskStore]:
+    async with Live(redis) as live:
+        yield TaskStore(redis, live)
+
+
+@pytest.fixture
+def sessions(redis: Redis) -> RedisSessions:
+    return RedisSessions(redis, owner="one", lease_seconds=5)
+
+
+async def _begin(sessions: RedisSessions, session_id: str) -> tuple[Lease, Work]:
+    lease = await sessions.claim("acme", session_id)
+    assert lease is not None
+    work = await sessions.next(lease)
+    assert work is not None
+    return lease, work
+
+
+async def _end(sessions: RedisSessions, session_id: str, state: TaskState = TaskState.COMPLETED) -> None:
+    lease, work = await _begin(sessions, session_id)
+    record = work.record.model_copy(update={"state": state})
+    await sessions.turn_store(lease, work).finish(TurnEnd(record=record, session=SessionState()))
+    assert await sessions.release(lease)
+
+
+async def test_an_accepted_task_is_found_by_its_id(store: TaskStore) -> None:
+    record = a_record()
+    accepted = await store.accept(record, a_turn(record), dedupe=None)
+    assert accepted.fresh
+    assert await store.record("acme", record.task_id) == record
+
+
+async def test_no_task_is_found_in_another_tenant(store: TaskStore) -> None:
+    record = a_record()
+    await store.accept(record, a_turn(record), dedupe=None)
+    assert await store.record("other", record.task_id) is None
+
+
+@pytest.mark.promise("state.accept_once")
+async def test_twenty_resends_at_once_make_one_task(store: TaskStore, sessions: RedisSessions) -> None:
+    records = [a_record() for _ in range(20)]
+    replies = await asyncio.gather(*(store.accept(one, a_turn(one), dedupe="m-1") for one in records))
+    assert sum(reply.fresh for reply in replies) == 1
+    assert len({(reply.record.task_id, reply.turn_id) for reply in replies}) == 1
+    await _end(sessions, "s1")
+    assert await sessions.claim("acme", "s1") is None
+
+
+async def test_a_repeated_accept_of_one_turn_without_a_message_id_queues_it_once(
+    store: TaskStore, sessions: RedisSessions
+) -> None:
+    record = a_record()
+    turn = a_turn(record)
+    await store.accept(record, turn, dedupe=None)
+    again = await store.accept(record, turn, dedupe=None)
+    assert not again.fresh
+    await _end(sessions, "s1")
+    assert await sessions.claim("acme", "s1") is None
+
+
+@pytest.mark.promise("state.session_owner")
+async def test_a_session_takes_no_task_of_another_principal(store: TaskStore) -> None:
+    mine = a_record()
+    await store.accept(mine, a_turn(mine), dedupe=None)
+    theirs = a_record(principal=Principal(id="mallory"))
+    with pytest.raises(SessionBelongsToOther):
+        await store.accept(theirs, a_turn(theirs), dedupe=None)
+    assert await store.record("acme", theirs.task_id) is None
+
+
+async def test_a_task_id_belongs_to_the_session_it_began_in(store: TaskStore) -> None:
+    record = a_record(session_id="s1")
+    await store.accept(record, a_turn(record), dedupe=None)
+    elsewhere = a_record(session_id="s2", task_id=record.task_id)
+    with pytest.raises(SessionBelongsToOther):
+        await store.accept(elsewhere, a_turn(elsewhere), dedupe=None)
+
+
+async def test_a_known_task_keeps_its_record_and_gets_a_further_turn(store: TaskStore, sessions: RedisSessions) -> None:
+    record = a_record()
+    await store.accept(record, a_turn(record), dedupe=None)
+    await _end(sessions, "s1", TaskState.INPUT_REQUIRED)
+    accepted = await store.accept(record, a_turn(record, text="and then"), dedupe=None)
+    assert accepted.record.state is TaskState.INPUT_REQUIRED
+    _, work = await _begin(sessions, "s1")
+    assert work.turn.text == "and then"
+
+
+async def test_an_ended_task_takes_no_turn(store: TaskStore, sessions: RedisSessions) -> None:
+    record = a_record()
+    await store.accept(record, a_turn(record), dedupe=None)
+    await _end(sessions, "s1")
+    with pytest.raises(TaskEnded):
+        await store.accept(record, a_turn(record), dedupe=None)
+    assert not await store.signal("acme", "s1", a_turn(record, TurnKind.CANCEL))
+
+
+async def test_a_second_name_leads_to_the_newest_task(store: TaskStore, sessions: RedisSessions) -> None:
+    old, new = a_record(task_id="T-1"), a_record()
+    await store.accept(old, a_turn(old), dedupe=None)
+    await _end(sessions, "s1")
+    await store.accept(new, a_turn(new), dedupe=None, known_as="T-1")
+    assert await store.record("acme", "T-1") == new
+
+
+async def test_a_watch_of_an_unknown_task_says_so(store: TaskStore) -> None:
+    async with aclosing(store.watch("acme", "nowhere")) as events:
+        with pytest.raises(UnknownTask):
+            await anext(events)
