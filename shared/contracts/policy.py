@@ -1,21 +1,31 @@
 """The policy service's request and verdict. On the wire the names are camelCase, as seed 003 writes them."""
 
 from decimal import Decimal
-from typing import TypeAlias
+from typing import Annotated, Self, TypeAlias
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
 from shared.contracts.base import Contract
+from shared.domain.exact_json import dumps, loads_object, plain
 from shared.domain.words import RuleAction
 
 # str stands first: a text such as "007" must stay a text, and only a JSON number becomes a number.
-Scalar: TypeAlias = str | bool | int | Decimal | None
+Scalar: TypeAlias = str | bool | int | Annotated[Decimal, WithJsonSchema({"type": "number"})] | None
 ContextValue: TypeAlias = "Scalar | list[Scalar] | dict[str, Scalar | list[Scalar] | dict[str, Scalar]]"
 
 
 class PolicyContract(Contract):
     model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
+
+    def to_json(self) -> str:
+        """The message as it travels: a ``Decimal`` is the exact JSON number, where Pydantic would write a text."""
+        return dumps(plain(self.model_dump(by_alias=True)))
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """The message read exactly; ``ValueError`` on bad JSON or on a message of another shape."""
+        return cls.model_validate(loads_object(text))
 
 
 class Rule(PolicyContract):
@@ -80,10 +90,15 @@ class PolicyProblem(PolicyContract):
 
 
 class Verdict(PolicyContract):
-    """Ground truth of a plan's compliance, decided without a model."""
+    """Ground truth of a plan's compliance, decided without a model.
+
+    ``passed`` is false when a rule blocks, a rule escalates or a rule is invalid. ``requires_approval`` asks for one
+    decision before the plan goes on; ``escalate`` for the level's decision on the whole task, which alone lifts it.
+    """
 
     passed: bool
     requires_approval: bool = False
+    escalate: bool = False
     escalation_level: str | None = None  # the highest level that a triggered rule names
     blocked: bool = False
     triggered_rules: tuple[TriggeredRule, ...] = ()

@@ -3,16 +3,17 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import TypeAlias, cast
 
 Json: TypeAlias = "None | bool | int | Decimal | str | list[Json] | dict[str, Json]"
 JsonObject: TypeAlias = dict[str, Json]
+MAX_EXPONENT = 1_000  # 1e999999999 is ten characters to read and a gigabyte to write out
 
 
 def loads(text: str | bytes) -> Json:
-    """Parse JSON; fractions become ``Decimal``. Raises ``ValueError`` on bad JSON, NaN and Infinity."""
-    return cast(Json, json.loads(text, parse_float=Decimal, parse_constant=_refuse_constant))
+    """Parse JSON; fractions become ``Decimal``. Raises ``ValueError`` on bad JSON, NaN, Infinity, absurd exponents."""
+    return cast(Json, json.loads(text, parse_float=_decimal, parse_constant=_refuse_constant))
 
 
 def loads_object(text: str | bytes) -> JsonObject:
@@ -31,6 +32,16 @@ def dumps(value: Json) -> str:
 def digest(value: Json) -> str:
     """A stable SHA-256 (hex) of a value's canonical text: the hash of plans, contexts and policies."""
     return hashlib.sha256(dumps(value).encode()).hexdigest()
+
+
+def _decimal(text: str) -> Decimal:
+    try:
+        number: Decimal | None = Decimal(text)
+    except InvalidOperation:  # an exponent that no Decimal holds
+        number = None
+    if number is None or abs(number.adjusted()) > MAX_EXPONENT:
+        raise ValueError(f"a number with an exponent over {MAX_EXPONENT}")
+    return number
 
 
 def _refuse_constant(name: str) -> Json:

@@ -1,0 +1,193 @@
+"""Turns a parsed condition into a tree of closures: no ``eval``, no text at evaluation time.
+
+A comparison with a literal number, the usual rule, has a short way of its own; it means the same as the general one.
+"""
+
+import operator
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import TypeAlias, assert_never, cast
+
+from services.policy.core.tree import Comparison, Conjunction, Constant, Disjunction, Membership, Node, Not, Reference
+from services.policy.core.values import (
+    UNKNOWN,
+    ConditionError,
+    Context,
+    Orderable,
+    Truth,
+    TypeClash,
+    Unknown,
+    Value,
+    equal,
+    identical,
+    member,
+    ordered,
+    truth,
+)
+from shared.contracts.policy import Scalar
+
+Read: TypeAlias = Callable[[Context], Value]
+Decide: TypeAlias = Callable[[Context], Truth]
+Compare: TypeAlias = Callable[[Value, Value], Truth]
+_Order: TypeAlias = Callable[[Orderable, Orderable], bool]
+
+_ORDERS: dict[str, _Order] = {">": operator.gt, "<": operator.lt, ">=": operator.ge, "<=": operator.le}
+
+
+def decider(node: Node) -> Decide:
+    """A closure that decides the condition: true, false or unknown; it raises ``ConditionError``."""
+    match node:
+        case Conjunction(terms):
+            return _every([decider(term) for term in terms])
+        case Disjunction(terms):
+            return _either([decider(term) for term in terms])
+        case Not(operand):
+            return _opposite(decider(operand))
+        case Comparison():
+            return _comparison(node)
+        case Membership():
+            return _membership(node)
+        case Constant() | Reference():
+            return _flag(_reader(node), node.position)
+        case _:
+            assert_never(node)
+
+
+def _every(terms: Sequence[Decide]) -> Decide:
+    def every(context: Context) -> Truth:
+        result: Truth = True
+        for term in terms:
+            value = term(context)
+            if value is False:
+                return False
+            if value is UNKNOWN:
+                result = UNKNOWN
+        return result
+
+    return every
+
+
+def _either(terms: Sequence[Decide]) -> Decide:
+    def either(context: Context) -> Truth:
+        result: Truth = False
+        for term in terms:
+            value = term(context)
+            if value is True:
+                return True
+            if value is UNKNOWN:
+                result = UNKNOWN
+        return result
+
+    return either
+
+
+def _opposite(decide: Decide) -> Decide:
+    def opposite(context: Context) -> Truth:
+        value = decide(context)
+        return value if isinstance(value, Unknown) else not value
+
+    return opposite
+
+
+def _flag(read: Read, position: int) -> Decide:
+    def flag(context: Context) -> Truth:
+        value = read(context)
+        if value is True or value is False:
+            return value
+        try:
+            return truth(value)
+        except TypeClash as clash:
+            raise ConditionError(str(clash), position) from clash
+
+    return flag
+
+
+def _comparison(node: Comparison) -> Decide:
+    left, right = _reader(node.left), _reader(node.right)
+    if isinstance(node.right, Constant) and isinstance(node.right.value, Decimal) and node.operator in _ORDERS:
+        return _against_number(node, left, node.right.value)
+    return _located(left, right, _compare(node.operator), node.position)
+
+
+def _compare(operation: str) -> Compare:
+    match operation:
+        case "==":
+            return equal
+        case "===":
+            return identical
+        case "!=":
+            return _negated(equal)
+        case "!==":
+            return _negated(identical)
+        case _:
+            return _ordering(_ORDERS[operation])
+
+
+def _negated(compare: Compare) -> Compare:
+    def negated(left: Value, right: Value) -> Truth:
+        value = compare(left, right)
+        return value if isinstance(value, Unknown) else not value
+
+    return negated
+
+
+def _ordering(order: _Order) -> Compare:
+    def ordering(left: Value, right: Value) -> Truth:
+        pair = ordered(left, right)
+        return pair if isinstance(pair, Unknown) else order(*pair)
+
+    return ordering
+
+
+def _located(left: Read, right: Read, compare: Compare, position: int) -> Decide:
+    def located(context: Context) -> Truth:
+        try:
+            return compare(left(context), right(context))
+        except TypeClash as clash:
+            raise ConditionError(str(clash), position) from clash
+
+    return located
+
+
+def _against_number(node: Comparison, read: Read, limit: Decimal) -> Decide:
+    order = _ORDERS[node.operator]
+    general = _located(read, lambda _: limit, _ordering(order), node.position)
+    number: int | Decimal = int(limit) if limit == limit.to_integral_value() else limit
+
+    def against_number(context: Context) -> Truth:
+        value = read(context)
+        if type(value) is int or type(value) is Decimal:
+            return order(value, number)
+        return general(context)
+
+    return against_number
+
+
+def _membership(node: Membership) -> Decide:
+    read = _reader(node.member)
+    if isinstance(node.choices, Reference):
+        return _located(read, _reader(node.choices), member, node.position)
+    choices: list[Scalar] = [choice.value for choice in node.choices]
+    return _located(read, lambda _: choices, member, node.position)
+
+
+def _reader(node: Node) -> Read:
+    match node:
+        case Constant(value):
+            return lambda _: value
+        case Reference(path=(name,)):
+            return lambda context: context.get(name, UNKNOWN)
+        case Reference(path):
+            return lambda context: value_at(context, path)
+        case _:
+            return decider(node)
+
+
+def value_at(context: Context, path: Sequence[str]) -> Value:
+    """The value at a dotted path, or unknown where a step is missing or leads through something without fields."""
+    for step in path[:-1]:
+        inner = context.get(step)
+        if not isinstance(inner, dict):
+            return UNKNOWN
+        context = cast(Context, inner)  # a dict's value type is invariant; what lies inside is narrower
+    return context.get(path[-1], UNKNOWN)

@@ -1,0 +1,61 @@
+"""Rules made ready: action and level understood, condition parsed; or the problem that keeps them from it."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from services.policy.core.conditions import Condition, Conditions
+from services.policy.core.values import ConditionError
+from shared.contracts.policy import Policy, PolicyProblem, Rule
+from shared.domain.words import Level, RuleAction
+
+
+class ReadyRule(NamedTuple):
+    policy_id: str
+    rule: Rule
+    action: RuleAction
+    level: Level | None  # set for all but a block that names none
+    condition: Condition
+
+    @property
+    def cost(self) -> int:
+        """What deciding and reporting it once costs, in nodes."""
+        return 1 + self.condition.cost + (len(self.policy_id) + len(self.rule.id) + len(self.rule.reason or "")) // 16
+
+
+def prepared(policy: Policy, conditions: Conditions) -> tuple[list[ReadyRule], list[PolicyProblem]]:
+    """The policy's rules that can be decided, and the problems of those that cannot."""
+    ready: list[ReadyRule] = []
+    problems: list[PolicyProblem] = []
+    for rule in policy.rules:
+        try:
+            action, level = _action(rule.action), _level(rule)
+            ready.append(ReadyRule(policy.id, rule, action, level, conditions.get(rule.condition)))
+        except ConditionError as error:
+            problems.append(problem(policy.id, rule.id, error.cause, error.position))
+        except ValueError as error:
+            problems.append(problem(policy.id, rule.id, str(error)))
+    return ready, problems
+
+
+def problem(policy_id: str, rule_id: str, cause: str, position: int | None = None) -> PolicyProblem:
+    """A rule that makes the policy invalid, in one sentence that names rule, position and cause."""
+    where = "" if position is None else f" at character {position}"
+    message = f"policy invalid: rule {rule_id!r}{where}: {cause}"
+    return PolicyProblem(rule_id=rule_id, policy_id=policy_id, position=position, message=message)
+
+
+def _action(word: str) -> RuleAction:
+    try:
+        return RuleAction(word.strip().lower())
+    except ValueError:
+        raise ValueError(f"unknown action {word!r}; known actions: {_listed(list(RuleAction))}") from None
+
+
+def _level(rule: Rule) -> Level | None:
+    if rule.level is not None:
+        return Level.parse(rule.level)
+    return None if _action(rule.action) is RuleAction.BLOCK else Level.MANAGER
+
+
+def _listed(words: Sequence[str]) -> str:
+    return ", ".join(words)

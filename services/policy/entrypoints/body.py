@@ -1,0 +1,65 @@
+"""Reads a request's body exactly (numbers stay decimal) and within bounds; a bad one is refused with its field."""
+
+from collections.abc import Sequence
+
+from fastapi import Request
+from pydantic import ValidationError
+
+from services.policy.entrypoints.refusal import Refused
+from shared.contracts.policy import EvaluateRequest
+from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
+
+_NO_VALUE = "a text, number, boolean or null is needed, a list of these, or an object that holds nothing deeper"
+
+
+async def evaluate_request(request: Request, limit: int) -> EvaluateRequest:
+    """The body as an ``EvaluateRequest``; raises ``Refused``."""
+    return _validated(_parsed(await _limited(request, limit)))
+
+
+async def _limited(request: Request, limit: int) -> bytes:
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > limit:
+            raise Refused(413, f"the body is larger than {limit} bytes")
+    return bytes(body)
+
+
+def _parsed(body: bytes) -> JsonObject:
+    try:
+        document = loads_object(body.decode())
+        dumps(document).encode()  # refuses what JSON can spell and text cannot hold: half of a surrogate pair
+    except UnicodeError:
+        raise Refused(400, "the body is not UTF-8 text") from None
+    except RecursionError:
+        raise Refused(400, "the body is nested too deeply") from None
+    except ValueError as error:
+        raise Refused(400, f"the body is not a JSON object: {error}") from None
+    return document
+
+
+def _validated(document: JsonObject) -> EvaluateRequest:
+    try:
+        return EvaluateRequest.model_validate(document)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    path = _path(document, first["loc"])
+    sentence = first["msg"] if len(path) == len(first["loc"]) else _NO_VALUE
+    if first["type"] == "missing":
+        path, sentence = [*path, str(first["loc"][-1])], "a value is required"
+    raise Refused(422, f"{'.'.join(path)}: {sentence}", ".".join(path))
+
+
+def _path(document: Json, places: Sequence[str | int]) -> list[str]:
+    """The part of an error's place that the caller wrote: behind it stand only the names of alternatives."""
+    path: list[str] = []
+    for place in places:
+        if isinstance(document, dict) and place in document:
+            document = document[str(place)]
+        elif isinstance(document, list) and isinstance(place, int):
+            document = document[place]
+        else:
+            break
+        path.append(str(place))
+    return path

@@ -1,0 +1,29 @@
+"""A request that gets no verdict, and why."""
+
+from fastapi import Request
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel
+
+
+class Refused(Exception):
+    """``status`` is the HTTP status, the message a sentence for people, ``field`` the part of the body it is about."""
+
+    def __init__(self, status: int, sentence: str, field: str | None = None) -> None:
+        super().__init__(sentence)
+        self.status = status
+        self.field = field
+
+
+class Refusal(BaseModel):
+    """The body of every answer that is no verdict."""
+
+    error: str
+    field: str | None = None
+
+
+async def answer_refused(_: Request, refused: Exception) -> JSONResponse:
+    """Turn a ``Refused`` into its answer."""
+    if not isinstance(refused, Refused):
+        raise refused
+    refusal = Refusal(error=str(refused), field=refused.field)
+    return JSONResponse(refusal.model_dump(), status_code=refused.status)

@@ -1,0 +1,14 @@
+"""The service's settings, read once at its start."""
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class Settings(BaseSettings):
+    """Environment variables of the same names in capitals; there is nothing that must be given."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="ignore")
+
+    host: str = Field(default="127.0.0.1", min_length=1)
+    port: int = Field(default=9020, ge=0, le=65535)
+    max_body_bytes: int = Field(default=1024 * 1024, ge=1024)
