@@ -16,10 +16,16 @@ class Promise(NamedTuple):
 
 
 PROMISES: tuple[Promise, ...] = (
-    Promise("promises.tied", "Every promise has a test, and every test that names one names a known one", "quality"),
-    Promise(
-        "imports.directions", "Services stand on shared and never import each other; a core does no I/O", "quality"
-    ),
+    # --- the project itself
+    Promise("promises.tied", "Every promise has a test, and every mark names a known promise", "quality"),
+    Promise("imports.directions", "Services stand on shared, never import each other; a core does no I/O", "quality"),
+    # --- command line and launcher
+    Promise("launcher.defaults", "Only the launcher supplies Redis, planner and company", "seed 000, Running"),
+    Promise("launcher.notice", "The rule-based planner is never taken for a model", "seed 000, Running"),
+    Promise("launcher.explains", "A service that does not start is explained by its last words", "seed 000, Running"),
+    Promise("launcher.no_orphans", "Children die with the launcher, even when it is killed", "seed 000, Running"),
+    Promise("secrets.model_key", "The model's key is handed to the process that needs it, and to no other", "I12"),
+    Promise("demo.checks", "The demo names each thing in the database that is not as it should be", "seed 000"),
 )
 
 

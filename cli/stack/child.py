@@ -51,13 +51,13 @@ class Child:
         with self.log.open(encoding="utf-8", errors="replace") as lines:
             return "".join(deque(lines, maxlen=count)).rstrip()
 
-    async def stop(self) -> None:
-        """SIGTERM, and SIGKILL for what is still there after ten seconds."""
+    async def stop(self, patience: float = TERM_SECONDS) -> None:
+        """SIGTERM, and SIGKILL for what is still there after ``patience`` seconds."""
         if self.exit_code is not None:
             return
         self._process.send_signal(signal.SIGTERM)
         try:
-            await asyncio.to_thread(self._process.wait, TERM_SECONDS)
+            await asyncio.to_thread(self._process.wait, patience)
         except subprocess.TimeoutExpired:
             self._process.kill()
             await asyncio.to_thread(self._process.wait)

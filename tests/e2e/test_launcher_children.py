@@ -1,0 +1,96 @@
+"""The launcher's children: ready in time or explained, stopped in order, and never left behind."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from cli.console import Complaint
+from cli.stack.child import Child
+from cli.stack.free_ports import free_ports, is_free
+from cli.stack.plan import ProcessSpec, url_of
+from cli.stack.readiness import wait_until_ready
+from tests.e2e.waiting import eventually, is_gone
+
+READY = 20.0
+
+
+def _company(folder: Path, port: int, **more: str) -> ProcessSpec:
+    environ = {**os.environ, "PORT": str(port), "DATABASE": str(folder / "books.sqlite3"), **more}
+    return ProcessSpec("company", ("examples.company",), url_of(port), 1, "/health", environ)
+
+
+@asynccontextmanager
+async def _started(spec: ProcessSpec, folder: Path) -> AsyncIterator[Child]:
+    child = Child.start(spec, folder)
+    try:
+        yield child
+    finally:
+        await child.stop()
+
+
+async def test_a_child_is_ready_when_it_says_so_and_ends_on_request(tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    async with _started(_company(tmp_path, port), tmp_path) as child:
+        await wait_until_ready((child,), READY)
+        async with httpx.AsyncClient(timeout=5) as client:
+            answer = await client.get(f"{child.spec.url}/health")
+    assert answer.is_success
+    assert child.exit_code is not None
+    assert is_free(port)
+
+
+@pytest.mark.promise("launcher.explains")
+async def test_a_service_that_refuses_to_start_is_explained_with_its_last_words(tmp_path: Path) -> None:
+    """The complaint names the process, its exit code, its log file and what it said."""
+    spec = _company(tmp_path, free_ports(1)[0], COMPANY_FAULTS="no json")
+    async with _started(spec, tmp_path) as child:
+        with pytest.raises(Complaint) as caught:
+            await wait_until_ready((child,), READY)
+    assert "company ended with exit code 2" in caught.value.sentence
+    assert "company.log" in caught.value.detail
+    assert "COMPANY_FAULTS" in caught.value.detail
+
+
+@pytest.mark.promise("launcher.explains")
+async def test_a_service_that_never_gets_ready_is_given_up_after_the_bound(tmp_path: Path) -> None:
+    """It runs, but nothing listens where it should answer."""
+    sleeper = ProcessSpec("deaf", ("tests.e2e.sleeper",), url_of(free_ports(1)[0]), 1, environ=dict(os.environ))
+    async with _started(sleeper, tmp_path) as child:
+        with pytest.raises(Complaint, match="deaf was not ready within 1 seconds: no connection"):
+            await wait_until_ready((child,), 1.0)
+
+
+async def test_a_child_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
+    environ = {**os.environ, "DEAF_TO_SIGTERM": "1"}
+    sleeper = ProcessSpec("deaf", ("tests.e2e.sleeper",), url_of(1), 1, environ=environ)
+    async with _started(sleeper, tmp_path) as child:
+        assert await eventually(lambda: "asleep" in child.last_lines())
+        await child.stop(patience=0.2)
+    assert child.exit_code == -signal.SIGKILL
+
+
+@pytest.mark.promise("launcher.no_orphans")
+async def test_children_die_with_their_launcher_even_when_it_is_killed(tmp_path: Path) -> None:
+    """SIGKILL leaves the launcher no time to stop anything: the kernel tells its children."""
+    launcher = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "tests.e2e.killed_launcher", str(tmp_path), stdout=asyncio.subprocess.PIPE
+    )
+    assert launcher.stdout is not None
+    pids = [int(pid) for pid in (await launcher.stdout.readline()).split()]
+    assert len(pids) == 2
+    launcher.kill()
+    await launcher.wait()
+    assert await eventually(lambda: all(is_gone(pid) for pid in pids))
+
+
+def test_free_ports_are_different_and_free() -> None:
+    ports = free_ports(5)
+    assert len(set(ports)) == 5
+    assert all(is_free(port) for port in ports)

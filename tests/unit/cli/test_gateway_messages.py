@@ -1,0 +1,49 @@
+"""What the command line says to a gateway, and how it reads what comes back."""
+
+from datetime import UTC, datetime
+
+from cli.gateway.messages import Event, Speaker, Utterance, task_view
+from cli.gateway.story import line_of
+from shared.domain.exact_json import JsonObject
+
+
+def test_a_message_names_its_speaker_and_the_task_it_continues() -> None:
+    said = Utterance("approve", Speaker("dana", ("approver",), ("manager",)), task_id="t-1").as_params()
+    message = said["message"]
+    assert isinstance(message, dict)
+    assert message["taskId"] == "t-1"
+    assert said["metadata"] == {"principal": {"id": "dana", "roles": ["approver"], "levels": ["manager"]}}
+
+
+def test_two_messages_never_share_an_id() -> None:
+    """The message id is what makes a resend harmless, so two utterances must differ."""
+    ids = {str(Utterance("hi", Speaker()).as_params()["message"]) for _ in range(3)}
+    assert len(ids) == 3
+
+
+def test_the_answer_is_the_first_text_of_the_first_artifact() -> None:
+    result: JsonObject = {
+        "id": "t-1",
+        "status": {"state": "completed"},
+        "artifacts": [{"parts": [{"kind": "text", "text": "Done."}]}, {"parts": [{"text": "a log"}]}],
+        "metadata": {"strategy": "fsm"},
+    }
+    view = task_view(result)
+    assert (view.id, view.state, view.answer, view.metadata) == ("t-1", "completed", "Done.", {"strategy": "fsm"})
+
+
+def test_without_an_artifact_the_message_of_the_status_is_the_answer() -> None:
+    view = task_view({"id": "t", "status": {"state": "failed", "message": {"parts": [{"text": "Redis is down."}]}}})
+    assert view.answer == "Redis is down."
+    assert not view.went_well
+
+
+def test_an_event_becomes_one_line_that_starts_with_what_it_names() -> None:
+    event = Event("1-0", "tool", datetime.now(UTC), {"class": "read", "tool": "get_thing"})
+    line = line_of(event)
+    assert line is not None
+    assert line.text == "get_thing  class=read"
+
+
+def test_the_end_of_a_turn_needs_no_line() -> None:
+    assert line_of(Event("1-0", "turn_finished", datetime.now(UTC), {})) is None

@@ -1,0 +1,79 @@
+"""Which processes a stack has, and what each of them is told."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from cli.stack.plan import PLANNER_NOTICE, Ports, ProcessSpec, StackOptions, notice_of, plan_stack
+
+PORTS = Ports(planner=1, company=2, policy=3, executors=(4, 5))
+KEY = {"ANTHROPIC_API_KEY": "sk-secret", "HOME": "/home/x"}
+
+
+def _plan(environ: Mapping[str, str], executors: int = 1) -> dict[str, ProcessSpec]:
+    options = StackOptions(Path("/data"), environ, port=9010, executors=executors)
+    return {spec.name: spec for spec in plan_stack(options, PORTS, "unix:///data/redis.sock")}
+
+
+@pytest.mark.promise("launcher.defaults")
+def test_with_an_empty_environment_everything_is_supplied() -> None:
+    """Redis, planner and company come from the launcher, and the executor is told where they are."""
+    plan = _plan({})
+    assert list(plan) == ["policy", "planner", "company", "gateway", "executor-1"]
+    told = plan["executor-1"].environ
+    assert told["ANTHROPIC_BASE_URL"] == plan["planner"].url
+    assert told["GREEN_AGENT_MCP_URL"] == plan["company"].url
+    assert told["POLICY_URL"] == plan["policy"].url
+    assert told["PROFILE"] == "embedded"
+    assert {told[name] for name in ("HAIKU_MODEL", "SONNET_MODEL", "FALLBACK_MODEL")} == {"offline-planner-1"}
+
+
+@pytest.mark.promise("launcher.defaults")
+@pytest.mark.parametrize("name", ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"])
+def test_with_a_model_configured_there_is_no_planner_and_no_notice(name: str) -> None:
+    """A person with a key gets the model they configured, and no tier is overridden."""
+    environ = {name: "given"}
+    plan = _plan(environ)
+    assert "planner" not in plan
+    assert plan["executor-1"].environ[name] == "given"
+    assert "HAIKU_MODEL" not in plan["executor-1"].environ
+    assert notice_of(StackOptions(Path("/data"), environ)) == ""
+
+
+@pytest.mark.promise("launcher.notice")
+def test_the_rule_based_planner_is_named_to_every_service() -> None:
+    for spec in _plan({}).values():
+        assert spec.environ["MODEL_NOTICE"] == PLANNER_NOTICE
+
+
+@pytest.mark.promise("secrets.model_key")
+def test_only_the_executor_is_handed_the_key_of_the_model() -> None:
+    holders = {name for name, spec in _plan(KEY).items() if "sk-secret" in spec.environ.values()}
+    assert holders == {"executor-1"}
+
+
+def test_the_key_does_not_show_in_a_printed_plan() -> None:
+    assert "sk-secret" not in repr(_plan(KEY))
+
+
+def test_with_a_tool_server_configured_there_is_no_company_and_no_policy_about_it() -> None:
+    plan = _plan({"GREEN_AGENT_MCP_URL": "http://tools.example"})
+    assert "company" not in plan
+    assert plan["executor-1"].environ["GREEN_AGENT_MCP_URL"] == "http://tools.example"
+    assert plan["executor-1"].environ["TENANT_FILE"].endswith("/tenant.json")
+
+
+def test_a_tenant_file_of_the_callers_own_is_kept() -> None:
+    assert _plan({"TENANT_FILE": "/mine.json"})["executor-1"].environ["TENANT_FILE"] == "/mine.json"
+
+
+def test_each_executor_has_a_port_of_its_own() -> None:
+    plan = _plan({}, executors=2)
+    assert {plan["executor-1"].environ["PORT"], plan["executor-2"].environ["PORT"]} == {"4", "5"}
+
+
+def test_who_accepts_work_stops_before_who_does_it_and_the_tools_last() -> None:
+    ordered = sorted(_plan({}).values(), key=lambda spec: spec.stops)
+    assert [spec.name for spec in ordered][:2] == ["gateway", "executor-1"]
+    assert ordered[-1].name == "company"
