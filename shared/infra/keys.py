@@ -16,6 +16,7 @@ DAY = 24 * 3600
 DEDUPE_SECONDS = DAY  # how long a resent message still finds its first task
 TASK_RETENTION_SECONDS = 7 * DAY  # how long an ended task stays in Redis
 SESSION_RETENTION_SECONDS = 30 * DAY  # how long a session without an open task stays in Redis
+THREAD_SECONDS = 30 * DAY  # how long a client's own task id leads to its newest task after its last use
 EVENTS_KEPT = 2000  # events of one task, roughly; the journal holds what must not be lost
 
 LIVE_CHANNEL = "pa:live"  # keeps the shared subscription open; nothing is published to it
@@ -71,6 +72,7 @@ PARTITION_KINDS = (
 )
 OTHER_KINDS = (
     KeyKind("dedupe", "gateway", "short", "message of a caller -> task id, newline, turn id"),
+    KeyKind("thread", "gateway", "short", "hash of a client's own task id: its newest task, decisions and answers given"),
     KeyKind("alias", "gateway, executor", "open", "a task id that a client knows -> task id, newline, session id"),
 )
 QUEUE_KEYS = (
@@ -142,6 +144,11 @@ def dedupe_key(tenant: str, session_id: str, principal_id: str, message: str) ->
 def alias_key(tenant: str, task_id: str) -> str:
     """Its own slot: only the task's id is known to whoever asks."""
     return f"pa:alias:{_q(tenant)}:{_q(task_id)}"
+
+
+def thread_key(tenant: str, client_id: str) -> str:
+    """Its own slot, like the alias: it is read before the session is known."""
+    return f"pa:thread:{_q(tenant)}:{_q(client_id)}"
 
 
 class Member(NamedTuple):

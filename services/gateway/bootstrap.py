@@ -1,0 +1,53 @@
+"""Where ports and adapters meet."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from uuid import uuid4
+
+from fastapi import FastAPI
+
+from services.gateway.adapters.readiness import RedisReadiness
+from services.gateway.adapters.redis_threads import RedisThreads
+from services.gateway.adapters.unverified_identity import UnverifiedIdentity
+from services.gateway.adapters.wakes import BestEffortWakes
+from services.gateway.core.desk import Rules, TaskDesk
+from services.gateway.entrypoints.app import Face, create_app
+from services.gateway.settings import Settings
+from shared.infra.live import Live
+from shared.infra.redis import connect
+from shared.infra.task_store import TaskStore
+from shared.infra.wakes import ArqWakes
+
+
+def build(settings: Settings) -> FastAPI:
+    """The application; its connections are opened when it starts and closed when it stops."""
+    state, queue = connect(settings.redis_url), connect(settings.queue_redis_url or settings.redis_url)
+    live = Live(state)
+    desk = TaskDesk(
+        tasks=TaskStore(state, live),
+        wakes=BestEffortWakes(ArqWakes(queue)),
+        threads=RedisThreads(state),
+        clock=lambda: datetime.now(UTC),
+        new_id=lambda: str(uuid4()),
+        rules=_rules(settings),
+    )
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        async with live:
+            yield
+        await state.aclose()
+        await queue.aclose()
+
+    readiness = RedisReadiness(state, queue, allow_volatile=settings.allow_volatile_redis)
+    face = Face(settings.card_url, settings.model_notice, settings.max_body_bytes)
+    return create_app(desk, UnverifiedIdentity(), readiness, face, lifespan)
+
+
+def _rules(settings: Settings) -> Rules:
+    return Rules(
+        blocking_limit=settings.blocking_limit,
+        loopback_endpoints=settings.profile == "embedded",
+        allowed_hosts=settings.tools_allowed_hosts,
+    )

@@ -1,0 +1,183 @@
+"""The task desk: take a message in, wait for its turn, read and cancel tasks. The same for every dialect."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Collection
+from contextlib import aclosing
+from datetime import datetime
+from typing import NamedTuple
+
+from services.gateway.core.endpoint import permitted_endpoint
+from services.gateway.core.errors import InvalidField, NotCancelable, TaskHasEnded, UnknownTask
+from services.gateway.core.identity import may_read, may_stop
+from services.gateway.core.message import ClientMessage
+from services.gateway.core.submit import Accept, Intake, Join, Moment, Signal, fingerprint_of, take_in
+from services.gateway.ports import Caller, SessionBelongsToOther, TaskEnded, Tasks, Thread, Threads, Wakes
+from shared.contracts.task import TaskEvent, TaskRecord, Turn, TurnKind
+from shared.domain.words import Dialect, TaskState
+
+
+class Rules(NamedTuple):
+    """How long clients are kept waiting (seconds), and which tool servers a request may name."""
+
+    blocking_limit: float = 85
+    cancel_limit: float = 15
+    loopback_endpoints: bool = False
+    allowed_hosts: Collection[str] = ()
+
+
+class Ticket(NamedTuple):
+    """An accepted message: its task, the turn that answers it, and how to recognise it when it is sent again."""
+
+    record: TaskRecord
+    turn_id: str
+    client_id: str
+    fingerprint: str
+
+
+class TaskDesk:
+    def __init__(
+        self,
+        tasks: Tasks,
+        wakes: Wakes,
+        threads: Threads,
+        clock: Callable[[], datetime],
+        new_id: Callable[[], str],
+        rules: Rules,
+    ) -> None:
+        self._tasks, self._wakes, self._threads = tasks, wakes, threads
+        self._clock, self._new_id, self._rules = clock, new_id, rules
+
+    async def submit(self, message: ClientMessage, caller: Caller) -> Ticket:
+        """Accept a message for good, once; raises ``Refusal`` or ``StoreUnavailable``."""
+        self._check_endpoint(message)
+        try:
+            return await self._submit(message, caller)
+        except TaskEnded:  # between our look and the store's: look again
+            return await self._submit(message, caller)
+
+    async def _submit(self, message: ClientMessage, caller: Caller) -> Ticket:
+        fingerprint = fingerprint_of(message, caller)
+        thread, known = await self._known(message, caller, fingerprint)
+        intake = take_in(message, caller, known, thread, Moment(self._clock(), self._new_id()))
+        record, turn_id = await self._store(intake, message, caller)
+        ticket = Ticket(record, turn_id, message.task_id or record.task_id, fingerprint)
+        await self._remember(ticket, intake, known, caller)
+        return ticket
+
+    async def wait(self, ticket: Ticket, caller: Caller) -> TaskRecord:
+        """The task once the ticket's turn is over, or as it stands when the client has waited long enough."""
+        done = ticket.turn_id in ticket.record.turns_done
+        if not done:
+            await self._until(ticket.record, self._rules.blocking_limit, ticket.turn_id)
+        return await self._again(ticket.record, caller)
+
+    async def answered(self, ticket: Ticket, record: TaskRecord) -> None:
+        """Note that the client was handed the turn's answer: the same message is a new one from now on."""
+        if ticket.turn_id in record.turns_done or record.state.is_terminal:
+            await self._threads.answered(record.tenant, ticket.client_id, ticket.fingerprint, ticket.turn_id)
+
+    async def read(self, task_id: str, caller: Caller) -> TaskRecord:
+        """The newest task of that id; raises ``UnknownTask`` if there is none that the caller may see."""
+        thread = await self._threads.of(caller.tenant, task_id, "")
+        record = await self._tasks.record(caller.tenant, thread.task_id or task_id)
+        if record is None or not may_read(caller.principal, record):
+            raise UnknownTask(task_id, caller.principal.id)
+        return record
+
+    async def cancel(self, task_id: str, caller: Caller) -> TaskRecord:
+        """Ask for the end of a task and wait a little for it; raises ``NotCancelable`` if it had ended."""
+        record = await self.read(task_id, caller)
+        if not may_stop(caller.principal, record):
+            raise UnknownTask(task_id, caller.principal.id)
+        turn = self._cancel_turn(record, caller)
+        if record.state.is_terminal or not await self._tasks.signal(record.tenant, record.session_id, turn):
+            raise NotCancelable(task_id, (await self._again(record, caller)).state.value)
+        await self._wakes.wake(record.tenant, record.session_id)
+        await self._until(record, self._rules.cancel_limit, turn.turn_id)
+        after = await self._again(record, caller)
+        if after.state.is_terminal and after.state is not TaskState.CANCELED:
+            raise NotCancelable(task_id, after.state.value)
+        return after
+
+    def watch(self, record: TaskRecord, after: str) -> AsyncGenerator[tuple[str, TaskEvent], None]:
+        return self._tasks.watch(record.tenant, record.task_id, after)
+
+    def _check_endpoint(self, message: ClientMessage) -> None:
+        if message.tools_endpoint:
+            loopback, hosts = self._rules.loopback_endpoints, self._rules.allowed_hosts
+            permitted_endpoint(message.tools_endpoint, loopback=loopback, allowed_hosts=hosts)
+
+    async def _known(
+        self, message: ClientMessage, caller: Caller, fingerprint: str
+    ) -> tuple[Thread, TaskRecord | None]:
+        if message.task_id is None:
+            return Thread(), None
+        thread = await self._threads.of(caller.tenant, message.task_id, fingerprint)
+        return thread, await self._tasks.record(caller.tenant, thread.task_id or message.task_id)
+
+    async def _store(self, intake: Intake, message: ClientMessage, caller: Caller) -> tuple[TaskRecord, str]:
+        match intake:
+            case Join(record, turn_id):
+                return record, turn_id
+            case Signal(record, turn):
+                if not await self._tasks.signal(record.tenant, record.session_id, turn):
+                    raise TaskHasEnded(record.task_id, (await self._again(record, caller)).state.value)
+                await self._wakes.wake(record.tenant, record.session_id)
+                return record, turn.turn_id
+            case Accept():
+                return await self._accept(intake, message)
+
+    async def _accept(self, intake: Accept, message: ClientMessage) -> tuple[TaskRecord, str]:
+        try:
+            accepted = await self._tasks.accept(intake.record, intake.turn, intake.dedupe)
+        except SessionBelongsToOther:
+            field = "metadata.session_id" if message.dialect is Dialect.LEGACY else "message.contextId"
+            cause = f"session {intake.record.session_id!r} belongs to another principal"
+            raise InvalidField(field, cause) from None
+        if accepted.fresh:
+            await self._wakes.wake(accepted.record.tenant, accepted.record.session_id)
+        return accepted.record, accepted.turn_id
+
+    async def _remember(self, ticket: Ticket, intake: Intake, known: TaskRecord | None, caller: Caller) -> None:
+        record = ticket.record
+        if isinstance(intake, Signal):
+            await self._threads.signalled(caller.tenant, ticket.client_id, ticket.fingerprint, ticket.turn_id)
+        newer = known is None or record.accepted_at > known.accepted_at
+        if newer and record.task_id != ticket.client_id:
+            await self._threads.points_to(caller.tenant, ticket.client_id, record.task_id)
+
+    async def _until(self, record: TaskRecord, limit: float, turn_id: str) -> None:
+        try:
+            async with asyncio.timeout(limit), aclosing(self._tasks.watch(record.tenant, record.task_id)) as events:
+                async for _, event in events:
+                    if is_end_of(event, turn_id):
+                        return
+        except TimeoutError:
+            return  # the client is told how the task stands
+
+    async def _again(self, record: TaskRecord, caller: Caller) -> TaskRecord:
+        now = await self._tasks.record(record.tenant, record.task_id)
+        if now is None:
+            raise UnknownTask(record.task_id, caller.principal.id)
+        return now
+
+    def _cancel_turn(self, record: TaskRecord, caller: Caller) -> Turn:
+        return Turn(
+            turn_id=self._new_id(),
+            task_id=record.task_id,
+            kind=TurnKind.CANCEL,
+            principal=caller.principal,
+            received_at=self._clock(),
+        )
+
+
+def is_end_of(event: TaskEvent, turn_id: str) -> bool:
+    """Whether an event ends the turn, or the whole task with it."""
+    return ends_task(event) or (event.kind == "turn_finished" and event.data.get("turn_id") == turn_id)
+
+
+def ends_task(event: TaskEvent) -> bool:
+    return event.kind == "turn_finished" and event.data.get("state") in _TERMINAL
+
+
+_TERMINAL = frozenset(state.value for state in TaskState if state.is_terminal)

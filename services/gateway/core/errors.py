@@ -1,0 +1,46 @@
+"""What the gateway refuses, and why. Each message is a sentence that a client's developer can act on."""
+
+
+class Refusal(Exception):
+    """A request that is not carried out; the message names the cause."""
+
+
+class InvalidField(Refusal):
+    """A field is missing, of the wrong type or not allowed. ``field`` is its path in ``params``."""
+
+    def __init__(self, field: str, cause: str) -> None:
+        super().__init__(f"{field}: {cause}")
+        self.field = field
+
+
+class UnsupportedContent(Refusal):
+    def __init__(self, field: str) -> None:
+        super().__init__(f"{field}: only text and data parts are accepted; files are not")
+
+
+class UnknownTask(Refusal):
+    """There is no such task, or none that this caller may see."""
+
+    def __init__(self, task_id: str, principal_id: str) -> None:
+        super().__init__(f"task {task_id!r} is unknown to principal {principal_id!r}")
+
+
+class NotCancelable(Refusal):
+    def __init__(self, task_id: str, state: str) -> None:
+        super().__init__(f"task {task_id!r} cannot be canceled: it is {state}")
+
+
+class TaskHasEnded(Refusal):
+    def __init__(self, task_id: str, state: str) -> None:
+        super().__init__(
+            f"task {task_id!r} has ended ({state}) and takes no further message; send one without a task id"
+        )
+
+
+class Unsupported(Refusal):
+    """A method or operation that this gateway does not offer."""
+
+
+class PushUnsupported(Refusal):
+    def __init__(self) -> None:
+        super().__init__("push notifications are not offered; poll tasks/get or read GET /tasks/{id}/events")

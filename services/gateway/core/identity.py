@@ -1,0 +1,66 @@
+"""Who a request says it comes from, and what a principal may do with a task."""
+
+from services.gateway.core.errors import InvalidField
+from services.gateway.core.fields import kind_of, list_at, object_at, required_id
+from shared.contracts.task import Principal, TaskRecord
+from shared.domain.exact_json import JsonObject
+from shared.domain.words import Level, Role
+
+DEFAULT_TENANT = "default"
+ANONYMOUS = "anonymous"
+_PATH = "metadata.principal"
+
+
+def claimed_principal(metadata: JsonObject) -> Principal:
+    """The principal that ``metadata.principal`` names, unverified; ``anonymous`` if it names none."""
+    claim = object_at(metadata, "principal", _PATH)
+    if not claim:
+        return Principal(id=ANONYMOUS)
+    return Principal(id=required_id(claim, "id", f"{_PATH}.id"), roles=_roles(claim), levels=_levels(claim))
+
+
+def may_read(principal: Principal, record: TaskRecord) -> bool:
+    """Names that nobody verified wall nothing off; otherwise the requester, approvers and operators may read."""
+    return not principal.verified or _is_owner(principal, record) or Role.APPROVER in principal.roles
+
+
+def may_stop(principal: Principal, record: TaskRecord) -> bool:
+    nobody_in_particular = principal.id == ANONYMOUS and not principal.verified
+    return nobody_in_particular or _is_owner(principal, record)
+
+
+def may_decide(principal: Principal, record: TaskRecord) -> bool:
+    """Whether a decision may be handed on; whether it counts is judged where the approval is kept."""
+    return principal.id == record.requester.id or Role.APPROVER in principal.roles
+
+
+def _is_owner(principal: Principal, record: TaskRecord) -> bool:
+    return principal.id == record.requester.id or Role.OPERATOR in principal.roles
+
+
+def _roles(claim: JsonObject) -> tuple[Role, ...]:
+    if claim.get("roles") is None:
+        return (Role.CLIENT,)
+    known = ", ".join(role.value for role in Role)
+    try:
+        return tuple(Role(word) for word in _words(claim, "roles"))
+    except ValueError:
+        raise InvalidField(f"{_PATH}.roles", f"known roles are {known}") from None
+
+
+def _levels(claim: JsonObject) -> tuple[str, ...]:
+    if claim.get("levels") is None:
+        return ()
+    try:
+        return tuple(Level.parse(word).word for word in _words(claim, "levels"))
+    except ValueError as error:
+        raise InvalidField(f"{_PATH}.levels", str(error)) from None
+
+
+def _words(claim: JsonObject, key: str) -> tuple[str, ...]:
+    words: list[str] = []
+    for index, item in enumerate(list_at(claim, key, f"{_PATH}.{key}")):
+        if not isinstance(item, str):
+            raise InvalidField(f"{_PATH}.{key}[{index}]", f"must be a string, not {kind_of(item)}")
+        words.append(item)
+    return tuple(words)

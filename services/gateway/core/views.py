@@ -1,0 +1,91 @@
+"""What clients see of a task: the legacy shape, and the public record."""
+
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from shared.contracts.task import TaskRecord
+from shared.domain.words import TaskState
+
+_LEGACY_STATES = {TaskState.REJECTED: TaskState.FAILED}
+_WITH_TEXT = frozenset(TaskState) - {TaskState.SUBMITTED, TaskState.WORKING}
+
+
+class TextArtifact(NamedTuple):
+    """The answer's text: always the first artifact, alone in it."""
+
+    name: str
+    text: str
+
+
+def answer_of(record: TaskRecord) -> TextArtifact | None:
+    """The text that a client waits for: the answer, or the reason where there is none; None while it is worked on."""
+    if record.state not in _WITH_TEXT:
+        return None
+    waiting = record.state is TaskState.INPUT_REQUIRED
+    text = (record.reason or record.answer) if waiting else (record.answer or record.reason)
+    return TextArtifact("answer", text or f"The task is {record.state.value}.")
+
+
+def metadata_of(record: TaskRecord, notice: str) -> dict[str, JsonValue]:
+    """The record's metadata, with the reason, the session, who asked, and what kind of model served."""
+    extra: dict[str, JsonValue] = {
+        "session_id": record.session_id,
+        "requester": {"id": record.requester.id, "verified": record.requester.verified},
+    }
+    if record.reason:
+        extra["reason"] = record.reason
+    if notice:
+        extra["model_notice"] = notice
+    return {**record.metadata, **extra}
+
+
+def legacy_view(record: TaskRecord, shown_id: str, history_length: int | None, notice: str) -> dict[str, JsonValue]:
+    """A task of the early protocol, under the id that the client chose."""
+    status: dict[str, JsonValue] = {
+        "state": _LEGACY_STATES.get(record.state, record.state).value,
+        "timestamp": record.updated_at.isoformat(),
+    }
+    if record.reason:
+        status["message"] = {"role": "agent", "parts": [_text_part(record.reason)]}
+    return {
+        "id": shown_id,
+        "sessionId": record.session_id,
+        "status": status,
+        "artifacts": _legacy_artifacts(record),
+        "history": _legacy_history(record, history_length),
+        "metadata": metadata_of(record, notice),
+    }
+
+
+def public_view(record: TaskRecord, notice: str) -> dict[str, JsonValue]:
+    """The record as JSON, without what is only the installation's business."""
+    fields = {"task_id", "session_id", "dialect", "state", "reason", "answer", "artifacts", "history"}
+    times = {"accepted_at", "started_at", "updated_at"}
+    view: dict[str, JsonValue] = record.model_dump(mode="json", include=fields | times)
+    return {**view, "request": {"text": record.request.text}, "metadata": metadata_of(record, notice)}
+
+
+def _legacy_artifacts(record: TaskRecord) -> list[JsonValue]:
+    answer = answer_of(record)
+    artifacts: list[JsonValue] = []
+    if answer:
+        artifacts.append({"name": answer.name, "index": 0, "parts": [_text_part(answer.text)]})
+    for index, artifact in enumerate(record.artifacts, start=len(artifacts)):
+        parts: list[JsonValue] = []
+        if artifact.text is not None:
+            parts.append(_text_part(artifact.text))
+        if artifact.data is not None:
+            parts.append({"type": "data", "data": artifact.data})
+        artifacts.append({"name": artifact.name, "index": index, "parts": parts})
+    return artifacts
+
+
+def _legacy_history(record: TaskRecord, length: int | None) -> list[JsonValue]:
+    if not length:
+        return []
+    return [{"role": item.role, "parts": [_text_part(item.text)]} for item in record.history[-length:]]
+
+
+def _text_part(text: str) -> dict[str, JsonValue]:
+    return {"type": "text", "text": text}

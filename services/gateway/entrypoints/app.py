@@ -1,0 +1,32 @@
+"""The gateway's HTTP application, put together from its parts."""
+
+from typing import NamedTuple
+
+from fastapi import FastAPI
+from starlette.responses import Response
+from starlette.types import Lifespan
+
+from services.gateway.core.desk import TaskDesk
+from services.gateway.entrypoints.card import agent_card, card_routes
+from services.gateway.entrypoints.jsonrpc import JsonRpcEndpoint
+from services.gateway.entrypoints.rest import RestEndpoints
+from services.gateway.ports import Identity, Readiness
+
+
+class Face(NamedTuple):
+    """How the gateway presents itself: its public URL, what kind of model serves, and the largest body it reads."""
+
+    url: str
+    notice: str = ""
+    max_body: int = 1024 * 1024
+
+
+def create_app(
+    desk: TaskDesk, identity: Identity, readiness: Readiness, face: Face, lifespan: Lifespan[FastAPI] | None = None
+) -> FastAPI:
+    app = FastAPI(title="Purple Agent gateway", docs_url=None, redoc_url=None, lifespan=lifespan)
+    rpc = JsonRpcEndpoint(desk, identity, face.notice, face.max_body)
+    app.add_api_route("/", rpc.__call__, methods=["POST"], response_class=Response, name="jsonrpc")
+    app.include_router(card_routes(agent_card(face.url, face.notice)))
+    app.include_router(RestEndpoints(desk, identity, readiness, face.notice).routes())
+    return app

@@ -1,0 +1,123 @@
+"""From the bytes of a request to a JSON-RPC call, refusing what is not one."""
+
+import json
+from decimal import Decimal
+from typing import NamedTuple, NoReturn, cast
+
+from starlette.requests import Request
+
+from services.gateway.core.fields import kind_of
+from shared.domain.exact_json import Json, JsonObject
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+INVALID_PARAMS = -32602
+MAX_DEPTH = 64
+
+
+class BadCall(Exception):
+    """Bytes that are no JSON-RPC call. ``call_id`` is the call's id where it could be read."""
+
+    def __init__(self, code: int, message: str, call_id: str | int | None = None, status: int = 400) -> None:
+        super().__init__(message)
+        self.code, self.message, self.call_id, self.status = code, message, call_id, status
+
+
+class Call(NamedTuple):
+    """One JSON-RPC call; a missing id is answered as null."""
+
+    call_id: str | int | None
+    method: str
+    params: JsonObject
+
+
+async def read_body(request: Request, limit: int) -> bytes:
+    """The body, read no further than the limit."""
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > limit:
+            raise BadCall(INVALID_REQUEST, f"the request body is over the limit of {limit} bytes", status=413)
+    return bytes(body)
+
+
+def parse_call(body: bytes) -> Call:
+    """The call in a body; raises ``BadCall``."""
+    value = _parse(body)
+    if isinstance(value, list):
+        raise BadCall(INVALID_REQUEST, "batches are not supported; send one call a request")
+    if not isinstance(value, dict):
+        raise BadCall(INVALID_REQUEST, f"a JSON-RPC call is an object, not {kind_of(value)}")
+    call_id = _call_id(value)
+    if value.get("jsonrpc") != "2.0":
+        raise BadCall(INVALID_REQUEST, 'jsonrpc: must be "2.0"', call_id)
+    method = value.get("method")
+    if not isinstance(method, str) or not method:
+        raise BadCall(INVALID_REQUEST, "method: must be the name of a method", call_id)
+    return Call(call_id, method, _params(value, call_id))
+
+
+def _params(value: JsonObject, call_id: str | int | None) -> JsonObject:
+    params = value.get("params")
+    if params is None:
+        return {}
+    if not isinstance(params, dict):
+        raise BadCall(INVALID_PARAMS, f"params: must be an object, not {kind_of(params)}", call_id)
+    return params
+
+
+def _call_id(value: JsonObject) -> str | int | None:
+    call_id = value.get("id")
+    if isinstance(call_id, bool) or not isinstance(call_id, str | int | None):
+        raise BadCall(INVALID_REQUEST, f"id: must be a string, a whole number or null, not {kind_of(call_id)}")
+    return call_id
+
+
+def _parse(body: bytes) -> Json:
+    try:
+        text = body.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadCall(PARSE_ERROR, f"the body is not UTF-8 (byte {error.start})") from None
+    try:
+        value = cast(Json, json.loads(text, parse_float=Decimal, parse_constant=_not_json))
+    except RecursionError:
+        raise BadCall(PARSE_ERROR, f"the JSON is nested deeper than {MAX_DEPTH} levels") from None
+    except ValueError as error:
+        raise BadCall(PARSE_ERROR, f"the body is not JSON: {error}") from None
+    _check_values(value)
+    return value
+
+
+def _check_values(root: Json) -> None:
+    """Refuse what later readers would choke on: too deep, half a surrogate pair, a number beyond any float."""
+    open_values = [(root, 1)]
+    while open_values:
+        value, depth = open_values.pop()
+        if depth > MAX_DEPTH:
+            raise BadCall(PARSE_ERROR, f"the JSON is nested deeper than {MAX_DEPTH} levels")
+        if isinstance(value, dict):
+            open_values += [(key, depth + 1) for key in value] + [(item, depth + 1) for item in value.values()]
+        elif isinstance(value, list):
+            open_values += [(item, depth + 1) for item in value]
+        else:
+            _check_scalar(value)
+
+
+def _check_scalar(value: Json) -> None:
+    if isinstance(value, str) and not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise BadCall(PARSE_ERROR, "the JSON holds half of a surrogate pair, which is no text") from None
+    elif isinstance(value, Decimal | int) and abs(Decimal(value)) > _LARGEST:
+        raise BadCall(PARSE_ERROR, "the JSON holds a number that is too large")
+    elif isinstance(value, Decimal) and value and abs(value) < _SMALLEST:
+        raise BadCall(PARSE_ERROR, "the JSON holds a number that is too small")
+
+
+_LARGEST = Decimal("1e300")
+_SMALLEST = Decimal("1e-300")
+
+
+def _not_json(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON value")

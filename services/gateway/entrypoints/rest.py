@@ -1,0 +1,68 @@
+"""What is read over plain HTTP: tasks, their events, health and readiness."""
+
+import re
+from importlib.metadata import version
+
+from fastapi import APIRouter, Request
+from pydantic import JsonValue
+from starlette.responses import JSONResponse, Response
+
+from services.gateway.core.desk import TaskDesk
+from services.gateway.core.errors import InvalidField, UnknownTask
+from services.gateway.core.views import public_view
+from services.gateway.entrypoints.kept_alive import SSE_BEAT, KeptAlive
+from services.gateway.entrypoints.story import story
+from services.gateway.ports import Caller, Identity, Readiness, StoreUnavailable
+
+_STREAM_ID = re.compile(r"\d{1,20}(-\d{1,20})?")
+
+
+class RestEndpoints:
+    def __init__(self, desk: TaskDesk, identity: Identity, readiness: Readiness, notice: str) -> None:
+        self._desk, self._identity, self._readiness, self._notice = desk, identity, readiness, notice
+
+    def routes(self) -> APIRouter:
+        router = APIRouter()
+        router.add_api_route("/tasks/{task_id}", self.task, methods=["GET"], response_class=JSONResponse)
+        router.add_api_route("/tasks/{task_id}/events", self.events, methods=["GET"], response_class=Response)
+        router.add_api_route("/health", self.health, methods=["GET"])
+        router.add_api_route("/ready", self.ready, methods=["GET"], response_class=JSONResponse)
+        return router
+
+    async def task(self, task_id: str, request: Request) -> Response:
+        """The task's record as JSON."""
+        try:
+            record = await self._desk.read(task_id, self._caller(request))
+        except (UnknownTask, InvalidField, StoreUnavailable) as fault:
+            return _refused(fault)
+        return JSONResponse(public_view(record, self._notice))
+
+    async def events(self, task_id: str, request: Request, follow: bool = False) -> Response:
+        """The task's events, live, each with its id; ``Last-Event-ID`` goes on after that one."""
+        after = request.headers.get("last-event-id") or "0"
+        try:
+            if not _STREAM_ID.fullmatch(after):
+                raise InvalidField("Last-Event-ID", "must be an id that this stream gave")
+            record = await self._desk.read(task_id, self._caller(request))
+        except (UnknownTask, InvalidField, StoreUnavailable) as fault:
+            return _refused(fault)
+        return KeptAlive(story(self._desk, record, after, follow=follow), "text/event-stream", SSE_BEAT)
+
+    async def health(self) -> dict[str, JsonValue]:
+        """Whether the process lives; asks nobody else."""
+        return {"status": "ok", "service": "gateway", "version": version("purple-agent"), "model": self._notice or None}
+
+    async def ready(self) -> Response:
+        """Whether requests should come here; 503 with the reasons otherwise."""
+        problems = await self._readiness.problems()
+        if problems:
+            return JSONResponse({"status": "not ready", "problems": list(problems)}, status_code=503)
+        return JSONResponse({"status": "ready"})
+
+    def _caller(self, request: Request) -> Caller:
+        return self._identity.caller_of(request.headers, {})
+
+
+def _refused(fault: UnknownTask | InvalidField | StoreUnavailable) -> JSONResponse:
+    status = {UnknownTask: 404, InvalidField: 400, StoreUnavailable: 503}[type(fault)]
+    return JSONResponse({"error": str(fault)}, status_code=status)

@@ -1,0 +1,49 @@
+"""The gateway's settings, read once at its start."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+from pydantic_core import PydanticCustomError
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+
+class Settings(BaseSettings):
+    """Environment variables of the same names in capitals. Only ``REDIS_URL`` must be given; see ``AUTHENTICATION``."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="ignore")
+
+    redis_url: str = Field(min_length=1)
+    queue_redis_url: str = ""
+    allow_volatile_redis: bool = False
+    profile: Literal["embedded", "production"] = "production"
+    authentication: Literal["", "off"] = ""
+    host: str = Field(default="127.0.0.1", min_length=1)
+    port: int = Field(default=9010, ge=0, le=65535)
+    purple_agent_card_url: str = Field(default="", pattern=r"^(https?://\S+)?$")
+    max_body_bytes: int = Field(default=1024 * 1024, ge=1024)
+    blocking_limit: float = Field(default=85, gt=0)
+    tools_allowed_hosts: Annotated[tuple[str, ...], NoDecode] = ()
+    model_notice: str = ""
+
+    @field_validator("tools_allowed_hosts", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _name_authentication(self) -> Self:
+        if self.profile == "production" and self.authentication != "off":
+            raise PydanticCustomError(
+                "authentication",
+                "AUTHENTICATION must be set: with PROFILE=production nobody is let in unchecked by default, "
+                "and no way of checking is configured; AUTHENTICATION=off opens the gateway to everybody.",
+            )
+        return self
+
+    @property
+    def card_url(self) -> str:
+        """Where clients reach the gateway; the address it binds to if nothing else was said."""
+        if self.purple_agent_card_url:
+            return self.purple_agent_card_url
+        host = "localhost" if self.host in {"0.0.0.0", "::"} else self.host  # noqa: S104 - shown, not bound
+        return f"http://{host}:{self.port}/"
