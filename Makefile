@@ -6,6 +6,7 @@ READY := $(VENV)/.ready
 RESULTS := .results/tests.xml
 SERVICES := gateway executor policy planner company
 DEMO_ARGS ?=
+UP_ARGS ?=
 TEST_ARGS ?=
 COMPILE = UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-package purple-agent
@@ -33,7 +34,7 @@ demo: $(READY) ## business tasks end to end on a stack of their own; exit code 0
 	@$(BIN)/purple demo $(DEMO_ARGS)
 
 up: $(READY) ## the stack, staying up, with its URLs
-	@$(BIN)/purple up
+	@$(BIN)/purple up $(UP_ARGS)
 
 test: $(READY) ## the suite
 	@mkdir -p $(dir $(RESULTS))

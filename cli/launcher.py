@@ -21,6 +21,7 @@ from shared.infra.embedded_redis import EmbeddedRedis, NoRedisServer
 
 READY_SECONDS = 45.0
 LOOK_EVERY = 0.2
+LONGEST_FOLDER = 90  # the system limits a socket's name to about 100 bytes
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,10 @@ async def _redis(options: StackOptions) -> AsyncIterator[str]:
     if given := options.environ.get("REDIS_URL"):
         yield given
         return
-    server = EmbeddedRedis(options.folder / "redis")
+    folder = options.folder / "redis"
+    if len(str(folder)) > LONGEST_FOLDER:
+        raise Complaint(f"{folder} is too long a path for a socket: choose a shorter one with --dir, or set REDIS_URL.")
+    server = EmbeddedRedis(folder)
     try:
         server.start()
     except NoRedisServer as error:

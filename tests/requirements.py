@@ -26,6 +26,10 @@ PROMISES: tuple[Promise, ...] = (
     Promise("launcher.no_orphans", "Children die with the launcher, even when it is killed", "seed 000, Running"),
     Promise("secrets.model_key", "The model's key is handed to the process that needs it, and to no other", "I12"),
     Promise("demo.checks", "The demo names each thing in the database that is not as it should be", "seed 000"),
+    Promise("demo.end_to_end", "One command does real business tasks end to end and checks the database", "seed 000"),
+    Promise("demo.fails_loudly", "The demo's exit code is non-zero if any check of any task fails", "seed 000"),
+    Promise("a2a.seed_request", "The tasks/send request of seed 000 is answered with text", "seed 000, A2A Protocol"),
+    Promise("cli.send", "A task's phases are shown as they happen", "seed 000, Execution Pipeline"),
 )
 
 

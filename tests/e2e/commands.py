@@ -1,0 +1,41 @@
+"""`purple` as people run it: a process of its own, with an environment in which nothing is configured."""
+
+import asyncio
+import os
+import sys
+from typing import NamedTuple
+
+_CONFIGURED = ("ANTHROPIC_", "REDIS_URL", "QUEUE_REDIS_URL", "GREEN_AGENT_MCP_URL", "TENANT_FILE", "PURPLE_")
+
+
+class Done(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+def bare_environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith(_CONFIGURED)}
+
+
+async def start_purple(*arguments: str) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "cli.main",
+        *arguments,
+        env=bare_environment(),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+
+
+async def purple(*arguments: str, seconds: float = 100.0) -> Done:
+    """Run it to its end, within a bound."""
+    process = await start_purple(*arguments)
+    try:
+        out, err = await asyncio.wait_for(process.communicate(), seconds)
+    except TimeoutError:
+        process.terminate()
+        out, err = await process.communicate()
+    return Done(process.returncode if process.returncode is not None else -1, out.decode(), err.decode())

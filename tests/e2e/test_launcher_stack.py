@@ -1,0 +1,120 @@
+"""`purple up` as people use it: it answers, `purple send` shows the phases, and nothing is left when it ends."""
+
+import asyncio
+import re
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import httpx
+import pytest
+
+from cli.stack.free_ports import free_ports, is_free
+from shared.domain.exact_json import Json, JsonObject, loads_object
+from tests.e2e.commands import purple, start_purple
+from tests.e2e.waiting import eventually, is_gone
+
+READY = 60.0
+SEED_000: JsonObject = {
+    "jsonrpc": "2.0",
+    "method": "tasks/send",
+    "id": "task-123",
+    "params": {
+        "id": "task-123",
+        "message": {
+            "role": "user",
+            "parts": [{"text": "Process the expense claim for EMP-447, $2,340 for team offsite..."}],
+        },
+    },
+}
+
+
+class Up(NamedTuple):
+    process: asyncio.subprocess.Process
+    url: str
+    pids: tuple[int, ...]
+
+
+@asynccontextmanager
+async def _up(folder: Path) -> AsyncIterator[Up]:
+    (port,) = free_ports(1)
+    process = await start_purple("up", "--port", str(port), "--dir", str(folder))
+    try:
+        table = await asyncio.wait_for(_table(process), READY)
+        pids = tuple(int(pid) for pid in re.findall(r"│\s+(\d+)\s+│", table))
+        yield Up(process, f"http://127.0.0.1:{port}", pids)
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+
+async def _table(process: asyncio.subprocess.Process) -> str:
+    """What it says until it is up; the end of its output if it never is."""
+    assert process.stdout is not None
+    assert process.stderr is not None
+    said = ""
+    while "Ctrl-C" not in said:
+        line = await process.stdout.readline()
+        if not line:
+            raise AssertionError(f"purple up ended early: {said} {(await process.stderr.read()).decode()}")
+        said += line.decode()
+    return said
+
+
+def _first_text(answer: JsonObject) -> Json:
+    result = answer["result"]
+    assert isinstance(result, dict)
+    artifacts = result["artifacts"]
+    assert isinstance(artifacts, list)
+    assert isinstance(artifacts[0], dict)
+    parts = artifacts[0]["parts"]
+    assert isinstance(parts, list)
+    assert isinstance(parts[0], dict)
+    return parts[0]["text"]
+
+
+@pytest.mark.promise("a2a.seed_request")
+@pytest.mark.promise("cli.send")
+async def test_a_stack_answers_curl_and_shows_live_phases_and_stops_in_order(tmp_path: Path) -> None:
+    """The request of seed 000 gets its text; `purple send` tells the states as they happen; SIGTERM ends it all."""
+    async with _up(tmp_path) as up:
+        async with httpx.AsyncClient(timeout=90) as client:
+            answer = loads_object((await client.post(f"{up.url}/", json=SEED_000)).text)
+        assert str(_first_text(answer)).strip()
+        sent = await purple("send", "Which expense claims are pending?", "--url", up.url)
+        assert sent.code == 0, sent.err
+        assert "EXP-1002" in sent.out
+        assert re.search(r"ASSESS.*COMPLETE", sent.err, re.DOTALL)
+        up.process.send_signal(signal.SIGTERM)
+        assert await asyncio.wait_for(up.process.wait(), 30) == 0
+        assert all(is_gone(pid) for pid in up.pids)
+        assert is_free(int(up.url.rpartition(":")[2]))
+
+
+@pytest.mark.promise("launcher.no_orphans")
+async def test_a_whole_stack_dies_with_a_killed_launcher(tmp_path: Path) -> None:
+    async with _up(tmp_path) as up:
+        assert len(up.pids) >= 5
+        up.process.kill()
+        await up.process.wait()
+        assert await eventually(lambda: all(is_gone(pid) for pid in up.pids), 20)
+
+
+async def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
+    """Nothing is started, and the sentence says what to do."""
+    server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    async with server:
+        done = await purple("up", "--port", str(port), "--dir", str(tmp_path))
+    assert done.code == 1
+    assert f"Port {port} is taken" in done.err
+
+
+async def test_without_a_gateway_send_says_how_to_start_one() -> None:
+    (port,) = free_ports(1)
+    done = await purple("send", "hello", "--url", f"http://127.0.0.1:{port}")
+    assert done.code == 1
+    assert "start one with `purple up`" in done.err
