@@ -1,0 +1,137 @@
+"""What MCP servers say, in the core's words: tool lists checked tool by tool, answers as exact JSON."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+
+import structlog
+from jsonschema import SchemaError
+from jsonschema.validators import Draft202012Validator, validator_for
+from mcp import ClientSession
+from mcp.types import CallToolResult, EmbeddedResource, PaginatedRequestParams, TextContent, TextResourceContents
+from mcp.types import Tool as ListedTool
+from pydantic import ValidationError
+
+from services.executor.core.tooling.classes import Annotations, classify
+from services.executor.ports import Tool, ToolAnswer, ToolSilent
+from shared.contracts.tenant import CatalogueEntry, Connection
+from shared.domain.exact_json import Json, JsonObject, loads, loads_object
+
+__all__ = ["BadListing", "ListedTool", "answer_of", "brief", "listed_tools", "tools_of"]
+
+log = structlog.get_logger()
+
+MAX_PAGES = 100
+MAX_NAME = 128
+_NO_ENTRY = CatalogueEntry()
+
+
+class BadListing(Exception):
+    """A tool list that cannot be used at all; the message says why."""
+
+
+async def listed_tools(session: ClientSession) -> list[ListedTool]:
+    """All pages of the server's list; ``BadListing`` if it does not end."""
+    tools: list[ListedTool] = []
+    cursors: set[str] = set()
+    cursor: str | None = None
+    for _ in range(MAX_PAGES):
+        page = await session.list_tools(params=PaginatedRequestParams(cursor=cursor))
+        tools += page.tools
+        cursor = page.next_cursor
+        if cursor is None:
+            return tools
+        if cursor in cursors:
+            raise BadListing("the tool list repeats itself: the server gave the same cursor twice")
+        cursors.add(cursor)
+    raise BadListing(f"the tool list does not end after {MAX_PAGES} pages")
+
+
+def tools_of(connection: Connection, listed: Sequence[ListedTool]) -> tuple[Tool, ...]:
+    """The usable tools in the order of their names; each dropped one is logged with its reason."""
+    times = Counter(tool.name for tool in listed)
+    usable = []
+    for tool in sorted(listed, key=lambda tool: tool.name):
+        reason = f"published {times[tool.name]} times" if times[tool.name] > 1 else _fault(tool)
+        if reason:
+            log.warning("tool_dropped", connection=connection.id, tool=tool.name[:MAX_NAME], reason=reason)
+        else:
+            usable.append(_tool(connection, tool))
+    return tuple(usable)
+
+
+def answer_of(tool: str, result: CallToolResult) -> ToolAnswer:
+    """The result as exact JSON: JSON in text before structured content before bare text."""
+    if result.result_type != "complete":
+        raise ToolSilent(f"{tool}: the server asks for further input, which is not supported")
+    texts = [_text(block) for block in result.content]
+    try:
+        return ToolAnswer(_content(texts, result), result.is_error)
+    except ValueError as error:
+        raise ToolSilent(f"{tool}: the answer cannot be used: {error}") from error
+
+
+def brief(error: Exception) -> str:
+    """The first fault of an error in one line, without what the server sent."""
+    if isinstance(error, ValidationError):
+        first = error.errors(include_input=False, include_url=False)[0]
+        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    return str(error) or type(error).__name__
+
+
+def _content(texts: Sequence[str], result: CallToolResult) -> Json:
+    parsed = _parsed(texts)
+    if parsed:
+        return parsed[0] if len(parsed) == 1 else parsed
+    if result.structured_content is not None:
+        return loads(json.dumps(result.structured_content))
+    return "\n".join(texts) if texts else None
+
+
+def _parsed(texts: Sequence[str]) -> list[Json]:
+    try:
+        return [loads(text) for text in texts]
+    except (ValueError, RecursionError):
+        return []
+
+
+def _text(block: object) -> str:
+    match block:
+        case TextContent():
+            return block.text
+        case EmbeddedResource(resource=TextResourceContents() as resource):
+            return resource.text
+        case _:
+            return f"[{getattr(block, 'type', 'unknown')} content, not shown]"
+
+
+def _fault(tool: ListedTool) -> str | None:
+    if not tool.name.strip() or len(tool.name) > MAX_NAME:
+        return f"its name is empty or longer than {MAX_NAME} characters"
+    if tool.input_schema.get("type") != "object":
+        return "its input schema is not that of an object"
+    try:
+        validator_for(tool.input_schema, default=Draft202012Validator).check_schema(tool.input_schema)
+    except SchemaError as error:
+        return f"its input schema is not valid: {error.message}"
+    return None
+
+
+def _tool(connection: Connection, tool: ListedTool) -> Tool:
+    entry = connection.catalogue.get(tool.name, _NO_ENTRY)
+    said = tool.annotations
+    annotations = Annotations(said.read_only_hint, said.destructive_hint) if said else None
+    classified = classify(tool.name, annotations, entry)
+    return Tool(
+        connection_id=connection.id,
+        name=tool.name,
+        description=tool.description or "",
+        input_schema=_exact(tool.input_schema),
+        tool_class=classified.tool_class,
+        why_class=classified.why,
+        catalogue=entry,
+    )
+
+
+def _exact(schema: dict[str, object]) -> JsonObject:
+    return loads_object(json.dumps(schema))

@@ -1,0 +1,100 @@
+"""One MCP session with one server: opened once, shared by all who call it, ended when it is no longer of use."""
+
+import asyncio
+from collections.abc import Iterator
+
+import structlog
+from mcp import Client, ClientSession
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+
+from services.executor.adapters.mcp_wire import Line, LineTrouble, Trouble, open_line
+from services.executor.ports import ToolSilent, ToolUnreachable
+
+log = structlog.get_logger()
+
+OPEN_SECONDS = 10.0
+
+
+class Link:
+    """The session lives in the task that runs ``run``; the SDK's scopes may not be left from another one."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._opened: asyncio.Future[ClientSession] = asyncio.get_running_loop().create_future()
+        self._closing = asyncio.Event()
+        self.line: Line = open_line()  # replaced when a further URL is tried
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether a call may still be given to it: it is open, or about to be."""
+        failed = self._opened.done() and (self._opened.cancelled() or self._opened.exception() is not None)
+        return not failed and not self._closing.is_set()
+
+    async def session(self) -> ClientSession:
+        """The open session; ``ToolUnreachable`` or ``ToolSilent`` if it cannot be opened."""
+        return await asyncio.shield(self._opened)
+
+    def close(self) -> None:
+        """Let the session end; calls in flight fail as silent."""
+        self._closing.set()
+
+    async def run(self) -> None:
+        """Open the session, keep it until it is closed; never raises."""
+        trouble: Exception = ToolUnreachable("the session was closed before it opened")
+        try:
+            for url in _candidates(self._url):
+                trouble = await self._run_at(url)
+                if self._opened.done() or isinstance(trouble, ToolUnreachable):
+                    break
+        finally:
+            self._closing.set()
+            self._give_up(trouble)
+
+    async def _run_at(self, url: str) -> Exception:
+        """Open at one URL and stay there; returns what ended it, or what stood against it."""
+        self.line = open_line()
+        try:
+            async with self.line.client() as http:
+                await self._stay(Client(streamable_http_client(url, http_client=http), cache=None))
+        except Exception as error:  # noqa: BLE001 - the outer edge of a session: its callers are told, others live on
+            return self._told(_innermost(error))
+        return ToolSilent("the session was closed")
+
+    async def _stay(self, client: Client) -> None:
+        async with asyncio.timeout(OPEN_SECONDS) as limit, client:
+            limit.reschedule(None)
+            self._opened.set_result(client.session)
+            await self._closing.wait()
+
+    def _told(self, error: Exception) -> Exception:
+        trouble = self.line.trouble(error) if isinstance(error, MCPError) else None
+        if self._opened.done():
+            log.warning("tool_session_lost", error=type(error).__name__)
+        if isinstance(error, TimeoutError):
+            return ToolSilent(f"no MCP session within {OPEN_SECONDS:g} seconds")
+        return as_port_error(trouble or LineTrouble(Trouble.SILENT, f"no MCP session: {error}"))
+
+    def _give_up(self, trouble: Exception) -> None:
+        if not self._opened.done():
+            self._opened.set_exception(trouble)
+            self._opened.exception()  # marks it as seen: perhaps nobody waits any more
+
+
+def as_port_error(trouble: LineTrouble) -> ToolUnreachable | ToolSilent:
+    """The port's word for what happened to the line."""
+    if trouble.kind is Trouble.UNREACHABLE:
+        return ToolUnreachable(trouble.sentence)
+    return ToolSilent(trouble.sentence)
+
+
+def _candidates(url: str) -> Iterator[str]:
+    yield url
+    if not url.rstrip("/").endswith("/mcp"):
+        yield f"{url.rstrip('/')}/mcp"
+
+
+def _innermost(error: Exception) -> Exception:
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return error

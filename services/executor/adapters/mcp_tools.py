@@ -1,0 +1,134 @@
+"""Tool servers that speak MCP over streamable HTTP, through the official SDK (``ToolServers``)."""
+
+import asyncio
+from collections.abc import Awaitable
+from types import TracebackType
+from typing import Self, TypeVar, cast
+
+import anyio
+from mcp import ClientSession
+from mcp.shared.exceptions import MCPError
+from mcp.types import (
+    HEADER_MISMATCH,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    CallToolRequest,
+    CallToolRequestParams,
+    CallToolResult,
+)
+from pydantic import JsonValue, ValidationError
+
+from services.executor.adapters.mcp_content import BadListing, ListedTool, answer_of, brief, listed_tools, tools_of
+from services.executor.adapters.mcp_link import Link, as_port_error
+from services.executor.adapters.mcp_wire import Trouble
+from services.executor.ports import Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
+from shared.contracts.tenant import Connection
+from shared.domain.exact_json import JsonObject, plain, wire
+
+DISCOVERY_SECONDS = 15.0
+
+# With these the server says that it did not begin the call; any other JSON-RPC error leaves that open.
+_NOT_BEGUN = frozenset({INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, HEADER_MISMATCH})
+_BROKEN = (ValidationError, anyio.ClosedResourceError, anyio.BrokenResourceError, RuntimeError, ValueError)
+
+T = TypeVar("T")
+
+
+class McpTools(ToolServers):
+    """An async context manager: within it, each server has one open session that all callers share."""
+
+    def __init__(self) -> None:
+        self._links: dict[str, Link] = {}
+        self._group = asyncio.TaskGroup()
+
+    async def __aenter__(self) -> Self:
+        await self._group.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for link in self._links.values():
+            link.close()
+        await self._group.__aexit__(kind, error, trace)
+
+    async def discover(self, connection: Connection) -> tuple[Tool, ...]:
+        try:
+            async with asyncio.timeout(DISCOVERY_SECONDS):
+                listing = await self._listing(connection.url)
+        except TimeoutError:
+            raise ToolSilent(f"{connection.id}: no tool list within {DISCOVERY_SECONDS:g} seconds") from None
+        except BadListing as error:
+            raise ToolSilent(f"{connection.id}: {error}") from error
+        except MCPError as error:
+            raise ToolSilent(f"{connection.id}: the server did not list its tools: {error}") from error
+        return tools_of(connection, listing)
+
+    async def call(self, connection: Connection, tool: str, arguments: JsonObject, timeout: float) -> ToolAnswer:
+        given = wire(arguments)
+        if plain(given) != arguments:
+            return ToolAnswer(f"{tool} was not called: JSON carries fewer digits than a number in its arguments", True)
+        deadline = asyncio.get_running_loop().time() + timeout
+        link, session = await self._before_sending(connection.url, tool, deadline)
+        params = CallToolRequestParams(name=tool, arguments=cast("dict[str, JsonValue]", given))
+        try:
+            async with asyncio.timeout_at(deadline):
+                result = await _settled(link, session.send_request(CallToolRequest(params=params), CallToolResult))
+        except TimeoutError:
+            raise ToolSilent(f"{tool}: no answer within {timeout:g} seconds") from None
+        except MCPError as error:
+            return _refusal(tool, error)
+        return answer_of(tool, result)
+
+    def _link(self, url: str) -> Link:
+        link = self._links.get(url)
+        if link is None or not link.is_usable:
+            link = self._links[url] = Link(url)
+            self._group.create_task(link.run())
+        return link
+
+    async def _listing(self, url: str) -> list[ListedTool]:
+        link = self._link(url)
+        try:
+            return await _settled(link, listed_tools(await link.session()))
+        except _SessionExpired:  # a list may be asked for again, unlike a call
+            link = self._link(url)
+            return await _settled(link, listed_tools(await link.session()))
+
+    async def _before_sending(self, url: str, tool: str, deadline: float) -> tuple[Link, ClientSession]:
+        """The open session; whatever fails here, the call itself was not sent."""
+        link = self._link(url)
+        try:
+            async with asyncio.timeout_at(deadline):
+                return link, await link.session()
+        except TimeoutError:
+            raise ToolUnreachable(f"{tool} was not sent: no MCP session in time") from None
+        except ToolSilent as error:
+            raise ToolUnreachable(f"{tool} was not sent: {error}") from error
+
+
+class _SessionExpired(MCPError):
+    """The server has ended the session and did not begin what was asked."""
+
+
+async def _settled(link: Link, work: Awaitable[T]) -> T:
+    """What the work yields; trouble on the line in the port's words, the server's own errors as they are."""
+    try:
+        return await work
+    except MCPError as error:
+        trouble = link.line.trouble(error)
+        if trouble is None:
+            raise
+        if trouble.kind is Trouble.EXPIRED:
+            link.close()
+            raise _SessionExpired(INVALID_REQUEST, f"{trouble.sentence}; nothing was done") from error
+        raise as_port_error(trouble) from error
+    except _BROKEN as error:
+        raise ToolSilent(f"the answer cannot be used: {brief(error)}") from error
+
+
+def _refusal(tool: str, error: MCPError) -> ToolAnswer:
+    if error.code in _NOT_BEGUN:
+        return ToolAnswer(error.message, is_error=True)
+    raise ToolSilent(f"{tool}: the server broke off: {error.message}") from error

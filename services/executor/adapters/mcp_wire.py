@@ -1,0 +1,182 @@
+"""The HTTP line under an MCP session: it never raises, so that one broken call cannot end a session shared by many.
+
+Whatever goes wrong becomes the JSON-RPC error of that one request, and says whether a connection had been made. Such an
+error carries a secret mark: a server cannot forge the statement that it was never reached.
+"""
+
+import asyncio
+import json
+import secrets
+from collections.abc import AsyncIterator, Mapping
+from enum import StrEnum
+from typing import NamedTuple, cast
+
+import httpx2
+from mcp.shared.exceptions import MCPError
+from pydantic import JsonValue
+
+MAX_ANSWER_BYTES = 1024 * 1024
+COURTESY_SECONDS = 1.0  # for messages that nobody waits for: they must not hold up the session's calls
+_TIMEOUT = httpx2.Timeout(120.0, connect=5.0, pool=5.0)  # each call has its own, shorter limit above this one
+_LIMITS = httpx2.Limits(max_connections=200, max_keepalive_connections=50, keepalive_expiry=2.0)
+_LINE_ERROR = -32099
+
+_NEVER_CONNECTED = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
+
+
+class Trouble(StrEnum):
+    UNREACHABLE = "unreachable"  # no connection was made for this request
+    SILENT = "silent"  # the server may have received it
+    EXPIRED = "expired"  # the server no longer knows our session and, by MCP's rules, did nothing
+
+
+class LineTrouble(NamedTuple):
+    kind: Trouble
+    sentence: str
+
+
+class _Unusable(Exception):
+    """An answer that cannot be passed on; the message says why."""
+
+
+class Line(httpx2.AsyncBaseTransport):
+    """One server's HTTP transport."""
+
+    def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
+        self._inner = inner
+        self._mark = secrets.token_hex(16)
+
+    def client(self) -> httpx2.AsyncClient:
+        """An HTTP client over this line; answers come uncompressed, so that their size is what is received."""
+        return httpx2.AsyncClient(transport=self, timeout=_TIMEOUT, headers={"accept-encoding": "identity"})
+
+    def trouble(self, error: MCPError) -> LineTrouble | None:
+        """What happened to the line, if it was this line that made the error, and not the server."""
+        data = error.data
+        if error.code != _LINE_ERROR or not isinstance(data, dict) or data.get("mark") != self._mark:
+            return None
+        return LineTrouble(Trouble(data["kind"]), error.message)
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        if request.method == "GET" and "last-event-id" not in request.headers:
+            return httpx2.Response(405)  # a stream for the server's own messages, which nobody here reads
+        message = _message(request)
+        courtesy = request.method == "DELETE" or "id" not in message
+        try:
+            async with asyncio.timeout(COURTESY_SECONDS if courtesy else None):
+                return await self._answer(request, message)
+        except _Unusable as error:
+            return self._failure(message, Trouble.SILENT, str(error))
+        except _NEVER_CONNECTED as error:
+            return self._failure(message, Trouble.UNREACHABLE, f"no connection: {_words(error)}")
+        except (httpx2.RequestError, httpx2.StreamError, OSError, TimeoutError) as error:
+            return self._failure(message, Trouble.SILENT, f"the connection failed: {_words(error)}")
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    async def _answer(self, request: httpx2.Request, message: Mapping[str, JsonValue]) -> httpx2.Response:
+        response = await self._inner.handle_async_request(request)
+        if response.status_code == 404 and "mcp-session-id" in request.headers:
+            await response.aclose()
+            return self._failure(message, Trouble.EXPIRED, "the server has ended our session")
+        if "id" not in message:
+            await response.aclose()
+            return httpx2.Response(response.status_code)
+        return await _usable(response, message)
+
+    def _failure(self, message: Mapping[str, JsonValue], kind: Trouble, sentence: str) -> httpx2.Response:
+        error = {"code": _LINE_ERROR, "message": sentence, "data": {"mark": self._mark, "kind": kind.value}}
+        return httpx2.Response(502, json={"jsonrpc": "2.0", "id": message.get("id"), "error": error})
+
+
+async def _usable(response: httpx2.Response, message: Mapping[str, JsonValue]) -> httpx2.Response:
+    """The answer, if it is one that MCP can read; a JSON body is read here, within bounds."""
+    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    try:
+        _refuse_early(response, kind)
+        if kind == "text/event-stream":
+            return httpx2.Response(
+                response.status_code, headers=_kept(response), stream=_Bounded(_stream(response), response)
+            )
+        body = b"".join([part async for part in _bounded(_stream(response))])
+    except BaseException:
+        await response.aclose()
+        raise
+    await response.aclose()
+    _refuse_garbage(body, response.status_code, message)
+    return httpx2.Response(response.status_code, headers=_kept(response), content=body)
+
+
+def _refuse_early(response: httpx2.Response, kind: str) -> None:
+    status = response.status_code
+    if 300 <= status < 400:
+        raise _Unusable(f"the server redirects (HTTP {status}), which is not followed")
+    if status >= 500 or (status != 200 and kind != "application/json"):
+        raise _Unusable(f"the server answered HTTP {status}")
+    if kind not in ("application/json", "text/event-stream"):
+        raise _Unusable(f"the server answered with {kind or 'no content type'}, not with JSON")
+    if response.headers.get("content-encoding", "identity") != "identity":
+        raise _Unusable("the server compressed its answer, unasked")
+
+
+def _refuse_garbage(body: bytes, status: int, message: Mapping[str, JsonValue]) -> None:
+    try:
+        answer = json.loads(body)
+    except (ValueError, RecursionError):
+        raise _Unusable(f"the server answered HTTP {status} with something that is not JSON") from None
+    if not isinstance(answer, dict) or not ("error" in answer or "result" in answer):
+        raise _Unusable(f"the server answered HTTP {status} with something that is not JSON-RPC")
+    if "result" in answer and answer.get("id") != message["id"]:
+        raise _Unusable("the server answered another request than ours")
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """An event stream that ends with an error once it is too long."""
+
+    def __init__(self, parts: httpx2.AsyncByteStream, response: httpx2.Response) -> None:
+        self._parts = parts
+        self._response = response
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async for part in _bounded(self._parts):
+                yield part
+        except _Unusable as error:
+            raise httpx2.ReadError(str(error)) from error
+
+    async def aclose(self) -> None:
+        await self._response.aclose()
+
+
+async def _bounded(parts: httpx2.AsyncByteStream) -> AsyncIterator[bytes]:
+    received = 0
+    async for part in parts:
+        received += len(part)
+        if received > MAX_ANSWER_BYTES:
+            raise _Unusable(f"the answer is larger than {MAX_ANSWER_BYTES} bytes")
+        yield part
+
+
+def open_line() -> Line:
+    """A line of its own, with its own pool of connections. It makes no retries."""
+    return Line(httpx2.AsyncHTTPTransport(limits=_LIMITS, retries=0))
+
+
+def _stream(response: httpx2.Response) -> httpx2.AsyncByteStream:
+    return cast("httpx2.AsyncByteStream", response.stream)
+
+
+def _kept(response: httpx2.Response) -> dict[str, str]:
+    return {name: response.headers[name] for name in ("content-type", "mcp-session-id") if name in response.headers}
+
+
+def _message(request: httpx2.Request) -> Mapping[str, JsonValue]:
+    if not request.content:
+        return {}
+    message: Mapping[str, JsonValue] = json.loads(request.content)
+    return message
+
+
+def _words(error: Exception) -> str:
+    return str(error) or type(error).__name__
