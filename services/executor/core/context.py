@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from services.executor.core.checkpoints import Checkpoints
 from services.executor.core.journal import Journal
 from services.executor.core.prompts.texts import Prompts
 from services.executor.core.tooling.toolbox import Toolbox
@@ -40,6 +41,7 @@ class TurnContext:
     prompts: Prompts
     store: TurnStore
     journal: Journal
+    checkpoints: Checkpoints
     record: TaskRecord
     turn: Turn
     tenant: TenantRecord

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from pydantic import JsonValue
 
-from services.executor.core.endings import Canceled
+from services.executor.core.endings import Canceled, Failed
 from services.executor.ports import JournalEntry, Pulse, TurnStore
 from shared.contracts.task import TaskEvent
 
@@ -15,16 +15,24 @@ CHECKPOINT = "checkpoint"
 class Journal:
     """Finished steps by key. A step that is there is answered from memory and not done again."""
 
-    def __init__(self, store: TurnStore, entries: Iterable[JournalEntry], now: datetime) -> None:
+    def __init__(self, store: TurnStore, entries: Iterable[JournalEntry], now: datetime, seconds: float) -> None:
+        """``seconds``: the working time that is left for the task."""
         self._store = store
         self._steps = {entry.key: entry.data_json for entry in entries}
         self._events: list[TaskEvent] = []
         self._now = now
+        self._started = now
+        self._seconds = seconds
 
     @property
     def now(self) -> datetime:
         """The store's time when it last answered."""
         return self._now
+
+    @property
+    def worked_seconds(self) -> float:
+        """How long this turn has been worked on."""
+        return (self._now - self._started).total_seconds()
 
     def get(self, key: str) -> str | None:
         return self._steps.get(key)
@@ -53,14 +61,16 @@ class Journal:
         await self._append([JournalEntry(key, kind, data)])
 
     async def check(self) -> None:
-        """Ask the store whether this run may go on: raises ``Canceled`` or ``LeaseLost``."""
+        """Ask the store whether this run may go on: raises ``Canceled``, ``Failed`` or ``LeaseLost``."""
         self.heard(await self._store.pulse())
 
     def heard(self, pulse: Pulse) -> None:
-        """Take note of what the store said; raises ``Canceled`` if somebody wants the task to stop."""
+        """Take note of what the store said; ends the run if somebody wants it to stop, or its time is used up."""
         self._now = pulse.now
         if pulse.cancel is not None:
             raise Canceled(f"canceled by {pulse.cancel.principal.id}")
+        if self.worked_seconds > self._seconds:
+            raise Failed(f"the task used up its working time ({self._seconds:.0f} s were left for this turn)")
 
     def noted(self, pulse: Pulse) -> None:
         """Take note of the time only: between a write's intent and its result nothing may interrupt."""

@@ -43,6 +43,15 @@ async def carry_out(ctx: TurnContext, plan: WritePlan, state: FsmState, classes:
             _go_on_or_end(entry)
 
 
+async def settle_open(ctx: TurnContext) -> None:
+    """Settle what is still in flight, whatever else happens to the task: a write is never left without its truth."""
+    for entry in (await ctx.store.ledger()).values():
+        if entry.status is WriteStatus.SENDING:
+            await _settle_lost(ctx, entry)
+        elif entry.status is WriteStatus.SENT and entry.call.tool_class is ToolClass.CHANGE:
+            await _prove(ctx, entry)
+
+
 async def entries(ctx: TurnContext, plan: WritePlan) -> dict[str, LedgerEntry]:
     """The ledger's entries of a plan by call id."""
     return {entry.call.call_id: entry for entry in (await ctx.store.ledger()).values() if entry.plan_hash == plan.hash}

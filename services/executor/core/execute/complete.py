@@ -1,0 +1,73 @@
+"""COMPLETE: the answer, drafted by the model from facts, values and what the ledger says of each write."""
+
+from collections.abc import Iterable
+
+from services.executor.core.context import TurnContext
+from services.executor.core.dossier import Progress
+from services.executor.core.endings import Failed
+from services.executor.core.execute.model_calls import ask, user
+from services.executor.core.execute.mutations import entries
+from services.executor.core.fsm.states import tier_of
+from services.executor.core.prompts.sections import render
+from services.executor.ports import ModelRequest
+from shared.contracts.ledger import LedgerEntry
+from shared.domain.answer import is_exact_match
+from shared.domain.exact_json import Json, loads
+from shared.domain.words import FsmState
+
+_ATTEMPTS = 2
+
+
+async def complete(ctx: TurnContext, progress: Progress) -> Progress:
+    """The progress with its answer. A list that was asked for passes through untouched, to the byte (I9)."""
+    dossier = progress.dossier
+    written = await entries(ctx, dossier.plan) if dossier.plan else {}
+    sections: dict[str, Json] = {
+        **ctx.sections,
+        "facts": [fact.as_json() for fact in dossier.facts],
+        "values": [value.as_json() for value in dossier.values],
+        "writes": writes_as_json(written.values()),
+        "answer_format": dossier.answer_format,
+    }
+    if dossier.plan is not None and dossier.plan.why_none:
+        sections["constraints"] = f"Nothing is written: {dossier.plan.why_none}"
+    for attempt in range(_ATTEMPTS):
+        request = ModelRequest(
+            tier=tier_of(FsmState.COMPLETE, ctx.task),
+            system=(ctx.prompts.role, ctx.prompts.complete),
+            messages=(user(render(sections)),),
+            max_tokens=4096,
+        )
+        reply = await ask(ctx, f"{progress.step}:model:{attempt}", request)
+        progress = progress.model_copy(update={"model_calls": progress.model_calls + 1})
+        problem = _problem(reply.text, reply.stop_reason, dossier.answer_format)
+        if not problem:
+            return progress.learned(answer=reply.text)
+        sections["correction"] = problem
+    raise Failed(f"COMPLETE gave no usable answer in {_ATTEMPTS} attempts: {problem}")
+
+
+def writes_as_json(written: Iterable[LedgerEntry]) -> list[Json]:
+    """The ledger's entries for prompts and metadata, in the order of their intents."""
+    ordered = sorted(written, key=lambda entry: (entry.sending_at is None, entry.sending_at))
+    return [
+        {
+            "call_id": entry.call.call_id,
+            "tool": entry.call.tool,
+            "arguments": loads(entry.arguments_json),
+            "status": entry.status.value,
+            "result": loads(entry.result_json or "null"),
+            "note": entry.note,
+        }
+        for entry in ordered
+    ]
+
+
+def _problem(text: str, stop_reason: str, answer_format: str) -> str:
+    if stop_reason == "max_tokens":
+        return "the answer was cut off; answer more briefly"
+    if not text.strip():
+        return "the answer was empty"
+    if answer_format == "list" and not is_exact_match(text):
+        return "the answer must be one JSON list and nothing else"
+    return ""

@@ -1,0 +1,61 @@
+"""What a turn means for a task that waits at its gate: an answer, an expiry, or neither."""
+
+from services.executor.core.context import TurnContext
+from services.executor.core.endings import Rejected
+from services.executor.core.execute.approval_gate import NotCounted, decide, is_expired, refusal
+from shared.contracts.approval import Approval, ApprovalStatus
+from shared.contracts.task import TurnKind
+
+
+class StillWaiting(Exception):
+    """The task goes on waiting; the message says why this turn did not end that. ``approval`` is as it now stands."""
+
+    def __init__(self, approval: Approval, note: str) -> None:
+        super().__init__(note)
+        self.approval = approval
+        self.note = note
+
+
+async def answer(ctx: TurnContext, approval: Approval) -> Approval:
+    """The approval with a yes in it. Raises ``StillWaiting``, or ``Rejected`` for a no and for an expiry.
+
+    What the turn decided is journaled first, so that a second attempt at the turn finds the same answer.
+    """
+    decided = await _decided(ctx, approval)
+    if decided.status is ApprovalStatus.WAITING:
+        count = f"{len(decided.decisions)} of {decided.needed} approvals are given"
+        raise StillWaiting(decided, count)
+    if decided.status is not ApprovalStatus.APPROVED:
+        raise Rejected(refusal(decided))
+    return decided
+
+
+def recorded(ctx: TurnContext) -> Approval | None:
+    """The approval as this turn decided it, if it did."""
+    stored = ctx.journal.get(_key(ctx))
+    return Approval.model_validate_json(stored) if stored else None
+
+
+async def _decided(ctx: TurnContext, approval: Approval) -> Approval:
+    known = recorded(ctx)
+    if known is not None:
+        return known
+    now = ctx.journal.now
+    if ctx.turn.kind is TurnKind.DEADLINE:
+        if not is_expired(approval, now):
+            raise StillWaiting(approval, "waiting for a decision")
+        decided = approval.model_copy(update={"status": ApprovalStatus.EXPIRED})
+    elif ctx.turn.kind is TurnKind.DECISION:
+        try:
+            decided = decide(approval, ctx.turn, now)
+        except NotCounted as refused:
+            raise StillWaiting(approval, f"the decision does not count: {refused}") from refused
+    else:
+        raise StillWaiting(approval, "this task waits for a decision: answer with exactly 'approve' or 'reject'")
+    ctx.journal.tell("approval", status=decided.status.value, by=ctx.turn.principal.id)
+    await ctx.journal.add(_key(ctx), "approval", decided.model_dump_json())
+    return decided
+
+
+def _key(ctx: TurnContext) -> str:
+    return f"decision:{ctx.turn.turn_id}"

@@ -1,0 +1,82 @@
+"""Before the first write: is everything that the plan was let through on still so? (I2, I7)"""
+
+from collections.abc import Callable
+
+from services.executor.core.context import TurnContext
+from services.executor.core.dossier import Fact, Progress
+from services.executor.core.endings import Failed
+from services.executor.core.execute.assess import read
+from services.executor.core.execute.compute_audit import recompute
+from services.executor.core.execute.mutations import entries
+from services.executor.core.execute.paths import NoSuchPath
+from services.executor.core.execute.policy_check import binding_hash, refuse_if_blocked, verdict_on
+from services.executor.core.execute.provenance import untraced
+from services.executor.core.finance.calculators import CannotCalculate
+from services.executor.core.side_by_side import side_by_side
+from shared.contracts.policy import Verdict
+from shared.contracts.tenant import TenantRecord
+from shared.domain.exact_json import dumps, loads_object
+
+AUTOMATIC = "automatic"
+
+
+class Stale(Exception):
+    """What was let through no longer holds. ``progress`` has the fresh inputs, ``why`` says what is different."""
+
+    def __init__(self, progress: Progress, why: str) -> None:
+        super().__init__(why)
+        self.progress = progress
+        self.why = why
+
+
+async def still_true(
+    ctx: TurnContext, progress: Progress, needs_person: Callable[[Verdict, TenantRecord], bool]
+) -> None:
+    """Renew the verdict, on inputs read again if a person had approved them. Raises ``Stale`` on a difference.
+
+    Once a write of the plan has begun, its inputs change by our own doing, and nothing is asked again.
+    """
+    plan = progress.dossier.plan
+    if plan is None or progress.dossier.verdict is None:
+        raise Failed("there is no plan with a verdict; nothing was written")
+    if await entries(ctx, plan):
+        return
+    by_person = not (progress.dossier.approval_note or "").startswith(AUTOMATIC)
+    fresh = await _read_again(ctx, progress) if by_person and progress.dossier.approved_hash else progress
+    verdict = await verdict_on(ctx, fresh.process_type, fresh.dossier)
+    refuse_if_blocked(verdict)
+    _compare(ctx, progress, fresh, verdict, needs_person)
+
+
+def _compare(
+    ctx: TurnContext,
+    progress: Progress,
+    fresh: Progress,
+    verdict: Verdict,
+    needs_person: Callable[[Verdict, TenantRecord], bool],
+) -> None:
+    strange = untraced(fresh.dossier.plan, fresh.dossier, ctx.task) if fresh.dossier.plan else ()
+    if strange:
+        raise Stale(fresh, "figures of the plan changed since it was approved: " + ", ".join(strange))
+    if progress.dossier.verdict is None or binding_hash(verdict) == binding_hash(progress.dossier.verdict):
+        return
+    if progress.dossier.approved_hash is None or needs_person(verdict, ctx.tenant):
+        raise Stale(fresh, "the inputs or the rules changed since the plan was approved")
+
+
+async def _read_again(ctx: TurnContext, progress: Progress) -> Progress:
+    """The progress over facts read anew, its values computed again from them."""
+    facts = await side_by_side(_again(ctx, progress, fact) for fact in progress.dossier.facts)
+    try:
+        values = recompute(progress.dossier.values, facts, ctx.task)
+    except (CannotCalculate, NoSuchPath) as error:
+        raise Failed(f"the inputs changed so that the plan's figures cannot be computed again: {error}") from error
+    return progress.learned(facts=tuple(facts), values=values)
+
+
+async def _again(ctx: TurnContext, progress: Progress, fact: Fact) -> Fact:
+    tool = ctx.toolbox.find(fact.connection_id, fact.tool)
+    if tool is None:
+        raise Failed(f"the tool {fact.tool} is gone, so the approved inputs cannot be read again; nothing was written")
+    answer = await read(ctx, f"{progress.step}:again:{fact.ref}", tool, loads_object(fact.arguments_json))
+    return fact.model_copy(update={"result_json": dumps(answer.content), "ok": not answer.is_error})

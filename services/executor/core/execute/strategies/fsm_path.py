@@ -1,0 +1,155 @@
+"""The fsm strategy: one state after the other along the template, a checkpoint on entering each."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import NamedTuple
+
+from services.executor.core.context import TurnContext
+from services.executor.core.dossier import Progress
+from services.executor.core.endings import Failed
+from services.executor.core.execute.assess import assess
+from services.executor.core.execute.complete import complete
+from services.executor.core.execute.compute import compute
+from services.executor.core.execute.decompose import decompose
+from services.executor.core.execute.mutations import carry_out
+from services.executor.core.execute.policy_check import check_policy
+from services.executor.core.execute.recheck import Stale, still_true
+from services.executor.core.execute.write_plan import make_plan
+from services.executor.core.fsm import machine
+from shared.contracts.plan import WritePlan
+from shared.contracts.policy import Verdict
+from shared.contracts.tenant import TenantRecord
+from shared.domain.words import FsmState, ToolClass
+
+
+class Finished(NamedTuple):
+    """The path is walked to its end; the dossier has the answer."""
+
+    progress: Progress
+
+
+class Waiting(NamedTuple):
+    """A person has to decide on the plan; ``why`` says what changed, if this is asked again."""
+
+    progress: Progress
+    why: tuple[str, ...] = ()
+
+
+async def walk(ctx: TurnContext, progress: Progress) -> Finished | Waiting:
+    """Go on from where ``progress`` stands until the answer is there or a person has to decide."""
+    while True:
+        if progress.state is FsmState.COMPLETE:
+            return Finished(await complete(ctx, progress))
+        if progress.state in (FsmState.APPROVAL_GATE, FsmState.MUTATE) and not _is_let_through(progress):
+            if needs_person(_verdict(progress), ctx.tenant):
+                return Waiting(progress)
+            progress = _automatic_pass(progress)
+        if progress.state is FsmState.MUTATE:
+            try:
+                await still_true(ctx, progress, needs_person)
+            except Stale as stale:
+                progress = await reopen_approval_gate(ctx, stale.progress)
+                if _plan(progress).calls:
+                    return Waiting(progress, (stale.why,))
+        done = await _HANDLERS[progress.state](ctx, progress)
+        progress = await _entered(ctx, await _leave(ctx, done))
+
+
+async def reopen_approval_gate(ctx: TurnContext, progress: Progress) -> Progress:
+    """Back to APPROVAL_GATE with a new plan on new inputs; what was let through before no longer counts."""
+    gated = progress.model_copy(update={"path": machine.with_gate(progress.path)})
+    back = await _entered(ctx, gated.moved(FsmState.APPROVAL_GATE).learned(approved_hash=None, approval_note=None))
+    planned = await check_policy(ctx, await make_plan(ctx, back))
+    if not _plan(planned).calls:
+        planned = planned.model_copy(update={"path": (FsmState.APPROVAL_GATE, FsmState.COMPLETE)})
+    await ctx.checkpoints.save(planned, "replanned")
+    return planned
+
+
+def needs_person(verdict: Verdict, tenant: TenantRecord) -> bool:
+    """Whether a rule asks for a person, or the tenant does for every write that no rule speaks about."""
+    asked = verdict.requires_approval or not verdict.passed
+    return asked or (tenant.unruled_writes == "approve" and not verdict.triggered_rules)
+
+
+def let_through(progress: Progress, note: str) -> Progress:
+    """The progress whose plan, exactly as it stands, may be carried out."""
+    return progress.learned(approved_hash=_plan(progress).hash, approval_note=note)
+
+
+async def _leave(ctx: TurnContext, progress: Progress) -> Progress:
+    """What happens on leaving a state: the plan is made, and the next state named."""
+    path = progress.path
+    if machine.plans_after(path, progress.state):
+        progress = await make_plan(ctx, progress)
+        if not _plan(progress).calls:
+            path = machine.without_writes(path)
+        elif FsmState.POLICY_CHECK not in path:
+            progress = await check_policy(ctx, progress)
+    if progress.dossier.verdict is not None and _plan(progress).calls:
+        verdict = progress.dossier.verdict
+        path = machine.with_gate(path) if needs_person(verdict, ctx.tenant) else path
+    progress = progress.model_copy(update={"path": path})
+    return progress.moved(machine.after(path, progress.state))
+
+
+async def _entered(ctx: TurnContext, progress: Progress) -> Progress:
+    await ctx.checkpoints.save(progress)
+    return progress
+
+
+def _automatic_pass(progress: Progress) -> Progress:
+    return let_through(progress, "automatic: no rule and no setting of the tenant asks for an approval")
+
+
+def _is_let_through(progress: Progress) -> bool:
+    return progress.dossier.approved_hash == _plan(progress).hash
+
+
+async def _stay(_ctx: TurnContext, progress: Progress) -> Progress:
+    return progress
+
+
+async def _mutate(ctx: TurnContext, progress: Progress) -> Progress:
+    """The changes; and the notices too, where the template has no state for them."""
+    if not _is_let_through(progress):
+        raise Failed("the plan is not the one that was let through; nothing was written")
+    later = FsmState.SCHEDULE_NOTIFY in progress.path
+    plan = _plan(progress)
+    await carry_out(ctx, plan, FsmState.MUTATE, (ToolClass.CHANGE,))
+    if not later:
+        await carry_out(ctx, plan, FsmState.MUTATE, (ToolClass.NOTIFY,))
+    return _counted(progress, plan, (ToolClass.CHANGE,) if later else (ToolClass.CHANGE, ToolClass.NOTIFY))
+
+
+async def _notify(ctx: TurnContext, progress: Progress) -> Progress:
+    plan = _plan(progress)
+    await carry_out(ctx, plan, FsmState.SCHEDULE_NOTIFY, (ToolClass.NOTIFY,))
+    return _counted(progress, plan, (ToolClass.NOTIFY,))
+
+
+def _counted(progress: Progress, plan: WritePlan, classes: tuple[ToolClass, ...]) -> Progress:
+    made = sum(call.tool_class in classes for call in plan.calls)
+    return progress.model_copy(update={"tool_calls": progress.tool_calls + made})
+
+
+def _plan(progress: Progress) -> WritePlan:
+    if progress.dossier.plan is None:
+        return WritePlan(task_id="")
+    return progress.dossier.plan
+
+
+def _verdict(progress: Progress) -> Verdict:
+    if progress.dossier.verdict is None:
+        raise Failed("there is no policy verdict on the plan; nothing was written")
+    return progress.dossier.verdict
+
+
+_HANDLERS: Mapping[FsmState, Callable[[TurnContext, Progress], Awaitable[Progress]]] = {
+    FsmState.DECOMPOSE: decompose,
+    FsmState.ASSESS: assess,
+    FsmState.COMPUTE: compute,
+    FsmState.POLICY_CHECK: check_policy,
+    FsmState.APPROVAL_GATE: _stay,
+    FsmState.MUTATE: _mutate,
+    FsmState.SCHEDULE_NOTIFY: _notify,
+}

@@ -1,0 +1,92 @@
+"""PRIME: everything a run needs to know before it begins, gathered at once."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from services.executor.core.checkpoints import Checkpoints
+from services.executor.core.context import Limits, Ports, TurnContext
+from services.executor.core.dossier import Progress
+from services.executor.core.endings import Failed
+from services.executor.core.fsm.templates import READ_ONLY
+from services.executor.core.journal import Journal
+from services.executor.core.prime.classify import classify
+from services.executor.core.prime.request_policy import read_policy
+from services.executor.core.prompts.texts import Prompts
+from services.executor.core.side_by_side import side_by_side
+from services.executor.core.tooling.toolbox import toolbox
+from services.executor.ports import SessionState, Tool, ToolServers, ToolSilent, ToolUnreachable, TurnStore, Work
+from shared.contracts.tenant import Connection, TenantRecord
+from shared.domain.exact_json import Json
+
+_RECENT_TURNS = 6
+
+
+class Opened(NamedTuple):
+    """A turn that has been opened: its work, and what is stored of it."""
+
+    work: Work
+    store: TurnStore
+    journal: Journal
+    checkpoints: Checkpoints
+
+
+async def prime(ports: Ports, limits: Limits, prompts: Prompts, opened: Opened) -> TurnContext:
+    """The context of one turn; ends the run if a tool server or the tenant's record cannot be had."""
+    work = opened.work
+    request = work.record.request
+    asked = read_policy(request.policy_doc)
+    tenant = await ports.tenants.get(work.record.tenant)
+    connections = _connections(tenant, request.tools_endpoint)
+    discovered = await side_by_side(_discover(ports.tools, connection) for connection in connections)
+    session = await opened.store.session()
+    return TurnContext(
+        ports=ports,
+        limits=limits,
+        prompts=prompts,
+        store=opened.store,
+        journal=opened.journal,
+        checkpoints=opened.checkpoints,
+        record=work.record,
+        turn=work.turn,
+        tenant=tenant,
+        policies=(*tenant.policies, *((asked.rules,) if asked.rules else ())),
+        toolbox=toolbox(zip(connections, discovered, strict=True)),
+        session=session,
+        sections={"task": request.text, "policy_advice": asked.advice, "history": _history(session)},
+    )
+
+
+def first_progress(ctx: TurnContext) -> Progress:
+    """Where a new task begins: its kind, its path, and the versions of the policies it is held to."""
+    found = classify(ctx.task)
+    ctx.journal.tell(
+        "note", process_type=found.template.process_type, read_only=found.read_only, classified_by=found.why
+    )
+    path = READ_ONLY if found.read_only else found.template.states
+    return Progress(
+        process_type=found.template.process_type,
+        path=path,
+        visited=(path[0],),
+        read_only=found.read_only,
+        policy_versions=tuple(f"{policy.id}@{policy.version}" for policy in ctx.policies),
+    )
+
+
+def _connections(tenant: TenantRecord, endpoint: str | None) -> Sequence[Connection]:
+    """The tenant's tool servers, or the one that the request names."""
+    if endpoint is None:
+        return tenant.connections
+    known = [connection for connection in tenant.connections if connection.url.rstrip("/") == endpoint.rstrip("/")]
+    return known or [Connection(id="request", url=endpoint)]
+
+
+async def _discover(tools: ToolServers, connection: Connection) -> tuple[Tool, ...]:
+    try:
+        return await tools.discover(connection)
+    except (ToolUnreachable, ToolSilent) as error:
+        raise Failed(f"the tool server {connection.id} at {connection.url} cannot be used: {error}") from error
+
+
+def _history(session: SessionState) -> list[Json]:
+    turns: list[Json] = [{"role": role, "text": text} for role, text in session.turns[-_RECENT_TURNS:]]
+    return [{"role": "summary", "text": session.summary}, *turns] if session.summary else turns

@@ -1,0 +1,109 @@
+"""REFLECT: what an ended or waiting run leaves behind, in the record's metadata and in the outcome event."""
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple, cast
+
+from pydantic import JsonValue
+
+from services.executor.core.dossier import Progress
+from shared.contracts.ledger import LedgerEntry
+from shared.contracts.outcome import TaskOutcome
+from shared.contracts.task import TaskRecord
+from shared.domain.answer import is_exact_match
+from shared.domain.exact_json import JsonObject, loads, wire
+from shared.domain.quality import Evidence, quality
+from shared.domain.words import FsmState, Strategy, TaskState, WriteStatus
+
+_DOUBTFUL = (WriteStatus.UNVERIFIED, WriteStatus.ABSENT, WriteStatus.IN_DOUBT)
+
+
+class Ended(NamedTuple):
+    """How a run stands at its end: ``progress`` is None where it ended before it began."""
+
+    state: TaskState
+    fsm_state: FsmState
+    reason: str | None
+    answer: str
+    progress: Progress | None
+    writes: Sequence[LedgerEntry]
+    escalated: bool = False
+
+
+def metadata(ended: Ended) -> dict[str, JsonValue]:
+    """What clients see beside the answer: the way the task took, its verdict, and each write with its proof."""
+    progress = ended.progress
+    states = [state.value for state in progress.visited] if progress else []
+    if ended.state.is_terminal and (not states or states[-1] != ended.fsm_state.value):
+        states.append(ended.fsm_state.value)
+    dossier = progress.dossier if progress else None
+    verdict = dossier.verdict.model_dump(mode="json", by_alias=True) if dossier and dossier.verdict else None
+    return {
+        "process_type": progress.process_type if progress else None,
+        "strategy": (progress.strategy if progress else Strategy.FSM).value,
+        "states": cast("list[JsonValue]", states),
+        "tool_calls": progress.tool_calls if progress else 0,
+        "model_calls": progress.model_calls if progress else 0,
+        "writes": [cast(JsonValue, wire(_write(entry))) for entry in ended.writes],
+        "values": {value.name: value.value for value in dossier.values} if dossier else {},
+        "verdict": verdict,
+        "plan_hash": dossier.plan.hash if dossier and dossier.plan else None,
+        "approval": dossier.approval_note if dossier else None,
+        "escalated": ended.escalated,
+        "quality": score(ended),
+    }
+
+
+def outcome(record: TaskRecord, ended: Ended, now: datetime) -> TaskOutcome:
+    """The one event that the learner gets for this task."""
+    progress = ended.progress
+    verdict = progress.dossier.verdict if progress else None
+    return TaskOutcome(
+        event_id=f"{record.task_id}:1",
+        tenant=record.tenant,
+        session_id=record.session_id,
+        task_id=record.task_id,
+        state=ended.state,
+        process_type=progress.process_type if progress else "general",
+        strategy=progress.strategy if progress else Strategy.FSM,
+        quality=score(ended),
+        summary=record.request.text[:200],
+        tool_calls=progress.tool_calls if progress else 0,
+        model_calls=progress.model_calls if progress else 0,
+        writes=dict(Counter(entry.status.value for entry in ended.writes)),
+        policy_passed=verdict.passed if verdict else None,
+        reason=ended.reason,
+        duration_ms=round((now - record.accepted_at).total_seconds() * 1000),
+        ended_at=now,
+    )
+
+
+def score(ended: Ended) -> float:
+    """The quality of a run, from verified facts alone."""
+    dossier = ended.progress.dossier if ended.progress else None
+    statuses = [entry.status for entry in ended.writes]
+    return quality(
+        Evidence(
+            state=ended.state,
+            exact_match=is_exact_match(ended.answer),
+            policy_passed=dossier.verdict.passed if dossier and dossier.verdict else None,
+            writes_planned=len(dossier.plan.calls) if dossier and dossier.plan else 0,
+            writes_verified=statuses.count(WriteStatus.VERIFIED),
+            writes_doubtful=sum(status in _DOUBTFUL for status in statuses),
+            audit_clean=dossier.audit_clean if dossier else None,
+            needs_met=bool(dossier and dossier.facts and all(fact.ok for fact in dossier.facts)),
+            answer_empty=not ended.answer.strip(),
+        )
+    )
+
+
+def _write(entry: LedgerEntry) -> JsonObject:
+    return {
+        "call_id": entry.call.call_id,
+        "connection": entry.call.connection_id,
+        "tool": entry.call.tool,
+        "arguments": loads(entry.arguments_json),
+        "status": entry.status.value,
+        "note": entry.note,
+    }

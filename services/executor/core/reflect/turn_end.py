@@ -1,0 +1,75 @@
+"""The last step of a turn: everything it leaves behind, as one value to be stored at once."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from services.executor.core.reflect.answer import final_answer
+from services.executor.core.reflect.outcome import Ended, metadata, outcome
+from services.executor.ports import SessionState, Timer, TurnEnd, Work
+from shared.contracts.approval import Approval, ApprovalStatus
+from shared.contracts.task import HistoryMessage, TaskEvent, TaskRecord, Turn, TurnKind
+
+_TURNS_KEPT = 20
+
+
+def turn_end(
+    work: Work,
+    ended: Ended,
+    session: SessionState,
+    approval: Approval | None,
+    events: Sequence[TaskEvent],
+    now: datetime,
+) -> TurnEnd:
+    """The end of a turn whose task ended, or waits for a person."""
+    answer = final_answer(ended.answer, ended.writes)
+    record = _record(work, ended, answer, now)
+    status = TaskEvent(kind="status", at=now, data={"state": record.state.value, "reason": record.reason})
+    waits = approval is not None and approval.status is ApprovalStatus.WAITING
+    return TurnEnd(
+        record=record,
+        session=_remembered(session, work.turn, answer),
+        events=(*events, status),
+        approval=approval,
+        timer=Timer(approval.deadline, approval.approval_id) if approval is not None and waits else None,
+        outcome=outcome(record, ended, now) if record.state.is_terminal else None,
+    )
+
+
+def nothing_new(work: Work, session: SessionState, now: datetime) -> TurnEnd:
+    """The end of a turn that came too late to matter: the task is as it was."""
+    return TurnEnd(record=work.record.model_copy(update={"updated_at": now}), session=session)
+
+
+def _record(work: Work, ended: Ended, answer: str, now: datetime) -> TaskRecord:
+    said = work.turn.kind is TurnKind.MESSAGE or work.turn.kind is TurnKind.DECISION
+    spoken = (_message("user", _words(work.turn), work.turn.turn_id, work.turn.received_at),) if said else ()
+    return work.record.model_copy(
+        update={
+            "state": ended.state,
+            "reason": ended.reason,
+            "answer": answer,
+            "metadata": {**work.record.metadata, **metadata(ended)},
+            "history": (
+                *work.record.history,
+                *spoken,
+                _message("agent", answer, f"{work.turn.turn_id}:answer", now),
+            ),
+            "started_at": work.record.started_at or now,
+            "updated_at": now,
+            "turns_done": (*work.record.turns_done, work.turn.turn_id)[-_TURNS_KEPT:],
+        }
+    )
+
+
+def _remembered(session: SessionState, turn: Turn, answer: str) -> SessionState:
+    if turn.kind not in (TurnKind.MESSAGE, TurnKind.DECISION):
+        return session
+    return session._replace(turns=(*session.turns, ("user", _words(turn)), ("agent", answer))[-_TURNS_KEPT:])
+
+
+def _words(turn: Turn) -> str:
+    return turn.text or str(turn.data.get("decision", ""))
+
+
+def _message(role: str, text: str, message_id: str, at: datetime) -> HistoryMessage:
+    return HistoryMessage(role=role, text=text, message_id=message_id, at=at)
