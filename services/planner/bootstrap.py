@@ -1,0 +1,19 @@
+"""Joins the service's parts."""
+
+from fastapi import FastAPI
+
+from services.planner.core.faults import parse
+from services.planner.entrypoints.http import Served, application
+from services.planner.settings import Settings
+
+
+def build(settings: Settings) -> FastAPI:
+    """The application: the planner keeps no state that matters."""
+    served = Served(
+        model=settings.model,
+        latency_ms=settings.planner_latency_ms,
+        faults=parse(settings.planner_faults),
+        allow_faults=settings.planner_allow_faults,
+        max_body=settings.max_body_bytes,
+    )
+    return application(served)

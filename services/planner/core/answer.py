@@ -1,0 +1,152 @@
+"""The answer: a bare JSON list where one is asked for, else plain prose from facts, values and writes."""
+
+import re
+from decimal import Decimal
+
+from services.planner.core.compute import figures, subject_of, subjects
+from services.planner.core.conditions import judge
+from services.planner.core.records import Record, number, own_id
+from services.planner.core.request import Request, objects
+from services.planner.core.selection import amount_field, matching
+from services.planner.core.situation import Situation
+from services.planner.core.words import field_stems, is_identifier, parts, stems, text_stems
+from shared.domain.exact_json import Json, JsonObject, dumps
+
+_LIST = re.compile(r"\bJSON (?:list|array)\b|\b(?:bare|plain) list\b|\bas a list of\b.*\bonly\b|\[\s*\"[^\]]*\]", re.I)
+_FORM = re.compile(r"(?:answer|respond|reply|return|give|output|list)\b[^.?]*\b(?:JSON|list|array)\b[^.?]*", re.I)
+
+
+def wants_list(text: str) -> bool:
+    return bool(_LIST.search(text))
+
+
+def answer(request: Request, situation: Situation) -> str:
+    if request.sections.get("answer_format", "").strip().strip('"') == "list":
+        return dumps(as_list(situation))
+    said = _writes(request) or _refusals(situation)
+    said += [line for line in (_question(question, situation) for question in situation.reading.questions) if line]
+    said += _values(situation) if not situation.reading.questions or not said else []
+    if not said:
+        said = _found(situation)
+    return " ".join(said) or "Nothing that answers the task could be found."
+
+
+def as_list(situation: Situation) -> list[Json]:
+    """The asked field of the records that fit, sorted unless the task asks for an order; no value twice."""
+    text = " ".join(situation.reading.questions) or situation.text
+    asked = " ".join(match[0] for match in _FORM.finditer(situation.text)) or text
+    criteria = _FORM.sub(" ", situation.text)
+    records = matching(criteria or text, situation)
+    chosen = [(record, field) for record in records if (field := _listed_field(record, asked))]
+    values: list[Json] = list(
+        dict.fromkeys(record.fields[field] for record, field in _in_order(chosen, situation.text))
+    )
+    return values
+
+
+def _listed_field(record: Record, asked: str) -> str | None:
+    """The field that a list is of: one whose words the task uses, else the record's identifier."""
+    said = text_stems(asked)
+    known = own_id(record)
+    others = [name for name in record.fields if not is_identifier(name) and field_stems(name) <= said]
+    if others and not said & stems(("id", "identifier", "number")):
+        return others[0]
+    if known is not None:
+        return known[0]
+    return others[0] if others else None
+
+
+def _in_order(chosen: list[tuple[Record, str]], text: str) -> list[tuple[Record, str]]:
+    match = re.search(r"\b(?:sorted|ordered|sort|order|ranked) (?:them )?by (?:the )?(\w+)(.*)", text, re.I)
+    down = re.search(r"descending|highest first|largest first|newest first|latest first|most \w+ first", text, re.I)
+    if match is None:
+        key = _largest(text, chosen)
+        ordered = sorted(chosen, key=lambda item: _natural(item[0].fields[key] if key else item[0].fields[item[1]]))
+        return ordered[::-1] if down else ordered
+    field = next((n for record, _ in chosen for n in record.fields if field_stems(n) & text_stems(match[1])), None)
+    ordered = sorted(chosen, key=lambda item: _natural(item[0].fields.get(field or item[1], "")))
+    return ordered[::-1] if down else ordered
+
+
+def _largest(text: str, chosen: list[tuple[Record, str]]) -> str | None:
+    if re.search(r"(?:highest|largest|lowest|smallest) first", text, re.I) and chosen:
+        return amount_field(chosen[0][0], "amount")
+    return None
+
+
+def _natural(value: Json) -> tuple[int, Decimal, str]:
+    amount = number(value)
+    return (0, amount, "") if amount is not None else (1, Decimal(0), str(value))
+
+
+def _writes(request: Request) -> list[str]:
+    return [_write(write) for write in objects(request.section("writes"))]
+
+
+def _write(write: JsonObject) -> str:
+    arguments = write.get("arguments")
+    given = arguments if isinstance(arguments, dict) else {}
+    what = ", ".join(f"{name} {_shown(value)}" for name, value in given.items())
+    state, note = str(write.get("status")), str(write.get("note") or "")
+    if state == "verified":
+        return f"Done and verified: {_plain(str(write.get('tool')))} ({what})."
+    return f"Not confirmed, status {state}: {_plain(str(write.get('tool')))} ({what}){'; ' + note if note else ''}."
+
+
+def _plain(name: str) -> str:
+    return " ".join(parts(name))
+
+
+def _shown(value: Json) -> str:
+    return value if isinstance(value, str) else dumps(value)
+
+
+def _refusals(situation: Situation) -> list[str]:
+    """Why nothing was written, where the task asked for something."""
+    said = []
+    for intent in situation.reading.actions:
+        judged = judge(intent, situation)
+        if not judged.holds:
+            reason = "its condition does not hold" if judged.holds is False else "its condition could not be checked"
+            said.append(f"Not done ({intent.clause}): {reason}: {judged.why}.")
+    if situation.reading.actions and not said:
+        said.append("Nothing was written.")
+    return said
+
+
+def _question(question: str, situation: Situation) -> str:
+    for figure in figures(situation):
+        if field_stems(figure.name) & text_stems(question):
+            return f"{figure.name.replace('_', ' ').capitalize()}: {_money(figure.value)}."
+    record = subject_of(question, situation)
+    if record is None:
+        return ""
+    field = _asked_field(record, question)
+    if field is None:
+        return _described(record)
+    known = own_id(record)
+    name = str(known[1]) if known else " ".join(sorted(record.noun))
+    return f"The {_plain(field)} of {name} is {record.fields[field]}."
+
+
+def _asked_field(record: Record, question: str) -> str | None:
+    said = text_stems(question)
+    scored = [(len(field_stems(name) & said), name) for name in record.fields if not is_identifier(name)]
+    top = max(scored, default=None, key=lambda item: item[0])
+    return top[1] if top and top[0] else None
+
+
+def _described(record: Record) -> str:
+    return ", ".join(f"{_plain(name)} {value}" for name, value in record.fields.items()) + "."
+
+
+def _values(situation: Situation) -> list[str]:
+    return [f"{str(value.get('name')).replace('_', ' ')}: {value.get('value')}." for value in situation.values]
+
+
+def _money(value: Decimal) -> str:
+    return format(value, "f")
+
+
+def _found(situation: Situation) -> list[str]:
+    return [_described(record) for record in subjects(situation)[:3]]

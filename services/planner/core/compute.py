@@ -1,0 +1,167 @@
+"""Which figures a task depends on: totals and counts, shares, changed amounts, and what is left of a limit."""
+
+import re
+from decimal import Decimal
+
+from services.planner.core.figures import Figure, Operand, operand
+from services.planner.core.mentions import Kind, find
+from services.planner.core.records import Record
+from services.planner.core.selection import amount_field, matching, numeric_fields
+from services.planner.core.situation import Situation, best, names, rank
+from services.planner.core.words import STOP, field_stems, is_identifier, parts, stem, stems, text_stems
+
+_LEFT = stems(("remaining", "available", "left", "unspent", "unused", "balance", "free"))
+_LIMIT = stems(
+    ("limit", "budget", "total", "allocated", "allocation", "cap", "quota", "allowance", "allotted", "capacity")
+)
+_USED = stems(("spent", "used", "consumed", "committed", "reserved", "allocated_used", "pending", "taken"))
+_OPERATIONS = (
+    ("count", r"\bhow many\b|\bnumber of\b|\bcount(?:s|ed)?\b"),
+    ("average", r"\baverage\b|\bmean\b"),
+    ("maximum", r"\bhighest\b|\bmaximum\b|\blargest\b|\bbiggest\b|\bgreatest\b"),
+    ("minimum", r"\blowest\b|\bminimum\b|\bsmallest\b|\bleast\b"),
+    ("sum", r"\bsum\b|\btotals?\b|\badd(?:ed|ing)? up\b|\baltogether\b|\bcombined\b|\bin all\b|\bhow much\b"),
+)
+
+
+def figures(situation: Situation) -> list[Figure]:
+    """Every figure that a question, a condition or an action of the task depends on; no name twice."""
+    reading = situation.reading
+    found: list[Figure] = []
+    for text in (*reading.questions, *(intent.clause for intent in reading.actions)):
+        found += [
+            figure
+            for figure in (_aggregate(text, situation), _share(text, situation), _changed(text, situation))
+            if figure
+        ]
+    for text in (
+        *reading.questions,
+        *(intent.condition for intent in reading.actions),
+        *(i.clause for i in reading.actions),
+    ):
+        if text_stems(text) & _LEFT:
+            found += [figure for figure in (_left(text, situation),) if figure]
+        if re.search(r"\bdifference\b", text, re.I):
+            found += [figure for figure in (_difference(text, situation),) if figure]
+    unique: dict[str, Figure] = {}
+    for figure in found:
+        unique.setdefault(figure.name, figure)
+    return list(unique.values())
+
+
+def _aggregate(text: str, situation: Situation) -> Figure | None:
+    operation = next((name for name, pattern in _OPERATIONS if re.search(pattern, text, re.I)), None)
+    records = matching(text, situation) if operation else []
+    if operation == "count":
+        fields = [next(iter(record.fields)) for record in records]
+        return Figure(_name(text, "count"), "count", tuple(_place(r, f) for r, f in zip(records, fields, strict=True)))
+    if operation is None or not records or not any(record.noun & text_stems(text) for record in records):
+        return None
+    chosen = [(record, amount_field(record, text)) for record in records]
+    found = tuple(operand(record, field) for record, field in chosen if field)
+    return Figure(_name(text, operation), operation, found) if found else None
+
+
+def _place(record: Record, field: str) -> tuple[Operand, Decimal]:
+    return Operand("result", record.fact.ref, record.at(field)), Decimal(1)
+
+
+def _name(text: str, operation: str) -> str:
+    words = [
+        word
+        for word in re.findall(r"[a-z]+", text.lower())
+        if word not in STOP and stem(word) not in stems((operation, "many", "number"))
+    ]
+    return "_".join([operation, *words[:4]])
+
+
+def _share(text: str, situation: Situation) -> Figure | None:
+    """``10% of the ...``."""
+    percent = next((m for m in find(text) if m.kind is Kind.PERCENT), None)
+    subject = subject_of(text, situation)
+    field = amount_field(subject, text) if subject else None
+    if subject is None or field is None or percent is None:
+        return None
+    share = (Operand("task", literal=percent.value), percent.number)
+    return Figure(f"share_of_{'_'.join(parts(field))}", "percentage", (operand(subject, field), share))
+
+
+def _changed(text: str, situation: Situation) -> Figure | None:
+    """``increase the ... by 5``, ``lower the ... by 2.50``."""
+    match = re.search(r"\b(increase|raise|add|reduce|lower|decrease|cut)\b.*?\bby\s+(.{1,20})", text, re.I)
+    mention = next((m for m in find(match[2]) if m.kind in (Kind.MONEY, Kind.NUMBER)), None) if match else None
+    subject = subject_of(text, situation)
+    field = amount_field(subject, text) if subject else None
+    if match is None or mention is None or subject is None or field is None:
+        return None
+    literal = (Operand("task", literal=mention.value), mention.number)
+    operation = "sum" if match[1].lower() in ("increase", "raise", "add") else "difference"
+    return Figure(f"new_{'_'.join(parts(field))}", operation, (operand(subject, field), literal))
+
+
+def _left(text: str, situation: Situation) -> Figure | None:
+    """What is left of a limit: stated by a record, or its limit less all that was used of it."""
+    for record in _budgeted(text, situation):
+        fields = numeric_fields(record)
+        direct = [name for name in fields if field_stems(name) & _LEFT]
+        limits = [name for name in fields if field_stems(name) & _LIMIT and not field_stems(name) & _USED]
+        used = [name for name in fields if field_stems(name) & _USED]
+        name = "remaining_" + "_".join(sorted(record.noun & text_stems(text)) or ["amount"])
+        if limits and used:
+            return Figure(name, "difference", (operand(record, limits[0]), *(operand(record, field) for field in used)))
+        if direct:
+            return Figure(name, "sum", (operand(record, direct[0]),))
+    return None
+
+
+def _budgeted(text: str, situation: Situation) -> list[Record]:
+    """Records with something left, those the text or the task names first."""
+    holders = [
+        record
+        for record in situation.records
+        if any(field_stems(name) & (_LEFT | _USED) for name in numeric_fields(record))
+    ]
+    fitting = [record for record in holders if record.noun & text_stems(text)] or holders
+    named = best(fitting, situation)
+    linked = [record for record in fitting if any(_points(other, record) for other in subjects(situation))]
+    return named if len(named) == 1 else linked or (fitting if len(fitting) == 1 else [])
+
+
+def _points(record: Record, target: Record) -> bool:
+    """Whether one record refers to another: they share a value that names or identifies the latter."""
+    ours = {str(value) for name, value in record.fields.items() if isinstance(value, str)}
+    return record is not target and any(
+        str(value) in ours and (is_identifier(name) or field_stems(name) & target.noun)
+        for name, value in target.fields.items()
+    )
+
+
+def subjects(situation: Situation) -> list[Record]:
+    """The records the task is about: the best known of each noun it speaks of."""
+    nouns_known = {record.noun for record in situation.records}
+    chosen = [
+        best([r for r in situation.records if r.noun == noun], situation) for noun in sorted(nouns_known, key=sorted)
+    ]
+    return sorted((r for found in chosen if len(found) == 1 for r in found), key=lambda r: -rank(r, situation))
+
+
+def subject_of(text: str, situation: Situation) -> Record | None:
+    """The record that a clause is about: one that it names, else the task's own with a noun of the clause."""
+    found = subjects(situation)
+    named = [
+        record for record in found if any(names(text, str(v)) for v in record.fields.values() if isinstance(v, str))
+    ]
+    nouned = [record for record in found if record.noun & text_stems(text)]
+    return next(iter([*named, *nouned, *found]), None)
+
+
+def _difference(text: str, situation: Situation) -> Figure | None:
+    """``the difference between A and B``: two figures of one record."""
+    match = re.search(r"difference between (.+?) and (.+)$", text, re.I)
+    subject = subject_of(text, situation)
+    if match is None or subject is None:
+        return None
+    first, second = amount_field(subject, match[1]), amount_field(subject, match[2])
+    if first is None or second is None or first == second:
+        return None
+    return Figure("difference", "difference", (operand(subject, first), operand(subject, second)))

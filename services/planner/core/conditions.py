@@ -1,0 +1,143 @@
+"""Whether the condition of an action holds: figures compared, or a record's state looked at. Unknown is not yes."""
+
+import re
+from decimal import Decimal
+from typing import NamedTuple
+
+from services.planner.core.compute import figures, subjects
+from services.planner.core.figures import Figure
+from services.planner.core.intents import Intent
+from services.planner.core.mentions import Kind, find
+from services.planner.core.records import Record
+from services.planner.core.selection import amount_field, scaled
+from services.planner.core.situation import Situation, names
+from services.planner.core.words import STOP, field_stems, stem, text_stems, text_words
+
+_OVER = r"\b(?:over|above|more than|greater than|exceed(?:s|ing|ed)?|larger than|higher than|at least|beyond)\b"
+_UNDER = r"\b(?:within|under|below|less than|smaller than|lower than|at most|up to|no more than|fits?(?: in(?:to)?)?|covered by)\b"
+_COVERS = r"\b(?:covers?|suffices?|enough|sufficient|allows?|permits?)\b"
+_NOT = r"\b(?:not|no|n['’]t|never)\b"
+
+
+class Judged(NamedTuple):
+    """``holds`` is None where it cannot be known; ``why`` says on what it rests, or what is missing."""
+
+    holds: bool | None
+    why: str
+
+
+def judge(intent: Intent, situation: Situation) -> Judged:
+    """Whether an action may go ahead by its own condition."""
+    if not intent.condition:
+        return Judged(True, "")
+    parts = re.split(r"\s+and\s+(?=it|its|the|they|there)", intent.condition)
+    judged = [_condition(part, intent, situation) for part in parts]
+    why = "; ".join(one.why for one in judged)
+    if any(one.holds is None for one in judged):
+        return Judged(None, why)
+    return Judged(all(one.holds for one in judged) is intent.holds, why)
+
+
+def _condition(text: str, intent: Intent, situation: Situation) -> Judged:
+    for pattern, over in ((_OVER, True), (_UNDER, False), (_COVERS, None)):
+        if match := re.search(pattern, text, re.I):
+            left, right = text[: match.start()], text[match.end() :]
+            if over is None:
+                left, right, over = right, left + right, False
+            return _compare(left, right, over, text, intent, situation)
+    return _state(text, situation)
+
+
+def _compare(left: str, right: str, over: bool, text: str, intent: Intent, situation: Situation) -> Judged:
+    amount = _amount(left, intent, situation)
+    limit = _limit(right, situation)
+    if amount is None or limit is None:
+        missing = "the amount" if amount is None else f'a figure for "{right.strip() or text}"'
+        return Judged(None, f"{missing} could not be found")
+    is_over = amount > limit or ("at least" in text and amount == limit)
+    negated = bool(re.search(_NOT, left, re.I))
+    relation = "is more than" if amount > limit else "is within"
+    return Judged(
+        (is_over is over) is not negated, f"{_said(amount)} {relation} {_said(limit)} ({right.strip() or text})"
+    )
+
+
+def _said(amount: Decimal) -> str:
+    return format(amount, ",.2f")
+
+
+def _amount(text: str, intent: Intent, situation: Situation) -> Decimal | None:
+    """What is compared: a figure of the record the task is about, else the task's own amount."""
+    words = text_stems(text)
+    for record in subjects(situation):
+        fields = [name for name in record.fields if field_stems(name) & words]
+        if fields and (field := amount_field(record, text)) in fields:
+            return scaled(record, str(field))
+    stated = [mention for mention in find(intent.clause) + find(situation.text) if mention.kind is Kind.MONEY]
+    if stated:
+        return stated[0].number
+    about = [
+        record for record in subjects(situation) if (field := amount_field(record, "amount total")) and _is_sum(field)
+    ]
+    return scaled(about[0], str(amount_field(about[0], "amount total"))) if about else None
+
+
+def _is_sum(field: str) -> bool:
+    return bool(field_stems(field) & text_stems("amount total price cost value"))
+
+
+def _limit(text: str, situation: Situation) -> Decimal | None:
+    """What it is compared with: a stated figure, a computed one, or a field of a record."""
+    stated = next((m for m in find(text) if m.kind in (Kind.MONEY, Kind.NUMBER)), None)
+    if stated is not None:
+        return stated.number
+    if figure := _computed(text, situation):
+        return figure.value
+    for record in situation.records:
+        field = amount_field(record, text)
+        if field and field_stems(field) & text_stems(text):
+            return scaled(record, field)
+    return None
+
+
+def _computed(text: str, situation: Situation) -> Figure | None:
+    said = text_stems(text)
+    scored = [(len(field_stems(figure.name) & said), figure) for figure in figures(situation)]
+    top = max(scored, default=None, key=lambda item: item[0])
+    return top[1] if top and top[0] else None
+
+
+def _state(text: str, situation: Situation) -> Judged:
+    """``if it is still open``, ``unless it was already paid``: a word of the condition among the record's values."""
+    said = {stem(word) for word in text_words(text) if word not in STOP}
+    negated = bool(re.search(_NOT, text, re.I))
+    for record in subjects(situation):
+        if found := _value(record, text, said):
+            return Judged(not negated, f"it is {found}")
+    known = _states(said, situation)
+    if known:
+        return Judged(negated, f"it is {known}")
+    return Judged(None, f'whether "{text.strip()}" holds could not be found out')
+
+
+def _value(record: Record, text: str, said: set[str]) -> str:
+    """A short word of the record that the condition uses."""
+    for value in record.fields.values():
+        if isinstance(value, str) and (names(text, value) or (value.isalpha() and stem(value) in said)):
+            return value
+    return ""
+
+
+def _states(said: set[str], situation: Situation) -> str:
+    """The state of the task's own record, if the condition speaks of a state as other records or its own have."""
+    columns = {
+        name
+        for record in situation.records
+        for name, value in record.fields.items()
+        if isinstance(value, str) and value.isalpha() and value.islower()
+    }
+    for record in subjects(situation):
+        for name in sorted(columns & set(record.fields)):
+            if any(word.endswith(("ed", "ing")) or word in said for word in (*said, *field_stems(name))):
+                return str(record.fields[name])
+    return ""

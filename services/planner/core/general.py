@@ -1,0 +1,68 @@
+"""Any other role: what a schema asks and the request gives is filled in, the rest says that it needs a model."""
+
+from services.planner.core.request import Request, objects
+from shared.domain.exact_json import Json, JsonObject, dumps
+
+NEEDS_A_MODEL = "This needs a model; a rule-based planner answered."
+_UNJUDGED = frozenset({"score", "details"})
+
+
+def fill(request: Request) -> str:
+    """Text that fits the schema, if there is one."""
+    if request.schema is None:
+        return NEEDS_A_MODEL
+    return dumps(_value("", request.schema, request))
+
+
+def _value(name: str, schema: JsonObject, request: Request) -> Json:
+    if options := objects(schema.get("anyOf")):
+        nullable = any(option.get("type") == "null" for option in options)
+        return None if nullable else _value(name, options[0], request)
+    listed = schema.get("enum")
+    if isinstance(listed, list) and listed:
+        return _choice(listed, request)
+    match _type(schema):
+        case "object":
+            return _object(schema, request)
+        case "array":
+            return []
+        case "integer" | "number":
+            return 0
+        case "boolean":
+            return name == "unjudged"
+        case "null":
+            return None
+        case _:
+            return NEEDS_A_MODEL
+
+
+def _type(schema: JsonObject) -> str:
+    given = schema.get("type", "string")
+    return (
+        "null" if isinstance(given, list) and "null" in given else str(given[0] if isinstance(given, list) else given)
+    )
+
+
+def _object(schema: JsonObject, request: Request) -> JsonObject:
+    fields = schema.get("properties")
+    known = fields if isinstance(fields, dict) else {}
+    filled = {name: _value(name, inner, request) for name, inner in known.items() if isinstance(inner, dict)}
+    return _unjudged(filled, known) if set(known) >= _UNJUDGED else filled
+
+
+def _unjudged(filled: JsonObject, known: JsonObject) -> JsonObject:
+    """A criterion that it cannot judge gets 0 and says so."""
+    details = filled.get("details")
+    inner = known.get("details")
+    as_text = isinstance(inner, dict) and inner.get("type") == "string"
+    noted: Json = (
+        dumps({"unjudged": True}) if as_text else {**(details if isinstance(details, dict) else {}), "unjudged": True}
+    )
+    return {**filled, "score": 0, "details": noted}
+
+
+def _choice(listed: list[Json], request: Request) -> Json:
+    """The one choice that the request's text uses, else the one that claims least."""
+    said = [word for word in listed if isinstance(word, str) and word.lower() in request.task.lower()]
+    modest = [word for word in listed if word in ("unknown", "none", "general", "other", "unjudged", "prose", "fail")]
+    return said[0] if len(said) == 1 else modest[0] if modest else listed[0]

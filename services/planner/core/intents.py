@@ -1,0 +1,146 @@
+"""What a task asks for: its clauses, each with a verb, a condition, a reason, and whether it is forbidden."""
+
+import re
+from typing import NamedTuple
+
+from services.planner.core.words import FAMILIES, NOTICES, family, is_generic, is_verb, stem, text_words
+
+
+class Intent(NamedTuple):
+    """One clause. ``holds`` is False for an ``unless`` or an ``otherwise``: it applies when the condition fails."""
+
+    verb: str
+    clause: str
+    negated: bool = False
+    condition: str = ""
+    holds: bool = True
+    reason: str = ""
+
+    @property
+    def family(self) -> str | None:
+        return family(self.verb)
+
+    @property
+    def is_generic(self) -> bool:
+        return is_generic(self.verb)
+
+    @property
+    def is_notice(self) -> bool:
+        return self.family in NOTICES
+
+
+class Reading(NamedTuple):
+    """A task as understood. ``actions`` change something, ``forbidden`` must not happen, ``questions`` ask."""
+
+    text: str
+    actions: tuple[Intent, ...]
+    forbidden: tuple[Intent, ...]
+    questions: tuple[str, ...]
+
+    @property
+    def reads_only(self) -> bool:
+        return not self.actions
+
+
+_SENTENCE = re.compile(r"(?<=[.!?;])\s+(?=\S)|\n+")
+_REASON = re.compile(
+    r"[,;:]?\s*\b(?:because(?: of)?|due to|since|on the grounds that|reason(?: is)?:?)\s+(.+)$", re.I | re.S
+)
+_IF = r"only if|only when|if and only if|provided(?: that)?|as long as|in case|if|when|unless|except if|except when"
+_LEADING = re.compile(rf"^(?:but |and )?({_IF})\s+(.+?),\s*(?:then\s+)?(.+)$", re.I | re.S)
+_TRAILING = re.compile(rf"^(.+?)[,\s]+(?:but )?({_IF})\s+(.+)$", re.I | re.S)
+_ELSE = re.compile(r"[,;.]?\s*(?:\bbut\b\s+)?\b(?:otherwise|or else|else|if not)\b,?\s+", re.I)
+_VERB = "|".join(sorted({word for words in FAMILIES.values() for word in words}, key=len, reverse=True))
+_NOT = r"do not|don['’]t|never|must not|should not|shouldn['’]t|without"
+_JOIN = re.compile(
+    rf"(?:,\s*|\s+)(?:and then|and also|and|then|but)\s+(?=(?:{_NOT})\b|(?:then |also )?(?:{_VERB})\b)|,\s*(?=(?:{_VERB}|{_NOT})\s)",
+    re.I,
+)
+_NEGATED = re.compile(rf"\b(?:{_NOT}|no need to|avoid|refrain from|not to|cannot|can['’]t)\s+(\w+)", re.I)
+_PASSIVE = re.compile(r"\b(?:should|must|needs? to|has to|have to|is to|are to) be (?:\w+ly )?(\w+)", re.I)
+_ASKING = re.compile(r"^(?:which|what|who|whom|whose|how|when|where|why|is|are|was|were|do|does|did|has|have)\b", re.I)
+_LEADS = frozenset(
+    "please then also kindly now and but just you should must need needs to can could would will go ahead immediately finally "
+    "next first second third i we want like have afterwards after that so".split()
+)
+
+
+def understand(text: str) -> Reading:
+    """Read a task's text sentence by sentence."""
+    intents: list[Intent] = []
+    questions: list[str] = []
+    for sentence in filter(None, (part.strip() for part in _SENTENCE.split(text))):
+        if _asks(sentence):
+            questions.append(sentence)
+        else:
+            intents += _sentence(sentence, intents)
+    questions += [intent.clause for intent in intents if intent.family == "read" and not intent.negated]
+    actions = [intent for intent in intents if not intent.negated and intent.family != "read"]
+    forbidden = tuple(intent for intent in intents if intent.negated)
+    return Reading(text, _specific(actions), forbidden, tuple(questions))
+
+
+def _asks(sentence: str) -> bool:
+    request = re.match(r"(?:can|could|would|will) you\b", sentence, re.I)
+    return not request and (sentence.endswith("?") or bool(_ASKING.match(sentence)))
+
+
+def _specific(actions: list[Intent]) -> tuple[Intent, ...]:
+    """``Process the claim. Approve it if ...``: the particular verb says what the general one means."""
+    named = [intent for intent in actions if is_verb(intent.verb) and not intent.is_generic]
+    return tuple(named or actions)
+
+
+def _sentence(sentence: str, before: list[Intent]) -> list[Intent]:
+    main, *otherwise = _ELSE.split(sentence, maxsplit=1)
+    if not main.strip(" .") and before:
+        last = before[-1]
+        return [intent._replace(condition=last.condition, holds=not last.holds) for intent in _clauses(otherwise[0])]
+    condition, holds, body = _condition(main.strip())
+    found = [intent._replace(condition=condition, holds=holds) for intent in _clauses(body)]
+    for rest in otherwise:
+        found += [intent._replace(condition=condition, holds=not holds) for intent in _clauses(rest)]
+    return found
+
+
+def _condition(sentence: str) -> tuple[str, bool, str]:
+    reason = _REASON.search(sentence)
+    body = sentence[: reason.start()] if reason else sentence
+    tail = sentence[reason.start() :] if reason else ""
+    if match := _LEADING.match(body):
+        return match[2], _positive(match[1]), match[3] + tail
+    if match := _TRAILING.match(body):
+        return match[3].rstrip(" .!;"), _positive(match[2]), match[1] + tail
+    return "", True, sentence
+
+
+def _positive(word: str) -> bool:
+    return not word.lower().startswith(("unless", "except"))
+
+
+def _clauses(body: str) -> list[Intent]:
+    reason = _REASON.search(body)
+    why = reason[1].strip().rstrip(".!;") if reason else ""
+    text = body[: reason.start()] if reason else body
+    return [_intent(clause.strip(), why) for clause in _JOIN.split(text) if clause.strip(" .,")]
+
+
+def _intent(clause: str, reason: str) -> Intent:
+    clause = clause.rstrip(" .!;")
+    if match := _NEGATED.search(clause):
+        return Intent(_object_verb(match[1], clause), clause, negated=True, reason=reason)
+    if match := _PASSIVE.search(clause):
+        return Intent(match[1].lower(), clause, reason=reason)
+    words = [word for word in text_words(clause) if word not in _LEADS]
+    return Intent(_object_verb(words[0], clause) if words else "", clause, reason=reason)
+
+
+def _object_verb(verb: str, clause: str) -> str:
+    """``Process the refund``, ``make a payment``: where the verb says little, an object that is a verb says more."""
+    if not (is_generic(verb) or verb in ("make", "do", "give")):
+        return verb.lower()
+    after = text_words(clause)
+    for word in after[after.index(verb.lower()) + 1 :][:4] if verb.lower() in after else ():
+        if family(word) in ("refund", "pay", "cancel", "approve", "reject") and stem(word) != stem(verb):
+            return word
+    return verb.lower()

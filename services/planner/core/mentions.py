@@ -1,0 +1,89 @@
+"""What a text names by its shape: identifiers, money, percentages, dates, addresses, quotations."""
+
+import re
+from decimal import Decimal
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Kind(StrEnum):
+    QUOTE = "quote"
+    EMAIL = "email"
+    DATE = "date"
+    ID = "id"
+    MONEY = "amount"
+    PERCENT = "percentage"
+    PHONE = "phone"
+    NUMBER = "number"
+
+
+class Mention(NamedTuple):
+    """``value`` is canonical: digits without separators, ISO dates, the inside of quotation marks."""
+
+    kind: Kind
+    value: str
+    start: int
+    end: int
+    currency: str = ""
+
+    @property
+    def number(self) -> Decimal:
+        return Decimal(self.value)
+
+
+_SYMBOLS = {"$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "dollars": "USD", "euros": "EUR", "pounds": "GBP"}
+_CODES = "USD|EUR|GBP|CHF|JPY|CAD|AUD|SEK|NOK|DKK|PLN|INR|CNY"
+_FIGURE = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
+_MONTHS = "january february march april may june july august september october november december".split()
+_MONTH = "|".join(f"{month}|{month[:3]}" for month in _MONTHS)
+
+_SHAPES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
+    (Kind.QUOTE, re.compile(r"[\"“](?P<v>[^\"”]+)[\"”]|(?<!\w)['‘](?P<w>[^'’]+)['’](?!\w)")),
+    (Kind.EMAIL, re.compile(r"(?P<v>[\w.+-]+@[\w-]+(?:\.[\w-]+)+)")),
+    (Kind.DATE, re.compile(r"\b(?P<v>\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|[+-]\d{2}:\d{2})?)?)")),
+    (Kind.DATE, re.compile(rf"\b(?P<d>\d{{1,2}})\.? (?P<m>{_MONTH})\.?,? (?P<y>\d{{4}})\b", re.I)),
+    (Kind.DATE, re.compile(rf"\b(?P<m>{_MONTH})\.? (?P<d>\d{{1,2}}),? (?P<y>\d{{4}})\b", re.I)),
+    (Kind.ID, re.compile(r"\b(?P<v>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b", re.I)),
+    (Kind.ID, re.compile(r"(?<![\w-])(?P<v>[A-Za-z]+(?:[-_:/][A-Za-z0-9]+)*[-_:/]\d[A-Za-z0-9]*(?:[-_]\w+)*)\b")),
+    (Kind.ID, re.compile(r"(?<![\w-])(?P<v>[A-Za-z]{1,6}\d{2,}[A-Za-z0-9]*)\b")),
+    (Kind.ID, re.compile(r"#(?P<v>\d+)\b")),
+    (Kind.MONEY, re.compile(rf"(?P<s>[$€£¥])\s?(?P<v>{_FIGURE})(?P<k>[kKmM]\b)?")),
+    (Kind.MONEY, re.compile(rf"(?P<v>{_FIGURE})(?P<k>[kKmM])?\s?(?P<s>€|£|(?:{_CODES}|dollars|euros|pounds)\b)")),
+    (Kind.MONEY, re.compile(rf"\b(?P<s>{_CODES})\s?(?P<v>{_FIGURE})(?P<k>[kKmM]\b)?")),
+    (Kind.PERCENT, re.compile(rf"(?P<v>{_FIGURE})\s?(?:%|percent\b|per cent\b)")),
+    (Kind.PHONE, re.compile(r"(?P<v>\+\d[\d ()-]{6,}\d|(?:\(\d{3}\) ?|\b\d{3}[- ])?\d{3}-\d{4}\b)")),
+    (Kind.NUMBER, re.compile(rf"(?<![\w.-])(?P<v>-?(?:{_FIGURE}))(?![\w-])")),
+)
+
+
+def find(text: str) -> tuple[Mention, ...]:
+    """All mentions in the order of the text; no two overlap, the more specific shape wins."""
+    taken = bytearray(len(text))
+    found: list[Mention] = []
+    for kind, pattern in _SHAPES:
+        for match in pattern.finditer(text):
+            if not any(taken[match.start() : match.end()]):
+                taken[match.start() : match.end()] = b"\1" * (match.end() - match.start())
+                found.append(_mention(kind, match))
+    return tuple(sorted(found, key=lambda mention: mention.start))
+
+
+def _mention(kind: Kind, match: re.Match[str]) -> Mention:
+    named = match.groupdict()
+    value = named.get("v") or named.get("w") or ""
+    if kind is Kind.DATE and "m" in named:
+        month = next(i for i, name in enumerate(_MONTHS, 1) if name[:3] == named["m"].lower()[:3])
+        value = f"{named['y']}-{month:02d}-{int(named['d']):02d}"
+    if kind in (Kind.MONEY, Kind.PERCENT, Kind.NUMBER):
+        value = _figure(value, named.get("k"))
+    if kind is Kind.PHONE:
+        value = value.strip()
+    symbol = named.get("s") or ""
+    return Mention(kind, value.strip(), match.start(), match.end(), _SYMBOLS.get(symbol, symbol))
+
+
+def _figure(digits: str, suffix: str | None) -> str:
+    number = Decimal(digits.replace(",", ""))
+    if suffix:
+        number *= 1000 if suffix in "kK" else 1_000_000
+    return format(number, "f")

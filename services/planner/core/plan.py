@@ -1,0 +1,188 @@
+"""The writes a task asks for: a tool for each action, its arguments with their origins, and the read that proves it."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from services.planner.core.binding import Bound, bind
+from services.planner.core.conditions import judge
+from services.planner.core.intents import Intent
+from services.planner.core.proof import read_back
+from services.planner.core.references import CERTAIN, LIKELY, Candidate, is_reference, wanted
+from services.planner.core.request import ToolSpec
+from services.planner.core.scalars import kind_of
+from services.planner.core.situation import Situation, about
+from services.planner.core.toolmatch import suiting
+from services.planner.core.words import field_stems, stem, text_stems
+from shared.domain.exact_json import Json, JsonObject, dumps
+
+
+class Planned(NamedTuple):
+    calls: tuple[tuple[Intent, Bound], ...]
+    why_none: tuple[str, ...]
+
+
+def plan(situation: Situation, writers: Sequence[ToolSpec], readers: Sequence[ToolSpec]) -> Planned:
+    """What to call, in the task's order with notices last; and for every action left out, why."""
+    calls: list[tuple[Intent, Bound]] = []
+    reasons: list[str] = []
+    for intent in situation.reading.actions:
+        judged = judge(intent, situation)
+        if judged.holds:
+            chosen, why = _calls(intent, situation, writers, readers)
+            calls += [(intent, bound) for bound in chosen if not _forbidden(bound, situation)]
+            reasons += [why] if why else []
+        else:
+            problem = "is not known" if judged.holds is None else "does not hold"
+            reasons.append(f'The condition of "{intent.clause}" {problem}: {judged.why}.')
+    if not situation.reading.actions:
+        reasons.append("The task asks for no change.")
+    unique = {bound.key: (intent, bound) for intent, bound in reversed(calls)}
+    ordered = sorted(reversed(unique.values()), key=lambda call: call[0].is_notice)
+    return Planned(tuple(ordered), tuple(reasons))
+
+
+def as_json(planned: Planned, situation: Situation, readers: Sequence[ToolSpec]) -> JsonObject:
+    """The structured output WRITE_PLAN."""
+    calls: list[Json] = [
+        _call(f"c{index}", intent, bound, situation, readers) for index, (intent, bound) in enumerate(planned.calls, 1)
+    ]
+    return {"calls": calls, "why_none": None if calls else " ".join(planned.why_none) or "Nothing is to be written."}
+
+
+def _call(call_id: str, intent: Intent, bound: Bound, situation: Situation, readers: Sequence[ToolSpec]) -> JsonObject:
+    origins: list[Json] = [{"argument": name, "source": found.source, "ref": found.ref} for name, found in bound.chosen]
+    return {
+        "call_id": call_id,
+        "connection": bound.tool.connection,
+        "tool": bound.tool.name,
+        "arguments_json": dumps(bound.arguments),
+        "origins": origins,
+        "read_back": None if intent.is_notice else read_back(intent, bound, situation, readers),
+        "on_failure": "stop",
+    }
+
+
+def _calls(
+    intent: Intent, situation: Situation, writers: Sequence[ToolSpec], readers: Sequence[ToolSpec]
+) -> tuple[list[Bound], str]:
+    tools = suiting(intent, situation, writers)
+    if not tools:
+        return [], f'No tool offered does what "{intent.clause}" asks.'
+    lacking = ""
+    for tier in tools:
+        ways = [(tool, _ways(tool, intent, situation)) for tool in tier]
+        whole = [found for _, found in ways if found and not found[0].missing]
+        if len(whole) == 1:
+            return _checked(whole[0], intent, situation, readers)
+        if len(whole) > 1:
+            options = " and ".join(sorted(found[0].tool.name for found in whole))
+            return [], f'"{intent.clause}" could mean {options}; the task does not say which.'
+        lacking = lacking or "; ".join(_missing(tool, found) for tool, found in ways)
+    return [], f'"{intent.clause}" cannot be planned: {lacking}.'
+
+
+def _missing(tool: ToolSpec, ways: list[Bound]) -> str:
+    names = ", ".join(ways[0].missing) if ways else "its arguments"
+    return f"{tool.name} needs {names}, which neither the task nor the facts give"
+
+
+def _ways(tool: ToolSpec, intent: Intent, situation: Situation) -> list[Bound]:
+    """The ways to call a tool that agree with the task: several only if the clause names several things."""
+    ways = [_with_values(way, intent, situation) for way in bind(tool, situation, intent, LIKELY)]
+    ways = [_without_guesses(way) for way in ways]
+    first = ways[:1]
+    named = [way for way in ways if _names_all(way, intent)]
+    unique = {way.key: way for way in (named or first)}
+    return list(unique.values())
+
+
+def _names_all(way: Bound, intent: Intent) -> bool:
+    references = [found for name, found in way.chosen if is_reference(way.tool, name)]
+    return bool(references) and all(
+        found.sure == CERTAIN and found.source == "task" and str(found.value).lower() in intent.clause.lower()
+        for found in references
+    )
+
+
+def _without_guesses(way: Bound) -> Bound:
+    """Optional fields only as the task itself states them."""
+    kept = tuple(
+        (name, found)
+        for name, found in way.chosen
+        if name in way.tool.required or (found.source != "result" and found.sure == CERTAIN)
+    )
+    return way._replace(chosen=kept)
+
+
+def _with_values(way: Bound, intent: Intent, situation: Situation) -> Bound:
+    """A figure that was computed for this clause goes where the clause has a figure to give."""
+    values = [value for value in situation.values if field_stems(str(value.get("name"))) & text_stems(intent.clause)]
+    slots = [name for name in way.tool.properties if _takes_figure(way, name)]
+    if not values or not slots or "task" in {found.source for name, found in way.chosen if name in slots}:
+        return way
+    value = values[0]
+    amount = _typed(str(value.get("value")), kind_of(way.tool.properties[slots[0]]))
+    found = Candidate(amount, "value", str(value.get("name")), CERTAIN)
+    chosen = dict(way.chosen) | {slots[0]: found}
+    missing = tuple(name for name in way.missing if name != slots[0])
+    return way._replace(chosen=tuple(chosen.items()), missing=missing)
+
+
+def _takes_figure(way: Bound, name: str) -> bool:
+    if is_reference(way.tool, name):
+        return False
+    figure = kind_of(way.tool.properties[name]) in ("number", "integer")
+    return figure or bool(field_stems(name) & text_stems("amount total price cost value sum"))
+
+
+def _typed(value: str, kind: str) -> Json:
+    from decimal import Decimal
+
+    number = Decimal(value)
+    if kind == "string":
+        return value
+    return int(number) if number == number.to_integral_value() else number
+
+
+def _checked(
+    ways: list[Bound], intent: Intent, situation: Situation, readers: Sequence[ToolSpec]
+) -> tuple[list[Bound], str]:
+    for way in ways:
+        if problem := _unread(way, situation, readers) or _settled(way, intent, situation):
+            return [], problem
+    return ways, ""
+
+
+def _unread(way: Bound, situation: Situation, readers: Sequence[ToolSpec]) -> str:
+    """Nothing is written to a thing that could have been read and was not found."""
+    for name, found in way.chosen:
+        if not is_reference(way.tool, name) or found.source != "task":
+            continue
+        noun = wanted(way.tool, name)
+        readable = any(wanted(reader, field) == noun for reader in readers for field in reader.required)
+        known = any(str(value) == str(found.value) for record in situation.records for value in record.fields.values())
+        if readable and not known:
+            return f"{found.value} was not found, so {way.tool.name} is not called."
+    return ""
+
+
+def _settled(way: Bound, intent: Intent, situation: Situation) -> str:
+    """``approve`` what is approved already: nothing to do."""
+    ids = {str(found.value) for name, found in way.chosen if is_reference(way.tool, name)}
+    done = stem(intent.verb)
+    for record in about(situation, frozenset().union(*(wanted(way.tool, name) for name, _ in way.chosen))):
+        own = {str(value) for value in record.fields.values()}
+        states = [value for value in record.fields.values() if isinstance(value, str) and value.isalpha()]
+        state = next((value for value in states if stem(value) == done and value != done and value.endswith("d")), "")
+        if ids & own and state:
+            return f"{', '.join(sorted(ids & own))} is already {state}."
+    return ""
+
+
+def _forbidden(bound: Bound, situation: Situation) -> bool:
+    """Whether a ``do not`` of the task speaks of this very call."""
+    return any(
+        any(bound.tool.name == tool.name for tier in suiting(intent, situation, [bound.tool]) for tool in tier)
+        for intent in situation.reading.forbidden
+        if not intent.condition
+    )

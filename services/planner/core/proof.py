@@ -1,0 +1,103 @@
+"""The read that will show whether a write took hold, and what it should then show."""
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+from services.planner.core.binding import Bound
+from services.planner.core.intents import Intent
+from services.planner.core.records import Record
+from services.planner.core.references import is_reference, wanted
+from services.planner.core.request import ToolSpec
+from services.planner.core.situation import Situation, about
+from services.planner.core.words import FAMILIES, field_stems, nouns, stem, stems
+from shared.domain.exact_json import Json, JsonObject, dumps
+
+
+def read_back(intent: Intent, bound: Bound, situation: Situation, readers: Sequence[ToolSpec]) -> JsonObject | None:
+    """The best read over the same things; None if no read takes an identifier that the write has."""
+    best = max(((_fit(bound, reader), -len(reader.properties), reader.name) for reader in readers), default=None)
+    if best is None or best[0] <= 0:
+        return None
+    reader = next(reader for reader in readers if reader.name == best[2])
+    arguments = _arguments(bound, reader)
+    expected = _expected(intent, bound, reader, situation)
+    return {"tool": reader.name, "arguments_json": dumps(arguments), "expect_json": dumps(expected)}
+
+
+def _written(bound: Bound) -> frozenset[str]:
+    """What the write is about: its tool's nouns, its verb included where the verb is the thing that it makes."""
+    return nouns(bound.tool.name) | stems(bound.tool.name.replace("-", "_").split("_"))
+
+
+def _fit(bound: Bound, reader: ToolSpec) -> int:
+    arguments = _arguments(bound, reader)
+    if any(name not in arguments for name in reader.required) or not arguments:
+        return 0
+    own = nouns(reader.name)
+    made = 3 * len(own & _written(bound)) - len(own - _written(bound))
+    one = 1 if any(wanted(reader, name) == own for name in reader.required) else 0
+    return 10 + made + one if own & (_written(bound) | _identified(bound)) else 0
+
+
+def _identified(bound: Bound) -> frozenset[str]:
+    return frozenset().union(*(wanted(bound.tool, name) for name, _ in bound.chosen if is_reference(bound.tool, name)))
+
+
+def _arguments(bound: Bound, reader: ToolSpec) -> JsonObject:
+    """The write's arguments that identify the same things for the reader."""
+    given: JsonObject = {}
+    for name in reader.properties:
+        noun = wanted(reader, name)
+        for own, found in bound.chosen:
+            same = field_stems(own) == field_stems(name) and name in reader.required
+            if same or (
+                is_reference(reader, name) and is_reference(bound.tool, own) and wanted(bound.tool, own) == noun
+            ):
+                given[name] = found.value
+    return given
+
+
+def _expected(intent: Intent, bound: Bound, reader: ToolSpec, situation: Situation) -> JsonObject:
+    """The record's own fields that the write sets, and the state that its verb names if the state is a known one."""
+    record = _before(bound, reader, situation)
+    if record is None or record.in_list:
+        return {}
+    expected: JsonObject = {}
+    for name, found in bound.chosen:
+        if not is_reference(bound.tool, name) and (field := _same_field(name, record)):
+            expected[field] = _as_shown(found.value, record.fields[field])
+    return expected | _state(intent, record, situation, bound)
+
+
+def _before(bound: Bound, reader: ToolSpec, situation: Situation) -> Record | None:
+    """The record that the read-back showed before the write."""
+    ids = {str(found.value) for name, found in bound.chosen if is_reference(bound.tool, name)}
+    seen = [record for record in about(situation, nouns(reader.name)) if record.fact.tool == reader.name]
+    return next((record for record in seen if ids & {str(value) for value in record.fields.values()}), None)
+
+
+def _same_field(name: str, record: Record) -> str | None:
+    own = field_stems(name) - {"new"}
+    return next((field for field in record.fields if field_stems(field) == own), None)
+
+
+def _as_shown(value: Json, before: Json) -> Json:
+    """A figure in the type and with the decimals that the record shows."""
+    if isinstance(before, str) and isinstance(value, int | Decimal) and not isinstance(value, bool):
+        places = len(before.partition(".")[2])
+        return format(Decimal(value), f".{places}f")
+    return value
+
+
+def _state(intent: Intent, record: Record, situation: Situation, bound: Bound) -> JsonObject:
+    """``approve`` leads to ``approved`` where some other record, or a choice of a tool, shows such a state."""
+    if intent.family not in ("approve", "reject", "cancel", "close", "block", "archive"):
+        return {}
+    verbs = {stem(bound.tool.name.replace("-", "_").split("_")[0]), stem(intent.verb)}
+    verbs |= {stem(word) for word in FAMILIES.get(intent.family, ()) if stem(word) in verbs}
+    for field in record.fields:
+        shown = {str(other.fields.get(field)) for other in situation.records}
+        state = next((value for value in sorted(shown) if value.endswith("ed") and stem(value) in verbs), None)
+        if state:
+            return {field: state}
+    return {}

@@ -1,0 +1,103 @@
+"""Facts as records: whatever the shape of a result, the things it speaks of, each with its fields and their paths."""
+
+from collections.abc import Iterator, Mapping
+from decimal import Decimal, InvalidOperation
+from typing import NamedTuple
+
+from services.planner.core.words import concept, field_stems, is_identifier, nouns, stem
+from shared.domain.exact_json import Json, JsonObject
+
+Scalar = str | int | Decimal | bool
+_WRAPPERS = frozenset(
+    "data result results item items record records response payload rows entries content list values".split()
+)
+
+
+class Fact(NamedTuple):
+    """A tool's result. ``ref`` is how a plan or a computation names it."""
+
+    ref: str
+    tool: str
+    arguments: JsonObject
+    result: Json
+
+
+class Record(NamedTuple):
+    """One thing that a fact speaks of. ``path`` leads to it within the result; ``noun`` says what it is."""
+
+    fact: Fact
+    path: str
+    noun: frozenset[str]
+    fields: Mapping[str, Scalar]
+    in_list: bool
+
+    def at(self, field: str) -> str:
+        return f"{self.path}.{field}" if self.path else field
+
+    def ref(self, field: str) -> str:
+        path = self.at(field)
+        return f"{self.fact.ref}{path}" if path.startswith("[") else f"{self.fact.ref}.{path}"
+
+
+def records_of(facts: tuple[Fact, ...]) -> tuple[Record, ...]:
+    """Every record of every fact, in order."""
+    return tuple(record for fact in facts for record in _walk(fact, "", fact.result, nouns(fact.tool), False))
+
+
+def _walk(fact: Fact, path: str, value: Json, noun: frozenset[str], in_list: bool) -> Iterator[Record]:
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _walk(fact, f"{path}[{index}]", item, noun, True)
+    if not isinstance(value, dict):
+        return
+    fields = {key: item for key, item in value.items() if isinstance(item, Scalar)}
+    nested = {key: item for key, item in value.items() if isinstance(item, dict | list)}
+    if fields.get("error") or fields.get("found") is False:
+        return
+    if fields and not (_is_wrapping(nested) and not any(is_identifier(key) for key in fields)):
+        yield Record(fact, path, noun, fields, in_list)
+    for key, item in nested.items():
+        own = noun if key in _WRAPPERS else frozenset({*(stem(part) for part in field_stems(key))})
+        yield from _walk(fact, f"{path}.{key}" if path else key, item, own, in_list)
+
+
+def _is_wrapping(nested: Mapping[str, Json]) -> bool:
+    """``{"total": 3, "items": [...]}`` is an envelope, not a thing."""
+    return any(isinstance(item, list) and item and isinstance(item[0], dict) for item in nested.values()) or bool(
+        _WRAPPERS.intersection(nested)
+    )
+
+
+def number(value: Json) -> Decimal | None:
+    """A figure in a result: a number, or a text that is one (``"1,200.50"`` and ``"12.00 EUR"`` included)."""
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, int | Decimal):
+        return Decimal(value)
+    if not isinstance(value, str) or (not value[:1].strip("-").isdigit() and value[:1] not in "$€£-"):
+        return None
+    text = value.strip("$€£ ").removesuffix("USD").removesuffix("EUR").removesuffix("GBP").strip().replace(",", "")
+    try:
+        figure = Decimal(text)
+    except InvalidOperation:
+        return None
+    return figure if figure.is_finite() else None
+
+
+def own_id(record: Record) -> tuple[str, Scalar] | None:
+    """The field that identifies a record: ``id``, or its own noun with ``id``; else the first identifier field."""
+    named = [name for name in record.fields if is_identifier(name)]
+    own = [name for name in named if concept(name, record.noun) <= record.noun]
+    exact = [name for name in own if concept(name, record.noun) == record.noun or "id" in name.lower()]
+    for name in (*exact, *own, *named):
+        return name, record.fields[name]
+    return None
+
+
+def identifies(record: Record, wanted: frozenset[str]) -> list[str]:
+    """The record's fields that hold an identifier (or the name) of what is wanted."""
+    return [
+        name
+        for name in record.fields
+        if concept(name, record.noun) == wanted and (is_identifier(name) or field_stems(name) == wanted)
+    ]

@@ -1,0 +1,151 @@
+"""Which identifier a field of a schema wants: from the words around an identifier, its shape, or a record."""
+
+import re
+from typing import NamedTuple
+
+from services.planner.core.mentions import Kind, Mention
+from services.planner.core.records import Record, Scalar, identifies, own_id
+from services.planner.core.request import ToolSpec
+from services.planner.core.situation import Situation, about, best, rank
+from services.planner.core.words import concept, field_stems, is_identifier, nouns, stem, text_words
+from shared.domain.exact_json import Json
+
+CERTAIN, LIKELY, POSSIBLE = 3, 2, 1
+
+
+class Candidate(NamedTuple):
+    """A value for an argument, where it comes from, and how sure that is."""
+
+    value: Json
+    source: str
+    ref: str
+    sure: int
+
+
+def wanted(tool: ToolSpec, name: str) -> frozenset[str]:
+    """What a field of a tool identifies."""
+    return concept(name, nouns(tool.name))
+
+
+def is_reference(tool: ToolSpec, name: str) -> bool:
+    """Whether a field holds an identifier: by its name, or by an example of one in its description or pattern."""
+    return is_identifier(name) or bool(_examples(tool, name))
+
+
+def candidates(tool: ToolSpec, name: str, situation: Situation, clause: str) -> list[Candidate]:
+    """Identifiers for one field, the surest first, no value twice. A clause's own identifiers come before the rest."""
+    noun = wanted(tool, name)
+    found = [
+        Candidate(mention.value, "task", "", sure)
+        for mention in situation.of_kind(Kind.ID)
+        if (sure := _sure(mention, noun, tool, name, situation))
+    ]
+    own = [candidate for candidate in found if str(candidate.value).lower() in clause.lower()]
+    ordered = sorted(own, key=_doubt) + sorted(found, key=_doubt) + _from_records(noun, situation)
+    unique: dict[str, Candidate] = {}
+    for candidate in ordered:
+        unique.setdefault(str(candidate.value), candidate)
+    return sorted(unique.values(), key=_doubt)
+
+
+def _doubt(candidate: Candidate) -> int:
+    return -candidate.sure
+
+
+def _sure(mention: Mention, noun: frozenset[str], tool: ToolSpec, name: str, situation: Situation) -> int:
+    examples = _examples(tool, name)
+    if any(_shape(example) == _shape(mention.value) for example in examples):
+        return CERTAIN
+    if _known_as(mention.value, noun, situation) or _introduced(mention, noun, situation.text):
+        return CERTAIN
+    if examples or _known_otherwise(mention.value, noun, situation):
+        return 0
+    if _abbreviates(mention.value, noun):
+        return CERTAIN
+    return 0 if _introduced_otherwise(mention, noun, situation) else POSSIBLE
+
+
+def _shape(value: str) -> str:
+    return re.sub(r"\d+", "9", value.upper())
+
+
+def _examples(tool: ToolSpec, name: str) -> list[str]:
+    """Identifiers that a field's description, pattern or examples show."""
+    schema = tool.properties.get(name, {})
+    listed = schema.get("examples")
+    text = str(schema.get("description", "")) + " " + " ".join(map(str, listed if isinstance(listed, list) else []))
+    return re.findall(r"\b[A-Za-z]{1,10}[-_#]?\d{2,}\b|\b[A-Za-z]{2,10}-[A-Za-z0-9]*\d[A-Za-z0-9]*\b", text)
+
+
+def _known_as(value: str, noun: frozenset[str], situation: Situation) -> bool:
+    return any(
+        str(record.fields[field]).lower() == value.lower()
+        for record in situation.records
+        for field in identifies(record, noun)
+    )
+
+
+def _known_otherwise(value: str, noun: frozenset[str], situation: Situation) -> bool:
+    """Whether a record says that this identifier belongs to something else."""
+    return any(
+        str(content).lower() == value.lower() and is_identifier(field) and not concept(field, record.noun) & noun
+        for record in situation.records
+        for field, content in record.fields.items()
+    )
+
+
+def _before(mention: Mention, text: str) -> list[str]:
+    """The few words that introduce an identifier; other identifiers of an enumeration are passed over."""
+    clause = re.split(r"[.;:!?]\s", text[: mention.start])[-1]
+    clause = re.sub(r"\b[A-Za-z]+[-_]?\d+\w*\b\s*(?:,|and|or)?", "", clause)
+    return [stem(word) for word in text_words(clause)][-3:]
+
+
+def _introduced(mention: Mention, noun: frozenset[str], text: str) -> bool:
+    words = _before(mention, text)
+    after = [stem(word) for word in text_words(text[mention.end : mention.end + 30])][:1]
+    return bool(noun) and (noun <= {*words} or (len(noun) == 1 and bool(noun & {*words[-2:]})) or noun <= {*after})
+
+
+def _introduced_otherwise(mention: Mention, noun: frozenset[str], situation: Situation) -> bool:
+    return bool(_before(mention, situation.text)[-1:]) and _abbreviated_by_neighbour(mention, noun, situation)
+
+
+def _abbreviated_by_neighbour(mention: Mention, noun: frozenset[str], situation: Situation) -> bool:
+    others = [word for word in _before(mention, situation.text) if word not in noun]
+    return any(_abbreviates(mention.value, frozenset({word})) for word in others)
+
+
+def _abbreviates(value: str, noun: frozenset[str]) -> bool:
+    """``ABC-1`` for a noun that begins with abc, or has these letters in this order."""
+    letters = re.match(r"[A-Za-z]+", value)
+    prefix = letters[0].lower() if letters else ""
+    return len(prefix) >= 2 and any(_subsequence(prefix, word) for word in noun)
+
+
+def _subsequence(letters: str, word: str) -> bool:
+    rest = iter(word)
+    return word[:1] == letters[:1] and all(letter in rest for letter in letters)
+
+
+def _from_records(noun: frozenset[str], situation: Situation) -> list[Candidate]:
+    """Identifiers that records hold: of the records the task speaks of, then of what those refer to."""
+    found: list[Candidate] = []
+    own = best(about(situation, noun), situation)
+    for record in own:
+        known = own_id(record)
+        if known and concept(known[0], record.noun) & noun:
+            found.append(_candidate(record, known[0], CERTAIN if len(own) == 1 else POSSIBLE))
+    linked = [record for record in situation.records if rank(record, situation) > 0]
+    for record in sorted(linked, key=lambda record: -rank(record, situation)):
+        found += [_candidate(record, field, LIKELY) for field in identifies(record, noun) if record.fields[field]]
+    return found
+
+
+def _candidate(record: Record, field: str, sure: int) -> Candidate:
+    value: Scalar = record.fields[field]
+    return Candidate(value, "result", record.ref(field), sure)
+
+
+def shares_name(name: str, field: str) -> bool:
+    return field_stems(name) == field_stems(field)

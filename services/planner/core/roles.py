@@ -1,0 +1,66 @@
+"""One reply for one request: what each state asks, and a general answer for any other role."""
+
+from typing import NamedTuple
+
+from services.planner.core import answer, compute, decompose, general, plan, reads
+from services.planner.core.request import Request
+from services.planner.core.situation import Situation, observe
+from shared.domain.exact_json import Json, JsonObject, dumps
+
+
+class Reply(NamedTuple):
+    """Text, or calls to make."""
+
+    text: str = ""
+    calls: tuple[tuple[str, JsonObject], ...] = ()
+
+
+def reply(request: Request, ignores_policy: bool = False) -> Reply:
+    """The planner's reply; it depends on the request alone. ``ignores_policy`` is a fault: no condition is heeded."""
+    match request.state:
+        case "DECOMPOSE":
+            return Reply(dumps(decompose.decompose(observe(request))))
+        case "ASSESS":
+            return _assess(request)
+        case "COMPUTE":
+            return Reply(dumps(_compute(observe(request))))
+        case "WRITE PLAN":
+            return Reply(dumps(_plan(request, ignores_policy)))
+        case "COMPLETE":
+            return Reply(answer.answer(request, observe(request)))
+        case _:
+            return Reply(general.fill(request))
+
+
+def _assess(request: Request) -> Reply:
+    situation = observe(request)
+    found = reads.next_reads(request, situation)
+    if found:
+        return Reply(calls=tuple((bound.tool.name, bound.arguments) for bound in found))
+    return Reply(_findings(situation))
+
+
+def _findings(situation: Situation) -> str:
+    if not situation.facts:
+        return "Nothing could be read: no read tool fits what the task names."
+    tools = sorted({fact.tool for fact in situation.facts})
+    empty = sorted({fact.tool for fact in situation.facts if not any(r.fact == fact for r in situation.records)})
+    missing = f" Nothing was found by {', '.join(empty)}." if empty else ""
+    return f"Read {len(situation.records)} records with {', '.join(tools)}.{missing}"
+
+
+def _compute(situation: Situation) -> JsonObject:
+    values: list[Json] = [figure.as_json() for figure in compute.figures(situation)]
+    return {"values": values}
+
+
+def _plan(request: Request, ignores_policy: bool) -> JsonObject:
+    situation = _heedless(observe(request)) if ignores_policy else observe(request)
+    writers, readers = request.listed_tools("write_tools"), request.listed_tools("read_tools")
+    return plan.as_json(plan.plan(situation, writers, readers), situation, readers)
+
+
+def _heedless(situation: Situation) -> Situation:
+    reading = situation.reading
+    actions = tuple(intent._replace(condition="") for intent in reading.actions)
+    return situation._replace(reading=reading._replace(actions=actions, forbidden=()))

@@ -1,0 +1,240 @@
+"""Plain argument values from a task's words: figures, dates, addresses, choices, names and free text."""
+
+import re
+from decimal import Decimal
+
+from services.planner.core.intents import Intent
+from services.planner.core.mentions import Kind, Mention, find
+from services.planner.core.references import CERTAIN, LIKELY, Candidate
+from services.planner.core.request import ToolSpec
+from services.planner.core.situation import MINOR, Situation, best, names
+from services.planner.core.words import STOP, field_stems, parts, stem, stems, text_stems, text_words
+from shared.domain.exact_json import Json, JsonObject
+
+_WHY = stems(("reason", "cause", "justification", "why", "rationale", "explanation"))
+_PROSE = stems(("note", "comment", "message", "body", "text", "memo", "remark", "content", "subject", "summary"))
+_ABOUT = stems(("purpose", "description", "title", "detail", "details", "topic"))
+_SUMS = stems(("amount", "total", "price", "cost", "value", "sum", "figure", "quantity", "qty"))
+_ASKED = stems(("query", "search", "term", "keyword", "q", "text", "name", "contains"))
+_NAME = re.compile(r"\b[A-Z][\w&-]*(?:['’]s)?(?:\s+(?:[A-Z][\w&-]*))*")
+
+
+def kind_of(schema: JsonObject) -> str:
+    given = schema.get("type")
+    if isinstance(given, list):
+        given = next((word for word in given if word != "null"), "string")
+    options = schema.get("anyOf")
+    if given is None and isinstance(options, list) and isinstance(options[0], dict):
+        return kind_of(options[0])
+    return str(given or "string")
+
+
+def scalar(tool: ToolSpec, name: str, situation: Situation, intent: Intent) -> Candidate | None:
+    """The value of one field that is no identifier, or None if the task does not give it."""
+    schema = tool.properties[name]
+    required = name in tool.required
+    if choices := _choices(schema):
+        return _chosen(choices, name, intent, situation)
+    if (kind := kind_of(schema)) in ("number", "integer"):
+        return _number(name, kind, intent, situation)
+    if kind == "boolean":
+        return _flag(name, intent)
+    if kind != "string":
+        return None
+    return (
+        _shaped(name, schema, situation, intent)
+        or stated(name, intent)
+        or _text(name, schema, intent, situation, required)
+    )
+
+
+def _choices(schema: JsonObject) -> list[str]:
+    listed = schema.get("enum")
+    return [str(word) for word in listed if word is not None] if isinstance(listed, list) else []
+
+
+def _chosen(choices: list[str], name: str, intent: Intent, situation: Situation) -> Candidate | None:
+    """The choice whose words stand in the clause, or in the verb itself (``approve`` chooses ``approved``)."""
+    own = text_stems(intent.clause) | {stem(intent.verb)}
+    for words in (own, situation.stems):
+        fits = [choice for choice in choices if stems(parts(choice)) and stems(parts(choice)) <= words]
+        if len(fits) == 1:
+            return Candidate(fits[0], "task", "", CERTAIN)
+        if fits and (after := stated(name, intent)):
+            said = text_stems(str(after.value))
+            fits = [choice for choice in fits if stems(parts(choice)) <= said]
+            return Candidate(fits[0], "task", "", CERTAIN) if len(fits) == 1 else None
+    return None
+
+
+def _number(name: str, kind: str, intent: Intent, situation: Situation) -> Candidate | None:
+    said = stated(name, intent)
+    mention = next(iter(find(str(said.value))), None) if said else None
+    if mention is None or mention.kind not in (Kind.MONEY, Kind.NUMBER):
+        mention = _figure_near(name, intent.clause) or _figure_near(name, situation.text)
+    if mention is None:
+        return None
+    amount = mention.number * 100 if MINOR.intersection(parts(name)) else mention.number
+    whole = kind == "integer" and amount == amount.to_integral_value()
+    return Candidate(int(amount) if whole else amount, "task", "", CERTAIN)
+
+
+def _figure_near(name: str, text: str) -> Mention | None:
+    """Money for an amount; a bare number for anything; one that follows or precedes the field's own words first."""
+    found = find(text)
+    own = field_stems(name) - stems(MINOR)
+    money = [mention for mention in found if mention.kind is Kind.MONEY]
+    plain = [mention for mention in found if mention.kind is Kind.NUMBER]
+    for mention in (*money, *plain):
+        around = text_stems(
+            text[max(0, mention.start - 25) : mention.start] + " " + text[mention.end : mention.end + 20]
+        )
+        if own & around and len(money) + len(plain) > 1:
+            return mention
+    if own & _SUMS or len(own & text_stems(text)) == len(own):
+        chosen = money or plain
+        return chosen[0] if len({mention.value for mention in chosen}) == 1 else None
+    return None
+
+
+def _flag(name: str, intent: Intent) -> Candidate | None:
+    own = field_stems(name)
+    return Candidate(True, "task", "", LIKELY) if own and own <= text_stems(intent.clause) else None
+
+
+def _shaped(name: str, schema: JsonObject, situation: Situation, intent: Intent) -> Candidate | None:
+    own = parts(name)
+    shape = f"{schema.get('format', '')} {' '.join(own)}"
+    for kind, words in (
+        (Kind.EMAIL, ("email", "mail")),
+        (Kind.PHONE, ("phone", "mobile", "tel")),
+        (Kind.DATE, ("date", "day", "due", "on", "at", "time", "until", "when")),
+    ):
+        if any(word in shape.split() for word in words):
+            found = [m for m in find(intent.clause) if m.kind is kind] or situation.of_kind(kind)
+            return Candidate(found[0].value, "task", "", CERTAIN) if found else None
+    if field_stems(name) & _SUMS:
+        near = _figure_near(name, intent.clause) or _figure_near(name, situation.text)
+        return Candidate(_decimal_text(near.number), "task", "", CERTAIN) if near else None
+    if "currency" in own:
+        found = [m for m in situation.of_kind(Kind.MONEY) if m.currency]
+        return Candidate(found[0].currency, "task", "", CERTAIN) if found else None
+    return None
+
+
+def _decimal_text(amount: Decimal) -> str:
+    exponent = amount.as_tuple().exponent
+    return format(amount, "f") if isinstance(exponent, int) and exponent <= -2 else format(amount, ".2f")
+
+
+def stated(name: str, intent: Intent) -> Candidate | None:
+    """``set the FIELD of ... to VALUE``, ``FIELD: VALUE``, ``with FIELD VALUE``."""
+    words = [re.escape(word) for word in parts(name)]
+    spelled = r"[\s_-]*".join(words)
+    pattern = rf"\b{spelled}\b(?:[^.;]*?\s(?:to|as|into)\s+|\s*[:=]\s*|\s+(?:is|of|be|at)\s+|\s+)(?P<v>.+)$"
+    match = re.search(pattern, intent.clause, re.I)
+    if match is None or not spelled:
+        return None
+    value = _first_value(match["v"])
+    return Candidate(value, "task", "", CERTAIN) if value else None
+
+
+def _first_value(text: str) -> str:
+    found = find(text)
+    if found and found[0].start == 0:
+        return found[0].value
+    return re.split(r"\s*(?:,|;|\band\b|\bfor\b|\bon\b|\bof\b|\bwith\b|\bto\b|\.\s|\.$)", text)[0].strip().strip("\"'")
+
+
+def _text(name: str, schema: JsonObject, intent: Intent, situation: Situation, required: bool) -> Candidate | None:
+    own = field_stems(name)
+    if own & _WHY:
+        return _said(intent.reason or _aside(intent.clause) or (intent.clause if required else ""))
+    if own & _PROSE:
+        return _said(_quoted(intent.clause) or _that(intent.clause) or (intent.clause if required else ""))
+    if own & _ABOUT:
+        return _said(_quoted(situation.text) or _for(situation.text))
+    if listed := _listed(schema, situation):
+        return _said(listed)
+    return _from_field(name, situation) or _named(own, situation) or (_searched(situation) if own & _ASKED else None)
+
+
+def _said(text: str) -> Candidate | None:
+    return Candidate(text, "task", "", CERTAIN) if text else None
+
+
+def _aside(clause: str) -> str:
+    """What follows the last comma, if it is a remark and not a figure."""
+    head, comma, tail = clause.rpartition(", ")
+    return tail.strip() if comma and len(text_words(tail)) >= 3 and head else ""
+
+
+def _quoted(text: str) -> str:
+    return next((mention.value for mention in find(text) if mention.kind is Kind.QUOTE), "")
+
+
+def _that(clause: str) -> str:
+    match = re.search(r"\b(?:that|saying|say|stating)[:,]?\s+(.+)$", clause, re.I)
+    return match[1].strip() if match else ""
+
+
+def _for(text: str) -> str:
+    """What something is for: the words of a ``for ...`` that names no identifier or figure."""
+    for match in re.finditer(r"\bfor\s+(?:an?\s+|the\s+)?([^,.;]+)", text, re.I):
+        if not any(mention.kind in (Kind.ID, Kind.MONEY, Kind.EMAIL) for mention in find(match[1])):
+            return match[1].strip()
+    return ""
+
+
+def _listed(schema: JsonObject, situation: Situation) -> str:
+    """One of the words that a description offers with ``such as a, b, c``, if the task uses exactly one."""
+    match = re.search(
+        r"(?:such as|e\.g\.|one of|for example)[:,]?\s+([^.;)]+)", str(schema.get("description", "")), re.I
+    )
+    words = re.split(r",\s*|\s+or\s+", match[1]) if match else []
+    fits = [word.strip() for word in words if word.strip() and text_stems(word) <= situation.stems and text_stems(word)]
+    return fits[0] if len(fits) == 1 else ""
+
+
+def _from_field(name: str, situation: Situation) -> Candidate | None:
+    """The same field of a record that the task speaks of; a value that stands in the task first."""
+    holders = [record for record in situation.records for field in record.fields if field == name]
+    named = [record for record in holders if names(situation.text, str(record.fields[name]))]
+    chosen = best(named or holders, situation)
+    values = {str(record.fields[name]) for record in chosen}
+    return Candidate(chosen[0].fields[name], "result", chosen[0].ref(name), LIKELY) if len(values) == 1 else None
+
+
+def _named(own: frozenset[str], situation: Situation) -> Candidate | None:
+    """``the Blue team`` and ``team Blue`` for a field called team."""
+    for match in _NAME.finditer(situation.text):
+        name = " ".join(word for word in match[0].split() if word.lower() not in STOP)
+        before = [stem(word) for word in text_words(situation.text[: match.start()])][-2:]
+        after = [stem(word) for word in text_words(situation.text[match.end() :])][:1]
+        if name and own and (own <= {*after} or own <= {*before}):
+            return Candidate(re.sub(r"['’]s$", "", name), "task", "", LIKELY)
+    return None
+
+
+def _searched(situation: Situation) -> Candidate | None:
+    found = _quoted(situation.text) or next(iter(proper_names(situation.text)), "")
+    return Candidate(found, "task", "", LIKELY) if found else None
+
+
+def proper_names(text: str) -> list[str]:
+    """Capitalised names: two words or more, or one that does not begin a sentence."""
+    found = []
+    for match in _NAME.finditer(text):
+        words = [word for word in match[0].split() if word.lower() not in STOP]
+        begins = match.start() == 0 or text[: match.start()].rstrip()[-1:] in ".!?:;"
+        words = words[1:] if begins else words
+        if words and not any(mark.isdigit() for mark in match[0]):
+            found.append(re.sub(r"['’]s$", "", " ".join(words)))
+    return found
+
+
+def as_json(value: Json, kind: str) -> Json:
+    """A value in the type a schema asks for, where that loses nothing."""
+    if kind == "string" and isinstance(value, int | Decimal) and not isinstance(value, bool):
+        return str(value)
+    return value

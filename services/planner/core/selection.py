@@ -1,0 +1,115 @@
+"""Which records and which of their fields a text means."""
+
+import re
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+
+from services.planner.core.mentions import Kind, find
+from services.planner.core.records import Record, number
+from services.planner.core.situation import MINOR, Situation, names
+from services.planner.core.words import ID_WORDS, STOP, field_stems, is_identifier, parts, stem, stems, text_stems
+
+_SUMS = stems(("amount", "total", "price", "cost", "value", "sum"))
+
+
+def matching(text: str, situation: Situation) -> list[Record]:
+    """The listed records that a text speaks of, narrowed by the criteria it states; each thing once."""
+    said = text_stems(text)
+    listed = [record for record in situation.records if record.in_list and record.noun & said]
+    if not listed:
+        listed = [record for record in situation.records if record.in_list]
+    kept = [record for record in listed if _fits(record, text, listed, situation)]
+    return _once(kept)
+
+
+def _once(records: Sequence[Record]) -> list[Record]:
+    unique: dict[str, Record] = {}
+    for record in records:
+        key = next((f"{name}={value}" for name, value in record.fields.items() if is_identifier(name)), "")
+        unique.setdefault(f"{sorted(record.noun)}{key or record.ref('')}", record)
+    return list(unique.values())
+
+
+def _fits(record: Record, text: str, listed: Sequence[Record], situation: Situation) -> bool:
+    """Whether a record agrees with every criterion: a value of some column that the text names, and its figures."""
+    for column in {name for other in listed for name in other.fields}:
+        values = {str(other.fields.get(column)) for other in listed}
+        spoken = {value for value in values if _spoken(value, text)}
+        if spoken and str(record.fields.get(column)) not in spoken:
+            return False
+    return compares(record, text) is not False and _known(record, listed, text, situation)
+
+
+def _spoken(value: str, text: str) -> bool:
+    return (
+        value.lower() not in STOP
+        and not value.replace(".", "").isdigit()
+        and (names(text, value) or (value.isalpha() and stem(value) in _participles(text)))
+    )
+
+
+def _participles(text: str) -> frozenset[str]:
+    return frozenset(stem(word) for word in re.findall(r"\b\w+(?:ed|ing)\b", text.lower()))
+
+
+def _known(record: Record, listed: Sequence[Record], text: str, situation: Situation) -> bool:
+    """An identifier of the task that some record refers to must be this record's too, if its column can hold it."""
+    for mention in situation.of_kind(Kind.ID):
+        shape = re.sub(r"\d+", "9", mention.value)
+        columns = {
+            n for other in situation.records for n, v in other.fields.items() if re.sub(r"\d+", "9", str(v)) == shape
+        }
+        own = [str(record.fields[name]) for name in columns if name in record.fields]
+        alike = [value for value in own if re.sub(r"\d+", "9", value) == shape]
+        if mention.value in text and alike and mention.value not in alike:
+            return False
+    return True
+
+
+_COMPARED: tuple[tuple[str, Callable[[Decimal, Decimal], bool]], ...] = (
+    (r"(?:over|above|more than|greater than|exceed(?:s|ing)?|larger than|higher than|bigger than)", lambda a, b: a > b),
+    (r"(?:at least|no less than|minimum of)", lambda a, b: a >= b),
+    (r"(?:under|below|less than|smaller than|lower than|cheaper than)", lambda a, b: a < b),
+    (r"(?:at most|no more than|up to|within|not exceeding|maximum of)", lambda a, b: a <= b),
+)
+
+
+def compares(record: Record, text: str) -> bool | None:
+    """Whether a record's amount satisfies a stated comparison; None if none is stated or it has no amount."""
+    for words, holds in _COMPARED:
+        match = re.search(rf"\b{words}\s+(?:than\s+)?(.{{1,24}})", text, re.I)
+        mention = next((m for m in find(match[1]) if m.kind in (Kind.MONEY, Kind.NUMBER)), None) if match else None
+        if match and mention and mention.start <= 2:
+            field = amount_field(record, text[: match.start()])
+            amount = scaled(record, field) if field else None
+            return None if amount is None else holds(amount, mention.number)
+    return None
+
+
+def numeric_fields(record: Record) -> list[str]:
+    skip = ID_WORDS | {"year", "version", "phone"}
+    return [
+        name
+        for name, value in record.fields.items()
+        if number(value) is not None
+        and not skip.intersection(parts(name))
+        and not re.fullmatch(r"\d{4}-\d\d-.*", str(value))
+    ]
+
+
+def amount_field(record: Record, text: str) -> str | None:
+    """The figure of a record that a text means: the field with most of its words, else its amount, else its only one."""
+    fields = numeric_fields(record)
+    said = text_stems(text)
+    scored = [(len(field_stems(name) & said), -len(field_stems(name) - said), name) for name in fields]
+    top = max(scored, default=None, key=lambda item: item[:2])
+    if top and top[0] > 0:
+        return top[2]
+    sums = [name for name in fields if field_stems(name) & _SUMS]
+    return sums[0] if sums else fields[0] if len(fields) == 1 else None
+
+
+def scaled(record: Record, field: str) -> Decimal | None:
+    """A field's figure in major units."""
+    amount = number(record.fields[field])
+    return amount / 100 if amount is not None and MINOR.intersection(parts(field)) else amount

@@ -1,0 +1,88 @@
+"""Which tools do what an action asks: by verb, by synonym, by the state a field can be set to, and by noun."""
+
+from collections.abc import Sequence
+
+from services.planner.core.intents import Intent
+from services.planner.core.mentions import Kind, find
+from services.planner.core.request import ToolSpec
+from services.planner.core.situation import Situation
+from services.planner.core.words import FAMILIES, family, is_generic, nouns, parts, stem, stems, text_stems
+
+_EXACT, _SYNONYM, _STATE, _GENERAL = 4, 3, 3, 2
+_PRONOUNS = ("it", "them", "this", "that", "these", "those")
+
+
+def suiting(intent: Intent, situation: Situation, tools: Sequence[ToolSpec]) -> list[list[ToolSpec]]:
+    """Tools in tiers of equal fit, the best first; empty when none does what the action asks."""
+    scored = [(score, tool) for tool in tools if (score := _score(intent, situation, tool))]
+    tiers: dict[int, list[ToolSpec]] = {}
+    for score, tool in scored:
+        tiers.setdefault(score, []).append(tool)
+    return [tiers[score] for score in sorted(tiers, reverse=True)]
+
+
+def _score(intent: Intent, situation: Situation, tool: ToolSpec) -> int:
+    verb = _verb(intent, tool)
+    noun = _noun(intent, situation, tool) if verb else 0
+    return 10 * verb + noun if verb and noun > 0 else 0
+
+
+def _verb(intent: Intent, tool: ToolSpec) -> int:
+    words = parts(tool.name)
+    own = stem(intent.verb)
+    if own in stems(words):
+        return _EXACT
+    if intent.is_generic:
+        return _GENERAL if any(family(word) in ("approve", "create") for word in words[:1]) else 0
+    if intent.family and any(family(word) == intent.family for word in words):
+        return _SYNONYM
+    if family(words[0]) == "update" and own in _states(tool):
+        return _STATE
+    return (
+        _EXACT - 1
+        if own in text_stems(tool.description) and family(words[0]) in ("update", "create") and _is_act(intent)
+        else 0
+    )
+
+
+def _is_act(intent: Intent) -> bool:
+    return intent.family is not None and intent.family not in ("read", "create", "update")
+
+
+def _states(tool: ToolSpec) -> frozenset[str]:
+    """The stems of the choices a tool's fields offer."""
+    listed = [schema.get("enum") for schema in tool.properties.values()]
+    return frozenset(stem(str(word)) for words in listed if isinstance(words, list) for word in words)
+
+
+def _noun(intent: Intent, situation: Situation, tool: ToolSpec) -> int:
+    """How well the tool's nouns fit: those of the clause count twice; none at all, and it is another tool's work."""
+    own = nouns(tool.name) - {stem(intent.verb)} - _verbs_of(intent)
+    if not own:
+        return 1
+    clause = text_stems(intent.clause)
+    here, anywhere = len(own & clause), len(own & situation.stems)
+    fields = sum(1 for name in tool.properties if stems(parts(name)) & clause)
+    if here:
+        return 4 * here + 2 * (anywhere - here) - len(own - situation.stems) + min(fields, 1)
+    if anywhere and (_points_back(intent) or _names_things(intent)):
+        return 2 * anywhere - len(own - situation.stems)
+    return 1 if _names_things(intent) and _known_things(own, situation) else 0
+
+
+def _verbs_of(intent: Intent) -> frozenset[str]:
+    """A synonym in the tool's name is its verb, not its noun."""
+    return stems(FAMILIES.get(intent.family or "", ()))
+
+
+def _points_back(intent: Intent) -> bool:
+    words = intent.clause.lower().split()
+    return any(word.strip(",.") in _PRONOUNS for word in words) or len(words) <= 2 or is_generic(intent.verb)
+
+
+def _names_things(intent: Intent) -> bool:
+    return any(mention.kind is Kind.ID for mention in find(intent.clause))
+
+
+def _known_things(own: frozenset[str], situation: Situation) -> bool:
+    return any(own & record.noun for record in situation.records)

@@ -1,0 +1,128 @@
+"""Words and names compared by their stems: a name in any style, a verb in any form, a noun in either number."""
+
+import re
+from collections.abc import Iterable
+
+_PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+_WORDS = re.compile(r"[A-Za-z]+(?:['’][a-z]+)?")
+_IRREGULAR = {"paid": "pay", "sent": "send", "spent": "spend", "people": "person", "left": "left", "made": "make"}
+
+FAMILIES: dict[str, frozenset[str]] = {
+    name: frozenset(words.split())
+    for name, words in {
+        "read": "get list find search fetch read show lookup look query retrieve check view describe count load tell "
+        "give compute calculate determine report answer browse inspect see identify verify compare return",
+        "create": "create add register open submit insert new make file record enter draft log place append",
+        "update": "update change set modify edit amend adjust correct put patch rename alter revise raise lower "
+        "increase decrease reduce write",
+        "delete": "delete remove erase drop purge destroy discard",
+        "cancel": "cancel void revoke terminate withdraw deactivate disable abort",
+        "close": "close resolve complete finish finalize finalise conclude",
+        "approve": "approve accept authorize authorise clear confirm endorse",
+        "reject": "reject decline deny refuse disapprove",
+        "refund": "refund reimburse repay credit compensate",
+        "pay": "pay settle disburse remit",
+        "send": "send notify email mail message inform remind alert text",
+        "assign": "assign allocate delegate reassign route",
+        "schedule": "schedule book arrange reschedule plan",
+        "ship": "ship dispatch deliver",
+        "move": "move transfer relocate shift",
+        "restore": "restore reopen reactivate enable unblock resume",
+        "block": "block suspend freeze hold lock pause",
+        "archive": "archive store retire",
+    }.items()
+}
+GENERIC = frozenset({"process", "handle", "execute", "perform", "run", "deal", "treat"})
+NOTICES = frozenset({"send"})
+STOP = frozenset(
+    "a an the of for to in on at by with from and or but if is are was were be been it its this that these those them they "
+    "their his her our your my we i you he she as not no do does did don't any all each every still yet only than then "
+    "what which who whom whose how when where why there here please has have had can could should must will would into "
+    "about per so such".split()
+)
+_GENERIC_NOUNS = frozenset(
+    "id ids by all of for the details detail info data record item entry by_id one single from with to".split()
+)
+ID_WORDS = frozenset({"id", "no", "number", "code", "key", "ref", "reference", "identifier", "uuid", "num", "nr"})
+
+
+def stem(word: str) -> str:
+    """One spelling for the forms of a word: ``approved`` and ``approve``, ``entries`` and ``entry``."""
+    word = word.lower().removesuffix("'s").removesuffix("’s")
+    word = _IRREGULAR.get(word, word)
+    if len(word) > 4 and word.endswith("ies"):
+        word = word[:-3] + "y"
+    elif len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        word = word[:-1]
+    return _undouble(_unverb(word))
+
+
+def _unverb(word: str) -> str:
+    for ending in ("ing", "ed"):
+        rest = word.removesuffix(ending)
+        if rest != word and len(rest) >= 3 and re.search("[aeiouy]", rest):
+            return rest
+    return word[:-1] if len(word) > 3 and word.endswith("e") else word
+
+
+def _undouble(word: str) -> str:
+    if len(word) > 3 and word.endswith("e"):
+        word = word[:-1]
+    return word[:-1] if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "aeiou" else word
+
+
+def parts(name: str) -> tuple[str, ...]:
+    """The lower-case parts of an identifier in snake, camel, kebab or dotted style."""
+    return tuple(part.lower() for part in _PARTS.findall(name))
+
+
+def stems(words: Iterable[str]) -> frozenset[str]:
+    return frozenset(stem(word) for word in words)
+
+
+def text_words(text: str) -> list[str]:
+    return [word.lower() for word in _WORDS.findall(text)]
+
+
+def text_stems(text: str) -> frozenset[str]:
+    """The stems of a text's content words."""
+    return frozenset(stem(word) for word in text_words(text) if word not in STOP)
+
+
+_BY_STEM = {stem(word): name for name, words in FAMILIES.items() for word in words}
+_GENERIC_STEMS = stems(GENERIC)
+
+
+def family(verb: str) -> str | None:
+    """The synonym family of a verb, or None."""
+    return _BY_STEM.get(stem(verb))
+
+
+def is_verb(word: str) -> bool:
+    return stem(word) in _BY_STEM or stem(word) in _GENERIC_STEMS
+
+
+def is_generic(verb: str) -> bool:
+    return stem(verb) in _GENERIC_STEMS
+
+
+def nouns(tool_name: str) -> frozenset[str]:
+    """The stems of a tool's name without its verb and without filler."""
+    words = parts(tool_name)
+    if len(words) > 1 and is_verb(words[0]):
+        words = words[1:]
+    return stems(word for word in words if word not in _GENERIC_NOUNS)
+
+
+def field_stems(name: str) -> frozenset[str]:
+    return stems(parts(name))
+
+
+def concept(name: str, owner: frozenset[str]) -> frozenset[str]:
+    """What a field identifies: its name without ``id`` and the like, or its owner's noun if nothing else is left."""
+    own = stems(word for word in parts(name) if word not in ID_WORDS)
+    return own or owner
+
+
+def is_identifier(name: str) -> bool:
+    return bool(ID_WORDS.intersection(parts(name)))

@@ -1,0 +1,174 @@
+"""The Messages API over HTTP, served by rules. Nothing is kept between requests but which prefixes were seen."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncIterator
+
+import structlog
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import JSONResponse, StreamingResponse
+from starlette.exceptions import HTTPException
+
+from services.planner.core import faults as faulty
+from services.planner.core.request import parse
+from services.planner.core.roles import reply
+from services.planner.entrypoints import messages
+from services.planner.entrypoints.checks import check
+from services.planner.entrypoints.refusals import Refused, answer_refused, error_body
+from shared.domain.exact_json import JsonObject, digest, dumps, loads_object
+
+_log = structlog.get_logger("planner")
+_SEEN_AT_MOST = 512
+
+
+class Served:
+    """What the planner serves, and how badly."""
+
+    def __init__(self, model: str, latency_ms: int, faults: dict[str, str], allow_faults: bool, max_body: int) -> None:
+        self.model = model
+        self.latency_ms = latency_ms
+        self.faults = faults
+        self.allow_faults = allow_faults
+        self.max_body = max_body
+        self._seen: OrderedDict[str, None] = OrderedDict()
+
+    def cached(self, body: JsonObject) -> tuple[int, int]:
+        """Tokens of the stable prefix read from, or written to, the cache."""
+        prefix = messages.stable_prefix(body)
+        if prefix is None:
+            return 0, 0
+        key, size = digest(prefix), messages.tokens(prefix)
+        known = key in self._seen
+        self._seen[key] = None
+        if len(self._seen) > _SEEN_AT_MOST:
+            self._seen.popitem(last=False)
+        return (size, 0) if known else (0, size)
+
+    def faults_of(self, request: Request) -> dict[str, str]:
+        """The faults of this request: the standing ones, and those its header asks for where that is allowed."""
+        header = request.headers.get("x-planner-faults", "")
+        return {**self.faults, **_parsed(header)} if header and self.allow_faults else self.faults
+
+
+def application(served: Served) -> FastAPI:
+    """The planner as an ASGI application."""
+    app = FastAPI(title="Purple Agent planner (rule-based, not an LLM)", docs_url=None, redoc_url=None)
+    app.add_exception_handler(Refused, answer_refused)
+    app.add_exception_handler(HTTPException, _answer_http)
+    _add_messages(app, served)
+    _add_about(app, served)
+    if served.allow_faults:
+        _add_faults(app, served)
+    return app
+
+
+def _add_messages(app: FastAPI, served: Served) -> None:
+    @app.post("/v1/messages")
+    async def create(request: Request) -> Response:
+        body = await _body(request, served)
+        check(body, served.model)
+        faults = served.faults_of(request)
+        await _wait(request, served)
+        done = _answered(body, served, faults)
+        if body.get("stream") is True:
+            return StreamingResponse(_stream(done), media_type="text/event-stream")
+        return Response(dumps(done.message), media_type="application/json")
+
+    @app.post("/v1/messages/count_tokens")
+    async def count(request: Request) -> JSONResponse:
+        body = await _body(request, served)
+        check(body, served.model, counting=True)
+        return JSONResponse({"input_tokens": messages.input_tokens(body)})
+
+
+def _add_about(app: FastAPI, served: Served) -> None:
+    about = {
+        "type": "model",
+        "id": served.model,
+        "display_name": "Rule-based planner, not an LLM",
+        "created_at": "2025-01-01T00:00:00Z",
+    }
+
+    @app.get("/v1/models")
+    async def models() -> JSONResponse:
+        return JSONResponse({"data": [about], "has_more": False, "first_id": served.model, "last_id": served.model})
+
+    @app.get("/v1/models/{model}")
+    async def one(model: str) -> JSONResponse:
+        if model != served.model:
+            raise Refused(f"model: {model}", 404)
+        return JSONResponse(about)
+
+    @app.get("/health")
+    async def health() -> JSONResponse:
+        return JSONResponse({"status": "ok"})
+
+    @app.get("/ready")
+    async def ready() -> JSONResponse:
+        return JSONResponse({"status": "ok", "model": served.model, "kind": "rule-based planner, not an LLM"})
+
+
+def _add_faults(app: FastAPI, served: Served) -> None:
+    @app.post("/faults")
+    async def switch(request: Request) -> JSONResponse:
+        """``{"faults": "name, name=detail", "latency_ms": 0}``: what is left out stays as it is."""
+        body = await _object(request, served.max_body)
+        faults, latency = body.get("faults"), body.get("latency_ms")
+        if isinstance(faults, str):
+            served.faults = _parsed(faults)
+        if isinstance(latency, int) and latency >= 0:
+            served.latency_ms = latency
+        return JSONResponse({"faults": served.faults, "latency_ms": served.latency_ms})
+
+
+def _answered(body: JsonObject, served: Served, faults: dict[str, str]) -> messages.Made:
+    asked = parse(body)
+    said = faulty.spoil(reply(asked, "ignored_policy" in faults), asked, faults)
+    done = messages.made(body, said, served.cached(body), "truncated" in faults)
+    _log.info("answered", state=asked.state or "other", calls=len(said.calls), stop=done.stop, faults=sorted(faults))
+    return done
+
+
+async def _stream(done: messages.Made) -> AsyncIterator[str]:
+    for event in messages.events(done):
+        yield event
+
+
+async def _wait(request: Request, served: Served) -> None:
+    header = request.headers.get("x-planner-latency-ms", "")
+    latency = int(header) if header.isdecimal() and served.allow_faults else served.latency_ms
+    if latency:
+        await asyncio.sleep(latency / 1000)
+
+
+async def _body(request: Request, served: Served) -> JsonObject:
+    if not request.headers.get("x-api-key") and not request.headers.get("authorization"):
+        raise Refused("x-api-key header is required", 401)
+    if not request.headers.get("anthropic-version"):
+        raise Refused("anthropic-version: header is required")
+    return await _object(request, served.max_body)
+
+
+async def _object(request: Request, max_body: int) -> JsonObject:
+    raw = bytearray()
+    async for chunk in request.stream():
+        raw += chunk
+        if len(raw) > max_body:
+            raise Refused(f"Request exceeds the maximum size of {max_body} bytes", 413)
+    try:
+        return loads_object(bytes(raw))
+    except (ValueError, RecursionError) as error:
+        raise Refused(f"The request body is not valid JSON: {error}") from error
+
+
+def _parsed(text: str) -> dict[str, str]:
+    try:
+        return faulty.parse(text)
+    except faulty.UnknownFault as error:
+        raise Refused(str(error)) from error
+
+
+async def _answer_http(_: Request, error: Exception) -> JSONResponse:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    detail = str(error.detail) if isinstance(error, HTTPException) else "Internal server error"
+    return JSONResponse(error_body(status, detail), status)

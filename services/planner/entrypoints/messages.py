@@ -1,0 +1,120 @@
+"""A reply as the Messages API sends it: blocks, stop reason, usage; whole or as server-sent events."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from services.planner.core.request import objects
+from services.planner.core.roles import Reply
+from shared.domain.exact_json import Json, JsonObject, digest, dumps
+
+CHARACTERS_A_TOKEN = 4
+
+
+class Made(NamedTuple):
+    """A finished message."""
+
+    message: JsonObject
+    blocks: tuple[JsonObject, ...]
+
+    @property
+    def stop(self) -> str:
+        return str(self.message["stop_reason"])
+
+
+def tokens(value: Json) -> int:
+    """Four characters a token, of the canonical text."""
+    return -(-len(value if isinstance(value, str) else dumps(value)) // CHARACTERS_A_TOKEN)
+
+
+def input_tokens(body: JsonObject) -> int:
+    return sum(tokens(body[name]) for name in ("system", "messages", "tools") if name in body)
+
+
+def stable_prefix(body: JsonObject) -> JsonObject | None:
+    """What a cache breakpoint in the system text covers: the tools and the system; None without a breakpoint."""
+    if not any("cache_control" in block for block in objects(body.get("system"))):
+        return None
+    return {"tools": body.get("tools"), "system": body.get("system")}
+
+
+def made(body: JsonObject, reply: Reply, cached: tuple[int, int], truncated: bool) -> Made:
+    """The message for a body. ``cached``: tokens read from and written to the cache."""
+    name = digest({"body": body})[:24]
+    blocks = _blocks(name, reply)
+    fitting, cut = _within(blocks, int(str(body["max_tokens"])), truncated)
+    reason = "max_tokens" if cut else "tool_use" if any(b["type"] == "tool_use" for b in fitting) else "end_turn"
+    read, written = cached
+    usage: JsonObject = {
+        "input_tokens": max(0, input_tokens(body) - read - written),
+        "output_tokens": sum(_size(block) for block in fitting),
+        "cache_read_input_tokens": read,
+        "cache_creation_input_tokens": written,
+    }
+    content: list[Json] = [*fitting]
+    message: JsonObject = {
+        "id": f"msg_{name}",
+        "type": "message",
+        "role": "assistant",
+        "model": body["model"],
+        "content": content,
+        "stop_reason": reason,
+        "stop_sequence": None,
+        "usage": usage,
+    }
+    return Made(message, tuple(fitting))
+
+
+def _blocks(name: str, reply: Reply) -> list[JsonObject]:
+    text: list[JsonObject] = [{"type": "text", "text": reply.text}] if reply.text else []
+    return text + [
+        {"type": "tool_use", "id": f"toolu_{name[:20]}{index:02d}", "name": tool, "input": arguments}
+        for index, (tool, arguments) in enumerate(reply.calls)
+    ]
+
+
+def _size(block: JsonObject) -> int:
+    return tokens(block["text"] if block["type"] == "text" else dumps([block["name"], block["input"]]))
+
+
+def _within(blocks: list[JsonObject], limit: int, truncated: bool) -> tuple[list[JsonObject], bool]:
+    """The blocks that fit, and whether something was cut off."""
+    if truncated:
+        limit = min(limit, max(1, sum(_size(block) for block in blocks) // 2))
+    kept: list[JsonObject] = []
+    for block in blocks:
+        room = limit - sum(_size(one) for one in kept)
+        if _size(block) > room:
+            text = str(block.get("text", ""))[: room * CHARACTERS_A_TOKEN]
+            return ([*kept, {"type": "text", "text": text}] if text else kept), True
+        kept.append(block)
+    return kept, False
+
+
+def events(done: Made) -> Iterator[str]:
+    """The same message as server-sent events."""
+    start = {**done.message, "content": [], "stop_reason": None}
+    yield _event("message_start", {"message": start})
+    yield _event("ping", {})
+    for index, block in enumerate(done.blocks):
+        yield from _block_events(index, block)
+    usage = done.message["usage"]
+    spent = usage["output_tokens"] if isinstance(usage, dict) else 0
+    delta: JsonObject = {"stop_reason": done.stop, "stop_sequence": None}
+    yield _event("message_delta", {"delta": delta, "usage": {"output_tokens": spent}})
+    yield _event("message_stop", {})
+
+
+def _block_events(index: int, block: JsonObject) -> Iterator[str]:
+    is_text = block["type"] == "text"
+    empty: JsonObject = {**block, "text": ""} if is_text else {**block, "input": {}}
+    yield _event("content_block_start", {"index": index, "content_block": empty})
+    whole = str(block["text"]) if is_text else dumps(block["input"])
+    kind, field = ("text_delta", "text") if is_text else ("input_json_delta", "partial_json")
+    for start in range(0, len(whole), 80):
+        delta: JsonObject = {"type": kind, field: whole[start : start + 80]}
+        yield _event("content_block_delta", {"index": index, "delta": delta})
+    yield _event("content_block_stop", {"index": index})
+
+
+def _event(name: str, data: JsonObject) -> str:
+    return f"event: {name}\ndata: {dumps({'type': name, **data})}\n\n"

@@ -1,0 +1,30 @@
+"""The service's settings, read once at its start."""
+
+from pydantic import Field, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from services.planner.core.faults import parse
+
+
+class Settings(BaseSettings):
+    """Environment variables of the same names in capitals; there is nothing that must be given.
+
+    ``planner_faults`` and ``planner_latency_ms`` are for benchmarks and tests; faults by request or by
+    ``POST /faults`` need ``planner_allow_faults``.
+    """
+
+    model_config = SettingsConfigDict(frozen=True, extra="ignore")
+
+    host: str = Field(default="127.0.0.1", min_length=1)
+    port: int = Field(default=9040, ge=0, le=65535)
+    model: str = Field(default="offline-planner-1", min_length=1)
+    planner_latency_ms: int = Field(default=0, ge=0, le=600_000)
+    planner_faults: str = ""
+    planner_allow_faults: bool = False
+    max_body_bytes: int = Field(default=8 * 1024 * 1024, ge=1024)
+
+    @field_validator("planner_faults")
+    @classmethod
+    def _are_known(cls, text: str) -> str:
+        parse(text)
+        return text
