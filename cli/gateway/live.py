@@ -49,14 +49,14 @@ async def follow(client: GatewayClient, utterance: Utterance, story: LiveStory |
         events.append(event)
         if story:
             story.show(event)
-        if event.kind == "turn_finished":
-            break
     return await client.task(accepted.id), events
 
 
 async def _last_event(client: GatewayClient, task_id: str) -> str:
     """Where the story of a waiting task stands, so that a further turn shows only what is new."""
     last = ""
+    if (await client.task(task_id)).is_open:
+        return last
     async for event in client.events(task_id):
         last = event.id
     return last

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from uuid import uuid4
 
 from shared.domain.exact_json import Json, JsonObject
@@ -85,7 +86,8 @@ def task_view(result: JsonObject) -> TaskView:
     """The view of a task in A2A 0.3 (``kind: task``)."""
     status = _object(result.get("status"))
     text = _first_text(result.get("artifacts")) or _first_text([status.get("message")])
-    return TaskView(str(result.get("id", "")), str(status.get("state", "")), text, _object(result.get("metadata")))
+    metadata = _object(_whole(result.get("metadata")))
+    return TaskView(str(result.get("id", "")), str(status.get("state", "")), text, metadata)
 
 
 def _first_text(holders: Json) -> str:
@@ -96,6 +98,19 @@ def _first_text(holders: Json) -> str:
             if isinstance(text, str):
                 return text
     return ""
+
+
+def _whole(value: Json) -> Json:
+    """The same value with counts as whole numbers: A2A carries metadata in a form that knows only fractions."""
+    match value:
+        case Decimal() if value == value.to_integral_value():
+            return int(value)
+        case dict():
+            return {key: _whole(inner) for key, inner in value.items()}
+        case list():
+            return [_whole(inner) for inner in value]
+        case _:
+            return value
 
 
 def _object(value: Json) -> JsonObject:

@@ -1,6 +1,7 @@
 """What the command line says to a gateway, and how it reads what comes back."""
 
 from datetime import UTC, datetime
+from decimal import Decimal
 
 from cli.gateway.messages import Event, Speaker, Utterance, task_view
 from cli.gateway.story import line_of
@@ -36,6 +37,13 @@ def test_without_an_artifact_the_message_of_the_status_is_the_answer() -> None:
     view = task_view({"id": "t", "status": {"state": "failed", "message": {"parts": [{"text": "Redis is down."}]}}})
     assert view.answer == "Redis is down."
     assert not view.went_well
+
+
+def test_counts_in_the_metadata_are_whole_numbers() -> None:
+    """The official types carry every number as a fraction; `3.0` tool calls are three."""
+    view = task_view({"id": "t", "status": {"state": "completed"}, "metadata": {"tool_calls": Decimal("3.0")}})
+    assert view.metadata == {"tool_calls": 3}
+    assert isinstance(view.metadata["tool_calls"], int)
 
 
 def test_an_event_becomes_one_line_that_starts_with_what_it_names() -> None:
