@@ -337,6 +337,10 @@ class DueTimer(NamedTuple):
     subject: str
     now: datetime
 
+    @property
+    def session(self) -> Waiting:
+        return Waiting(self.tenant, self.session_id)
+
 
 class Overdue(NamedTuple):
     """What one look at all partitions found."""

@@ -63,7 +63,10 @@ TASK_KINDS = (
 )
 PARTITION_KINDS = (
     KeyKind(
-        "waiting", "gateway, executor", "empty", "sorted set of sessions with work and no lease; score: since (ms)"
+        "waiting",
+        "gateway, executor",
+        "empty",
+        "sorted set of sessions with work and no lease; score: when to look after it (ms)",
     ),
     KeyKind("leased", "executor", "empty", "sorted set of sessions with a lease; score: its end (ms)"),
     KeyKind("timers", "executor", "empty", "sorted set of deadlines; score: due (ms)"),
@@ -72,7 +75,9 @@ PARTITION_KINDS = (
 )
 OTHER_KINDS = (
     KeyKind("dedupe", "gateway", "short", "message of a caller -> task id, newline, turn id"),
-    KeyKind("thread", "gateway", "short", "hash of a client's own task id: its newest task, decisions and answers given"),
+    KeyKind(
+        "thread", "gateway", "short", "hash of a client's own task id: its newest task, decisions and answers given"
+    ),
     KeyKind("alias", "gateway, executor", "open", "a task id that a client knows -> task id, newline, session id"),
 )
 QUEUE_KEYS = (

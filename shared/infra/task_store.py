@@ -1,7 +1,7 @@
 """The gateway's side of the durable state: accept, signal, look up, watch."""
 
 from collections.abc import AsyncGenerator
-from typing import NamedTuple, cast
+from typing import cast
 
 from redis.asyncio import Redis
 
@@ -9,29 +9,14 @@ from shared.contracts.task import TaskEvent, TaskRecord, Turn
 from shared.infra import keys
 from shared.infra.live import Live
 from shared.infra.lua import Argument, Scripts
-
-
-class Accepted(NamedTuple):
-    """What became of a turn. ``fresh`` is false for a resend: record and turn are then those of its first arrival."""
-
-    record: TaskRecord
-    turn_id: str
-    fresh: bool
-
-
-class SessionBelongsToOther(Exception):
-    """The session, or the session of the task that is named, is somebody else's."""
-
-
-class TaskEnded(Exception):
-    """The task has ended: it takes no further turn."""
+from shared.ports.tasks import Accepted, SessionBelongsToOther, TaskEnded, Tasks
 
 
 class UnknownTask(LookupError):
     """No task of that name in the tenant."""
 
 
-class TaskStore:
+class TaskStore(Tasks):
     """Tasks as every gateway replica sees them. Every method may raise ``StoreUnavailable``."""
 
     def __init__(self, redis: Redis, live: Live) -> None:

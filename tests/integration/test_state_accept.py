@@ -12,7 +12,8 @@ from services.executor.ports import Lease, SessionState, TurnEnd, Work
 from shared.contracts.task import Principal, TurnKind
 from shared.domain.words import TaskState
 from shared.infra.live import Live
-from shared.infra.task_store import SessionBelongsToOther, TaskEnded, TaskStore, UnknownTask
+from shared.infra.task_store import TaskStore, UnknownTask
+from shared.ports.tasks import SessionBelongsToOther, TaskEnded
 from shared.testing.redis_tasks import a_record, a_turn
 
 

@@ -52,6 +52,10 @@ class RedisSessions(Sessions):
         names = [session.lease, session.inbox, session.signals, partition.waiting, partition.leased]
         await self._fenced("abandon", lease, names, [_member(lease), int(retry_in * 1000)])
 
+    async def ping(self) -> None:
+        """Raise ``StoreUnavailable`` unless Redis answers."""
+        await self._scripts.command("PING")
+
     def turn_store(self, lease: Lease, work: Work) -> TurnStore:
         return RedisTurnStore(self._scripts, lease, work)
 

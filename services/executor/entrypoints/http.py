@@ -1,0 +1,59 @@
+"""Health of an executor: ``/health`` says that it lives, ``/ready`` that it can work."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+import uvicorn
+from fastapi import FastAPI
+from fastapi.responses import JSONResponse
+
+from shared.ports.store import StoreUnavailable
+
+_STORE_SECONDS = 2.0
+
+
+class Store(Protocol):
+    async def ping(self) -> None:
+        """Raise ``StoreUnavailable`` unless the store answers."""
+        ...
+
+
+class Busy(Protocol):
+    @property
+    def running(self) -> int: ...
+
+    @property
+    def free(self) -> int: ...
+
+
+def health_app(store: Store, runner: Busy) -> FastAPI:
+    app = FastAPI(title="Purple Agent executor")
+
+    @app.get("/health")
+    async def health() -> dict[str, str | int]:
+        return {"status": "ok", "sessions": runner.running, "free": runner.free}
+
+    @app.get("/ready")
+    async def ready() -> JSONResponse:
+        try:
+            async with asyncio.timeout(_STORE_SECONDS):
+                await store.ping()
+        except (StoreUnavailable, TimeoutError) as error:
+            return JSONResponse({"status": "not ready", "reason": f"Redis does not answer: {error}"}, 503)
+        return JSONResponse({"status": "ready"})
+
+    return app
+
+
+class QuietServer(uvicorn.Server):
+    """uvicorn beside other work: whoever started it handles the signals."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def health_server(app: FastAPI, host: str, port: int) -> QuietServer:
+    return QuietServer(uvicorn.Config(app, host=host, port=port, log_config=None, access_log=False, lifespan="off"))

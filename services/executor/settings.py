@@ -1,0 +1,50 @@
+"""The service's settings, read once at its start. Environment variables of the same names in capitals."""
+
+from pathlib import Path
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class RunSettings(BaseSettings):
+    """What running sessions needs, whatever is done in them."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="ignore")
+
+    redis_url: str = Field(min_length=1)
+    queue_redis_url: str = ""
+    allow_volatile_redis: bool = False
+    host: str = Field(default="127.0.0.1", min_length=1)
+    port: int = Field(default=9011, ge=0, le=65535)
+    lease_seconds: float = Field(default=5.0, gt=0, le=600)
+    executor_capacity: int = Field(default=500, ge=1)
+    turn_attempts: int = Field(default=5, ge=1)
+    grace_seconds: float = Field(default=20.0, ge=0)
+
+    @property
+    def queue_url(self) -> str:
+        return self.queue_redis_url or self.redis_url
+
+
+class Settings(RunSettings):
+    """``anthropic_api_key`` or ``anthropic_base_url`` must be given: nobody gets another worker by forgetting a key."""
+
+    profile: Literal["embedded", "production"] = "production"
+    policy_url: str = Field(min_length=1)
+    tenant_file: Path
+    anthropic_api_key: str = Field(default="", repr=False)
+    anthropic_base_url: str = ""
+    haiku_model: str = "claude-haiku-4-5-20251001"
+    sonnet_model: str = "claude-sonnet-4-6"
+    fallback_model: str = "claude-sonnet-4-6"
+    model_notice: str = ""
+    green_agent_mcp_url: str = ""
+    tool_timeout: float = Field(default=10.0, gt=0)
+    task_timeout: float = Field(default=120.0, gt=0)
+
+    @model_validator(mode="after")
+    def _has_a_model(self) -> Self:
+        if not (self.anthropic_api_key or self.anthropic_base_url):
+            raise ValueError("ANTHROPIC_API_KEY is not set (nor ANTHROPIC_BASE_URL, for a model of another address)")
+        return self
