@@ -20,6 +20,8 @@ from examples.company.faults import Faults
 from examples.company.lost_reply import LostReplies
 from examples.company.toolbox import AnyTool
 
+_SCHEMAS = {tool.name: tool.input_schema() for tool in TOOLS.values()}
+
 
 def build_app(books: Books, faults: Faults, faults_may_change: bool) -> Starlette:
     """The ASGI application over open books; it closes them when it ends."""
@@ -51,7 +53,13 @@ def mcp_server(calls: Calls, faults: Faults) -> Server[object]:
     async def call_tool(_: object, params: CallToolRequestParams) -> CallToolResult:
         return await calls.run(params.name, params.arguments or {})
 
-    return Server("example-company", version="1", on_list_tools=list_tools, on_call_tool=call_tool)
+    return Server(
+        "example-company",
+        version="1",
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        get_tool_input_schema=_SCHEMAS.get,
+    )
 
 
 def _published(tool: AnyTool, faults: Faults) -> Tool:
