@@ -5,7 +5,8 @@ import sys
 
 from pydantic import ValidationError
 
-from services.executor.bootstrap import build_worker, run_sessions
+from services.executor.adapters.file_tenants import BadTenantFile
+from services.executor.bootstrap import carry_out_turns
 from services.executor.settings import Settings
 from shared.infra.process import configure_logging
 from shared.infra.redis import VolatileRedis
@@ -26,8 +27,8 @@ def main(arguments: list[str]) -> int:
         return _refuse(_sentence(error))
     configure_logging("executor")
     try:
-        asyncio.run(run_sessions(settings, build_worker(settings)))
-    except VolatileRedis as error:
+        asyncio.run(carry_out_turns(settings))
+    except (BadTenantFile, VolatileRedis) as error:
         return _refuse(str(error))
     except StoreUnavailable as error:
         return _refuse(f"REDIS_URL cannot be used: {error}")

@@ -9,13 +9,21 @@ from uuid import uuid4
 import structlog
 from redis.asyncio import Redis
 
+from services.executor.adapters.anthropic_model import AnthropicModel
+from services.executor.adapters.file_tenants import FileTenants
+from services.executor.adapters.mcp_tools import McpTools
+from services.executor.adapters.policy_http import HttpPolicy
 from services.executor.adapters.redis_sessions import RedisSessions
 from services.executor.adapters.redis_upkeep import RedisUpkeep
+from services.executor.core.context import Limits, Ports
+from services.executor.core.prompts.texts import load as load_prompts
 from services.executor.core.reaper import Reaper
 from services.executor.core.runner import Runner, RunnerLimits, RunsTurns
+from services.executor.core.worker import Worker
 from services.executor.entrypoints.arq_worker import WakeWorker, queue_pool
 from services.executor.entrypoints.http import QuietServer, health_app, health_server
 from services.executor.entrypoints.upkeep_loop import keep_up
+from services.executor.ports import Tier
 from services.executor.settings import RunSettings, Settings
 from shared.infra.process import tune_gc
 from shared.infra.redis import check_durable, connect
@@ -24,9 +32,26 @@ from shared.infra.wakes import ArqWakes
 log = structlog.get_logger()
 
 
-def build_worker(settings: Settings) -> RunsTurns:
-    """The worker with its ports: models, tools, policy, tenants."""
-    raise NotImplementedError
+async def carry_out_turns(settings: Settings) -> None:
+    """The service: the real worker on its ports, until SIGTERM or SIGINT. Also raises ``BadTenantFile``."""
+    tenants = FileTenants.read(settings.tenant_file, settings.green_agent_mcp_url)
+    limits = Limits(tool_seconds=settings.tool_timeout, task_seconds=settings.task_timeout)
+    policy, model = HttpPolicy(settings.policy_url), _model(settings)
+    try:
+        async with McpTools() as tools:
+            await run_sessions(settings, Worker(Ports(model, tools, policy, tenants), limits, load_prompts()))
+    finally:
+        await policy.close()
+        await model.close()
+
+
+def _model(settings: Settings) -> AnthropicModel:
+    return AnthropicModel(
+        tiers={Tier.HAIKU: settings.haiku_model, Tier.SONNET: settings.sonnet_model},
+        fallbacks=dict.fromkeys(Tier, settings.fallback_model),
+        api_key=settings.anthropic_api_key,
+        base_url=settings.anthropic_base_url or None,
+    )
 
 
 async def run_sessions(settings: RunSettings, worker: RunsTurns) -> None:

@@ -1,5 +1,6 @@
 """PRIME: everything a run needs to know before it begins, gathered at once."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -14,7 +15,18 @@ from services.executor.core.prime.request_policy import read_policy
 from services.executor.core.prompts.texts import Prompts
 from services.executor.core.side_by_side import side_by_side
 from services.executor.core.tooling.toolbox import toolbox
-from services.executor.ports import SessionState, Tool, ToolServers, ToolSilent, ToolUnreachable, TurnStore, Work
+from services.executor.ports import (
+    PolicyUnavailable,
+    SessionState,
+    Tool,
+    ToolServers,
+    ToolSilent,
+    ToolUnreachable,
+    TurnStore,
+    UnknownTenant,
+    Work,
+)
+from shared.contracts.policy import EvaluateRequest, Policy
 from shared.contracts.tenant import Connection, TenantRecord
 from shared.domain.exact_json import Json
 
@@ -35,9 +47,13 @@ async def prime(ports: Ports, limits: Limits, prompts: Prompts, opened: Opened) 
     work = opened.work
     request = work.record.request
     asked = read_policy(request.policy_doc)
-    tenant = await ports.tenants.get(work.record.tenant)
+    tenant = await _tenant(ports, work.record.tenant)
+    policies = (*tenant.policies, *((asked.rules,) if asked.rules else ()))
     connections = _connections(tenant, request.tools_endpoint)
-    discovered = await side_by_side(_discover(ports.tools, connection) for connection in connections)
+    discovered, constraints = await asyncio.gather(
+        side_by_side(_discover(ports.tools, connection) for connection in connections),
+        _constraints(ports, policies, opened.journal),
+    )
     session = await opened.store.session()
     return TurnContext(
         ports=ports,
@@ -49,10 +65,15 @@ async def prime(ports: Ports, limits: Limits, prompts: Prompts, opened: Opened) 
         record=work.record,
         turn=work.turn,
         tenant=tenant,
-        policies=(*tenant.policies, *((asked.rules,) if asked.rules else ())),
+        policies=policies,
         toolbox=toolbox(zip(connections, discovered, strict=True)),
         session=session,
-        sections={"task": request.text, "policy_advice": asked.advice, "history": _history(session)},
+        sections={
+            "task": request.text,
+            "history": _history(session),
+            "policy_advice": asked.advice,
+            "constraints": constraints,
+        },
     )
 
 
@@ -70,6 +91,28 @@ def first_progress(ctx: TurnContext) -> Progress:
         read_only=found.read_only,
         policy_versions=tuple(f"{policy.id}@{policy.version}" for policy in ctx.policies),
     )
+
+
+async def _tenant(ports: Ports, tenant: str) -> TenantRecord:
+    try:
+        return await ports.tenants.get(tenant)
+    except UnknownTenant as error:
+        raise Failed(str(error)) from error
+
+
+async def _constraints(ports: Ports, policies: tuple[Policy, ...], journal: Journal) -> str:
+    """What a provisional verdict already knows to be triggered, as sentences for the prompt.
+
+    Most fields are not known yet, so it decides nothing; if it cannot be had, the binding one will say so.
+    """
+    if not policies:
+        return ""
+    try:
+        verdict = await ports.policy.evaluate(EvaluateRequest(policies=policies))
+    except PolicyUnavailable as error:
+        journal.tell("note", problem=f"no provisional policy verdict: {error}")
+        return ""
+    return "\n".join(f"{rule.action.value}: {rule.reason}" for rule in verdict.triggered_rules)
 
 
 def _connections(tenant: TenantRecord, endpoint: str | None) -> Sequence[Connection]:

@@ -1,0 +1,42 @@
+"""The policy service over HTTP: a verdict that can be trusted, or none (``PolicyService``)."""
+
+import httpx
+from pydantic import ValidationError
+
+from services.executor.ports import PolicyService, PolicyUnavailable
+from shared.contracts.policy import EvaluateRequest, Verdict
+
+_SECONDS = 5.0
+
+
+class HttpPolicy(PolicyService):
+    """One shared client. A verdict changes nothing, so a connection that failed is tried once more."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._client = httpx.AsyncClient(
+            base_url=url, timeout=_SECONDS, transport=httpx.AsyncHTTPTransport(retries=1), follow_redirects=False
+        )
+
+    async def evaluate(self, request: EvaluateRequest) -> Verdict:
+        body = request.model_dump_json(by_alias=True)
+        try:
+            response = await self._client.post(
+                "/v1/evaluate", content=body, headers={"content-type": "application/json"}
+            )
+        except httpx.TimeoutException as error:
+            raise PolicyUnavailable(f"the policy service did not answer within {_SECONDS:.0f} s") from error
+        except httpx.HTTPError as error:
+            raise PolicyUnavailable(f"the policy service at {self._url} cannot be reached: {error}") from error
+        return self._verdict(response)
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+    def _verdict(self, response: httpx.Response) -> Verdict:
+        if response.status_code != httpx.codes.OK:
+            raise PolicyUnavailable(f"the policy service answered {response.status_code}: {response.text[:200]}")
+        try:
+            return Verdict.model_validate_json(response.content)
+        except ValidationError as error:
+            raise PolicyUnavailable("the policy service's answer is no verdict") from error

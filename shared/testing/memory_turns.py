@@ -1,0 +1,113 @@
+"""One session's durable state in memory: ``TurnStore`` for tests of the worker, with the same promises as on Redis."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+from services.executor.ports import (
+    JournalEntry,
+    LeaseLost,
+    LedgerConflict,
+    Pulse,
+    SessionState,
+    TurnEnd,
+    TurnStore,
+    Work,
+)
+from shared.contracts.approval import Approval
+from shared.contracts.ledger import LedgerEntry
+from shared.contracts.task import TaskEvent, TaskRecord, Turn
+from shared.domain.words import WriteStatus
+
+
+class MemoryTurns(TurnStore):
+    """A task's state across its turns. ``fenced`` makes every later write raise ``LeaseLost``.
+
+    ``die_before`` counts writes: that one and all after it raise ``Died``, as if the process had been killed there.
+    """
+
+    def __init__(self, record: TaskRecord) -> None:
+        self.record = record
+        self.steps: dict[str, JournalEntry] = {}
+        self.writes: dict[str, LedgerEntry] = {}
+        self.approvals: list[Approval] = []
+        self.remembered = SessionState()
+        self.events: list[TaskEvent] = []
+        self.ends: list[TurnEnd] = []
+        self.cancel: Turn | None = None
+        self.fenced = False
+        self.die_before: int | None = None
+        self.stored = 0
+        self.ahead = timedelta()
+
+    def now(self) -> datetime:
+        return datetime.now(UTC) + self.ahead
+
+    def work(self, turn: Turn, attempts: int = 1) -> Work:
+        return Work(turn=turn, record=self.record, attempts=attempts)
+
+    async def journal(self) -> tuple[JournalEntry, ...]:
+        return tuple(self.steps.values())
+
+    async def ledger(self) -> Mapping[str, LedgerEntry]:
+        return dict(self.writes)
+
+    async def approval(self) -> Approval | None:
+        return self.approvals[-1] if self.approvals else None
+
+    async def session(self) -> SessionState:
+        return self.remembered
+
+    async def pulse(self) -> Pulse:
+        await asyncio.sleep(0)
+        if self.fenced:
+            raise LeaseLost(self.record.session_id)
+        return Pulse(self.now(), self.cancel)
+
+    async def append(self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = ()) -> Pulse:
+        await self._write()
+        for entry in entries:
+            self.steps.setdefault(entry.key, entry)
+        self.events += events
+        return await self.pulse()
+
+    async def publish(self, record: TaskRecord, events: Sequence[TaskEvent]) -> Pulse:
+        await self._write()
+        self.record = record
+        self.events += events
+        return await self.pulse()
+
+    async def open_write(self, entry: LedgerEntry, hold_seconds: float) -> Pulse:  # noqa: ARG002  # no lease here
+        await self._write()
+        known = self.writes.get(entry.key)
+        if known is not None and known.status is not WriteStatus.UNSENT:
+            raise LedgerConflict(entry.key)
+        self.writes[entry.key] = entry
+        return await self.pulse()
+
+    async def settle_write(self, entry: LedgerEntry, before: WriteStatus, events: Sequence[TaskEvent] = ()) -> Pulse:
+        await self._write()
+        if entry.key not in self.writes or self.writes[entry.key].status is not before:
+            raise LedgerConflict(entry.key)
+        self.writes[entry.key] = entry
+        self.events += events
+        return await self.pulse()
+
+    async def finish(self, end: TurnEnd) -> None:
+        await self._write()
+        self.record, self.remembered = end.record, end.session
+        self.events += end.events
+        if end.approval is not None:
+            self.approvals = [known for known in self.approvals if known.approval_id != end.approval.approval_id]
+            self.approvals.append(end.approval)
+        self.ends.append(end)
+
+    async def _write(self) -> None:
+        await self.pulse()
+        if self.die_before is not None and self.stored >= self.die_before:
+            raise Died
+        self.stored += 1
+
+
+class Died(BaseException):
+    """The process that ran this turn is gone: no code of it runs on."""
