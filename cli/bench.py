@@ -35,8 +35,9 @@ def queue(
     else:
         out.print(_table(figures))
     missed = figures.get("missed")
-    if check and isinstance(missed, list) and missed:
-        give_up(Complaint("Missed: " + "; ".join(map(str, missed))))
+    if isinstance(missed, list) and missed:
+        err.print("\n".join(f"Missed: {sentence}" for sentence in missed), style="yellow", soft_wrap=True)
+        raise typer.Exit(int(check))
 
 
 async def _measure(*arguments: str) -> JsonObject:
@@ -65,7 +66,8 @@ def _figures(said: str, complained: str) -> JsonObject:
 def _table(figures: JsonObject) -> Table:
     table = Table("figure", "value", title="queue: from accepted to started")
     for name, value in figures.items():
-        table.add_row(name, _shown(value))
+        if name != "missed":
+            table.add_row(name.replace("_", " "), _shown(value))
     return table
 
 
