@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 
 import structlog
 from jsonschema import SchemaError
@@ -110,8 +111,14 @@ def _fault(tool: ListedTool) -> str | None:
         return f"its name is empty or longer than {MAX_NAME} characters"
     if tool.input_schema.get("type") != "object":
         return "its input schema is not that of an object"
+    return _schema_fault(json.dumps(tool.input_schema))
+
+
+@lru_cache(maxsize=2048)  # lists come again with every task, and a check takes a millisecond
+def _schema_fault(schema_json: str) -> str | None:
+    schema = json.loads(schema_json)
     try:
-        validator_for(tool.input_schema, default=Draft202012Validator).check_schema(tool.input_schema)
+        validator_for(schema, default=Draft202012Validator).check_schema(schema)
     except SchemaError as error:
         return f"its input schema is not valid: {error.message}"
     return None

@@ -9,7 +9,7 @@ from services.executor.core.tooling import verbs
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.words import STRICTNESS, ToolClass
 
-_TOKEN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+")
+_TOKEN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _NAMESPACE = re.compile(r"[./:]|__")
 
 
@@ -37,6 +37,8 @@ def classify(name: str, annotations: Annotations | None, catalogue: CatalogueEnt
 
 def by_name(name: str) -> Classified:
     """The class that a name alone suggests; a name that is not understood means "changes"."""
+    if not name.isascii():  # letters that only look like those of a known verb
+        return _UNKNOWN
     *namespaces, last = [_words(part) for part in _NAMESPACE.split(name) if _words(part)] or [[]]
     found = [_clause(clause) for clause in _clauses(last)] or [_UNKNOWN]
     found += [_changes(word) for part in namespaces for word in part if word in verbs.CHANGE]

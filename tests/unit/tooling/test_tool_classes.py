@@ -1,0 +1,132 @@
+"""Classes of tools: from the name, raised by the annotation, lowered by the catalogue alone."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.executor.core.tooling import verbs
+from services.executor.core.tooling.classes import Annotations, by_name, classify
+from shared.contracts.tenant import CatalogueEntry
+from shared.domain.words import STRICTNESS, ToolClass
+
+READ = "get_refund list_purchase_orders check_transfer_status get-terms-and-conditions getOrder crm.get_account"
+READ += " bulk_get_orders mcp__crm__list_contacts GET_ORDER describe_table verify_iban search_charges query_reports"
+READ += " list_access_requests get_budget find_booking view_invoice get_post_comments list_merge_requests"
+COMPUTE = "calculate_variance compute_tax estimateShipping calculate_refund"
+NOTIFY = "notify_employee alert_oncall remind_customer send_email send_status_message send_sms_and_email email_customer"
+NOTIFY += " schedule_meeting schedule_reminder post_announcement publish_newsletter log_audit_event write_audit_log"
+
+SEEN_AS_READS_BEFORE = "initiate_wire_transfer freeze_account deny_claim proceed_migration dispute_chargeback"
+SEEN_AS_READS_BEFORE += " delete_user_report purge_audit send_money_test get_and_delete_order preview_email_and_send"
+CHANGE = "approve_expense refund_order charge_card transfer_funds book_room report_incident request_access order_item"
+CHANGE += (
+    " create_refund get_or_create_user get_order_and_refund fetch_then_zap_account get_and_frobnicate find_and_replace"
+)
+CHANGE += " send_money send_refund_email send_payment_message schedule_payment schedule_deletion post_journal_entry"
+CHANGE += " publish_release email_and_charge notify_and_delete_user check_in_guest check-out-book frobnicate orders x"
+CHANGE += (
+    " deleteUser removeAccess delete.get_order get_user_and_wipe_disk broadcast_transaction log_expense write_file"
+)
+CHANGE += " compare_and_swap list_orders_or_cancel quick_update_row is_it_then_pay load_funds select_winner track_event"
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [(READ, ToolClass.READ), (COMPUTE, ToolClass.COMPUTE), (NOTIFY, ToolClass.NOTIFY), (CHANGE, ToolClass.CHANGE)],
+)
+def test_a_name_tells_the_class(names: str, expected: ToolClass) -> None:
+    """Verbs in front and after conjunctions decide; nouns such as "refund" elsewhere do not."""
+    wrong = {name: by_name(name) for name in names.split() if by_name(name).tool_class is not expected}
+
+    assert not wrong
+
+
+@pytest.mark.promise("tools.class_by_name")
+@pytest.mark.parametrize("name", SEEN_AS_READS_BEFORE.split())
+def test_a_writing_tool_is_not_taken_for_a_read_because_of_how_its_name_ends(name: str) -> None:
+    """Names that the original took for reads."""
+    assert by_name(name).tool_class is ToolClass.CHANGE
+
+
+@pytest.mark.promise("tools.unknown_changes")
+@pytest.mark.parametrize(
+    "name", ["", "_", "!!!", "и", "frobnicate_order", "processor", "орdеr_get", "get\u0435", "123"]
+)
+def test_an_unknown_name_changes_whatever_the_annotation_says(name: str) -> None:
+    assert classify(name, Annotations(read_only=True), None).tool_class is ToolClass.CHANGE
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "expected"),
+    [
+        ("delete_order", Annotations(read_only=True), ToolClass.CHANGE),
+        ("get_order", Annotations(read_only=False), ToolClass.CHANGE),
+        ("get_order", Annotations(read_only=True, destructive=True), ToolClass.CHANGE),
+        ("get_order", Annotations(read_only=True, destructive=False), ToolClass.READ),
+        ("calculate_tax", Annotations(read_only=True), ToolClass.COMPUTE),
+        ("calculate_tax", Annotations(read_only=False), ToolClass.CHANGE),
+        ("notify_employee", Annotations(read_only=False, destructive=False), ToolClass.NOTIFY),
+        ("notify_employee", Annotations(read_only=True), ToolClass.NOTIFY),
+        ("notify_employee", Annotations(read_only=False, destructive=True), ToolClass.CHANGE),
+        ("get_order", None, ToolClass.READ),
+    ],
+)
+def test_an_annotation_raises_and_never_lowers(name: str, said: Annotations | None, expected: ToolClass) -> None:
+    assert classify(name, said, None).tool_class is expected
+
+
+@pytest.mark.promise("tools.catalogue_lowers")
+@pytest.mark.parametrize("tool_class", list(ToolClass))
+def test_the_catalogue_decides_outright(tool_class: ToolClass) -> None:
+    """Whatever name and server say, the operator knows better, in both directions."""
+    entry = CatalogueEntry(tool_class=tool_class)
+
+    assert classify("delete_everything", Annotations(destructive=True), entry).tool_class is tool_class
+    assert classify("get_order", Annotations(read_only=True), entry).tool_class is tool_class
+
+
+def test_a_catalogue_entry_without_a_class_changes_nothing() -> None:
+    assert classify("delete_order", None, CatalogueEntry(read_back="get_order")).tool_class is ToolClass.CHANGE
+
+
+NAMES = st.lists(st.sampled_from(sorted(verbs.READ | verbs.CHANGE | verbs.AMBIGUOUS | verbs.MESSAGES | {"and", "zap"})))
+HINTS = st.sampled_from([None, True, False])
+
+
+@pytest.mark.promise("tools.annotation_never_lowers")
+@given(words=NAMES, read_only=HINTS, destructive=HINTS)
+def test_adding_an_annotation_never_lowers_a_class(
+    words: list[str], read_only: bool | None, destructive: bool | None
+) -> None:
+    name = "_".join(words)
+
+    plain = classify(name, None, None).tool_class
+    annotated = classify(name, Annotations(read_only, destructive), None).tool_class
+
+    assert STRICTNESS.index(annotated) >= STRICTNESS.index(plain)
+
+
+@given(before=NAMES, verb=st.sampled_from(sorted(verbs.CHANGE - verbs.DELIVER - verbs.RECORD)), after=NAMES)
+def test_an_unambiguous_verb_of_change_counts_wherever_it_stands(
+    before: list[str], verb: str, after: list[str]
+) -> None:
+    assert by_name("_".join([*before, verb, *after])).tool_class is ToolClass.CHANGE
+
+
+@given(name=st.text(max_size=40))
+def test_every_text_has_a_class_and_a_reason(name: str) -> None:
+    classified = by_name(name)
+
+    assert classified.why
+    if not re.search("[a-zA-Z]", name):
+        assert classified.tool_class is ToolClass.CHANGE
+
+
+@given(words=NAMES)
+def test_the_way_of_writing_a_name_does_not_matter(words: list[str]) -> None:
+    snake, kebab = "_".join(words), "-".join(words)
+    camel = "".join(word.title() for word in words)
+
+    assert by_name(snake) == by_name(kebab) == by_name(camel)
