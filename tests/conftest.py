@@ -8,7 +8,9 @@ import pytest
 from redis.asyncio import Redis
 
 from shared.infra.embedded_redis import EmbeddedRedis
+from shared.infra.live import Live
 from shared.infra.redis import connect
+from shared.infra.task_store import TaskStore
 
 
 @pytest.fixture(scope="session")
@@ -31,3 +33,10 @@ async def redis(embedded_redis: EmbeddedRedis) -> AsyncIterator[Redis]:
 def redis_url(embedded_redis: EmbeddedRedis, redis: Redis) -> str:
     """The URL of a real server whose database is empty."""
     return embedded_redis.url
+
+
+@pytest.fixture
+async def task_store(redis: Redis) -> AsyncIterator[TaskStore]:
+    """What gateways use, on an empty database."""
+    async with Live(redis) as live:
+        yield TaskStore(redis, live)

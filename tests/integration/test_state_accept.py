@@ -1,26 +1,23 @@
 """Accepting: once, whole, and only into one's own session."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from contextlib import aclosing
 
 import pytest
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_sessions import RedisSessions
-from services.executor.ports import Lease, SessionState, TurnEnd, Work
 from shared.contracts.task import Principal, TurnKind
 from shared.domain.words import TaskState
-from shared.infra.live import Live
 from shared.infra.task_store import TaskStore, UnknownTask
 from shared.ports.tasks import SessionBelongsToOther, TaskEnded
 from shared.testing.redis_tasks import a_record, a_turn
+from tests.integration.state_stage import an_end, begin
 
 
 @pytest.fixture
-async def store(redis: Redis) -> AsyncIterator[TaskStore]:
-    async with Live(redis) as live:
-        yield TaskStore(redis, live)
+def store(task_store: TaskStore) -> TaskStore:
+    return task_store
 
 
 @pytest.fixture
@@ -28,19 +25,10 @@ def sessions(redis: Redis) -> RedisSessions:
     return RedisSessions(redis, owner="one", lease_seconds=5)
 
 
-async def _begin(sessions: RedisSessions, session_id: str) -> tuple[Lease, Work]:
-    lease = await sessions.claim("acme", session_id)
-    assert lease is not None
-    work = await sessions.next(lease)
-    assert work is not None
-    return lease, work
-
-
 async def _end(sessions: RedisSessions, session_id: str, state: TaskState = TaskState.COMPLETED) -> None:
-    lease, work = await _begin(sessions, session_id)
-    record = work.record.model_copy(update={"state": state})
-    await sessions.turn_store(lease, work).finish(TurnEnd(record=record, session=SessionState()))
-    assert await sessions.release(lease)
+    begun = await begin(sessions, session_id)
+    await begun.store.finish(an_end(begun.work, state))
+    assert await sessions.release(begun.lease)
 
 
 async def test_an_accepted_task_is_found_by_its_id(store: TaskStore) -> None:
@@ -102,8 +90,8 @@ async def test_a_known_task_keeps_its_record_and_gets_a_further_turn(store: Task
     await _end(sessions, "s1", TaskState.INPUT_REQUIRED)
     accepted = await store.accept(record, a_turn(record, text="and then"), dedupe=None)
     assert accepted.record.state is TaskState.INPUT_REQUIRED
-    _, work = await _begin(sessions, "s1")
-    assert work.turn.text == "and then"
+    begun = await begin(sessions, "s1")
+    assert begun.work.turn.text == "and then"
 
 
 async def test_an_ended_task_takes_no_turn(store: TaskStore, sessions: RedisSessions) -> None:

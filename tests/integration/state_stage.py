@@ -1,0 +1,97 @@
+"""The steps that tests of the durable state share."""
+
+from typing import NamedTuple
+
+from redis.asyncio import Redis
+
+from services.executor.adapters.redis_sessions import RedisSessions
+from services.executor.ports import Lease, SessionState, TurnEnd, TurnStore, Work
+from shared.contracts.ledger import LedgerEntry
+from shared.contracts.outcome import TaskOutcome
+from shared.contracts.plan import PlannedCall
+from shared.contracts.task import TaskEvent, TaskRecord, Turn, TurnKind
+from shared.domain.words import Strategy, TaskState, ToolClass, WriteStatus
+from shared.infra.keys import Member, pack, partition_keys_of, session_keys
+from shared.infra.task_store import TaskStore
+from shared.testing.redis_tasks import NOON, a_record, a_turn
+
+NOTE = TaskEvent(kind="note", at=NOON)
+LEASE_SECONDS = 5.0
+
+
+def sessions_of(redis: Redis, owner: str, lease_seconds: float = LEASE_SECONDS) -> RedisSessions:
+    return RedisSessions(redis, owner, lease_seconds)
+
+
+class Begun(NamedTuple):
+    """A turn in the hands of one executor."""
+
+    lease: Lease
+    work: Work
+    store: TurnStore
+
+
+async def accepted(store: TaskStore, session_id: str = "s1", text: str = "") -> TaskRecord:
+    record = a_record(session_id)
+    await store.accept(record, a_turn(record, text=text), dedupe=None)
+    return record
+
+
+async def begin(sessions: RedisSessions, session_id: str = "s1") -> Begun:
+    lease = await sessions.claim("acme", session_id)
+    assert lease is not None
+    return await begin_next(sessions, lease)
+
+
+async def begin_next(sessions: RedisSessions, lease: Lease) -> Begun:
+    work = await sessions.next(lease)
+    assert work is not None
+    return Begun(lease, work, sessions.turn_store(lease, work))
+
+
+def an_end(work: Work, state: TaskState = TaskState.COMPLETED) -> TurnEnd:
+    record = work.record.model_copy(update={"state": state})
+    return TurnEnd(record=record, session=SessionState(), outcome=an_outcome(record) if state.is_terminal else None)
+
+
+def an_outcome(record: TaskRecord) -> TaskOutcome:
+    return TaskOutcome(
+        event_id=f"{record.task_id}:1",
+        tenant=record.tenant,
+        session_id=record.session_id,
+        task_id=record.task_id,
+        state=record.state,
+        process_type="general",
+        strategy=Strategy.FSM,
+        quality=0.5,
+        summary="",
+        tool_calls=0,
+        model_calls=0,
+        writes={},
+        policy_passed=None,
+        reason=None,
+        duration_ms=1,
+        ended_at=NOON,
+    )
+
+
+def an_entry(status: WriteStatus = WriteStatus.SENDING) -> LedgerEntry:
+    call = PlannedCall(
+        call_id="c1", connection_id="co", tool="approve_expense", tool_class=ToolClass.CHANGE, arguments_json="{}"
+    )
+    return LedgerEntry(key="t:h:c1", call=call, arguments_json="{}", plan_hash="h", status=status)
+
+
+async def signalled(store: TaskStore, record: TaskRecord, kind: TurnKind = TurnKind.DECISION) -> Turn:
+    turn = a_turn(record, kind)
+    assert await store.signal(record.tenant, record.session_id, turn)
+    return turn
+
+
+async def break_lease(redis: Redis, lease: Lease) -> None:
+    """Let the lease run out at once, as if its owner had been silent for its whole length."""
+    name, member = session_keys(lease.tenant, lease.session_id).lease, pack(Member(lease.tenant, lease.session_id))
+    async with redis.pipeline() as pipe:
+        pipe.hset(name, "until", "1")
+        pipe.zadd(partition_keys_of(lease.tenant, lease.session_id).leased, {member: 1})
+        await pipe.execute()

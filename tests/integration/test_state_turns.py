@@ -1,0 +1,285 @@
+"""Turns under a lease: one owner, in order, fenced."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+
+import pytest
+from redis.asyncio import Redis
+
+from services.executor.ports import JournalEntry, LeaseLost, LedgerConflict, SessionState, Timer, TurnEnd
+from shared.contracts.task import TurnKind
+from shared.domain.words import TaskState, WriteStatus
+from shared.infra.keys import partition_keys_of
+from shared.infra.task_store import TaskStore
+from shared.testing.redis_tasks import NOON, a_turn
+from tests.integration.state_stage import (
+    NOTE,
+    Begun,
+    accepted,
+    an_end,
+    an_entry,
+    an_outcome,
+    begin,
+    begin_next,
+    break_lease,
+    sessions_of,
+    signalled,
+)
+
+STEP = JournalEntry("k1", "note", "{}")
+
+WRITES: dict[str, Callable[[Begun], Awaitable[object]]] = {
+    "pulse": lambda begun: begun.store.pulse(),
+    "append": lambda begun: begun.store.append([STEP], [NOTE]),
+    "publish": lambda begun: begun.store.publish(begun.work.record, [NOTE]),
+    "open_write": lambda begun: begun.store.open_write(an_entry(), 1.0),
+    "settle_write": lambda begun: begun.store.settle_write(an_entry(WriteStatus.SENT), WriteStatus.SENDING),
+    "finish": lambda begun: begun.store.finish(an_end(begun.work)),
+}
+
+
+@pytest.mark.promise("state.one_owner")
+async def test_of_many_claimers_at_once_one_gets_the_lease(redis: Redis, task_store: TaskStore) -> None:
+    await accepted(task_store)
+    rivals = [sessions_of(redis, f"e{number}") for number in range(10)]
+    leases = await asyncio.gather(*(rival.claim("acme", "s1") for rival in rivals))
+    assert len([lease for lease in leases if lease]) == 1
+
+
+async def test_nothing_is_claimed_where_nothing_waits(redis: Redis) -> None:
+    assert await sessions_of(redis, "one").claim("acme", "s1") is None
+
+
+async def test_an_expired_lease_is_claimed_at_once_with_a_higher_fence(redis: Redis, task_store: TaskStore) -> None:
+    await accepted(task_store)
+    old = await begin(sessions_of(redis, "one"))
+    await break_lease(redis, old.lease)
+    new = await begin(sessions_of(redis, "two"))
+    assert new.lease.fence > old.lease.fence
+    assert new.work.attempts == 2
+
+
+async def test_a_late_heartbeat_keeps_a_lease_that_nobody_took(redis: Redis, task_store: TaskStore) -> None:
+    await accepted(task_store)
+    one = sessions_of(redis, "one")
+    begun = await begin(one)
+    await break_lease(redis, begun.lease)
+    await one.extend(begun.lease)
+    assert await sessions_of(redis, "two").claim("acme", "s1") is None
+
+
+@pytest.mark.promise("state.fenced")
+@pytest.mark.parametrize("write", WRITES)
+async def test_a_fenced_off_owner_can_write_nothing(redis: Redis, task_store: TaskStore, write: str) -> None:
+    record = await accepted(task_store)
+    old = await begin(sessions_of(redis, "one"))
+    await old.store.open_write(an_entry(), 0.0)
+    await break_lease(redis, old.lease)
+    new = await begin(sessions_of(redis, "two"))
+    with pytest.raises(LeaseLost):
+        await WRITES[write](old)
+    assert await task_store.record("acme", record.task_id) == record
+    assert await new.store.journal() == ()
+    assert await new.store.ledger() == {an_entry().key: an_entry()}
+
+
+@pytest.mark.promise("state.fenced")
+@pytest.mark.parametrize("act", ["extend", "next", "release", "abandon"])
+async def test_a_fenced_off_owner_cannot_act_on_the_session(redis: Redis, task_store: TaskStore, act: str) -> None:
+    await accepted(task_store)
+    one = sessions_of(redis, "one")
+    old = await begin(one)
+    await break_lease(redis, old.lease)
+    new = await begin(sessions_of(redis, "two"))
+    acts = {"extend": one.extend, "next": one.next, "release": one.release, "abandon": one.abandon}
+    with pytest.raises(LeaseLost):
+        await acts[act](old.lease)
+    await new.store.pulse()
+
+
+@pytest.mark.promise("state.order")
+async def test_messages_come_in_order_and_signals_before_them(redis: Redis, task_store: TaskStore) -> None:
+    record = await accepted(task_store, text="first")
+    for text in ("second", "third"):
+        await task_store.accept(record, a_turn(record, text=text), dedupe=None)
+    one = sessions_of(redis, "one")
+    begun = await begin(one)
+    decision = await signalled(task_store, record)
+    seen = [begun.work.turn.text]
+    for _ in range(3):
+        await begun.store.finish(an_end(begun.work, TaskState.INPUT_REQUIRED))
+        begun = await begin_next(one, begun.lease)
+        seen.append(begun.work.turn.text or begun.work.turn.turn_id)
+    assert seen == ["first", decision.turn_id, "second", "third"]
+
+
+async def test_a_turn_stays_queued_until_it_is_finished(redis: Redis, task_store: TaskStore) -> None:
+    await accepted(task_store)
+    one = sessions_of(redis, "one")
+    begun = await begin(one)
+    again = await begin_next(one, begun.lease)
+    assert (again.work.turn, again.work.attempts) == (begun.work.turn, 2)
+
+
+@pytest.mark.promise("state.release_empty")
+async def test_a_session_with_work_is_not_released(redis: Redis, task_store: TaskStore) -> None:
+    record = await accepted(task_store)
+    one = sessions_of(redis, "one")
+    begun = await begin(one)
+    await task_store.accept(record, a_turn(record), dedupe=None)
+    await begun.store.finish(an_end(begun.work, TaskState.INPUT_REQUIRED))
+    assert not await one.release(begun.lease)
+    further = await begin_next(one, begun.lease)
+    await further.store.finish(an_end(further.work))
+    assert await one.release(begun.lease)
+
+
+async def test_an_abandoned_session_can_be_taken_at_once(redis: Redis, task_store: TaskStore) -> None:
+    await accepted(task_store)
+    one = sessions_of(redis, "one")
+    begun = await begin(one)
+    await one.abandon(begun.lease)
+    assert await sessions_of(redis, "two").claim("acme", "s1") is not None
+
+
+@pytest.mark.promise("state.cancel_heard")
+async def test_a_cancel_is_heard_at_the_next_pulse(redis: Redis, task_store: TaskStore) -> None:
+    record = await accepted(task_store)
+    begun = await begin(sessions_of(redis, "one"))
+    assert (await begun.store.pulse()).cancel is None
+    cancel = await signalled(task_store, record, TurnKind.CANCEL)
+    assert (await begun.store.pulse()).cancel == cancel
+    assert (await begun.store.append([STEP])).cancel == cancel
+
+
+async def test_a_cancel_of_another_task_of_the_session_is_not_heard(redis: Redis, task_store: TaskStore) -> None:
+    await accepted(task_store)
+    other = await accepted(task_store)
+    begun = await begin(sessions_of(redis, "one"))
+    await signalled(task_store, other, TurnKind.CANCEL)
+    assert (await begun.store.pulse()).cancel is None
+
+
+async def test_a_repeated_signal_is_queued_once(redis: Redis, task_store: TaskStore) -> None:
+    record = await accepted(task_store)
+    turn = await signalled(task_store, record)
+    await task_store.signal("acme", "s1", turn)
+    one = sessions_of(redis, "one")
+    begun = await begin(one)
+    await begun.store.finish(an_end(begun.work, TaskState.WORKING))
+    assert (await begin_next(one, begun.lease)).work.turn.kind is TurnKind.MESSAGE
+
+
+async def test_a_step_that_was_stored_twice_is_read_once(redis: Redis, task_store: TaskStore) -> None:
+    await accepted(task_store)
+    begun = await begin(sessions_of(redis, "one"))
+    await begun.store.append([STEP, JournalEntry("k2", "tool", "[]")])
+    await begun.store.append([STEP])
+    assert await begun.store.journal() == (STEP, JournalEntry("k2", "tool", "[]"))
+
+
+@pytest.mark.promise("state.write_once")
+@pytest.mark.parametrize("status", [one for one in WriteStatus if one is not WriteStatus.UNSENT])
+async def test_a_write_is_not_opened_again_unless_it_was_unsent(
+    redis: Redis, task_store: TaskStore, status: WriteStatus
+) -> None:
+    await accepted(task_store)
+    begun = await begin(sessions_of(redis, "one"))
+    await begun.store.open_write(an_entry(), 1.0)
+    await begun.store.settle_write(an_entry(status), WriteStatus.SENDING)
+    with pytest.raises(LedgerConflict):
+        await begun.store.open_write(an_entry(), 1.0)
+
+
+async def test_an_unsent_write_may_be_opened_again(redis: Redis, task_store: TaskStore) -> None:
+    await accepted(task_store)
+    begun = await begin(sessions_of(redis, "one"))
+    await begun.store.open_write(an_entry(), 1.0)
+    await begun.store.settle_write(an_entry(WriteStatus.UNSENT), WriteStatus.SENDING)
+    await begun.store.open_write(an_entry(), 1.0)
+    assert await begun.store.ledger() == {an_entry().key: an_entry()}
+
+
+async def test_a_write_settles_only_from_the_status_it_has(redis: Redis, task_store: TaskStore) -> None:
+    await accepted(task_store)
+    begun = await begin(sessions_of(redis, "one"))
+    await begun.store.open_write(an_entry(), 1.0)
+    with pytest.raises(LedgerConflict):
+        await begun.store.settle_write(an_entry(WriteStatus.VERIFIED), WriteStatus.SENT)
+
+
+async def test_an_open_write_stretches_the_lease_over_its_call(redis: Redis, task_store: TaskStore) -> None:
+    await accepted(task_store)
+    one = sessions_of(redis, "one")
+    begun = await begin(one)
+    await begun.store.open_write(an_entry(), 60.0)
+    await one.extend(begun.lease)
+    now = (await begun.store.pulse()).now
+    ends = await redis.zscore(partition_keys_of("acme", "s1").leased, "acme:s1")
+    assert float(ends or 0) / 1000 - now.timestamp() > 50
+
+
+@pytest.mark.promise("state.outcome_once")
+async def test_a_repeated_finish_counts_the_outcome_once(redis: Redis, task_store: TaskStore) -> None:
+    await accepted(task_store)
+    begun = await begin(sessions_of(redis, "one"))
+    for _ in range(2):
+        await begun.store.finish(an_end(begun.work))
+    assert await redis.xlen(partition_keys_of("acme", "s1").outcomes) == 1
+
+
+@pytest.mark.promise("state.ended_is_ended")
+async def test_an_ended_task_stays_as_it_ended(redis: Redis, task_store: TaskStore) -> None:
+    record = await accepted(task_store)
+    await task_store.accept(record, a_turn(record), dedupe=None)
+    one = sessions_of(redis, "one")
+    begun = await begin(one)
+    await begun.store.finish(an_end(begun.work, TaskState.CANCELED))
+    late = await begin_next(one, begun.lease)
+    await late.store.finish(an_end(late.work, TaskState.COMPLETED))
+    stored = await task_store.record("acme", record.task_id)
+    assert stored is not None
+    assert stored.state is TaskState.CANCELED
+    assert await redis.xlen(partition_keys_of("acme", "s1").outcomes) == 1
+    assert await one.release(begun.lease)
+
+
+async def test_a_session_remembers_its_turns(redis: Redis, task_store: TaskStore) -> None:
+    record = await accepted(task_store)
+    await task_store.accept(record, a_turn(record), dedupe=None)
+    one, memory = sessions_of(redis, "one"), SessionState((("user", "hi"),), "before", {"dept": "department"})
+    begun = await begin(one)
+    await begun.store.finish(TurnEnd(begun.work.record, memory))
+    further = await begin_next(one, begun.lease)
+    assert await further.store.session() == memory
+
+
+async def test_a_published_record_is_what_clients_see(redis: Redis, task_store: TaskStore) -> None:
+    record = await accepted(task_store)
+    begun = await begin(sessions_of(redis, "one"))
+    working = record.model_copy(update={"state": TaskState.WORKING})
+    await begun.store.publish(working, [NOTE])
+    await begun.store.publish(working.model_copy(update={"reason": "still"}), [])
+    assert await task_store.record("acme", record.task_id) == working.model_copy(update={"reason": "still"})
+
+
+async def test_a_waiting_task_leaves_a_timer_and_holds_no_lease(redis: Redis, task_store: TaskStore) -> None:
+    await accepted(task_store)
+    one = sessions_of(redis, "one")
+    begun = await begin(one)
+    timer = Timer(NOON + timedelta(hours=1), "a1")
+    await begun.store.finish(an_end(begun.work, TaskState.INPUT_REQUIRED)._replace(timer=timer))
+    assert await one.release(begun.lease)
+    keys = partition_keys_of("acme", "s1")
+    assert await redis.zscore(keys.timers, f"acme:s1:{begun.work.turn.task_id}:a1") == timer.due.timestamp() * 1000
+    assert [await redis.exists(name) for name in (keys.leased, keys.waiting)] == [0, 0]
+
+
+async def test_the_outcome_is_what_the_learner_will_read(redis: Redis, task_store: TaskStore) -> None:
+    await accepted(task_store)
+    begun = await begin(sessions_of(redis, "one"))
+    end = an_end(begun.work)
+    await begun.store.finish(end)
+    [(_, row)] = await redis.xrange(partition_keys_of("acme", "s1").outcomes)
+    assert row == {"id": f"{end.record.task_id}:1", "o": an_outcome(end.record).model_dump_json()}
