@@ -1,0 +1,183 @@
+"""A gateway on a real socket and a real state store, with a scripted worker in the executor's place."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, nullcontext
+from typing import cast
+
+import httpx
+import uvicorn
+from arq.constants import job_key_prefix
+from redis.asyncio import Redis
+
+from services.executor.adapters.redis_sessions import RedisSessions
+from services.executor.ports import Lease, SessionState, TurnEnd, Work
+from services.gateway.bootstrap import build
+from services.gateway.settings import Settings
+from shared.contracts.task import TaskEvent, TaskRecord, TurnKind
+from shared.domain.exact_json import Json, JsonObject, loads_object
+from shared.domain.words import TaskState
+from shared.infra.keys import BELL, QUEUE
+from shared.infra.redis import connect
+from shared.infra.wakes import from_bytes
+
+PATIENCE = 20.0
+
+
+class ScriptedWorker:
+    """Ends each turn as its text says; ``hold ...`` waits for ``release``. ``seen`` lists the texts as they began."""
+
+    def __init__(self, redis: Redis, url: str) -> None:
+        self._bell = connect(url, answer_seconds=None)
+        self._redis = redis
+        self._sessions = RedisSessions(redis, owner="script", lease_seconds=30)
+        self.release = asyncio.Event()
+        self.works: list[Work] = []
+        self._news = asyncio.Condition()
+
+    @property
+    def seen(self) -> list[str]:
+        return [work.turn.text for work in self.works]
+
+    async def has_begun(self, count: int) -> None:
+        async with asyncio.timeout(PATIENCE), self._news:
+            await self._news.wait_for(lambda: len(self.works) >= count)
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            while True:
+                await self._bell.blpop([BELL])
+                for name, _ in await self._redis.zpopmin(QUEUE, 100):
+                    group.create_task(self._claim(str(name)))
+
+    async def aclose(self) -> None:
+        await self._bell.aclose()
+
+    async def _claim(self, name: str) -> None:
+        job = await self._redis.get(job_key_prefix + name)
+        tenant, session_id = cast(list[str], from_bytes(str(job).encode())["a"])
+        lease = await self._sessions.claim(tenant, session_id)
+        while lease:
+            while work := await self._sessions.next(lease):
+                await self._play(lease, work)
+            if await self._sessions.release(lease):
+                return
+
+    async def _play(self, lease: Lease, work: Work) -> None:
+        async with self._news:
+            self.works.append(work)
+            self._news.notify_all()
+        if work.turn.text.startswith("hold"):
+            await self.release.wait()
+        record = _ended(work)
+        events = (TaskEvent(kind="phase", at=record.updated_at, data={"phase": "EXECUTE"}),)
+        await self._sessions.turn_store(lease, work).finish(
+            TurnEnd(record=record, session=SessionState(), events=events)
+        )
+
+
+def _ended(work: Work) -> TaskRecord:
+    turn = work.turn
+    state, answer, reason = _outcome(work)
+    return work.record.model_copy(
+        update={
+            "state": state,
+            "answer": answer,
+            "reason": reason,
+            "metadata": {"process_type": "general"},
+            "turns_done": (*work.record.turns_done, turn.turn_id),
+        }
+    )
+
+
+def _outcome(work: Work) -> tuple[TaskState, str | None, str | None]:
+    turn = work.turn
+    match turn.kind, turn.text.split(" ")[0]:
+        case TurnKind.CANCEL, _:
+            return TaskState.CANCELED, None, "canceled before any write"
+        case TurnKind.DECISION, "approve":
+            return TaskState.COMPLETED, f"approved by {turn.principal.id}", None
+        case TurnKind.DECISION, _:
+            return TaskState.REJECTED, None, f"rejected by {turn.principal.id}"
+        case _, "ask":
+            return TaskState.INPUT_REQUIRED, None, "waits for a manager's approval"
+        case _, "block":
+            return TaskState.REJECTED, None, "blocked by policy limit-1"
+        case _, "fail":
+            return TaskState.FAILED, None, "the tool server is down"
+        case _:
+            return TaskState.COMPLETED, f"done: {turn.text}", None
+
+
+class Stage:
+    """A gateway, its worker and a client of it."""
+
+    def __init__(self, url: str, client: httpx.AsyncClient, worker: ScriptedWorker, redis: Redis) -> None:
+        self.url, self.client, self.worker, self.redis = url, client, worker, redis
+
+    async def rpc(self, method: str, params: object, version: str = "", call_id: object = 1) -> JsonObject:
+        headers = {"A2A-Version": version} if version else {}
+        body = {"jsonrpc": "2.0", "id": call_id, "method": method, "params": params}
+        response = await self.client.post("/", json=body, headers=headers)
+        return loads_object(response.text)
+
+    async def send(self, task_id: str, text: str, **metadata: object) -> JsonObject:
+        """``tasks/send`` as the clients in the field write it: no call id, parts with only a text."""
+        params = {"id": task_id, "message": {"parts": [{"text": text}]}, "metadata": metadata}
+        body = {"jsonrpc": "2.0", "method": "tasks/send", "params": params}
+        return loads_object((await self.client.post("/", json=body)).text)
+
+
+class _Server(uvicorn.Server):
+    """Leaves the test run's signals alone."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        with nullcontext():
+            yield
+
+
+@asynccontextmanager
+async def gateway(redis_url: str, **settings: object) -> AsyncIterator[str]:
+    """A gateway serving on a free port; its URL."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+    values = {"redis_url": redis_url, "profile": "embedded", "purple_agent_card_url": url, **settings}
+    app = build(Settings.model_validate(values))
+    server = _Server(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=1))
+    async with asyncio.TaskGroup() as group:
+        serving = group.create_task(server.serve(sockets=[listener]))
+        try:
+            yield url
+        finally:
+            server.should_exit = True
+            await serving
+
+
+@asynccontextmanager
+async def stage(redis: Redis, redis_url: str, **settings: object) -> AsyncIterator[Stage]:
+    worker = ScriptedWorker(redis, redis_url)
+    async with (
+        gateway(redis_url, **settings) as url,
+        httpx.AsyncClient(base_url=url, timeout=PATIENCE, trust_env=False) as client,
+        asyncio.TaskGroup() as group,
+    ):
+        working = group.create_task(worker.run())
+        try:
+            yield Stage(url, client, worker, redis)
+        finally:
+            working.cancel()
+    await worker.aclose()
+
+
+def at(value: Json, path: str) -> Json:
+    """The value at a dotted path: ``at(reply, "result.artifacts.0.parts.0.text")``."""
+    for step in path.split("."):
+        value = value[int(step)] if isinstance(value, list) else _field(value, step)
+    return value
+
+
+def _field(value: Json, name: str) -> Json:
+    assert isinstance(value, dict), f"{name!r} of {value!r}"
+    return value[name]

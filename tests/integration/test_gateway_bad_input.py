@@ -1,0 +1,215 @@
+"""Bad input is the client's error, said in a sentence that names the field; never a 5xx, never a task."""
+
+import json
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+from redis.asyncio import Redis
+
+from shared.domain.exact_json import JsonObject, loads_object
+from tests.integration.gateway_stage import at, gateway
+
+TEXT = [{"text": "hello"}]
+
+
+@pytest.fixture
+async def client(redis_url: str) -> AsyncIterator[httpx.AsyncClient]:
+    async with (
+        gateway(redis_url, max_body_bytes=4096) as url,
+        httpx.AsyncClient(base_url=url, timeout=20, trust_env=False) as client,
+    ):
+        yield client
+
+
+def _send(**params: object) -> JsonObject:
+    whole = {"id": "t1", "message": {"parts": TEXT}} | params
+    return loads_object(json.dumps({"jsonrpc": "2.0", "id": 7, "method": "tasks/send", "params": whole}))
+
+
+@pytest.mark.promise("gateway.bad_input")
+@pytest.mark.parametrize(
+    ("body", "status", "code", "says"),
+    [
+        (b"{", 400, -32700, "not JSON"),
+        (b"", 400, -32700, "not JSON"),
+        (b'{"a": NaN}', 400, -32700, "NaN"),
+        (b'{"jsonrpc": "2.0", "method": "\xff\xfe"}', 400, -32700, "not UTF-8"),
+        (b'{"a": "\\ud800"}', 400, -32700, "surrogate"),
+        (b'{"a": 1e999999}', 400, -32700, "too large"),
+        (b'{"a": ' + b"9" * 4000 + b"}", 400, -32700, "too large"),
+        (b"[" * 2000 + b"]" * 2000, 400, -32700, "nested deeper"),
+        (b'{"jsonrpc": "2.0", "method": "x", "params": ' + b"[" * 80 + b"]" * 80 + b"}", 400, -32700, "nested deeper"),
+        (b"[]", 400, -32600, "batch"),
+        (b'"hello"', 400, -32600, "a string"),
+        (b"null", 400, -32600, "null"),
+        (b'{"method": "tasks/send"}', 400, -32600, "jsonrpc"),
+        (b'{"jsonrpc": "2.0"}', 400, -32600, "method"),
+        (b'{"jsonrpc": "2.0", "method": 5}', 400, -32600, "method"),
+        (b'{"jsonrpc": "2.0", "method": "tasks/send", "id": {}}', 400, -32600, "id"),
+        (b'{"jsonrpc": "2.0", "method": "tasks/send", "id": true}', 400, -32600, "id"),
+        (b'{"jsonrpc": "2.0", "method": "tasks/send", "params": []}', 400, -32602, "params"),
+        (b'{"jsonrpc": "2.0", "method": "tasks/send", "params": "x"}', 400, -32602, "params"),
+        (b'{"jsonrpc": "2.0", "method": "tasks/send"}', 400, -32602, "params.id"),
+        (b'{"jsonrpc": "2.0", "method": "tasks/fly", "params": {}}', 200, -32601, "tasks/fly"),
+        (b'{"a": "' + b"x" * 5000 + b'"}', 413, -32600, "4096"),
+    ],
+)
+async def test_bytes_that_are_no_call_are_refused(
+    client: httpx.AsyncClient, body: bytes, status: int, code: int, says: str
+) -> None:
+    response = await client.post("/", content=body, headers={"Content-Type": "application/json"})
+    assert response.status_code == status
+    assert at(loads_object(response.text), "error.code") == code
+    assert says in str(at(loads_object(response.text), "error.message"))
+    assert loads_object(response.text)["id"] is None
+
+
+@pytest.mark.promise("gateway.bad_input")
+@pytest.mark.parametrize(
+    ("params", "field"),
+    [
+        ({"id": None}, "params.id"),
+        ({"id": ""}, "params.id"),
+        ({"id": 5}, "params.id"),
+        ({"id": "x" * 300}, "params.id"),
+        ({"id": "a\nb"}, "params.id"),
+        ({"sessionId": 5}, "params.sessionId"),
+        ({"historyLength": -1}, "params.historyLength"),
+        ({"historyLength": "many"}, "params.historyLength"),
+        ({"message": None}, "params.message"),
+        ({"message": "hello"}, "params.message"),
+        ({"message": {}}, "message.parts"),
+        ({"message": {"parts": "hello"}}, "message.parts"),
+        ({"message": {"parts": []}}, "message.parts"),
+        ({"message": {"parts": ["hello"]}}, "message.parts[0]"),
+        ({"message": {"parts": [{"text": 5}]}}, "message.parts[0].text"),
+        ({"message": {"parts": [{"text": "   "}]}}, "message.parts"),
+        ({"message": {"parts": [{}]}}, "message.parts[0]"),
+        ({"message": {"parts": [{"data": "x"}]}}, "message.parts[0].data"),
+        ({"message": {"role": "agent", "parts": TEXT}}, "message.role"),
+        ({"message": {"role": 1, "parts": TEXT}}, "message.role"),
+        ({"message": {"parts": TEXT, "metadata": 5}}, "message.metadata"),
+        ({"metadata": "x"}, "metadata"),
+        ({"metadata": {"session_id": 5}}, "metadata.session_id"),
+        ({"metadata": {"session_id": "s1"}, "sessionId": "s2"}, "metadata.session_id"),
+        ({"metadata": {"policy_doc": 5}}, "metadata.policy_doc"),
+        ({"metadata": {"policy_doc": ["a"]}}, "metadata.policy_doc"),
+        ({"metadata": {"tools_endpoint": 5}}, "metadata.tools_endpoint"),
+        ({"metadata": {"tools_endpoint": "ftp://localhost/"}}, "metadata.tools_endpoint"),
+        ({"metadata": {"tools_endpoint": "http://10.0.0.8/"}}, "metadata.tools_endpoint"),
+        ({"metadata": {"tools_endpoint": "http://localhost/?a=b"}}, "metadata.tools_endpoint"),
+        ({"metadata": {"principal": "bob"}}, "metadata.principal"),
+        ({"metadata": {"principal": {"id": 5}}}, "metadata.principal.id"),
+        ({"metadata": {"principal": {"id": "bob", "roles": "approver"}}}, "metadata.principal.roles"),
+        ({"metadata": {"principal": {"id": "bob", "roles": ["king"]}}}, "metadata.principal.roles"),
+        ({"metadata": {"principal": {"id": "bob", "roles": [1]}}}, "metadata.principal.roles[0]"),
+        ({"metadata": {"principal": {"id": "bob", "levels": ["king"]}}}, "metadata.principal.levels"),
+    ],
+)
+async def test_a_field_of_the_wrong_type_is_named(
+    client: httpx.AsyncClient, redis: Redis, params: dict[str, object], field: str
+) -> None:
+    response = await client.post("/", json=_send(**params))
+    reply = loads_object(response.text)
+    assert (response.status_code, at(reply, "error.code"), reply["id"]) == (400, -32602, 7)
+    assert str(at(reply, "error.message")).startswith(f"{field}: ")
+    assert await redis.dbsize() == 0
+
+
+@pytest.mark.parametrize("method", ["tasks/get", "tasks/cancel", "GetTask", "CancelTask"])
+async def test_an_unknown_task_is_said_to_be_unknown(client: httpx.AsyncClient, method: str) -> None:
+    headers = {"A2A-Version": "1.0"} if method[0].isupper() else {}
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"id": "nobody-knows"}}
+    response = await client.post("/", json=body, headers=headers)
+    assert response.status_code == 200
+    assert at(loads_object(response.text), "error.code") == -32001
+    assert "nobody-knows" in str(at(loads_object(response.text), "error.message"))
+
+
+@pytest.mark.parametrize("method", ["tasks/get", "tasks/cancel", "GetTask", "CancelTask"])
+@pytest.mark.parametrize("params", [None, {}, {"id": None}, {"id": 5}, {"id": ["x"]}])
+async def test_a_missing_task_id_is_named(client: httpx.AsyncClient, method: str, params: object) -> None:
+    headers = {"A2A-Version": "1.0"} if method[0].isupper() else {}
+    response = await client.post(
+        "/", json={"jsonrpc": "2.0", "id": 1, "method": method, "params": params}, headers=headers
+    )
+    assert response.status_code == 200
+    assert at(loads_object(response.text), "error.code") == -32602
+    assert "params.id" in str(at(loads_object(response.text), "error.message"))
+
+
+@pytest.mark.parametrize(
+    ("message", "field"),
+    [
+        (None, "params.message"),
+        ([], "params.message"),
+        ({"messageId": 5, "parts": TEXT}, "message.messageId"),
+        ({"messageId": "m", "contextId": 5, "parts": TEXT}, "message.contextId"),
+        ({"messageId": "m", "taskId": 5, "parts": TEXT}, "message.taskId"),
+        ({"messageId": "m"}, "message.parts"),
+        ({"messageId": "m", "parts": {}}, "message.parts"),
+        ({"messageId": "m", "parts": [{"text": ""}]}, "message.parts"),
+        ({"messageId": "m", "role": "ROLE_AGENT", "parts": TEXT}, "message.role"),
+    ],
+)
+@pytest.mark.parametrize(("method", "version"), [("message/send", ""), ("SendMessage", "1.0")])
+async def test_a_bad_message_of_the_later_protocols_is_named(
+    client: httpx.AsyncClient, redis: Redis, message: object, field: str, method: str, version: str
+) -> None:
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"message": message}}
+    response = await client.post("/", json=body, headers={"A2A-Version": version} if version else {})
+    assert response.status_code == 200
+    assert at(loads_object(response.text), "error.code") == -32602
+    assert field in str(at(loads_object(response.text), "error.message"))
+    assert await redis.dbsize() == 0
+
+
+async def test_files_are_refused_by_their_own_code(client: httpx.AsyncClient) -> None:
+    part = {"file": {"uri": "http://localhost/x"}}
+    reply = loads_object((await client.post("/", json=_send(message={"parts": [part]}))).text)
+    assert at(reply, "error.code") == -32005
+
+
+@pytest.mark.parametrize(
+    ("method", "code"),
+    [
+        ("tasks/sendSubscribe", -32004),
+        ("message/stream", -32004),
+        ("tasks/resubscribe", -32004),
+        ("tasks/pushNotification/set", -32003),
+        ("tasks/pushNotification/get", -32003),
+    ],
+)
+async def test_what_the_card_does_not_offer_is_refused_by_its_own_code(
+    client: httpx.AsyncClient, method: str, code: int
+) -> None:
+    message = {"messageId": "m", "role": "user", "kind": "message", "parts": [{"kind": "text", "text": "x"}]}
+    body = {"jsonrpc": "2.0", "id": "a", "method": method, "params": {"id": "t1", "message": message}}
+    response = await client.post("/", json=body)
+    assert response.status_code == 200
+    line = response.text.removeprefix("data: ")
+    assert at(loads_object(line), "error.code") == code
+
+
+async def test_a_method_and_a_version_that_contradict_are_refused(client: httpx.AsyncClient) -> None:
+    old = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": {"parts": TEXT}}}
+    new = {"jsonrpc": "2.0", "id": 1, "method": "GetTask", "params": {"id": "t1"}}
+    codes = [
+        at(loads_object((await client.post("/", json=old, headers={"A2A-Version": "1.0"})).text), "error.code"),
+        at(loads_object((await client.post("/", json=new)).text), "error.code"),
+    ]
+    assert codes == [-32009, -32009]
+
+
+@pytest.mark.parametrize("path", ["/tasks/nobody", "/tasks/nobody/events"])
+async def test_an_unknown_task_is_not_found_over_rest(client: httpx.AsyncClient, path: str) -> None:
+    response = await client.get(path)
+    assert response.status_code == 404
+    assert "nobody" in response.json()["error"]
+
+
+async def test_a_last_event_id_that_no_stream_gave_is_refused(client: httpx.AsyncClient) -> None:
+    response = await client.get("/tasks/t1/events", headers={"Last-Event-ID": "yesterday"})
+    assert response.status_code == 400
+    assert "Last-Event-ID" in response.json()["error"]
