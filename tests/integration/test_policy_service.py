@@ -1,0 +1,208 @@
+"""The policy service over HTTP: as a process, and against odd input."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import httpx
+import jsonschema
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from services.policy.bootstrap import build
+from services.policy.settings import Settings
+from shared.contracts.policy import Verdict
+from tests.unit.policy.generated import requests
+
+REQUEST = {
+    "policies": [{"id": "P", "rules": [{"id": "R", "condition": "amount > 5000.5", "action": "require_approval"}]}],
+    "context": {"amount": 7200.25},
+    "planHash": "h",
+}
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+@contextmanager
+def _service() -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    port = _free_port()
+    environment = {**os.environ, "HOST": "127.0.0.1", "PORT": str(port)}
+    process = subprocess.Popen([sys.executable, "-m", "services.policy"], env=environment, stderr=subprocess.PIPE)
+    try:
+        with httpx.Client(transport=httpx.HTTPTransport(retries=7)) as client:
+            assert client.get(f"http://127.0.0.1:{port}/ready", timeout=20).json() == {"status": "ok"}
+        yield process, port
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+async def client() -> httpx.AsyncClient:
+    """A client of the application in this process; an unexpected error shows as a 500."""
+    transport = httpx.ASGITransport(build(Settings()), raise_app_exceptions=False)
+    return httpx.AsyncClient(transport=transport, base_url="http://policy")
+
+
+@pytest.mark.promise("policy.service")
+def test_the_service_answers_as_a_process_and_stops_when_told() -> None:
+    """What it has begun is finished after SIGTERM, then it ends with 0; its log is JSON without values."""
+    body = json.dumps(REQUEST).encode()
+    with _service() as (process, port), socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+        head = (
+            f"POST /v1/evaluate HTTP/1.1\r\nHost: policy\r\nContent-Length: {len(body)}\r\nExpect: 100-continue\r\n\r\n"
+        )
+        connection.sendall(head.encode())
+        assert connection.recv(100).startswith(b"HTTP/1.1 100")
+        process.send_signal(signal.SIGTERM)
+        connection.sendall(body)
+        answer = connection.recv(10_000)
+        _, log = process.communicate(timeout=20)
+
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert process.returncode == 0
+    events = [json.loads(line) for line in log.decode().splitlines()]
+    assert [event["event"] for event in events if event["event"] == "verdict"] == ["verdict"]
+    assert "7200" not in log.decode()
+
+
+@pytest.mark.promise("policy.service")
+def test_a_wrong_setting_stops_the_start_with_its_name() -> None:
+    """One sentence on stderr, exit code 2."""
+    environment = {**os.environ, "PORT": "many"}
+    command = [sys.executable, "-m", "services.policy"]
+    ended = subprocess.run(command, env=environment, capture_output=True, timeout=20, check=False)
+
+    assert ended.returncode == 2
+    assert ended.stderr.startswith(b"PORT: ")
+    assert ended.stderr.count(b"\n") == 1
+
+
+@pytest.mark.promise("policy.exact")
+async def test_numbers_stay_exact_over_the_wire(client: httpx.AsyncClient) -> None:
+    """A fraction that no binary float holds decides, and comes back as it was written."""
+    body = json.dumps(REQUEST).replace("7200.25", "5000.50000000000000000001")
+    answer = await client.post("/v1/evaluate", content=body)
+
+    verdict = Verdict.from_json(answer.content)
+    assert verdict.requires_approval
+    assert b'"amount":5000.50000000000000000001' in answer.content
+
+
+@pytest.mark.promise("policy.service")
+async def test_the_description_is_true(client: httpx.AsyncClient) -> None:
+    """Requests and answers validate against what /openapi.json says of them."""
+    described = (await client.get("/openapi.json")).json()
+    schemas = described["components"]["schemas"]
+    answer = await client.post("/v1/evaluate", json=REQUEST)
+    refusal = await client.post("/v1/evaluate", json={"policies": 1})
+
+    def validate(document: object, name: str) -> None:
+        jsonschema.validate(document, {"$ref": f"#/components/schemas/{name}", "components": {"schemas": schemas}})
+
+    operation = described["paths"]["/v1/evaluate"]["post"]
+    assert operation["requestBody"]["content"]["application/json"]["schema"]["$ref"].endswith("/EvaluateRequest")
+    assert set(operation["responses"]) == {"200", "400", "413", "422"}
+    validate(REQUEST, "EvaluateRequest")
+    validate(answer.json(), "Verdict")
+    validate(refusal.json(), "Refusal")
+
+
+@pytest.mark.promise("policy.bad_input")
+@pytest.mark.parametrize(
+    ("body", "status", "field", "sentence"),
+    [
+        (b"", 400, None, "not a JSON object"),
+        (b"{", 400, None, "not a JSON object"),
+        (b"[]", 400, None, "got list"),
+        (b'{"context":{"a":NaN}}', 400, None, "NaN"),
+        (b'{"context":{"a":1e999999999}}', 400, None, "exponent"),
+        (b'{"context":{"a":1e99999999999999999999999}}', 400, None, "exponent"),
+        (b'{"context":{"a":' + b"9" * 5_000 + b"}}", 400, None, "not a JSON object"),
+        (b'{"context":{"a":"\xff"}}', 400, None, "not UTF-8"),
+        (b'{"context":{"a":"\\ud800"}}', 400, None, "not UTF-8"),
+        ('{"context":{}}'.encode("utf-16"), 400, None, "not UTF-8"),
+        (b'{"x":' + b"[" * 100_000, 400, None, "nested too deeply"),
+        (b'{"policies":5}', 422, "policies", "policies:"),
+        (b'{"policies":[{"rules":[]}]}', 422, "policies.0.id", "required"),
+        (
+            b'{"policies":[{"id":"P","rules":[{"id":"R","condition":7}]}]}',
+            422,
+            "policies.0.rules.0.condition",
+            "string",
+        ),
+        (b'{"context":{"a":{"b":{"c":{"d":1}}}}}', 422, "context.a", "nothing deeper"),
+        (b'{"calls":[{"callId":"c","tool":null}]}', 422, "calls.0.tool", "string"),
+        (b'{"binding":"perhaps"}', 422, "binding", "boolean"),
+    ],
+)
+async def test_bad_input_is_refused_with_its_field(
+    client: httpx.AsyncClient, body: bytes, status: int, field: str | None, sentence: str
+) -> None:
+    """A client's mistake is named, and is never the server's error."""
+    answer = await client.post("/v1/evaluate", content=body)
+
+    assert answer.status_code == status
+    assert answer.json()["field"] == field
+    assert sentence in answer.json()["error"]
+
+
+@pytest.mark.promise("policy.bad_input")
+async def test_a_body_over_the_limit_is_refused(client: httpx.AsyncClient) -> None:
+    """1 MiB by default, counted as it arrives."""
+    answer = await client.post("/v1/evaluate", content=b" " * (1024 * 1024 + 1))
+
+    assert answer.status_code == 413
+    assert "1048576" in answer.json()["error"]
+
+
+@pytest.mark.promise("policy.bounds")
+async def test_a_hostile_condition_is_a_clear_problem_in_the_verdict(client: httpx.AsyncClient) -> None:
+    """Ten thousand terms: the rule is invalid, the verdict says so and does not pass."""
+    condition = " || ".join(["amount > 1"] * 10_000)
+    body = {"policies": [{"id": "P", "rules": [{"id": "R", "condition": condition, "action": "block"}]}]}
+    answer = await client.post("/v1/evaluate", json=body)
+
+    assert answer.status_code == 200
+    assert answer.json()["passed"] is False
+    assert "characters; the limit is" in answer.json()["problems"][0]["message"]
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=8,
+)
+FIELDS = ["policies", "context", "calls", "binding", "planHash", "id", "rules", "condition", "action", "level", "tool"]
+shaped = st.recursive(
+    json_values,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(FIELDS), inner),
+    max_leaves=9,
+)
+odd_bodies = (
+    st.binary(max_size=60)
+    | json_values.map(lambda value: json.dumps(value).encode())
+    | st.dictionaries(st.sampled_from(FIELDS), shaped, max_size=4).map(lambda value: json.dumps(value).encode())
+    | requests.map(lambda request: request.to_json().encode())
+)
+
+
+@pytest.mark.promise("policy.bad_input")
+@settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(body=odd_bodies)
+async def test_no_input_is_a_server_error(client: httpx.AsyncClient, body: bytes) -> None:
+    """Whatever is sent gets a verdict or a refusal that names a cause."""
+    answer = await client.post("/v1/evaluate", content=body)
+
+    assert answer.status_code in (200, 400, 413, 422)
+    assert "passed" in answer.json() or answer.json()["error"]

@@ -1,0 +1,110 @@
+"""Conditions, contexts and policies that hypothesis makes up."""
+
+from decimal import Decimal
+
+from hypothesis import strategies as st
+
+from services.policy.core.tree import Comparison, Conjunction, Constant, Disjunction, Membership, Node, Not, Reference
+from shared.contracts.policy import ContextValue, EvaluateRequest, Policy, Rule
+
+PATHS = [("a",), ("b",), ("c",), ("flag",), ("ünder_scored",), ("o", "x"), ("o", "y"), ("a", "z")]
+OPERATORS = [">", "<", ">=", "<=", "==", "!=", "===", "!=="]
+TEXTS = [
+    "",
+    "active",
+    "VIP",
+    "7",
+    "7.0",
+    "-3",
+    "5,000",
+    "$7,200",
+    "€7,200",
+    "1,2",
+    "007",
+    "it's",
+    'say "x" \\',
+    "a && b",
+]
+EDGES = [Decimal("5000"), Decimal("7200"), Decimal("0.1"), Decimal("7.0"), Decimal(7), Decimal(-3), Decimal(0)]
+
+texts = st.sampled_from(TEXTS) | st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
+numbers = st.sampled_from(EDGES) | st.decimals(-10_000, 10_000, allow_nan=False, places=3)
+constants = st.builds(Constant, st.none() | st.booleans() | numbers | texts)
+references = st.sampled_from(PATHS).map(Reference)
+leaves = constants | references
+choices = st.lists(constants, max_size=4).map(tuple) | references
+
+
+def _grown(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
+    terms = st.lists(inner, min_size=2, max_size=4).map(tuple)
+    return (
+        st.builds(Not, inner)
+        | st.builds(Conjunction, terms)
+        | st.builds(Disjunction, terms)
+        | st.builds(Comparison, st.sampled_from(OPERATORS), inner, inner)
+        | st.builds(Membership, inner, choices)
+    )
+
+
+# Wild trees mix everything with everything: most are errors. Sensible ones compare what can be compared.
+wild: st.SearchStrategy[Node] = st.recursive(leaves, _grown, max_leaves=8)
+_amounts = st.sampled_from([("a",), ("o", "x")]).map(Reference)
+_flags = st.sampled_from([("b",), ("flag",)]).map(Reference)
+_words = st.just(Reference(("c",)))
+_sensible = (
+    _flags
+    | st.builds(Comparison, st.sampled_from(OPERATORS), _amounts, st.builds(Constant, numbers) | _amounts)
+    | st.builds(Comparison, st.sampled_from(OPERATORS[4:]), _words, st.builds(Constant, texts | numbers | st.none()))
+    | st.builds(Membership, _words, st.lists(constants, max_size=5).map(tuple))
+)
+
+
+def _joined(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
+    terms = st.lists(inner, min_size=2, max_size=3).map(tuple)
+    return st.builds(Not, inner) | st.builds(Conjunction, terms) | st.builds(Disjunction, terms)
+
+
+sensible: st.SearchStrategy[Node] = st.recursive(_sensible, _joined, max_leaves=6)
+trees = sensible | wild
+
+scalars: st.SearchStrategy[str | bool | int | Decimal | None] = (
+    st.none() | st.booleans() | st.integers(-10, 10_000) | numbers | texts
+)
+values: st.SearchStrategy[ContextValue] = scalars | st.lists(scalars, max_size=3)
+amounts: st.SearchStrategy[str | bool | int | Decimal | None] = (
+    numbers | st.integers(-10, 10_000) | st.sampled_from(["7", "$7,200", "5,000"])
+)
+_expected: dict[str, st.SearchStrategy[ContextValue]] = {"a": amounts, "b": st.booleans(), "c": texts}
+_order: st.SearchStrategy[ContextValue] = st.fixed_dictionaries({"x": amounts}).map(dict)
+_perhaps: dict[str, st.SearchStrategy[ContextValue]] = {
+    "flag": st.booleans(),
+    "o": _order,
+    "ünder_scored": values,
+}
+_objects: st.SearchStrategy[ContextValue] = st.dictionaries(st.sampled_from(["x", "y"]), scalars, max_size=2).map(dict)
+_odd: dict[str, st.SearchStrategy[ContextValue]] = {
+    **dict.fromkeys(["a", "b", "c", "flag", "ünder_scored"], values),
+    "o": _objects | scalars,
+}
+likely = st.fixed_dictionaries(_expected, optional=_perhaps)
+odd = st.fixed_dictionaries({}, optional=_odd)
+contexts: st.SearchStrategy[dict[str, ContextValue]] = likely | odd
+
+conditions = st.sampled_from(
+    ["a > 100", "b", "!b", "c == null", "a < 10 || b", 'c in ["VIP"]', "o.x >= 1", "true", "a >", "b && a != 7"]
+)
+levels = st.none() | st.sampled_from(["manager", "CFO", "legal", "queen"])
+rules = st.builds(
+    Rule,
+    id=st.sampled_from(["R1", "R2", "R3"]),
+    condition=conditions,
+    action=st.sampled_from(["block", "escalate", "require_approval", "deny"]),
+    level=levels,
+)
+policies = st.builds(Policy, id=st.just("P"), rules=st.lists(rules, max_size=5).map(tuple))
+requests = st.builds(
+    EvaluateRequest,
+    policies=st.lists(policies, max_size=2).map(tuple),
+    context=contexts,
+    binding=st.booleans(),
+)

@@ -1,0 +1,131 @@
+"""The grammar: how conditions group, and what is refused where."""
+
+from decimal import Decimal
+from time import perf_counter
+
+import pytest
+
+from services.policy.core.parser import MAX_DEPTH, MAX_TERMS, parse
+from services.policy.core.tokens import MAX_LENGTH
+from services.policy.core.tree import (
+    Comparison,
+    Conjunction,
+    Constant,
+    Disjunction,
+    Membership,
+    Not,
+    Reference,
+    text_of,
+)
+from services.policy.core.values import ConditionError
+
+A, B, C = Reference(("a",)), Reference(("b",)), Reference(("c",))
+
+
+@pytest.mark.promise("policy.conditions")
+@pytest.mark.parametrize(
+    ("text", "tree"),
+    [
+        ("a", A),
+        ("(a)", A),
+        ("a.b . c", Reference(("a", "b", "c"))),
+        ("a||b&&c", Disjunction((A, Conjunction((B, C))))),
+        ("(a||b)&&c", Conjunction((Disjunction((A, B)), C))),
+        ("!a > b", Comparison(">", Not(A), B)),
+        ("!(a > b)", Not(Comparison(">", A, B))),
+        ("!!a", Not(Not(A))),
+        ("a>5000", Comparison(">", A, Constant(Decimal(5000)))),
+        ("a > 5,000", Comparison(">", A, Constant(Decimal(5000)))),
+        ("a > 1,234,567.89", Comparison(">", A, Constant(Decimal("1234567.89")))),
+        ("a < - 3", Comparison("<", A, Constant(Decimal(-3)))),
+        ("a === 'it\\'s'", Comparison("===", A, Constant("it's"))),
+        ('a == "x && y"', Comparison("==", A, Constant("x && y"))),
+        ("a != null", Comparison("!=", A, Constant(None))),
+        ("a in ['x', 1, true, null]", Membership(A, tuple(map(Constant, ("x", Decimal(1), True, None))))),
+        ("a in [1,200]", Membership(A, (Constant(Decimal(1)), Constant(Decimal(200))))),
+        ("a in []", Membership(A, ())),
+        ("a in b.c", Membership(A, Reference(("b", "c")))),
+        ("(a > b) == c", Comparison("==", Comparison(">", A, B), C)),
+        ("inside && nullable", Conjunction((Reference(("inside",)), Reference(("nullable",))))),
+    ],
+)
+def test_a_condition_groups_as_the_page_says(text: str, tree: object) -> None:
+    """Precedence, literals, paths and lists."""
+    assert parse(text) == tree
+
+
+@pytest.mark.promise("policy.errors")
+@pytest.mark.parametrize(
+    ("text", "position", "cause"),
+    [
+        ("", 0, "empty"),
+        ("  ", 0, "empty"),
+        ("a >", 3, "expected a field or a value, found end of the condition"),
+        ("> 5", 0, "expected a field or a value"),
+        ("a b", 2, "expected an operator"),
+        ("a and b", 2, "write &&"),
+        ("a OR b", 2, "write ||"),
+        ("not a", 0, "write !"),
+        ("a == True", 5, "write true"),
+        ("a == None", 5, "write null"),
+        ("a = 5", 2, "write == or ==="),
+        ("a & b", 2, "write &&"),
+        ("a | b", 2, "write ||"),
+        ("a > $5,000", 4, "bare number"),
+        ("a > 5,00", 5, "expected an operator"),
+        ("a > 5k", 4, "runs into 'k'"),
+        ("a > 1e3", 4, "runs into 'e'"),
+        ("a > 5.", 4, "runs into '.'"),
+        ("a > 007", 4, "starts with a zero"),
+        ("a == 'x", 5, "not closed"),
+        ("a == 'x\\n'", 7, "unknown escape"),
+        ("(a", 2, "expected ')'"),
+        ("a)", 1, "expected an operator"),
+        ("a < b < c", 6, "do not chain"),
+        ("a == b != c", 7, "do not chain"),
+        ("a in [b]", 6, "in quotes"),
+        ("a in [5,000]", 8, "starts with a zero"),
+        ("a in 5", 5, "expected '['"),
+        ("a > -'x'", 5, "expected a number"),
+        ("a; b", 1, "no such sign"),
+        ("a == “x”", 5, "no such sign"),
+    ],
+)
+def test_what_cannot_be_parsed_is_refused_with_position_and_cause(text: str, position: int, cause: str) -> None:
+    """Nothing outside the grammar is read as something else."""
+    with pytest.raises(ConditionError) as caught:
+        parse(text)
+
+    assert caught.value.position == position
+    assert cause in caught.value.cause
+
+
+@pytest.mark.promise("policy.bounds")
+@pytest.mark.parametrize(
+    "text",
+    [
+        " || ".join(f"amount > {number}" for number in range(10_000)),
+        "||".join(["a"] * 10_000),
+        "!" * (MAX_DEPTH + 1) + "a",
+        "(" * 10_000 + "a",
+        "&&".join(["a"] * (MAX_TERMS + 1)),
+        "9" * (MAX_LENGTH + 1),
+        "." * MAX_LENGTH,
+        "a" + " " * (MAX_LENGTH - 2) + ".",
+        '"' + "\\" * (MAX_LENGTH - 1),
+    ],
+)
+def test_a_hostile_condition_is_refused_at_once(text: str) -> None:
+    """Length, terms and nesting are bounded; the bound on time is generous for a busy machine."""
+    before = perf_counter()
+
+    with pytest.raises(ConditionError):
+        parse(text)
+
+    assert perf_counter() - before < 1
+
+
+def test_a_condition_at_the_bounds_is_accepted() -> None:
+    """What is allowed can be used."""
+    assert text_of(parse("&&".join(["a"] * MAX_TERMS))).count("&&") == MAX_TERMS - 1
+    assert parse("(" * MAX_DEPTH + "a" + ")" * MAX_DEPTH) == A

@@ -1,0 +1,204 @@
+"""How triggered rules become a verdict."""
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given, settings
+
+from services.policy.core.conditions import Conditions
+from services.policy.core.evaluate import evaluate
+from services.policy.core.limits import TooMuch
+from shared.contracts.policy import CallContext, EvaluateRequest, Policy, Rule
+from tests.unit.policy.generated import requests, rules
+
+_APPROVAL = Rule(id="LIMIT", condition="amount > 5000", action="require_approval", reason="over the limit")
+
+
+def _request(*held: Rule, **fields: object) -> EvaluateRequest:
+    return EvaluateRequest.model_validate({"policies": [Policy(id="P", rules=held)], **fields})
+
+
+@pytest.mark.promise("policy.verdict")
+def test_no_rule_that_applies_is_a_pass() -> None:
+    """The verdict of a quiet policy."""
+    verdict = evaluate(_request(_APPROVAL, context={"amount": 10}), Conditions())
+
+    assert verdict.passed
+    assert not any((verdict.requires_approval, verdict.escalate, verdict.blocked))
+    assert not any((verdict.triggered_rules, verdict.indeterminate, verdict.problems))
+
+
+@pytest.mark.promise("policy.verdict")
+def test_a_required_approval_passes_and_names_level_reason_and_values() -> None:
+    """The plan may go on once somebody of that level has agreed; without a level it is the manager."""
+    verdict = evaluate(_request(_APPROVAL, context={"amount": Decimal("7200.50")}), Conditions())
+
+    assert verdict.passed
+    assert verdict.requires_approval
+    assert verdict.escalation_level == "manager"
+    [rule] = verdict.triggered_rules
+    assert (rule.rule_id, rule.reason, rule.values) == ("LIMIT", "over the limit", {"amount": Decimal("7200.50")})
+
+
+@pytest.mark.promise("policy.verdict")
+def test_an_escalation_does_not_pass() -> None:
+    """It waits for the level's decision on the whole task, which is not a plan's approval."""
+    rule = Rule(id="R", condition="amount > 5000", action="escalate", level="legal")
+    verdict = evaluate(_request(rule, context={"amount": 7200}), Conditions())
+
+    assert verdict.escalate
+    assert not verdict.passed
+    assert not verdict.requires_approval
+    assert verdict.escalation_level == "legal"
+
+
+@pytest.mark.promise("policy.verdict")
+def test_a_block_wins_over_an_approval() -> None:
+    """Nobody can approve what is forbidden."""
+    block = Rule(id="NO", condition="amount > 1", action="block")
+    verdict = evaluate(_request(_APPROVAL, block, context={"amount": 7200}), Conditions())
+
+    assert verdict.blocked
+    assert not verdict.passed
+    assert [rule.rule_id for rule in verdict.triggered_rules] == ["LIMIT", "NO"]
+
+
+@pytest.mark.promise("policy.calls")
+def test_a_rule_triggers_once_for_each_call_that_meets_it() -> None:
+    """Each call's fields lie over the context, with its tool and id."""
+    rule = Rule(id="R", condition='tool == "pay" && amount > limit', action="block")
+    calls = [
+        CallContext(call_id="c1", tool="pay", fields={"amount": 10}),
+        CallContext(call_id="c2", tool="pay", fields={"amount": 1}),
+        CallContext(call_id="c3", tool="note"),
+        CallContext(call_id="c4", tool="pay", fields={"amount": 11}),
+    ]
+    verdict = evaluate(_request(rule, context={"limit": 5}, calls=calls, binding=True), Conditions())
+
+    assert [found.call_id for found in verdict.triggered_rules] == ["c1", "c4"]
+    assert verdict.triggered_rules[0].values == {"tool": "pay", "amount": 10, "limit": 5}
+
+
+@pytest.mark.promise("policy.calls")
+def test_an_argument_cannot_pose_as_the_tool() -> None:
+    """``tool`` and ``call_id`` are what is called, whatever the call's own fields say."""
+    rule = Rule(id="R", condition='tool == "pay" && call_id == "c1"', action="block")
+    call = CallContext(call_id="c1", tool="pay", fields={"tool": "harmless", "call_id": "c9"})
+
+    assert evaluate(_request(rule, calls=[call]), Conditions()).blocked
+
+
+@pytest.mark.promise("policy.calls")
+def test_known_facts_win_over_what_came_with_the_policy() -> None:
+    """A request's own policy document cannot overrule what a tool said; it fills what nobody knows."""
+    policy = Policy(id="P", rules=(_APPROVAL,), context={"amount": 1})
+
+    known = EvaluateRequest(policies=(policy,), context={"amount": 7200})
+    assert evaluate(known, Conditions()).requires_approval
+    assert not evaluate(EvaluateRequest(policies=(policy,)), Conditions()).requires_approval
+
+
+@pytest.mark.promise("policy.missing")
+def test_an_undecided_rule_is_harmless_in_a_provisional_verdict() -> None:
+    """Most fields are not known yet when it is asked for; the rule is named, and that is all."""
+    verdict = evaluate(_request(_APPROVAL), Conditions())
+
+    assert verdict.passed
+    assert verdict.indeterminate == ("LIMIT",)
+    assert verdict.triggered_rules == ()
+
+
+@pytest.mark.promise("policy.missing")
+@pytest.mark.parametrize(("level", "expected"), [(None, "manager"), ("cfo", "cfo")])
+@pytest.mark.parametrize("action", ["block", "escalate", "require_approval"])
+def test_an_undecided_rule_escalates_in_a_binding_verdict(action: str, level: str | None, expected: str) -> None:
+    """At the rule's level, or the manager's; whatever the rule would have done."""
+    rule = Rule(id="R", condition="amount > 5000", action=action, level=level)
+    verdict = evaluate(_request(rule, binding=True), Conditions())
+
+    assert (verdict.passed, verdict.escalate, verdict.escalation_level) == (False, True, expected)
+    assert verdict.triggered_rules[0].indeterminate
+    assert verdict.indeterminate == ()
+
+
+@pytest.mark.promise("policy.errors")
+def test_a_rule_that_fails_for_every_call_is_one_problem() -> None:
+    """The verdict does not pass, and the others of its rules are decided all the same."""
+    bad, block = Rule(id="BAD", condition="name > 5", action="escalate"), Rule(id="B", condition="true", action="block")
+    calls = [CallContext(call_id=f"c{number}", tool="pay", fields={"name": "Ann"}) for number in range(3)]
+    verdict = evaluate(_request(bad, block, calls=calls), Conditions())
+
+    assert not verdict.passed
+    assert [(problem.rule_id, problem.position) for problem in verdict.problems] == [("BAD", 5)]
+    assert len(verdict.triggered_rules) == 3
+
+
+@pytest.mark.promise("policy.bound")
+def test_the_verdict_is_bound_to_policy_context_and_plan() -> None:
+    """A change of any fact, rule or call changes the hash that stands for it; nothing else does."""
+    call = CallContext(call_id="c1", tool="pay", fields={"amount": 1})
+    base = _request(_APPROVAL, context={"x": 1}, calls=[call], plan_hash="plan")
+    first = evaluate(base, Conditions())
+    other_fact = evaluate(base.model_copy(update={"context": {"x": 2}}), Conditions())
+    other_rule = evaluate(_request(context={"x": 1}, calls=[call]), Conditions())
+
+    assert first == evaluate(base, Conditions())
+    assert first.plan_hash == "plan"
+    assert (other_fact.policy_hash == first.policy_hash, other_fact.context_hash == first.context_hash) == (True, False)
+    assert (other_rule.policy_hash == first.policy_hash, other_rule.context_hash == first.context_hash) == (False, True)
+
+
+@pytest.mark.promise("policy.monotone")
+@settings(max_examples=300, deadline=None)
+@given(requests, rules)
+def test_a_further_block_rule_never_turns_a_refusal_into_a_pass(request: EvaluateRequest, rule: Rule) -> None:
+    """Policies can be tightened by adding to them, and only tightened."""
+    block = rule.model_copy(update={"action": "block"})
+    tighter = request.model_copy(update={"policies": (*request.policies, Policy(id="more", rules=(block,)))})
+
+    assert evaluate(request, Conditions()).passed or not evaluate(tighter, Conditions()).passed
+
+
+@pytest.mark.promise("policy.bounds")
+@pytest.mark.parametrize(
+    ("request_", "field"),
+    [
+        (_request(*[Rule(id=str(n), condition="a" * 300, action="block") for n in range(1_000)]), "policies"),
+        (_request(Rule(id="R" * 300_000, condition="a", action="block")), "policies"),
+        (
+            _request(
+                *[Rule(id=str(n), condition="a > 1", action="block") for n in range(1_000)],
+                calls=[CallContext(call_id=str(n), tool="t") for n in range(1_000)],
+            ),
+            "calls",
+        ),
+        (
+            EvaluateRequest(
+                policies=(Policy(id="P"),) * 1_000,
+                context={str(n): n for n in range(1_000)},
+                calls=(CallContext(call_id="c", tool="t"),) * 10,
+            ),
+            "calls",
+        ),
+    ],
+)
+def test_a_request_that_would_hold_up_the_others_is_refused(request_: EvaluateRequest, field: str) -> None:
+    """Before the work is done, and with the part that is too large."""
+    with pytest.raises(TooMuch) as caught:
+        evaluate(request_, Conditions())
+
+    assert caught.value.field == field
+
+
+@pytest.mark.promise("policy.bounds")
+def test_a_verdict_does_not_repeat_long_values() -> None:
+    """A text is cut, a list shortened, an object counted: the rule saw all of it."""
+    rule = Rule(id="R", condition='text != "" && 99 in items && object != null', action="block")
+    context = {"text": "x" * 1_000, "items": list(range(100)), "object": {"a": 1, "b": 2}}
+    [found] = evaluate(_request(rule, context=context), Conditions()).triggered_rules
+
+    assert found.values == {
+        "text": "x" * 199 + "…",
+        "items": [0, 1, 2, 3, 4, 5, 6, 7],
+        "object": "an object of 2 fields",
+    }
