@@ -146,16 +146,16 @@ async def _asks(ctx: TurnContext, progress: Progress, why: tuple[str, ...]) -> t
         why=why,
     )
     ctx.journal.tell("approval", status="waiting", level=approval.level, deadline=approval.deadline.isoformat())
-    return _waiting(approval, progress, "waiting for an approval"), approval
+    return _waiting(approval, progress, note=""), approval
 
 
 async def _waits_on(opened: Opened, waiting: decisions.StillWaiting) -> Ended:
     return _waiting(waiting.approval, latest(await opened.store.journal()), waiting.note)
 
 
-def _waiting(approval: Approval, progress: Progress | None, why: str) -> Ended:
-    brief = approval_gate.brief(approval)
-    return Ended(TaskState.INPUT_REQUIRED, FsmState.APPROVAL_GATE, why, brief, progress, ())
+def _waiting(approval: Approval, progress: Progress | None, note: str) -> Ended:
+    text = "\n\n".join(part for part in (note, approval_gate.brief(approval)) if part)
+    return Ended(TaskState.INPUT_REQUIRED, FsmState.APPROVAL_GATE, text, text, progress, ())
 
 
 async def _ends_early(opened: Opened, early: RunEnds) -> Ended:

@@ -71,10 +71,10 @@ def _matches(record: JsonObject, claims: Mapping[str, Json]) -> list[str]:
 
 
 def _is_subject(record: JsonObject, evidence: Evidence) -> bool:
-    """Whether a record is about what the call names: it shares an identifier, or the call names none."""
-    ids = {key: value for key, value in _claims(evidence).items() if _is_identifier(key, evidence.arguments)}
-    known = [key for key in ids if key in record]
-    return not ids or not known or any(_same(record[key], ids[key]) for key in known)
+    """Whether a record is about what the call names: it shows one of its identifiers, or is all that there is."""
+    ids = [value for key, value in evidence.arguments.items() if key.lower().endswith("id")]
+    alone = len(list(records_in(evidence.after))) == 1
+    return not ids or alone or any(_same(shown, value) for shown in record.values() for value in ids)
 
 
 def _new_records(evidence: Evidence) -> list[JsonObject]:
