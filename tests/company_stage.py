@@ -1,0 +1,61 @@
+"""The example company served in the test's own event loop, on a free port."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from examples.company.books import Books
+from examples.company.faults import Fault, Faults
+from examples.company.seed import plant
+from examples.company.server import build_app
+from shared.contracts.tenant import Connection
+
+NOON = datetime(2026, 4, 1, 12, tzinfo=UTC)
+
+
+class Company(NamedTuple):
+    url: str
+    database: Path
+    faults: Faults
+
+    @property
+    def connection(self) -> Connection:
+        return Connection(id="company", url=self.url)
+
+
+def open_books(folder: Path) -> Books:
+    """Planted books in a folder, with a clock that stands still."""
+    books = Books(folder / "company.db", lambda: NOON)
+    plant(books)
+    return books
+
+
+@asynccontextmanager
+async def company(folder: Path, faults: Mapping[str, Fault] | None = None) -> AsyncIterator[Company]:
+    """A running company with the example data."""
+    misbehaviour = Faults(faults or {})
+    app = build_app(open_books(folder), misbehaviour, faults_may_change=True)
+    async with serving(app) as url:
+        yield Company(url, folder / "company.db", misbehaviour)
+
+
+@asynccontextmanager
+async def serving(app: ASGIApp) -> AsyncIterator[str]:
+    """Serve an application; requests wait in the socket's queue until it is up."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        config = uvicorn.Config(app, log_level="critical", ws="none", timeout_graceful_shutdown=1)
+        server = uvicorn.Server(config)
+        async with asyncio.TaskGroup() as group:
+            serving = group.create_task(server.serve(sockets=[listener]))
+            try:
+                yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+            finally:
+                server.should_exit = True
+                await asyncio.wait([serving], timeout=10)

@@ -1,0 +1,198 @@
+"""What every ``ToolServers`` promises: run on the double and on MCP against the example company."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from examples.company.faults import Fault
+from services.executor.adapters.mcp_tools import McpTools
+from services.executor.ports import ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
+from shared.contracts.tenant import CatalogueEntry, Connection
+from shared.domain.exact_json import Json, JsonObject
+from shared.domain.words import ToolClass
+from shared.testing.fake_tool_servers import FakeToolServers
+from tests.company_stage import company
+
+
+class Stage(NamedTuple):
+    """Tool servers with the tools ``get_expense``, ``approve_expense`` (refuses the second time), and two bad ones:
+    ``list_budgets`` never answers, ``list_orders`` does its work and loses the reply."""
+
+    servers: ToolServers
+    connection: Connection
+    down: Connection
+
+
+Staging = Callable[[Path], AbstractAsyncContextManager[Stage]]
+
+
+@asynccontextmanager
+async def double(_: Path) -> AsyncIterator[Stage]:
+    servers = FakeToolServers()
+    servers.add("list_orders", _lose)
+    servers.add("get_expense", _get)
+    servers.add("list_budgets", _hang)
+    servers.add("approve_expense", _approve_once(), ToolClass.CHANGE)
+    servers.go_down("down")
+    yield Stage(servers, Connection(id="up", url="http://up"), Connection(id="down", url="http://down"))
+
+
+@asynccontextmanager
+async def mcp(folder: Path) -> AsyncIterator[Stage]:
+    faults = {"list_budgets": Fault(delay_before_ms=60_000), "list_orders": Fault(lose_reply=True)}
+    async with company(folder, faults) as running, McpTools() as servers:
+        yield Stage(servers, running.connection, Connection(id="down", url=f"http://127.0.0.1:{_closed_port()}"))
+
+
+def _closed_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+    return port
+
+
+def _get(arguments: JsonObject) -> Json:
+    if arguments["expense_id"] != "EXP-1001":
+        return {"found": False, "error": "no such claim"}
+    return {"id": "EXP-1001", "amount": "2340.00", "status": "pending"}
+
+
+def _lose(_: JsonObject) -> Json:
+    raise ToolSilent("cut")
+
+
+async def _hang(_: JsonObject) -> Json:
+    await asyncio.Event().wait()
+    return None
+
+
+def _approve_once() -> "Callable[[JsonObject], Json | ToolAnswer]":
+    approved: set[str] = set()
+
+    def approve(arguments: JsonObject) -> "Json | ToolAnswer":
+        key = str(arguments["expense_id"])
+        if key in approved:
+            return ToolAnswer(f"{key} is already approved.", is_error=True)
+        approved.add(key)
+        return {"id": key, "status": "approved"}
+
+    return approve
+
+
+each_implementation = pytest.mark.parametrize("staging", [double, mcp])
+
+
+@each_implementation
+async def test_discovery_finds_the_tools_in_the_order_of_their_names(staging: Staging, tmp_path: Path) -> None:
+    async with staging(tmp_path) as stage:
+        tools = await stage.servers.discover(stage.connection)
+
+    names = [tool.name for tool in tools]
+    assert names == sorted(names)
+    assert {"get_expense", "approve_expense"} <= set(names)
+    assert all(tool.connection_id == stage.connection.id and tool.why_class for tool in tools)
+    assert {tool.name: tool.tool_class for tool in tools}["approve_expense"] is ToolClass.CHANGE
+
+
+@each_implementation
+async def test_the_catalogue_travels_with_the_tool_and_lowers_its_class(staging: Staging, tmp_path: Path) -> None:
+    entry = CatalogueEntry(tool_class=ToolClass.READ, read_back="get_expense")
+    async with staging(tmp_path) as stage:
+        connection = stage.connection.model_copy(update={"catalogue": {"approve_expense": entry}})
+        tools = {tool.name: tool for tool in await stage.servers.discover(connection)}
+
+    assert tools["approve_expense"].catalogue == entry
+    assert tools["approve_expense"].tool_class is ToolClass.READ
+    assert tools["get_expense"].catalogue == CatalogueEntry()
+
+
+@each_implementation
+async def test_an_answer_is_json_with_its_amounts_as_they_were_written(staging: Staging, tmp_path: Path) -> None:
+    async with staging(tmp_path) as stage:
+        answer = await stage.servers.call(stage.connection, "get_expense", {"expense_id": "EXP-1001"}, 5)
+
+    assert isinstance(answer.content, dict)
+    assert (answer.content["amount"], answer.is_error) == ("2340.00", False)
+
+
+@each_implementation
+async def test_not_found_is_an_answer_and_no_error(staging: Staging, tmp_path: Path) -> None:
+    async with staging(tmp_path) as stage:
+        answer = await stage.servers.call(stage.connection, "get_expense", {"expense_id": "EXP-9"}, 5)
+
+    assert isinstance(answer.content, dict)
+    assert (answer.content["found"], answer.is_error) == (False, False)
+
+
+@each_implementation
+async def test_a_refusal_is_an_error_with_a_sentence(staging: Staging, tmp_path: Path) -> None:
+    async with staging(tmp_path) as stage:
+        first = await stage.servers.call(stage.connection, "approve_expense", {"expense_id": "EXP-1001"}, 5)
+        second = await stage.servers.call(stage.connection, "approve_expense", {"expense_id": "EXP-1001"}, 5)
+
+    assert (first.is_error, second.is_error) == (False, True)
+    assert "already approved" in str(second.content)
+
+
+@each_implementation
+async def test_a_tool_that_does_not_exist_is_refused_by_the_server(staging: Staging, tmp_path: Path) -> None:
+    async with staging(tmp_path) as stage:
+        answer = await stage.servers.call(stage.connection, "invent_money", {}, 5)
+
+    assert answer.is_error
+    assert "invent_money" in str(answer.content)
+
+
+@each_implementation
+async def test_a_server_that_is_down_is_unreachable(staging: Staging, tmp_path: Path) -> None:
+    async with staging(tmp_path) as stage:
+        with pytest.raises(ToolUnreachable):
+            await stage.servers.discover(stage.down)
+        with pytest.raises(ToolUnreachable):
+            await stage.servers.call(stage.down, "get_expense", {"expense_id": "EXP-1001"}, 5)
+
+
+@each_implementation
+async def test_a_call_without_an_answer_in_time_is_silent_and_harms_no_other(staging: Staging, tmp_path: Path) -> None:
+    async with staging(tmp_path) as stage:
+        with pytest.raises(ToolSilent):
+            await stage.servers.call(stage.connection, "list_budgets", {}, 0.2)
+        answer = await stage.servers.call(stage.connection, "get_expense", {"expense_id": "EXP-1001"}, 5)
+
+    assert not answer.is_error
+
+
+@each_implementation
+async def test_a_lost_reply_is_silent_and_harms_no_other(staging: Staging, tmp_path: Path) -> None:
+    async with staging(tmp_path) as stage:
+        with pytest.raises(ToolSilent):
+            await stage.servers.call(stage.connection, "list_orders", {}, 5)
+        answer = await stage.servers.call(stage.connection, "get_expense", {"expense_id": "EXP-1001"}, 5)
+
+    assert not answer.is_error
+
+
+@each_implementation
+async def test_a_cancelled_call_harms_no_other(staging: Staging, tmp_path: Path) -> None:
+    async with staging(tmp_path) as stage:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.1):
+                await stage.servers.call(stage.connection, "list_budgets", {}, 30)
+        answer = await stage.servers.call(stage.connection, "get_expense", {"expense_id": "EXP-1001"}, 5)
+
+    assert not answer.is_error
+
+
+@each_implementation
+async def test_many_calls_at_once_each_get_their_own_answer(staging: Staging, tmp_path: Path) -> None:
+    keys = [f"EXP-{number}" for number in range(980, 1000)]
+    async with staging(tmp_path) as stage:
+        answers = await asyncio.gather(
+            *(stage.servers.call(stage.connection, "get_expense", {"expense_id": key}, 10) for key in keys)
+        )
+
+    assert all(isinstance(answer.content, dict) and answer.content["found"] is False for answer in answers)
