@@ -1,12 +1,15 @@
 """Where the command line speaks: answers and tables on stdout, progress and complaints on stderr."""
 
+import sys
 from typing import NoReturn
 
 import typer
 from rich.console import Console
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+_LOG_WIDTH = 140  # a file has no width of its own
+
+out = Console(highlight=False, width=None if sys.stdout.isatty() else _LOG_WIDTH)
+err = Console(stderr=True, highlight=False, width=None if sys.stderr.isatty() else _LOG_WIDTH)
 
 
 class Complaint(Exception):

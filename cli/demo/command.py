@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from cli.console import Complaint, err, give_up, out, say_json
-from cli.demo.report import Result, demo_json, demo_table, judge
+from cli.demo.report import Result, demo_json, demo_problems, demo_table, judge
 from cli.demo.run import observe
 from cli.demo.tasks import TASKS, DemoTask
 from cli.gateway.client import connected
@@ -42,6 +42,8 @@ def demo(
         say_json(dumps(demo_json(results, notice, seconds)))
     else:
         out.print(demo_table(results, notice, seconds))
+        for line in demo_problems(results):
+            err.print(line, markup=False, style="red", soft_wrap=True)
     raise typer.Exit(0 if all(result.ok for result in results) else 1)
 
 

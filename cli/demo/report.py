@@ -47,12 +47,15 @@ def demo_json(results: Sequence[Result], notice: str, seconds: float) -> JsonObj
 
 def demo_table(results: Sequence[Result], notice: str, seconds: float) -> Table:
     title = f"Demo: {sum(r.ok for r in results)} of {len(results)} tasks held, {seconds:.1f} s"
-    table = Table("", "task", "ended", "states", "tool calls", "writes applied", title=title, caption=notice or None)
+    table = Table("", "task", "ended", "states", "calls", "writes", title=title, caption=notice or None)
     for result in results:
         table.add_row(*_row(result))
-        for problem in result.problems:
-            table.add_row("", f"[red]{_escaped(problem)}[/]")
     return table
+
+
+def demo_problems(results: Sequence[Result]) -> list[str]:
+    """One line for each thing that did not hold."""
+    return [f"{result.observed.task.name}: {problem}" for result in results for problem in result.problems]
 
 
 def _row(result: Result) -> tuple[str, ...]:
@@ -65,7 +68,3 @@ def _row(result: Result) -> tuple[str, ...]:
         str(observed.final.metadata.get("tool_calls", "?")),
         str(len(observed.after.writes_since(observed.before))),
     )
-
-
-def _escaped(text: str) -> str:
-    return text.replace("[", r"\[")

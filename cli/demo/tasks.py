@@ -54,7 +54,7 @@ TASKS = (
         "approved by a manager",
         "a claim over the limit waits; a manager approves it in a second turn; only then is it written",
         (
-            Said("Approve expense claim EXP-1001 of EMP-447, $2,340 for the team offsite.", "input-required"),
+            Said("Approve expense claim EXP-1001.", "input-required"),
             Said("approve", "completed", MANAGER),
         ),
         (Change("budgets", "BUD-05", "spent_cents", 1523900), Change("expenses", "EXP-1001", "status", "approved")),

@@ -22,8 +22,10 @@ def answer_of(record: TaskRecord) -> TextArtifact | None:
     """The text that a client waits for: the answer, or the reason where there is none; None while it is worked on."""
     if record.state not in _WITH_TEXT:
         return None
-    waiting = record.state is TaskState.INPUT_REQUIRED
-    text = (record.reason or record.answer) if waiting else (record.answer or record.reason)
+    if record.state is TaskState.INPUT_REQUIRED:  # what has happened, and the question as it was asked
+        text = "\n\n".join(filter(None, (record.reason, record.answer)))
+    else:
+        text = record.answer or record.reason or ""
     return TextArtifact("answer", text or f"The task is {record.state.value}.")
 
 
