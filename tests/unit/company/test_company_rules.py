@@ -1,0 +1,229 @@
+"""The company's own rules: what it refuses, what its writes leave behind, and how it counts them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pydantic import JsonValue, ValidationError
+
+from examples.company import ledger
+from examples.company.books import Books, Refused
+from examples.company.catalogue import TOOLS
+from shared.domain.exact_json import Json
+from tests.company_stage import open_books
+
+
+@pytest.fixture
+def books(tmp_path: Path) -> Iterator[Books]:
+    opened = open_books(tmp_path)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    return tmp_path / "company.db"
+
+
+def call(books: Books, tool: str, **arguments: JsonValue) -> Json:
+    return TOOLS[tool].call(books, arguments)
+
+
+def fields(answer: Json, *names: str) -> tuple[Json, ...]:
+    assert isinstance(answer, dict)
+    return tuple(answer[name] for name in names)
+
+
+@pytest.mark.promise("company.applied_writes_counted")
+def test_every_applied_write_is_counted_with_its_canonical_arguments(books: Books, database: Path) -> None:
+    """The same call twice counts twice: the ledger counts, it does not deduplicate."""
+    for amount in (10, "10.00"):
+        call(books, "create_refund", order_id="ORD-2001", amount=amount, reason="damaged")
+
+    assert ledger.count(database) == 2
+    assert [write.arguments["amount"] for write in ledger.writes(database, "create_refund")] == ["10.00", "10.00"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "sentence"),
+    [
+        ("approve_expense", {"expense_id": "EXP-1011"}, "already approved"),
+        ("reject_expense", {"expense_id": "EXP-1014", "reason": "no"}, "already rejected"),
+        ("approve_expense", {"expense_id": "EXP-1"}, "no expense claim"),
+        ("approve_expense", {"expense_id": "EXP-1004"}, "600.00 available"),
+        ("reserve_budget", {"department": "Marketing", "amount": "600.01", "purpose": "fair"}, "600.00 available"),
+        ("reserve_budget", {"department": "Mars", "amount": 1, "purpose": "fair"}, "no budget"),
+        ("create_refund", {"order_id": "ORD-2004", "amount": "390.01", "reason": "late"}, "390.00 left"),
+        ("create_refund", {"order_id": "ORD-2003", "amount": "0.01", "reason": "late"}, "0.00 left"),
+        ("create_refund", {"order_id": "ORD-9", "amount": 1, "reason": "late"}, "no order"),
+        ("cancel_order", {"order_id": "ORD-2005", "reason": "late"}, "already shipped"),
+        ("cancel_order", {"order_id": "ORD-2010", "reason": "late"}, "already cancelled"),
+        ("release_reservation", {"reservation_id": "RSV-1"}, "no reservation"),
+        ("notify_employee", {"employee_id": "EMP-389", "message": "hello"}, "former"),
+        ("update_employee_phone", {"employee_id": "EMP-1", "phone": "+1 555 0100"}, "no employee"),
+        ("submit_expense", {"employee_id": "EMP-1", "amount": 5, "category": "meals", "description": "x"}, "no employ"),
+    ],
+)
+def test_a_refused_write_changes_nothing_and_is_not_counted(
+    books: Books, database: Path, tool: str, arguments: dict[str, JsonValue], sentence: str
+) -> None:
+    before = {table: ledger.rows(database, table) for table in ledger.TABLES}
+
+    with pytest.raises(Refused, match=sentence):
+        call(books, tool, **arguments)
+
+    assert {table: ledger.rows(database, table) for table in ledger.TABLES} == before
+    assert ledger.count(database) == 0
+
+
+def test_an_approval_charges_the_budget_and_can_be_read_back(books: Books, database: Path) -> None:
+    call(books, "approve_expense", expense_id="EXP-1001", note="within limits")
+
+    assert fields(call(books, "get_expense", expense_id="EXP-1001"), "status", "note") == ("approved", "within limits")
+    assert fields(call(books, "get_department_budget", department="product"), "spent", "available") == (
+        "15239.00",
+        "34761.00",
+    )
+    with pytest.raises(Refused):
+        call(books, "approve_expense", expense_id="EXP-1001", note="within limits")
+    assert ledger.count(database) == 1
+
+
+def test_a_rejection_keeps_its_reason_and_charges_nothing(books: Books) -> None:
+    call(books, "reject_expense", expense_id="EXP-1001", reason="no receipt")
+
+    assert fields(call(books, "get_expense", expense_id="EXP-1001"), "status", "reason") == ("rejected", "no receipt")
+    assert fields(call(books, "get_department_budget", department="Product"), "spent") == ("12899.00",)
+
+
+def test_a_refund_is_taken_from_what_is_left_of_the_order(books: Books) -> None:
+    refund = call(books, "create_refund", order_id="ORD-2004", amount="390.00", reason="late")
+
+    assert fields(refund, "id", "amount") == ("REF-3005", "390.00")
+    assert fields(call(books, "get_refund", refund_id="REF-3005"), "order_id", "reason") == ("ORD-2004", "late")
+    assert fields(call(books, "get_order", order_id="ORD-2004"), "refunded", "refundable") == ("520.00", "0.00")
+
+
+def test_a_reservation_can_be_given_back_once(books: Books) -> None:
+    call(books, "reserve_budget", department="Finance", amount=100, purpose="audit")
+    call(books, "release_reservation", reservation_id="RSV-5003")
+
+    assert fields(call(books, "get_department_budget", department="Finance"), "reserved") == ("0.00",)
+    with pytest.raises(Refused, match="already released"):
+        call(books, "release_reservation", reservation_id="RSV-5003")
+
+
+def test_a_claim_an_order_a_number_and_a_message_show_what_was_asked(books: Books) -> None:
+    call(books, "submit_expense", employee_id="EMP-447", amount=12.5, category="meals", description="Lunch")
+    call(books, "cancel_order", order_id="ORD-2006", reason="customer asked")
+    call(books, "update_employee_phone", employee_id="EMP-447", phone="+1 555 0999")
+    call(books, "notify_employee", employee_id="EMP-447", message="Done.")
+
+    claim = call(books, "get_expense", expense_id="EXP-1017")
+    assert fields(claim, "amount", "category", "status") == ("12.50", "meals", "pending")
+    assert fields(call(books, "get_order", order_id="ORD-2006"), "status", "cancel_reason") == (
+        "cancelled",
+        "customer asked",
+    )
+    assert fields(call(books, "get_employee", employee_id="EMP-447"), "phone") == ("+1 555 0999",)
+    sent = call(books, "list_notifications", employee_id="EMP-447")
+    assert isinstance(sent, list)
+    assert fields(sent[-1], "message", "subject") == ("Done.", "Notice")
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("get_employee", {"employee_id": "EMP-1"}),
+        ("get_expense", {"expense_id": "EXP-1"}),
+        ("get_order", {"order_id": "ORD-1"}),
+        ("get_refund", {"refund_id": "REF-1"}),
+        ("get_reservation", {"reservation_id": "RSV-1"}),
+        ("get_department_budget", {"department": "Mars"}),
+    ],
+)
+def test_looking_up_what_is_not_there_is_a_negative_answer(
+    books: Books, tool: str, arguments: dict[str, JsonValue]
+) -> None:
+    assert fields(call(books, tool, **arguments), "found") == (False,)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "count"),
+    [
+        ("list_employees", {}, 14),
+        ("list_employees", {"department": "finance"}, 2),
+        ("search_employees", {"query": "designer"}, 1),
+        ("search_employees", {"query": "%"}, 0),
+        ("list_expenses", {"status": "pending"}, 10),
+        ("list_expenses", {"employee_id": "EMP-447"}, 2),
+        ("list_expenses", {"employee_id": "nobody"}, 0),
+        ("list_orders", {"customer_email": "ORDERS@brightcafe.example"}, 3),
+        ("list_refunds", {"order_id": "ORD-2004"}, 2),
+        ("list_budgets", {}, 5),
+        ("list_reservations", {"department": "Marketing"}, 1),
+    ],
+)
+def test_lists_are_filtered_and_may_be_empty(
+    books: Books, tool: str, arguments: dict[str, JsonValue], count: int
+) -> None:
+    found = call(books, tool, **arguments)
+
+    assert isinstance(found, list)
+    assert len(found) == count
+
+
+@pytest.mark.parametrize("amount", [0, -1, "1.005", "much", "NaN", None, True, 10**12])
+def test_an_amount_that_is_no_amount_is_refused(books: Books, database: Path, amount: JsonValue) -> None:
+    with pytest.raises(ValidationError):
+        call(books, "create_refund", order_id="ORD-2001", amount=amount, reason="late")
+
+    assert ledger.count(database) == 0
+
+
+def test_unknown_arguments_are_refused(books: Books) -> None:
+    with pytest.raises(ValidationError):
+        call(books, "get_order", order_id="ORD-2001", order="ORD-2001")
+
+
+def test_the_seed_data_agree_with_each_other(books: Books, database: Path) -> None:
+    """Refunds add up to what orders say is refunded, reservations to what budgets say is reserved."""
+    refunded = {row["id"]: row["refunded_cents"] for row in ledger.rows(database, "orders") if row["refunded_cents"]}
+    sums: dict[object, int] = {}
+    for row in ledger.rows(database, "refunds"):
+        sums[row["order_id"]] = sums.get(row["order_id"], 0) + int(row["amount_cents"] or 0)
+
+    assert sums == refunded
+    assert sum(len(ledger.rows(database, table)) for table in ledger.TABLES) >= 55
+    assert call(books, "get_expense", expense_id="EXP-1001") == {
+        "id": "EXP-1001",
+        "employee_id": "EMP-447",
+        "employee_name": "Jordan Reyes",
+        "department": "Product",
+        "amount": "2340.00",
+        "category": "offsite",
+        "description": "Team offsite",
+        "status": "pending",
+        "submitted_at": "2026-03-02T09:00:00.000+00:00",
+        "decided_at": None,
+        "note": None,
+        "reason": None,
+    }
+
+
+def test_annotations_and_schemas_are_honest() -> None:
+    """A tool that reads is called get, list or search; every other one says that it writes."""
+    assert len(TOOLS) >= 15
+    for name, tool in TOOLS.items():
+        assert tool.hints.read_only == name.startswith(("get_", "list_", "search_"))
+        assert tool.input_schema()["additionalProperties"] is False
+
+
+def test_a_plain_copy_of_the_file_shows_every_write(books: Books, database: Path, tmp_path: Path) -> None:
+    """Each write is checkpointed into the main file at once."""
+    call(books, "approve_expense", expense_id="EXP-1001")
+    copy = tmp_path / "copy.db"
+    copy.write_bytes(database.read_bytes())
+
+    assert ledger.count(copy) == 1
+    assert (ledger.row(copy, "expenses", "EXP-1001") or {})["status"] == "approved"
