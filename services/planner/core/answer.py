@@ -9,7 +9,7 @@ from services.planner.core.records import Record, number, own_id
 from services.planner.core.request import Request, objects
 from services.planner.core.selection import amount_field, matching
 from services.planner.core.situation import Situation
-from services.planner.core.words import field_stems, is_identifier, parts, stems, text_stems
+from services.planner.core.words import field_stems, is_identifier, parts, stem, stems, text_stems, text_words
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 _LIST = re.compile(r"\bJSON (?:list|array)\b|\b(?:bare|plain) list\b|\bas a list of\b.*\bonly\b|\[\s*\"[^\]]*\]", re.I)
@@ -23,7 +23,7 @@ def wants_list(text: str) -> bool:
 def answer(request: Request, situation: Situation) -> str:
     if request.sections.get("answer_format", "").strip().strip('"') == "list":
         return dumps(as_list(situation))
-    said = _writes(request) or _refusals(situation)
+    said = _writes(request) or _told(request) or _refusals(situation)
     said += [line for line in (_question(question, situation) for question in situation.reading.questions) if line]
     said += _values(situation) if not situation.reading.questions or not said else []
     if not said:
@@ -36,7 +36,7 @@ def as_list(situation: Situation) -> list[Json]:
     text = " ".join(situation.reading.questions) or situation.text
     asked = " ".join(match[0] for match in _FORM.finditer(situation.text)) or text
     criteria = _FORM.sub(" ", situation.text)
-    records = matching(criteria or text, situation)
+    records = matching(criteria if len(criteria.strip(" .")) > 3 else text, situation)
     chosen = [(record, field) for record in records if (field := _listed_field(record, asked))]
     values: list[Json] = list(
         dict.fromkeys(record.fields[field] for record, field in _in_order(chosen, situation.text))
@@ -48,7 +48,9 @@ def _listed_field(record: Record, asked: str) -> str | None:
     """The field that a list is of: one whose words the task uses, else the record's identifier."""
     said = text_stems(asked)
     known = own_id(record)
+    order = [stem(word) for word in text_words(asked)]
     others = [name for name in record.fields if not is_identifier(name) and field_stems(name) <= said]
+    others.sort(key=lambda name: min(order.index(part) for part in field_stems(name)))
     if others and not said & stems(("id", "identifier", "number")):
         return others[0]
     if known is not None:
@@ -99,6 +101,12 @@ def _plain(name: str) -> str:
 
 def _shown(value: Json) -> str:
     return value if isinstance(value, str) else dumps(value)
+
+
+def _told(request: Request) -> list[str]:
+    """What the request itself says about why nothing is written."""
+    lines = request.sections.get("constraints", "").splitlines()
+    return [line for line in lines if line.startswith("Nothing is written")]
 
 
 def _refusals(situation: Situation) -> list[str]:

@@ -28,21 +28,14 @@ def figures(situation: Situation) -> list[Figure]:
     """Every figure that a question, a condition or an action of the task depends on; no name twice."""
     reading = situation.reading
     found: list[Figure] = []
-    for text in (*reading.questions, *(intent.clause for intent in reading.actions)):
-        found += [
-            figure
-            for figure in (_aggregate(text, situation), _share(text, situation), _changed(text, situation))
-            if figure
-        ]
-    for text in (
-        *reading.questions,
-        *(intent.condition for intent in reading.actions),
-        *(i.clause for i in reading.actions),
-    ):
-        if text_stems(text) & _LEFT:
-            found += [figure for figure in (_left(text, situation),) if figure]
-        if re.search(r"\bdifference\b", text, re.I):
-            found += [figure for figure in (_difference(text, situation),) if figure]
+    clauses, conditions = [i.clause for i in reading.actions], [i.condition for i in reading.actions]
+    for text in (*reading.questions, *clauses):
+        found += [figure for compute in (_aggregate, _share, _changed) if (figure := compute(text, situation))]
+    for text in (*reading.questions, *conditions, *clauses):
+        left = text_stems(text) & (_LEFT | _LIMIT if text in conditions else _LEFT)
+        compared = re.search(r"\bdifference\b", text, re.I)
+        asked = (_left,) * bool(left) + (_difference,) * bool(compared)
+        found += [figure for compute in asked if (figure := compute(text, situation))]
     unique: dict[str, Figure] = {}
     for figure in found:
         unique.setdefault(figure.name, figure)
@@ -50,6 +43,8 @@ def figures(situation: Situation) -> list[Figure]:
 
 
 def _aggregate(text: str, situation: Situation) -> Figure | None:
+    if any(mention.kind is Kind.PERCENT for mention in find(text)):
+        return None
     operation = next((name for name, pattern in _OPERATIONS if re.search(pattern, text, re.I)), None)
     records = matching(text, situation) if operation else []
     if operation == "count":
@@ -79,7 +74,7 @@ def _share(text: str, situation: Situation) -> Figure | None:
     """``10% of the ...``."""
     percent = next((m for m in find(text) if m.kind is Kind.PERCENT), None)
     subject = subject_of(text, situation)
-    field = amount_field(subject, text) if subject else None
+    field = amount_field(subject, text[percent.end :]) if subject and percent else None
     if subject is None or field is None or percent is None:
         return None
     share = (Operand("task", literal=percent.value), percent.number)
@@ -106,12 +101,18 @@ def _left(text: str, situation: Situation) -> Figure | None:
         direct = [name for name in fields if field_stems(name) & _LEFT]
         limits = [name for name in fields if field_stems(name) & _LIMIT and not field_stems(name) & _USED]
         used = [name for name in fields if field_stems(name) & _USED]
-        name = "remaining_" + "_".join(sorted(record.noun & text_stems(text)) or ["amount"])
+        name = _left_name(record, text)
         if limits and used:
             return Figure(name, "difference", (operand(record, limits[0]), *(operand(record, field) for field in used)))
         if direct:
             return Figure(name, "sum", (operand(record, direct[0]),))
     return None
+
+
+def _left_name(record: Record, text: str) -> str:
+    words = [word for word in re.findall(r"[a-z]+", text.lower()) if stem(word) in record.noun]
+    holder = next((v for v in record.fields.values() if isinstance(v, str) and v.isalpha() and v[0].isupper()), "")
+    return "_of_".join(filter(None, ["_".join(["remaining", *words[:1]]), holder.lower()]))
 
 
 def _budgeted(text: str, situation: Situation) -> list[Record]:

@@ -14,7 +14,10 @@ from services.planner.core.situation import Situation, names
 from services.planner.core.words import STOP, field_stems, stem, text_stems, text_words
 
 _OVER = r"\b(?:over|above|more than|greater than|exceed(?:s|ing|ed)?|larger than|higher than|at least|beyond)\b"
-_UNDER = r"\b(?:within|under|below|less than|smaller than|lower than|at most|up to|no more than|fits?(?: in(?:to)?)?|covered by)\b"
+_UNDER = (
+    r"\b(?:within|under|below|less than|smaller than|lower than|at most|up to|no more than|"
+    r"fits?(?: in(?:to)?)?|covered by)\b"
+)
 _COVERS = r"\b(?:covers?|suffices?|enough|sufficient|allows?|permits?)\b"
 _NOT = r"\b(?:not|no|n['’]t|never)\b"
 
@@ -43,7 +46,7 @@ def _condition(text: str, intent: Intent, situation: Situation) -> Judged:
         if match := re.search(pattern, text, re.I):
             left, right = text[: match.start()], text[match.end() :]
             if over is None:
-                left, right, over = right, left + right, False
+                return _compare(right, left, False, text, intent, situation)
             return _compare(left, right, over, text, intent, situation)
     return _state(text, situation)
 
@@ -73,7 +76,8 @@ def _amount(text: str, intent: Intent, situation: Situation) -> Decimal | None:
         fields = [name for name in record.fields if field_stems(name) & words]
         if fields and (field := amount_field(record, text)) in fields:
             return scaled(record, str(field))
-    stated = [mention for mention in find(intent.clause) + find(situation.text) if mention.kind is Kind.MONEY]
+    outside = situation.text.replace(intent.condition, " ")
+    stated = [mention for mention in find(intent.clause) + find(outside) if mention.kind is Kind.MONEY]
     if stated:
         return stated[0].number
     about = [

@@ -53,15 +53,18 @@ _ELSE = re.compile(r"[,;.]?\s*(?:\bbut\b\s+)?\b(?:otherwise|or else|else|if not)
 _VERB = "|".join(sorted({word for words in FAMILIES.values() for word in words}, key=len, reverse=True))
 _NOT = r"do not|don['’]t|never|must not|should not|shouldn['’]t|without"
 _JOIN = re.compile(
-    rf"(?:,\s*|\s+)(?:and then|and also|and|then|but)\s+(?=(?:{_NOT})\b|(?:then |also )?(?:{_VERB})\b)|,\s*(?=(?:{_VERB}|{_NOT})\s)",
+    rf"(?:,\s*|\s+)(?:and then|and also|and|then|but)\s+(?=(?:{_NOT})\b|(?:then |also )?(?:{_VERB})\b)"
+    rf"|,\s*(?=(?:{_VERB}|{_NOT})\s)",
     re.I,
 )
 _NEGATED = re.compile(rf"\b(?:{_NOT}|no need to|avoid|refrain from|not to|cannot|can['’]t)\s+(\w+)", re.I)
 _PASSIVE = re.compile(r"\b(?:should|must|needs? to|has to|have to|is to|are to) be (?:\w+ly )?(\w+)", re.I)
-_ASKING = re.compile(r"^(?:which|what|who|whom|whose|how|when|where|why|is|are|was|were|do|does|did|has|have)\b", re.I)
+_ASKING = re.compile(
+    r"^(?!do not|don['’]t)(?:which|what|who|whom|whose|how|when|where|why|is|are|was|were|do|does|did|has|have)\b", re.I
+)
 _LEADS = frozenset(
-    "please then also kindly now and but just you should must need needs to can could would will go ahead immediately finally "
-    "next first second third i we want like have afterwards after that so".split()
+    "please then also kindly now and but just you should must need needs to can could would will go ahead immediately "
+    "finally next first second third i we want like have afterwards after that so".split()
 )
 
 

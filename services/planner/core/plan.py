@@ -1,12 +1,14 @@
 """The writes a task asks for: a tool for each action, its arguments with their origins, and the read that proves it."""
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import NamedTuple
 
 from services.planner.core.binding import Bound, bind
 from services.planner.core.conditions import judge
 from services.planner.core.intents import Intent
 from services.planner.core.proof import read_back
+from services.planner.core.records import own_id
 from services.planner.core.references import CERTAIN, LIKELY, Candidate, is_reference, wanted
 from services.planner.core.request import ToolSpec
 from services.planner.core.scalars import kind_of
@@ -36,8 +38,10 @@ def plan(situation: Situation, writers: Sequence[ToolSpec], readers: Sequence[To
             reasons.append(f'The condition of "{intent.clause}" {problem}: {judged.why}.')
     if not situation.reading.actions:
         reasons.append("The task asks for no change.")
-    unique = {bound.key: (intent, bound) for intent, bound in reversed(calls)}
-    ordered = sorted(reversed(unique.values()), key=lambda call: call[0].is_notice)
+    unique: dict[str, tuple[Intent, Bound]] = {}
+    for intent, bound in calls:
+        unique.setdefault(bound.key, (intent, bound))
+    ordered = sorted(unique.values(), key=lambda call: call[0].is_notice)
     return Planned(tuple(ordered), tuple(reasons))
 
 
@@ -136,8 +140,6 @@ def _takes_figure(way: Bound, name: str) -> bool:
 
 
 def _typed(value: str, kind: str) -> Json:
-    from decimal import Decimal
-
     number = Decimal(value)
     if kind == "string":
         return value
@@ -171,7 +173,8 @@ def _settled(way: Bound, intent: Intent, situation: Situation) -> str:
     ids = {str(found.value) for name, found in way.chosen if is_reference(way.tool, name)}
     done = stem(intent.verb)
     for record in about(situation, frozenset().union(*(wanted(way.tool, name) for name, _ in way.chosen))):
-        own = {str(value) for value in record.fields.values()}
+        known = own_id(record)
+        own = {str(known[1])} if known else set()
         states = [value for value in record.fields.values() if isinstance(value, str) and value.isalpha()]
         state = next((value for value in states if stem(value) == done and value != done and value.endswith("d")), "")
         if ids & own and state:

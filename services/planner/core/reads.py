@@ -2,14 +2,14 @@
 
 from services.planner.core.binding import Bound, bind
 from services.planner.core.intents import Intent
-from services.planner.core.references import CERTAIN, LIKELY, POSSIBLE, is_reference, wanted
+from services.planner.core.references import CERTAIN, LIKELY, POSSIBLE, candidates, is_reference, wanted
 from services.planner.core.request import Request, ToolSpec
 from services.planner.core.scalars import proper_names
 from services.planner.core.situation import Situation, about, best
 from services.planner.core.words import nouns, text_stems
 from shared.domain.exact_json import dumps
 
-_AT_ONCE, _IN_ALL = 8, 28
+_AT_ONCE, _IN_ALL = 8, 16
 
 
 def next_reads(request: Request, situation: Situation) -> list[Bound]:
@@ -17,8 +17,9 @@ def next_reads(request: Request, situation: Situation) -> list[Bound]:
     made = {f"{call.tool} {dumps(call.arguments)}" for call in request.calls}
     made |= {f"{fact.tool} {dumps(fact.arguments)}" for fact in situation.facts}
     fresh: dict[str, Bound] = {}
+    identified = _identified(request.tools, situation)
     for tool in request.tools:
-        for bound in _worthwhile(tool, situation):
+        for bound in _worthwhile(tool, situation, identified):
             if bound.key not in made:
                 fresh.setdefault(bound.key, bound)
     if not fresh and not situation.records:
@@ -30,14 +31,35 @@ def _whole(situation: Situation) -> Intent:
     return Intent("", situation.text)
 
 
-def _worthwhile(tool: ToolSpec, situation: Situation) -> list[Bound]:
+def _identified(tools: tuple[ToolSpec, ...], situation: Situation) -> frozenset[str]:
+    """The nouns of which the task gives an identifier."""
+    return frozenset().union(
+        *(
+            wanted(tool, name)
+            for tool in tools
+            for name in tool.required
+            if is_reference(tool, name)
+            for found in candidates(tool, name, situation, situation.text)
+            if found.source == "task" and found.sure == CERTAIN
+        )
+    )
+
+
+def _worthwhile(tool: ToolSpec, situation: Situation, identified: frozenset[str]) -> list[Bound]:
     spoken = nouns(tool.name) & situation.stems
     ways = [
         bound for bound in bind(tool, situation, _whole(situation), POSSIBLE if spoken else LIKELY) if not bound.missing
     ]
     if not tool.required:
-        return [_filtered(way) for way in ways] if spoken and _wants_list(tool, situation) else []
+        return [_filtered(way) for way in ways] if spoken and _wants_list(tool, situation, identified) else []
+    if situation.reading.reads_only and not spoken:
+        ways = [way for way in ways if all(found.source == "task" for _, found in way.chosen) or _asked(way, situation)]
     return [way for way in ways if spoken or _looks_up(way)]
+
+
+def _asked(way: Bound, situation: Situation) -> bool:
+    """Whether the field that an argument comes from is one that the task asks about."""
+    return all(text_stems(found.ref.replace("_", " ")) & situation.stems for _, found in way.chosen)
 
 
 def _looks_up(way: Bound) -> bool:
@@ -55,17 +77,13 @@ def _filtered(way: Bound) -> Bound:
     return way._replace(chosen=tuple((name, found) for name, found in way.chosen if found.sure == CERTAIN))
 
 
-def _wants_list(tool: ToolSpec, situation: Situation) -> bool:
-    """A list is needed if the task asks a question about its things, or names none of them that is known by now."""
-    own = nouns(tool.name) & situation.stems
-    if any(own & text_stems(question) for question in situation.reading.questions):
-        return True
-    named = best(about(situation, own), situation)
-    return len(named) != 1 or not any(_mentioned(record_id, situation) for record_id in named[0].fields.values())
-
-
-def _mentioned(value: object, situation: Situation) -> bool:
-    return any(str(value).lower() == mention.value.lower() for mention in situation.mentions)
+def _wants_list(tool: ToolSpec, situation: Situation, identified: frozenset[str]) -> bool:
+    """A list is needed of things that the task speaks of without an identifier, and that are not known by now."""
+    own = nouns(tool.name)
+    if own & identified:
+        return False
+    named = best([record for record in about(situation, own) if not record.in_list], situation)
+    return len(named) != 1
 
 
 def _searches(request: Request, situation: Situation) -> list[Bound]:

@@ -99,5 +99,6 @@ def identifies(record: Record, wanted: frozenset[str]) -> list[str]:
     return [
         name
         for name in record.fields
-        if concept(name, record.noun) == wanted and (is_identifier(name) or field_stems(name) == wanted)
+        if concept(name, record.noun) == wanted
+        and (is_identifier(name) or (field_stems(name) == wanted and number(record.fields[name]) is None))
     ]

@@ -11,6 +11,8 @@ from services.planner.core.words import concept, field_stems, is_identifier, nou
 from shared.domain.exact_json import Json
 
 CERTAIN, LIKELY, POSSIBLE = 3, 2, 1
+_FEW = 3
+_LINKS = "for|of|to|by|from|in|on|at|with|and|or"
 
 
 class Candidate(NamedTuple):
@@ -41,7 +43,9 @@ def candidates(tool: ToolSpec, name: str, situation: Situation, clause: str) -> 
         if (sure := _sure(mention, noun, tool, name, situation))
     ]
     own = [candidate for candidate in found if str(candidate.value).lower() in clause.lower()]
-    ordered = sorted(own, key=_doubt) + sorted(found, key=_doubt) + _from_records(noun, situation)
+    ordered = (
+        sorted(own, key=_doubt) + sorted(found, key=_doubt) + _from_records(noun, situation, _examples(tool, name))
+    )
     unique: dict[str, Candidate] = {}
     for candidate in ordered:
         unique.setdefault(str(candidate.value), candidate)
@@ -56,9 +60,13 @@ def _sure(mention: Mention, noun: frozenset[str], tool: ToolSpec, name: str, sit
     examples = _examples(tool, name)
     if any(_shape(example) == _shape(mention.value) for example in examples):
         return CERTAIN
-    if _known_as(mention.value, noun, situation) or _introduced(mention, noun, situation.text):
+    if _known_as(mention.value, noun, situation):
         return CERTAIN
-    if examples or _known_otherwise(mention.value, noun, situation):
+    if examples:
+        return 0
+    if _introduced(mention, noun, situation.text):
+        return CERTAIN
+    if _known_otherwise(mention.value, noun, situation):
         return 0
     if _abbreviates(mention.value, noun):
         return CERTAIN
@@ -98,7 +106,8 @@ def _before(mention: Mention, text: str) -> list[str]:
     """The few words that introduce an identifier; other identifiers of an enumeration are passed over."""
     clause = re.split(r"[.;:!?]\s", text[: mention.start])[-1]
     clause = re.sub(r"\b[A-Za-z]+[-_]?\d+\w*\b\s*(?:,|and|or)?", "", clause)
-    return [stem(word) for word in text_words(clause)][-3:]
+    words = re.split(rf"\b(?:{_LINKS})\b", clause, flags=re.I)[-1]
+    return [stem(word) for word in text_words(words)][-3:]
 
 
 def _introduced(mention: Mention, noun: frozenset[str], text: str) -> bool:
@@ -128,18 +137,37 @@ def _subsequence(letters: str, word: str) -> bool:
     return word[:1] == letters[:1] and all(letter in rest for letter in letters)
 
 
-def _from_records(noun: frozenset[str], situation: Situation) -> list[Candidate]:
+def _from_records(noun: frozenset[str], situation: Situation, examples: list[str]) -> list[Candidate]:
     """Identifiers that records hold: of the records the task speaks of, then of what those refer to."""
     found: list[Candidate] = []
     own = best(about(situation, noun), situation)
-    for record in own:
-        known = own_id(record)
-        if known and concept(known[0], record.noun) & noun:
-            found.append(_candidate(record, known[0], CERTAIN if len(own) == 1 else POSSIBLE))
-    linked = [record for record in situation.records if rank(record, situation) > 0]
-    for record in sorted(linked, key=lambda record: -rank(record, situation)):
+    if len(own) == 1 and (known := own_id(own[0])) and concept(known[0], own[0].noun) & noun:
+        found.append(_candidate(own[0], known[0], CERTAIN))
+    for record in _subjects(situation):
         found += [_candidate(record, field, LIKELY) for field in identifies(record, noun) if record.fields[field]]
+        found += [_candidate(record, field, LIKELY) for field in _alike(record, noun, examples, situation)]
     return found
+
+
+def _subjects(situation: Situation) -> list[Record]:
+    """The few records that the task speaks of most, of every noun; many that fit equally are nobody's subject."""
+    groups: dict[frozenset[str], list[Record]] = {}
+    for record in situation.records:
+        groups.setdefault(record.noun, []).append(record)
+    chosen = [found for group in groups.values() if len(found := best(group, situation)) <= _FEW]
+    return sorted((record for found in chosen for record in found), key=lambda record: -rank(record, situation))
+
+
+def _alike(record: Record, noun: frozenset[str], examples: list[str], situation: Situation) -> list[str]:
+    """Fields the task asks about whose value has the shape of what is wanted, whatever their name."""
+    shapes = {_shape(example) for example in examples} | {
+        _shape(str(other.fields[field])) for other in about(situation, noun) for field in identifies(other, noun)
+    }
+    return [
+        field
+        for field, value in record.fields.items()
+        if is_identifier(field) and concept(field, record.noun) & situation.stems and _shape(str(value)) in shapes
+    ]
 
 
 def _candidate(record: Record, field: str, sure: int) -> Candidate:

@@ -16,6 +16,7 @@ _PROSE = stems(("note", "comment", "message", "body", "text", "memo", "remark", 
 _ABOUT = stems(("purpose", "description", "title", "detail", "details", "topic"))
 _SUMS = stems(("amount", "total", "price", "cost", "value", "sum", "figure", "quantity", "qty"))
 _ASKED = stems(("query", "search", "term", "keyword", "q", "text", "name", "contains"))
+_FORM = re.compile(r"\b(?:json|list|array)\b", re.I)
 _NAME = re.compile(r"\b[A-Z][\w&-]*(?:['’]s)?(?:\s+(?:[A-Z][\w&-]*))*")
 
 
@@ -41,11 +42,8 @@ def scalar(tool: ToolSpec, name: str, situation: Situation, intent: Intent) -> C
         return _flag(name, intent)
     if kind != "string":
         return None
-    return (
-        _shaped(name, schema, situation, intent)
-        or stated(name, intent)
-        or _text(name, schema, intent, situation, required)
-    )
+    shaped = _shaped(name, schema, situation, intent) or _said(_listed(schema, situation)) or stated(name, intent)
+    return shaped or _text(name, intent, situation, required)
 
 
 def _choices(schema: JsonObject) -> list[str]:
@@ -55,6 +53,10 @@ def _choices(schema: JsonObject) -> list[str]:
 
 def _chosen(choices: list[str], name: str, intent: Intent, situation: Situation) -> Candidate | None:
     """The choice whose words stand in the clause, or in the verb itself (``approve`` chooses ``approved``)."""
+    if not intent.verb:
+        said = frozenset(re.findall(r"\w+", situation.text.lower()))
+        exact = [choice for choice in choices if parts(choice) and said >= {*parts(choice)}]
+        return Candidate(exact[0], "task", "", CERTAIN) if len(exact) == 1 else None
     own = text_stems(intent.clause) | {stem(intent.verb)}
     for words in (own, situation.stems):
         fits = [choice for choice in choices if stems(parts(choice)) and stems(parts(choice)) <= words]
@@ -131,11 +133,14 @@ def stated(name: str, intent: Intent) -> Candidate | None:
     """``set the FIELD of ... to VALUE``, ``FIELD: VALUE``, ``with FIELD VALUE``."""
     words = [re.escape(word) for word in parts(name)]
     spelled = r"[\s_-]*".join(words)
-    pattern = rf"\b{spelled}\b(?:[^.;]*?\s(?:to|as|into)\s+|\s*[:=]\s*|\s+(?:is|of|be|at)\s+|\s+)(?P<v>.+)$"
-    match = re.search(pattern, intent.clause, re.I)
+    joined = r"[^.,;:]*?\s(?:to|as|into)\s+|\s+(?:is|be|at)\s+|" if intent.verb else ""
+    bare = r"\s+(?=[A-Z\d\"'“‘]|\w+(?:,|$|\sand\s))" if intent.verb else r"\s+(?=[\"'“‘])"
+    match = re.search(rf"\b(?i:{spelled})\b(?:{joined}\s*[:=]\s*|{bare})(?P<v>.+)$", intent.clause)
     if match is None or not spelled:
         return None
     value = _first_value(match["v"])
+    if value.lower() in STOP or _FORM.search(value):
+        return None
     return Candidate(value, "task", "", CERTAIN) if value else None
 
 
@@ -146,7 +151,7 @@ def _first_value(text: str) -> str:
     return re.split(r"\s*(?:,|;|\band\b|\bfor\b|\bon\b|\bof\b|\bwith\b|\bto\b|\.\s|\.$)", text)[0].strip().strip("\"'")
 
 
-def _text(name: str, schema: JsonObject, intent: Intent, situation: Situation, required: bool) -> Candidate | None:
+def _text(name: str, intent: Intent, situation: Situation, required: bool) -> Candidate | None:
     own = field_stems(name)
     if own & _WHY:
         return _said(intent.reason or _aside(intent.clause) or (intent.clause if required else ""))
@@ -154,8 +159,6 @@ def _text(name: str, schema: JsonObject, intent: Intent, situation: Situation, r
         return _said(_quoted(intent.clause) or _that(intent.clause) or (intent.clause if required else ""))
     if own & _ABOUT:
         return _said(_quoted(situation.text) or _for(situation.text))
-    if listed := _listed(schema, situation):
-        return _said(listed)
     return _from_field(name, situation) or _named(own, situation) or (_searched(situation) if own & _ASKED else None)
 
 
@@ -164,8 +167,8 @@ def _said(text: str) -> Candidate | None:
 
 
 def _aside(clause: str) -> str:
-    """What follows the last comma, if it is a remark and not a figure."""
-    head, comma, tail = clause.rpartition(", ")
+    """What follows a colon or the last comma, if it is a remark and not a figure."""
+    head, comma, tail = clause.partition(": ") if ": " in clause else clause.rpartition(", ")
     return tail.strip() if comma and len(text_words(tail)) >= 3 and head else ""
 
 
@@ -192,7 +195,7 @@ def _listed(schema: JsonObject, situation: Situation) -> str:
         r"(?:such as|e\.g\.|one of|for example)[:,]?\s+([^.;)]+)", str(schema.get("description", "")), re.I
     )
     words = re.split(r",\s*|\s+or\s+", match[1]) if match else []
-    fits = [word.strip() for word in words if word.strip() and text_stems(word) <= situation.stems and text_stems(word)]
+    fits = [word.strip() for word in words if word.strip() and names(situation.text, word.strip())]
     return fits[0] if len(fits) == 1 else ""
 
 

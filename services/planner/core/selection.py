@@ -37,7 +37,7 @@ def _fits(record: Record, text: str, listed: Sequence[Record], situation: Situat
         spoken = {value for value in values if _spoken(value, text)}
         if spoken and str(record.fields.get(column)) not in spoken:
             return False
-    return compares(record, text) is not False and _known(record, listed, text, situation)
+    return compares(record, text) is not False and _known(record, text, situation)
 
 
 def _spoken(value: str, text: str) -> bool:
@@ -52,7 +52,7 @@ def _participles(text: str) -> frozenset[str]:
     return frozenset(stem(word) for word in re.findall(r"\b\w+(?:ed|ing)\b", text.lower()))
 
 
-def _known(record: Record, listed: Sequence[Record], text: str, situation: Situation) -> bool:
+def _known(record: Record, text: str, situation: Situation) -> bool:
     """An identifier of the task that some record refers to must be this record's too, if its column can hold it."""
     for mention in situation.of_kind(Kind.ID):
         shape = re.sub(r"\d+", "9", mention.value)
@@ -98,7 +98,7 @@ def numeric_fields(record: Record) -> list[str]:
 
 
 def amount_field(record: Record, text: str) -> str | None:
-    """The figure of a record that a text means: the field with most of its words, else its amount, else its only one."""
+    """The figure of a record that a text means: the field with most of its words, else its amount, or its only one."""
     fields = numeric_fields(record)
     said = text_stems(text)
     scored = [(len(field_stems(name) & said), -len(field_stems(name) - said), name) for name in fields]

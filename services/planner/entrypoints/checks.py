@@ -69,7 +69,9 @@ def _messages(messages: list[JsonObject]) -> None:
     if messages[0]["role"] != "user":
         raise Refused('messages: first message must use the "user" role')
     if messages[-1]["role"] == "assistant":
-        raise Refused("This model does not support assistant message prefill. The conversation must end with a user message.")
+        raise Refused(
+            "This model does not support assistant message prefill. The conversation must end with a user message."
+        )
     for index, message in enumerate(messages):
         _answered(index, message, messages[index + 1] if index + 1 < len(messages) else {})
 
@@ -100,11 +102,16 @@ def _answered(index: int, message: JsonObject, following: JsonObject) -> None:
     if missing:
         raise Refused(
             f"messages.{index}: `tool_use` ids were found without `tool_result` blocks immediately after: "
-            f"{', '.join(missing)}. Each `tool_use` block must have a corresponding `tool_result` block in the next message."
+            f"{', '.join(missing)}. "
+            "Each `tool_use` block must have a corresponding `tool_result` block in the next message."
         )
-    stray = [use for use in given if use not in asked] or (_ids(message, "tool_result", "tool_use_id") if index == 0 else [])
+    stray = [use for use in given if use not in asked] or (
+        _ids(message, "tool_result", "tool_use_id") if index == 0 else []
+    )
     if stray:
-        raise Refused(f"messages.{index + 1}: unexpected `tool_use_id` found in `tool_result` blocks: {', '.join(stray)}.")
+        raise Refused(
+            f"messages.{index + 1}: unexpected `tool_use_id` found in `tool_result` blocks: {', '.join(stray)}."
+        )
 
 
 def _tools(tools: Json) -> None:
