@@ -1,6 +1,7 @@
 """Turns a parsed condition into a tree of closures: no ``eval``, no text at evaluation time.
 
-A comparison with a literal number, the usual rule, has a short way of its own; it means the same as the general one.
+Two terms, a plain field as a flag, and a plain field against a literal number have short ways of their own: they decide
+the usual values at once and leave all else to the general way.
 """
 
 import operator
@@ -38,19 +39,43 @@ def decider(node: Node) -> Decide:
     """A closure that decides the condition: true, false or unknown; it raises ``ConditionError``."""
     match node:
         case Conjunction(terms):
-            return _every([decider(term) for term in terms])
+            return _both(*map(decider, terms)) if len(terms) == 2 else _every(tuple(map(decider, terms)))
         case Disjunction(terms):
-            return _either([decider(term) for term in terms])
+            return _one_of(*map(decider, terms)) if len(terms) == 2 else _any(tuple(map(decider, terms)))
         case Not(operand):
             return _opposite(decider(operand))
         case Comparison():
             return _comparison(node)
         case Membership():
             return _membership(node)
+        case Reference(path=(name,)):
+            return _named_flag(name, _flag(_reader(node), node.position))
         case Constant() | Reference():
             return _flag(_reader(node), node.position)
         case _:
             assert_never(node)
+
+
+def _both(first: Decide, second: Decide) -> Decide:
+    def both(context: Context) -> Truth:
+        value = first(context)
+        if value is False:
+            return False
+        other = second(context)
+        return other if value is True or other is False else UNKNOWN
+
+    return both
+
+
+def _one_of(first: Decide, second: Decide) -> Decide:
+    def one_of(context: Context) -> Truth:
+        value = first(context)
+        if value is True:
+            return True
+        other = second(context)
+        return other if value is False or other is True else UNKNOWN
+
+    return one_of
 
 
 def _every(terms: Sequence[Decide]) -> Decide:
@@ -67,8 +92,8 @@ def _every(terms: Sequence[Decide]) -> Decide:
     return every
 
 
-def _either(terms: Sequence[Decide]) -> Decide:
-    def either(context: Context) -> Truth:
+def _any(terms: Sequence[Decide]) -> Decide:
+    def any_term(context: Context) -> Truth:
         result: Truth = False
         for term in terms:
             value = term(context)
@@ -78,28 +103,35 @@ def _either(terms: Sequence[Decide]) -> Decide:
                 result = UNKNOWN
         return result
 
-    return either
+    return any_term
 
 
 def _opposite(decide: Decide) -> Decide:
     def opposite(context: Context) -> Truth:
         value = decide(context)
-        return value if isinstance(value, Unknown) else not value
+        if value is True:
+            return False
+        return True if value is False else UNKNOWN
 
     return opposite
 
 
 def _flag(read: Read, position: int) -> Decide:
     def flag(context: Context) -> Truth:
-        value = read(context)
-        if value is True or value is False:
-            return value
         try:
-            return truth(value)
+            return truth(read(context))
         except TypeClash as clash:
             raise ConditionError(str(clash), position) from clash
 
     return flag
+
+
+def _named_flag(name: str, general: Decide) -> Decide:
+    def named_flag(context: Context) -> Truth:
+        value = context.get(name)
+        return value if value is True or value is False else general(context)
+
+    return named_flag
 
 
 def _comparison(node: Comparison) -> Decide:
@@ -153,11 +185,17 @@ def _against_number(node: Comparison, read: Read, limit: Decimal) -> Decide:
     order = _ORDERS[node.operator]
     general = _located(read, lambda _: limit, _ordering(order), node.position)
     number: int | Decimal = int(limit) if limit == limit.to_integral_value() else limit
+    if isinstance(node.left, Reference) and len(node.left.path) == 1:
+        return _named_against_number(node.left.name, order, number, general)
+    return general
 
+
+def _named_against_number(name: str, order: _Order, number: int | Decimal, general: Decide) -> Decide:
     def against_number(context: Context) -> Truth:
-        value = read(context)
-        if type(value) is int or type(value) is Decimal:
-            return order(value, number)
+        value = context.get(name)
+        kind = type(value)  # not isinstance: a boolean is no number
+        if kind is int or kind is Decimal:
+            return order(cast(int | Decimal, value), number)
         return general(context)
 
     return against_number

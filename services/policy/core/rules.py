@@ -1,6 +1,5 @@
 """Rules made ready: action and level understood, condition parsed; or the problem that keeps them from it."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from services.policy.core.conditions import Condition, Conditions
@@ -28,8 +27,8 @@ def prepared(policy: Policy, conditions: Conditions) -> tuple[list[ReadyRule], l
     problems: list[PolicyProblem] = []
     for rule in policy.rules:
         try:
-            action, level = _action(rule.action), _level(rule)
-            ready.append(ReadyRule(policy.id, rule, action, level, conditions.get(rule.condition)))
+            action = _action(rule.action)
+            ready.append(ReadyRule(policy.id, rule, action, _level(rule, action), conditions.get(rule.condition)))
         except ConditionError as error:
             problems.append(problem(policy.id, rule.id, error.cause, error.position))
         except ValueError as error:
@@ -48,14 +47,10 @@ def _action(word: str) -> RuleAction:
     try:
         return RuleAction(word.strip().lower())
     except ValueError:
-        raise ValueError(f"unknown action {word!r}; known actions: {_listed(list(RuleAction))}") from None
+        raise ValueError(f"unknown action {word!r}; known actions: {', '.join(RuleAction)}") from None
 
 
-def _level(rule: Rule) -> Level | None:
+def _level(rule: Rule, action: RuleAction) -> Level | None:
     if rule.level is not None:
         return Level.parse(rule.level)
-    return None if _action(rule.action) is RuleAction.BLOCK else Level.MANAGER
-
-
-def _listed(words: Sequence[str]) -> str:
-    return ", ".join(words)
+    return None if action is RuleAction.BLOCK else Level.MANAGER

@@ -29,7 +29,8 @@ async def _limited(request: Request, limit: int) -> bytes:
 def _parsed(body: bytes) -> JsonObject:
     try:
         document = loads_object(body.decode())
-        dumps(document).encode()  # refuses what JSON can spell and text cannot hold: half of a surrogate pair
+        if b"\\u" in body:
+            dumps(document).encode()  # refuses what JSON can spell and text cannot hold: half of a surrogate pair
     except UnicodeError:
         raise Refused(400, "the body is not UTF-8 text") from None
     except RecursionError:
