@@ -4,10 +4,10 @@ from shared.domain.words import FsmState, TaskState
 
 
 class RunEnds(Exception):
-    """The run is over. ``state`` is the task's end, ``fsm_state`` where the machine stands then."""
+    """The run is over. ``state`` is the task's end; ``fsm_state`` the machine's, None where it stays as it stood."""
 
     state = TaskState.FAILED
-    fsm_state = FsmState.FAILED
+    fsm_state: FsmState | None = FsmState.FAILED
     escalated = False
 
     def __init__(self, reason: str) -> None:
@@ -23,6 +23,7 @@ class Rejected(RunEnds):
     """A policy or a person said no."""
 
     state = TaskState.REJECTED
+    fsm_state = None
 
 
 class Escalated(RunEnds):
@@ -36,3 +37,4 @@ class Canceled(RunEnds):
     """Somebody asked for the task to stop."""
 
     state = TaskState.CANCELED
+    fsm_state = None

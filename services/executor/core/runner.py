@@ -9,6 +9,8 @@ from services.executor.core.poison import give_up
 from services.executor.ports import Lease, LeaseLost, Sessions, TurnEnd, TurnStore, Wakes, Work
 from shared.ports.store import StoreUnavailable
 
+_PATIENCE_SECONDS = 2.0
+
 log = structlog.get_logger()
 
 
@@ -42,6 +44,8 @@ class Runner:
         self._stopping = asyncio.Event()
         self.room = asyncio.Event()
         self.room.set()
+        self.idle = asyncio.Event()
+        self.idle.set()
 
     @property
     def free(self) -> int:
@@ -76,18 +80,23 @@ class Runner:
         self.room.clear()
         if self._running:
             await asyncio.wait(self._running, timeout=grace_seconds)
-        for task in tuple(self._running):
-            task.cancel()
+        while self._running:  # again and again: a library may swallow one cancellation
+            for task in tuple(self._running):
+                task.cancel()
+            await asyncio.wait(self._running, timeout=_PATIENCE_SECONDS)
 
     def _start(self, lease: Lease) -> None:
         task = self._group.create_task(self._session(lease))
         self._running.add(task)
+        self.idle.clear()
         task.add_done_callback(self._ended)
         self._mark_room()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._running.discard(task)
         self._mark_room()
+        if not self._running:
+            self.idle.set()
 
     def _mark_room(self) -> None:
         if self.free > 0:

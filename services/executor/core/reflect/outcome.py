@@ -23,7 +23,7 @@ class Ended(NamedTuple):
     """How a run stands at its end: ``progress`` is None where it ended before it began."""
 
     state: TaskState
-    fsm_state: FsmState
+    fsm_state: FsmState | None
     reason: str | None
     answer: str
     progress: Progress | None
@@ -35,7 +35,7 @@ def metadata(ended: Ended) -> dict[str, JsonValue]:
     """What clients see beside the answer: the way the task took, its verdict, and each write with its proof."""
     progress = ended.progress
     states = [state.value for state in progress.visited] if progress else []
-    if ended.state.is_terminal and (not states or states[-1] != ended.fsm_state.value):
+    if ended.fsm_state is not None and states[-1:] != [ended.fsm_state.value]:
         states.append(ended.fsm_state.value)
     dossier = progress.dossier if progress else None
     verdict = dossier.verdict.model_dump(mode="json", by_alias=True) if dossier and dossier.verdict else None

@@ -1,0 +1,185 @@
+"""A worker on doubles: a small world of claims, a scripted model, a policy that says what it is told."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from services.executor.core.context import Limits, Ports
+from services.executor.core.prompts.texts import load
+from services.executor.core.worker import Worker
+from services.executor.ports import ModelReply, ModelRequest, PolicyService, PolicyUnavailable, Tenants
+from shared.contracts.policy import EvaluateRequest, Verdict
+from shared.contracts.task import Principal, TaskRecord, TaskRequest, Turn, TurnKind
+from shared.contracts.tenant import Connection, TenantRecord
+from shared.domain.exact_json import Json, JsonObject, digest, dumps
+from shared.domain.words import Dialect, Role, ToolClass
+from shared.testing.fake_tool_servers import FakeToolServers
+from shared.testing.memory_turns import MemoryTurns
+from shared.testing.scripted_model import ScriptedModel, by_state, json_reply, text_reply, tool_reply
+
+TASK = "Approve claim C-1 of 120.50"
+CLERK = Principal(id="clerk")
+MANAGER = Principal(id="boss", roles=(Role.APPROVER,), levels=("manager",))
+CALL: JsonObject = {
+    "call_id": "c1",
+    "connection": "office",
+    "tool": "approve_claim",
+    "arguments_json": '{"claim_id":"C-1"}',
+    "origins": [{"argument": "claim_id", "source": "task", "ref": ""}],
+    "read_back": {"tool": "get_claim", "arguments_json": '{"claim_id":"C-1"}', "expect_json": '{"status":"approved"}'},
+    "on_failure": "stop",
+}
+_CLAIM_ID: JsonObject = {
+    "type": "object",
+    "properties": {"claim_id": {"type": "string"}},
+    "required": ["claim_id"],
+    "additionalProperties": False,
+}
+
+
+class Claims:
+    """Two claims, and every change counted."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, dict[str, Json]] = {
+            "C-1": {"id": "C-1", "amount": "120.50", "status": "open"},
+            "C-2": {"id": "C-2", "amount": "7.00", "status": "open"},
+        }
+        self.applied: list[str] = []
+        self.told: list[JsonObject] = []
+
+    def get(self, given: JsonObject) -> Json:
+        row = self.rows.get(str(given.get("claim_id")))
+        return dict(row) if row else {"found": False, "error": "no such claim"}
+
+    def approve(self, given: JsonObject) -> Json:
+        key = str(given["claim_id"])
+        self.applied.append(key)
+        self.rows[key]["status"] = "approved"
+        return dict(self.rows[key])
+
+    def notify(self, given: JsonObject) -> Json:
+        self.told.append(given)
+        return {"sent": True}
+
+
+class SaidPolicy(PolicyService):
+    """Passes everything, unless told otherwise by fields of the verdict; ``fails_from`` counts verdicts from 1."""
+
+    def __init__(self) -> None:
+        self.says: dict[str, object] = {}
+        self.says_later: dict[str, object] | None = None  # from the second verdict on
+        self.fails_from: int | None = None
+        self.asked: list[EvaluateRequest] = []
+
+    async def evaluate(self, request: EvaluateRequest) -> Verdict:
+        self.asked.append(request)
+        if self.fails_from is not None and len(self.asked) >= self.fails_from:
+            raise PolicyUnavailable("the policy service cannot be reached")
+        context: Json = [dumps(_plain(call.fields)) for call in request.calls]
+        verdict = Verdict(
+            passed=True,
+            binding=request.binding,
+            policy_hash="p",
+            context_hash=digest(context),
+            plan_hash=request.plan_hash,
+        )
+        later = self.says_later is not None and len(self.asked) > 1
+        return verdict.model_copy(update=self.says_later if later else self.says)
+
+
+class OneTenant(Tenants):
+    def __init__(self, record: TenantRecord) -> None:
+        self.record = record
+
+    async def get(self, tenant: str) -> TenantRecord:
+        return self.record
+
+
+class Stage:
+    """Everything a test of the worker needs; change its parts before ``run``."""
+
+    def __init__(self, text: str = TASK) -> None:
+        self.claims = Claims()
+        self.servers = FakeToolServers()
+        self.servers.add("get_claim", self.claims.get, ToolClass.READ, _CLAIM_ID)
+        self.servers.add("approve_claim", self.claims.approve, ToolClass.CHANGE, _CLAIM_ID)
+        self.servers.add("notify_person", self.claims.notify, ToolClass.NOTIFY)
+        self.policy = SaidPolicy()
+        self.scripts: dict[str, Callable[[ModelRequest], ModelReply] | ModelReply] = {
+            "decompose": json_reply({"needs": ["the claim"], "entities": [], "answer_format": "prose"}),
+            "assess": reads_once("get_claim", {"claim_id": "C-1"}),
+            "compute": json_reply({"values": []}),
+            "write_plan": json_reply({"calls": [CALL], "why_none": None}),
+            "complete": text_reply("Claim C-1 is approved."),
+        }
+        self.model = ScriptedModel(self._reply)
+        self.tenants = OneTenant(
+            TenantRecord(id="acme", unruled_writes="allow", connections=(Connection(id="office", url="http://office"),))
+        )
+        self.limits = Limits(tool_seconds=0.05, settle_margin_seconds=0.0)
+        self.turns = MemoryTurns(new_record(text))
+
+    @property
+    def worker(self) -> Worker:
+        ports = Ports(self.model, self.servers, self.policy, self.tenants)
+        return Worker(ports, self.limits, load())
+
+    async def run(self, turn: Turn | None = None, attempts: int = 1) -> TaskRecord:
+        """One turn to its end (the first message by default), and the record it leaves."""
+        await self.worker.run(self.turns.work(turn or message(self.turns.record.request.text), attempts), self.turns)
+        return self.turns.record
+
+    def _reply(self, request: ModelRequest) -> ModelReply:
+        return by_state(**self.scripts)(request)
+
+    @property
+    def statuses(self) -> list[str]:
+        return [entry.status.value for entry in self.turns.writes.values()]
+
+
+def reads_once(tool: str, arguments: JsonObject) -> Callable[[ModelRequest], ModelReply]:
+    """An ASSESS that makes one read and then stops."""
+
+    def script(request: ModelRequest) -> ModelReply:
+        return tool_reply((tool, arguments)) if len(request.messages) == 1 else text_reply("read")
+
+    return script
+
+
+def new_record(text: str) -> TaskRecord:
+    now = datetime.now(UTC)
+    return TaskRecord(
+        tenant="acme",
+        task_id="task-1",
+        session_id="session-1",
+        dialect=Dialect.A2A_1_0,
+        requester=CLERK,
+        request=TaskRequest(text=text),
+        accepted_at=now,
+        updated_at=now,
+    )
+
+
+def message(text: str, turn_id: str = "turn-1") -> Turn:
+    return _turn(turn_id, TurnKind.MESSAGE, CLERK, text=text)
+
+
+def decision(word: str, by: Principal = MANAGER, turn_id: str = "turn-2") -> Turn:
+    return _turn(turn_id, TurnKind.DECISION, by, data={"decision": word})
+
+
+def deadline(turn_id: str = "turn-d") -> Turn:
+    return _turn(turn_id, TurnKind.DEADLINE, CLERK)
+
+
+def cancel(turn_id: str = "turn-c") -> Turn:
+    return _turn(turn_id, TurnKind.CANCEL, CLERK)
+
+
+def _turn(turn_id: str, kind: TurnKind, who: Principal, **more: object) -> Turn:
+    base = {"turn_id": turn_id, "task_id": "task-1", "kind": kind, "principal": who, "received_at": datetime.now(UTC)}
+    return Turn.model_validate({**base, **more})
+
+
+def _plain(fields: object) -> JsonObject:
+    return {key: str(value) for key, value in fields.items()} if isinstance(fields, dict) else {}

@@ -1,0 +1,129 @@
+"""I7: what runs is what was approved, by someone who may, in time, on inputs that still hold."""
+
+from datetime import timedelta
+
+import pytest
+
+from shared.contracts.task import Principal
+from shared.domain.words import Role, TaskState
+from tests.unit.executor.stage import CLERK, Stage, cancel, deadline, decision, message
+
+
+async def _waiting(**says: object) -> Stage:
+    stage = Stage()
+    stage.policy.says = {"requires_approval": True, "escalation_level": "manager", **says}
+    await stage.run()
+    return stage
+
+
+@pytest.mark.promise("I7.approval_over_two_turns")
+async def test_a_plan_that_needs_approval_waits_and_shows_the_exact_call() -> None:
+    stage = await _waiting()
+    record = stage.turns.record
+    assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+    assert 'approve_claim(claim_id="C-1")' in (record.answer or "")
+    assert stage.turns.ends[-1].timer is not None
+    assert stage.turns.ends[-1].outcome is None
+
+
+@pytest.mark.promise("I7.approval_over_two_turns")
+async def test_an_approved_plan_is_carried_out_in_the_second_turn() -> None:
+    stage = await _waiting()
+    record = await stage.run(decision("approve"))
+    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    assert record.metadata["approval"] == "approved by boss"
+
+
+async def test_a_rejection_ends_the_task_without_a_write() -> None:
+    stage = await _waiting()
+    record = await stage.run(decision("reject"))
+    assert (record.state, stage.claims.applied) == (TaskState.REJECTED, [])
+    assert "rejected by boss" in (record.reason or "")
+
+
+@pytest.mark.promise("I7.who_may_decide")
+@pytest.mark.parametrize(
+    ("who", "why"),
+    [
+        (CLERK.model_copy(update={"roles": (Role.APPROVER,), "levels": ("manager",)}), "asked for this"),
+        (Principal(id="bystander"), "role approver"),
+        (Principal(id="boss", roles=(Role.APPROVER,), levels=("hr",)), "level manager"),
+    ],
+)
+async def test_a_decision_by_someone_who_may_not_make_it_does_not_count(who: Principal, why: str) -> None:
+    stage = await _waiting()
+    record = await stage.run(decision("approve", who))
+    assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+    assert why in (record.reason or "")
+    assert (await stage.run(decision("approve", turn_id="turn-3"))).state is TaskState.COMPLETED
+
+
+@pytest.mark.promise("I7.expiry_means_no")
+async def test_no_decision_in_time_means_no() -> None:
+    stage = await _waiting()
+    stage.turns.ahead = timedelta(hours=25)
+    record = await stage.run(deadline())
+    assert (record.state, stage.claims.applied) == (TaskState.REJECTED, [])
+    assert "no decision before" in (record.reason or "")
+
+
+@pytest.mark.promise("I7.expiry_means_no")
+async def test_a_yes_after_the_deadline_does_not_count() -> None:
+    stage = await _waiting()
+    stage.turns.ahead = timedelta(hours=25)
+    record = await stage.run(decision("approve"))
+    assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+
+
+async def test_a_timer_that_fires_early_changes_nothing() -> None:
+    stage = await _waiting()
+    assert (await stage.run(deadline())).state is TaskState.INPUT_REQUIRED
+
+
+@pytest.mark.promise("I7.changed_inputs_reopen")
+async def test_inputs_that_changed_since_the_approval_reopen_the_gate() -> None:
+    stage = await _waiting()
+    stage.claims.rows["C-1"]["amount"] = "999.00"
+    record = await stage.run(decision("approve"))
+    assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+    assert "changed" in (record.answer or "")
+    record = await stage.run(decision("approve", turn_id="turn-3"))
+    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+
+
+async def test_a_message_to_a_waiting_task_leaves_it_waiting() -> None:
+    stage = await _waiting()
+    record = await stage.run(message("any news?", "turn-2"))
+    assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+    assert "exactly 'approve' or 'reject'" in (record.answer or "")
+
+
+async def test_a_second_decision_finds_the_task_ended() -> None:
+    stage = await _waiting()
+    await stage.run(decision("approve"))
+    record = await stage.run(decision("reject", turn_id="turn-3"))
+    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+
+
+@pytest.mark.promise("I7.tenant_asks")
+async def test_a_tenant_may_want_an_approval_for_every_write_without_a_rule() -> None:
+    stage = Stage()
+    stage.tenants.record = stage.tenants.record.model_copy(update={"unruled_writes": "approve"})
+    record = await stage.run()
+    assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+
+
+@pytest.mark.promise("task.cancel")
+async def test_a_waiting_task_can_be_canceled() -> None:
+    stage = await _waiting()
+    record = await stage.run(cancel())
+    assert (record.state, stage.claims.applied) == (TaskState.CANCELED, [])
+    assert "canceled by clerk" in (record.answer or "")
+
+
+@pytest.mark.promise("task.cancel")
+async def test_a_running_task_stops_before_its_next_call() -> None:
+    stage = Stage()
+    stage.turns.cancel = cancel()
+    record = await stage.run()
+    assert (record.state, stage.model.requests) == (TaskState.CANCELED, [])

@@ -1,0 +1,97 @@
+"""Dying at every stored step: another worker goes on, nothing is paid or written twice (I3, I5)."""
+
+import pytest
+
+from shared.domain.words import TaskState, WriteStatus
+from shared.testing.memory_turns import Died
+from tests.unit.executor.stage import Stage, decision, message
+
+
+async def _stored_by_a_whole_run() -> int:
+    stage = Stage()
+    await stage.run()
+    return stage.turns.stored
+
+
+@pytest.mark.promise("I3.kill_at_every_step")
+async def test_dying_before_any_stored_step_leads_to_the_same_end_with_one_write() -> None:
+    for step in range(await _stored_by_a_whole_run()):
+        stage = Stage()
+        stage.turns.die_before = step
+        with pytest.raises(Died):
+            await stage.run()
+        stage.turns.die_before = None
+        record = await stage.run(attempts=2)
+        assert record.state is TaskState.COMPLETED, step
+        assert stage.claims.applied == ["C-1"], step
+        assert stage.statuses == [WriteStatus.VERIFIED.value], step
+        assert len(stage.turns.ends) == 1, step
+
+
+@pytest.mark.promise("I5.paid_once")
+async def test_a_model_reply_that_was_stored_is_never_asked_for_again() -> None:
+    whole = Stage()
+    await whole.run()
+    for step in range(whole.turns.stored):
+        stage = Stage()
+        stage.turns.die_before = step
+        with pytest.raises(Died):
+            await stage.run()
+        stored = sum(entry.kind == "model" for entry in stage.turns.steps.values())
+        asked_before = len(stage.model.requests)
+        stage.turns.die_before = None
+        await stage.run(attempts=2)
+        assert len(stage.model.requests) - asked_before == len(whole.model.requests) - stored, step
+
+
+@pytest.mark.promise("I3.kill_at_every_step")
+async def test_dying_after_intent_and_before_the_call_ends_absent_and_escalated() -> None:
+    """The one kill that may lose a write: it is said, and nothing is sent twice."""
+    stage = Stage()
+    await _die_between_intent_and_call(stage)
+    record = await stage.run(attempts=2)
+    assert (record.state, stage.claims.applied, stage.statuses) == (TaskState.FAILED, [], ["absent"])
+    assert record.metadata["escalated"] is True
+
+
+async def _die_between_intent_and_call(stage: Stage) -> None:
+    def dies(_: object) -> None:
+        raise Died
+
+    alive = stage.claims.approve
+    stage.servers.add("approve_claim", dies, *_class_and_schema(stage))
+    with pytest.raises(Died):
+        await stage.run()
+    stage.servers.add("approve_claim", alive, *_class_and_schema(stage))
+
+
+def _class_and_schema(stage: Stage):  # type: ignore[no-untyped-def]
+    scripted = stage.servers._tools["approve_claim"]
+    return scripted.tool_class, scripted.input_schema
+
+
+@pytest.mark.promise("I7.decision_survives_a_crash")
+async def test_dying_at_any_step_of_the_approving_turn_still_writes_once() -> None:
+    whole = Stage()
+    whole.policy.says = {"requires_approval": True}
+    await whole.run()
+    asked = whole.turns.stored
+    await whole.run(decision("approve"))
+    for step in range(asked, whole.turns.stored):
+        stage = Stage()
+        stage.policy.says = {"requires_approval": True}
+        await stage.run()
+        stage.turns.die_before = step
+        with pytest.raises(Died):
+            await stage.run(decision("approve"))
+        stage.turns.die_before = None
+        record = await stage.run(decision("approve"), attempts=2)
+        assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"]), step
+
+
+async def test_a_turn_that_comes_after_the_end_changes_nothing() -> None:
+    stage = Stage()
+    first = await stage.run()
+    again = await stage.run(message("more", "turn-9"))
+    assert (again.answer, again.state) == (first.answer, first.state)
+    assert stage.turns.ends[-1].outcome is None

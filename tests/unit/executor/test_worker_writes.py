@@ -1,0 +1,143 @@
+"""A write's whole life in the worker: verdict, intent, call, proof, and what is said of it."""
+
+import pytest
+
+from services.executor.ports import ToolAnswer, ToolSilent, ToolUnreachable
+from shared.domain.exact_json import Json, JsonObject
+from shared.domain.words import TaskState, ToolClass
+from shared.testing.scripted_model import json_reply
+from tests.unit.executor.stage import CALL, Stage
+
+
+async def test_a_write_is_applied_once_read_back_and_reported_as_verified() -> None:
+    stage = Stage()
+    record = await stage.run()
+    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    assert stage.statuses == ["verified"]
+    assert "verified" in (record.answer or "")
+    assert record.metadata["states"] == [
+        "DECOMPOSE", "ASSESS", "COMPUTE", "POLICY_CHECK", "APPROVAL_GATE", "MUTATE", "COMPLETE",
+    ]  # fmt: skip
+
+
+@pytest.mark.promise("I2.no_verdict_no_write")
+@pytest.mark.parametrize("fails_from", [1, 2])
+async def test_without_a_fresh_verdict_nothing_is_written(fails_from: int) -> None:
+    """The first verdict is the binding one, the second is asked for right before the first write."""
+    stage = Stage()
+    stage.policy.fails_from = fails_from
+    record = await stage.run()
+    assert record.state is TaskState.FAILED
+    assert "no policy verdict" in (record.reason or "")
+    assert stage.claims.applied == []
+
+
+@pytest.mark.promise("I2.no_verdict_no_write")
+async def test_a_verdict_on_another_plan_counts_as_none() -> None:
+    stage = Stage()
+    stage.policy.says = {"plan_hash": "another"}
+    record = await stage.run()
+    assert (record.state, stage.claims.applied) == (TaskState.FAILED, [])
+
+
+@pytest.mark.promise("I2.no_verdict_no_write")
+async def test_a_verdict_that_turns_to_no_before_the_write_stops_it() -> None:
+    stage = Stage()
+    stage.policy.says_later = {"passed": False, "blocked": True}
+    record = await stage.run()
+    assert (record.state, stage.claims.applied) == (TaskState.REJECTED, [])
+
+
+async def test_a_blocked_plan_is_rejected_with_the_rule_as_reason() -> None:
+    stage = Stage()
+    stage.policy.says = {"passed": False, "blocked": True}
+    record = await stage.run()
+    assert (record.state, stage.claims.applied) == (TaskState.REJECTED, [])
+    assert "blocked by policy" in (record.reason or "")
+
+
+@pytest.mark.promise("I4.unverified_is_said")
+async def test_a_server_that_says_ok_and_changes_nothing_gives_an_unverified_write() -> None:
+    stage = Stage()
+    stage.servers.add("approve_claim", lambda given: {"status": "ok", "params": given}, ToolClass.CHANGE)
+    record = await stage.run()
+    assert stage.statuses == ["unverified"]
+    assert "unverified" in (record.answer or "")
+
+
+async def test_a_refused_write_fails_the_task_with_the_servers_words() -> None:
+    stage = Stage()
+    refusal = ToolAnswer({"error": "CONSTRAINT_VIOLATION"}, is_error=True)
+    stage.servers.add("approve_claim", lambda _: refusal, ToolClass.CHANGE)
+    record = await stage.run()
+    assert record.state is TaskState.FAILED
+    assert "CONSTRAINT_VIOLATION" in (record.reason or "")
+    assert stage.statuses == ["refused"]
+
+
+@pytest.mark.promise("I3.lost_reply")
+async def test_a_lost_reply_is_settled_by_reading_and_never_by_sending_again() -> None:
+    stage = Stage()
+
+    def applied_without_an_answer(given: JsonObject) -> Json:
+        stage.claims.approve(given)
+        raise ToolSilent("cut off")
+
+    stage.servers.add("approve_claim", applied_without_an_answer, ToolClass.CHANGE)
+    record = await stage.run()
+    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    assert stage.statuses == ["verified"]
+
+
+@pytest.mark.promise("I3.lost_reply")
+async def test_a_lost_write_that_a_read_does_not_show_escalates_as_absent_and_is_not_repeated() -> None:
+    stage = Stage()
+    sent: list[JsonObject] = []
+
+    def swallowed(given: JsonObject) -> Json:
+        sent.append(given)
+        raise ToolSilent("cut off")
+
+    stage.servers.add("approve_claim", swallowed, ToolClass.CHANGE)
+    record = await stage.run()
+    assert (record.state, len(sent), stage.statuses) == (TaskState.FAILED, 1, ["absent"])
+    assert record.metadata["escalated"] is True
+    assert "not repeated" in (record.answer or "")
+
+
+@pytest.mark.promise("I3.unsent_is_safe")
+async def test_a_call_that_never_connected_is_tried_again() -> None:
+    stage = Stage()
+    refused: list[int] = []
+
+    def refuses_twice(given: JsonObject) -> Json:
+        if len(refused) < 2:
+            refused.append(1)
+            raise ToolUnreachable("connection refused")
+        return stage.claims.approve(given)
+
+    stage.servers.add("approve_claim", refuses_twice, ToolClass.CHANGE)
+    record = await stage.run()
+    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+
+
+@pytest.mark.promise("I2.provenance")
+async def test_a_plan_with_an_invented_figure_is_never_carried_out() -> None:
+    stage = Stage()
+    invented: JsonObject = {**CALL, "arguments_json": '{"claim_id":"C-99"}'}
+    stage.scripts["write_plan"] = json_reply({"calls": [invented], "why_none": None})
+    record = await stage.run()
+    assert (record.state, stage.claims.applied) == (TaskState.FAILED, [])
+    assert "C-99" in (record.reason or "")
+
+
+@pytest.mark.promise("I2.audit")
+async def test_wrong_arithmetic_keeps_writing_closed() -> None:
+    stage = Stage()
+    operand: JsonObject = {"source": "result", "ref": "f1", "path": "amount", "literal": ""}
+    wrong: JsonObject = {"name": "total", "operation": "sum", "operands": [operand, operand], "value": "240.00"}
+    stage.scripts["compute"] = json_reply({"values": [wrong]})
+    record = await stage.run()
+    assert (record.state, stage.claims.applied) == (TaskState.FAILED, [])
+    assert "241.00" in (record.reason or "")
+    assert record.metadata["escalated"] is True
