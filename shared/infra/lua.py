@@ -1,6 +1,8 @@
 """Runs the scripts of ``shared/infra/scripts`` by their digest, loading them where the server does not know them."""
 
-from collections.abc import Iterable, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
 from functools import cache
 from pathlib import Path
 from typing import TypeAlias, cast
@@ -15,6 +17,7 @@ from shared.ports.store import StoreUnavailable
 Reply: TypeAlias = "str | int | None | list[Reply]"
 Argument: TypeAlias = "str | int | float"
 
+ANSWER_SECONDS = 5.0
 _FOLDER = Path(__file__).parent / "scripts"
 
 
@@ -32,26 +35,19 @@ class Scripts:
         self._known: dict[str, AsyncScript] = {}
 
     async def run(self, name: str, keys: Sequence[str], arguments: Iterable[Argument]) -> Reply:
-        try:
+        async with answering():
             return cast(Reply, await self._script(name)(keys=keys, args=arguments))
-        except (RedisError, OSError) as error:
-            raise unavailable(error) from error
 
     async def run_many(self, name: str, calls: Iterable[tuple[Sequence[str], Sequence[Argument]]]) -> list[Reply]:
         """The same script on many sets of keys, in one round trip."""
-        try:
-            async with self._redis.pipeline(transaction=False) as pipe:
-                await self._queue(pipe, name, calls)
-                return cast(list[Reply], await pipe.execute())
-        except (RedisError, OSError) as error:
-            raise unavailable(error) from error
+        async with answering(), self._redis.pipeline(transaction=False) as pipe:
+            await self._queue(pipe, name, calls)
+            return cast(list[Reply], await pipe.execute())
 
     async def command(self, *words: Argument) -> object:
         """One plain command, with the same errors."""
-        try:
+        async with answering():
             return cast(object, await self._redis.execute_command(*words))  # type: ignore[no-untyped-call]  # redis-py
-        except (RedisError, OSError) as error:
-            raise unavailable(error) from error
 
     async def _queue(
         self, pipe: Pipeline, name: str, calls: Iterable[tuple[Sequence[str], Sequence[Argument]]]
@@ -64,6 +60,20 @@ class Scripts:
         if name not in self._known:
             self._known[name] = self._redis.register_script(source(name))
         return self._known[name]
+
+
+@asynccontextmanager
+async def answering(seconds: float = ANSWER_SECONDS) -> AsyncIterator[None]:
+    """Bounds what is asked of Redis inside, and turns its errors into ``StoreUnavailable``.
+
+    redis-py's own ``socket_timeout`` stays off: it uses ``asyncio.wait_for``, which before Python 3.12 can swallow a
+    cancellation, and a turn whose lease is lost, or a process that stops, must not go on.
+    """
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except (RedisError, OSError) as error:
+        raise unavailable(error) from error
 
 
 def unavailable(error: Exception) -> StoreUnavailable:

@@ -5,12 +5,11 @@ from typing import cast
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialBackoff
-from redis.exceptions import RedisError, ResponseError
+from redis.exceptions import ResponseError
 
-from shared.infra.lua import unavailable
+from shared.infra.lua import answering
 
 CONNECT_SECONDS = 2.0
-ANSWER_SECONDS = 5.0
 _DURABLE = {"appendonly": "yes", "appendfsync": "always", "maxmemory-policy": "noeviction"}
 
 
@@ -18,10 +17,10 @@ class VolatileRedis(Exception):
     """The server may lose what it has acknowledged. The message is a sentence for an operator."""
 
 
-def connect(url: str, answer_seconds: float | None = ANSWER_SECONDS) -> Redis:
-    """A client with time-outs, for ``redis://``, ``rediss://`` and ``unix://`` URLs; texts are decoded.
+def connect(url: str) -> Redis:
+    """A client for ``redis://``, ``rediss://`` and ``unix://`` URLs; texts are decoded. Close it with ``aclose()``.
 
-    Connecting is retried, a command that may have been sent is not. Close it with ``aclose()``.
+    Connecting is bounded and retried; a command that may have been sent is not. Bound commands with ``answering()``.
     """
     return cast(
         Redis,
@@ -29,7 +28,6 @@ def connect(url: str, answer_seconds: float | None = ANSWER_SECONDS) -> Redis:
             url,
             decode_responses=True,
             socket_connect_timeout=CONNECT_SECONDS,
-            socket_timeout=answer_seconds,
             retry=Retry(ExponentialBackoff(cap=0.5, base=0.05), 3),
             **_keepalive(url),
         ),
@@ -60,13 +58,12 @@ async def check_durable(redis: Redis, *, allow_volatile: bool = False) -> None:
 
 
 async def _configuration(redis: Redis) -> dict[str, str]:
-    try:
-        found = await redis.config_get(*_DURABLE)  # type: ignore[arg-type]  # redis-py means one name each
-        return cast(dict[str, str], found)
-    except ResponseError as error:
-        raise VolatileRedis(
-            f"REDIS_URL names a server that does not show its configuration ({error}); "
-            "set ALLOW_VOLATILE_REDIS=true if you know that it is durable."
-        ) from error
-    except (RedisError, OSError) as error:
-        raise unavailable(error) from error
+    async with answering():
+        try:
+            found = await redis.config_get(*_DURABLE)  # type: ignore[arg-type]  # redis-py means one name each
+        except ResponseError as error:
+            raise VolatileRedis(
+                f"REDIS_URL names a server that does not show its configuration ({error}); "
+                "set ALLOW_VOLATILE_REDIS=true if you know that it is durable."
+            ) from error
+    return cast(dict[str, str], found)

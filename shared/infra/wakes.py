@@ -8,11 +8,10 @@ from uuid import uuid4
 from arq.constants import job_key_prefix
 from arq.jobs import serialize_job
 from redis.asyncio import Redis
-from redis.exceptions import RedisError
 
 from shared.domain.exact_json import Json, dumps, loads
 from shared.infra.keys import BELL, QUEUE
-from shared.infra.lua import unavailable
+from shared.infra.lua import answering
 from shared.ports.tasks import Wakes
 
 WAKE_JOB = "wake"
@@ -38,19 +37,14 @@ class ArqWakes(Wakes):
         now = int(time.time() * 1000)
         name = uuid4().hex
         job = serialize_job(WAKE_JOB, (tenant, session_id), {}, None, now, serializer=to_bytes)
-        try:
-            async with self._redis.pipeline(transaction=True) as pipe:
-                pipe.set(job_key_prefix + name, job, px=WAKE_LIVES_MS)
-                pipe.zadd(QUEUE, {name: now})
-                pipe.rpush(BELL, 1)
-                pipe.ltrim(BELL, -_RINGS_KEPT, -1)
-                await pipe.execute()
-        except (RedisError, OSError) as error:
-            raise unavailable(error) from error
+        async with answering(), self._redis.pipeline(transaction=True) as pipe:
+            pipe.set(job_key_prefix + name, job, px=WAKE_LIVES_MS)
+            pipe.zadd(QUEUE, {name: now})
+            pipe.rpush(BELL, 1)
+            pipe.ltrim(BELL, -_RINGS_KEPT, -1)
+            await pipe.execute()
 
     async def ping(self) -> None:
         """Raise ``StoreUnavailable`` unless the queue's server answers."""
-        try:
+        async with answering():
             await self._redis.ping()
-        except (RedisError, OSError) as error:
-            raise unavailable(error) from error

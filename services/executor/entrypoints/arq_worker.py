@@ -9,9 +9,9 @@ import structlog
 from arq.connections import ArqRedis
 from arq.worker import Worker, func
 from redis.asyncio.connection import ConnectionPool
-from redis.exceptions import RedisError
 
 from shared.infra.keys import BELL, HEALTH, QUEUE
+from shared.infra.lua import answering
 from shared.infra.wakes import WAKE_JOB, from_bytes, to_bytes
 from shared.ports.store import StoreUnavailable
 
@@ -69,22 +69,29 @@ class WakeWorker(Worker):
         self._rung.clear()
         try:
             self.queue_read_limit = max(1, min(self._runner.free, _AT_ONCE))
-            await self._poll_iteration()
+            async with answering():
+                await self._poll_iteration()
+        except StoreUnavailable as error:
+            await self._complain(error)
+        else:
+            await self._until_rung()
+
+    async def _until_rung(self) -> None:
+        try:
             async with asyncio.timeout(_POLL_SECONDS):
                 await self._rung.wait()
         except TimeoutError:
             return
-        except (RedisError, OSError) as error:
-            await self._complain(error)
 
     async def _listen(self) -> None:
         """Wait for the doorbell, but leave it to others while there is no room here."""
         while True:
             await self._runner.room.wait()
             try:
-                if await self._ring():
-                    self._rung.set()
-            except (RedisError, OSError) as error:
+                async with answering(_BELL_SECONDS + 5.0):
+                    if await self._ring():
+                        self._rung.set()
+            except StoreUnavailable as error:
                 await self._complain(error)
 
     async def _ring(self) -> bool:
@@ -105,12 +112,12 @@ class WakeWorker(Worker):
             log.warning("claim_failed", session=session_id, error=str(error))
 
     async def _complain(self, error: Exception) -> None:
-        log.warning("queue_unavailable", error=f"{type(error).__name__}: {error}")
+        log.warning("queue_unavailable", error=str(error))
         await asyncio.sleep(_AGAIN_SECONDS)
 
 
 def queue_pool(url: str) -> ArqRedis:
     """arq's connections to the queue's server. Its own log of each job is turned down."""
     logging.getLogger("arq").setLevel(logging.WARNING)
-    connections = ConnectionPool.from_url(url, socket_connect_timeout=2.0, socket_timeout=_BELL_SECONDS + 5.0)
+    connections = ConnectionPool.from_url(url, socket_connect_timeout=2.0)
     return ArqRedis(connections, job_serializer=to_bytes, job_deserializer=from_bytes, default_queue_name=QUEUE)

@@ -1,0 +1,236 @@
+"""The runner on a real store: turns one after the other, nothing lost, nothing run by a fenced-off owner."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+from redis.asyncio import Redis
+
+from services.executor.core.runner import Runner, RunnerLimits, RunsTurns
+from services.executor.ports import Lease, TurnStore, Work
+from shared.domain.words import TaskState, WriteStatus
+from shared.infra.keys import partition_keys_of, session_keys
+from shared.infra.task_store import TaskStore
+from shared.ports.tasks import Wakes
+from shared.testing.redis_tasks import a_record, a_turn
+from tests.integration.state_stage import accepted, an_end, an_entry, begin, break_lease, sessions_of
+
+PATIENCE = 15.0
+QUICK = RunnerLimits(lease_seconds=0.6, capacity=2, attempts=3, retry_seconds=0.01, retry_seconds_most=0.02)
+Act = Callable[[Work, TurnStore], Awaitable[None]]
+
+
+class NoWakes(Wakes):
+    async def wake(self, tenant: str, session_id: str) -> None:
+        return None
+
+
+class Acts(RunsTurns):
+    """Does with each turn what the test says, and notes what became of it."""
+
+    def __init__(self, act: Act) -> None:
+        self._act = act
+        self.texts: list[str] = []
+        self.cancelled = 0
+        self.begun = asyncio.Event()
+
+    async def run(self, work: Work, store: TurnStore) -> None:
+        self.texts.append(work.turn.text)
+        self.begun.set()
+        try:
+            await self._act(work, store)
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+
+
+async def _finish(work: Work, store: TurnStore) -> None:
+    await store.finish(an_end(work))
+
+
+async def _go_on(work: Work, store: TurnStore) -> None:
+    await store.finish(an_end(work, TaskState.INPUT_REQUIRED))
+
+
+async def _wait(work: Work, store: TurnStore) -> None:
+    await asyncio.Event().wait()
+
+
+async def _break(work: Work, store: TurnStore) -> None:
+    raise RuntimeError("a bug")
+
+
+@asynccontextmanager
+async def _running(
+    redis: Redis, worker: Acts, name: str = "one", limits: RunnerLimits = QUICK
+) -> AsyncIterator[Runner]:
+    runner = Runner(sessions_of(redis, name, limits.lease_seconds), NoWakes(), worker, limits)
+    async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
+        group.create_task(runner.serve())
+        await asyncio.sleep(0)
+        yield runner
+        await runner.stop(0.0)
+
+
+async def _all_ended(runner: Runner) -> None:
+    await runner.idle.wait()
+
+
+async def test_a_session_is_worked_off_in_order_and_given_back(redis: Redis, task_store: TaskStore) -> None:
+    record = await accepted(task_store, text="first")
+    await task_store.accept(record, a_turn(record, text="second"), dedupe=None)
+    worker = Acts(_go_on)
+    async with _running(redis, worker) as runner:
+        assert await runner.offer("acme", "s1")
+        await _all_ended(runner)
+    assert worker.texts == ["first", "second"]
+    assert not await redis.exists(partition_keys_of("acme", "s1").leased)
+
+
+async def test_a_doubled_wake_runs_the_session_once(redis: Redis, task_store: TaskStore) -> None:
+    await accepted(task_store)
+    worker = Acts(_finish)
+    async with _running(redis, worker) as runner:
+        taken = await asyncio.gather(*(runner.offer("acme", "s1") for _ in range(2)))
+        await _all_ended(runner)
+    assert sorted(taken) == [False, True]
+    assert len(worker.texts) == 1
+
+
+@pytest.mark.promise("state.retried")
+async def test_a_turn_that_breaks_is_tried_again_and_at_last_failed_with_its_reason(
+    redis: Redis, task_store: TaskStore
+) -> None:
+    record = await accepted(task_store)
+    worker = Acts(_break)
+    async with _running(redis, worker) as runner:
+        for _ in range(QUICK.attempts + 1):
+            assert await runner.offer("acme", "s1")
+            await _all_ended(runner)
+    stored = await task_store.record("acme", record.task_id)
+    assert stored is not None
+    assert len(worker.texts) == QUICK.attempts
+    assert (stored.state, "3 times" in str(stored.reason)) == (TaskState.FAILED, True)
+    assert await redis.xlen(partition_keys_of("acme", "s1").outcomes) == 1
+
+
+async def test_a_turn_given_up_names_its_writes_in_doubt(redis: Redis, task_store: TaskStore) -> None:
+    record = await accepted(task_store)
+    one = sessions_of(redis, "one")
+    begun = await begin(one)
+    await begun.store.open_write(an_entry(WriteStatus.SENDING), 0.0)
+    for _ in range(QUICK.attempts - 1):
+        await one.next(begun.lease)
+    await one.abandon(begun.lease)
+    async with _running(redis, Acts(_finish)) as runner:
+        await runner.offer("acme", "s1")
+        await _all_ended(runner)
+    stored = await task_store.record("acme", record.task_id)
+    assert stored is not None
+    assert "approve_expense" in str(stored.reason)
+
+
+async def test_a_turn_that_comes_after_its_task_ended_leaves_without_being_run(
+    redis: Redis, task_store: TaskStore
+) -> None:
+    record = await accepted(task_store, text="only")
+    await task_store.accept(record, a_turn(record, text="too late"), dedupe=None)
+    worker = Acts(_finish)
+    async with _running(redis, worker) as runner:
+        await runner.offer("acme", "s1")
+        await _all_ended(runner)
+    assert worker.texts == ["only"]
+    assert await redis.exists(session_keys("acme", "s1").inbox) == 0
+
+
+@pytest.mark.promise("state.fenced")
+async def test_a_turn_is_cancelled_when_its_lease_is_lost(redis: Redis, task_store: TaskStore) -> None:
+    await accepted(task_store)
+    worker = Acts(_wait)
+    async with _running(redis, worker) as runner:
+        await runner.offer("acme", "s1")
+        await worker.begun.wait()
+        lease = await _steal(redis)
+        await _all_ended(runner)
+    assert worker.cancelled == 1
+    await sessions_of(redis, "two").extend(lease)
+
+
+async def test_the_heart_beats_while_a_turn_outlasts_its_lease(redis: Redis, task_store: TaskStore) -> None:
+    await accepted(task_store)
+    worker = Acts(_wait)
+    async with _running(redis, worker) as runner:
+        await runner.offer("acme", "s1")
+        await worker.begun.wait()
+        before = await _ends(redis)
+        while await _ends(redis) <= before + QUICK.lease_seconds * 1000:
+            assert await sessions_of(redis, "two").claim("acme", "s1") is None
+            await asyncio.sleep(0.01)  # between two looks
+    assert worker.texts == [""]
+
+
+async def test_a_stop_gives_unfinished_work_back_at_once(redis: Redis, task_store: TaskStore) -> None:
+    await accepted(task_store)
+    worker = Acts(_wait)
+    async with _running(redis, worker) as runner:
+        await runner.offer("acme", "s1")
+        await worker.begun.wait()
+        await runner.stop(0.0)
+    assert worker.cancelled == 1
+    assert (await begin(sessions_of(redis, "two"))).work.attempts == 2
+
+
+async def test_a_stop_lets_a_turn_end_within_its_grace(redis: Redis, task_store: TaskStore) -> None:
+    record = await accepted(task_store)
+    go = asyncio.Event()
+
+    async def until_told(work: Work, store: TurnStore) -> None:
+        await go.wait()
+        await store.finish(an_end(work))
+
+    worker = Acts(until_told)
+    async with _running(redis, worker) as runner, asyncio.TaskGroup() as group:
+        await runner.offer("acme", "s1")
+        await worker.begun.wait()
+        group.create_task(runner.stop(PATIENCE))
+        await asyncio.sleep(0)
+        go.set()
+    stored = await task_store.record("acme", record.task_id)
+    assert stored is not None
+    assert stored.state is TaskState.COMPLETED
+
+
+async def test_a_full_executor_takes_no_session_and_says_when_it_has_room(redis: Redis, task_store: TaskStore) -> None:
+    for number in range(3):
+        await accepted(task_store, f"s{number}")
+    worker = Acts(_wait)
+    async with _running(redis, worker) as runner:
+        assert [await runner.offer("acme", f"s{number}") for number in range(3)] == [True, True, False]
+        assert (runner.free, runner.room.is_set()) == (0, False)
+
+
+async def test_a_session_that_cannot_be_read_does_not_stop_the_others(redis: Redis, task_store: TaskStore) -> None:
+    record = a_record("broken")
+    broken = (await task_store.accept(record, a_turn(record), dedupe=None)).turn_id
+    await accepted(task_store, "s1", text="s1")
+    turns = session_keys("acme", "broken").turns
+    async with redis.pipeline() as pipe:
+        pipe.hset(turns, broken, "no JSON")
+        await pipe.execute()
+    worker = Acts(_finish)
+    async with _running(redis, worker) as runner:
+        assert await runner.offer("acme", "broken")
+        assert await runner.offer("acme", "s1")
+        await _all_ended(runner)
+    assert worker.texts == ["s1"]
+
+
+async def _steal(redis: Redis) -> Lease:
+    """Take the session as if its owner had been silent too long."""
+    await break_lease(redis, Lease("acme", "s1", 1, "one"))
+    return (await begin(sessions_of(redis, "two", 60.0))).lease
+
+
+async def _ends(redis: Redis) -> float:
+    return float((await redis.zscore(partition_keys_of("acme", "s1").leased, "acme:s1")) or 0)
