@@ -143,6 +143,9 @@ async def test_the_description_is_true(client: httpx.AsyncClient) -> None:
         ),
         (b'{"context":{"a":{"b":{"c":{"d":1}}}}}', 422, "context.a", "nothing deeper"),
         (b'{"calls":[{"callId":"c","tool":null}]}', 422, "calls.0.tool", "string"),
+        (b'{"calls":[{"call_id":5,"tool":"t"}]}', 422, "calls.0.call_id", "string"),
+        (b'{"plan_hash":5}', 422, "plan_hash", "string"),
+        (b'{"context":7}', 422, "context", "needed"),
         (b'{"binding":"perhaps"}', 422, "binding", "boolean"),
     ],
 )

@@ -46,7 +46,7 @@ def _validated(document: JsonObject) -> EvaluateRequest:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     path = _path(document, first["loc"])
-    sentence = first["msg"] if len(path) == len(first["loc"]) else _NO_VALUE
+    sentence = _NO_VALUE if "context" in path or "fields" in path else first["msg"]
     if first["type"] == "missing":
         path, sentence = [*path, str(first["loc"][-1])], "a value is required"
     raise Refused(422, f"{'.'.join(path)}: {sentence}", ".".join(path))

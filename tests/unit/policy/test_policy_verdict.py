@@ -133,7 +133,7 @@ def test_a_rule_that_fails_for_every_call_is_one_problem() -> None:
     assert len(verdict.triggered_rules) == 3
 
 
-@pytest.mark.promise("policy.bound")
+@pytest.mark.promise("policy.hashes")
 def test_the_verdict_is_bound_to_policy_context_and_plan() -> None:
     """A change of any fact, rule or call changes the hash that stands for it; nothing else does."""
     call = CallContext(call_id="c1", tool="pay", fields={"amount": 1})
