@@ -2,10 +2,11 @@
 
 import asyncio
 import os
+import shutil
 import time
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 from typing import Annotated
 
 import typer
@@ -30,7 +31,7 @@ def demo(
 ) -> None:
     """Run business tasks end to end and check the database afterwards. Exit code 0 only if all held.
 
-    A whole stack is started in a temporary folder and stopped again. Uses ANTHROPIC_API_KEY if it is set.
+    A whole stack is started in a temporary folder and stopped again; after a failure its logs are kept. Uses ANTHROPIC_API_KEY if it is set.
     """
     began = time.monotonic()
     try:
@@ -49,11 +50,21 @@ def demo(
 
 async def _demo(tasks: tuple[DemoTask, ...], quiet: bool) -> tuple[list[Result], str]:
     stop_on_signals()
-    with TemporaryDirectory(prefix="purple-demo-") as folder:
-        async with running(_options(Path(folder))) as stack, connected(stack.url("gateway")) as client:
-            _introduce(stack, quiet)
-            database = stack.options.company_database
-            return [judge(observed) async for observed in observe(tasks, client, database, quiet)], stack.notice
+    folder = Path(mkdtemp(prefix="purple-demo-"))
+    async with running(_options(folder)) as stack, connected(stack.url("gateway")) as client:
+        _introduce(stack, quiet)
+        database = stack.options.company_database
+        results = [judge(observed) async for observed in observe(tasks, client, database, quiet)]
+    _tidy(folder, results)
+    return results, stack.notice
+
+
+def _tidy(folder: Path, results: list[Result]) -> None:
+    """Remove what a good run leaves; what explains a bad one is kept."""
+    if all(result.ok for result in results):
+        shutil.rmtree(folder)
+    else:
+        err.print(f"Data and logs are kept in {folder}.", style="dim")
 
 
 def _options(folder: Path) -> StackOptions:
