@@ -47,15 +47,14 @@ async def company(folder: Path, faults: Mapping[str, Fault] | None = None) -> As
 
 
 @asynccontextmanager
-async def serving(app: ASGIApp) -> AsyncIterator[str]:
+async def serving(app: ASGIApp, port: int = 0) -> AsyncIterator[str]:
     """Serve an application; requests wait in the socket's queue until it is up."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    with socket.create_server(("127.0.0.1", port)) as listener:
         config = uvicorn.Config(app, log_level="critical", ws="none", timeout_graceful_shutdown=1)
         server = uvicorn.Server(config)
-        async with asyncio.TaskGroup() as group:
-            serving = group.create_task(server.serve(sockets=[listener]))
-            try:
-                yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-            finally:
-                server.should_exit = True
-                await asyncio.wait([serving], timeout=10)
+        task = asyncio.create_task(server.serve(sockets=[listener]))  # a group would wrap the test's own errors
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            await asyncio.wait_for(task, 10)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import structlog
 from mcp import Client, ClientSession
@@ -23,6 +24,8 @@ class Link:
         self._url = url
         self._opened: asyncio.Future[ClientSession] = asyncio.get_running_loop().create_future()
         self._closing = asyncio.Event()
+        self._opening: asyncio.Timeout | None = None
+        self._users = 0
         self.line: Line = open_line()  # replaced when a further URL is tried
 
     @property
@@ -31,21 +34,38 @@ class Link:
         failed = self._opened.done() and (self._opened.cancelled() or self._opened.exception() is not None)
         return not failed and not self._closing.is_set()
 
+    @property
+    def is_idle(self) -> bool:
+        return self._users == 0
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """While somebody is in here, the link is not idle."""
+        self._users += 1
+        try:
+            yield
+        finally:
+            self._users -= 1
+
     async def session(self) -> ClientSession:
         """The open session; ``ToolUnreachable`` or ``ToolSilent`` if it cannot be opened."""
         return await asyncio.shield(self._opened)
 
     def close(self) -> None:
-        """Let the session end; calls in flight fail as silent."""
+        """Let the session end, also while it opens; calls in flight fail as silent."""
         self._closing.set()
+        if self._opening is not None and not self._opening.expired():
+            self._opening.reschedule(asyncio.get_running_loop().time())
 
     async def run(self) -> None:
         """Open the session, keep it until it is closed; never raises."""
         trouble: Exception = ToolUnreachable("the session was closed before it opened")
         try:
             for url in _candidates(self._url):
+                if self._closing.is_set() or self._opened.done():
+                    break
                 trouble = await self._run_at(url)
-                if self._opened.done() or isinstance(trouble, ToolUnreachable):
+                if isinstance(trouble, ToolUnreachable):
                     break
         finally:
             self._closing.set()
@@ -62,8 +82,17 @@ class Link:
         return ToolSilent("the session was closed")
 
     async def _stay(self, client: Client) -> None:
-        async with asyncio.timeout(OPEN_SECONDS) as limit, client:
+        async with asyncio.timeout(OPEN_SECONDS) as limit:
+            self._opening = limit
+            try:
+                await self._keep_open(client, limit)
+            finally:
+                self._opening = None
+
+    async def _keep_open(self, client: Client, limit: asyncio.Timeout) -> None:
+        async with client:
             limit.reschedule(None)
+            self._opening = None
             self._opened.set_result(client.session)
             await self._closing.wait()
 

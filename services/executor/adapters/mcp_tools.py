@@ -27,6 +27,7 @@ from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject, plain, wire
 
 DISCOVERY_SECONDS = 15.0
+MAX_LINKS = 128
 
 # With these the server says that it did not begin the call; any other JSON-RPC error leaves that open.
 _NOT_BEGUN = frozenset({INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, HEADER_MISMATCH})
@@ -38,7 +39,8 @@ T = TypeVar("T")
 class McpTools(ToolServers):
     """An async context manager: within it, each server has one open session that all callers share."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_links: int = MAX_LINKS) -> None:
+        self._max_links = max_links
         self._links: dict[str, Link] = {}
         self._group = asyncio.TaskGroup()
 
@@ -47,11 +49,16 @@ class McpTools(ToolServers):
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None
     ) -> None:
         for link in self._links.values():
             link.close()
-        await self._group.__aexit__(kind, error, trace)
+        await self._group.__aexit__(None, None, None)  # the caller's own error is not the group's to wrap
+
+    @property
+    def open_links(self) -> int:
+        """How many servers have a session here: a figure for metrics."""
+        return len(self._links)
 
     async def discover(self, connection: Connection) -> tuple[Tool, ...]:
         try:
@@ -69,43 +76,56 @@ class McpTools(ToolServers):
         given = wire(arguments)
         if plain(given) != arguments:
             return ToolAnswer(f"{tool} was not called: JSON carries fewer digits than a number in its arguments", True)
-        deadline = asyncio.get_running_loop().time() + timeout
-        link, session = await self._before_sending(connection.url, tool, deadline)
         params = CallToolRequestParams(name=tool, arguments=cast("dict[str, JsonValue]", given))
-        try:
-            async with asyncio.timeout_at(deadline):
-                result = await _settled(link, session.send_request(CallToolRequest(params=params), CallToolResult))
-        except TimeoutError:
-            raise ToolSilent(f"{tool}: no answer within {timeout:g} seconds") from None
-        except MCPError as error:
-            return _refusal(tool, error)
+        deadline = asyncio.get_running_loop().time() + timeout
+        link = self._link(connection.url)
+        with link.in_use():
+            session = await _before_sending(link, tool, deadline)
+            try:
+                async with asyncio.timeout_at(deadline):
+                    result = await _settled(link, session.send_request(CallToolRequest(params=params), CallToolResult))
+            except TimeoutError:
+                raise ToolSilent(f"{tool}: no answer within {timeout:g} seconds") from None
+            except MCPError as error:
+                return _refusal(tool, error)
         return answer_of(tool, result)
 
     def _link(self, url: str) -> Link:
-        link = self._links.get(url)
+        link = self._links.pop(url, None)
         if link is None or not link.is_usable:
-            link = self._links[url] = Link(url)
+            self._make_room()
+            link = Link(url)
             self._group.create_task(link.run())
+        self._links[url] = link  # the latest used stands last
         return link
 
-    async def _listing(self, url: str) -> list[ListedTool]:
-        link = self._link(url)
-        try:
-            return await _settled(link, listed_tools(await link.session()))
-        except _SessionExpired:  # a list may be asked for again, unlike a call
-            link = self._link(url)
-            return await _settled(link, listed_tools(await link.session()))
+    def _make_room(self) -> None:
+        """Close the link that was idle longest once there are too many; endpoints of one task may never come back."""
+        idle = [url for url, link in self._links.items() if link.is_idle]
+        if len(self._links) >= self._max_links and idle:
+            self._links.pop(idle[0]).close()
 
-    async def _before_sending(self, url: str, tool: str, deadline: float) -> tuple[Link, ClientSession]:
-        """The open session; whatever fails here, the call itself was not sent."""
-        link = self._link(url)
+    async def _listing(self, url: str) -> list[ListedTool]:
         try:
-            async with asyncio.timeout_at(deadline):
-                return link, await link.session()
-        except TimeoutError:
-            raise ToolUnreachable(f"{tool} was not sent: no MCP session in time") from None
-        except ToolSilent as error:
-            raise ToolUnreachable(f"{tool} was not sent: {error}") from error
+            return await _list(self._link(url))
+        except _SessionExpired:  # a list may be asked for again, unlike a call
+            return await _list(self._link(url))
+
+
+async def _list(link: Link) -> list[ListedTool]:
+    with link.in_use():
+        return await _settled(link, listed_tools(await link.session()))
+
+
+async def _before_sending(link: Link, tool: str, deadline: float) -> ClientSession:
+    """The open session; whatever fails here, the call itself was not sent."""
+    try:
+        async with asyncio.timeout_at(deadline):
+            return await link.session()
+    except TimeoutError:
+        raise ToolUnreachable(f"{tool} was not sent: no MCP session in time") from None
+    except ToolSilent as error:
+        raise ToolUnreachable(f"{tool} was not sent: {error}") from error
 
 
 class _SessionExpired(MCPError):

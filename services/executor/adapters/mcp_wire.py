@@ -7,8 +7,10 @@ error carries a secret mark: a server cannot forge the statement that it was nev
 import asyncio
 import json
 import secrets
+import ssl
 from collections.abc import AsyncIterator, Mapping
 from enum import StrEnum
+from functools import cache
 from typing import NamedTuple, cast
 
 import httpx2
@@ -160,7 +162,12 @@ async def _bounded(parts: httpx2.AsyncByteStream) -> AsyncIterator[bytes]:
 
 def open_line() -> Line:
     """A line of its own, with its own pool of connections. It makes no retries."""
-    return Line(httpx2.AsyncHTTPTransport(limits=_LIMITS, retries=0))
+    return Line(httpx2.AsyncHTTPTransport(verify=_tls(), limits=_LIMITS, retries=0))
+
+
+@cache  # reading the authorities takes tens of milliseconds, during which nothing else runs
+def _tls() -> ssl.SSLContext:
+    return httpx2.create_ssl_context()
 
 
 def _stream(response: httpx2.Response) -> httpx2.AsyncByteStream:
