@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 from typing import cast
 
@@ -29,7 +29,7 @@ class ScriptedWorker:
     """Ends each turn as its text says; ``hold ...`` waits for ``release``. ``seen`` lists the texts as they began."""
 
     def __init__(self, redis: Redis, url: str) -> None:
-        self._bell = connect(url, answer_seconds=None)
+        self._bell = connect(url)
         self._redis = redis
         self._sessions = RedisSessions(redis, owner="script", lease_seconds=30)
         self.release = asyncio.Event()
@@ -47,7 +47,7 @@ class ScriptedWorker:
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
             while True:
-                await self._bell.blpop([BELL])
+                await cast(Awaitable[object], self._bell.blpop([BELL]))
                 for name, _ in await self._redis.zpopmin(QUEUE, 100):
                     group.create_task(self._claim(str(name)))
 

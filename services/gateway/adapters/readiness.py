@@ -3,11 +3,10 @@
 import asyncio
 
 from redis.asyncio import Redis
-from redis.exceptions import RedisError
 
-from services.gateway.ports import Readiness
+from services.gateway.ports import Readiness, StoreUnavailable
+from shared.infra.lua import answering
 from shared.infra.redis import VolatileRedis, check_durable
-from shared.ports.store import StoreUnavailable
 
 _SECONDS = 3.0
 
@@ -22,19 +21,19 @@ class RedisReadiness(Readiness):
 
     async def _state_problem(self) -> str | None:
         try:
-            async with asyncio.timeout(_SECONDS):
+            async with answering(_SECONDS):
                 await self._state.ping()
                 await check_durable(self._state, allow_volatile=self._allow_volatile)
         except VolatileRedis as error:
             return str(error)
-        except (StoreUnavailable, RedisError, OSError, TimeoutError) as error:
-            return f"The state store (Redis, REDIS_URL) does not answer: {type(error).__name__}."
+        except StoreUnavailable as error:
+            return f"The state store (REDIS_URL) cannot be used: {error}"
         return None
 
     async def _queue_problem(self) -> str | None:
         try:
-            async with asyncio.timeout(_SECONDS):
+            async with answering(_SECONDS):
                 await self._queue.ping()
-        except (RedisError, OSError, TimeoutError) as error:
-            return f"The queue (Redis, QUEUE_REDIS_URL) does not answer: {type(error).__name__}."
+        except StoreUnavailable as error:
+            return f"The queue (QUEUE_REDIS_URL) cannot be used: {error}"
         return None

@@ -4,26 +4,25 @@ from collections.abc import Awaitable
 from typing import cast
 
 from redis.asyncio import Redis
-from redis.exceptions import RedisError
 
 from services.gateway.ports import Thread, Threads
 from shared.infra.keys import THREAD_SECONDS, thread_key
-from shared.infra.lua import unavailable
+from shared.infra.lua import answering
 
 _TASK = "task"
 
 
 class RedisThreads(Threads):
+    """Every method may raise ``StoreUnavailable``."""
+
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
 
     async def of(self, tenant: str, client_id: str, fingerprint: str) -> Thread:
         names = [_TASK, f"signalled:{fingerprint}", f"answered:{fingerprint}"]
-        try:
-            stored = await cast(Awaitable[list[str | None]], self._redis.hmget(thread_key(tenant, client_id), names))
-        except (RedisError, OSError) as error:
-            raise unavailable(error) from error
-        task_id, signalled, answered = stored
+        async with answering():
+            asked = self._redis.hmget(thread_key(tenant, client_id), names)
+            task_id, signalled, answered = await cast(Awaitable[list[str | None]], asked)
         return Thread(task_id, signalled or "", answered or "")
 
     async def points_to(self, tenant: str, client_id: str, task_id: str) -> None:
@@ -37,10 +36,7 @@ class RedisThreads(Threads):
 
     async def _set(self, tenant: str, client_id: str, field: str, value: str) -> None:
         key = thread_key(tenant, client_id)
-        try:
-            async with self._redis.pipeline(transaction=True) as pipe:
-                pipe.hset(key, field, value)
-                pipe.expire(key, THREAD_SECONDS)
-                await pipe.execute()
-        except (RedisError, OSError) as error:
-            raise unavailable(error) from error
+        async with answering(), self._redis.pipeline(transaction=True) as pipe:
+            pipe.hset(key, field, value)
+            pipe.expire(key, THREAD_SECONDS)
+            await pipe.execute()

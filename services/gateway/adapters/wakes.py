@@ -1,10 +1,13 @@
 """Wakes that may fail: an accepted task is never lost for want of one, so the client is not bothered."""
 
+import asyncio
+
 import structlog
 
 from services.gateway.ports import StoreUnavailable, Wakes
 
 log = structlog.get_logger()
+_SECONDS = 1.0
 
 
 class BestEffortWakes(Wakes):
@@ -13,6 +16,7 @@ class BestEffortWakes(Wakes):
 
     async def wake(self, tenant: str, session_id: str) -> None:
         try:
-            await self._wakes.wake(tenant, session_id)
-        except StoreUnavailable as error:
-            log.warning("wake_lost", session_id=session_id, error=str(error))  # the executors' reaper mends it
+            async with asyncio.timeout(_SECONDS):
+                await self._wakes.wake(tenant, session_id)
+        except (StoreUnavailable, TimeoutError) as error:  # the executors' reaper mends a lost wake
+            log.warning("wake_lost", session_id=session_id, error=f"{type(error).__name__}: {error}")

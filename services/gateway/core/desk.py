@@ -11,7 +11,16 @@ from services.gateway.core.errors import InvalidField, NotCancelable, TaskHasEnd
 from services.gateway.core.identity import may_read, may_stop
 from services.gateway.core.message import ClientMessage
 from services.gateway.core.submit import Accept, Intake, Join, Moment, Signal, fingerprint_of, take_in
-from services.gateway.ports import Caller, SessionBelongsToOther, TaskEnded, Tasks, Thread, Threads, Wakes
+from services.gateway.ports import (
+    Caller,
+    SessionBelongsToOther,
+    StoreUnavailable,
+    TaskEnded,
+    Tasks,
+    Thread,
+    Threads,
+    Wakes,
+)
 from shared.contracts.task import TaskEvent, TaskRecord, Turn, TurnKind
 from shared.domain.words import Dialect, TaskState
 
@@ -66,10 +75,13 @@ class TaskDesk:
 
     async def wait(self, ticket: Ticket, caller: Caller) -> TaskRecord:
         """The task once the ticket's turn is over, or as it stands when the client has waited long enough."""
-        done = ticket.turn_id in ticket.record.turns_done
-        if not done:
-            await self._until(ticket.record, self._rules.blocking_limit, ticket.turn_id)
-        return await self._again(ticket.record, caller)
+        try:
+            if ticket.turn_id not in ticket.record.turns_done:
+                await self._until(ticket.record, self._rules.blocking_limit, ticket.turn_id)
+            return await self._again(ticket.record, caller)
+        except StoreUnavailable as error:
+            known = f"task {ticket.client_id!r} was accepted, but its end could not be followed"
+            raise StoreUnavailable(f"{known}: {error}") from error
 
     async def answered(self, ticket: Ticket, record: TaskRecord) -> None:
         """Note that the client was handed the turn's answer: the same message is a new one from now on."""

@@ -35,7 +35,7 @@ def agent_card(url: str, notice: str) -> AgentCard:
 
 def card_routes(card: AgentCard) -> APIRouter:
     router = APIRouter()
-    merged, pure = _encoded(agent_card_to_dict(card)), _encoded(agent_card_to_dict(_without_0_3(card)))
+    merged, pure = _encoded(agent_card_to_dict(card)), _encoded(_pure_card(card))
 
     async def get_card(request: Request) -> Response:
         body = pure if request.headers.get("a2a-version", "").startswith("1") else merged
@@ -50,12 +50,13 @@ def card_routes(card: AgentCard) -> APIRouter:
     return router
 
 
-def _without_0_3(card: AgentCard) -> AgentCard:
-    """The SDK merges the older fields in where the card names an interface that speaks 0.3."""
-    pure = AgentCard()
-    pure.CopyFrom(card)
-    del pure.supported_interfaces[1:]
-    return pure
+def _pure_card(card: AgentCard) -> dict[str, object]:
+    """The card in 1.0 fields alone: the SDK merges the older ones in where an interface of 0.3 is named."""
+    newest = AgentCard()
+    newest.CopyFrom(card)
+    del newest.supported_interfaces[1:]
+    interfaces = agent_card_to_dict(card)["supportedInterfaces"]
+    return {**agent_card_to_dict(newest), "supportedInterfaces": interfaces}
 
 
 def _skill() -> AgentSkill:

@@ -1,0 +1,101 @@
+"""Redis down or slow: the client is told so, and nothing is half done."""
+
+import asyncio
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from redis.asyncio import Redis
+
+from shared.domain.exact_json import JsonObject, loads_object
+from shared.infra.embedded_redis import EmbeddedRedis
+from shared.infra.keys import QUEUE
+from shared.infra.redis import connect
+from tests.integration.gateway_stage import PATIENCE, at, gateway, stage
+
+
+@pytest.fixture
+def own_server() -> Iterator[EmbeddedRedis]:
+    with tempfile.TemporaryDirectory(prefix="pa-") as folder, EmbeddedRedis(Path(folder)) as server:
+        yield server
+
+
+async def _call(client: httpx.AsyncClient, method: str, params: object, version: str = "") -> JsonObject:
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    response = await client.post("/", json=body, headers={"A2A-Version": version} if version else {})
+    assert response.status_code == 200
+    return loads_object(response.text)
+
+
+@pytest.mark.promise("gateway.store_down")
+async def test_every_method_names_redis_when_it_is_down(own_server: EmbeddedRedis) -> None:
+    message = {"messageId": "m", "role": "user", "parts": [{"text": "x"}]}
+    async with gateway(own_server.url) as url, httpx.AsyncClient(base_url=url, timeout=PATIENCE) as client:
+        own_server.stop()
+        replies = [
+            await _call(client, "tasks/send", {"id": "t1", "message": {"parts": [{"text": "x"}]}}),
+            await _call(client, "tasks/get", {"id": "t1"}),
+            await _call(client, "tasks/cancel", {"id": "t1"}),
+            await _call(client, "message/send", {"message": message}),
+            await _call(client, "GetTask", {"id": "t1"}, "1.0"),
+        ]
+        rest = [await client.get(path) for path in ("/tasks/t1", "/tasks/t1/events", "/ready")]
+        alive = await client.get("/health")
+    for reply in replies:
+        assert at(reply, "error.code") == -32603
+        assert "Redis" in str(at(reply, "error.message"))
+    assert [response.status_code for response in rest] == [503] * 3
+    assert all("Redis" in response.text for response in rest)
+    assert alive.status_code == 200
+
+
+async def test_a_server_that_would_forget_is_not_ready(own_server: EmbeddedRedis) -> None:
+    client = connect(own_server.url)
+    await client.config_set("appendfsync", "everysec")
+    await client.aclose()
+    async with gateway(own_server.url) as url, httpx.AsyncClient(base_url=url) as http:
+        response = await http.get("/ready")
+    assert response.status_code == 503
+    assert "appendfsync" in response.json()["problems"][0]
+
+
+async def test_a_slow_server_is_given_up_on_in_time(own_server: EmbeddedRedis) -> None:
+    redis = connect(own_server.url)
+    async with gateway(own_server.url) as url, httpx.AsyncClient(base_url=url, timeout=PATIENCE) as client:
+        await redis.client_pause(30_000)
+        async with asyncio.timeout(PATIENCE):
+            reply = await _call(client, "tasks/get", {"id": "t1"})
+    await redis.aclose()
+    assert at(reply, "error.code") == -32603
+
+
+async def test_a_client_that_waits_is_told_when_redis_goes(own_server: EmbeddedRedis) -> None:
+    """The answer has begun by then: the error comes in its body, and says that the task was accepted."""
+    redis = connect(own_server.url)
+    params = {"id": "t1", "message": {"parts": [{"text": "nobody works"}]}}
+    async with gateway(own_server.url, blocking_limit=1) as url, httpx.AsyncClient(base_url=url, timeout=60) as client:
+        waiting = asyncio.create_task(_call(client, "tasks/send", params))
+        await _accepted(redis)
+        await redis.aclose()
+        own_server.stop()
+        reply = await waiting
+    assert at(reply, "error.code") == -32603
+    assert "'t1' was accepted" in str(at(reply, "error.message"))
+
+
+async def test_a_queue_that_is_down_loses_no_task(redis: Redis, redis_url: str, tmp_path: Path) -> None:
+    nowhere = f"unix://{tmp_path}/no.sock"
+    async with stage(redis, redis_url, queue_redis_url=nowhere, blocking_limit=0.1) as play:
+        reply = await play.send("t1", "hello")
+        ready = await play.client.get("/ready")
+    assert at(reply, "result.status.state") == "submitted"
+    assert ready.status_code == 503
+    assert "QUEUE_REDIS_URL" in ready.json()["problems"][0]
+
+
+async def _accepted(redis: Redis) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not await redis.zcard(QUEUE):  # noqa: ASYNC110 - a foreign process' memory has no event
+            await asyncio.sleep(0.01)

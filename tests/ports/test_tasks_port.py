@@ -1,0 +1,82 @@
+"""The durable tasks, as every client of them relies on it: the double and the real store alike."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+
+import pytest
+from redis.asyncio import Redis
+
+from shared.contracts.task import Principal, TurnKind
+from shared.infra.live import Live
+from shared.infra.task_store import TaskStore
+from shared.ports.tasks import SessionBelongsToOther, Tasks
+from shared.testing.gateway_doubles import MemoryTasks
+from shared.testing.redis_tasks import a_record, a_turn
+
+PATIENCE = 10
+
+
+@pytest.fixture(params=["memory", "redis"])
+async def tasks(request: pytest.FixtureRequest, redis: Redis) -> AsyncIterator[Tasks]:
+    if request.param == "memory":
+        yield MemoryTasks()
+        return
+    async with Live(redis) as live:
+        yield TaskStore(redis, live)
+
+
+async def test_a_turn_of_a_new_task_is_accepted_and_found(tasks: Tasks) -> None:
+    record = a_record()
+    turn = a_turn(record)
+    accepted = await tasks.accept(record, turn, "m1")
+    assert (accepted.record, accepted.turn_id, accepted.fresh) == (record, turn.turn_id, True)
+    assert await tasks.record(record.tenant, record.task_id) == record
+
+
+async def test_no_task_is_found_in_another_tenant(tasks: Tasks) -> None:
+    record = a_record()
+    await tasks.accept(record, a_turn(record), "m1")
+    assert await tasks.record("globex", record.task_id) is None
+
+
+async def test_the_same_message_gives_the_first_acceptance_again(tasks: Tasks) -> None:
+    record = a_record()
+    first = await tasks.accept(record, a_turn(record), "m1")
+    again_record = a_record()
+    again = await tasks.accept(again_record, a_turn(again_record), "m1")
+    assert (again.record.task_id, again.turn_id, again.fresh) == (record.task_id, first.turn_id, False)
+
+
+async def test_a_session_belongs_to_who_began_it(tasks: Tasks) -> None:
+    record = a_record()
+    await tasks.accept(record, a_turn(record), "m1")
+    bobs = a_record(principal=Principal(id="bob"))
+    with pytest.raises(SessionBelongsToOther):
+        await tasks.accept(bobs, a_turn(bobs), "m2")
+
+
+async def test_an_approver_signals_into_anothers_task(tasks: Tasks) -> None:
+    record = a_record()
+    await tasks.accept(record, a_turn(record), "m1")
+    turn = a_turn(record, TurnKind.DECISION, by=Principal(id="boss"))
+    assert await tasks.signal(record.tenant, record.session_id, turn)
+
+
+async def test_a_signal_to_a_task_that_nobody_knows_is_not_taken(tasks: Tasks) -> None:
+    record = a_record()
+    assert not await tasks.signal(record.tenant, record.session_id, a_turn(record, TurnKind.CANCEL))
+
+
+async def test_a_watch_begins_with_what_has_happened_and_goes_on_after_an_id(tasks: Tasks) -> None:
+    record = a_record()
+    first, second = a_turn(record), a_turn(record)
+    await tasks.accept(record, first, "m1")
+    await tasks.accept(record, second, "m2")
+    async with asyncio.timeout(PATIENCE), aclosing(tasks.watch(record.tenant, record.task_id)) as events:
+        start = await anext(events)
+        later = await anext(events)
+    async with asyncio.timeout(PATIENCE), aclosing(tasks.watch(record.tenant, record.task_id, start[0])) as events:
+        resumed = await anext(events)
+    assert start[1].data == {"turn_id": first.turn_id}
+    assert resumed == later
