@@ -9,7 +9,7 @@ from services.planner.core.records import Record, number, own_id
 from services.planner.core.request import Request, objects
 from services.planner.core.selection import amount_field, matching
 from services.planner.core.situation import Situation
-from services.planner.core.words import field_stems, is_identifier, parts, stem, stems, text_stems, text_words
+from services.planner.core.words import concept, field_stems, is_identifier, parts, stem, stems, text_stems, text_words
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 _LIST = re.compile(r"\bJSON (?:list|array)\b|\b(?:bare|plain) list\b|\bas a list of\b.*\bonly\b|\[\s*\"[^\]]*\]", re.I)
@@ -23,7 +23,7 @@ def wants_list(text: str) -> bool:
 def answer(request: Request, situation: Situation) -> str:
     if request.sections.get("answer_format", "").strip().strip('"') == "list":
         return dumps(as_list(situation))
-    said = _writes(request) or _told(request) or _refusals(situation)
+    said = _writes(request) or _told(request, situation) or _refusals(situation)
     said += [line for line in (_question(question, situation) for question in situation.reading.questions) if line]
     said += _values(situation) if not situation.reading.questions or not said else []
     if not said:
@@ -103,8 +103,10 @@ def _shown(value: Json) -> str:
     return value if isinstance(value, str) else dumps(value)
 
 
-def _told(request: Request) -> list[str]:
+def _told(request: Request, situation: Situation) -> list[str]:
     """What the request itself says about why nothing is written."""
+    if situation.reading.reads_only:
+        return []
     lines = request.sections.get("constraints", "").splitlines()
     return [line for line in lines if line.startswith("Nothing is written")]
 
@@ -129,12 +131,26 @@ def _question(question: str, situation: Situation) -> str:
     record = subject_of(question, situation)
     if record is None:
         return ""
+    if other := _referred(record, question, situation):
+        return other
     field = _asked_field(record, question)
     if field is None:
         return _described(record)
     known = own_id(record)
     name = str(known[1]) if known else " ".join(sorted(record.noun))
     return f"The {_plain(field)} of {name} is {record.fields[field]}."
+
+
+def _referred(record: Record, question: str, situation: Situation) -> str:
+    """Who or what a record refers to, where that is the question and the other record is known."""
+    said = text_stems(question)
+    for name, value in record.fields.items():
+        wanted = concept(name, frozenset())
+        if is_identifier(name) and wanted & said:
+            others = [other for other in situation.records if (own := own_id(other)) and own[1] == value]
+            named = next((f" ({other.fields['name']})" for other in others if "name" in other.fields), "")
+            return f"{_plain(name).removesuffix(' id').capitalize()}: {value}{named}."
+    return ""
 
 
 def _asked_field(record: Record, question: str) -> str | None:

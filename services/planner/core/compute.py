@@ -6,7 +6,7 @@ from decimal import Decimal
 from services.planner.core.figures import Figure, Operand, operand
 from services.planner.core.mentions import Kind, find
 from services.planner.core.records import Record
-from services.planner.core.selection import amount_field, matching, numeric_fields
+from services.planner.core.selection import amount_field, before_comparison, matching, numeric_fields
 from services.planner.core.situation import Situation, best, names, rank
 from services.planner.core.words import STOP, field_stems, is_identifier, parts, stem, stems, text_stems
 
@@ -29,8 +29,8 @@ def figures(situation: Situation) -> list[Figure]:
     reading = situation.reading
     found: list[Figure] = []
     clauses, conditions = [i.clause for i in reading.actions], [i.condition for i in reading.actions]
-    for text in (*reading.questions, *clauses):
-        found += [figure for compute in (_aggregate, _share, _changed) if (figure := compute(text, situation))]
+    for text in (*reading.questions, *map(before_comparison, conditions), *clauses):
+        found += stated_figures(text, situation)
     for text in (*reading.questions, *conditions, *clauses):
         left = text_stems(text) & (_LEFT | _LIMIT if text in conditions else _LEFT)
         compared = re.search(r"\bdifference\b", text, re.I)
@@ -40,6 +40,11 @@ def figures(situation: Situation) -> list[Figure]:
     for figure in found:
         unique.setdefault(figure.name, figure)
     return list(unique.values())
+
+
+def stated_figures(text: str, situation: Situation) -> list[Figure]:
+    """The figures that a text itself asks to compute: a total, a share, a changed amount."""
+    return [figure for compute in (_aggregate, _share, _changed) if (figure := compute(text, situation))]
 
 
 def _aggregate(text: str, situation: Situation) -> Figure | None:

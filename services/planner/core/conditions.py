@@ -4,7 +4,7 @@ import re
 from decimal import Decimal
 from typing import NamedTuple
 
-from services.planner.core.compute import figures, subjects
+from services.planner.core.compute import figures, stated_figures, subjects
 from services.planner.core.figures import Figure
 from services.planner.core.intents import Intent
 from services.planner.core.mentions import Kind, find
@@ -72,6 +72,8 @@ def _said(amount: Decimal) -> str:
 def _amount(text: str, intent: Intent, situation: Situation) -> Decimal | None:
     """What is compared: a figure of the record the task is about, else the task's own amount."""
     words = text_stems(text)
+    if computed := stated_figures(text, situation):
+        return computed[0].value
     for record in subjects(situation):
         fields = [name for name in record.fields if field_stems(name) & words]
         if fields and (field := amount_field(record, text)) in fields:

@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from services.planner.core.binding import Bound, bind
+from services.planner.core.compute import stated_figures
 from services.planner.core.conditions import judge
 from services.planner.core.intents import Intent
 from services.planner.core.proof import read_back
@@ -12,9 +13,9 @@ from services.planner.core.records import own_id
 from services.planner.core.references import CERTAIN, LIKELY, Candidate, is_reference, wanted
 from services.planner.core.request import ToolSpec
 from services.planner.core.scalars import kind_of
-from services.planner.core.situation import Situation, about
+from services.planner.core.situation import MINOR, Situation, about
 from services.planner.core.toolmatch import suiting
-from services.planner.core.words import field_stems, stem, text_stems
+from services.planner.core.words import field_stems, parts, stem, text_stems
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 
@@ -119,31 +120,39 @@ def _without_guesses(way: Bound) -> Bound:
 
 
 def _with_values(way: Bound, intent: Intent, situation: Situation) -> Bound:
-    """A figure that was computed for this clause goes where the clause has a figure to give."""
-    values = [value for value in situation.values if field_stems(str(value.get("name"))) & text_stems(intent.clause)]
-    slots = [name for name in way.tool.properties if _takes_figure(way, name)]
-    if not values or not slots or "task" in {found.source for name, found in way.chosen if name in slots}:
+    """A figure that this clause asks to compute goes into the field that takes a figure."""
+    names = {figure.name for figure in stated_figures(intent.clause, situation)}
+    values = [value for value in situation.values if value.get("name") in names]
+    slot = _slot(way, intent)
+    if not values or slot is None:
         return way
-    value = values[0]
-    amount = _typed(str(value.get("value")), kind_of(way.tool.properties[slots[0]]))
-    found = Candidate(amount, "value", str(value.get("name")), CERTAIN)
-    chosen = dict(way.chosen) | {slots[0]: found}
-    missing = tuple(name for name in way.missing if name != slots[0])
-    return way._replace(chosen=tuple(chosen.items()), missing=missing)
+    name, value = str(values[0].get("name")), str(values[0].get("value"))
+    found = Candidate(_typed(value, way.tool, slot), "value", name, CERTAIN)
+    chosen = dict(way.chosen) | {slot: found}
+    return way._replace(chosen=tuple(chosen.items()), missing=tuple(one for one in way.missing if one != slot))
 
 
-def _takes_figure(way: Bound, name: str) -> bool:
-    if is_reference(way.tool, name):
-        return False
-    figure = kind_of(way.tool.properties[name]) in ("number", "integer")
-    return figure or bool(field_stems(name) & text_stems("amount total price cost value sum"))
+def _slot(way: Bound, intent: Intent) -> str | None:
+    """The field for a figure: one that the clause names, then one that is a number or an amount by its name."""
+    open_fields = [name for name in way.tool.properties if not is_reference(way.tool, name)]
+    said = text_stems(intent.clause)
+    named = [name for name in open_fields if field_stems(name) & said]
+    figures = [name for name in open_fields if _takes_figure(way.tool, name)]
+    return next(iter([*(name for name in named if name in figures), *figures, *named]), None)
 
 
-def _typed(value: str, kind: str) -> Json:
-    number = Decimal(value)
+def _takes_figure(tool: ToolSpec, name: str) -> bool:
+    is_number = kind_of(tool.properties[name]) in ("number", "integer")
+    return is_number or bool(field_stems(name) & text_stems("amount total price cost value sum"))
+
+
+def _typed(value: str, tool: ToolSpec, name: str) -> Json:
+    """A computed figure in the type of its field, in minor units where the field counts these."""
+    number = Decimal(value) * (100 if MINOR.intersection(parts(name)) else 1)
+    kind = kind_of(tool.properties[name])
     if kind == "string":
-        return value
-    return int(number) if number == number.to_integral_value() else number
+        return format(number, "f")
+    return int(number) if kind == "integer" and number == number.to_integral_value() else number
 
 
 def _checked(

@@ -20,7 +20,7 @@ def read_back(intent: Intent, bound: Bound, situation: Situation, readers: Seque
         return None
     reader = next(reader for reader in readers if reader.name == best[2])
     arguments = _arguments(bound, reader)
-    expected = _expected(intent, bound, reader, situation)
+    expected = _expected(intent, bound, reader, situation, readers)
     return {"tool": reader.name, "arguments_json": dumps(arguments), "expect_json": dumps(expected)}
 
 
@@ -34,9 +34,14 @@ def _fit(bound: Bound, reader: ToolSpec) -> int:
     if any(name not in arguments for name in reader.required) or not arguments:
         return 0
     own = nouns(reader.name)
-    made = 3 * len(own & _written(bound)) - len(own - _written(bound))
+    akin = frozenset(word for word in own if _akin(word, _written(bound)))
     one = 1 if any(wanted(reader, name) == own for name in reader.required) else 0
-    return 10 + made + one if own & (_written(bound) | _identified(bound)) else 0
+    return 10 + 3 * len(akin) - len(own - akin) + one if akin or own & _identified(bound) else 0
+
+
+def _akin(word: str, written: frozenset[str]) -> bool:
+    """The same word, or the thing that a verb makes: ``reserve`` a ``reservation``."""
+    return any(word == other or (len(other) >= 5 and word.startswith(other)) for other in written)
 
 
 def _identified(bound: Bound) -> frozenset[str]:
@@ -49,7 +54,7 @@ def _arguments(bound: Bound, reader: ToolSpec) -> JsonObject:
     for name in reader.properties:
         noun = wanted(reader, name)
         for own, found in bound.chosen:
-            same = field_stems(own) == field_stems(name) and name in reader.required
+            same = field_stems(own) == field_stems(name) and own in bound.tool.required
             if same or (
                 is_reference(reader, name) and is_reference(bound.tool, own) and wanted(bound.tool, own) == noun
             ):
@@ -57,7 +62,9 @@ def _arguments(bound: Bound, reader: ToolSpec) -> JsonObject:
     return given
 
 
-def _expected(intent: Intent, bound: Bound, reader: ToolSpec, situation: Situation) -> JsonObject:
+def _expected(
+    intent: Intent, bound: Bound, reader: ToolSpec, situation: Situation, readers: Sequence[ToolSpec]
+) -> JsonObject:
     """The record's own fields that the write sets, and the state that its verb names if the state is a known one."""
     record = _before(bound, reader, situation)
     if record is None or record.in_list:
@@ -66,7 +73,7 @@ def _expected(intent: Intent, bound: Bound, reader: ToolSpec, situation: Situati
     for name, found in bound.chosen:
         if not is_reference(bound.tool, name) and (field := _same_field(name, record)):
             expected[field] = _as_shown(found.value, record.fields[field])
-    return expected | _state(intent, record, situation, bound)
+    return expected | _state(intent, record, situation, bound, readers)
 
 
 def _before(bound: Bound, reader: ToolSpec, situation: Situation) -> Record | None:
@@ -89,7 +96,15 @@ def _as_shown(value: Json, before: Json) -> Json:
     return value
 
 
-def _state(intent: Intent, record: Record, situation: Situation, bound: Bound) -> JsonObject:
+def _choices(field: str, now: str, readers: Sequence[ToolSpec]) -> set[str]:
+    """The states that a reader's filter offers, if the present one is among them."""
+    listed = [reader.properties[field].get("enum") for reader in readers if field in reader.properties]
+    return {str(word) for words in listed if isinstance(words, list) and now in words for word in words}
+
+
+def _state(
+    intent: Intent, record: Record, situation: Situation, bound: Bound, readers: Sequence[ToolSpec]
+) -> JsonObject:
     """``approve`` leads to ``approved`` where some other record, or a choice of a tool, shows such a state."""
     if intent.family not in ("approve", "reject", "cancel", "close", "block", "archive"):
         return {}
@@ -97,6 +112,7 @@ def _state(intent: Intent, record: Record, situation: Situation, bound: Bound) -
     verbs |= {stem(word) for word in FAMILIES.get(intent.family, ()) if stem(word) in verbs}
     for field in record.fields:
         shown = {str(other.fields.get(field)) for other in situation.records}
+        shown |= _choices(field, str(record.fields[field]), readers)
         state = next((value for value in sorted(shown) if value.endswith("ed") and stem(value) in verbs), None)
         if state:
             return {field: state}

@@ -51,7 +51,7 @@ def _worthwhile(tool: ToolSpec, situation: Situation, identified: frozenset[str]
         bound for bound in bind(tool, situation, _whole(situation), POSSIBLE if spoken else LIKELY) if not bound.missing
     ]
     if not tool.required:
-        return [_filtered(way) for way in ways] if spoken and _wants_list(tool, situation, identified) else []
+        return _lists(ways) if spoken and _wants_list(tool, situation, identified) else []
     if situation.reading.reads_only and not spoken:
         ways = [way for way in ways if all(found.source == "task" for _, found in way.chosen) or _asked(way, situation)]
     return [way for way in ways if spoken or _looks_up(way)]
@@ -70,6 +70,12 @@ def _looks_up(way: Bound) -> bool:
         for name, found in way.chosen
         if name in way.tool.required
     ) and any(wanted(way.tool, name) & own for name in way.tool.required)
+
+
+def _lists(ways: list[Bound]) -> list[Bound]:
+    """One list, or one for each thing that the task names for certain."""
+    certain = [way for way in ways if way.chosen and way.sure == CERTAIN]
+    return certain or [_filtered(way) for way in ways[:1]]
 
 
 def _filtered(way: Bound) -> Bound:

@@ -7,7 +7,7 @@ from services.planner.core.mentions import Kind, Mention
 from services.planner.core.records import Record, Scalar, identifies, own_id
 from services.planner.core.request import ToolSpec
 from services.planner.core.situation import Situation, about, best, rank
-from services.planner.core.words import concept, field_stems, is_identifier, nouns, stem, text_words
+from services.planner.core.words import concept, field_stems, is_identifier, is_verb, nouns, stem, text_words
 from shared.domain.exact_json import Json
 
 CERTAIN, LIKELY, POSSIBLE = 3, 2, 1
@@ -70,7 +70,7 @@ def _sure(mention: Mention, noun: frozenset[str], tool: ToolSpec, name: str, sit
         return 0
     if _abbreviates(mention.value, noun):
         return CERTAIN
-    return 0 if _introduced_otherwise(mention, noun, situation) else POSSIBLE
+    return 0 if _introduced_otherwise(mention, situation) else POSSIBLE
 
 
 def _shape(value: str) -> str:
@@ -116,13 +116,10 @@ def _introduced(mention: Mention, noun: frozenset[str], text: str) -> bool:
     return bool(noun) and (noun <= {*words} or (len(noun) == 1 and bool(noun & {*words[-2:]})) or noun <= {*after})
 
 
-def _introduced_otherwise(mention: Mention, noun: frozenset[str], situation: Situation) -> bool:
-    return bool(_before(mention, situation.text)[-1:]) and _abbreviated_by_neighbour(mention, noun, situation)
-
-
-def _abbreviated_by_neighbour(mention: Mention, noun: frozenset[str], situation: Situation) -> bool:
-    others = [word for word in _before(mention, situation.text) if word not in noun]
-    return any(_abbreviates(mention.value, frozenset({word})) for word in others)
+def _introduced_otherwise(mention: Mention, situation: Situation) -> bool:
+    """Whether the word right before an identifier is a noun: then it is that noun's identifier."""
+    words = _before(mention, situation.text)
+    return bool(words) and not is_verb(words[-1])
 
 
 def _abbreviates(value: str, noun: frozenset[str]) -> bool:
@@ -163,10 +160,12 @@ def _alike(record: Record, noun: frozenset[str], examples: list[str], situation:
     shapes = {_shape(example) for example in examples} | {
         _shape(str(other.fields[field])) for other in about(situation, noun) for field in identifies(other, noun)
     }
+    known = own_id(record)
+    others = [name for name in record.fields if is_identifier(name) and not (known and name == known[0])]
     return [
-        field
-        for field, value in record.fields.items()
-        if is_identifier(field) and concept(field, record.noun) & situation.stems and _shape(str(value)) in shapes
+        name
+        for name in others
+        if concept(name, record.noun) & situation.stems and _shape(str(record.fields[name])) in shapes
     ]
 
 

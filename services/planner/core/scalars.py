@@ -17,6 +17,7 @@ _ABOUT = stems(("purpose", "description", "title", "detail", "details", "topic")
 _SUMS = stems(("amount", "total", "price", "cost", "value", "sum", "figure", "quantity", "qty"))
 _ASKED = stems(("query", "search", "term", "keyword", "q", "text", "name", "contains"))
 _FORM = re.compile(r"\b(?:json|list|array)\b", re.I)
+_COMPUTED = re.compile(r"(?:the |its )?(?:sum|total|number|count|average|difference|\d+(?:\.\d+)?\s?%)\b", re.I)
 _NAME = re.compile(r"\b[A-Z][\w&-]*(?:['’]s)?(?:\s+(?:[A-Z][\w&-]*))*")
 
 
@@ -139,7 +140,7 @@ def stated(name: str, intent: Intent) -> Candidate | None:
     if match is None or not spelled:
         return None
     value = _first_value(match["v"])
-    if value.lower() in STOP or _FORM.search(value):
+    if value.lower() in STOP or _FORM.search(value) or _COMPUTED.match(value):
         return None
     return Candidate(value, "task", "", CERTAIN) if value else None
 
@@ -156,9 +157,13 @@ def _text(name: str, intent: Intent, situation: Situation, required: bool) -> Ca
     if own & _WHY:
         return _said(intent.reason or _aside(intent.clause) or (intent.clause if required else ""))
     if own & _PROSE:
+        if not (required or own & text_stems(intent.clause)):
+            return None
         return _said(_quoted(intent.clause) or _that(intent.clause) or (intent.clause if required else ""))
     if own & _ABOUT:
         return _said(_quoted(situation.text) or _for(situation.text))
+    if intent.verb and own & text_stems(intent.clause):
+        return _named(own, situation)
     return _from_field(name, situation) or _named(own, situation) or (_searched(situation) if own & _ASKED else None)
 
 

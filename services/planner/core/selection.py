@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 
 from services.planner.core.mentions import Kind, find
-from services.planner.core.records import Record, number
+from services.planner.core.records import Record, number, own_id
 from services.planner.core.situation import MINOR, Situation, names
-from services.planner.core.words import ID_WORDS, STOP, field_stems, is_identifier, parts, stem, stems, text_stems
+from services.planner.core.words import ID_WORDS, STOP, field_stems, parts, stem, stems, text_stems
 
 _SUMS = stems(("amount", "total", "price", "cost", "value", "sum"))
 
@@ -25,8 +25,8 @@ def matching(text: str, situation: Situation) -> list[Record]:
 def _once(records: Sequence[Record]) -> list[Record]:
     unique: dict[str, Record] = {}
     for record in records:
-        key = next((f"{name}={value}" for name, value in record.fields.items() if is_identifier(name)), "")
-        unique.setdefault(f"{sorted(record.noun)}{key or record.ref('')}", record)
+        known = own_id(record)
+        unique.setdefault(f"{sorted(record.noun)} {known[1] if known else record.ref('')}", record)
     return list(unique.values())
 
 
@@ -61,7 +61,8 @@ def _known(record: Record, text: str, situation: Situation) -> bool:
         }
         own = [str(record.fields[name]) for name in columns if name in record.fields]
         alike = [value for value in own if re.sub(r"\d+", "9", value) == shape]
-        if mention.value in text and alike and mention.value not in alike:
+        meant = mention.value in text or re.search(r"\b(?:its|their)\b", text, re.I)
+        if meant and alike and mention.value not in alike:
             return False
     return True
 
@@ -72,6 +73,12 @@ _COMPARED: tuple[tuple[str, Callable[[Decimal, Decimal], bool]], ...] = (
     (r"(?:under|below|less than|smaller than|lower than|cheaper than)", lambda a, b: a < b),
     (r"(?:at most|no more than|up to|within|not exceeding|maximum of)", lambda a, b: a <= b),
 )
+
+
+def before_comparison(text: str) -> str:
+    """What a comparison speaks of: the text up to its ``under`` or ``at least``."""
+    places = [match.start() for words, _ in _COMPARED if (match := re.search(rf"\b{words}\b", text, re.I))]
+    return text[: min(places)] if places else text
 
 
 def compares(record: Record, text: str) -> bool | None:

@@ -67,7 +67,8 @@ def _noun(intent: Intent, situation: Situation, tool: ToolSpec) -> int:
         return 4 * here + 2 * (anywhere - here) - len(own - situation.stems) + min(fields, 1)
     if anywhere and (_points_back(intent) or _names_things(intent)):
         return 2 * anywhere - len(own - situation.stems)
-    return 1 if _names_things(intent) and _known_things(own, situation) else 0
+    refers = _names_things(intent) or _points_back(intent)
+    return 1 if refers and _known_things(own, situation) else 0
 
 
 def _verbs_of(intent: Intent) -> frozenset[str]:

@@ -36,9 +36,9 @@ GENERIC = frozenset({"process", "handle", "execute", "perform", "run", "deal", "
 NOTICES = frozenset({"send"})
 STOP = frozenset(
     "a an the of for to in on at by with from and or but if is are was were be been it its this that these those them "
-    "they their his her our your my we i you he she as not no do does did don't any all each every still yet only than then "
-    "what which who whom whose how when where why there here please has have had can could should must will would into "
-    "about per so such".split()
+    "they their his her our your my we i you he she as not no do does did don't any all each every still yet only "
+    "than then what which who whom whose how when where why there here please has have had can could should must will "
+    "would into about per so such".split()
 )
 _GENERIC_NOUNS = frozenset(
     "id ids by all of for the details detail info data record item entry by_id one single from with to".split()

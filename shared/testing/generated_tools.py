@@ -1,0 +1,358 @@
+"""Tool worlds generated from a seed: nouns, naming styles and result shapes that nobody wrote code for.
+
+A world has a state, tools with real effects on it, one task (a read, a computation, a write) and a check of the end.
+"""
+
+from collections.abc import Callable
+from copy import deepcopy
+from decimal import Decimal, InvalidOperation
+from random import Random
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from services.executor.ports import ToolDefinition
+from shared.domain.exact_json import Json, JsonObject, dumps
+
+_NOUNS = (
+    "vessel parcel lantern turbine orchard beacon kiln satchel harness cabinet turret trellis anvil barrel canoe "
+    "dynamo easel ferry gantry hammock jetty kayak lathe mortar nozzle paddock quiver rudder silo tripod viaduct winch "
+    "yurt zeppelin bobbin cistern damper flask girder hopper"
+).split()
+_SYLLABLES = "bor dax fel gim hov jun kel lum mor nix pov rud sil tam vex wob yar zun".split()
+_FIELDS = "weight fee charge rate toll levy dose volume rating depth".split()
+_STATES = (
+    ("approve accept authorize endorse", "approved"),
+    ("cancel void revoke", "cancelled"),
+    ("close resolve complete finalize", "closed"),
+    ("block suspend freeze", "blocked"),
+    ("archive retire", "archived"),
+)
+_GET, _LIST = "get fetch read retrieve show lookup describe".split(), "list find search query browse".split()
+_SET = "set update change modify adjust".split()
+_ADD = "add create register record insert".split()
+_WRAPPERS = ("data", "result", "item")
+_LIST_WRAPPERS = ("items", "results", "data")
+
+
+class Style(NamedTuple):
+    """How this world spells: tool names, fields, identifiers, amounts and results."""
+
+    tools: str
+    fields: str
+    id_field: str
+    wrapper: str
+    list_wrapper: str
+    amounts_as_text: bool
+    id_shape: str
+
+
+class Task(NamedTuple):
+    """A text, and the state that carrying it out exactly leads to."""
+
+    kind: str
+    text: str
+    expected: dict[str, dict[str, JsonObject]]
+
+
+class World:
+    """One generated world. ``writes`` holds every write applied, in order."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = Random(seed)  # noqa: S311 - a test's world must come out the same each time
+        self.style = _style(self._random)
+        self.noun, self.child, self.other = self._three_nouns()
+        self.figure, self.part = self._random.sample(_FIELDS, 2)
+        self._verbs, self._state = self._random.choice(_STATES)
+        self.state: dict[str, dict[str, JsonObject]] = {self.noun: {}, self.child: {}, self.other: {}}
+        self.writes: list[tuple[str, str]] = []
+        self.readers: list[ToolDefinition] = []
+        self.writers: list[ToolDefinition] = []
+        self._calls: dict[str, Callable[[JsonObject], Json]] = {}
+        self._populate()
+        self._equip()
+        self.task = self._make_task(seed)
+
+    def call(self, tool: str, arguments: JsonObject) -> Json:
+        """One call with its effects; ``ValueError`` refuses it and changes nothing."""
+        if tool not in self._calls:
+            raise ValueError(f"no tool {tool}")
+        definition = next(one for one in (*self.readers, *self.writers) if one.name == tool)
+        _fits(arguments, definition)
+        answer = self._calls[tool](arguments)
+        if definition in self.writers:
+            self.writes.append((tool, dumps(arguments)))
+        return answer
+
+    def problems(self) -> list[str]:
+        """In what the state differs from what the task asked; empty if it was carried out exactly, once."""
+        found = [] if len(self.writes) == 1 else [f"{len(self.writes)} writes"]
+        for noun, expected in self.task.expected.items():
+            own = self._id_field(noun)
+            if _comparable(self.state[noun], own) != _comparable(expected, own):
+                found.append(f"the {noun}s are not as asked")
+        return found
+
+    # --- data ---------------------------------------------------------------------------------------------------
+
+    def _three_nouns(self) -> tuple[str, str, str]:
+        invented = ["".join(self._random.sample(_SYLLABLES, 2)) for _ in range(3)]
+        first, second, third = self._random.sample([*_NOUNS, *invented], 3)
+        return first, second, third
+
+    def _populate(self) -> None:
+        for noun in (self.noun, self.other):
+            for _ in range(self._random.randint(3, 6)):
+                self._insert(noun, {self._field(self.figure): self._amount(), "state": "open"})
+        for owner in list(self.state[self.noun]):
+            for _ in range(self._random.randint(2, 4)):
+                self._insert(self.child, {self._owner_field: owner, self._field(self.part): self._amount()})
+
+    def _insert(self, noun: str, fields: JsonObject) -> str:
+        key = self._new_id(noun)
+        self.state[noun][key] = {self._id_field(noun): key, **fields}
+        return key
+
+    def _new_id(self, noun: str) -> str:
+        number = self._random.randint(100, 9999)
+        shapes = {
+            "prefix": f"{noun[:3].upper()}-{number}",
+            "lower": f"{noun[:4]}_{number}",
+            "letter": f"{'QXZ'[len(noun) % 3]}-{number}",
+            "joined": f"{noun[:2].upper()}{number}",
+        }
+        key = shapes[self.style.id_shape]
+        return key if key not in self.state[noun] else self._new_id(noun)
+
+    def _amount(self) -> Json:
+        amount = Decimal(self._random.randint(100, 99_999)) / 100
+        return format(amount, ".2f") if self.style.amounts_as_text else amount
+
+    # --- names --------------------------------------------------------------------------------------------------
+
+    def _field(self, *words: str) -> str:
+        return _spelled(words, self.style.fields)
+
+    def _id_field(self, noun: str) -> str:
+        return {"id": "id", "noun_id": f"{noun}_id", "nounId": f"{noun}Id"}[self.style.id_field]
+
+    @property
+    def _owner_field(self) -> str:
+        return self._field(self.noun, "id")
+
+    def _tool(self, *words: str) -> str:
+        return _spelled(words, self.style.tools)
+
+    # --- tools --------------------------------------------------------------------------------------------------
+
+    def _equip(self) -> None:
+        for noun in (self.noun, self.child, self.other):
+            self._offer_reads(noun)
+        for noun in (self.noun, self.other):
+            self._offer_set(noun)
+            self._offer_state(noun)
+        self._offer_add()
+        self._random.shuffle(self.readers)
+        self._random.shuffle(self.writers)
+
+    def _offer(
+        self, reads: bool, name: str, text: str, properties: JsonObject, run: Callable[[JsonObject], Json]
+    ) -> None:
+        schema: dict[str, JsonValue] = {
+            "type": "object",
+            "properties": _plain(properties),
+            "required": [key for key in properties if not key.startswith("?")],
+            "additionalProperties": False,
+        }
+        (self.readers if reads else self.writers).append(ToolDefinition(name, text, schema))
+        self._calls[name] = run
+
+    def _offer_reads(self, noun: str) -> None:
+        get, listing = (
+            self._tool(self._random.choice(_GET), noun),
+            self._tool(self._random.choice(_LIST), _plural(noun)),
+        )
+        key = self._key_argument(noun)
+        self._offer(True, get, f"One {noun}.", {key: _TEXT}, lambda given: self._wrapped(self._one(noun, given[key])))
+        filters: JsonObject = {f"?{self._owner_field}": _TEXT} if noun == self.child else {}
+        self._offer(True, listing, f"The {noun}s.", filters, lambda given: self._listed(noun, given))
+
+    def _key_argument(self, noun: str) -> str:
+        return self._random.choice([self._field(noun, "id"), "id"])
+
+    def _offer_set(self, noun: str) -> None:
+        field, key = self._field(self.figure), self._key_argument(noun)
+        name = self._tool(self._random.choice(_SET), noun, self.figure)
+
+        def run(given: JsonObject) -> Json:
+            self._one(noun, given[key])[field] = self._stored(given[field])
+            return self._wrapped(self._one(noun, given[key]))
+
+        self._offer(False, name, f"Sets the {self.figure} of a {noun}.", {key: _TEXT, field: self._amount_type()}, run)
+
+    def _offer_state(self, noun: str) -> None:
+        key, verb = self._key_argument(noun), self._random.choice(self._verbs.split())
+
+        def run(given: JsonObject) -> Json:
+            record = self._one(noun, given[key])
+            if record["state"] != "open":
+                raise ValueError(f"it is already {record['state']}")
+            record["state"] = self._state
+            return self._wrapped(record)
+
+        self._offer(False, self._tool(verb, noun), f"Marks a {noun} as {self._state}.", {key: _TEXT}, run)
+
+    def _offer_add(self) -> None:
+        owner, field = self._owner_field, self._field(self.part)
+
+        def run(given: JsonObject) -> Json:
+            self._one(self.noun, given[owner])
+            added = self._insert(self.child, {owner: given[owner], field: self._stored(given[field])})
+            return self._wrapped(self.state[self.child][added])
+
+        name = self._tool(self._random.choice(_ADD), self.child)
+        self._offer(False, name, f"A new {self.child}.", {owner: _TEXT, field: self._amount_type()}, run)
+
+    def _amount_type(self) -> Json:
+        return {"type": "string"} if self.style.amounts_as_text else {"type": "number"}
+
+    def _stored(self, value: Json) -> Json:
+        try:
+            amount = Decimal(str(value))
+        except InvalidOperation:
+            raise ValueError(f"{value!r} is no figure") from None
+        return format(amount, ".2f") if self.style.amounts_as_text else amount
+
+    def _one(self, noun: str, key: Json) -> JsonObject:
+        if str(key) not in self.state[noun]:
+            raise ValueError(f"no {noun} {key}")
+        return self.state[noun][str(key)]
+
+    def _wrapped(self, record: JsonObject) -> Json:
+        copy: JsonObject = dict(record)
+        return {self.style.wrapper: copy} if self.style.wrapper else copy
+
+    def _listed(self, noun: str, given: JsonObject) -> Json:
+        owner = given.get(self._owner_field)
+        rows: list[Json] = [
+            dict(row) for row in self.state[noun].values() if owner is None or row.get(self._owner_field) == owner
+        ]
+        return {self.style.list_wrapper: rows, "count": len(rows)} if self.style.list_wrapper else rows
+
+    # --- the task -----------------------------------------------------------------------------------------------
+
+    def _make_task(self, seed: int) -> Task:
+        makers = (self._sum, self._increase, self._share, self._condition, self._count)
+        return makers[seed % len(makers)](self._random.choice(list(self.state[self.noun])))
+
+    def _parts_of(self, key: str) -> list[Decimal]:
+        rows = [row for row in self.state[self.child].values() if row[self._owner_field] == key]
+        return [Decimal(str(row[self._field(self.part)])) for row in rows]
+
+    def _with_figure(self, key: str, value: Decimal) -> dict[str, dict[str, JsonObject]]:
+        expected = deepcopy(self.state)
+        expected[self.noun][key][self._field(self.figure)] = self._stored(value)
+        return expected
+
+    def _sum(self, key: str) -> Task:
+        verb = self._random.choice(["Set", "Change", "Update"])
+        total = self._random.choice(["sum of the", "total of the"])
+        parts = f"{_plural(self.part)} of its {_plural(self.child)}"
+        text = f"{verb} the {self.figure} of {self.noun} {key} to the {total} {parts}."
+        return Task("sum", text, self._with_figure(key, sum(self._parts_of(key), Decimal(0))))
+
+    def _count(self, key: str) -> Task:
+        text = f"Set the {self.figure} of {self.noun} {key} to the number of its {_plural(self.child)}."
+        return Task("count", text, self._with_figure(key, Decimal(len(self._parts_of(key)))))
+
+    def _increase(self, key: str) -> Task:
+        step = Decimal(self._random.randint(100, 9_999)) / 100
+        verb, sign = self._random.choice([("Increase", 1), ("Raise", 1), ("Reduce", -1), ("Lower", -1)])
+        before = Decimal(str(self.state[self.noun][key][self._field(self.figure)]))
+        text = f"{verb} the {self.figure} of {self.noun} {key} by {step:.2f}."
+        return Task("increase", text, self._with_figure(key, before + sign * step))
+
+    def _share(self, key: str) -> Task:
+        percent = self._random.choice([10, 20, 25, 50])
+        record = self.state[self.noun][key]
+        cents = self._random.randint(2, 900) * 100
+        amount = Decimal(cents) / 100
+        record[self._field(self.figure)] = self._stored(amount)
+        expected = deepcopy(self.state)
+        share = self._stored(amount * percent / 100)
+        row: JsonObject = {self._owner_field: key, self._field(self.part): share}
+        expected[self.child]["new"] = {self._id_field(self.child): "new", **row}
+        text = f"Add a {self.child} to {self.noun} {key} with {percent}% of its {self.figure} as {self.part}."
+        return Task("share", text, expected)
+
+    def _condition(self, key: str) -> Task:
+        verb = self._random.choice(self._verbs.split()).capitalize()
+        limit = self._random.randint(5, 3000)
+        total = sum(self._parts_of(key), Decimal(0))
+        text = (
+            f"{verb} {self.noun} {key} if the total {self.part} of its {_plural(self.child)} is under {limit}.00, "
+            f"otherwise set its {self.figure} to 1.00."
+        )
+        expected = self._with_figure(key, Decimal(1))
+        if total < limit:
+            expected = deepcopy(self.state)
+            expected[self.noun][key]["state"] = self._state
+        return Task("condition", text, expected)
+
+
+_TEXT: JsonObject = {"type": "string"}
+
+
+def _style(random: Random) -> Style:
+    return Style(
+        tools=random.choice(["snake", "camel", "kebab"]),
+        fields=random.choice(["snake", "camel"]),
+        id_field=random.choice(["id", "noun_id", "nounId"]),
+        wrapper=random.choice(["", *_WRAPPERS]),
+        list_wrapper=random.choice(["", *_LIST_WRAPPERS]),
+        amounts_as_text=random.choice([True, False]),
+        id_shape=random.choice(["prefix", "lower", "letter", "joined"]),
+    )
+
+
+def _plural(noun: str) -> str:
+    if noun.endswith("y") and noun[-2] not in "aeiou":
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if noun.endswith(("s", "x", "ch", "sh")) else f"{noun}s"
+
+
+def _spelled(words: tuple[str, ...], style: str) -> str:
+    if style == "camel":
+        return words[0] + "".join(word.capitalize() for word in words[1:])
+    return ("-" if style == "kebab" else "_").join(words)
+
+
+def _plain(properties: JsonObject) -> dict[str, JsonValue]:
+    """A leading ``?`` marks an argument that may be left out."""
+    kinds = {name.removeprefix("?"): kind for name, kind in properties.items() if isinstance(kind, dict)}
+    return {name: {"type": str(kind["type"])} for name, kind in kinds.items()}
+
+
+def _fits(arguments: JsonObject, tool: ToolDefinition) -> None:
+    properties, required = tool.input_schema["properties"], tool.input_schema["required"]
+    if not isinstance(properties, dict) or not isinstance(required, list):
+        raise TypeError("a generated schema has properties and required names")
+    for name in required:
+        if name not in arguments:
+            raise ValueError(f"{name} is missing")
+    for name, value in arguments.items():
+        kind = properties.get(name)
+        if not isinstance(kind, dict):
+            raise ValueError(f"{name} is unknown")
+        if isinstance(value, str) is not (kind["type"] == "string"):
+            raise ValueError(f"{name} is no {kind['type']}")
+
+
+def _comparable(rows: dict[str, JsonObject], id_field: str) -> list[str]:
+    """Rows without their own identifiers, which a write invents; figures by value."""
+    kept = [{key: _figure(value) for key, value in row.items() if key != id_field} for row in rows.values()]
+    return sorted(dumps(row) for row in kept)
+
+
+def _figure(value: Json) -> Json:
+    return Decimal(str(value)).normalize() if isinstance(value, Decimal | int) else value
