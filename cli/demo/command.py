@@ -31,7 +31,8 @@ def demo(
 ) -> None:
     """Run business tasks end to end and check the database afterwards. Exit code 0 only if all held.
 
-    A whole stack is started in a temporary folder and stopped again; after a failure its logs are kept. Uses ANTHROPIC_API_KEY if it is set.
+    A whole stack is started in a temporary folder and stopped again; if a task failed, its data and logs are kept.
+    Uses ANTHROPIC_API_KEY if it is set.
     """
     began = time.monotonic()
     try:
@@ -51,12 +52,15 @@ def demo(
 async def _demo(tasks: tuple[DemoTask, ...], quiet: bool) -> tuple[list[Result], str]:
     stop_on_signals()
     folder = Path(mkdtemp(prefix="purple-demo-"))
-    async with running(_options(folder)) as stack, connected(stack.url("gateway")) as client:
-        _introduce(stack, quiet)
-        database = stack.options.company_database
-        results = [judge(observed) async for observed in observe(tasks, client, database, quiet)]
-    _tidy(folder, results)
-    return results, stack.notice
+    results: list[Result] = []
+    try:
+        async with running(_options(folder)) as stack, connected(stack.url("gateway")) as client:
+            _introduce(stack, quiet)
+            async for observed in observe(tasks, client, stack.options.company_database, quiet):
+                results.append(judge(observed))
+        return results, stack.notice
+    finally:
+        _tidy(folder, results)
 
 
 def _tidy(folder: Path, results: list[Result]) -> None:
