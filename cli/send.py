@@ -67,7 +67,8 @@ def _show(view: TaskView) -> None:
         err.print(f"({notice})", style="dim")
     err.print(f"task {view.id}: {view.state}", style="bold" if view.went_well else "bold red")
     if view.state == "input-required":
-        err.print(f"It waits: purple send approve --task {view.id} --as NAME --role approver --level LEVEL")
+        level = f" --level {view.level}" if view.level else ""
+        err.print(f"It waits: purple send approve --task {view.id} --as NAME --role approver{level}", soft_wrap=True)
 
 
 def _show_json(view: TaskView) -> None:

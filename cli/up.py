@@ -13,6 +13,8 @@ from cli.console import Complaint, err, give_up, out
 from cli.launcher import Stack, running, stop_on_signals
 from cli.stack.plan import HOST, StackOptions
 
+EXAMPLE = "Which expense claims are pending? Answer with a JSON list of their ids."
+
 
 class Profile(StrEnum):
     EMBEDDED = "embedded"

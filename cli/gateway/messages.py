@@ -67,6 +67,12 @@ class TaskView:
         return self.state in ("submitted", "working")
 
     @property
+    def level(self) -> str | None:
+        """The level at which a waiting task is to be decided, if its verdict names one."""
+        level = _object(self.metadata.get("verdict")).get("escalationLevel")
+        return level if isinstance(level, str) else None
+
+    @property
     def went_well(self) -> bool:
         """Done, or waiting for somebody as it should."""
         return self.state in ("completed", "input-required")

@@ -23,7 +23,7 @@ def answer_of(record: TaskRecord) -> TextArtifact | None:
     if record.state not in _WITH_TEXT:
         return None
     if record.state is TaskState.INPUT_REQUIRED:  # what has happened, and the question as it was asked
-        text = "\n\n".join(filter(None, (record.reason, record.answer)))
+        text = "\n\n".join(dict.fromkeys(filter(None, (record.reason, record.answer))))
     else:
         text = record.answer or record.reason or ""
     return TextArtifact("answer", text or f"The task is {record.state.value}.")
