@@ -14,7 +14,7 @@ _LEFT = stems(("remaining", "available", "left", "unspent", "unused", "balance",
 _LIMIT = stems(
     ("limit", "budget", "total", "allocated", "allocation", "cap", "quota", "allowance", "allotted", "capacity")
 )
-_USED = stems(("spent", "used", "consumed", "committed", "reserved", "allocated_used", "pending", "taken"))
+_USED = stems(("spent", "used", "consumed", "committed", "reserved", "taken"))
 _OPERATIONS = (
     ("count", r"\bhow many\b|\bnumber of\b|\bcount(?:s|ed)?\b"),
     ("average", r"\baverage\b|\bmean\b"),

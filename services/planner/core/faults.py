@@ -1,4 +1,4 @@
-"""Behavioural faults on purpose: what a model that errs would answer, so that the guards can be seen to hold."""
+"""Deliberate behavioural faults: what a model that errs would answer, so that the guards can be seen to hold."""
 
 from collections.abc import Callable, Mapping
 from decimal import Decimal

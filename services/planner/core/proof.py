@@ -40,7 +40,7 @@ def _fit(bound: Bound, reader: ToolSpec) -> int:
 
 
 def _akin(word: str, written: frozenset[str]) -> bool:
-    """The same word, or the thing that a verb makes: ``reserve`` a ``reservation``."""
+    """The same word, or the thing that a verb makes: ``register`` a ``registration``."""
     return any(word == other or (len(other) >= 5 and word.startswith(other)) for other in written)
 
 

@@ -13,11 +13,12 @@ from shared.domain.exact_json import Json, JsonObject
 
 _WHY = stems(("reason", "cause", "justification", "why", "rationale", "explanation"))
 _PROSE = stems(("note", "comment", "message", "body", "text", "memo", "remark", "content", "subject", "summary"))
-_ABOUT = stems(("purpose", "description", "title", "detail", "details", "topic"))
-_SUMS = stems(("amount", "total", "price", "cost", "value", "sum", "figure", "quantity", "qty"))
+_ABOUT = stems(("description", "title", "detail", "topic"))
+_SUMS = stems(("amount", "total", "price", "cost", "value", "sum", "figure"))
 _ASKED = stems(("query", "search", "term", "keyword", "q", "text", "name", "contains"))
 _FORM = re.compile(r"\b(?:json|list|array)\b", re.I)
 _COMPUTED = re.compile(r"(?:the |its )?(?:sum|total|number|count|average|difference|\d+(?:\.\d+)?\s?%)\b", re.I)
+_WHAT_FOR = re.compile(r"\bwhat\b.*\bfor\b", re.I)
 _NAME = re.compile(r"\b[A-Z][\w&-]*(?:['’]s)?(?:\s+(?:[A-Z][\w&-]*))*")
 
 
@@ -44,7 +45,8 @@ def scalar(tool: ToolSpec, name: str, situation: Situation, intent: Intent) -> C
     if kind != "string":
         return None
     shaped = _shaped(name, schema, situation, intent) or _said(_listed(schema, situation)) or stated(name, intent)
-    return shaped or _text(name, intent, situation, required)
+    described = str(schema.get("description", ""))
+    return shaped or _text(name, described, intent, situation, required)
 
 
 def _choices(schema: JsonObject) -> list[str]:
@@ -152,15 +154,15 @@ def _first_value(text: str) -> str:
     return re.split(r"\s*(?:,|;|\band\b|\bfor\b|\bon\b|\bof\b|\bwith\b|\bto\b|\.\s|\.$)", text)[0].strip().strip("\"'")
 
 
-def _text(name: str, intent: Intent, situation: Situation, required: bool) -> Candidate | None:
+def _text(name: str, described: str, intent: Intent, situation: Situation, required: bool) -> Candidate | None:
     own = field_stems(name)
-    if own & _WHY:
+    if own & _WHY or described.lower().startswith("why "):
         return _said(intent.reason or _aside(intent.clause) or (intent.clause if required else ""))
     if own & _PROSE:
         if not (required or own & text_stems(intent.clause)):
             return None
         return _said(_quoted(intent.clause) or _that(intent.clause) or (intent.clause if required else ""))
-    if own & _ABOUT:
+    if own & _ABOUT or _WHAT_FOR.search(described):
         return _said(_quoted(situation.text) or _for(situation.text))
     if intent.verb and own & text_stems(intent.clause):
         return _named(own, situation)
@@ -214,7 +216,7 @@ def _from_field(name: str, situation: Situation) -> Candidate | None:
 
 
 def _named(own: frozenset[str], situation: Situation) -> Candidate | None:
-    """``the Blue team`` and ``team Blue`` for a field called team."""
+    """``the Blue fleet`` and ``fleet Blue`` for a field called fleet."""
     for match in _NAME.finditer(situation.text):
         name = " ".join(word for word in match[0].split() if word.lower() not in STOP)
         before = [stem(word) for word in text_words(situation.text[: match.start()])][-2:]
