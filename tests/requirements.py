@@ -12,24 +12,117 @@ from typing import NamedTuple
 class Promise(NamedTuple):
     id: str
     sentence: str
-    source: str  # the seed and its section, or the invariant of docs/architecture.md
+    source: str  # the seed and its section, an invariant of docs/architecture.md, or "bad input"
 
 
 PROMISES: tuple[Promise, ...] = (
-    # --- the project itself
-    Promise("promises.tied", "Every promise has a test, and every mark names a known promise", "quality"),
-    Promise("imports.directions", "Services stand on shared, never import each other; a core does no I/O", "quality"),
+    # --- what must never happen
+    Promise(
+        "I1.gate_in_every_state", "A call that a state forbids never reaches a server", "I1; seed 000, 8-State FSM"
+    ),
+    Promise("I1.left_out_of_the_request", "A model is offered only the tools its state permits", "I1"),
+    Promise("I1.invented_tools", "A tool that nobody offers is refused, and the model is told", "I1"),
+    Promise("I1.plans_hold_writes_only", "A write plan holds only writing tools that exist", "I1"),
+    Promise("I2.no_verdict_no_write", "Without a fresh, positive verdict on this plan nothing is written", "I2"),
+    Promise("I2.audit", "Arithmetic that does not come out again keeps writing closed", "I2; seed 000, COMPUTE"),
+    Promise("I2.provenance", "A plan with a figure that came from nowhere is never carried out", "I2"),
+    Promise("I3.kill_a_process", "A killed executor's write is applied at most once, and said truly", "I3"),
+    Promise("I3.kill_at_every_step", "Dying at any stored step leads to the same end with one write", "I3"),
+    Promise("I3.lost_reply", "A lost reply is settled by reading, never by sending again", "I3"),
+    Promise("I3.unsent_is_safe", "A call that never connected may be tried again", "I3"),
+    Promise("I4.unverified_is_said", "A write that no read confirms is called unverified", "I4; seed 000, decision 3"),
+    Promise("I5.accepted_is_never_lost", "An accepted task reaches its end though its executor dies", "I5"),
+    Promise("I5.paid_once", "A model reply that was stored is never asked for again", "I5"),
+    Promise("I7.approval_over_two_turns", "A plan that needs a person waits, and runs as approved", "I7; seed 002"),
+    Promise("I7.changed_inputs_reopen", "Inputs that changed since the approval reopen the gate", "I7"),
+    Promise("I7.decision_survives_a_crash", "Dying in the approving turn still writes once", "I7"),
+    Promise("I7.expiry_means_no", "No decision in time means no, and a late yes does not count", "I7"),
+    Promise("I7.tenant_asks", "A tenant may want an approval for each write without a rule", "I7"),
+    Promise("I7.who_may_decide", "Only the right role at the right level decides, and never the requester", "I7"),
+    Promise("task.cancel", "A waiting or running task can be canceled before its next call", "seed 000, A2A Protocol"),
+    # --- state and queue
+    Promise("state.accept_once", "A message sent many times at once makes one task", "I5"),
+    Promise("state.session_owner", "A session takes no task of another principal", "I10"),
+    Promise("state.order", "Turns run in order; decisions and cancels go first", "I6"),
+    Promise("state.one_owner", "Of many claimers one gets the session", "I6"),
+    Promise("state.fenced", "An owner whose lease is gone can change nothing", "I6"),
+    Promise("state.release_empty", "A session is released only when nothing waits in it", "I6"),
+    Promise("state.dead_owner", "A dead executor's turn is taken up by another", "I5"),
+    Promise("state.lost_wake", "A task whose wake was lost is carried out all the same", "I5"),
+    Promise("state.retried", "A turn that breaks is tried again, and at last failed with its reason", "I5"),
+    Promise("state.outcome_once", "An outcome is counted once, however often its turn is finished", "I5"),
+    Promise("state.ended_is_ended", "An ended task stays as it ended", "I5"),
+    Promise("state.write_once", "The ledger does not open a write twice", "I3"),
+    Promise("state.cancel_heard", "A cancel is heard before the next call", "I6"),
+    Promise("state.timer_once", "A deadline becomes one turn, whoever looks", "I7"),
+    Promise("state.watch_gapless", "Whoever watches a task sees each event once", "seed 000, Execution Pipeline"),
+    Promise(
+        "state.keys_listed", "Every key is listed with its lifetime, and keeps to it", "seed 002, Multi-Turn Memory"
+    ),
+    Promise("state.refuses_volatile", "A Redis that may forget is refused by name", "I5"),
+    Promise("state.embedded_durable", "The embedded server keeps what it acknowledged through a kill", "I5"),
+    Promise("state.embedded_no_orphan", "The embedded server ends when its parent is killed", "seed 000, Running"),
+    # --- gateway
+    Promise("a2a.seed_request", "The tasks/send request of seed 000 is answered with text", "seed 000, A2A Protocol"),
+    Promise(
+        "gateway.legacy_answer", "The answer comes in the same response, first and alone", "seed 000, A2A Protocol"
+    ),
+    Promise("gateway.legacy_resend", "A client that sends again after a time-out gets the same task", "seed 001"),
+    Promise("gateway.resend", "The same message again is the same task", "I5"),
+    Promise("gateway.kept_alive", "A waiting response is kept alive", "seed 002, Deployment"),
+    Promise("gateway.a2a_0_3", "The official 0.3 client sends, reads, approves and cancels", "seed 000, A2A Protocol"),
+    Promise("gateway.a2a_1_0", "The official 1.0 client sends a message and reads its task", "seed 000, A2A Protocol"),
+    Promise("gateway.events", "A task's story can be followed live and taken up again", "seed 000, A2A Protocol"),
+    Promise("gateway.decision", "An approver decides in another's session, and may do nothing else there", "I7"),
+    Promise("gateway.bad_input", "Bad input is refused with the error that fits, naming the field", "bad input"),
+    Promise("gateway.tools_endpoint", "A request's tool server must be a permitted address", "bad input"),
+    Promise("gateway.store_down", "With Redis down, each method says so, and nothing is half done", "bad input"),
+    Promise("gateway.refuses_to_start", "Without what it needs it refuses to start, naming it", "seed 000, Running"),
+    # --- policy
+    Promise("policy.conditions", "Conditions mean what a reader expects", "seed 002, policy_checker.py"),
+    Promise(
+        "policy.missing", "A missing field leaves undecided exactly what depends on it", "seed 002, policy_checker.py"
+    ),
+    Promise("policy.exact", "Amounts are compared exactly, over the wire too", "I8"),
+    Promise("policy.verdict", "Block, escalation, approval and pass are told apart", "seed 003, policy_checker.py"),
+    Promise("policy.calls", "Rules see each planned call with what is known about it", "I2"),
+    Promise("policy.hashes", "A verdict is bound to policy, context and plan", "I2"),
+    Promise(
+        "policy.monotone", "A further blocking rule never turns a refusal into a pass", "seed 003, policy_checker.py"
+    ),
+    Promise("policy.probes", "Known ways to misread a rule are closed", "seed 002, policy_checker.py"),
+    Promise("policy.errors", "A rule that cannot be read is refused with position and cause", "bad input"),
+    Promise("policy.bounds", "A hostile condition is refused at once", "bad input"),
+    Promise("policy.bad_input", "No input is a server's error", "bad input"),
+    Promise("policy.service", "The service starts, describes itself and stops as told", "seed 000, Running"),
+    # --- tools and models
+    Promise("tools.class_by_name", "A tool's name says what calling it may do", "I1; seed 002, hitl_guard.py"),
+    Promise("tools.annotation_never_lowers", "A server's annotation never lowers a tool's class", "I1"),
+    Promise("tools.catalogue_lowers", "Only the operator's catalogue lowers a class", "I1"),
+    Promise("tools.unknown_changes", "An unknown tool counts as one that changes", "I1"),
+    Promise("tools.silent_unless_certain", "A call counts as unsent only if that is certain", "I3"),
+    Promise(
+        "tools.shared_session_survives", "A failing call leaves the shared session whole", "seed 003, mcp_bridge.py"
+    ),
+    Promise("tools.exact_answers", "Numbers in tool answers stay exact", "I8"),
+    Promise("tools.bad_tools_dropped", "Tools that cannot be used are dropped, the others stay", "bad input"),
+    Promise("planner.knows_no_company", "The planner knows no company, task or test", "seed 000, Overview"),
+    Promise(
+        "company.applied_writes_counted", "The example company counts each write it applied", "seed 000, decision 3"
+    ),
     # --- command line and launcher
     Promise("launcher.defaults", "Only the launcher supplies Redis, planner and company", "seed 000, Running"),
     Promise("launcher.notice", "The rule-based planner is never taken for a model", "seed 000, Running"),
     Promise("launcher.explains", "A service that does not start is explained by its last words", "seed 000, Running"),
     Promise("launcher.no_orphans", "Children die with the launcher, even when it is killed", "seed 000, Running"),
     Promise("secrets.model_key", "The model's key is handed to the process that needs it, and to no other", "I12"),
+    Promise("cli.send", "A task's phases are shown as they happen", "seed 000, Execution Pipeline"),
     Promise("demo.checks", "The demo names each thing in the database that is not as it should be", "seed 000"),
     Promise("demo.end_to_end", "One command does real business tasks end to end and checks the database", "seed 000"),
     Promise("demo.fails_loudly", "The demo's exit code is non-zero if any check of any task fails", "seed 000"),
-    Promise("a2a.seed_request", "The tasks/send request of seed 000 is answered with text", "seed 000, A2A Protocol"),
-    Promise("cli.send", "A task's phases are shown as they happen", "seed 000, Execution Pipeline"),
+    # --- the project itself
+    Promise("promises.tied", "Every promise has a test, and every mark names a known promise", "quality"),
+    Promise("imports.directions", "Services stand on shared, never import each other; a core does no I/O", "quality"),
 )
 
 
