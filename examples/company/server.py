@@ -79,7 +79,9 @@ async def _health(_: Request) -> JSONResponse:
 
 
 def _faults_route(faults: Faults) -> Route:
-    async def replace(request: Request) -> JSONResponse:
+    async def show_or_replace(request: Request) -> JSONResponse:
+        if request.method == "GET":
+            return JSONResponse(faults.as_json())
         try:
             wanted = Faults.parse((await request.body()).decode())
         except (ValidationError, UnicodeDecodeError) as error:
@@ -87,4 +89,4 @@ def _faults_route(faults: Faults) -> Route:
         faults.replace(wanted)
         return JSONResponse(faults.as_json())
 
-    return Route("/faults", replace, methods=["POST"])
+    return Route("/faults", show_or_replace, methods=["GET", "POST"])

@@ -9,7 +9,7 @@ async def eventually(holds: Callable[[], bool], seconds: float = 10.0) -> bool:
     """Whether it held within the bound; looked at every 20 ms."""
     try:
         async with asyncio.timeout(seconds):
-            while not holds():  # noqa: ASYNC110  a process has no event to wait for
+            while not holds():
                 await asyncio.sleep(0.02)
     except TimeoutError:
         return False

@@ -1,7 +1,6 @@
 """The policy service over HTTP: a verdict that can be trusted, or none (``PolicyService``)."""
 
 import httpx
-from pydantic import ValidationError
 
 from services.executor.ports import PolicyService, PolicyUnavailable
 from shared.contracts.policy import EvaluateRequest, Verdict
@@ -19,7 +18,7 @@ class HttpPolicy(PolicyService):
         )
 
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
-        body = request.model_dump_json(by_alias=True)
+        body = request.to_json()
         try:
             response = await self._client.post(
                 "/v1/evaluate", content=body, headers={"content-type": "application/json"}
@@ -37,6 +36,6 @@ class HttpPolicy(PolicyService):
         if response.status_code != httpx.codes.OK:
             raise PolicyUnavailable(f"the policy service answered {response.status_code}: {response.text[:200]}")
         try:
-            return Verdict.model_validate_json(response.content)
-        except ValidationError as error:
+            return Verdict.from_json(response.content)
+        except ValueError as error:
             raise PolicyUnavailable("the policy service's answer is no verdict") from error

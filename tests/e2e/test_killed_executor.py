@@ -1,0 +1,116 @@
+"""SIGKILL a real executor in the middle of a task: another one takes it to its end, and nothing is written twice."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import NamedTuple
+
+import pytest
+import pytest_asyncio
+
+from examples.company import ledger
+from shared.domain.exact_json import Json, JsonObject
+from shared.domain.words import TaskState, WriteStatus
+from tests.e2e.whole_stack import WholeStack, whole_stack
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+TOOL = "update_employee_phone"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def stack() -> AsyncIterator[WholeStack]:
+    async with whole_stack(executors=2, LEASE_SECONDS="1", TOOL_TIMEOUT="1.5", PLANNER_LATENCY_MS="60") as whole:
+        yield whole
+
+
+class Moment(NamedTuple):
+    """An event after which the kill strikes."""
+
+    kind: str
+    data: JsonObject
+
+
+MOMENTS = [
+    Moment("submitted", {}),
+    Moment("phase", {"phase": "PRIME"}),
+    Moment("state", {"state": "DECOMPOSE"}),
+    Moment("model", {"step": "1.DECOMPOSE:try0:model:0"}),
+    Moment("state", {"state": "ASSESS"}),
+    Moment("tool", {"tool": "get_employee"}),
+    Moment("state", {"state": "COMPUTE"}),
+    Moment("state", {"state": "POLICY_CHECK"}),
+    Moment("state", {"state": "MUTATE"}),
+    Moment("write", {"status": "sent"}),
+    Moment("write", {"status": "verified"}),
+    Moment("state", {"state": "COMPLETE"}),
+]
+
+
+@pytest.mark.promise("I3.kill_a_process")
+@pytest.mark.promise("I5.accepted_is_never_lost")
+@pytest.mark.parametrize("moment", MOMENTS, ids=lambda moment: "-".join([moment.kind, *map(str, moment.data.values())]))
+async def test_another_executor_takes_the_task_to_its_end(stack: WholeStack, moment: Moment) -> None:
+    """Except between intent and answer of a write, every kill leads to the same end: written once, verified."""
+    number = MOMENTS.index(moment)
+    phone, task = f"+1 555 {2000 + number}", f"kill-{number}"
+    sending = asyncio.create_task(stack.send(f"Update the phone of employee EMP-447 to {phone}.", task))
+    await stack.event(task, moment.kind, **moment.data)
+    await _kill_the_owner(stack, task)
+    result = await sending
+    applied = _applied(stack, phone)
+    record = await stack.record(task)
+    statuses = [write["status"] for write in _writes(record.metadata)]
+    if record.state is TaskState.COMPLETED:
+        assert (applied, statuses) == (1, [WriteStatus.VERIFIED.value])
+    else:  # the kill fell between intent and answer: said to be absent, and so it is
+        assert (record.state, applied, statuses) == (TaskState.FAILED, 0, [WriteStatus.ABSENT.value])
+    assert result["id"] == task
+
+
+OPEN_CALLS: dict[str, JsonObject] = {
+    "before the server acts": {"delay_before_ms": 600},
+    "applied after the caller died": {"delay_before_ms": 600, "ignore_disconnect": True},
+    "applied before the answer": {"delay_after_ms": 600, "ignore_disconnect": True},
+}
+_TRUTH = {0: WriteStatus.ABSENT, 1: WriteStatus.VERIFIED}
+
+
+@pytest.mark.promise("I3.kill_a_process")
+@pytest.mark.parametrize("case", OPEN_CALLS)
+async def test_a_kill_between_sending_and_result_never_writes_twice(stack: WholeStack, case: str) -> None:
+    """The successor lets the call's time pass and reads; it does not send. The answer says truly what is so."""
+    number = list(OPEN_CALLS).index(case)
+    phone, task = f"+1 555 {3000 + number}", f"open-{number}"
+    await stack.faults(**{TOOL: {**OPEN_CALLS[case], "times": 1}})
+    sending = asyncio.create_task(stack.send(f"Update the phone of employee EMP-447 to {phone}.", task))
+    await _the_company_has_the_call(stack)
+    await _kill_the_owner(stack, task)
+    await sending
+    record, applied = await stack.record(task), _applied(stack, phone)
+    assert applied == 1 or case == "before the server acts"
+    assert [write["status"] for write in _writes(record.metadata)] == [_TRUTH[applied].value]
+    assert record.state is (TaskState.COMPLETED if applied else TaskState.FAILED)
+    assert ("verified" if applied else "not repeated") in (record.answer or "")
+
+
+async def _kill_the_owner(stack: WholeStack, session: str) -> None:
+    """Kill whichever executor has the session, and start another in its place."""
+    pid = await stack.owner(session)
+    name = stack.executor_of(pid)
+    await stack.kill(pid)
+    stack.start_again(name)
+
+
+async def _the_company_has_the_call(stack: WholeStack) -> None:
+    """A fault that counts its times is used up when the call arrives."""
+    async with asyncio.timeout(20):
+        while TOOL in await stack.faults_in_force():
+            await asyncio.sleep(0.01)
+
+
+def _applied(stack: WholeStack, phone: str) -> int:
+    return sum(write.arguments.get("phone") == phone for write in ledger.writes(stack.database, TOOL))
+
+
+def _writes(metadata: object) -> list[dict[str, Json]]:
+    assert isinstance(metadata, dict)
+    return list(metadata["writes"])

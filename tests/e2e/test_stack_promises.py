@@ -1,0 +1,103 @@
+"""What holds for the whole: order within a session, a verdict before a write, honest ends when a part is down."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import httpx
+import pytest
+import pytest_asyncio
+
+from cli.stack.child import Child
+from cli.stack.free_ports import free_ports
+from cli.stack.readiness import wait_until_ready
+from examples.company import ledger
+from shared.domain.exact_json import JsonObject
+from shared.domain.words import TaskState
+from tests.e2e.whole_stack import WholeStack, whole_stack
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+TOOL = "update_employee_phone"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def stack() -> AsyncIterator[WholeStack]:
+    async with whole_stack(executors=2, LEASE_SECONDS="1", TOOL_TIMEOUT="1.5", PLANNER_ALLOW_FAULTS="true") as whole:
+        yield whole
+
+
+@pytest.mark.promise("I6.one_after_the_other")
+async def test_two_turns_of_one_session_through_two_gateways_run_in_order(stack: WholeStack) -> None:
+    second = await _another_gateway(stack)
+    texts = [f"Update the phone of employee EMP-447 to +1 555 410{number}." for number in range(4)]
+    async with httpx.AsyncClient(base_url=second, timeout=90) as other:
+        doors = (stack.http, other)
+        sends = (
+            stack.send(text, f"order-{number}", door=doors[number % 2], session_id="order")
+            for number, text in enumerate(texts)
+        )
+        await asyncio.gather(*sends)
+    records = [await stack.record(f"order-{number}") for number in range(4)]
+    ordered = sorted(records, key=lambda record: record.accepted_at)
+    assert all(record.state is TaskState.COMPLETED for record in records)
+    began = [record.started_at or record.accepted_at for record in ordered]
+    assert all(ended.updated_at <= next_began for ended, next_began in zip(ordered, began[1:], strict=False))
+    applied = [write.arguments["phone"] for write in ledger.writes(stack.database, TOOL)]
+    assert applied == [record.request.text.split(" to ")[1].rstrip(".") for record in ordered]
+
+
+@pytest.mark.promise("I1.lying_annotation")
+async def test_a_write_that_calls_itself_read_only_is_still_a_write(stack: WholeStack) -> None:
+    """The model asks for it while reading; it is refused there, and made once, planned and with a verdict."""
+    lie: JsonObject = {TOOL: {"claim_read_only": True}}
+    await stack.faults(**lie)
+    await stack.planner_faults(f"write_before_read={TOOL}")
+    before = ledger.count(stack.database, TOOL)
+    await stack.send("Update the phone of employee EMP-447 to +1 555 4200.", "liar")
+    await stack.planner_faults("")
+    await stack.faults()
+    record = await stack.record("liar")
+    assert (record.state, ledger.count(stack.database, TOOL) - before) == (TaskState.COMPLETED, 1)
+    refused = await stack.event("liar", "tool", tool=TOOL, state="ASSESS")
+    assert "tool of class change" in str(refused.data["refused"])
+
+
+@pytest.mark.promise("I2.policy_stopped")
+async def test_with_the_policy_service_stopped_nothing_is_written(stack: WholeStack) -> None:
+    await stack.kill(stack.child("policy").pid)
+    before = ledger.count(stack.database)
+    result = await stack.send("Update the phone of employee EMP-447 to +1 555 4300.", "no-policy")
+    await stack.replaced("policy")
+    assert result["status"]["state"] == "failed"  # type: ignore[call-overload,index]  # JSON
+    assert "no policy verdict" in ((await stack.record("no-policy")).reason or "")
+    assert ledger.count(stack.database) == before
+
+
+@pytest.mark.promise("bad_input.parts_down")
+@pytest.mark.parametrize(("part", "named"), [("company", "tool server"), ("planner", "model")])
+async def test_a_part_that_is_down_ends_the_task_with_its_name(stack: WholeStack, part: str, named: str) -> None:
+    await stack.kill(stack.child(part).pid)
+    await stack.send("Update the phone of employee EMP-447 to +1 555 4400.", f"no-{part}")
+    record = await stack.record(f"no-{part}")
+    await stack.replaced(part)
+    assert record.state is TaskState.FAILED
+    assert named in (record.reason or "")
+
+
+@pytest.mark.promise("waiting.is_data")
+async def test_a_waiting_task_holds_nothing(stack: WholeStack) -> None:
+    result = await stack.send("Approve expense claim EXP-1001.", "waits")
+    assert result["status"]["state"] == "input-required"  # type: ignore[call-overload,index]  # JSON
+    assert await stack.held_by("waits") is None
+    assert [key async for key in stack.redis.scan_iter("arq:*") if b"queue" not in str(key).encode()] == []
+
+
+async def _another_gateway(stack: WholeStack) -> str:
+    (port,) = free_ports(1)
+    spec = stack.child("gateway").spec
+    words = tuple(str(port) if word == str(stack.stack.options.port) else word for word in spec.arguments)
+    other = replace(spec, name="gateway-2", arguments=words, url=f"http://127.0.0.1:{port}")
+    child = Child.start(other, stack.stack.logs)
+    stack.started.append(child)
+    await wait_until_ready((child,), 30)
+    return other.url
