@@ -80,7 +80,7 @@ async def test_a_kill_between_sending_and_result_never_writes_twice(stack: Whole
     """The successor lets the call's time pass and reads; it does not send. The answer says truly what is so."""
     number = list(OPEN_CALLS).index(case)
     phone, task = f"+1 555 {3000 + number}", f"open-{number}"
-    await stack.faults(**{TOOL: {**OPEN_CALLS[case], "times": 1}})
+    await stack.faults({TOOL: {**OPEN_CALLS[case], "times": 1}})
     sending = asyncio.create_task(stack.send(f"Update the phone of employee EMP-447 to {phone}.", task))
     await _the_company_has_the_call(stack)
     await _kill_the_owner(stack, task)

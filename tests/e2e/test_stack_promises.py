@@ -12,7 +12,6 @@ from cli.stack.child import Child
 from cli.stack.free_ports import free_ports
 from cli.stack.readiness import wait_until_ready
 from examples.company import ledger
-from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState
 from tests.e2e.whole_stack import WholeStack, whole_stack
 
@@ -37,9 +36,9 @@ async def test_two_turns_of_one_session_through_two_gateways_run_in_order(stack:
             for number, text in enumerate(texts)
         )
         await asyncio.gather(*sends)
-    records = [await stack.record(f"order-{number}") for number in range(4)]
-    ordered = sorted(records, key=lambda record: record.accepted_at)
-    assert all(record.state is TaskState.COMPLETED for record in records)
+    accepted = {f"order-{number}": (await stack.event(f"order-{number}", "submitted")).at for number in range(4)}
+    ordered = [await stack.record(task) for task in sorted(accepted, key=lambda task: accepted[task])]
+    assert all(record.state is TaskState.COMPLETED for record in ordered)
     began = [record.started_at or record.accepted_at for record in ordered]
     assert all(ended.updated_at <= next_began for ended, next_began in zip(ordered, began[1:], strict=False))
     applied = [write.arguments["phone"] for write in ledger.writes(stack.database, TOOL)]
@@ -49,13 +48,12 @@ async def test_two_turns_of_one_session_through_two_gateways_run_in_order(stack:
 @pytest.mark.promise("I1.lying_annotation")
 async def test_a_write_that_calls_itself_read_only_is_still_a_write(stack: WholeStack) -> None:
     """The model asks for it while reading; it is refused there, and made once, planned and with a verdict."""
-    lie: JsonObject = {TOOL: {"claim_read_only": True}}
-    await stack.faults(**lie)
+    await stack.faults({TOOL: {"claim_read_only": True}})
     await stack.planner_faults(f"write_before_read={TOOL}")
     before = ledger.count(stack.database, TOOL)
     await stack.send("Update the phone of employee EMP-447 to +1 555 4200.", "liar")
     await stack.planner_faults("")
-    await stack.faults()
+    await stack.faults({})
     record = await stack.record("liar")
     assert (record.state, ledger.count(stack.database, TOOL) - before) == (TaskState.COMPLETED, 1)
     refused = await stack.event("liar", "tool", tool=TOOL, state="ASSESS")

@@ -86,7 +86,7 @@ class WholeStack:
         url = f"{self.stack.url('planner')}/faults"
         (await self.http.post(url, json={"faults": name})).raise_for_status()
 
-    async def faults(self, **faults: JsonObject) -> None:
+    async def faults(self, faults: JsonObject) -> None:
         """How the company's tools misbehave from now on."""
         (await self.http.post(f"{self.stack.url('company')}/faults", json=faults)).raise_for_status()
 
