@@ -11,28 +11,36 @@ from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.live import Live
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
+from tests.redis_server import durable_server
 
 
 @pytest.fixture(scope="session")
 def embedded_redis() -> Iterator[EmbeddedRedis]:
-    """One durable server for the whole run, in a short path (a socket's name is limited to about 100 bytes)."""
+    """The embedded server, in a short path (a socket's name is limited to about 100 bytes)."""
     with tempfile.TemporaryDirectory(prefix="pa-") as folder, EmbeddedRedis(Path(folder)) as server:
         yield server
 
 
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[str]:
+    """The URL of one durable server for the whole run: a container where Docker is at hand, else the embedded one."""
+    with durable_server() as url:
+        yield url
+
+
 @pytest.fixture
-async def redis(embedded_redis: EmbeddedRedis) -> AsyncIterator[Redis]:
+async def redis(redis_server: str) -> AsyncIterator[Redis]:
     """A client on an empty database."""
-    client = connect(embedded_redis.url)
+    client = connect(redis_server)
     await client.flushall()
     yield client
     await client.aclose()
 
 
 @pytest.fixture
-def redis_url(embedded_redis: EmbeddedRedis, redis: Redis) -> str:
+def redis_url(redis_server: str, redis: Redis) -> str:
     """The URL of a real server whose database is empty."""
-    return embedded_redis.url
+    return redis_server
 
 
 @pytest.fixture

@@ -1,63 +1,64 @@
 """The Redis that tests run on: a container where Docker is at hand, else the embedded server."""
 
+import os
+import select
+import socket
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-
-import docker
-from docker.errors import DockerException
-from requests.exceptions import RequestException
-from testcontainers.core.config import testcontainers_config
-from testcontainers.core.container import DockerContainer
-from testcontainers.core.waiting_utils import wait_for_logs
+from typing import IO
 
 from shared.infra.embedded_redis import EmbeddedRedis
 
-IMAGE = "redis:7.4-alpine"
-DURABLE = 'redis-server --save "" --appendonly yes --appendfsync always --maxmemory-policy noeviction'
-PORT = 6379
-ASK_SECONDS = 2
-START_SECONDS = 30
+_ENGINE = "/var/run/docker.sock"
+_START_SECONDS = 90  # the image may have to be fetched
+_STOP_SECONDS = 30
 
 
 @contextmanager
 def durable_server() -> Iterator[str]:
     """The URL of a server that forgets nothing, for as long as the context is open."""
-    container = _container() if docker_answers() else None
-    if container is None:
-        # A socket's name is limited to about 100 bytes, so its folder must have a short one.
-        with tempfile.TemporaryDirectory(prefix="pa-") as folder, EmbeddedRedis(Path(folder)) as server:
-            yield server.url
+    with _container() as url:
+        if url:
+            yield url
+            return
+    # A socket's name is limited to about 100 bytes, so its folder must have a short one.
+    with tempfile.TemporaryDirectory(prefix="pa-") as folder, EmbeddedRedis(Path(folder)) as server:
+        yield server.url
+
+
+def an_engine_listens(path: str = _ENGINE) -> bool:
+    """Whether there is a container engine: one that ``DOCKER_HOST`` names, or one on the usual socket."""
+    if os.environ.get("DOCKER_HOST"):
+        return True
+    with socket.socket(socket.AF_UNIX) as line:
+        line.settimeout(1.0)
+        return line.connect_ex(path) == 0
+
+
+@contextmanager
+def _container() -> Iterator[str]:
+    """The container's URL; empty if there is no engine, or it has no image and cannot fetch one."""
+    if not an_engine_listens():
+        yield ""
         return
-    try:
-        yield f"redis://{container.get_container_host_ip()}:{container.get_exposed_port(PORT)}/0"
-    finally:
-        container.stop()
-
-
-def docker_answers() -> bool:
-    """Whether there is an engine that answers at once."""
-    try:
-        client = docker.from_env(timeout=ASK_SECONDS)
+    command = [sys.executable, "-m", "tests.redis_container"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
         try:
-            return bool(client.ping())
+            yield _first_line(process.stdout)
         finally:
-            client.close()
-    except (DockerException, RequestException):
-        return False
+            process.stdin.close()
+            try:
+                process.wait(_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
 
 
-def _container() -> DockerContainer | None:
-    """A started container; None where the image cannot be had, as on a machine without a network."""
-    testcontainers_config.ryuk_disabled = True  # the context stops it; no second image is needed for that
-    container = DockerContainer(IMAGE).with_command(DURABLE).with_exposed_ports(PORT)
-    try:
-        container.start()
-        wait_for_logs(container, "Ready to accept connections", timeout=START_SECONDS)
-    except (DockerException, RequestException):
-        return None
-    except TimeoutError:
-        container.stop()
-        return None
-    return container
+def _first_line(said: IO[str]) -> str:
+    ready, _, _ = select.select([said], [], [], _START_SECONDS)
+    return said.readline().strip() if ready else ""
