@@ -1,0 +1,98 @@
+"""The embedded server: private, durable, and gone with its parent."""
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from redis.asyncio import Redis
+
+from shared.infra.embedded_redis import EmbeddedRedis
+from shared.infra.redis import VolatileRedis, check_durable, connect
+from shared.ports.store import StoreUnavailable
+
+PARENT = """
+import json, sys, time
+from pathlib import Path
+from shared.infra.embedded_redis import EmbeddedRedis
+server = EmbeddedRedis(Path(sys.argv[1]))
+server.start()
+print(json.dumps({"pid": server.pid, "url": server.url}), flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with TemporaryDirectory(prefix="pa-") as name:
+        yield Path(name)
+
+
+@pytest.mark.promise("state.embedded_no_orphan")
+def test_the_server_ends_when_its_parent_is_killed(folder: Path) -> None:
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert parent.stdout is not None
+    assert parent.stdin is not None
+    told = json.loads(parent.stdout.readline())
+    watched = os.pidfd_open(told["pid"])
+    parent.send_signal(signal.SIGKILL)
+    ended, _, _ = select.select([watched], [], [], 5.0)
+    os.close(watched)
+    parent.wait()
+    parent.stdout.close()
+    parent.stdin.close()
+    assert ended
+
+
+@pytest.mark.promise("state.embedded_durable")
+async def test_what_was_acknowledged_survives_a_kill_of_the_server(folder: Path) -> None:
+    server = EmbeddedRedis(folder)
+    server.start()
+    client = connect(server.url)
+    for number in range(50):
+        await client.set(f"k{number}", number)
+    assert server.pid is not None
+    os.kill(server.pid, signal.SIGKILL)
+    server.stop()
+    await client.aclose()
+    with EmbeddedRedis(folder) as again:
+        client = connect(again.url)
+        assert await client.dbsize() == 50
+        await client.aclose()
+
+
+async def test_a_stop_ends_the_server(folder: Path) -> None:
+    server = EmbeddedRedis(folder)
+    server.start()
+    server.stop()
+    client = connect(server.url)
+    with pytest.raises(StoreUnavailable):
+        await check_durable(client)
+    await client.aclose()
+
+
+def test_its_socket_is_private(embedded_redis: EmbeddedRedis) -> None:
+    path = Path(embedded_redis.url.removeprefix("unix://"))
+    assert path.stat().st_mode & 0o077 == 0
+
+
+async def test_the_embedded_server_counts_as_durable(redis: Redis) -> None:
+    await check_durable(redis)
+
+
+@pytest.mark.promise("state.refuses_volatile")
+async def test_a_server_that_may_forget_is_refused_by_name(folder: Path) -> None:
+    with EmbeddedRedis(folder, durable=False) as server:
+        client = connect(server.url)
+        with pytest.raises(VolatileRedis, match=r"REDIS_URL .* appendonly is 'no'"):
+            await check_durable(client)
+        await check_durable(client, allow_volatile=True)
+        await client.aclose()
