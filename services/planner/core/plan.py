@@ -20,30 +20,42 @@ from shared.domain.exact_json import Json, JsonObject, dumps
 
 
 class Planned(NamedTuple):
+    """``why_none``: actions that are rightly not taken. ``cannot``: those that were asked for and cannot be planned."""
+
     calls: tuple[tuple[Intent, Bound], ...]
     why_none: tuple[str, ...]
+    cannot: tuple[str, ...] = ()
+
+
+class Unplanned(NamedTuple):
+    """Why an action is left out; ``settled`` if there is nothing to do, and not something missing."""
+
+    why: str = ""
+    settled: bool = False
 
 
 def plan(situation: Situation, writers: Sequence[ToolSpec], readers: Sequence[ToolSpec]) -> Planned:
     """What to call, in the task's order with notices last; and for every action left out, why."""
     calls: list[tuple[Intent, Bound]] = []
     reasons: list[str] = []
+    cannot: list[str] = []
     for intent in situation.reading.actions:
         judged = judge(intent, situation)
         if judged.holds:
             chosen, why = _calls(intent, situation, writers, readers)
             calls += [(intent, bound) for bound in chosen if not _forbidden(bound, situation)]
-            reasons += [why] if why else []
+            (reasons if why.settled else cannot).extend([why.why] if why.why else [])
         else:
             problem = "is not known" if judged.holds is None else "does not hold"
-            reasons.append(f'The condition of "{intent.clause}" {problem}: {judged.why}.')
+            unmet = f'The condition of "{intent.clause}" {problem}: {judged.why}.'
+            (cannot if judged.holds is None else reasons).append(unmet)
     if not situation.reading.actions:
         reasons.append("The task asks for no change.")
     unique: dict[str, tuple[Intent, Bound]] = {}
     for intent, bound in calls:
         unique.setdefault(bound.key, (intent, bound))
     ordered = sorted(unique.values(), key=lambda call: call[0].is_notice)
-    return Planned(tuple(ordered), tuple(reasons))
+    return Planned(tuple(ordered), tuple(reasons), tuple(cannot))
 
 
 def as_json(planned: Planned, situation: Situation, readers: Sequence[ToolSpec]) -> JsonObject:
@@ -51,7 +63,8 @@ def as_json(planned: Planned, situation: Situation, readers: Sequence[ToolSpec])
     calls: list[Json] = [
         _call(f"c{index}", intent, bound, situation, readers) for index, (intent, bound) in enumerate(planned.calls, 1)
     ]
-    return {"calls": calls, "why_none": None if calls else " ".join(planned.why_none) or "Nothing is to be written."}
+    nothing = None if calls or planned.cannot else " ".join(planned.why_none) or "Nothing is to be written."
+    return {"calls": calls, "why_none": nothing, "cannot": " ".join(planned.cannot) or None}
 
 
 def _call(call_id: str, intent: Intent, bound: Bound, situation: Situation, readers: Sequence[ToolSpec]) -> JsonObject:
@@ -69,10 +82,10 @@ def _call(call_id: str, intent: Intent, bound: Bound, situation: Situation, read
 
 def _calls(
     intent: Intent, situation: Situation, writers: Sequence[ToolSpec], readers: Sequence[ToolSpec]
-) -> tuple[list[Bound], str]:
+) -> tuple[list[Bound], Unplanned]:
     tools = suiting(intent, situation, writers)
     if not tools:
-        return [], f'No tool offered does what "{intent.clause}" asks.'
+        return [], Unplanned(f'No tool offered does what "{intent.clause}" asks.')
     lacking = ""
     for tier in tools:
         ways = [(tool, _ways(tool, intent, situation)) for tool in tier]
@@ -81,9 +94,9 @@ def _calls(
             return _checked(whole[0], intent, situation, readers)
         if len(whole) > 1:
             options = " and ".join(sorted(found[0].tool.name for found in whole))
-            return [], f'"{intent.clause}" could mean {options}; the task does not say which.'
+            return [], Unplanned(f'"{intent.clause}" could mean {options}; the task does not say which.')
         lacking = lacking or "; ".join(_missing(tool, found) for tool, found in ways)
-    return [], f'"{intent.clause}" cannot be planned: {lacking}.'
+    return [], Unplanned(f'"{intent.clause}" cannot be planned: {lacking}.')
 
 
 def _missing(tool: ToolSpec, ways: list[Bound]) -> str:
@@ -157,11 +170,13 @@ def _typed(value: str, tool: ToolSpec, name: str) -> Json:
 
 def _checked(
     ways: list[Bound], intent: Intent, situation: Situation, readers: Sequence[ToolSpec]
-) -> tuple[list[Bound], str]:
+) -> tuple[list[Bound], Unplanned]:
     for way in ways:
-        if problem := _unread(way, situation, readers) or _settled(way, intent, situation):
-            return [], problem
-    return ways, ""
+        if unread := _unread(way, situation, readers):
+            return [], Unplanned(unread)
+        if settled := _settled(way, intent, situation):
+            return [], Unplanned(settled, settled=True)
+    return ways, Unplanned()
 
 
 def _unread(way: Bound, situation: Situation, readers: Sequence[ToolSpec]) -> str:

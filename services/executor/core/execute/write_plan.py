@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from services.executor.core.context import TurnContext
 from services.executor.core.dossier import Dossier, Progress
-from services.executor.core.endings import Escalated
+from services.executor.core.endings import Escalated, Failed
 from services.executor.core.execute.model_calls import UnusableAnswer
 from services.executor.core.execute.provenance import untraced
 from services.executor.core.execute.refs import references
@@ -43,6 +43,7 @@ class ProposedCall(BaseModel):
 class Proposal(BaseModel):
     calls: tuple[ProposedCall, ...]
     why_none: str | None = None
+    cannot: str | None = None
 
 
 async def make_plan(ctx: TurnContext, progress: Progress) -> Progress:
@@ -76,7 +77,12 @@ async def make_plan(ctx: TurnContext, progress: Progress) -> Progress:
 
 
 def checked_plan(proposal: Proposal, tools: Toolbox, dossier: Dossier, task_id: str, task: str) -> WritePlan:
-    """The proposal as a plan; raises ``UnusableAnswer`` naming the call and what is wrong with it."""
+    """The proposal as a plan; raises ``UnusableAnswer`` naming the call and what is wrong with it.
+
+    A task of which a part cannot be planned ends as ``Failed``: nothing of it is half done.
+    """
+    if proposal.cannot:
+        raise Failed(f"the task cannot be carried out, so nothing was written: {proposal.cannot}")
     calls: list[PlannedCall] = []
     for proposed in proposal.calls:
         calls.append(_checked_call(proposed, calls, tools))

@@ -60,4 +60,5 @@ WRITE_PLAN = _object(
         )
     ),
     why_none=_nullable(TEXT),
+    cannot=_nullable(TEXT),
 )
