@@ -1,49 +1,70 @@
-"""``python -m examples.company``: the example tool server over its own database."""
+"""``python -m examples.company``: the example tool server over its own database, until SIGTERM."""
 
+import signal
+import sqlite3
 import sys
-from datetime import UTC, datetime
 
 import uvicorn
 from pydantic import ValidationError
 from pydantic_settings import CliApp
+from starlette.applications import Starlette
 
-from examples.company.books import Books
 from examples.company.faults import Faults
-from examples.company.seed import is_empty, plant, remove
+from examples.company.opening import open_books
 from examples.company.server import build_app
 from examples.company.settings import Settings
+from shared.infra.process import configure_logging, tune_gc
 
-BAD_SETTINGS = 2
+_GRACE_SECONDS = 3
 
 
-def main() -> None:
+def main() -> int:
+    """The exit code: 0 after a stop that was asked for, 2 for a setting that cannot be used."""
     try:
         settings = CliApp.run(Settings)
         faults = Faults(Faults.parse(settings.company_faults))
     except ValidationError as error:
-        sys.stderr.write(_sentence(error) + "\n")
-        sys.exit(BAD_SETTINGS)
-    books = open_books(settings)
-    app = build_app(books, faults, faults_may_change=settings.allow_faults)
-    uvicorn.run(app, host=settings.host, port=settings.port, log_level="warning", access_log=False)
+        return _refuse(_sentence(error))
+    try:
+        books = open_books(settings)
+    except (OSError, sqlite3.Error) as error:
+        return _refuse(f"DATABASE: {settings.database} cannot be opened: {error}.")
+    configure_logging("company")
+    _serve(build_app(books, faults, faults_may_change=settings.allow_faults), settings)
+    return 0
 
 
-def open_books(settings: Settings) -> Books:
-    """The database as the settings ask for it: fresh, filled if empty, or as it is."""
-    if settings.reset:
-        remove(settings.database)
-    settings.database.parent.mkdir(parents=True, exist_ok=True)
-    books = Books(settings.database, lambda: datetime.now(UTC))
-    if (settings.reset or settings.seed_data) and is_empty(books):
-        plant(books)
-    return books
+def _refuse(sentence: str) -> int:
+    sys.stderr.write(sentence + "\n")
+    return 2
+
+
+def _serve(app: Starlette, settings: Settings) -> None:
+    config = uvicorn.Config(
+        app,
+        host=settings.host,
+        port=settings.port,
+        log_config=None,
+        access_log=False,
+        ws="none",
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+    )
+    # uvicorn raises the signal again once it has stopped: by then there is nothing left to end.
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    signal.signal(signal.SIGINT, lambda *_: None)
+    tune_gc()
+    uvicorn.Server(config).run()
 
 
 def _sentence(error: ValidationError) -> str:
-    first = error.errors()[0]
-    name = str(first["loc"][0]).upper() if first["loc"] else "COMPANY_FAULTS"
-    return f"{name}: {first['msg']}."
+    first = error.errors(include_url=False)[0]
+    if error.title != Settings.__name__:
+        return ": ".join(["COMPANY_FAULTS", *map(str, first["loc"]), first["msg"]]) + "."
+    name = str(first["loc"][0]).upper()
+    return (
+        f"{name} is missing: the path of the company's database." if name == "DATABASE" else f"{name}: {first['msg']}."
+    )
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

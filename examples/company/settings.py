@@ -10,7 +10,11 @@ class Settings(BaseSettings):
     """``DATABASE`` has no default: the company never guesses where its books are."""
 
     model_config = SettingsConfigDict(
-        frozen=True, cli_prog_name="python -m examples.company", cli_kebab_case=True, cli_implicit_flags=True
+        frozen=True,
+        env_ignore_empty=True,
+        cli_prog_name="python -m examples.company",
+        cli_kebab_case=True,
+        cli_implicit_flags=True,
     )
 
     host: str = Field(default="127.0.0.1", description="address to listen on")

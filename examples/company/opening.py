@@ -1,0 +1,18 @@
+"""Opens the company's books the way the settings ask for it."""
+
+from datetime import UTC, datetime
+
+from examples.company.books import Books
+from examples.company.seed import is_empty, plant, remove
+from examples.company.settings import Settings
+
+
+def open_books(settings: Settings) -> Books:
+    """The database: fresh and filled, filled if it is empty, or as it is."""
+    if settings.reset:
+        remove(settings.database)
+    settings.database.parent.mkdir(parents=True, exist_ok=True)
+    books = Books(settings.database, lambda: datetime.now(UTC))
+    if (settings.reset or settings.seed_data) and is_empty(books):
+        plant(books)
+    return books
