@@ -3,6 +3,8 @@
 import asyncio
 import signal
 from contextlib import aclosing
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from redis.asyncio import Redis
@@ -10,6 +12,9 @@ from redis.asyncio import Redis
 from services.executor.bench.executor import STARTED, WAIT
 from shared.contracts.task import TaskRecord, TaskRequest
 from shared.domain.words import TaskState
+from shared.infra.embedded_redis import EmbeddedRedis
+from shared.infra.live import Live
+from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from shared.infra.wakes import ArqWakes
 from shared.testing.redis_tasks import a_record, a_turn
@@ -80,3 +85,19 @@ async def test_a_full_executor_leaves_further_sessions_to_others(
         await ArqWakes(redis).wake("acme", "s2")
         with executor_process(redis_url, EXECUTOR_CAPACITY="1"):
             await _times(task_store, second, "turn_finished", 1)
+
+
+async def test_an_executor_outlives_a_restart_of_redis() -> None:
+    with TemporaryDirectory(prefix="pa-") as folder, EmbeddedRedis(Path(folder)) as server:
+        redis = connect(server.url)
+        async with Live(redis) as live:
+            store = TaskStore(redis, live)
+            with executor_process(server.url):
+                before = await _sent(store, "go", "s1")
+                await _times(store, before, "turn_finished", 1)
+                await asyncio.to_thread(server.stop)
+                server.start()
+                after = await _sent(store, "go", "s2")
+                await ArqWakes(redis).wake("acme", "s2")
+                await _times(store, after, "turn_finished", 1)
+        await redis.aclose()

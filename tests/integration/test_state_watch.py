@@ -2,12 +2,17 @@
 
 import asyncio
 from contextlib import aclosing
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from redis.asyncio import Redis
 
 from services.executor.ports import TurnStore
 from shared.contracts.task import TaskEvent, TaskRecord
+from shared.infra.embedded_redis import EmbeddedRedis
+from shared.infra.live import Live
+from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from shared.testing.redis_tasks import NOON
 from tests.integration.state_stage import accepted, begin, sessions_of
@@ -74,3 +79,20 @@ async def test_nobody_stays_subscribed_to_a_task_that_is_not_watched(redis: Redi
     async with asyncio.timeout(PATIENCE):
         while await redis.pubsub_channels("*events"):
             await redis.ping()
+
+
+async def test_a_watch_outlives_a_restart_of_redis() -> None:
+    with TemporaryDirectory(prefix="pa-") as folder, EmbeddedRedis(Path(folder)) as server:
+        redis = connect(server.url)
+        async with Live(redis) as live:
+            store = TaskStore(redis, live)
+            record = await accepted(store)
+            begun = await begin(sessions_of(redis, "one", 60.0))
+            async with asyncio.TaskGroup() as group:
+                watcher = group.create_task(_numbers(store, record))
+                await _tell(begun.store, 0, 10)
+                await asyncio.to_thread(server.stop)
+                server.start()
+                await _tell(begun.store, 10, EVENTS)
+            assert watcher.result() == list(range(EVENTS))
+        await redis.aclose()

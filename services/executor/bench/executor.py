@@ -5,7 +5,7 @@ It is started by ``bench-queue`` alone; ``python -m services.executor`` cannot b
 
 import asyncio
 
-from services.executor.bootstrap import run_sessions
+from services.executor.hosting import run_sessions
 from services.executor.ports import TurnEnd, TurnStore, Work
 from services.executor.settings import RunSettings
 from shared.contracts.task import TaskEvent

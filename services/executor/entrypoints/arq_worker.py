@@ -73,6 +73,7 @@ class WakeWorker(Worker):
                 await self._poll_iteration()
         except StoreUnavailable as error:
             await self._complain(error)
+            self._count_anew()
         else:
             await self._until_rung()
 
@@ -114,6 +115,12 @@ class WakeWorker(Worker):
     async def _complain(self, error: Exception) -> None:
         log.warning("queue_unavailable", error=str(error))
         await asyncio.sleep(_AGAIN_SECONDS)
+
+    def _count_anew(self) -> None:
+        """arq counts a job before it asks Redis for it; an error in between would take that place for good."""
+        under_way = sum(not task.done() for task in self.tasks.values())
+        for _ in range(self.job_counter - under_way):
+            self._release_sem_dec_counter_on_complete()
 
 
 def queue_pool(url: str) -> ArqRedis:

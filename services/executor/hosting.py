@@ -1,0 +1,77 @@
+"""Joins what running sessions needs, whatever is done in them: store, queue, upkeep, health."""
+
+import asyncio
+import os
+import signal
+import socket
+from uuid import uuid4
+
+import structlog
+from redis.asyncio import Redis
+
+from services.executor.adapters.redis_sessions import RedisSessions
+from services.executor.adapters.redis_upkeep import RedisUpkeep
+from services.executor.core.reaper import Reaper
+from services.executor.core.runner import Runner, RunnerLimits, RunsTurns
+from services.executor.entrypoints.arq_worker import WakeWorker, queue_pool
+from services.executor.entrypoints.http import QuietServer, health_app, health_server
+from services.executor.entrypoints.upkeep_loop import keep_up
+from services.executor.settings import RunSettings
+from shared.infra.process import tune_gc
+from shared.infra.redis import check_durable, connect
+from shared.infra.wakes import ArqWakes
+
+log = structlog.get_logger()
+
+
+async def run_sessions(settings: RunSettings, worker: RunsTurns) -> None:
+    """Run sessions with that worker until SIGTERM or SIGINT. Raises ``VolatileRedis`` and ``StoreUnavailable``."""
+    state, queue = connect(settings.redis_url), connect(settings.queue_url)
+    try:
+        await check_durable(state, allow_volatile=settings.allow_volatile_redis)
+        await _serve(settings, worker, state, ArqWakes(queue))
+    finally:
+        await state.aclose()
+        await queue.aclose()
+
+
+async def _serve(settings: RunSettings, worker: RunsTurns, state: Redis, wakes: ArqWakes) -> None:
+    sessions = RedisSessions(state, _owner(), settings.lease_seconds)
+    limits = RunnerLimits(settings.lease_seconds, settings.executor_capacity, settings.turn_attempts)
+    runner = Runner(sessions, wakes, worker, limits)
+    queue = WakeWorker(queue_pool(settings.queue_url), runner)
+    server = health_server(health_app(sessions, runner), settings.host, settings.port)
+    stop = _on_signals()
+    tune_gc()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(runner.serve())
+        group.create_task(server.serve())
+        upkeep = group.create_task(keep_up(Reaper(RedisUpkeep(state), wakes)))
+        listening = group.create_task(queue.main())
+        await stop.wait()
+        await _wind_down(settings, runner, queue, server, upkeep, listening)
+
+
+async def _wind_down(
+    settings: RunSettings, runner: Runner, queue: WakeWorker, server: QuietServer, *loops: asyncio.Task[None]
+) -> None:
+    """First no more wakes, then the turns that run, last the health port."""
+    log.info("stopping", sessions=runner.running)
+    for loop in loops:
+        loop.cancel()
+    await queue.close_quietly()
+    await runner.stop(settings.grace_seconds)
+    server.should_exit = True
+
+
+def _on_signals() -> asyncio.Event:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    return stop
+
+
+def _owner() -> str:
+    """No two processes ever have the same name, not even one after the other."""
+    return f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"

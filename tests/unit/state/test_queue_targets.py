@@ -1,0 +1,18 @@
+"""The queue's targets are named when they are missed."""
+
+from services.executor.bench.queue import Figures
+
+GOOD = Figures(2.0, 9.0, 0.4, 2.5, 9.0, 0.7)
+
+
+def test_good_figures_miss_nothing() -> None:
+    assert GOOD.missed == []
+
+
+def test_each_missed_target_is_named() -> None:
+    missed = GOOD._replace(idle_p50_ms=5.0, busy_p50_ms=7.5, idle_cpu_percent=3.1).missed
+    assert ["p50 5.0 ms" in missed[0], "p50 7.5 ms" in missed[1], "CPU 3.1 %" in missed[2]] == [True] * 3
+
+
+def test_a_system_that_shows_no_processor_time_misses_no_target() -> None:
+    assert GOOD._replace(idle_cpu_percent=None).missed == []
