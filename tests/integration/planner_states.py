@@ -8,7 +8,16 @@ from pydantic import JsonValue
 from services.executor.core.prompts import schemas
 from services.executor.core.prompts.sections import render
 from services.executor.core.prompts.texts import load
-from services.executor.ports import Message, Model, ModelReply, ModelRequest, TextBlock, Tier, ToolDefinition, ToolResult
+from services.executor.ports import (
+    Message,
+    Model,
+    ModelReply,
+    ModelRequest,
+    TextBlock,
+    Tier,
+    ToolDefinition,
+    ToolResult,
+)
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, plain
 
 _PROMPTS = load()
@@ -103,7 +112,7 @@ def _json(schema: Mapping[str, JsonValue]) -> Json:
 
 
 def _carried_out(plan: JsonObject, tools: Offered) -> list[Json]:
-    calls = plan["calls"]
+    calls = [] if plan["cannot"] else plan["calls"]
     done: list[Json] = []
     for call in calls if isinstance(calls, list) else []:
         if not isinstance(call, dict):

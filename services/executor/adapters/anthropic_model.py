@@ -56,7 +56,7 @@ class AnthropicModel(Model):
         self._tiers = dict(tiers)
         self._fallbacks = dict(fallbacks or {})
         self._client = anthropic.AsyncAnthropic(
-            api_key=api_key,
+            api_key=api_key or "none",  # an endpoint of one's own may need no key; the SDK insists on one
             base_url=base_url,
             timeout=httpx2.Timeout(limits.seconds, connect=limits.connect_seconds),
             max_retries=limits.retries,
@@ -82,7 +82,7 @@ class AnthropicModel(Model):
     async def _ask(self, model: str, request: ModelRequest) -> ModelReply:
         try:
             raw = await self._client.messages.with_raw_response.create(**_params(model, request))
-            text = raw.text()
+            text = await raw.text()
         except anthropic.APIStatusError as error:
             raise _status(model, error) from error
         except (anthropic.APITimeoutError, httpx2.TimeoutException) as error:

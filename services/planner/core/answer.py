@@ -13,6 +13,7 @@ from services.planner.core.words import concept, field_stems, is_identifier, par
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 _LIST = re.compile(r"\bJSON (?:list|array)\b|\b(?:bare|plain) list\b|\bas a list of\b.*\bonly\b|\[\s*\"[^\]]*\]", re.I)
+_ORDER = re.compile(r"\b(?:sorted|ordered|sort|order|ranked) (?:them )?by\b.*", re.I)
 _FORM = re.compile(r"(?:answer|respond|reply|return|give|output|list)\b[^.?]*\b(?:JSON|list|array)\b[^.?]*", re.I)
 
 
@@ -34,7 +35,7 @@ def answer(request: Request, situation: Situation) -> str:
 def as_list(situation: Situation) -> list[Json]:
     """The asked field of the records that fit, sorted unless the task asks for an order; no value twice."""
     text = " ".join(situation.reading.questions) or situation.text
-    asked = " ".join(match[0] for match in _FORM.finditer(situation.text)) or text
+    asked = _ORDER.sub(" ", " ".join(match[0] for match in _FORM.finditer(situation.text)) or text)
     criteria = _FORM.sub(" ", situation.text)
     records = matching(criteria if len(criteria.strip(" .")) > 3 else text, situation)
     chosen = [(record, field) for record in records if (field := _listed_field(record, asked))]

@@ -19,6 +19,9 @@ _UNDER = (
     r"fits?(?: in(?:to)?)?|covered by)\b"
 )
 _COVERS = r"\b(?:covers?|suffices?|enough|sufficient|allows?|permits?)\b"
+_PREDICATE = re.compile(
+    r"^(?P<subject>.+?)\s+(?:is|are|was|were|has been|have been)\s+(?P<state>(?:\w+\s+){0,3}\w+)$", re.I
+)
 _NOT = r"\b(?:not|no|n['’]t|never)\b"
 
 
@@ -115,15 +118,24 @@ def _computed(text: str, situation: Situation) -> Figure | None:
 
 def _state(text: str, situation: Situation) -> Judged:
     """``if it is still open``, ``unless it was already paid``: a word of the condition among the record's values."""
-    said = {stem(word) for word in text_words(text) if word not in STOP}
+    match = _PREDICATE.match(text.strip())
+    records = [record for record in subjects(situation) if match is None or _speaks_of(record, match["subject"])]
+    said = {stem(word) for word in text_words(match["state"] if match else text) if word not in STOP}
     negated = bool(re.search(_NOT, text, re.I))
-    for record in subjects(situation):
-        if found := _value(record, text, said):
+    for record in records:
+        if found := _value(record, match["state"] if match else text, said):
             return Judged(not negated, f"it is {found}")
-    known = _states(said, situation)
-    if known:
-        return Judged(negated, f"it is {known}")
+    if match and (other := _other_state(records, match["state"])):
+        return Judged(negated, f"it is {other}")
     return Judged(None, f'whether "{text.strip()}" holds could not be found out')
+
+
+def _speaks_of(record: Record, subject: str) -> bool:
+    """Whether the subject of a condition is the record: a pronoun, its noun, its identifier, or one of its fields."""
+    own = record.noun.union(*(field_stems(name) for name in record.fields))
+    identifiers = " ".join(str(value) for value in record.fields.values() if isinstance(value, str)).lower()
+    words = [word for word in re.findall(r"[\w-]+", subject) if word.lower() not in STOP]
+    return all(stem(word) in own or word.lower() in identifiers for word in words)
 
 
 def _value(record: Record, text: str, said: set[str]) -> str:
@@ -134,16 +146,14 @@ def _value(record: Record, text: str, said: set[str]) -> str:
     return ""
 
 
-def _states(said: set[str], situation: Situation) -> str:
-    """The state of the task's own record, if the condition speaks of a state as other records or its own have."""
-    columns = {
-        name
-        for record in situation.records
-        for name, value in record.fields.items()
-        if isinstance(value, str) and value.isalpha() and value.islower()
-    }
-    for record in subjects(situation):
-        for name in sorted(columns & set(record.fields)):
-            if any(word.endswith(("ed", "ing")) or word in said for word in (*said, *field_stems(name))):
-                return str(record.fields[name])
+def _other_state(records: list[Record], state: str) -> str:
+    """The state that the record is in instead, where the condition names a state as such: ``waiting``, ``paid``."""
+    if not re.search(r"\b\w+(?:ed|ing|en|id)\b", f" {state}"):
+        return ""
+    for record in records:
+        states = [
+            value for value in record.fields.values() if isinstance(value, str) and value.isalpha() and value.islower()
+        ]
+        if len(states) == 1:
+            return states[0]
     return ""

@@ -18,8 +18,23 @@ def matching(text: str, situation: Situation) -> list[Record]:
     listed = [record for record in situation.records if record.in_list and record.noun & said]
     if not listed:
         listed = [record for record in situation.records if record.in_list]
+    if _asks_for_unknown(text, listed):
+        return []
     kept = [record for record in listed if _fits(record, text, listed, situation)]
     return _once(kept)
+
+
+_PREDICATE = re.compile(r"\b(?:is|are|was|were)\s+(?:still |currently |now |already )?(?P<state>[a-z]+)\s*(?:[?.,]|$)")
+
+
+def _asks_for_unknown(text: str, listed: Sequence[Record]) -> bool:
+    """Whether a question asks for a state that no record shows and that no list was narrowed by: nothing fits."""
+    match = _PREDICATE.search(text)
+    if match is None or not listed:
+        return False
+    shown = {stem(str(value)) for record in listed for value in record.fields.values() if isinstance(value, str)}
+    shown |= {stem(str(value)) for record in listed for value in record.fact.arguments.values()}
+    return stem(match["state"]) not in shown
 
 
 def _once(records: Sequence[Record]) -> list[Record]:

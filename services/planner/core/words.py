@@ -52,7 +52,7 @@ def stem(word: str) -> str:
     word = _IRREGULAR.get(word, word)
     if len(word) > 4 and word.endswith("ies"):
         word = word[:-3] + "y"
-    elif len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+    elif len(word) > 2 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
         word = word[:-1]
     return _undouble(_unverb(word))
 

@@ -1,0 +1,172 @@
+"""Plans from facts: the right call with true origins, or none and the reason; over nouns of no company at all."""
+
+import pytest
+
+from shared.domain.exact_json import Json, JsonObject
+from tests.unit.planner.planner_requests import answered, calls, fact, planned, said, tool
+
+_KITE: JsonObject = {"id": "KIT-7", "fee": "120.00", "state": "open", "owner_id": "PIL-2"}
+_FACTS: list[Json] = [fact("f1", "get_kite", {"id": "KIT-7"}, _KITE)]
+_GET: Json = tool("get_kite", id="string")
+_APPROVE: Json = tool("approve_kite", "main", kite_id="string")
+_REJECT: Json = tool("reject_kite", "main", kite_id="string", reason="string")
+
+
+def _only(plan: JsonObject) -> JsonObject:
+    listed = plan["calls"]
+    assert isinstance(listed, list)
+    assert len(listed) == 1
+    call = listed[0]
+    assert isinstance(call, dict)
+    return call
+
+
+def test_a_plan_names_connection_arguments_origins_and_read_back() -> None:
+    """Everything that the WritePlan asks for comes from the request."""
+    call = _only(planned("Approve kite KIT-7.", _FACTS, [_APPROVE, _REJECT], [_GET]))
+    assert (call["tool"], call["connection"], call["arguments_json"]) == ("approve_kite", "main", '{"kite_id":"KIT-7"}')
+    assert call["origins"] == [{"argument": "kite_id", "source": "task", "ref": ""}]
+    assert call["read_back"] == {"tool": "get_kite", "arguments_json": '{"id":"KIT-7"}', "expect_json": "{}"}
+
+
+@pytest.mark.parametrize("verb", ["Approve", "Accept", "Authorize"])
+def test_synonyms_of_a_verb_find_its_tool(verb: str) -> None:
+    """A task need not use the tool's own word."""
+    assert calls(planned(f"{verb} kite KIT-7.", _FACTS, [_APPROVE, _REJECT])) == [
+        ("approve_kite", {"kite_id": "KIT-7"})
+    ]
+
+
+@pytest.mark.promise("planner.heeds_not")
+def test_nothing_forbidden_is_planned() -> None:
+    """``do not`` gives no call, and a reason."""
+    plan = planned("Do not approve kite KIT-7.", _FACTS, [_APPROVE, _REJECT])
+    assert (plan["calls"], plan["why_none"]) == ([], "The task asks for no change.")
+
+
+@pytest.mark.promise("planner.never_invents")
+@pytest.mark.parametrize(
+    ("task", "missing"),
+    [
+        ("Approve the kite.", "kite_id"),
+        ("Approve kite KIT-9.", "KIT-9 was not found"),
+        ("Repaint kite KIT-7.", "No tool"),
+        ("Approve kite KIT-7 if the moon is full.", "is not known"),
+    ],
+)
+def test_what_cannot_be_planned_is_said_and_nothing_is_invented(task: str, missing: str) -> None:
+    """An unknown thing, a missing identifier, a missing tool, a condition nobody can check: no call, and why."""
+    facts: list[Json] = [] if "the kite." in task else _FACTS
+    plan = planned(task, facts, [_APPROVE, _REJECT], [_GET])
+    assert plan["calls"] == []
+    assert missing in str(plan["cannot"])
+
+
+@pytest.mark.promise("planner.never_invents")
+def test_two_tools_that_fit_alike_are_not_chosen_between() -> None:
+    """An ambiguity is said, not guessed away."""
+    twin: Json = tool("accept_kite", "main", kite_id="string")
+    plan = planned("Endorse kite KIT-7.", _FACTS, [_APPROVE, twin], [_GET])
+    assert plan["calls"] == []
+    assert "approve_kite" in str(plan["cannot"])
+    assert "accept_kite" in str(plan["cannot"])
+
+
+@pytest.mark.parametrize(("limit", "chosen"), [("200.00", "approve_kite"), ("100.00", "reject_kite")])
+def test_a_condition_decides_between_an_action_and_its_alternative(limit: str, chosen: str) -> None:
+    """The figure of the record is compared with the figure of the task."""
+    task = f"Approve kite KIT-7 if its fee is under {limit}, otherwise reject it because it is too dear."
+    assert [name for name, _ in calls(planned(task, _FACTS, [_APPROVE, _REJECT], [_GET]))] == [chosen]
+
+
+def test_a_reason_goes_where_a_reason_is_asked() -> None:
+    """``because ...`` fills the reason."""
+    plan = planned("Reject kite KIT-7 because it is torn.", _FACTS, [_APPROVE, _REJECT])
+    assert calls(plan) == [("reject_kite", {"kite_id": "KIT-7", "reason": "it is torn"})]
+
+
+def test_several_things_of_one_clause_are_several_calls() -> None:
+    """Each identifier gets a call of its own, in the task's order."""
+    facts = [*_FACTS, fact("f2", "get_kite", {"id": "KIT-8"}, {**_KITE, "id": "KIT-8"})]
+    plan = planned("Approve kites KIT-7 and KIT-8.", facts, [_APPROVE], [_GET])
+    assert [arguments for _, arguments in calls(plan)] == [{"kite_id": "KIT-7"}, {"kite_id": "KIT-8"}]
+
+
+@pytest.mark.parametrize(
+    ("condition", "holds"), [("it is open", True), ("the kite is torn", None), ("it is returned", False)]
+)
+def test_a_state_is_a_condition_too(condition: str, holds: bool | None) -> None:
+    """A state that the record shows holds; another state does not; what is no state it knows is not decided."""
+    plan = planned(f"Approve kite KIT-7 if {condition}.", _FACTS, [_APPROVE], [_GET])
+    assert bool(plan["calls"]) is bool(holds)
+    assert ("is not known" in str(plan["cannot"])) is (holds is None)
+
+
+def test_what_is_settled_already_is_not_done_again() -> None:
+    """A kite that is approved is not approved once more."""
+    facts: list[Json] = [fact("f1", "get_kite", {"id": "KIT-7"}, {**_KITE, "state": "approved"})]
+    plan = planned("Approve kite KIT-7.", facts, [_APPROVE], [_GET])
+    assert plan["why_none"] == "KIT-7 is already approved."
+
+
+def test_a_thing_known_by_description_is_found_among_the_records() -> None:
+    """No identifier in the task, but exactly one record with its figure and its words."""
+    rows: list[Json] = [
+        {"id": "KIT-1", "fee": "50.00", "note": "Red box kite"},
+        {"id": "KIT-2", "fee": "75.00", "note": "Blue delta kite"},
+    ]
+    facts = [fact("f1", "list_kites", {}, {"items": rows})]
+    call = _only(planned("Approve the kite of $75.00, the blue delta.", facts, [_APPROVE], [_GET]))
+    assert call["arguments_json"] == '{"kite_id":"KIT-2"}'
+    assert call["origins"] == [{"argument": "kite_id", "source": "result", "ref": "f1.items[1].id"}]
+
+
+def test_a_notice_comes_last_and_has_no_read_back() -> None:
+    """A message speaks of what was done before it."""
+    notify: Json = tool("notify_pilot", "main", pilot_id="string", message="string")
+    facts = [*_FACTS, fact("f2", "get_pilot", {"id": "PIL-2"}, {"id": "PIL-2", "name": "Ada"})]
+    task = "Notify pilot PIL-2 that the kite is approved and approve kite KIT-7."
+    plan = planned(task, facts, [notify, _APPROVE], [_GET, tool("get_pilot", id="string")])
+    assert [name for name, _ in calls(plan)] == ["approve_kite", "notify_pilot"]
+
+
+def test_figures_are_computed_exactly_and_named() -> None:
+    """A sum over listed things, with an operand for each of them."""
+    rows: list[Json] = [{"id": "A-1", "weight": "0.10"}, {"id": "A-2", "weight": "0.20"}]
+    facts: list[Json] = [fact("f1", "list_crates", {}, rows)]
+    values = answered("COMPUTE", {"task": "What is the total weight of the crates?", "facts": facts})["values"]
+    assert isinstance(values, list)
+    value = values[0]
+    assert isinstance(value, dict)
+    assert (value["operation"], value["value"]) == ("sum", "0.30")
+    assert value["operands"] == [
+        {"source": "result", "ref": "f1", "path": f"[{row}].weight", "literal": ""} for row in (0, 1)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("task", "answer"),
+    [
+        ("Which kites are torn? Answer with a JSON list of kite ids.", '["K-2","K-3"]'),
+        ("Which kites cost over 60.00? Answer with a JSON list of ids.", '["K-1","K-3"]'),
+        ("Which kites are lost? Answer with a JSON list of ids.", "[]"),
+        ("List all kites as a JSON list of ids, sorted by fee descending.", '["K-3","K-1","K-2"]'),
+    ],
+)
+def test_a_list_is_bare_filtered_and_in_a_stable_order(task: str, answer: str) -> None:
+    """One JSON list and nothing else; what fits no record is an empty list, not a guess."""
+    rows: list[Json] = [
+        {"id": "K-3", "fee": 90, "state": "torn"},
+        {"id": "K-1", "fee": 70, "state": "whole"},
+        {"id": "K-2", "fee": 50, "state": "torn"},
+    ]
+    facts: list[Json] = [fact("f1", "list_kites", {}, rows)]
+    assert said("COMPLETE", {"task": task, "facts": facts, "answer_format": "list"}).text == answer
+
+
+def test_the_answer_says_of_a_write_what_its_status_is() -> None:
+    """Only a verified write is reported as done (I4)."""
+    write: JsonObject = {"tool": "approve_kite", "arguments": {"kite_id": "KIT-7"}, "note": ""}
+    for status, told in (("verified", "Done and verified"), ("in_doubt", "Not confirmed, status in_doubt")):
+        writes: list[Json] = [{**write, "status": status}]
+        assert told in said("COMPLETE", {"task": "Approve kite KIT-7.", "writes": writes}).text
