@@ -1,0 +1,164 @@
+"""What every ``TurnStore`` promises, on the double and on Redis."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable
+
+import pytest
+from redis.asyncio import Redis
+from typing_extensions import override
+
+from services.executor.ports import JournalEntry, LeaseLost, LedgerConflict, SessionState, TurnEnd, TurnStore, Work
+from shared.contracts.approval import Approval
+from shared.contracts.plan import WritePlan
+from shared.contracts.task import Turn, TurnKind
+from shared.domain.words import TaskState, WriteStatus
+from shared.infra.task_store import TaskStore
+from shared.testing.memory_turns import MemoryTurns
+from shared.testing.redis_tasks import NOON, a_record, a_turn
+from tests.integration.state_stage import NOTE, Begun, accepted, an_end, an_entry, begin, break_lease, sessions_of
+
+FIRST, SECOND = JournalEntry("k1", "tool", "[]"), JournalEntry("k2", "note", "{}")
+
+
+class Stage(ABC):
+    """One turn's store, and the ways in which the world meddles with it."""
+
+    store: TurnStore
+    work: Work
+
+    @abstractmethod
+    async def cancel(self) -> Turn: ...
+
+    @abstractmethod
+    async def fence_off(self) -> None: ...
+
+
+class MemoryStage(Stage):
+    def __init__(self) -> None:
+        record = a_record()
+        self.store = self._memory = MemoryTurns(record)
+        self.work = self._memory.work(a_turn(record))
+
+    @override
+    async def cancel(self) -> Turn:
+        self._memory.cancel = a_turn(self.work.record, TurnKind.CANCEL)
+        return self._memory.cancel
+
+    @override
+    async def fence_off(self) -> None:
+        self._memory.fenced = True
+
+
+class RedisStage(Stage):
+    def __init__(self, redis: Redis, tasks: TaskStore, begun: Begun) -> None:
+        self._redis, self._tasks = redis, tasks
+        self._lease, self.work, self.store = begun
+
+    @override
+    async def cancel(self) -> Turn:
+        turn = a_turn(self.work.record, TurnKind.CANCEL)
+        assert await self._tasks.signal("acme", self.work.record.session_id, turn)
+        return turn
+
+    @override
+    async def fence_off(self) -> None:
+        await break_lease(self._redis, self._lease)
+        await begin(sessions_of(self._redis, "two"))
+
+
+@pytest.fixture(params=["memory", "redis"])
+async def stage(request: pytest.FixtureRequest, redis: Redis, task_store: TaskStore) -> Stage:
+    if request.param == "memory":
+        return MemoryStage()
+    await accepted(task_store)
+    return RedisStage(redis, task_store, await begin(sessions_of(redis, "one")))
+
+
+async def test_a_new_task_has_nothing_behind_it(stage: Stage) -> None:
+    store = stage.store
+    found = [await store.journal(), dict(await store.ledger()), await store.approval(), await store.session()]
+    assert found == [(), {}, None, SessionState()]
+
+
+async def test_steps_come_back_in_order_and_the_first_of_a_key_counts(stage: Stage) -> None:
+    await stage.store.append([FIRST, SECOND], [NOTE])
+    await stage.store.append([FIRST._replace(data_json='["later"]')])
+    assert await stage.store.journal() == (FIRST, SECOND)
+
+
+async def test_time_goes_on(stage: Stage) -> None:
+    assert (await stage.store.pulse()).now <= (await stage.store.pulse()).now
+
+
+async def test_every_answer_tells_of_a_cancel(stage: Stage) -> None:
+    cancel = await stage.cancel()
+    told = [
+        await stage.store.pulse(),
+        await stage.store.append([FIRST]),
+        await stage.store.publish(stage.work.record, []),
+        await stage.store.open_write(an_entry(), 1.0),
+        await stage.store.settle_write(an_entry(WriteStatus.SENT), WriteStatus.SENDING),
+    ]
+    assert [pulse.cancel for pulse in told] == [cancel] * len(told)
+
+
+async def test_a_write_is_opened_once(stage: Stage) -> None:
+    await stage.store.open_write(an_entry(), 1.0)
+    with pytest.raises(LedgerConflict):
+        await stage.store.open_write(an_entry(), 1.0)
+    assert dict(await stage.store.ledger()) == {an_entry().key: an_entry()}
+
+
+async def test_an_unsent_write_is_opened_again(stage: Stage) -> None:
+    await stage.store.open_write(an_entry(), 1.0)
+    await stage.store.settle_write(an_entry(WriteStatus.UNSENT), WriteStatus.SENDING)
+    await stage.store.open_write(an_entry(), 1.0)
+    assert dict(await stage.store.ledger()) == {an_entry().key: an_entry()}
+
+
+@pytest.mark.parametrize("opened", [True, False])
+async def test_a_write_settles_only_from_the_status_it_has(stage: Stage, opened: bool) -> None:
+    if opened:
+        await stage.store.open_write(an_entry(), 1.0)
+    with pytest.raises(LedgerConflict):
+        await stage.store.settle_write(an_entry(WriteStatus.VERIFIED), WriteStatus.SENT)
+
+
+async def test_the_latest_approval_is_the_one_that_counts(stage: Stage) -> None:
+    record = stage.work.record.model_copy(update={"state": TaskState.INPUT_REQUIRED})
+    approval = Approval(
+        approval_id="a1",
+        task_id=record.task_id,
+        plan=WritePlan(task_id=record.task_id),
+        plan_hash="h",
+        verdict_hash="v",
+        level="manager",
+        requester_id="anna",
+        reasons=("over the limit",),
+        asked_at=NOON,
+        deadline=NOON,
+    )
+    await stage.store.finish(TurnEnd(record, SessionState(), approval=approval))
+    assert await stage.store.approval() == approval
+
+
+async def test_a_session_remembers(stage: Stage) -> None:
+    memory = SessionState((("user", "hi"), ("agent", "[1]")), "before", {"dept": "department"})
+    await stage.store.finish(TurnEnd(stage.work.record, memory))
+    assert await stage.store.session() == memory
+
+
+@pytest.mark.parametrize("write", ["pulse", "append", "publish", "open_write", "settle_write", "finish"])
+async def test_whoever_is_fenced_off_can_write_nothing(stage: Stage, write: str) -> None:
+    await stage.fence_off()
+    writes: dict[str, Callable[[], Awaitable[object]]] = {
+        "pulse": stage.store.pulse,
+        "append": lambda: stage.store.append([FIRST]),
+        "publish": lambda: stage.store.publish(stage.work.record, []),
+        "open_write": lambda: stage.store.open_write(an_entry(), 1.0),
+        "settle_write": lambda: stage.store.settle_write(an_entry(), WriteStatus.SENT),
+        "finish": lambda: stage.store.finish(an_end(stage.work)),
+    }
+    with pytest.raises(LeaseLost):
+        await writes[write]()
+    assert (await stage.store.journal(), dict(await stage.store.ledger())) == ((), {})
