@@ -113,9 +113,7 @@ class Stage:
             "complete": text_reply("Claim C-1 is approved."),
         }
         self.model = ScriptedModel(self._reply)
-        self.tenants = OneTenant(
-            TenantRecord(id="acme", unruled_writes="allow", connections=(Connection(id="office", url="http://office"),))
-        )
+        self.tenants = OneTenant(office())
         self.limits = Limits(tool_seconds=0.05, settle_margin_seconds=0.0)
         self.turns = MemoryTurns(new_record(text))
 
@@ -135,6 +133,11 @@ class Stage:
     @property
     def statuses(self) -> list[str]:
         return [entry.status.value for entry in self.turns.writes.values()]
+
+
+def office() -> TenantRecord:
+    """A tenant with one tool server, whose writes need no approval unless a rule says so."""
+    return TenantRecord(id="acme", unruled_writes="allow", connections=(Connection(id="office", url="http://office"),))
 
 
 def reads_once(tool: str, arguments: JsonObject) -> Callable[[ModelRequest], ModelReply]:
