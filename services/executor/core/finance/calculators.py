@@ -1,9 +1,11 @@
 """Exact arithmetic over decimals: the operations that COMPUTE offers and the audit repeats (I8)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from decimal import ROUND_HALF_UP, Context, Decimal, DivisionByZero, InvalidOperation, localcontext
+from decimal import ROUND_HALF_UP, Context, Decimal, DivisionByZero, Inexact, InvalidOperation, Overflow, localcontext
 
-_CONTEXT = Context(prec=50, rounding=ROUND_HALF_UP)
+# What would not fit is an error and never rounded; only quotients and averages may round, in a context of their own.
+_EXACT = Context(prec=50, traps=[DivisionByZero, Inexact, InvalidOperation, Overflow])
+_ROUNDING = Context(prec=50, rounding=ROUND_HALF_UP, traps=[DivisionByZero, InvalidOperation, Overflow])
 _RATIO = Decimal("0.000001")  # quotients and averages are kept to six places, half up
 
 
@@ -12,15 +14,15 @@ class CannotCalculate(ValueError):
 
 
 def calculate(operation: str, operands: Sequence[Decimal]) -> Decimal:
-    """The result of one operation; ``CannotCalculate`` for an unknown one, wrong arity or a division by zero."""
+    """The result of one operation; ``CannotCalculate`` if unknown, of wrong arity, a division by zero or over 50 digits."""
     function = _OPERATIONS.get(operation)
     if function is None:
         raise CannotCalculate(f"unknown operation {operation!r}; known: {', '.join(_OPERATIONS)}")
-    with localcontext(_CONTEXT):
+    with localcontext(_EXACT):
         try:
             return function(operands)
-        except (DivisionByZero, InvalidOperation) as error:
-            raise CannotCalculate(f"{operation} of {_listed(operands)}: {type(error).__name__}") from None
+        except ArithmeticError as error:
+            raise CannotCalculate(f"{operation} of {_listed(operands)[:120]}: {type(error).__name__}") from None
 
 
 def decimal_text(value: Decimal) -> str:
@@ -46,7 +48,7 @@ def _product(operands: Sequence[Decimal]) -> Decimal:
 
 def _quotient(operands: Sequence[Decimal]) -> Decimal:
     dividend, divisor = _exactly(2, "quotient", operands)
-    return (dividend / divisor).quantize(_RATIO)
+    return _ratio(dividend, divisor)
 
 
 def _percentage(operands: Sequence[Decimal]) -> Decimal:
@@ -56,7 +58,11 @@ def _percentage(operands: Sequence[Decimal]) -> Decimal:
 
 def _average(operands: Sequence[Decimal]) -> Decimal:
     known = _at_least(1, "average", operands)
-    return (_sum(known) / len(known)).quantize(_RATIO)
+    return _ratio(_sum(known), Decimal(len(known)))
+
+
+def _ratio(dividend: Decimal, divisor: Decimal) -> Decimal:
+    return _ROUNDING.quantize(_ROUNDING.divide(dividend, divisor), _RATIO)
 
 
 def _at_least(number: int, operation: str, operands: Sequence[Decimal]) -> Sequence[Decimal]:
