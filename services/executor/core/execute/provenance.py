@@ -12,7 +12,8 @@ from shared.domain.exact_json import Json, dumps
 def untraced(plan: WritePlan, dossier: Dossier, task: str) -> tuple[str, ...]:
     """The figures and identifiers in the plan's arguments that stand neither in the task nor in what was collected.
 
-    A token counts if it contains a digit: names and reasons in plain words are free, numbers and ids are not.
+    A token counts if it contains a digit: names and reasons in plain words are free, numbers and ids are not. What a
+    server said in refusing a call is no source, since it may only repeat the call. A minus may be dropped, never added.
     """
     known = set(_known(dossier, task))
     return tuple(
@@ -25,9 +26,10 @@ def untraced(plan: WritePlan, dossier: Dossier, task: str) -> tuple[str, ...]:
 
 
 def _known(dossier: Dossier, task: str) -> Iterator[str]:
-    collected: Iterator[Json] = (part for fact in dossier.facts for part in literal_parts(fact.result))
+    collected: Iterator[Json] = (part for fact in dossier.facts if fact.ok for part in literal_parts(fact.result))
     for part in (task, *collected, *(value.value for value in dossier.values)):
-        yield from (normal(token) for token in _tokens(part))
+        for token in _tokens(part):
+            yield from (normal(token), normal(token).removeprefix("-"))
 
 
 def _tokens(part: Json) -> list[str]:
