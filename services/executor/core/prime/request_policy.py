@@ -7,7 +7,7 @@ from pydantic import JsonValue, ValidationError
 
 from services.executor.core.endings import Failed
 from shared.contracts.policy import Policy
-from shared.domain.exact_json import loads
+from shared.domain.exact_json import loads, plain
 
 
 class RequestPolicy(NamedTuple):
@@ -30,7 +30,7 @@ def read_policy(document: str | Mapping[str, JsonValue] | None) -> RequestPolicy
             return RequestPolicy(advice=text)
         document = _parsed(text)
     try:
-        rules = Policy.model_validate({"id": "request", **document})
+        rules = Policy.model_validate({"id": "request", **{key: plain(value) for key, value in document.items()}})
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
