@@ -9,5 +9,5 @@ def is_exact_match(text: str) -> bool:
         return False
     try:
         return isinstance(json.loads(text), list)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False

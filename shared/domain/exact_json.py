@@ -13,8 +13,16 @@ MAX_EXPONENT = 1_000  # 1e999999999 is ten characters to read and a gigabyte to 
 
 
 def loads(text: str | bytes) -> Json:
-    """Parse JSON; fractions become ``Decimal``. Raises ``ValueError`` on bad JSON, NaN, Infinity, absurd exponents."""
-    return cast(Json, json.loads(text, parse_float=_decimal, parse_constant=_refuse_constant))
+    """Parse JSON; fractions become ``Decimal``. Raises ``ValueError`` on bad JSON, NaN, Infinity, absurd exponents,
+    nesting that no parser here can follow, and half characters that no other process could read.
+    """
+    try:
+        value = cast(Json, json.loads(text, parse_float=_decimal, parse_constant=_refuse_constant))
+        if (b"\\ud" if isinstance(text, bytes) else "\\ud") in text.lower():  # type: ignore[operator]  # of one kind
+            dumps(value).encode()
+    except RecursionError:
+        raise ValueError("JSON nested too deeply") from None
+    return value
 
 
 def loads_object(text: str | bytes) -> JsonObject:
