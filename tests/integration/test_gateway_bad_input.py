@@ -5,18 +5,32 @@ from collections.abc import AsyncIterator
 
 import httpx
 import pytest
+import pytest_asyncio
 from redis.asyncio import Redis
 
 from shared.domain.exact_json import JsonObject, loads_object
+from shared.infra.redis import connect
 from tests.integration.gateway_stage import at, gateway
 
 TEXT = [{"text": "hello"}]
 
 
-@pytest.fixture
-async def client(redis_url: str) -> AsyncIterator[httpx.AsyncClient]:
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def redis(redis_server: str) -> AsyncIterator[Redis]:
+    client = connect(redis_server)
+    await client.flushall()
+    yield client
+    await client.aclose()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def client(redis: Redis, redis_server: str) -> AsyncIterator[httpx.AsyncClient]:
+    """One gateway for all of this: none of these requests leaves anything behind."""
     async with (
-        gateway(redis_url, max_body_bytes=4096) as url,
+        gateway(redis_server, max_body_bytes=4096) as url,
         httpx.AsyncClient(base_url=url, timeout=20, trust_env=False) as client,
     ):
         yield client

@@ -1,6 +1,7 @@
 """``POST /``: one URL, three dialects."""
 
 import json
+import re
 from collections.abc import AsyncGenerator
 
 import structlog
@@ -11,7 +12,7 @@ from starlette.types import Message
 
 from services.gateway.core import errors
 from services.gateway.core.desk import TaskDesk
-from services.gateway.core.fields import required_id
+from services.gateway.core.fields import count_at, object_at, required_id
 from services.gateway.core.message import metadata_of, read_message
 from services.gateway.entrypoints.a2a import SCOPE_KEY, ContextBuilder, DeskHandler, Understood
 from services.gateway.entrypoints.body import BadCall, Call, parse_call, read_body
@@ -19,6 +20,7 @@ from services.gateway.entrypoints.kept_alive import JSON_BEAT, KeptAlive
 from services.gateway.entrypoints.legacy import LegacyMethods
 from services.gateway.entrypoints.lenient import as_0_3
 from services.gateway.entrypoints.replies import (
+    FAILED,
     INTERNAL_ERROR,
     METHOD_NOT_FOUND,
     VERSION_NOT_SUPPORTED,
@@ -37,8 +39,9 @@ _SHARED = frozenset({"tasks/get", "tasks/cancel"})  # named alike in the early p
 _SENDS = {"message/send": Dialect.A2A_0_3, "SendMessage": Dialect.A2A_1_0}
 _BY_ID = frozenset({"tasks/get", "tasks/cancel", "tasks/resubscribe", "GetTask", "CancelTask", "SubscribeToTask"})
 _SLOW = frozenset({*_SENDS, "tasks/cancel", "CancelTask"})
-_EARLY_STREAMS = frozenset({"tasks/sendSubscribe"})
-_EARLY_PUSH = frozenset({"tasks/pushNotification/set", "tasks/pushNotification/get"})
+_STREAMS = frozenset({"tasks/sendSubscribe", "message/stream", "tasks/resubscribe"})
+_PUSH = ("tasks/pushNotification/", "tasks/pushNotificationConfig/")
+_0_3 = re.compile(r"(0(\.\d+)*)?")
 
 
 class JsonRpcEndpoint:
@@ -60,14 +63,14 @@ class JsonRpcEndpoint:
             return fault_reply(call.call_id, fault)
         except Exception:  # the outermost edge of a request: the client is owed an answer
             log.exception("request_failed", method=call.method)
-            return error_reply(call.call_id, INTERNAL_ERROR, "the gateway failed on this request; it is in its log")
+            return error_reply(call.call_id, INTERNAL_ERROR, FAILED)
 
     async def _route(self, call: Call, request: Request, version: str) -> Response:
         if call.method == "tasks/send":
             return await self._legacy.send(call, request.headers)
-        if call.method in _EARLY_STREAMS:
+        if call.method in _STREAMS:
             raise errors.Unsupported("streaming over JSON-RPC is not offered; read GET /tasks/{id}/events")
-        if call.method in _EARLY_PUSH:
+        if call.method.startswith(_PUSH):
             raise errors.PushUnsupported
         if call.method in _SHARED and not version:
             return await self._in_its_own_dialect(call, request)
@@ -92,7 +95,7 @@ class JsonRpcEndpoint:
         old = call.method in _V0_3
         if not old and call.method not in JsonRpcDispatcher.METHOD_TO_MODEL:
             return error_reply(call.call_id, METHOD_NOT_FOUND, f"there is no method {call.method!r}")
-        if old and version.startswith("1"):
+        if old and not _0_3.fullmatch(version):
             message = f"{call.method!r} is a method of protocol 0.3, but the header A2A-Version says {version!r}"
             return error_reply(call.call_id, VERSION_NOT_SUPPORTED, message)
         params = as_0_3(call.method, call.params)
@@ -106,6 +109,8 @@ class JsonRpcEndpoint:
         dialect = _SENDS.get(method)
         if method in _BY_ID:
             required_id(params, "id", "params.id")
+        count_at(params, "historyLength", "params.historyLength")
+        count_at(object_at(params, "configuration", "configuration"), "historyLength", "configuration.historyLength")
         caller = self._identity.caller_of(request.headers, metadata_of(params))
         return Understood(caller, read_message(params, dialect) if dialect else None)
 
@@ -114,7 +119,7 @@ class JsonRpcEndpoint:
             response = await self._sdk.handle_requests(request)
         except Exception:  # the outermost edge of a request: the status has gone out already
             log.exception("request_failed", method=call.method)
-            yield error_body(call.call_id, INTERNAL_ERROR, "the gateway failed on this request; it is in its log")
+            yield error_body(call.call_id, INTERNAL_ERROR, FAILED)
             return
         yield bytes(response.body)
 

@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator, Mapping
 from functools import partial
 
+import structlog
 from starlette.responses import JSONResponse, Response
 
 from services.gateway.core.desk import TaskDesk, Ticket
@@ -12,10 +13,18 @@ from services.gateway.core.message import metadata_of, read_legacy
 from services.gateway.core.views import legacy_view
 from services.gateway.entrypoints.body import Call
 from services.gateway.entrypoints.kept_alive import JSON_BEAT, KeptAlive
-from services.gateway.entrypoints.replies import fault_body, fault_reply, result_body
+from services.gateway.entrypoints.replies import (
+    FAILED,
+    INTERNAL_ERROR,
+    error_body,
+    fault_body,
+    fault_reply,
+    result_body,
+)
 from services.gateway.ports import Caller, Identity, StoreUnavailable
 from shared.contracts.task import TaskRecord
 
+log = structlog.get_logger()
 _BAD_REQUEST = 400
 
 
@@ -58,12 +67,19 @@ class LegacyMethods:
         except (Refusal, StoreUnavailable) as fault:
             yield fault_body(call.call_id, fault)
             return
+        except Exception:  # the outermost edge of a request: the status has gone out already
+            log.exception("request_failed", method=call.method)
+            yield error_body(call.call_id, INTERNAL_ERROR, FAILED)
+            return
         yield result_body(call.call_id, legacy_view(record, ticket.client_id, length, self._notice))
         handed_over.append(record)
 
     async def _delivered(self, ticket: Ticket, handed_over: list[TaskRecord]) -> None:
         for record in handed_over:
-            await self._desk.answered(ticket, record)
+            try:
+                await self._desk.answered(ticket, record)
+            except StoreUnavailable as error:  # the same words sent again will meet the old answer: not the worst
+                log.warning("answer_not_noted", task_id=record.task_id, error=str(error))
 
     def _task(self, call: Call, record: TaskRecord, length: int | None) -> Response:
         shown = required_id(call.params, "id", "params.id")

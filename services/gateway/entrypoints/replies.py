@@ -10,6 +10,7 @@ from services.gateway.entrypoints.body import BadCall
 from services.gateway.ports import StoreUnavailable
 
 INTERNAL_ERROR = -32603
+FAILED = "the gateway failed on this request; it is in its log"
 METHOD_NOT_FOUND = -32601
 VERSION_NOT_SUPPORTED = -32009
 CODES: dict[type[Exception], int] = {
