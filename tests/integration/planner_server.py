@@ -36,7 +36,9 @@ class _Server(uvicorn.Server):
 async def planner_server(settings: Settings | None = None) -> AsyncIterator[str]:
     """A planner's base URL."""
     app = build(settings or Settings())
-    with socket.create_server(("127.0.0.1", 0)) as listening:
+    # asyncio turns Nagle's delay off only for sockets that name their protocol, which create_server's do not.
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
+        listening.bind(("127.0.0.1", 0))
         server = _Server(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=1))
         async with asyncio.TaskGroup() as group:
             group.create_task(server.serve([listening]))
