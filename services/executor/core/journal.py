@@ -34,6 +34,11 @@ class Journal:
         """How long this turn has been worked on."""
         return (self._now - self._started).total_seconds()
 
+    @property
+    def seconds_left(self) -> float:
+        """The working time that is left for the task."""
+        return self._seconds - self.worked_seconds
+
     def get(self, key: str) -> str | None:
         return self._steps.get(key)
 
@@ -69,8 +74,11 @@ class Journal:
         self._now = pulse.now
         if pulse.cancel is not None:
             raise Canceled(f"canceled by {pulse.cancel.principal.id}")
-        if self.worked_seconds > self._seconds:
-            raise Failed(f"the task used up its working time ({self._seconds:.0f} s were left for this turn)")
+        if self.seconds_left <= 0:
+            raise self.out_of_time()
+
+    def out_of_time(self) -> Failed:
+        return Failed("the task used up its working time (TASK_TIMEOUT)")
 
     def noted(self, pulse: Pulse) -> None:
         """Take note of the time only: between a write's intent and its result nothing may interrupt."""

@@ -1,5 +1,6 @@
 """Asking the model, with the journal between: a reply that was paid for is never paid for again."""
 
+import asyncio
 from typing import TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
@@ -21,9 +22,12 @@ async def ask(ctx: TurnContext, key: str, request: ModelRequest) -> ModelReply:
 
     async def call() -> str:
         try:
-            reply = await ctx.ports.model.complete(request)
+            async with asyncio.timeout(ctx.journal.seconds_left):
+                reply = await ctx.ports.model.complete(request)
         except ModelUnavailable as error:
             raise Failed(f"the model did not answer: {error}") from error
+        except TimeoutError as error:
+            raise ctx.journal.out_of_time() from error
         ctx.journal.tell("model", step=key, model=reply.model, tier=request.tier.value, output=reply.usage.output)
         return _packed(reply)
 
