@@ -221,6 +221,7 @@ def _evidence(entry: LedgerEntry, after: Json) -> Evidence:
         before=loads(entry.before_json or "null"),
         result=loads(entry.result_json or "null"),
         after=after,
+        asked=frozenset(loads_object(call.read_back.arguments_json)) if call.read_back else frozenset(),
     )
 
 

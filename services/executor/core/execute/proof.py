@@ -1,12 +1,15 @@
 """The proof of a write: comparing what a read-back shows with what was to be written (I4)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from services.executor.core.execute.records import records_in
-from services.executor.core.finance.figures import figure
+from services.executor.core.execute.sameness import names_a_record, same
+from services.executor.core.execute.subject import subjects
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import WriteStatus
+
+_IRREGULAR = {"hold": "held", "pay": "paid", "send": "sent", "set": "set", "split": "split", "withdraw": "withdrawn"}
 
 
 class Evidence(NamedTuple):
@@ -18,6 +21,14 @@ class Evidence(NamedTuple):
     before: Json
     result: Json
     after: Json
+    asked: frozenset[str] = frozenset()  # the names of the read-back's own arguments
+
+
+class Shown(NamedTuple):
+    """A record and those of its fields that show the write; no fields: nothing shows it."""
+
+    fields: list[str]
+    record: JsonObject
 
 
 class Judgement(NamedTuple):
@@ -27,28 +38,58 @@ class Judgement(NamedTuple):
 
 def judge(evidence: Evidence) -> Judgement:
     """Verified or unverified for a write that was answered."""
-    unchanged = list(records_in(evidence.before))
-    note = "the read-back does not show what was written"
-    for record in records_in(evidence.after):
-        matched = _matches(record, _claims(evidence)) if _is_subject(record, evidence) else []
-        if matched and record not in unchanged:
-            return Judgement(WriteStatus.VERIFIED, f"read back: {_listed(matched, record)}")
-        if matched:
-            note = "the read-back shows it, but it did so before the call as well"
-    return Judgement(WriteStatus.UNVERIFIED, note)
+    showing = _showing(evidence, evidence.after)
+    matched, record = _newly_shown(evidence, showing)
+    if matched:
+        return Judgement(WriteStatus.VERIFIED, f"read back: {_listed(matched, record)}")
+    if showing:
+        return Judgement(WriteStatus.UNVERIFIED, "the read-back shows it, but it did so before the call as well")
+    return Judgement(WriteStatus.UNVERIFIED, "the read-back does not show what was written")
 
 
 def judge_lost(evidence: Evidence) -> Judgement:
     """The same where no answer came: the difference between the reads before and after is all there is."""
     if evidence.after == evidence.before:
         return Judgement(WriteStatus.ABSENT, "no answer came, and the read-back shows no change")
-    for record in _new_records(evidence):
-        matched = _matches(record, _claims(evidence)) or _effects_of_verb(record, evidence)
-        if matched:
-            return Judgement(
-                WriteStatus.VERIFIED, f"no answer came, but the read-back shows it: {_listed(matched, record)}"
-            )
+    matched, record = _newly_shown(evidence, _showing(evidence, evidence.after))
+    if not matched:
+        matched, record = _done_by_verb(evidence)
+    if matched:
+        return Judgement(
+            WriteStatus.VERIFIED, f"no answer came, but the read-back shows it: {_listed(matched, record)}"
+        )
     return Judgement(WriteStatus.IN_DOUBT, "no answer came, and what the read-back shows may have another cause")
+
+
+def _showing(evidence: Evidence, shown: Json) -> list[Shown]:
+    """The records about the call that show what was to be written, each with the fields that do."""
+    claims = _claims(evidence)
+    found = [Shown(_matches(record, claims), record) for record in _subjects(evidence, shown)]
+    return [match for match in found if match.fields and not _is_echo(match, evidence)]
+
+
+def _newly_shown(evidence: Evidence, showing: Sequence[Shown]) -> Shown:
+    """One that more records show after the call than before it: older look-alikes and running clocks prove nothing."""
+    earlier = _subjects(evidence, evidence.before)
+    for match in showing:
+        now = sum(_agree(match, other.record) for other in showing)
+        if match.record not in earlier and now > sum(_agree(match, old) for old in earlier):
+            return match
+    return Shown([], {})
+
+
+def _agree(match: Shown, record: JsonObject) -> bool:
+    return all(key in record and same(record[key], match.record[key]) for key in match.fields)
+
+
+def _is_echo(match: Shown, evidence: Evidence) -> bool:
+    """Whether a record shows only what the read itself asked for: a server may repeat that and know nothing."""
+    own = [key for key in match.record if names_a_record(key) and key not in evidence.asked]
+    return not own and evidence.asked.issuperset(match.fields)
+
+
+def _subjects(evidence: Evidence, shown: Json) -> list[JsonObject]:
+    return subjects(shown, evidence.arguments, evidence.result)
 
 
 def _claims(evidence: Evidence) -> JsonObject:
@@ -65,48 +106,37 @@ def _claims(evidence: Evidence) -> JsonObject:
 def _matches(record: JsonObject, claims: Mapping[str, Json]) -> list[str]:
     """The claimed fields that a record shows, if it contradicts none and shows more than identifiers."""
     common = [key for key in claims if key in record]
-    if any(not _same(record[key], claims[key]) for key in common):
+    if any(not same(record[key], claims[key]) for key in common):
         return []
-    return common if any(not _is_identifier(key, claims) for key in common) else []
+    return common if any(not names_a_record(key) for key in common) else []
 
 
-def _is_subject(record: JsonObject, evidence: Evidence) -> bool:
-    """Whether a record is about what the call names: it shows one of its identifiers, or is all that there is."""
-    ids = [value for key, value in evidence.arguments.items() if key.lower().endswith("id")]
-    alone = len(list(records_in(evidence.after))) == 1
-    return not ids or alone or any(_same(shown, value) for shown in record.values() for value in ids)
-
-
-def _new_records(evidence: Evidence) -> list[JsonObject]:
-    before = list(records_in(evidence.before))
-    return [record for record in records_in(evidence.after) if record not in before]
-
-
-def _effects_of_verb(record: JsonObject, evidence: Evidence) -> list[str]:
+def _done_by_verb(evidence: Evidence) -> Shown:
     """Fields that changed to a form of the tool's own verb: ``approve_x`` leaves "approved" in a status."""
-    verb = evidence.tool.replace("-", "_").split("_")[0].lower()[:5]
-    earlier = [old for old in records_in(evidence.before) if set(old) == set(record)]
-    changed = [key for key in record if any(old[key] != record[key] for old in earlier)]
-    return [key for key in changed if str(record[key]).lower().startswith(verb)]
+    done = participles(evidence.tool)
+    before = _subjects(evidence, evidence.before)
+    for record in _subjects(evidence, evidence.after):
+        earlier = [old for old in before if set(old) == set(record) and _is_the_same(old, record)]
+        changed = [key for key in record if any(old[key] != record[key] for old in earlier)]
+        fields = [key for key in changed if str(record[key]).lower() in done]
+        if fields:
+            return Shown(fields, record)
+    return Shown([], {})
 
 
-def _is_identifier(key: str, arguments: Mapping[str, Json]) -> bool:
-    return key.lower().endswith("id") and key in arguments
+def participles(tool: str) -> frozenset[str]:
+    """What the first word of a tool's name has done: ``cancel_order`` has ``canceled``, or ``cancelled``."""
+    verb = tool.replace("-", "_").split("_")[0].lower()
+    regular = {f"{verb}d", f"{verb}ed", f"{verb}{verb[-1:]}ed", f"{verb[:-1]}ied"}
+    return frozenset(regular | {_IRREGULAR.get(verb, verb + "ed")})
+
+
+def _is_the_same(old: JsonObject, record: JsonObject) -> bool:
+    return all(old[key] == record[key] for key in record if names_a_record(key))
 
 
 def _scalars(record: JsonObject) -> JsonObject:
     return {key: value for key, value in record.items() if not isinstance(value, dict | list) and value is not None}
-
-
-def _same(shown: Json, claimed: Json) -> bool:
-    if shown == claimed:
-        return True
-    number, other = figure(shown), figure(claimed)
-    if number is not None and other is not None:
-        return number == other
-    return (
-        isinstance(shown, str) and isinstance(claimed, str) and shown.strip().casefold() == claimed.strip().casefold()
-    )
 
 
 def _listed(keys: list[str], record: JsonObject) -> str:

@@ -1,0 +1,32 @@
+"""When two values of a tool server say the same, and which fields tell one record from another."""
+
+import re
+
+from services.executor.core.finance.figures import figure
+from shared.domain.exact_json import Json
+
+_WORD_ENDS = re.compile(r"[_\-\s]|(?<=[a-z0-9])(?=[A-Z])")
+_UNIT = re.compile(r"\b[A-Z]{3}\b|[$€£¥%]")
+_NO_IDS = frozenset("paid unpaid prepaid repaid valid invalid void avoid bid grid solid liquid hybrid aid".split())
+
+
+def same(shown: Json, claimed: Json) -> bool:
+    """Equal, or the same figure in the same unit, or the same text but for case and surrounding space."""
+    if shown == claimed:
+        return True
+    number, other = figure(shown), figure(claimed)
+    if number is not None and other is not None:
+        return number == other and len({unit for unit in (_unit(shown), _unit(claimed)) if unit}) < 2
+    return (
+        isinstance(shown, str) and isinstance(claimed, str) and shown.strip().casefold() == claimed.strip().casefold()
+    )
+
+
+def names_a_record(key: str) -> bool:
+    """Whether a field is an identifier by its name: ``id``, ``claim_id``, ``claimId``, ``orderid``; not ``paid``."""
+    last = _WORD_ENDS.split(key)[-1].lower()
+    return last.endswith("id") and last not in _NO_IDS
+
+
+def _unit(value: Json) -> tuple[str, ...]:
+    return tuple(_UNIT.findall(value)) if isinstance(value, str) else ()
