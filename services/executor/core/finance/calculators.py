@@ -14,7 +14,7 @@ class CannotCalculate(ValueError):
 
 
 def calculate(operation: str, operands: Sequence[Decimal]) -> Decimal:
-    """The result of one operation; ``CannotCalculate`` if unknown, of wrong arity, a division by zero or over 50 digits."""
+    """The result of one operation; ``CannotCalculate`` if unknown, of wrong arity, by zero or over 50 digits."""
     function = _OPERATIONS.get(operation)
     if function is None:
         raise CannotCalculate(f"unknown operation {operation!r}; known: {', '.join(_OPERATIONS)}")
