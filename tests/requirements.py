@@ -46,6 +46,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "waiting.survives_restart", "A waiting task survives a restart of everything", "seed 002, Multi-Turn Memory"
     ),
+    Promise("bad_input.honest_ends", "What cannot be used ends the task with its reason, unwritten", "bad input"),
     Promise("bad_input.parts_down", "With a part down or talking garbage a task fails, saying which", "bad input"),
     Promise("task.cancel", "A waiting or running task can be canceled before its next call", "seed 000, A2A Protocol"),
     # --- state and queue
