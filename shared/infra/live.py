@@ -62,16 +62,19 @@ class Live:
 
     async def _subscribed(self, channel: str) -> None:
         """Return when the server has confirmed: what is published from now on is heard."""
+        try:
+            async with asyncio.timeout(_CONFIRM_SECONDS):
+                await (await self._asked(channel)).wait()
+        except TimeoutError as error:
+            raise unavailable(error) from error
+
+    async def _asked(self, channel: str) -> asyncio.Event:
         async with self._turn:
             confirmed = self._confirmed.get(channel)
             if confirmed is None:
                 confirmed = self._confirmed[channel] = asyncio.Event()
                 await self._send("SUBSCRIBE", channel)
-        try:
-            async with asyncio.timeout(_CONFIRM_SECONDS):
-                await confirmed.wait()
-        except TimeoutError as error:
-            raise unavailable(error) from error
+            return confirmed
 
     async def _leave(self, channel: str, news: asyncio.Event) -> None:
         async with self._turn:
@@ -92,11 +95,18 @@ class Live:
     async def _read_for_ever(self) -> None:
         while True:
             try:
-                await self._pubsub.subscribe(LIVE_CHANNEL, *self._news)
+                await self._connect()
                 await self._read()
             except (RedisError, OSError) as error:
                 log.warning("live_connection_lost", error=str(error))
-                await self._start_anew()
+                await asyncio.sleep(_AGAIN_SECONDS)
+
+    async def _connect(self) -> None:
+        """Ask anew for every channel; meanwhile nobody else may use the subscription, or it would connect twice."""
+        async with self._turn:
+            await self._pubsub.aclose()  # type: ignore[no-untyped-call]  # redis-py leaves it untyped
+            self._pubsub = self._redis.pubsub()
+            await self._pubsub.subscribe(LIVE_CHANNEL, *self._news)
 
     async def _read(self) -> None:
         while True:
@@ -111,8 +121,3 @@ class Live:
             self._confirmed[channel].set()
         for news in self._news.get(channel, ()):
             news.set()
-
-    async def _start_anew(self) -> None:
-        lost, self._pubsub = self._pubsub, self._redis.pubsub()
-        await lost.aclose()  # type: ignore[no-untyped-call]  # redis-py leaves it untyped
-        await asyncio.sleep(_AGAIN_SECONDS)
