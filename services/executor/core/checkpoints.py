@@ -2,13 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 
-from pydantic import JsonValue, TypeAdapter
-
 from services.executor.core.dossier import Progress
 from services.executor.core.journal import CHECKPOINT, Journal
 from services.executor.ports import JournalEntry
-
-_OBJECT = TypeAdapter(dict[str, JsonValue])
+from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, plain
 
 
 class Checkpoints:
@@ -21,11 +18,15 @@ class Checkpoints:
     async def save(self, progress: Progress, label: str = "entered") -> None:
         """Store the progress once for each label of this visit of the state, and tell who watches."""
         fields = _fields(progress)
-        changed = {name: value for name, value in fields.items() if self._stored.get(name) != value}
+        changed = {name: value for name, value in fields.items() if not self._holds(name, value)}
         if label == "entered":
             self._journal.tell("state", state=progress.state.value, process_type=progress.process_type)
-        await self._journal.add(f"{progress.step}:{label}", CHECKPOINT, _OBJECT.dump_json(changed).decode())
-        self._stored = dict(fields)
+        await self._journal.add(f"{progress.step}:{label}", CHECKPOINT, dumps(changed))
+        self._stored = fields
+
+    def _holds(self, name: str, value: Json) -> bool:
+        """Compared as text: to Python, 1 and true are the same."""
+        return name in self._stored and dumps(self._stored[name]) == dumps(value)
 
 
 def latest(entries: Iterable[JournalEntry]) -> Progress | None:
@@ -34,22 +35,26 @@ def latest(entries: Iterable[JournalEntry]) -> Progress | None:
     return _progress(fields) if fields else None
 
 
-def _overlaid(entries: Iterable[JournalEntry]) -> dict[str, JsonValue]:
-    fields: dict[str, JsonValue] = {}
+def _overlaid(entries: Iterable[JournalEntry]) -> JsonObject:
+    fields: JsonObject = {}
     for entry in entries:
         if entry.kind == CHECKPOINT:
-            fields.update(_OBJECT.validate_json(entry.data_json))
+            fields.update(loads_object(entry.data_json))
     return fields
 
 
-def _fields(progress: Progress) -> Mapping[str, JsonValue]:
-    """The progress as flat fields, the dossier's prefixed, so that an unchanged list of facts is stored once."""
-    flat: dict[str, JsonValue] = progress.model_dump(mode="json", exclude={"dossier"})
-    dossier: dict[str, JsonValue] = progress.dossier.model_dump(mode="json")
-    return {**flat, **{f"dossier.{name}": value for name, value in dossier.items()}}
+def _fields(progress: Progress) -> JsonObject:
+    """The progress as flat fields, the dossier's prefixed, so that an unchanged list of facts is stored once.
+
+    Exact: Pydantic's own JSON would make a text of each ``Decimal``.
+    """
+    flat = progress.model_dump(exclude={"dossier"})
+    dossier = progress.dossier.model_dump()
+    named = {**flat, **{f"dossier.{name}": value for name, value in dossier.items()}}
+    return {name: plain(value) for name, value in named.items()}
 
 
-def _progress(fields: Mapping[str, JsonValue]) -> Progress:
+def _progress(fields: Mapping[str, Json]) -> Progress:
     dossier = {name.removeprefix("dossier."): value for name, value in fields.items() if name.startswith("dossier.")}
     flat = {name: value for name, value in fields.items() if not name.startswith("dossier.")}
     return Progress.model_validate({**flat, "dossier": dossier})
