@@ -254,52 +254,83 @@ class World:
         expected[self.noun][key][self._field(self.figure)] = self._stored(value)
         return expected
 
+    def _worded(self, kind: str, key: str, **words: str) -> str:
+        """One of the ways in which people put such a task."""
+        names = {"noun": self.noun, "key": key, "field": self.figure, "part": self.part, "child": self.child}
+        many = {"parts": _plural(self.part), "children": _plural(self.child)}
+        return self._random.choice(_WORDINGS[kind]).format(**names, **many, **words)
+
     def _sum(self, key: str) -> Task:
-        verb = self._random.choice(["Set", "Change", "Update"])
-        total = self._random.choice(["sum of the", "total of the"])
-        parts = f"{_plural(self.part)} of its {_plural(self.child)}"
-        text = f"{verb} the {self.figure} of {self.noun} {key} to the {total} {parts}."
-        return Task("sum", text, self._with_figure(key, sum(self._parts_of(key), Decimal(0))))
+        expected = self._with_figure(key, sum(self._parts_of(key), Decimal(0)))
+        return Task("sum", self._worded("sum", key), expected)
 
     def _count(self, key: str) -> Task:
-        text = f"Set the {self.figure} of {self.noun} {key} to the number of its {_plural(self.child)}."
-        return Task("count", text, self._with_figure(key, Decimal(len(self._parts_of(key)))))
+        return Task("count", self._worded("count", key), self._with_figure(key, Decimal(len(self._parts_of(key)))))
 
     def _increase(self, key: str) -> Task:
         step = Decimal(self._random.randint(100, 9_999)) / 100
-        verb, sign = self._random.choice([("Increase", 1), ("Raise", 1), ("Reduce", -1), ("Lower", -1)])
+        kind = self._random.choice(["more", "less"])
         before = Decimal(str(self.state[self.noun][key][self._field(self.figure)]))
-        text = f"{verb} the {self.figure} of {self.noun} {key} by {step:.2f}."
-        return Task("increase", text, self._with_figure(key, before + sign * step))
+        after = before + step if kind == "more" else before - step
+        return Task("increase", self._worded(kind, key, step=f"{step:.2f}"), self._with_figure(key, after))
 
     def _share(self, key: str) -> Task:
         percent = self._random.choice([10, 20, 25, 50])
-        record = self.state[self.noun][key]
-        cents = self._random.randint(2, 900) * 100
-        amount = Decimal(cents) / 100
-        record[self._field(self.figure)] = self._stored(amount)
-        expected = deepcopy(self.state)
+        amount = Decimal(self._random.randint(2, 900))
+        self.state[self.noun][key][self._field(self.figure)] = self._stored(amount)
         share = self._stored(amount * percent / 100)
+        expected = deepcopy(self.state)
         row: JsonObject = {self._owner_field: key, self._field(self.part): share}
         expected[self.child]["new"] = {self._id_field(self.child): "new", **row}
-        text = f"Add a {self.child} to {self.noun} {key} with {percent}% of its {self.figure} as {self.part}."
-        return Task("share", text, expected)
+        return Task("share", self._worded("share", key, percent=str(percent)), expected)
 
     def _condition(self, key: str) -> Task:
-        verb = self._random.choice(self._verbs.split()).capitalize()
+        verb = self._random.choice(self._verbs.split())
         limit = self._random.randint(5, 3000)
-        total = sum(self._parts_of(key), Decimal(0))
-        text = (
-            f"{verb} {self.noun} {key} if the total {self.part} of its {_plural(self.child)} is under {limit}.00, "
-            f"otherwise set its {self.figure} to 1.00."
-        )
         expected = self._with_figure(key, Decimal(1))
-        if total < limit:
+        if sum(self._parts_of(key), Decimal(0)) < limit:
             expected = deepcopy(self.state)
             expected[self.noun][key]["state"] = self._state
-        return Task("condition", text, expected)
+        return Task("condition", self._worded("condition", key, verb=verb, limit=f"{limit}.00"), expected)
 
 
+_WORDINGS = {
+    "sum": (
+        "Set the {field} of {noun} {key} to the sum of the {parts} of its {children}.",
+        "Please update the {field} of {noun} {key} to the total of the {parts} of its {children}.",
+        "Add up the {parts} of the {children} of {noun} {key} and set its {field} to the result.",
+        "The {field} of {noun} {key} should be set to the total {part} of its {children}.",
+    ),
+    "count": (
+        "Set the {field} of {noun} {key} to the number of its {children}.",
+        "Count the {children} of {noun} {key} and set its {field} to that number.",
+        "Change the {field} of {noun} {key} to how many {children} it has.",
+    ),
+    "more": (
+        "Increase the {field} of {noun} {key} by {step}.",
+        "Please raise the {field} of {noun} {key} by {step}.",
+        "The {field} of {noun} {key} should be increased by {step}.",
+        "Add {step} to the {field} of {noun} {key}.",
+    ),
+    "less": (
+        "Reduce the {field} of {noun} {key} by {step}.",
+        "Could you lower the {field} of {noun} {key} by {step}?",
+        "The {field} of {noun} {key} must be decreased by {step}.",
+    ),
+    "share": (
+        "Add a {child} to {noun} {key} with {percent}% of its {field} as {part}.",
+        "Create a {child} for {noun} {key}; its {part} is {percent}% of the {field} of the {noun}.",
+        "Register a new {child} on {noun} {key} whose {part} is {percent} percent of the {field}.",
+    ),
+    "condition": (
+        "{verb} {noun} {key} if the total {part} of its {children} is under {limit}, "
+        "otherwise set its {field} to 1.00.",
+        "If the {parts} of the {children} of {noun} {key} add up to less than {limit}, {verb} it. "
+        "Otherwise set its {field} to 1.00.",
+        "{verb} {noun} {key} only if the sum of the {parts} of its {children} is below {limit}; "
+        "otherwise set its {field} to 1.00.",
+    ),
+}
 _TEXT: JsonObject = {"type": "string"}
 
 

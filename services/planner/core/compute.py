@@ -24,6 +24,10 @@ _OPERATIONS = (
 )
 
 
+_BY = re.compile(r"\b(?P<verb>increas|rais|add|reduc|lower|decreas|cut)\w*\b.*?\bby\s+(?P<step>.{1,20})", re.I)
+_ONTO = re.compile(r"\b(?P<verb>add|subtract|deduct)\s+(?P<step>[$€£]?\d[\d.,]*(?:\s[A-Z]{3})?)\s+(?:to|from)\b", re.I)
+
+
 def figures(situation: Situation) -> list[Figure]:
     """Every figure that a question, a condition or an action of the task depends on; no name twice."""
     reading = situation.reading
@@ -87,15 +91,15 @@ def _share(text: str, situation: Situation) -> Figure | None:
 
 
 def _changed(text: str, situation: Situation) -> Figure | None:
-    """``increase the ... by 5``, ``lower the ... by 2.50``."""
-    match = re.search(r"\b(increase|raise|add|reduce|lower|decrease|cut)\b.*?\bby\s+(.{1,20})", text, re.I)
-    mention = next((m for m in find(match[2]) if m.kind in (Kind.MONEY, Kind.NUMBER)), None) if match else None
+    """``increase the ... by 5``, ``should be lowered by 2.50``, ``add 5 to the ...``."""
+    match = _BY.search(text) or _ONTO.search(text)
+    mention = next((m for m in find(match["step"]) if m.kind in (Kind.MONEY, Kind.NUMBER)), None) if match else None
     subject = subject_of(text, situation)
     field = amount_field(subject, text) if subject else None
     if match is None or mention is None or subject is None or field is None:
         return None
     literal = (Operand("task", literal=mention.value), mention.number)
-    operation = "sum" if match[1].lower() in ("increase", "raise", "add") else "difference"
+    operation = "sum" if match["verb"].lower().startswith(("increas", "rais", "add")) else "difference"
     return Figure(f"new_{'_'.join(parts(field))}", operation, (operand(subject, field), literal))
 
 

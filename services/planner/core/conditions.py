@@ -15,7 +15,7 @@ from services.planner.core.words import STOP, field_stems, stem, text_stems, tex
 
 _OVER = r"\b(?:over|above|more than|greater than|exceed(?:s|ing|ed)?|larger than|higher than|at least|beyond)\b"
 _UNDER = (
-    r"\b(?:within|under|below|less than|smaller than|lower than|at most|up to|no more than|"
+    r"\b(?:within|under|below|less than|smaller than|lower than|at most|(?<!add )(?<!adds )(?<!sum )up to|no more than|"
     r"fits?(?: in(?:to)?)?|covered by)\b"
 )
 _COVERS = r"\b(?:covers?|suffices?|enough|sufficient|allows?|permits?)\b"

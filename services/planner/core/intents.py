@@ -62,6 +62,9 @@ _PASSIVE = re.compile(r"\b(?:should|must|needs? to|has to|have to|is to|are to) 
 _ASKING = re.compile(
     r"^(?!do not|don['’]t)(?:which|what|who|whom|whose|how|when|where|why|is|are|was|were|do|does|did|has|have)\b", re.I
 )
+_CONTINUES = re.compile(r"^(?:its|their|whose|with)\b", re.I)
+_ADDS_UP = re.compile(r"\b(?:add|sum|total) up\b", re.I)
+_ADDS_TO = re.compile(r"\b(?P<verb>add|subtract|deduct)\s+[$€£]?\d[\d.,]*\s+(?:[A-Z]{3}\s+)?(?:to|from)\b", re.I)
 _LEADS = frozenset(
     "please then also kindly now and but just you should must need needs to can could would will go ahead immediately "
     "finally next first second third i we want like have afterwards after that so".split()
@@ -75,6 +78,8 @@ def understand(text: str) -> Reading:
     for sentence in filter(None, (part.strip() for part in _SENTENCE.split(text))):
         if _asks(sentence):
             questions.append(sentence)
+        elif intents and _CONTINUES.match(sentence):
+            intents[-1] = intents[-1]._replace(clause=f"{intents[-1].clause}, {sentence.rstrip(' .!;')}")
         else:
             intents += _sentence(sentence, intents)
     questions += [intent.clause for intent in intents if intent.family == "read" and not intent.negated]
@@ -139,7 +144,11 @@ def _intent(clause: str, reason: str) -> Intent:
 
 
 def _object_verb(verb: str, clause: str) -> str:
-    """``Process the refund``, ``make a payment``: where the verb says little, an object that is a verb says more."""
+    """Where the verb alone says little or something else: ``process the refund``, ``add up``, ``add 5 to the ...``."""
+    if _ADDS_UP.search(clause):
+        return "calculate"
+    if match := _ADDS_TO.search(clause):
+        return "increase" if match["verb"].lower() == "add" else "decrease"
     if not (is_generic(verb) or verb in ("make", "do", "give")):
         return verb.lower()
     after = text_words(clause)

@@ -1,5 +1,6 @@
 """The writes a task asks for: a tool for each action, its arguments with their origins, and the read that proves it."""
 
+import re
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import NamedTuple
@@ -17,6 +18,8 @@ from services.planner.core.situation import MINOR, Situation, about
 from services.planner.core.toolmatch import suiting
 from services.planner.core.words import field_stems, parts, stem, text_stems
 from shared.domain.exact_json import Json, JsonObject, dumps
+
+_RESULT = re.compile(r"\b(?:to|as|of) (?:the|that|this) (?:result|total|sum|number|figure|count|amount|value)\b", re.I)
 
 
 class Planned(NamedTuple):
@@ -134,8 +137,7 @@ def _without_guesses(way: Bound) -> Bound:
 
 def _with_values(way: Bound, intent: Intent, situation: Situation) -> Bound:
     """A figure that this clause asks to compute goes into the field that takes a figure."""
-    names = {figure.name for figure in stated_figures(intent.clause, situation)}
-    values = [value for value in situation.values if value.get("name") in names]
+    values = _values_for(intent, situation)
     slot = _slot(way, intent)
     if not values or slot is None:
         return way
@@ -143,6 +145,15 @@ def _with_values(way: Bound, intent: Intent, situation: Situation) -> Bound:
     found = Candidate(_typed(value, way.tool, slot), "value", name, CERTAIN)
     chosen = dict(way.chosen) | {slot: found}
     return way._replace(chosen=tuple(chosen.items()), missing=tuple(one for one in way.missing if one != slot))
+
+
+def _values_for(intent: Intent, situation: Situation) -> list[JsonObject]:
+    """The values that this clause asks to compute, or that it means with ``the result`` of an earlier clause."""
+    figures = stated_figures(intent.clause, situation)
+    if not figures and _RESULT.search(intent.clause):
+        figures = [figure for text in situation.reading.questions for figure in stated_figures(text, situation)]
+    names = {figure.name for figure in figures}
+    return [value for value in situation.values if value.get("name") in names]
 
 
 def _slot(way: Bound, intent: Intent) -> str | None:

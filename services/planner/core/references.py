@@ -165,7 +165,9 @@ def _alike(record: Record, noun: frozenset[str], examples: list[str], situation:
     return [
         name
         for name in others
-        if concept(name, record.noun) & situation.stems and _shape(str(record.fields[name])) in shapes
+        if (noun_asked := concept(name, record.noun)) & situation.stems
+        and not about(situation, noun_asked)
+        and _shape(str(record.fields[name])) in shapes
     ]
 
 

@@ -17,7 +17,9 @@ _ABOUT = stems(("description", "title", "detail", "topic"))
 _SUMS = stems(("amount", "total", "price", "cost", "value", "sum", "figure"))
 _ASKED = stems(("query", "search", "term", "keyword", "q", "text", "name", "contains"))
 _FORM = re.compile(r"\b(?:json|list|array)\b", re.I)
-_COMPUTED = re.compile(r"(?:the |its )?(?:sum|total|number|count|average|difference|\d+(?:\.\d+)?\s?%)\b", re.I)
+_COMPUTED = re.compile(
+    r"(?:the|that|this|its|their|how)\b|(?:sum|total|number|count|average|difference)\b|\d[\d.]*\s?%", re.I
+)
 _WHAT_FOR = re.compile(r"\bwhat\b.*\bfor\b", re.I)
 _NAME = re.compile(r"\b[A-Z][\w&-]*(?:['’]s)?(?:\s+(?:[A-Z][\w&-]*))*")
 

@@ -86,7 +86,10 @@ _COMPARED: tuple[tuple[str, Callable[[Decimal, Decimal], bool]], ...] = (
     (r"(?:over|above|more than|greater than|exceed(?:s|ing)?|larger than|higher than|bigger than)", lambda a, b: a > b),
     (r"(?:at least|no less than|minimum of)", lambda a, b: a >= b),
     (r"(?:under|below|less than|smaller than|lower than|cheaper than)", lambda a, b: a < b),
-    (r"(?:at most|no more than|up to|within|not exceeding|maximum of)", lambda a, b: a <= b),
+    (
+        r"(?:at most|no more than|(?<!add )(?<!adds )(?<!sum )up to|within|not exceeding|maximum of)",
+        lambda a, b: a <= b,
+    ),
 )
 
 
