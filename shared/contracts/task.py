@@ -35,7 +35,7 @@ class Turn(Contract):
     received_at: datetime
     message_id: str | None = None
     text: str = ""
-    data: dict[str, JsonValue] = {}  # a decision: {"decision": "approve"|"reject", "comment": str}
+    data: dict[str, JsonValue] = {}  # a decision: {"decision", "comment", "approval_id"}
 
 
 class TaskRequest(Contract):

@@ -138,7 +138,11 @@ def _decision_turn(decision: DecisionWord, caller: Caller, known: TaskRecord, mo
         principal=caller.principal,
         received_at=moment.now,
         text=decision.decision,
-        data={"decision": decision.decision, "comment": decision.comment},
+        data={
+            "decision": decision.decision,
+            "comment": decision.comment,
+            "approval_id": known.metadata.get("approval_id"),  # the question that this answers
+        },
     )
 
 

@@ -91,6 +91,20 @@ async def test_inputs_that_changed_since_the_approval_reopen_the_gate() -> None:
     assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
 
 
+@pytest.mark.promise("I7.changed_inputs_reopen")
+async def test_a_yes_to_an_earlier_question_does_not_answer_the_new_one() -> None:
+    stage = await _waiting()
+    first = stage.turns.record.metadata["approval_id"]
+    stage.claims.rows["C-1"]["amount"] = "999.00"
+    await stage.run(decision("approve"))
+    late = decision("approve", turn_id="turn-3").model_copy(
+        update={"data": {"decision": "approve", "approval_id": first}}
+    )
+    record = await stage.run(late)
+    assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+    assert "earlier question" in (record.reason or "")
+
+
 async def test_a_message_to_a_waiting_task_leaves_it_waiting() -> None:
     stage = await _waiting()
     record = await stage.run(message("any news?", "turn-2"))

@@ -111,7 +111,7 @@ def test_a_bare_word_to_a_waiting_task_is_a_decision(caller: Caller) -> None:
     waiting = _known(TaskState.INPUT_REQUIRED)
     intake = take_in(_legacy(" REJECT "), caller, waiting, Thread(), Moment(NOW, "x"))
     assert isinstance(intake, Signal)
-    assert intake.turn.data == {"decision": "reject", "comment": ""}
+    assert intake.turn.data == {"decision": "reject", "comment": "", "approval_id": None}
 
 
 def test_a_decision_that_was_handed_on_is_joined() -> None:

@@ -92,6 +92,8 @@ def refusal(approval: Approval) -> str:
 
 def _may_decide(approval: Approval, turn: Turn, now: datetime) -> None:
     who = turn.principal
+    if turn.data.get("approval_id") not in (None, approval.approval_id):
+        raise NotCounted("it answers an earlier question, and what is asked has changed since")
     if approval.status is not ApprovalStatus.WAITING or now >= approval.deadline:
         raise NotCounted(f"the approval is no longer waiting (deadline {approval.deadline:%Y-%m-%d %H:%M} UTC)")
     if who.id == approval.requester_id:

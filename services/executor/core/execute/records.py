@@ -1,47 +1,82 @@
 """The records in what was collected, and which of them a planned call is about."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from services.executor.core.dossier import Fact
-from shared.domain.exact_json import Json, JsonObject
+from services.executor.core.execute.sameness import names_a_record
+from shared.domain.exact_json import Json, JsonObject, dumps
 
 
 def records_in(value: Json) -> Iterator[JsonObject]:
     """Every JSON object in a value that has scalar fields of its own, outermost first."""
-    if isinstance(value, list):
-        for item in value:
-            yield from records_in(item)
-    elif isinstance(value, dict):
-        if any(not isinstance(item, dict | list) for item in value.values()):
-            yield value
-        for item in value.values():
-            yield from records_in(item)
+    return (record for _, record in _placed(value))
+
+
+class _Found(NamedTuple):
+    """A record and its kind: the tool that showed it and where it stood; all items of a list are of one kind."""
+
+    kind: tuple[str, str, str]
+    record: JsonObject
+
+
+class _Known(NamedTuple):
+    """The fields known so far; ``settled`` names those that a nearer record has, also where such records disagree."""
+
+    fields: dict[str, Json]
+    settled: set[str]
+
+    def lay_under(self, further: Sequence[_Found]) -> None:
+        """Add the scalar fields on which all of these records that have them agree, if no nearer one has them."""
+        seen: dict[str, list[Json]] = {}
+        for _, record in further:
+            for key, value in record.items():
+                if key not in self.settled and not isinstance(value, dict | list):
+                    seen.setdefault(key, []).append(value)
+        self.fields.update((key, said[0]) for key, said in seen.items() if all(value == said[0] for value in said))
+        self.settled.update(seen)
 
 
 def fields_about(arguments: JsonObject, facts: Sequence[Fact]) -> dict[str, Json]:
     """The scalar fields known about a call: of the records it names, then of records those name, then of any other.
 
-    Where two records of the same nearness disagree about a field, it is left out: unknown, not guessed.
+    Where two records of the same nearness disagree about a field, it is left out: unknown, not guessed. So are all
+    fields of a record that is known to be another one: of a named record's kind, or with another value under an id.
     """
-    remaining = _once(record for fact in facts if fact.ok for record in records_in(fact.result))
-    known: dict[str, Json] = {}
+    remaining = _once(facts)
+    known = _Known({}, set())
     names = _identifiers(arguments)
     for _ in range(2):
-        for nearness in (_is_named_by, _refers_to):
-            near = [record for record in remaining if nearness(record, names)]
-            _lay_under(known, _agreed(near))
-            remaining = [record for record in remaining if record not in near]
-            names |= {name for record in near if nearness is _is_named_by for name in _identifiers(record)}
-    _lay_under(known, _agreed(remaining))
-    return known
+        near = [found for found in remaining if _is_named_by(found.record, names)]
+        known.lay_under(near)
+        kinds = {found.kind for found in near}
+        remaining = [found for found in remaining if found.kind not in kinds and not _denies(found.record, arguments)]
+        names |= {name for found in near for name in _identifiers(found.record)}
+        near = [found for found in remaining if _refers_to(found.record, names)]
+        known.lay_under(near)
+        remaining = [found for found in remaining if found not in near]
+    known.lay_under(remaining)
+    return known.fields
 
 
-def _once(records: Iterator[JsonObject]) -> list[JsonObject]:
-    seen: list[JsonObject] = []
-    for record in records:
-        if record not in seen:
-            seen.append(record)
-    return seen
+def _once(facts: Sequence[Fact]) -> list[_Found]:
+    seen: dict[str, _Found] = {}
+    for fact in facts:
+        for path, record in _placed(fact.result) if fact.ok else ():
+            seen.setdefault(dumps(record), _Found((fact.connection_id, fact.tool, path), record))
+    return list(seen.values())
+
+
+def _placed(value: Json, path: str = "") -> Iterator[tuple[str, JsonObject]]:
+    """Every record with its place; the items of one list share theirs."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _placed(item, f"{path}[]")
+    elif isinstance(value, dict):
+        if any(not isinstance(item, dict | list) for item in value.values()):
+            yield path, value
+        for key, item in value.items():
+            yield from _placed(item, f"{path}.{key}")
 
 
 def _identifiers(record: JsonObject) -> set[tuple[str, str]]:
@@ -56,7 +91,7 @@ def _identifies(key: str) -> bool:
 def _is_named_by(record: JsonObject, names: set[tuple[str, str]]) -> bool:
     """Whether the record's own ``id`` is one of the values: ``expense_id: E-1`` names the record whose id is E-1."""
     own = [value for key, value in record.items() if key.lower() == "id"]
-    return any(value in own for key, value in names if key.lower().endswith("id"))
+    return any(value in own for key, value in names if names_a_record(key))
 
 
 def _refers_to(record: JsonObject, names: set[tuple[str, str]]) -> bool:
@@ -64,16 +99,9 @@ def _refers_to(record: JsonObject, names: set[tuple[str, str]]) -> bool:
     return any(record.get(key) == value for key, value in names)
 
 
-def _agreed(records: Sequence[JsonObject]) -> dict[str, Json]:
-    """The scalar fields on which all records that have them agree."""
-    seen: dict[str, list[Json]] = {}
-    for record in records:
-        for key, value in record.items():
-            if not isinstance(value, dict | list):
-                seen.setdefault(key, []).append(value)
-    return {key: values[0] for key, values in seen.items() if all(value == values[0] for value in values)}
-
-
-def _lay_under(known: dict[str, Json], further: Mapping[str, Json]) -> None:
-    for key, value in further.items():
-        known.setdefault(key, value)
+def _denies(record: JsonObject, arguments: JsonObject) -> bool:
+    """Whether the record has another value under one of the call's ids: it is about something else."""
+    return any(
+        names_a_record(key) and key.lower() != "id" and record.get(key, value) != value
+        for key, value in arguments.items()
+    )

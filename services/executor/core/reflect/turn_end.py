@@ -22,7 +22,7 @@ def turn_end(
 ) -> TurnEnd:
     """The end of a turn whose task ended, or waits for a person."""
     answer = final_answer(ended.answer, ended.writes)
-    record = _record(work, ended, answer, now)
+    record = _record(work, ended, answer, approval.approval_id if approval else None, now)
     status = TaskEvent(kind="status", at=now, data={"state": record.state.value, "reason": record.reason})
     waits = approval is not None and approval.status is ApprovalStatus.WAITING
     return TurnEnd(
@@ -40,7 +40,7 @@ def nothing_new(work: Work, session: SessionState, now: datetime) -> TurnEnd:
     return TurnEnd(record=work.record.model_copy(update={"updated_at": now}), session=session)
 
 
-def _record(work: Work, ended: Ended, answer: str, now: datetime) -> TaskRecord:
+def _record(work: Work, ended: Ended, answer: str, approval_id: str | None, now: datetime) -> TaskRecord:
     said = work.turn.kind is TurnKind.MESSAGE or work.turn.kind is TurnKind.DECISION
     spoken = (_message("user", _words(work.turn), work.turn.turn_id, work.turn.received_at),) if said else ()
     return work.record.model_copy(
@@ -48,7 +48,7 @@ def _record(work: Work, ended: Ended, answer: str, now: datetime) -> TaskRecord:
             "state": ended.state,
             "reason": ended.reason,
             "answer": answer,
-            "metadata": {**work.record.metadata, **metadata(ended)},
+            "metadata": {**work.record.metadata, **metadata(ended), "approval_id": approval_id},
             "history": (
                 *work.record.history,
                 *spoken,
