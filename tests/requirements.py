@@ -71,7 +71,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise("state.refuses_volatile", "A Redis that may forget is refused by name", "I5"),
     Promise("state.embedded_durable", "The embedded server keeps what it acknowledged through a kill", "I5"),
     Promise("state.embedded_no_orphan", "The embedded server ends when its parent is killed", "seed 000, Running"),
-    Promise("state.refuses_to_start", "An executor that lacks something names it and does not start", "seed 000, Running"),
+    Promise("state.refuses_to_start", "An executor that lacks something says what, and stops", "seed 000, Running"),
     # --- gateway
     Promise("a2a.seed_request", "The tasks/send request of seed 000 is answered with text", "seed 000, A2A Protocol"),
     Promise(
