@@ -22,7 +22,7 @@ async def test_an_approver_decides_in_anothers_session_by_a_word(redis: Redis, r
     assert at(asked, "result.status.state") == "input-required"
     assert at(decided, "result.artifacts.0.parts.0.text") == "approved by boss"
     turn = play.worker.works[1].turn
-    assert (turn.kind, turn.data) == (TurnKind.DECISION, {"decision": "approve", "comment": ""})
+    assert (turn.kind, turn.data) == (TurnKind.DECISION, {"decision": "approve", "comment": "", "approval_id": None})
     assert (turn.principal.id, turn.principal.levels, turn.principal.verified) == ("boss", ("manager",), False)
 
 
@@ -34,7 +34,7 @@ async def test_a_data_part_decides_with_a_comment(redis: Redis, redis_url: str) 
         reply = await play.rpc("tasks/send", params)
     assert at(reply, "result.status.state") == "failed"
     assert at(reply, "result.artifacts.0.parts.0.text") == "rejected by boss"
-    assert play.worker.works[1].turn.data == {"decision": "reject", "comment": "too much"}
+    assert play.worker.works[1].turn.data == {"decision": "reject", "comment": "too much", "approval_id": None}
 
 
 async def test_a_decision_that_is_no_yes_or_no_is_refused(redis: Redis, redis_url: str) -> None:
