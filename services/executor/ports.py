@@ -133,11 +133,19 @@ class ToolSilent(Exception):
 
 
 class ToolServers(Protocol):
-    async def discover(self, connection: Connection) -> tuple[Tool, ...]:
+    """``session_id`` is the task's session: servers of the REST bridge count once-only calls by it."""
+
+    async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
         """The server's tools in a fixed order, classified; raises ``ToolUnreachable`` or ``ToolSilent``."""
         ...
 
-    async def call(self, connection: Connection, tool: str, arguments: JsonObject, timeout: float) -> ToolAnswer:
+    def may_have_unlisted(self, connection: Connection) -> bool:
+        """Whether a server, once discovered, may have tools that it does not list."""
+        ...
+
+    async def call(
+        self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
+    ) -> ToolAnswer:
         """One call, never repeated here; raises ``ToolUnreachable`` or ``ToolSilent``. ``timeout`` in seconds."""
         ...
 

@@ -23,6 +23,7 @@ class Called(NamedTuple):
     connection_id: str
     tool: str
     arguments: JsonObject
+    session_id: str = ""
 
 
 class _Scripted(NamedTuple):
@@ -42,6 +43,7 @@ class FakeToolServers(ToolServers):
     def __init__(self) -> None:
         self.calls: list[Called] = []
         self.discoveries = 0
+        self.lists_not_all = False  # whether the servers may have tools that they do not list
         self._tools: dict[str, _Scripted] = {}
         self._down: set[str] = set()
 
@@ -68,16 +70,22 @@ class FakeToolServers(ToolServers):
         return [call.arguments for call in self.calls if call.tool == tool]
 
     @override
-    async def discover(self, connection: Connection) -> tuple[Tool, ...]:
+    def may_have_unlisted(self, connection: Connection) -> bool:
+        return self.lists_not_all
+
+    @override
+    async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
         self._require_up(connection)
         self.discoveries += 1
         return tuple(_as_tool(connection, name, self._tools[name]) for name in sorted(self._tools))
 
     @override
-    async def call(self, connection: Connection, tool: str, arguments: JsonObject, timeout: float) -> ToolAnswer:
+    async def call(
+        self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
+    ) -> ToolAnswer:
         self._require_up(connection)
         scripted = self._tools.get(tool)
-        called = Called(connection.id, tool, arguments)
+        called = Called(connection.id, tool, arguments, session_id)
         self.calls.append(called)
         if scripted is None:
             return ToolAnswer(f"There is no tool {tool}.", is_error=True)

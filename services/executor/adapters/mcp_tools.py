@@ -18,6 +18,7 @@ from mcp.types import (
     CallToolResult,
 )
 from pydantic import JsonValue, ValidationError
+from typing_extensions import override
 
 from services.executor.adapters.mcp_content import BadListing, ListedTool, answer_of, brief, listed_tools, tools_of
 from services.executor.adapters.mcp_link import Link, as_port_error
@@ -60,7 +61,8 @@ class McpTools(ToolServers):
         """How many servers have a session here: a figure for metrics."""
         return len(self._links)
 
-    async def discover(self, connection: Connection) -> tuple[Tool, ...]:
+    @override
+    async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
         try:
             async with asyncio.timeout(DISCOVERY_SECONDS):
                 listing = await self._listing(connection.url)
@@ -72,7 +74,19 @@ class McpTools(ToolServers):
             raise ToolSilent(f"{connection.id}: the server did not list its tools: {error}") from error
         return tools_of(connection, listing)
 
-    async def call(self, connection: Connection, tool: str, arguments: JsonObject, timeout: float) -> ToolAnswer:
+    @override
+    def may_have_unlisted(self, connection: Connection) -> bool:
+        return False
+
+    @override
+    async def call(
+        self,
+        connection: Connection,
+        tool: str,
+        arguments: JsonObject,
+        timeout: float,
+        session_id: str = "",
+    ) -> ToolAnswer:
         given = wire(arguments)
         if plain(given) != arguments:
             return ToolAnswer(f"{tool} was not called: JSON carries fewer digits than a number in its arguments", True)

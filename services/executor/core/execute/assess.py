@@ -82,7 +82,9 @@ async def read(ctx: TurnContext, key: str, tool: Tool, arguments: dict[str, Json
 async def _reached(ctx: TurnContext, tool: Tool, arguments: dict[str, Json]) -> ToolAnswer:
     connection = ctx.toolbox.connection_of(tool)
     try:
-        return await ctx.ports.tools.call(connection, tool.name, arguments, ctx.limits.tool_seconds)
+        return await ctx.ports.tools.call(
+            connection, tool.name, arguments, ctx.limits.tool_seconds, ctx.record.session_id
+        )
     except (ToolUnreachable, ToolSilent) as error:
         raise Failed(f"the tool server {connection.id} did not answer {tool.name}: {error}") from error
 

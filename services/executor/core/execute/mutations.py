@@ -127,7 +127,7 @@ async def _open(ctx: TurnContext, plan: WritePlan, sending: Sending) -> LedgerEn
 
 async def _call(ctx: TurnContext, tool: Tool, arguments: JsonObject) -> ToolAnswer:
     connection = ctx.toolbox.connection_of(tool)
-    return await ctx.ports.tools.call(connection, tool.name, arguments, ctx.limits.tool_seconds)
+    return await ctx.ports.tools.call(connection, tool.name, arguments, ctx.limits.tool_seconds, ctx.record.session_id)
 
 
 async def _answered(ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer) -> LedgerEntry:

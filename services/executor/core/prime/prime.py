@@ -51,7 +51,7 @@ async def prime(ports: Ports, limits: Limits, prompts: Prompts, opened: Opened) 
     policies = (*tenant.policies, *((asked.rules,) if asked.rules else ()))
     connections = _connections(tenant, request.tools_endpoint)
     discovered, constraints = await asyncio.gather(
-        side_by_side(_discover(ports.tools, connection) for connection in connections),
+        side_by_side(_discover(ports.tools, connection, work.record.session_id) for connection in connections),
         _constraints(ports, policies, opened.journal),
     )
     session = await opened.store.session()
@@ -123,9 +123,9 @@ def _connections(tenant: TenantRecord, endpoint: str | None) -> Sequence[Connect
     return known or [Connection(id="request", url=endpoint)]
 
 
-async def _discover(tools: ToolServers, connection: Connection) -> tuple[Tool, ...]:
+async def _discover(tools: ToolServers, connection: Connection, session_id: str) -> tuple[Tool, ...]:
     try:
-        return await tools.discover(connection)
+        return await tools.discover(connection, session_id)
     except (ToolUnreachable, ToolSilent) as error:
         raise Failed(f"the tool server {connection.id} at {connection.url} cannot be used: {error}") from error
 
