@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,16 @@ def _writes(done: Run) -> list[tuple[str, JsonObject, str]]:
             {"employee_id": "EMP-305", "phone": "+1 555 9999"},
         ),
         (
+            "Update the phone number of employee EMP-352 to +1 555 8888.",
+            "update_employee_phone",
+            {"employee_id": "EMP-352", "phone": "+1 555 8888"},
+        ),
+        (
+            "Refund 10% of the total of order ORD-2001, the delivery was late.",
+            "create_refund",
+            {"order_id": "ORD-2001", "amount": Decimal("189.90"), "reason": "the delivery was late"},
+        ),
+        (
             "Reserve $500.00 of the Marketing budget for the summer campaign.",
             "reserve_budget",
             {"department": "Marketing", "amount": 500, "purpose": "summer campaign"},
@@ -146,6 +157,10 @@ async def test_what_must_not_or_cannot_be_done_writes_nothing(books: Books, task
             '["ORD-2001","ORD-2002","ORD-2004","ORD-2008","ORD-2010"]',
         ),
         (
+            "List the ids of all pending expenses above 5000 as a JSON list, highest amount first.",
+            '["EXP-1010","EXP-1007","EXP-1006"]',
+        ),
+        (
             "List the names of the employees of the Engineering department as a JSON list.",
             '["Hana Sato","Mei Lin","Oliver Grant"]',
         ),
@@ -155,6 +170,12 @@ async def test_a_list_question_is_answered_exactly(books: Books, task: str, answ
     """A bare JSON list, and nothing written."""
     done = await _done(task, books)
     assert (done.answer, done.writes, done.decomposition["answer_format"]) == (answer, [], "list")
+
+
+async def test_all_means_each_one_that_fits(books: Books) -> None:
+    """One call for each record that agrees with the criteria of the task, and no other."""
+    done = await _done("Reject all pending claims over $5,000 because they exceed the limit.", books)
+    assert [arguments["expense_id"] for _, arguments, _ in _writes(done)] == ["EXP-1006", "EXP-1007", "EXP-1010"]
 
 
 async def test_a_question_is_answered_with_its_figure(books: Books) -> None:

@@ -61,7 +61,7 @@ def _listed_field(record: Record, asked: str) -> str | None:
 
 def _in_order(chosen: list[tuple[Record, str]], text: str) -> list[tuple[Record, str]]:
     match = re.search(r"\b(?:sorted|ordered|sort|order|ranked) (?:them )?by (?:the )?(\w+)(.*)", text, re.I)
-    down = re.search(r"descending|highest first|largest first|newest first|latest first|most \w+ first", text, re.I)
+    down = re.search(r"descending|(?:highest|largest|newest|latest)(?: \w+)? first|most \w+ first", text, re.I)
     if match is None:
         key = _largest(text, chosen)
         ordered = sorted(chosen, key=lambda item: _natural(item[0].fields[key] if key else item[0].fields[item[1]]))
@@ -72,7 +72,7 @@ def _in_order(chosen: list[tuple[Record, str]], text: str) -> list[tuple[Record,
 
 
 def _largest(text: str, chosen: list[tuple[Record, str]]) -> str | None:
-    if re.search(r"(?:highest|largest|lowest|smallest) first", text, re.I) and chosen:
+    if re.search(r"(?:highest|largest|lowest|smallest)(?: \w+)? first", text, re.I) and chosen:
         return amount_field(chosen[0][0], "amount")
     return None
 

@@ -8,7 +8,7 @@ from services.planner.core.mentions import Kind, find
 from services.planner.core.records import Record
 from services.planner.core.selection import amount_field, before_comparison, matching, numeric_fields
 from services.planner.core.situation import Situation, best, names, rank
-from services.planner.core.words import STOP, field_stems, is_identifier, parts, stem, stems, text_stems
+from services.planner.core.words import STOP, field_stems, is_identifier, nouns, parts, stem, stems, text_stems
 
 _LEFT = stems(("remaining", "available", "left", "unspent", "unused", "balance", "free"))
 _LIMIT = stems(
@@ -16,10 +16,10 @@ _LIMIT = stems(
 )
 _USED = stems(("spent", "used", "consumed", "committed", "reserved", "taken"))
 _OPERATIONS = (
-    ("count", r"\bhow many\b|\bnumber of\b|\bcount(?:s|ed)?\b"),
+    ("count", r"\bhow many\b|\b(?:the|total|what) number of\b|\bcount(?:s|ed)?\b"),
     ("average", r"\baverage\b|\bmean\b"),
-    ("maximum", r"\bhighest\b|\bmaximum\b|\blargest\b|\bbiggest\b|\bgreatest\b"),
-    ("minimum", r"\blowest\b|\bminimum\b|\bsmallest\b|\bleast\b"),
+    ("maximum", r"\b(?:highest|maximum|largest|biggest|greatest)\b(?!.*\bfirst\b)"),
+    ("minimum", r"\b(?:lowest|minimum|smallest|(?<!at )least)\b(?!.*\bfirst\b)"),
     ("sum", r"\bsum\b|\btotals?\b|\badd(?:ed|ing)? up\b|\baltogether\b|\bcombined\b|\bin all\b|\bhow much\b"),
 )
 
@@ -56,6 +56,8 @@ def _aggregate(text: str, situation: Situation) -> Figure | None:
         return None
     operation = next((name for name, pattern in _OPERATIONS if re.search(pattern, text, re.I)), None)
     records = matching(text, situation) if operation else []
+    if operation == "count" and not any(nouns(fact.tool) & text_stems(text) for fact in situation.facts):
+        return None
     if operation == "count":
         fields = [next(iter(record.fields)) for record in records]
         return Figure(_name(text, "count"), "count", tuple(_place(r, f) for r, f in zip(records, fields, strict=True)))

@@ -48,6 +48,8 @@ def _condition(text: str, intent: Intent, situation: Situation) -> Judged:
     for pattern, over in ((_OVER, True), (_UNDER, False), (_COVERS, None)):
         if match := re.search(pattern, text, re.I):
             left, right = text[: match.start()], text[match.end() :]
+            if not right.strip():  # "the limit is exceeded"
+                left, right = "", left
             if over is None:
                 return _compare(right, left, False, text, intent, situation)
             return _compare(left, right, over, text, intent, situation)
@@ -61,7 +63,7 @@ def _compare(left: str, right: str, over: bool, text: str, intent: Intent, situa
         missing = "the amount" if amount is None else f'a figure for "{right.strip() or text}"'
         return Judged(None, f"{missing} could not be found")
     is_over = amount > limit or ("at least" in text and amount == limit)
-    negated = bool(re.search(_NOT, left, re.I))
+    negated = bool(re.search(_NOT, text, re.I)) and "no more than" not in text.lower()
     relation = "is more than" if amount > limit else "is within"
     return Judged(
         (is_over is over) is not negated, f"{_said(amount)} {relation} {_said(limit)} ({right.strip() or text})"

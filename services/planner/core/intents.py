@@ -145,6 +145,8 @@ def _intent(clause: str, reason: str) -> Intent:
 
 def _object_verb(verb: str, clause: str) -> str:
     """Where the verb alone says little or something else: ``process the refund``, ``add up``, ``add 5 to the ...``."""
+    if verb == "tell" and not re.search(r"\btell (?:me|us)\b", clause, re.I):
+        return "notify"
     if _ADDS_UP.search(clause):
         return "calculate"
     if match := _ADDS_TO.search(clause):
@@ -152,7 +154,7 @@ def _object_verb(verb: str, clause: str) -> str:
     if not (is_generic(verb) or verb in ("make", "do", "give")):
         return verb.lower()
     after = text_words(clause)
-    for word in after[after.index(verb.lower()) + 1 :][:4] if verb.lower() in after else ():
+    for word in after[after.index(verb.lower()) + 1 :][:8] if verb.lower() in after else ():
         if family(word) in ("refund", "pay", "cancel", "approve", "reject") and stem(word) != stem(verb):
             return word
     return verb.lower()

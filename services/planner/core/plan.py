@@ -14,6 +14,7 @@ from services.planner.core.records import own_id
 from services.planner.core.references import CERTAIN, LIKELY, Candidate, is_reference, wanted
 from services.planner.core.request import ToolSpec
 from services.planner.core.scalars import kind_of
+from services.planner.core.selection import matching
 from services.planner.core.situation import MINOR, Situation, about
 from services.planner.core.toolmatch import suiting
 from services.planner.core.words import field_stems, parts, stem, text_stems
@@ -111,10 +112,26 @@ def _ways(tool: ToolSpec, intent: Intent, situation: Situation) -> list[Bound]:
     """The ways to call a tool that agree with the task: several only if the clause names several things."""
     ways = [_with_values(way, intent, situation) for way in bind(tool, situation, intent, LIKELY)]
     ways = [_without_guesses(way) for way in ways]
+    if re.search(r"\b(?:all|every|each)\b", intent.clause, re.I):
+        return [found for way in ways[:1] for found in _for_each(way, intent, situation)]
     first = ways[:1]
     named = [way for way in ways if _names_all(way, intent)]
     unique = {way.key: way for way in (named or first)}
     return list(unique.values())
+
+
+def _for_each(way: Bound, intent: Intent, situation: Situation) -> list[Bound]:
+    """``all open ...``: the same call for each listed record that the clause fits."""
+    found = []
+    for record in matching(intent.clause, situation):
+        known = own_id(record)
+        slots = [name for name in way.tool.required if is_reference(way.tool, name)]
+        slots = [name for name in slots if wanted(way.tool, name) & record.noun]
+        if known and slots:
+            one = Candidate(record.fields[known[0]], "result", record.ref(known[0]), CERTAIN)
+            chosen = dict(way.chosen) | {slots[0]: one}
+            found.append(Bound(way.tool, tuple(chosen.items()), tuple(n for n in way.missing if n != slots[0])))
+    return found
 
 
 def _names_all(way: Bound, intent: Intent) -> bool:
@@ -158,7 +175,11 @@ def _values_for(intent: Intent, situation: Situation) -> list[JsonObject]:
 
 def _slot(way: Bound, intent: Intent) -> str | None:
     """The field for a figure: one that the clause names, then one that is a number or an amount by its name."""
-    open_fields = [name for name in way.tool.properties if not is_reference(way.tool, name)]
+    open_fields = [
+        name
+        for name in way.tool.properties
+        if not is_reference(way.tool, name) and not field_stems(name) & text_stems("phone email date name time")
+    ]
     said = text_stems(intent.clause)
     named = [name for name in open_fields if field_stems(name) & said]
     figures = [name for name in open_fields if _takes_figure(way.tool, name)]

@@ -46,7 +46,7 @@ def _identified(tools: tuple[ToolSpec, ...], situation: Situation) -> frozenset[
 
 
 def _worthwhile(tool: ToolSpec, situation: Situation, identified: frozenset[str]) -> list[Bound]:
-    spoken = nouns(tool.name) & situation.stems
+    spoken = nouns(tool.name) & situation.stems or _described(tool, situation)
     ways = [
         bound for bound in bind(tool, situation, _whole(situation), POSSIBLE if spoken else LIKELY) if not bound.missing
     ]
@@ -70,6 +70,19 @@ def _looks_up(way: Bound) -> bool:
         for name, found in way.chosen
         if name in way.tool.required
     ) and any(wanted(way.tool, name) & own for name in way.tool.required)
+
+
+def _described(tool: ToolSpec, situation: Situation) -> frozenset[str]:
+    """What an action is about, in the words with which a tool says what it lists: its description's first ones."""
+    if tool.required or not situation.reading.actions or situation.stems & _known_nouns(situation):
+        return frozenset()
+    opening = text_stems(" ".join(tool.description.split()[:3]))
+    clauses = frozenset().union(*(text_stems(intent.clause) for intent in situation.reading.actions))
+    return frozenset(word for word in opening & clauses if len(word) > 3)
+
+
+def _known_nouns(situation: Situation) -> frozenset[str]:
+    return frozenset().union(*(record.noun for record in situation.records))
 
 
 def _lists(ways: list[Bound]) -> list[Bound]:

@@ -33,7 +33,7 @@ def _verb(intent: Intent, tool: ToolSpec) -> int:
     if own in stems(words):
         return _EXACT
     if intent.is_generic:
-        return _GENERAL if any(family(word) in ("approve", "create") for word in words[:1]) else 0
+        return {"approve": _GENERAL, "create": _GENERAL - 1}.get(family(words[0]) or "", 0)
     if intent.family and any(family(word) == intent.family for word in words):
         return _SYNONYM
     if family(words[0]) == "update" and own in _states(tool):
@@ -67,8 +67,15 @@ def _noun(intent: Intent, situation: Situation, tool: ToolSpec) -> int:
         return 4 * here + 2 * (anywhere - here) - len(own - situation.stems) + min(fields, 1)
     if anywhere and (_points_back(intent) or _names_things(intent)):
         return 2 * anywhere - len(own - situation.stems)
+    if _things_of(intent) & text_stems(tool.description):
+        return 1
     refers = _names_things(intent) or _points_back(intent)
     return 1 if refers and _known_things(own, situation) else 0
+
+
+def _things_of(intent: Intent) -> frozenset[str]:
+    """The clause's words without its verb and other verbs."""
+    return frozenset(word for word in text_stems(intent.clause) if word != stem(intent.verb) and len(word) > 3)
 
 
 def _verbs_of(intent: Intent) -> frozenset[str]:
