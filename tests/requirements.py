@@ -140,6 +140,13 @@ PROMISES: tuple[Promise, ...] = (
     # --- the project itself
     Promise("promises.tied", "Every promise has a test, and every mark names a known promise", "quality"),
     Promise("imports.directions", "Services stand on shared, never import each other; a core does no I/O", "quality"),
+    # --- planner
+    Promise("planner.generated_worlds", "Tasks of worlds nobody wrote code for are carried out exactly", "seed 000"),
+    Promise("planner.generalises", "The five states succeed on tools generated from a seed", "seed 000"),
+    Promise("planner.refuses_as_the_api", "The planner rejects what the real API rejects", "bad input"),
+    Promise("planner.heeds_not", "What a task forbids is not planned", "seed 000, Key Design Decisions"),
+    Promise("planner.never_invents", "What cannot be planned is said, and nothing is invented", "seed 000"),
+    Promise("planner.unjudged", "A criterion that no model is there to judge is marked unjudged", "seed 004"),
 )
 
 
