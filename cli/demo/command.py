@@ -39,6 +39,8 @@ def demo(
         results, notice = asyncio.run(_demo(_expecting_too_much(broken), quiet=as_json))
     except Complaint as complaint:
         give_up(complaint)
+    except asyncio.CancelledError:  # a signal asked for the end, and everything is stopped by now
+        give_up(Complaint("Stopped before the end."))
     seconds = time.monotonic() - began
     if as_json:
         say_json(dumps(demo_json(results, notice, seconds)))
