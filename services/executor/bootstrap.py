@@ -4,6 +4,8 @@ from services.executor.adapters.anthropic_model import AnthropicModel
 from services.executor.adapters.file_tenants import FileTenants
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.policy_http import HttpPolicy
+from services.executor.adapters.rest_bridge import RestBridge
+from services.executor.adapters.tool_servers import DetectingToolServers
 from services.executor.core.context import Limits, Ports
 from services.executor.core.prompts.texts import load as load_prompts
 from services.executor.core.worker import Worker
@@ -18,7 +20,8 @@ async def carry_out_turns(settings: Settings) -> None:
     limits = Limits(tool_seconds=settings.tool_timeout, task_seconds=settings.task_timeout)
     policy, model = HttpPolicy(settings.policy_url), _model(settings)
     try:
-        async with McpTools() as tools:
+        async with McpTools() as mcp, RestBridge() as rest:
+            tools = DetectingToolServers(mcp, rest)
             await run_sessions(settings, Worker(Ports(model, tools, policy, tenants), limits, load_prompts()))
     finally:
         await policy.close()

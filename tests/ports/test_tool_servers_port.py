@@ -1,4 +1,4 @@
-"""What every ``ToolServers`` promises: run on the double and on MCP against the example company."""
+"""What every ``ToolServers`` promises: run on the double, on MCP and on the REST bridge, named and detected."""
 
 import asyncio
 import socket
@@ -11,12 +11,15 @@ import pytest
 
 from examples.company.faults import Fault
 from services.executor.adapters.mcp_tools import McpTools
+from services.executor.adapters.rest_bridge import RestBridge
+from services.executor.adapters.tool_servers import DetectingToolServers
 from services.executor.ports import ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass
 from shared.testing.fake_tool_servers import FakeToolServers
 from tests.company_stage import company
+from tests.legacy_bridge import LegacyBridge, bridge
 
 
 class Stage(NamedTuple):
@@ -47,6 +50,44 @@ async def mcp(folder: Path) -> AsyncIterator[Stage]:
     faults = {"list_budgets": Fault(delay_before_ms=60_000), "list_orders": Fault(lose_reply=True)}
     async with company(folder, faults) as running, McpTools() as servers:
         yield Stage(servers, running.connection, Connection(id="down", url=f"http://127.0.0.1:{_closed_port()}"))
+
+
+@asynccontextmanager
+async def rest(_: Path) -> AsyncIterator[Stage]:
+    async with bridge(_books()) as connection, RestBridge() as servers:
+        yield Stage(servers, connection, Connection(id="down", url=f"http://127.0.0.1:{_closed_port()}"))
+
+
+@asynccontextmanager
+async def detected_rest(_: Path) -> AsyncIterator[Stage]:
+    async with bridge(_books()) as connection, McpTools() as mcp_tools, RestBridge() as rest_bridge:
+        servers = DetectingToolServers(mcp_tools, rest_bridge)
+        yield Stage(servers, connection, Connection(id="down", url=f"http://127.0.0.1:{_closed_port()}"))
+
+
+@asynccontextmanager
+async def detected_mcp(folder: Path) -> AsyncIterator[Stage]:
+    async with mcp(folder) as stage, RestBridge() as rest_bridge:
+        yield stage._replace(servers=DetectingToolServers(stage.servers, rest_bridge))
+
+
+def _books() -> LegacyBridge:
+    tools = {"get_expense": _get, "approve_expense": _approve, "list_budgets": _get, "list_orders": _nothing}
+    books = LegacyBridge({**tools, "invent_money": _unknown}, listed=sorted(tools, reverse=True))
+    books.once, books.hanging, books.cut = {"approve_expense"}, {"list_budgets"}, {"list_orders"}
+    return books
+
+
+def _approve(arguments: JsonObject) -> Json:
+    return {"id": arguments["expense_id"], "status": "approved"}
+
+
+def _nothing(_: JsonObject) -> Json:
+    return []
+
+
+def _unknown(_: JsonObject) -> Json:
+    return {"error": "unknown tool invent_money"}
 
 
 def _closed_port() -> int:
@@ -83,7 +124,7 @@ def _approve_once() -> "Callable[[JsonObject], Json | ToolAnswer]":
     return approve
 
 
-each_implementation = pytest.mark.parametrize("staging", [double, mcp])
+each_implementation = pytest.mark.parametrize("staging", [double, mcp, rest, detected_mcp, detected_rest])
 
 
 @each_implementation
@@ -135,7 +176,7 @@ async def test_a_refusal_is_an_error_with_a_sentence(staging: Staging, tmp_path:
         second = await stage.servers.call(stage.connection, "approve_expense", {"expense_id": "EXP-1001"}, 5)
 
     assert (first.is_error, second.is_error) == (False, True)
-    assert "already approved" in str(second.content)
+    assert any(said in str(second.content) for said in ("already approved", "CONSTRAINT_VIOLATION"))
 
 
 @each_implementation

@@ -10,6 +10,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from services.executor.adapters.mcp_wire import Line, LineTrouble, Trouble, open_line
+from services.executor.adapters.other_protocol import OtherProtocol
 from services.executor.ports import ToolSilent, ToolUnreachable
 
 log = structlog.get_logger()
@@ -114,6 +115,8 @@ def as_port_error(trouble: LineTrouble) -> ToolUnreachable | ToolSilent:
     """The port's word for what happened to the line."""
     if trouble.kind is Trouble.UNREACHABLE:
         return ToolUnreachable(trouble.sentence)
+    if trouble.kind is Trouble.FOREIGN:
+        return OtherProtocol(trouble.sentence)
     return ToolSilent(trouble.sentence)
 
 

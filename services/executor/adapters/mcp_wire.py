@@ -22,6 +22,7 @@ COURTESY_SECONDS = 1.0  # for messages that nobody waits for: they must not hold
 _TIMEOUT = httpx2.Timeout(120.0, connect=5.0, pool=5.0)  # each call has its own, shorter limit above this one
 _LIMITS = httpx2.Limits(max_connections=200, max_keepalive_connections=50, keepalive_expiry=2.0)
 _LINE_ERROR = -32099
+_FAILING = frozenset({502, 503, 504})  # said of a server that is down or busy, whatever it speaks
 
 _NEVER_CONNECTED = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
 
@@ -29,6 +30,7 @@ _NEVER_CONNECTED = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeo
 class Trouble(StrEnum):
     UNREACHABLE = "unreachable"  # no connection was made for this request
     SILENT = "silent"  # the server may have received it
+    FOREIGN = "foreign"  # the server answered, and the answer is not MCP
     EXPIRED = "expired"  # the server no longer knows our session and, by MCP's rules, did nothing
 
 
@@ -39,6 +41,14 @@ class LineTrouble(NamedTuple):
 
 class _Unusable(Exception):
     """An answer that cannot be passed on; the message says why."""
+
+    trouble = Trouble.SILENT
+
+
+class _Foreign(_Unusable):
+    """An answer that no MCP server would give."""
+
+    trouble = Trouble.FOREIGN
 
 
 class Line(httpx2.AsyncBaseTransport):
@@ -68,7 +78,7 @@ class Line(httpx2.AsyncBaseTransport):
             async with asyncio.timeout(COURTESY_SECONDS if courtesy else None):
                 return await self._answer(request, message)
         except _Unusable as error:
-            return self._failure(message, Trouble.SILENT, str(error))
+            return self._failure(message, error.trouble, str(error))
         except _NEVER_CONNECTED as error:
             return self._failure(message, Trouble.UNREACHABLE, f"no connection: {_words(error)}")
         except (httpx2.RequestError, httpx2.StreamError, OSError, TimeoutError) as error:
@@ -114,10 +124,12 @@ def _refuse_early(response: httpx2.Response, kind: str) -> None:
     status = response.status_code
     if 300 <= status < 400:
         raise _Unusable(f"the server redirects (HTTP {status}), which is not followed")
-    if status >= 500 or (status != 200 and kind != "application/json"):
+    if status in _FAILING:
         raise _Unusable(f"the server answered HTTP {status}")
+    if status >= 500 or (status != 200 and kind != "application/json"):
+        raise _Foreign(f"the server answered HTTP {status}")
     if kind not in ("application/json", "text/event-stream"):
-        raise _Unusable(f"the server answered with {kind or 'no content type'}, not with JSON")
+        raise _Foreign(f"the server answered with {kind or 'no content type'}, not with JSON")
     if response.headers.get("content-encoding", "identity") != "identity":
         raise _Unusable("the server compressed its answer, unasked")
 
@@ -126,9 +138,9 @@ def _refuse_garbage(body: bytes, status: int, message: Mapping[str, JsonValue]) 
     try:
         answer = json.loads(body)
     except (ValueError, RecursionError):
-        raise _Unusable(f"the server answered HTTP {status} with something that is not JSON") from None
-    if not isinstance(answer, dict) or not ("error" in answer or "result" in answer):
-        raise _Unusable(f"the server answered HTTP {status} with something that is not JSON-RPC")
+        raise _Foreign(f"the server answered HTTP {status} with something that is not JSON") from None
+    if not isinstance(answer, dict) or not (isinstance(answer.get("error"), dict) or "result" in answer):
+        raise _Foreign(f"the server answered HTTP {status} with something that is not JSON-RPC")
     if "result" in answer and answer.get("id") != message["id"]:
         raise _Unusable("the server answered another request than ours")
 

@@ -1,0 +1,105 @@
+"""Tool servers that speak the REST bridge: a bare JSON list of tools, and one POST for each call (``ToolServers``)."""
+
+import asyncio
+from types import TracebackType
+from typing import NamedTuple, Self
+
+import httpx
+from typing_extensions import override
+
+from services.executor.adapters.rest_bridge_content import answered, listed
+from services.executor.ports import Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
+from shared.contracts.tenant import Connection
+from shared.domain.exact_json import JsonObject, dumps
+
+DISCOVERY_SECONDS = 15.0
+CONNECT_SECONDS = 5.0
+MAX_ANSWER_BYTES = 1024 * 1024
+# A server closes a quiet connection after some seconds: ours are closed before, so that no write meets a dead one.
+_LIMITS = httpx.Limits(max_connections=200, max_keepalive_connections=50, keepalive_expiry=2.0)
+_HEADERS = {"accept": "application/json", "accept-encoding": "identity", "content-type": "application/json"}
+_NEVER_CONNECTED = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
+
+
+class _Reply(NamedTuple):
+    status: int
+    body: bytes
+
+
+class RestBridge(ToolServers):
+    """An async context manager around one shared HTTP client. It repeats nothing and follows no redirect."""
+
+    def __init__(self) -> None:
+        transport = httpx.AsyncHTTPTransport(limits=_LIMITS, retries=0)
+        self._client = httpx.AsyncClient(transport=transport, headers=_HEADERS, follow_redirects=False)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None
+    ) -> None:
+        await self._client.aclose()
+
+    @override
+    async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
+        query = {"session_id": session_id}
+        request = self._request("GET", connection, "/mcp/tools", DISCOVERY_SECONDS, query=query)
+        reply = await self._ask(f"{connection.id}: the tool list", request, DISCOVERY_SECONDS)
+        return listed(connection, reply.status, reply.body)
+
+    @override
+    def may_have_unlisted(self, connection: Connection) -> bool:
+        return True
+
+    @override
+    async def call(
+        self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
+    ) -> ToolAnswer:
+        body = dumps({"tool": tool, "params": arguments, "session_id": session_id}).encode()
+        request = self._request("POST", connection, "/mcp", timeout, body=body)
+        reply = await self._ask(tool, request, timeout)
+        return answered(tool, reply.status, reply.body)
+
+    def _request(
+        self,
+        method: str,
+        connection: Connection,
+        path: str,
+        seconds: float,
+        query: dict[str, str] | None = None,
+        body: bytes | None = None,
+    ) -> httpx.Request:
+        limit = httpx.Timeout(seconds, connect=min(CONNECT_SECONDS, seconds))
+        url = connection.url.rstrip("/") + path
+        try:
+            return self._client.build_request(method, url, params=query, content=body, timeout=limit)
+        except httpx.InvalidURL as error:
+            raise ToolUnreachable(f"{connection.id}: {connection.url!r} is no usable URL: {error}") from error
+
+    async def _ask(self, what: str, request: httpx.Request, seconds: float) -> _Reply:
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._received(what, request)
+        except _NEVER_CONNECTED as error:
+            raise ToolUnreachable(f"no connection: {_words(error)}") from error
+        except (TimeoutError, httpx.TimeoutException):
+            raise ToolSilent(f"{what}: no answer within {seconds:g} seconds") from None
+        except (httpx.HTTPError, httpx.StreamError, OSError) as error:
+            raise ToolSilent(f"{what}: the connection failed: {_words(error)}") from error
+
+    async def _received(self, what: str, request: httpx.Request) -> _Reply:
+        response = await self._client.send(request, stream=True)
+        try:
+            body = bytearray()
+            async for part in response.aiter_bytes():
+                body += part
+                if len(body) > MAX_ANSWER_BYTES:
+                    raise ToolSilent(f"{what}: the answer is larger than {MAX_ANSWER_BYTES} bytes")
+        finally:
+            await response.aclose()
+        return _Reply(response.status_code, bytes(body))
+
+
+def _words(error: Exception) -> str:
+    return str(error) or type(error).__name__

@@ -1,0 +1,94 @@
+"""Each tool server in the protocol that it speaks (``ToolServers``): MCP first, else the REST bridge."""
+
+import asyncio
+
+import structlog
+from typing_extensions import override
+
+from services.executor.adapters.other_protocol import OtherProtocol
+from services.executor.ports import Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
+from shared.contracts.tenant import Connection
+from shared.domain.exact_json import JsonObject
+
+log = structlog.get_logger()
+
+MAX_REMEMBERED = 1024
+
+
+class DetectingToolServers(ToolServers):
+    """A connection may name its protocol; else the server's answers decide, and the decision holds while it works."""
+
+    def __init__(self, mcp: ToolServers, rest: ToolServers) -> None:
+        self._mcp = mcp
+        self._rest = rest
+        self._spoken: dict[str, ToolServers] = {}
+
+    @override
+    async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
+        stated = self._stated(connection)
+        if stated is not None:
+            return await stated.discover(connection, session_id)
+        remembered = self._spoken.get(connection.url)
+        if remembered is None:
+            return await self._detect(connection, session_id)
+        try:
+            return await remembered.discover(connection, session_id)
+        except OtherProtocol:
+            return await self._detect(connection, session_id)
+        except ToolSilent:
+            self._spoken.pop(connection.url, None)  # the next discovery asks anew
+            raise
+
+    @override
+    def may_have_unlisted(self, connection: Connection) -> bool:
+        spoken = self._known(connection)
+        return spoken is not None and spoken.may_have_unlisted(connection)
+
+    @override
+    async def call(
+        self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
+    ) -> ToolAnswer:
+        deadline = asyncio.get_running_loop().time() + timeout
+        spoken = self._known(connection) or await self._found_before(connection, tool, deadline, session_id)
+        left = max(0.001, deadline - asyncio.get_running_loop().time())
+        return await spoken.call(connection, tool, arguments, left, session_id)
+
+    def _stated(self, connection: Connection) -> ToolServers | None:
+        return {"mcp": self._mcp, "rest": self._rest}.get(connection.protocol)
+
+    def _known(self, connection: Connection) -> ToolServers | None:
+        return self._stated(connection) or self._spoken.get(connection.url)
+
+    async def _found_before(self, connection: Connection, tool: str, deadline: float, session_id: str) -> ToolServers:
+        """What the server speaks; whatever fails here, the call itself was not sent."""
+        try:
+            async with asyncio.timeout_at(deadline):
+                await self._detect(connection, session_id)
+        except (TimeoutError, ToolSilent) as error:
+            raise ToolUnreachable(f"{tool} was not sent: {error or 'no protocol was found in time'}") from error
+        return self._spoken[connection.url]
+
+    async def _detect(self, connection: Connection, session_id: str) -> tuple[Tool, ...]:
+        """The tools by whichever protocol lists them. A server that fails while it speaks MCP is not asked further."""
+        spoken = self._mcp
+        try:
+            tools = await self._mcp.discover(connection, session_id)
+        except OtherProtocol as not_mcp:
+            spoken = self._rest
+            tools = await self._bridged(connection, session_id, not_mcp)
+        self._remember(connection.url, spoken)
+        log.info("tool_protocol", connection=connection.id, protocol="mcp" if spoken is self._mcp else "rest")
+        return tools
+
+    async def _bridged(self, connection: Connection, session_id: str, not_mcp: OtherProtocol) -> tuple[Tool, ...]:
+        try:
+            return await self._rest.discover(connection, session_id)
+        except OtherProtocol as not_rest:
+            raise ToolSilent(f"it speaks neither MCP ({not_mcp}) nor the REST bridge ({not_rest})") from not_rest
+
+    def _remember(self, url: str, spoken: ToolServers) -> None:
+        """The latest used stands last; the first is forgotten where there are too many."""
+        self._spoken.pop(url, None)
+        self._spoken[url] = spoken
+        if len(self._spoken) > MAX_REMEMBERED:
+            self._spoken.pop(next(iter(self._spoken)))
