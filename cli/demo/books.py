@@ -1,14 +1,17 @@
 """The company's database before and after a task, and what changed in between."""
 
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from examples.company import ledger
 from shared.domain.exact_json import JsonObject
 
 # When, and the worker's own words about it: part of a change, but nothing that could be known beforehand.
-_INCIDENTAL = frozenset({"decided_at", "note", "reason", "created_at"})
+_INCIDENTAL = frozenset({"decided_at", "note", "reason", "created_at", "place"})
+_COUNT = "writes"  # where the company counts what it applied
 
 
 class Change(NamedTuple):
@@ -32,14 +35,12 @@ class Books:
 
     @classmethod
     def read(cls, database: Path) -> "Books":
-        cells = {
-            (table, str(row["id"]), column): value
-            for table in ledger.TABLES
-            for row in ledger.rows(database, table)
-            for column, value in row.items()
-            if column not in _INCIDENTAL
-        }
-        return cls(cells, tuple(write.tool for write in ledger.writes(database)))
+        """Straight from the file, whatever tables it has: the company's own code is not asked."""
+        with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=5)) as connection:
+            connection.row_factory = sqlite3.Row
+            cells = {place: value for table in _tables(connection) for place, value in _cells(connection, table)}
+            writes = connection.execute("SELECT tool FROM writes ORDER BY number").fetchall()
+        return cls(cells, tuple(row["tool"] for row in writes))
 
     def changes_since(self, before: "Books") -> tuple[Change, ...]:
         places = sorted(self.cells.keys() | before.cells.keys())
@@ -58,3 +59,14 @@ class Books:
         return tuple(
             row for (name, row, cell), found in self.cells.items() if (name, cell, found) == (table, column, value)
         )
+
+
+def _tables(connection: sqlite3.Connection) -> list[str]:
+    sql = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> ?"
+    return [row["name"] for row in connection.execute(sql, (_COUNT,)).fetchall()]
+
+
+def _cells(connection: sqlite3.Connection, table: str) -> Iterator[tuple[tuple[str, str, str], str | int | None]]:
+    for row in connection.execute(f'SELECT rowid AS place, * FROM "{table}"').fetchall():  # noqa: S608  its own name
+        key = str(row["id"] if "id" in row.keys() else row["place"])  # noqa: SIM118  a Row iterates over values
+        yield from (((table, key, column), row[column]) for column in row.keys() if column not in _INCIDENTAL)  # noqa: SIM118
