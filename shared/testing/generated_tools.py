@@ -13,26 +13,20 @@ from pydantic import JsonValue
 
 from services.executor.ports import ToolDefinition
 from shared.domain.exact_json import Json, JsonObject, dumps
-
-_NOUNS = (
-    "vessel parcel lantern turbine orchard beacon kiln satchel harness cabinet turret trellis anvil barrel canoe "
-    "dynamo easel ferry gantry hammock jetty kayak lathe mortar nozzle paddock quiver rudder silo tripod viaduct winch "
-    "yurt zeppelin bobbin cistern damper flask girder hopper"
-).split()
-_SYLLABLES = "bor dax fel gim hov jun kel lum mor nix pov rud sil tam vex wob yar zun".split()
-_FIELDS = "weight fee charge rate toll levy dose volume rating depth".split()
-_STATES = (
-    ("approve accept authorize endorse", "approved"),
-    ("cancel void revoke", "cancelled"),
-    ("close resolve complete finalize", "closed"),
-    ("block suspend freeze", "blocked"),
-    ("archive retire", "archived"),
+from shared.testing.generated_words import (
+    ADD,
+    FIELDS,
+    GET,
+    LIST,
+    LIST_WRAPPERS,
+    NOUNS,
+    SET,
+    STATES,
+    SYLLABLES,
+    WORDINGS,
+    WRAPPERS,
+    plural,
 )
-_GET, _LIST = "get fetch read retrieve show lookup describe".split(), "list find search query browse".split()
-_SET = "set update change modify adjust".split()
-_ADD = "add create register record insert".split()
-_WRAPPERS = ("data", "result", "item")
-_LIST_WRAPPERS = ("items", "results", "data")
 
 
 class Style(NamedTuple):
@@ -62,8 +56,8 @@ class World:
         self._random = Random(seed)  # noqa: S311 - a test's world must come out the same each time
         self.style = _style(self._random)
         self.noun, self.child, self.other = self._three_nouns()
-        self.figure, self.part = self._random.sample(_FIELDS, 2)
-        self._verbs, self._state = self._random.choice(_STATES)
+        self.figure, self.part = self._random.sample(FIELDS, 2)
+        self._verbs, self._state = self._random.choice(STATES)
         self.state: dict[str, dict[str, JsonObject]] = {self.noun: {}, self.child: {}, self.other: {}}
         self.writes: list[tuple[str, str]] = []
         self.readers: list[ToolDefinition] = []
@@ -96,8 +90,8 @@ class World:
     # --- data ---------------------------------------------------------------------------------------------------
 
     def _three_nouns(self) -> tuple[str, str, str]:
-        invented = ["".join(self._random.sample(_SYLLABLES, 2)) for _ in range(3)]
-        first, second, third = self._random.sample([*_NOUNS, *invented], 3)
+        invented = ["".join(self._random.sample(SYLLABLES, 2)) for _ in range(3)]
+        first, second, third = self._random.sample([*NOUNS, *invented], 3)
         return first, second, third
 
     def _populate(self) -> None:
@@ -169,8 +163,8 @@ class World:
 
     def _offer_reads(self, noun: str) -> None:
         get, listing = (
-            self._tool(self._random.choice(_GET), noun),
-            self._tool(self._random.choice(_LIST), _plural(noun)),
+            self._tool(self._random.choice(GET), noun),
+            self._tool(self._random.choice(LIST), plural(noun)),
         )
         key = self._key_argument(noun)
         self._offer(True, get, f"One {noun}.", {key: _TEXT}, lambda given: self._wrapped(self._one(noun, given[key])))
@@ -182,7 +176,7 @@ class World:
 
     def _offer_set(self, noun: str) -> None:
         field, key = self._field(self.figure), self._key_argument(noun)
-        name = self._tool(self._random.choice(_SET), noun, self.figure)
+        name = self._tool(self._random.choice(SET), noun, self.figure)
 
         def run(given: JsonObject) -> Json:
             self._one(noun, given[key])[field] = self._stored(given[field])
@@ -210,7 +204,7 @@ class World:
             added = self._insert(self.child, {owner: given[owner], field: self._stored(given[field])})
             return self._wrapped(self.state[self.child][added])
 
-        name = self._tool(self._random.choice(_ADD), self.child)
+        name = self._tool(self._random.choice(ADD), self.child)
         self._offer(False, name, f"A new {self.child}.", {owner: _TEXT, field: self._amount_type()}, run)
 
     def _amount_type(self) -> Json:
@@ -257,8 +251,8 @@ class World:
     def _worded(self, kind: str, key: str, **words: str) -> str:
         """One of the ways in which people put such a task."""
         names = {"noun": self.noun, "key": key, "field": self.figure, "part": self.part, "child": self.child}
-        many = {"parts": _plural(self.part), "children": _plural(self.child)}
-        return self._random.choice(_WORDINGS[kind]).format(**names, **many, **words)
+        many = {"parts": plural(self.part), "children": plural(self.child)}
+        return self._random.choice(WORDINGS[kind]).format(**names, **many, **words)
 
     def _sum(self, key: str) -> Task:
         expected = self._with_figure(key, sum(self._parts_of(key), Decimal(0)))
@@ -294,43 +288,6 @@ class World:
         return Task("condition", self._worded("condition", key, verb=verb, limit=f"{limit}.00"), expected)
 
 
-_WORDINGS = {
-    "sum": (
-        "Set the {field} of {noun} {key} to the sum of the {parts} of its {children}.",
-        "Please update the {field} of {noun} {key} to the total of the {parts} of its {children}.",
-        "Add up the {parts} of the {children} of {noun} {key} and set its {field} to the result.",
-        "The {field} of {noun} {key} should be set to the total {part} of its {children}.",
-    ),
-    "count": (
-        "Set the {field} of {noun} {key} to the number of its {children}.",
-        "Count the {children} of {noun} {key} and set its {field} to that number.",
-        "Change the {field} of {noun} {key} to how many {children} it has.",
-    ),
-    "more": (
-        "Increase the {field} of {noun} {key} by {step}.",
-        "Please raise the {field} of {noun} {key} by {step}.",
-        "The {field} of {noun} {key} should be increased by {step}.",
-        "Add {step} to the {field} of {noun} {key}.",
-    ),
-    "less": (
-        "Reduce the {field} of {noun} {key} by {step}.",
-        "Could you lower the {field} of {noun} {key} by {step}?",
-        "The {field} of {noun} {key} must be decreased by {step}.",
-    ),
-    "share": (
-        "Add a {child} to {noun} {key} with {percent}% of its {field} as {part}.",
-        "Create a {child} for {noun} {key}; its {part} is {percent}% of the {field} of the {noun}.",
-        "Register a new {child} on {noun} {key} whose {part} is {percent} percent of the {field}.",
-    ),
-    "condition": (
-        "{verb} {noun} {key} if the total {part} of its {children} is under {limit}, "
-        "otherwise set its {field} to 1.00.",
-        "If the {parts} of the {children} of {noun} {key} add up to less than {limit}, {verb} it. "
-        "Otherwise set its {field} to 1.00.",
-        "{verb} {noun} {key} only if the sum of the {parts} of its {children} is below {limit}; "
-        "otherwise set its {field} to 1.00.",
-    ),
-}
 _TEXT: JsonObject = {"type": "string"}
 
 
@@ -339,17 +296,11 @@ def _style(random: Random) -> Style:
         tools=random.choice(["snake", "camel", "kebab"]),
         fields=random.choice(["snake", "camel"]),
         id_field=random.choice(["id", "noun_id", "nounId"]),
-        wrapper=random.choice(["", *_WRAPPERS]),
-        list_wrapper=random.choice(["", *_LIST_WRAPPERS]),
+        wrapper=random.choice(["", *WRAPPERS]),
+        list_wrapper=random.choice(["", *LIST_WRAPPERS]),
         amounts_as_text=random.choice([True, False]),
         id_shape=random.choice(["prefix", "lower", "letter", "joined"]),
     )
-
-
-def _plural(noun: str) -> str:
-    if noun.endswith("y") and noun[-2] not in "aeiou":
-        return f"{noun[:-1]}ies"
-    return f"{noun}es" if noun.endswith(("s", "x", "ch", "sh")) else f"{noun}s"
 
 
 def _spelled(words: tuple[str, ...], style: str) -> str:

@@ -39,12 +39,17 @@ _MONTH = "|".join(f"{month}|{month[:3]}" for month in _MONTHS)
 
 _SHAPES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     (Kind.QUOTE, re.compile(r"[\"“](?P<v>[^\"”]+)[\"”]|(?<!\w)['‘](?P<w>[^'’]+)['’](?!\w)")),
-    (Kind.EMAIL, re.compile(r"(?P<v>[\w.+-]+@[\w-]+(?:\.[\w-]+)+)")),
+    (Kind.EMAIL, re.compile(r"(?<![\w.+-])(?P<v>[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8})")),
     (Kind.DATE, re.compile(r"\b(?P<v>\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|[+-]\d{2}:\d{2})?)?)")),
     (Kind.DATE, re.compile(rf"\b(?P<d>\d{{1,2}})\.? (?P<m>{_MONTH})\.?,? (?P<y>\d{{4}})\b", re.I)),
     (Kind.DATE, re.compile(rf"\b(?P<m>{_MONTH})\.? (?P<d>\d{{1,2}}),? (?P<y>\d{{4}})\b", re.I)),
     (Kind.ID, re.compile(r"\b(?P<v>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b", re.I)),
-    (Kind.ID, re.compile(r"(?<![\w-])(?P<v>[A-Za-z]+(?:[-_:/][A-Za-z0-9]+)*[-_:/]\d[A-Za-z0-9]*(?:[-_]\w+)*)\b")),
+    (
+        Kind.ID,
+        re.compile(
+            r"(?<![\w-])(?P<v>[A-Za-z]{1,20}(?:[-_:/][A-Za-z0-9]{1,20}){0,4}[-_:/]\d[A-Za-z0-9]{0,40}(?:[-_]\w{1,20}){0,4})\b"
+        ),
+    ),
     (Kind.ID, re.compile(r"(?<![\w-])(?P<v>[A-Za-z]{1,6}\d{2,}[A-Za-z0-9]*)\b")),
     (Kind.ID, re.compile(r"#(?P<v>\d+)\b")),
     (Kind.MONEY, re.compile(rf"(?P<s>[$€£¥])\s?(?P<v>{_FIGURE})(?P<k>[kKmM]\b)?")),
@@ -56,8 +61,11 @@ _SHAPES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
 )
 
 
+_AT_MOST = 300
+
+
 def find(text: str) -> tuple[Mention, ...]:
-    """All mentions in the order of the text; no two overlap, the more specific shape wins."""
+    """The first mentions in the order of the text; no two overlap, the more specific shape wins."""
     taken = bytearray(len(text))
     found: list[Mention] = []
     for kind, pattern in _SHAPES:
@@ -65,7 +73,7 @@ def find(text: str) -> tuple[Mention, ...]:
             if not any(taken[match.start() : match.end()]):
                 taken[match.start() : match.end()] = b"\1" * (match.end() - match.start())
                 found.append(_mention(kind, match))
-    return tuple(sorted(found, key=lambda mention: mention.start))
+    return tuple(sorted(found, key=lambda mention: mention.start)[:_AT_MOST])
 
 
 def _mention(kind: Kind, match: re.Match[str]) -> Mention:

@@ -7,7 +7,7 @@ from services.planner.core.mentions import Kind, Mention
 from services.planner.core.records import Record, Scalar, identifies, own_id
 from services.planner.core.request import ToolSpec
 from services.planner.core.situation import Situation, about, best, rank
-from services.planner.core.words import concept, field_stems, is_identifier, is_verb, nouns, stem, text_words
+from services.planner.core.words import concept, is_identifier, is_verb, nouns, stem, text_words
 from shared.domain.exact_json import Json
 
 CERTAIN, LIKELY, POSSIBLE = 3, 2, 1
@@ -174,7 +174,3 @@ def _alike(record: Record, noun: frozenset[str], examples: list[str], situation:
 def _candidate(record: Record, field: str, sure: int) -> Candidate:
     value: Scalar = record.fields[field]
     return Candidate(value, "result", record.ref(field), sure)
-
-
-def shares_name(name: str, field: str) -> bool:
-    return field_stems(name) == field_stems(field)

@@ -8,7 +8,7 @@ from services.planner.core.intents import Reading, understand
 from services.planner.core.mentions import Kind, Mention, find
 from services.planner.core.records import Fact, Record, Scalar, number, own_id, records_of
 from services.planner.core.request import Request, objects
-from services.planner.core.words import STOP, family, is_generic, parts, stem, text_stems, text_words
+from services.planner.core.words import STOP, parts, stem, text_stems, text_words
 from shared.domain.exact_json import JsonObject, loads
 
 MINOR = frozenset({"cents", "minor", "pence", "cent"})
@@ -63,12 +63,6 @@ def _object(value: object) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 
-def figure(field: str, value: Scalar) -> "tuple[bool, str] | None":
-    """Whether a field counts minor units, and its figure as text; None if it is no figure."""
-    amount = number(value)
-    return None if amount is None else (bool(MINOR.intersection(parts(field))), str(amount))
-
-
 def rank(record: Record, situation: Situation) -> int:
     """How strongly a task speaks of a record: its identifiers, figures, names and words that stand in the text."""
     return sum(_weight(field, value, situation) for field, value in record.fields.items())
@@ -114,10 +108,3 @@ def best(records: Iterable[Record], situation: Situation) -> list[Record]:
 def about(situation: Situation, noun: frozenset[str]) -> list[Record]:
     """The records of one noun; a tool's ``noun list`` and a nested ``noun`` both count."""
     return [record for record in situation.records if noun & record.noun]
-
-
-def content_words(situation: Situation) -> frozenset[str]:
-    """The task's nouns, roughly: its content words that are not only actions."""
-    return frozenset(word for word in situation.stems if not is_generic(word)) | frozenset(
-        stem(word) for word in text_words(situation.text) if family(word) and word not in STOP
-    )
