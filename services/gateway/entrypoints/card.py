@@ -2,12 +2,13 @@
 
 import hashlib
 import json
-from importlib.metadata import version
 
 from a2a.server.request_handlers.response_helpers import agent_card_to_dict
 from a2a.types.a2a_pb2 import AgentCapabilities, AgentCard, AgentInterface, AgentSkill
 from fastapi import APIRouter, Request
 from starlette.responses import Response
+
+from shared.domain.version import VERSION
 
 PATHS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 _DESCRIPTION = (
@@ -21,7 +22,7 @@ def agent_card(url: str, notice: str) -> AgentCard:
     return AgentCard(
         name="Purple Agent",
         description=f"{_DESCRIPTION} Model: {notice}." if notice else _DESCRIPTION,
-        version=version("purple-agent"),
+        version=VERSION,
         supported_interfaces=[
             AgentInterface(url=url, protocol_binding="JSONRPC", protocol_version="1.0"),
             AgentInterface(url=url, protocol_binding="JSONRPC", protocol_version="0.3"),

@@ -1,7 +1,6 @@
 """What is read over plain HTTP: tasks, their events, health and readiness."""
 
 import re
-from importlib.metadata import version
 
 from fastapi import APIRouter, Request
 from pydantic import JsonValue
@@ -13,6 +12,7 @@ from services.gateway.core.views import public_view
 from services.gateway.entrypoints.kept_alive import SSE_BEAT, KeptAlive
 from services.gateway.entrypoints.story import story
 from services.gateway.ports import Caller, Identity, Readiness, StoreUnavailable
+from shared.domain.version import VERSION
 
 _STREAM_ID = re.compile(r"\d{1,20}(-\d{1,20})?")
 
@@ -50,7 +50,7 @@ class RestEndpoints:
 
     async def health(self) -> dict[str, JsonValue]:
         """Whether the process lives; asks nobody else."""
-        return {"status": "ok", "service": "gateway", "version": version("purple-agent"), "model": self._notice or None}
+        return {"status": "ok", "service": "gateway", "version": VERSION, "model": self._notice or None}
 
     async def ready(self) -> Response:
         """Whether requests should come here; 503 with the reasons otherwise."""
