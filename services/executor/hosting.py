@@ -14,11 +14,12 @@ from services.executor.adapters.redis_upkeep import RedisUpkeep
 from services.executor.core.reaper import Reaper
 from services.executor.core.runner import Runner, RunnerLimits, RunsTurns
 from services.executor.entrypoints.arq_worker import WakeWorker, queue_pool
-from services.executor.entrypoints.http import QuietServer, health_app, health_server
+from services.executor.entrypoints.http import health_app
 from services.executor.entrypoints.upkeep_loop import keep_up
 from services.executor.settings import RunSettings
 from shared.infra.process import tune_gc
 from shared.infra.redis import check_durable, connect
+from shared.infra.side_server import QuietServer, side_server
 from shared.infra.wakes import ArqWakes
 
 log = structlog.get_logger()
@@ -40,7 +41,7 @@ async def _serve(settings: RunSettings, worker: RunsTurns, state: Redis, wakes: 
     limits = RunnerLimits(settings.lease_seconds, settings.executor_capacity, settings.turn_attempts)
     runner = Runner(sessions, wakes, worker, limits)
     queue = WakeWorker(queue_pool(settings.queue_url), runner)
-    server = health_server(health_app(sessions, runner), settings.host, settings.port)
+    server = side_server(health_app(sessions, runner), settings.host, settings.port)
     stop = _on_signals()
     tune_gc()
     async with asyncio.TaskGroup() as group:

@@ -18,6 +18,7 @@ class TaskOutcome(Contract):
     state: TaskState
     process_type: str
     strategy: Strategy
+    strategy_applied: bool = True  # false where the task's end says nothing about its strategy
     quality: float  # 0 to 1, a score and no amount of money
     summary: str
     tool_calls: int
@@ -27,4 +28,6 @@ class TaskOutcome(Contract):
     reason: str | None
     duration_ms: int
     ended_at: datetime
+    worked: tuple[str, ...] = ()  # tools that did what they were called for
+    failed: tuple[str, ...] = ()  # tools that did not
     details: dict[str, JsonValue] = {}

@@ -17,12 +17,17 @@ DEDUPE_SECONDS = DAY  # how long a resent message still finds its first task
 TASK_RETENTION_SECONDS = 7 * DAY  # how long an ended task stays in Redis
 SESSION_RETENTION_SECONDS = 30 * DAY  # how long a session without an open task stays in Redis
 THREAD_SECONDS = 30 * DAY  # how long a client's own task id leads to its newest task after its last use
+APPLIED_SECONDS = TASK_RETENTION_SECONDS + DAY  # how long an applied outcome is known; its task has left by then
 EVENTS_KEPT = 2000  # events of one task, roughly; the journal holds what must not be lost
+
+OUTCOME_GROUP = "learner"  # the consumer group on every partition's outcomes
+OUTCOME_READER = "reader"  # its one consumer: which process that is, the partition's ``reader`` key says
 
 LIVE_CHANNEL = "pa:live"  # keeps the shared subscription open; nothing is published to it
 QUEUE = "pa:queue:wakes"
 BELL = "pa:queue:bell"
 HEALTH = "pa:queue:health"
+LEARNERS = "pa:learners:alive"
 
 
 class KeyKind(NamedTuple):
@@ -72,6 +77,16 @@ PARTITION_KINDS = (
     KeyKind("timers", "executor", "empty", "sorted set of deadlines; score: due (ms)"),
     KeyKind("outcomes", "executor", "kept", "stream of ended tasks; the learner trims what it has applied"),
     KeyKind("reaper", "executor", "short", "the short lock of one partition's upkeep"),
+    KeyKind("reader", "learner", "short", "which learner reads the partition's outcomes now"),
+    KeyKind("dead", "learner", "kept", "stream of outcomes that could not be applied, with tries and error"),
+)
+LEARNED_KINDS = (
+    KeyKind("applied", "learner", "kept", "sorted set of applied event ids; score: when (ms); older ones are trimmed"),
+    KeyKind("arms", "learner", "kept", "hash 'process type:strategy:n' -> pulls, '...:units' -> sum of rewards"),
+    KeyKind("cases", "learner", "kept", "list of case entries, newest first, capped"),
+    KeyKind("counts", "learner", "kept", "hash: events, success, partial, failure, quality_units"),
+    KeyKind("tools", "executor", "kept", "set of the names of the tools that discovery has found, capped"),
+    KeyKind("synthesized", "executor", "kept", "hash process type -> synthesized process"),
 )
 OTHER_KINDS = (
     KeyKind("dedupe", "gateway", "short", "message of a caller -> task id, newline, turn id"),
@@ -79,6 +94,7 @@ OTHER_KINDS = (
         "thread", "gateway", "short", "hash of a client's own task id: its newest task, decisions and answers given"
     ),
     KeyKind("alias", "gateway, executor", "open", "a task id that a client knows -> task id, newline, session id"),
+    KeyKind("learners", "learner", "short", "sorted set of the learners that live; score: last sign of life (ms)"),
 )
 QUEUE_KEYS = (
     KeyKind(QUEUE, "gateway, executor", "empty", "arq's queue of wakes; may be lost without harm"),
@@ -117,6 +133,18 @@ class PartitionKeys:
     timers: str
     outcomes: str
     reaper: str
+    reader: str
+    dead: str
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedKeys:
+    applied: str
+    arms: str
+    cases: str
+    counts: str
+    tools: str
+    synthesized: str
 
 
 def session_keys(tenant: str, session_id: str) -> SessionKeys:
@@ -139,6 +167,29 @@ def partition_keys_of(tenant: str, session_id: str) -> PartitionKeys:
 
 def all_partitions() -> Iterator[PartitionKeys]:
     return (partition_keys(number) for number in range(PARTITIONS))
+
+
+def learned_keys(tenant: str) -> LearnedKeys:
+    """What is learned for one tenant: one tag, so that one Lua step applies one outcome."""
+    return LearnedKeys(*(f"pa:{{t:{_q(tenant)}}}:{field.name}" for field in fields(LearnedKeys)))
+
+
+class ArmFields(NamedTuple):
+    """The fields of one arm in the hash of arms."""
+
+    n: str
+    units: str
+
+
+def arm_fields(process_type: str, strategy: str) -> ArmFields:
+    stem = f"{_q(process_type)}:{_q(strategy)}"
+    return ArmFields(f"{stem}:n", f"{stem}:units")
+
+
+def unpack_arm_field(field: str) -> tuple[str, str, str]:
+    """Process type, strategy, and which of the two numbers."""
+    process_type, strategy, number = map(unquote, field.split(":"))
+    return process_type, strategy, number
 
 
 def dedupe_key(tenant: str, session_id: str, principal_id: str, message: str) -> str:

@@ -10,7 +10,7 @@ from typing import TypeAlias, cast
 from redis.asyncio import Redis
 from redis.asyncio.client import Pipeline
 from redis.commands.core import AsyncScript
-from redis.exceptions import RedisError
+from redis.exceptions import RedisError, ResponseError
 
 from shared.ports.store import StoreUnavailable
 
@@ -43,6 +43,14 @@ class Scripts:
         async with answering(), self._redis.pipeline(transaction=False) as pipe:
             await self._queue(pipe, name, calls)
             return cast(list[Reply], await pipe.execute())
+
+    async def run_each(
+        self, name: str, calls: Iterable[tuple[Sequence[str], Sequence[Argument]]]
+    ) -> "list[Reply | ResponseError]":
+        """Like ``run_many``, but a call that the server refused has its error in place of a reply."""
+        async with answering(), self._redis.pipeline(transaction=False) as pipe:
+            await self._queue(pipe, name, calls)
+            return cast("list[Reply | ResponseError]", await pipe.execute(raise_on_error=False))
 
     async def command(self, *words: Argument) -> object:
         """One plain command, with the same errors."""

@@ -1,11 +1,8 @@
 """Health of an executor: ``/health`` says that it lives, ``/ready`` that it can work."""
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Protocol
 
-import uvicorn
 from fastapi import FastAPI
 from fastapi.responses import JSONResponse
 
@@ -45,15 +42,3 @@ def health_app(store: Store, runner: Busy) -> FastAPI:
         return JSONResponse({"status": "ready"})
 
     return app
-
-
-class QuietServer(uvicorn.Server):
-    """uvicorn beside other work: whoever started it handles the signals."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-
-def health_server(app: FastAPI, host: str, port: int) -> QuietServer:
-    return QuietServer(uvicorn.Config(app, host=host, port=port, log_config=None, access_log=False, lifespan="off"))

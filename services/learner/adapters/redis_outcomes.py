@@ -1,0 +1,91 @@
+"""The outcome streams on Redis. Each partition has one reader at a time, by a short lock in its own slot."""
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from typing import cast
+
+from redis.asyncio import Redis
+
+from services.learner.ports import DeadLetter, Delivery, Outcomes, Roster, Taken
+from shared.infra import keys
+from shared.infra.lua import Argument, Reply, Scripts, answering
+
+AT_ONCE = 64  # events of one partition in one round
+_ANSWER_SECONDS = 5.0
+_ERROR = 500  # characters of an error kept with a dead letter
+
+
+class RedisOutcomes(Outcomes):
+    """``owner`` names this process and no other, ever."""
+
+    def __init__(self, redis: Redis, owner: str, lease_seconds: float) -> None:
+        self._redis = redis
+        self._scripts = Scripts(redis)
+        self._owner = owner
+        self._lease_ms = int(lease_seconds * 1000)
+        self._partitions = list(keys.all_partitions())
+        self._newest: dict[int, str] = {}
+
+    async def ping(self) -> None:
+        await self._scripts.command("PING")
+
+    async def roster(self) -> Roster:
+        alive = await self._scripts.run("muster", [keys.LEARNERS], [self._owner, self._lease_ms])
+        async with answering(), self._redis.pipeline(transaction=False) as pipe:
+            for partition in self._partitions:
+                pipe.get(partition.reader)
+            readers = cast("list[str | None]", await pipe.execute())
+        return Roster(self._owner, cast(int, alive), dict(enumerate(readers)))
+
+    async def take(self, partitions: Collection[int]) -> Taken:
+        wanted = sorted(partitions)
+        arguments = (self._owner, self._lease_ms, keys.OUTCOME_GROUP, keys.OUTCOME_READER, AT_ONCE)
+        calls = [([self._partitions[number].reader, self._partitions[number].outcomes], arguments) for number in wanted]
+        replies = await self._scripts.run_many("take_outcomes", calls) if calls else []
+        deliveries: list[Delivery] = []
+        lost: set[int] = set()
+        for number, reply in zip(wanted, cast("list[list[Reply]]", replies), strict=True):
+            if reply[0] == "other":
+                lost.add(number)
+                continue
+            self._newest[number] = str(reply[1])
+            deliveries += [_delivery(number, cast("list[Reply]", entry)) for entry in reply[2:]]
+        return Taken(deliveries, lost)
+
+    async def settle(self, done: Sequence[Delivery], dead: Sequence[DeadLetter]) -> None:
+        applied: dict[int, list[Argument]] = defaultdict(list)
+        letters: dict[int, list[Argument]] = defaultdict(list)
+        for delivery in done:
+            applied[delivery.partition].append(delivery.entry_id)
+        for letter in dead:
+            entry = letter.delivery
+            letters[entry.partition] += [entry.entry_id, letter.error[:_ERROR], entry.tries]
+        calls = [
+            (
+                [self._partitions[number].outcomes, self._partitions[number].dead],
+                [keys.OUTCOME_GROUP, len(applied[number]), *applied[number], *letters[number]],
+            )
+            for number in sorted(applied.keys() | letters.keys())
+        ]
+        if calls:
+            await self._scripts.run_many("settle_outcomes", calls)
+
+    async def give_up(self, partitions: Collection[int]) -> None:
+        calls = [([self._partitions[number].reader], [self._owner]) for number in sorted(partitions)]
+        if calls:
+            await self._scripts.run_many("give_up", calls)
+
+    async def depart(self) -> None:
+        """Be no learner any more, so that the others share what was read here."""
+        await self._scripts.command("ZREM", keys.LEARNERS, self._owner)
+
+    async def news(self, partitions: Collection[int], seconds: float) -> None:
+        streams = {self._partitions[number].outcomes: self._newest.get(number, "0-0") for number in sorted(partitions)}
+        async with answering(seconds + _ANSWER_SECONDS):
+            await self._redis.xread(streams, count=1, block=max(1, int(seconds * 1000)))  # type: ignore[arg-type]  # redis-py's dict is invariant
+
+
+def _delivery(partition: int, entry: list[Reply]) -> Delivery:
+    fields = cast("list[str]", entry[2])
+    event = dict(zip(fields[::2], fields[1::2], strict=True)).get("o", "")
+    return Delivery(partition, str(entry[0]), cast(int, entry[1]), event)

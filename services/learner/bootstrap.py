@@ -1,0 +1,74 @@
+"""Joins the service's parts."""
+
+import asyncio
+import os
+import signal
+import socket
+from uuid import uuid4
+
+import structlog
+from redis.asyncio import Redis
+
+from services.learner.adapters.redis_memory import RedisMemory
+from services.learner.adapters.redis_outcomes import RedisOutcomes
+from services.learner.core.learner import Learner
+from services.learner.entrypoints.http import health_app
+from services.learner.entrypoints.loops import consume, keep_share
+from services.learner.settings import Settings
+from shared.infra.process import tune_gc
+from shared.infra.redis import check_durable, connect
+from shared.infra.side_server import side_server
+from shared.ports.store import StoreUnavailable
+
+log = structlog.get_logger()
+
+
+async def learn(settings: Settings) -> None:
+    """The service, until SIGTERM or SIGINT. Raises ``VolatileRedis`` and ``StoreUnavailable``."""
+    redis = connect(settings.redis_url)
+    try:
+        await check_durable(redis, allow_volatile=settings.allow_volatile_redis)
+        await _serve(settings, redis)
+    finally:
+        await redis.aclose()
+
+
+async def _serve(settings: Settings, redis: Redis) -> None:
+    outcomes = RedisOutcomes(redis, _owner(), settings.lease_seconds)
+    learner = Learner(outcomes, RedisMemory(redis))
+    server = side_server(health_app(outcomes, learner), settings.host, settings.port)
+    every = settings.lease_seconds / 3
+    stop = _on_signals()
+    tune_gc()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(server.serve())
+        sharing = group.create_task(keep_share(learner, every))
+        consuming = group.create_task(consume(learner, outcomes, every, stop))
+        await stop.wait()
+        log.info("stopping", partitions=len(learner.held))
+        sharing.cancel()
+        await consuming
+        await _leave(learner, outcomes)
+        server.should_exit = True
+
+
+async def _leave(learner: Learner, outcomes: RedisOutcomes) -> None:
+    """Let others take over at once; without it they do when the leases end."""
+    try:
+        await learner.leave()
+        await outcomes.depart()
+    except StoreUnavailable as error:
+        log.warning("left_without_a_word", error=str(error))
+
+
+def _on_signals() -> asyncio.Event:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    return stop
+
+
+def _owner() -> str:
+    """No two processes ever have the same name, not even one after the other."""
+    return f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"

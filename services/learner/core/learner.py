@@ -1,0 +1,94 @@
+"""The learner: takes outcomes in order, learns from each once, and settles them."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from services.learner.core.lesson import lesson_of, read
+from services.learner.core.shares import fair_change
+from services.learner.ports import DeadLetter, Delivery, Lesson, Memory, Outcomes, Refused
+
+MAX_TRIES = 5
+
+
+@dataclass
+class Counts:
+    """What this process has done since it started."""
+
+    learned: int = 0
+    known: int = 0
+    dead: int = 0
+
+
+class Learner:
+    """One consumer. ``round`` and ``share`` may run side by side; partitions change hands only between rounds."""
+
+    def __init__(self, outcomes: Outcomes, memory: Memory) -> None:
+        self._outcomes = outcomes
+        self._memory = memory
+        self._held: frozenset[int] = frozenset()
+        self._between_rounds = asyncio.Lock()
+        self.counts = Counts()
+        self.shared = asyncio.Event()  # set once it knows what it should read
+
+    @property
+    def held(self) -> frozenset[int]:
+        """The partitions it reads, as far as it knows."""
+        return self._held
+
+    async def share(self) -> None:
+        """Take or give partitions, so that every living learner has its part."""
+        change = fair_change(await self._outcomes.roster())
+        async with self._between_rounds:
+            if change.give:
+                await self._outcomes.give_up(change.give)
+            self._held = change.hold
+        self.shared.set()
+
+    async def leave(self) -> None:
+        """Give everything to the others, once nothing is in hand."""
+        async with self._between_rounds:
+            held, self._held = self._held, frozenset()
+            await self._outcomes.give_up(held)
+
+    async def round(self) -> int:
+        """Take what is there, learn and settle it; how many events were in hand."""
+        async with self._between_rounds:
+            taken = await self._outcomes.take(self._held)
+            self._held -= frozenset(taken.lost)
+            if taken.deliveries:
+                await self._learn(taken.deliveries)
+            return len(taken.deliveries)
+
+    async def _learn(self, deliveries: Sequence[Delivery]) -> None:
+        readable, dead = _read_all(deliveries)
+        results = await self._memory.learn([lesson for _, lesson in readable]) if readable else ()
+        done: list[Delivery] = []
+        for (delivery, _), result in zip(readable, results, strict=True):
+            if not isinstance(result, Refused):
+                done.append(delivery)
+            elif delivery.tries >= MAX_TRIES:
+                dead.append(DeadLetter(delivery, f"cannot be learned: {result.reason}"))
+        await self._outcomes.settle(done, dead)
+        new = sum(result is True for result in results)
+        self.counts.learned += new
+        self.counts.known += len(done) - new
+        self.counts.dead += len(dead)
+
+
+def _read_all(deliveries: Sequence[Delivery]) -> tuple[list[tuple[Delivery, Lesson]], list[DeadLetter]]:
+    """The lessons there are. What cannot be read holds up its partition until it is given up: order comes first."""
+    readable: list[tuple[Delivery, Lesson]] = []
+    dead: list[DeadLetter] = []
+    held_up: set[int] = set()
+    for delivery in deliveries:
+        if delivery.partition in held_up:
+            continue
+        try:
+            readable.append((delivery, lesson_of(read(delivery.event))))
+        except Exception as error:  # noqa: BLE001  # the edge of one message: its partition goes on after it
+            if delivery.tries >= MAX_TRIES:
+                dead.append(DeadLetter(delivery, f"cannot be read: {type(error).__name__}: {error}"))
+            else:
+                held_up.add(delivery.partition)
+    return readable, dead

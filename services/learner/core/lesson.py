@@ -1,0 +1,84 @@
+"""What one outcome teaches: a case for the log, and a reward for the strategy that was used."""
+
+from collections.abc import Iterator
+
+from pydantic import ValidationError
+
+from services.learner.ports import Lesson, Pull
+from shared.contracts.case import CaseEntry
+from shared.contracts.outcome import TaskOutcome
+from shared.domain.bandit import reward_units
+from shared.domain.cases import judged
+from shared.domain.keywords import keywords
+from shared.domain.words import WriteStatus
+
+_SUMMARY = 200  # characters
+_NOTES = 10  # entries each of what worked and what failed
+_SAID = 200  # characters of one of them
+
+
+class Unreadable(ValueError):
+    """The event is no outcome; the message says what is wrong with it, without repeating it."""
+
+
+def read(event: str) -> TaskOutcome:
+    """The outcome that a text holds; raises ``Unreadable``."""
+    try:
+        outcome = TaskOutcome.model_validate_json(event)
+    except ValidationError as error:
+        wrong = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in wrong["loc"]) or "the event"
+        raise Unreadable(f"{where}: {wrong['msg']}") from None
+    if not (outcome.event_id and outcome.tenant):
+        raise Unreadable("the event has no id or no tenant")
+    if not 0 <= outcome.quality <= 1:
+        raise Unreadable("quality: not between 0 and 1")
+    return outcome
+
+
+def lesson_of(outcome: TaskOutcome) -> Lesson:
+    """The lesson of one outcome. The quality is taken as it was measured."""
+    pull = Pull(outcome.process_type, outcome.strategy) if outcome.strategy_applied else None
+    return Lesson(outcome.event_id, outcome.tenant, _case(outcome), reward_units(outcome.quality), pull)
+
+
+def _case(outcome: TaskOutcome) -> CaseEntry:
+    return CaseEntry(
+        case_id=outcome.event_id,
+        session_id=outcome.session_id,
+        task_id=outcome.task_id,
+        summary=outcome.summary[:_SUMMARY],
+        keywords=keywords(outcome.summary),
+        outcome=judged(outcome.state, outcome.quality),
+        quality=outcome.quality,
+        worked=_notes(_worked(outcome)),
+        failed=_notes(_failed(outcome)),
+        tool_count=outcome.tool_calls,
+        domain=outcome.process_type,
+        strategy=outcome.strategy,
+        at=outcome.ended_at,
+    )
+
+
+def _worked(outcome: TaskOutcome) -> Iterator[str]:
+    verified = outcome.writes.get(WriteStatus.VERIFIED, 0)
+    if verified:
+        yield f"writes verified: {verified}"
+    if outcome.policy_passed:
+        yield "policy passed"
+    yield from outcome.worked
+
+
+def _failed(outcome: TaskOutcome) -> Iterator[str]:
+    if outcome.reason:
+        yield outcome.reason
+    for status, count in sorted(outcome.writes.items()):
+        if status != WriteStatus.VERIFIED and count:
+            yield f"writes {status}: {count}"
+    if outcome.policy_passed is False:
+        yield "policy did not pass"
+    yield from outcome.failed
+
+
+def _notes(said: Iterator[str]) -> tuple[str, ...]:
+    return tuple(note[:_SAID] for note in said)[:_NOTES]

@@ -1,0 +1,48 @@
+"""Health of a learner: ``/health`` says that it lives and what it has done, ``/ready`` that it learns."""
+
+import asyncio
+from typing import Protocol
+
+from fastapi import FastAPI
+from fastapi.responses import JSONResponse
+
+from services.learner.core.learner import Learner
+from shared.ports.store import StoreUnavailable
+
+_STORE_SECONDS = 2.0
+
+
+class Store(Protocol):
+    async def ping(self) -> None:
+        """Raise ``StoreUnavailable`` unless the store answers."""
+        ...
+
+
+def health_app(store: Store, learner: Learner) -> FastAPI:
+    app = FastAPI(title="Purple Agent learner", docs_url=None, redoc_url=None)
+
+    @app.get("/health")
+    async def health() -> dict[str, str | int]:
+        counts = learner.counts
+        done = {"learned": counts.learned, "known": counts.known, "dead": counts.dead}
+        return {"status": "ok", "service": "learner", "partitions": len(learner.held), **done}
+
+    @app.get("/ready")
+    async def ready() -> JSONResponse:
+        problem = await _problem(store, learner)
+        if problem:
+            return JSONResponse({"status": "not ready", "reason": problem}, 503)
+        return JSONResponse({"status": "ready"})
+
+    return app
+
+
+async def _problem(store: Store, learner: Learner) -> str | None:
+    if not learner.shared.is_set():
+        return "it does not know yet which outcomes to read"
+    try:
+        async with asyncio.timeout(_STORE_SECONDS):
+            await store.ping()
+    except (StoreUnavailable, TimeoutError) as error:
+        return f"Redis does not answer: {error}"
+    return None

@@ -1,0 +1,49 @@
+"""The learner's two loops: what it reads, and reading it. A store that fails is waited for."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import structlog
+
+from services.learner.core.learner import Learner
+from services.learner.ports import Outcomes
+from shared.ports.store import StoreUnavailable
+
+_AGAIN_SECONDS = 0.5
+_NEWS_SECONDS = 1.0
+
+log = structlog.get_logger()
+
+
+async def keep_share(learner: Learner, every_seconds: float) -> None:
+    """Look for ever who else is there."""
+
+    async def look() -> None:
+        await learner.share()
+        await asyncio.sleep(every_seconds)
+
+    await _for_ever(look)
+
+
+async def consume(learner: Learner, outcomes: Outcomes, every_seconds: float, stop: asyncio.Event) -> None:
+    """Learn until asked to stop; what is in hand is finished first."""
+    patience = min(_NEWS_SECONDS, every_seconds)
+
+    async def learn() -> None:
+        if await learner.round():
+            return
+        if learner.held:
+            await outcomes.news(learner.held, patience)
+        else:
+            await asyncio.sleep(patience)
+
+    await _for_ever(learn, stop)
+
+
+async def _for_ever(step: Callable[[], Awaitable[None]], stop: asyncio.Event | None = None) -> None:
+    while stop is None or not stop.is_set():
+        try:
+            await step()
+        except StoreUnavailable as error:
+            log.warning("store_unavailable", error=str(error))
+            await asyncio.sleep(_AGAIN_SECONDS)

@@ -1,0 +1,97 @@
+"""What the learner's core needs of the world, in the core's own words."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from shared.contracts.case import CaseEntry
+from shared.domain.words import Strategy
+
+
+class Delivery(NamedTuple):
+    """One event as it was handed out, for the ``tries``-th time. ``event`` is the text of a ``TaskOutcome``."""
+
+    partition: int
+    entry_id: str
+    tries: int
+    event: str
+
+
+class DeadLetter(NamedTuple):
+    """An event that is given up, and why."""
+
+    delivery: Delivery
+    error: str
+
+
+class Roster(NamedTuple):
+    """Who reads what. ``readers`` has every partition; None where nobody reads."""
+
+    me: str
+    learners: int
+    readers: Mapping[int, str | None]
+
+
+class Taken(NamedTuple):
+    """What was handed out, in order within each partition, and the partitions that turned out to be another's."""
+
+    deliveries: Sequence[Delivery]
+    lost: Collection[int]
+
+
+class Outcomes(Protocol):
+    """The partitions' streams of outcomes. Every method may raise ``StoreUnavailable``."""
+
+    async def roster(self) -> Roster:
+        """Show a sign of life, and see who else is there."""
+        ...
+
+    async def take(self, partitions: Collection[int]) -> Taken:
+        """Become or stay the reader of partitions, and take what comes next in each.
+
+        What was taken and not settled comes again first, whoever took it; nothing new before that.
+        """
+        ...
+
+    async def settle(self, done: Sequence[Delivery], dead: Sequence[DeadLetter]) -> None:
+        """Acknowledge what was learned; move what is given up to the dead letters."""
+        ...
+
+    async def give_up(self, partitions: Collection[int]) -> None:
+        """Stop being the reader of partitions, so that another can be at once."""
+        ...
+
+    async def news(self, partitions: Collection[int], seconds: float) -> None:
+        """Return when something may be there that was not there when it was last taken; at the latest in that time."""
+        ...
+
+
+class Pull(NamedTuple):
+    """One use of a strategy for one process type."""
+
+    process_type: str
+    strategy: Strategy
+
+
+class Lesson(NamedTuple):
+    """What is to be learned from one event. ``pull`` is None if it says nothing about a strategy."""
+
+    event_id: str
+    tenant: str
+    case: CaseEntry
+    reward_units: int
+    pull: Pull | None
+
+
+class Refused(NamedTuple):
+    """Why one lesson cannot be stored, though the store answers."""
+
+    reason: str
+
+
+class Memory(Protocol):
+    async def learn(self, lessons: Sequence[Lesson]) -> Sequence[bool | Refused]:
+        """Store lessons in order, each once: for each True if it was new, False if it was known, or why it cannot be.
+
+        Raises ``StoreUnavailable``; then any of them may have been stored, and they can be given again.
+        """
+        ...

@@ -1,0 +1,60 @@
+"""UCB1 over strategies, for one process type (seed 000, Strategy Bandit)."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from shared.domain.words import Strategy
+
+REWARD_UNITS = 10_000  # rewards are summed as whole ten-thousandths, so that no order of events changes a mean
+UNTRIED_MEAN = 0.5
+_EXPLORATION = math.sqrt(2)
+
+
+class Arm(NamedTuple):
+    """One strategy's record: its pulls, and the sum of its rewards in units."""
+
+    n: int = 0
+    units: int = 0
+
+    @property
+    def q(self) -> float:
+        """The mean reward, 0 to 1."""
+        return self.units / (self.n * REWARD_UNITS) if self.n else UNTRIED_MEAN
+
+
+Arms = Mapping[Strategy, Arm]
+
+
+class Choice(NamedTuple):
+    """``scores`` has None for an arm that was never tried: it goes before every score."""
+
+    strategy: Strategy
+    scores: Mapping[Strategy, float | None]
+    why: str
+
+
+def reward_units(quality: float) -> int:
+    """A quality from 0 to 1 as whole units."""
+    return round(quality * REWARD_UNITS)
+
+
+def ucb1(arm: Arm, pulls: int) -> float | None:
+    """``Q + sqrt(2) * sqrt(ln(N) / n)``; None for an arm without a pull."""
+    return arm.q + _EXPLORATION * math.sqrt(math.log(pulls) / arm.n) if arm.n else None
+
+
+def choose(arms: Arms, available: Sequence[Strategy]) -> Choice:
+    """The strategy to use among those there are.
+
+    On the first visit of a process type it is the first one; then each arm that was never tried has its turn; then the
+    highest score wins. Ties go to the order of ``available``.
+    """
+    pulls = sum(arm.n for arm in arms.values())
+    scores = {strategy: ucb1(arms.get(strategy, Arm()), pulls) for strategy in available}
+    if not pulls:
+        return Choice(available[0], scores, "first visit of this process type")
+    untried = [strategy for strategy, score in scores.items() if score is None]
+    if untried:
+        return Choice(untried[0], scores, "not tried yet")
+    return Choice(max(available, key=lambda strategy: scores[strategy] or 0.0), scores, "highest UCB1 score")

@@ -1,0 +1,34 @@
+"""What a text is about: a few stemmed words, of letters only."""
+
+import re
+
+KEYWORDS_KEPT = 15
+_WORD = re.compile(r"[^\W\d_]{4,}")
+_SUFFIXES = (("ies", "y"), ("sses", "ss"), ("ings", ""), ("ing", ""), ("ed", ""), ("s", ""))
+_STEM = 4  # a stem is no shorter than the shortest word
+_STOP = frozenset(
+    """
+    about above after again against also answer because been before being below between both cannot could does doing
+    done down during each else ensure every following from further given have having here hers herself himself into
+    itself just know like list make many more most must myself need only other ours ourselves over please same several
+    shall should show some such task tell than that their theirs them themselves then there these they this those
+    through under until upon using very want were what when where which while whom whose will with within without would
+    your yours yourself
+    """.split()
+)
+
+
+def keywords(text: str, most: int = KEYWORDS_KEPT) -> tuple[str, ...]:
+    """The first distinct words of more than three letters that are no stop-words, stemmed, in lower case."""
+    words = (word for word in _WORD.findall(text.lower()) if word not in _STOP)
+    return tuple(dict.fromkeys(map(stem, words)))[:most]
+
+
+def stem(word: str) -> str:
+    """A word without its commonest English endings: ``claims`` and ``claim`` are one word."""
+    if word.endswith(("ss", "us", "is")):
+        return word
+    for suffix, instead in _SUFFIXES:
+        if word.endswith(suffix) and len(word) - len(suffix) + len(instead) >= _STEM:
+            return word[: -len(suffix)] + instead
+    return word

@@ -1,0 +1,28 @@
+-- Read one partition's outcomes as its only reader: first what was handed out and never settled, then what is new.
+-- A partition without a reader is taken over, and with it everything its last reader had in hand.
+local reader, outcomes = unpack(KEYS)
+local owner, lease_ms, group, consumer, count = unpack(ARGV)
+
+local held = redis.call('GET', reader)
+if held and held ~= owner then return {'other'} end
+if not held then redis.pcall('XGROUP', 'CREATE', outcomes, group, '0', 'MKSTREAM') end
+if not held or redis.call('PTTL', reader) < lease_ms / 2 then redis.call('SET', reader, owner, 'PX', lease_ms) end
+
+local function taken(after)
+  local read = redis.call('XREADGROUP', 'GROUP', group, consumer, 'COUNT', count, 'STREAMS', outcomes, after)
+  return read and read[1][2] or {}
+end
+
+local entries = taken('0')
+local tries = {}
+if #entries > 0 then
+  for _, row in ipairs(redis.call('XPENDING', outcomes, group, '-', '+', count)) do tries[row[1]] = row[4] end
+else
+  entries = taken('>')
+end
+local newest = redis.call('XREVRANGE', outcomes, '+', '-', 'COUNT', 1)
+local reply = {'ok', newest[1] and newest[1][1] or '0-0'}
+for _, entry in ipairs(entries) do
+  reply[#reply + 1] = {entry[1], tries[entry[1]] or 1, entry[2] or {}}
+end
+return reply

@@ -1,0 +1,164 @@
+"""What tests of the learner share: outcomes as executors leave them, processes, and a replay to compare with."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Awaitable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import cast
+
+import httpx
+from redis.asyncio import Redis
+
+from cli.stack.free_ports import free_ports
+from services.learner.core.lesson import lesson_of
+from shared.contracts.case import CaseEntry
+from shared.contracts.outcome import TaskOutcome
+from shared.domain.partition import PARTITIONS
+from shared.domain.words import Strategy, TaskState
+from shared.infra import keys
+from shared.infra.process import dies_with_parent
+from shared.testing.redis_tasks import NOON
+
+PATIENCE = 20.0
+
+
+def an_outcome(number: int = 1, tenant: str = "acme", session: str = "s1", **known: object) -> TaskOutcome:
+    facts: dict[str, object] = {
+        "event_id": f"{tenant}-{number}:1",
+        "tenant": tenant,
+        "session_id": session,
+        "task_id": f"{tenant}-{number}",
+        "state": TaskState.COMPLETED,
+        "process_type": "expense_approval",
+        "strategy": Strategy.FSM,
+        "quality": 0.9,
+        "summary": f"Approve expense claim {number} of the sales department",
+        "tool_calls": 3,
+        "model_calls": 4,
+        "writes": {"verified": 1},
+        "policy_passed": True,
+        "reason": None,
+        "duration_ms": 10,
+        "ended_at": NOON + timedelta(seconds=number),
+    }
+    return TaskOutcome.model_validate({**facts, **known})
+
+
+async def leave(redis: Redis, outcomes: Iterable[TaskOutcome]) -> None:
+    """Put outcomes on their streams, as the last step of a turn does."""
+    async with redis.pipeline(transaction=False) as pipe:
+        for outcome in outcomes:
+            stream = keys.partition_keys_of(outcome.tenant, outcome.session_id).outcomes
+            pipe.xadd(stream, {"id": outcome.event_id, "o": outcome.model_dump_json()})
+        await pipe.execute()
+
+
+async def case_log(redis: Redis, tenant: str) -> list[CaseEntry]:
+    """Newest first."""
+    rows = await cast("Awaitable[list[str]]", redis.lrange(keys.learned_keys(tenant).cases, 0, -1))
+    return [CaseEntry.model_validate_json(row) for row in rows]
+
+
+async def hash_of(redis: Redis, name: str) -> dict[str, int]:
+    found = await cast("Awaitable[dict[str, str]]", redis.hgetall(name))
+    return {field: int(value) for field, value in found.items()}
+
+
+def expected_arms(outcomes: Iterable[TaskOutcome]) -> dict[str, int]:
+    """The hash of arms that counting each outcome once gives."""
+    arms: Counter[str] = Counter()
+    for outcome in outcomes:
+        fields = keys.arm_fields(outcome.process_type, outcome.strategy)
+        arms[fields.n] += 1
+        arms[fields.units] += lesson_of(outcome).reward_units
+    return dict(arms)
+
+
+def expected_counts(outcomes: Sequence[TaskOutcome]) -> dict[str, int]:
+    """The counts that counting each outcome once gives."""
+    lessons = [lesson_of(outcome) for outcome in outcomes]
+    kinds = Counter(lesson.case.outcome.value for lesson in lessons)
+    return {"events": len(lessons), "quality_units": sum(lesson.reward_units for lesson in lessons), **kinds}
+
+
+def by_session(cases: Iterable[CaseEntry]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for case in cases:
+        found[case.session_id].append(case.case_id)
+    return found
+
+
+async def learned_events(redis: Redis, tenants: Iterable[str]) -> int:
+    async with redis.pipeline(transaction=False) as pipe:
+        for tenant in tenants:
+            pipe.hget(keys.learned_keys(tenant).counts, "events")
+        return sum(int(count or 0) for count in await pipe.execute())
+
+
+async def unsettled(redis: Redis) -> int:
+    """Events on all streams that are not acknowledged yet, handed out or not."""
+    async with redis.pipeline(transaction=False) as pipe:
+        for partition in keys.all_partitions():
+            pipe.xinfo_groups(partition.outcomes)
+        groups = await pipe.execute(raise_on_error=False)
+    if any(isinstance(found, Exception) for found in groups):
+        return -1  # some stream has no group yet
+    return sum(found[0]["pending"] + (found[0]["lag"] or 0) for found in groups)
+
+
+async def until_settled(redis: Redis, seconds: float = PATIENCE) -> None:
+    async with asyncio.timeout(seconds):
+        while await unsettled(redis):
+            await asyncio.sleep(0.02)
+
+
+class LearnerProcess:
+    def __init__(self, process: subprocess.Popen[bytes], url: str) -> None:
+        self.process = process
+        self.url = url
+
+    async def ready(self) -> None:
+        async with asyncio.timeout(PATIENCE), httpx.AsyncClient(trust_env=False) as http:
+            while not await self._answers(http):
+                await asyncio.sleep(0.01)
+
+    async def health(self) -> dict[str, object]:
+        async with httpx.AsyncClient(trust_env=False) as http:
+            return cast("dict[str, object]", (await http.get(f"{self.url}/health")).json())
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait(PATIENCE)
+
+    async def _answers(self, http: httpx.AsyncClient) -> bool:
+        assert self.process.poll() is None, "the learner ended"
+        try:
+            return (await http.get(f"{self.url}/ready")).is_success
+        except httpx.TransportError:
+            return False
+
+
+@contextmanager
+def learner_process(redis_url: str, **settings: str) -> Iterator[LearnerProcess]:
+    """A learner in a process of its own; killed in the end, if it still runs."""
+    (port,) = free_ports(1)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "services.learner"],
+        env={**os.environ, "REDIS_URL": redis_url, "PORT": str(port), "LEASE_SECONDS": "0.3", **settings},
+        preexec_fn=dies_with_parent(),  # noqa: PLW1509  # no other thread runs in the tests
+    )
+    try:
+        yield LearnerProcess(process, f"http://127.0.0.1:{port}")
+    finally:
+        process.kill()
+        process.wait(PATIENCE)
+
+
+def a_session(partition: int, tenant: str = "acme") -> str:
+    """A session that lies in that partition."""
+    names = (f"s{number}" for number in range(100 * PARTITIONS))
+    return next(name for name in names if keys.partition_keys_of(tenant, name) == keys.partition_keys(partition))
