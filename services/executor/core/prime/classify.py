@@ -67,4 +67,9 @@ def _hits(task: str, template: Template) -> list[str]:
 def _acts(task: str) -> bool:
     words = [word.lower() for word in _WORD.findall(task)]
     pairs = zip(["", *words], words, strict=False)
-    return any(word.replace("-", "") in _ACTIONS and before not in _NOUN_MARKERS for before, word in pairs)
+    return any(_is_action(word) and before not in _NOUN_MARKERS for before, word in pairs)
+
+
+def _is_action(word: str) -> bool:
+    """Whether the word can be a verb that acts, also as ``re-open`` or ``re-issue``."""
+    return word.replace("-", "") in _ACTIONS or word.removeprefix("re-") in _ACTIONS
