@@ -10,11 +10,12 @@ from pydantic import JsonValue
 from services.executor.core.dossier import Progress
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import TaskOutcome
+from shared.contracts.plan import WritePlan
 from shared.contracts.task import TaskRecord
 from shared.domain.answer import is_exact_match
 from shared.domain.exact_json import JsonObject, loads, wire
 from shared.domain.quality import Evidence, quality
-from shared.domain.words import FsmState, Strategy, TaskState, WriteStatus
+from shared.domain.words import FsmState, Strategy, TaskState, ToolClass, WriteStatus
 
 _DOUBTFUL = (WriteStatus.UNVERIFIED, WriteStatus.ABSENT, WriteStatus.IN_DOUBT)
 
@@ -88,7 +89,7 @@ def score(ended: Ended) -> float:
             state=ended.state,
             exact_match=is_exact_match(ended.answer),
             policy_passed=dossier.verdict.passed if dossier and dossier.verdict else None,
-            writes_planned=len(dossier.plan.calls) if dossier and dossier.plan else 0,
+            writes_planned=_to_be_proved(dossier.plan) if dossier and dossier.plan else 0,
             writes_verified=statuses.count(WriteStatus.VERIFIED),
             writes_doubtful=sum(status in _DOUBTFUL for status in statuses),
             audit_clean=dossier.audit_clean if dossier else None,
@@ -96,6 +97,11 @@ def score(ended: Ended) -> float:
             answer_empty=not ended.answer.strip(),
         )
     )
+
+
+def _to_be_proved(plan: WritePlan) -> int:
+    """The plan's calls without its notices, which no read can show."""
+    return sum(call.tool_class is ToolClass.CHANGE for call in plan.calls)
 
 
 def _write(entry: LedgerEntry) -> JsonObject:
