@@ -49,6 +49,26 @@ PROMISES: tuple[Promise, ...] = (
     Promise("bad_input.honest_ends", "What cannot be used ends the task with its reason, unwritten", "bad input"),
     Promise("bad_input.parts_down", "With a part down or talking garbage a task fails, saying which", "bad input"),
     Promise("task.cancel", "A waiting or running task can be canceled before its next call", "seed 000, A2A Protocol"),
+    # --- executor core
+    Promise("I1.gate_table", "Each class of tool passes exactly in the states that permit it", "I1"),
+    Promise("I4.proof", "Only the record a write is about, newly showing it, proves the write", "I4"),
+    Promise("I7.decisions", "An approval is bound to plan and verdict; only who may decides, in time", "I7"),
+    Promise("I8.exact_money", "Figures are read, calculated and compared exactly, or not at all", "I8"),
+    Promise(
+        "I9.exact_answers", "An exact-match answer passes untouched, told by a full parse", "I9; seed 000, decision 4"
+    ),
+    Promise(
+        "fsm.templates", "Fifteen processes walk their states in order, as the table says", "seed 000, 8-State FSM"
+    ),
+    Promise("fsm.read_only", "A run that writes nothing passes no state that could", "seed 000, 8-State FSM"),
+    Promise(
+        "prime.classify", "A task's words tell its process, and whether it acts: in doubt it does", "seed 000, PRIME"
+    ),
+    Promise("policy.request_document", "A request's policy is rules or advice; unreadable rules end it", "bad input"),
+    Promise("prompts.quoted_data", "Data in a prompt cannot close its own section", "seed 000, PRIME"),
+    Promise(
+        "reflect.quality", "Only verified facts raise a task's quality, and penalties never do", "seed 000, REFLECT"
+    ),
     # --- state and queue
     Promise("state.accept_once", "A message sent many times at once makes one task", "I5"),
     Promise("state.session_owner", "A session takes no task of another principal", "I10"),

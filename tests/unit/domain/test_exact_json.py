@@ -1,0 +1,67 @@
+"""Exact JSON: what goes in as a number comes out as that number."""
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.domain.exact_json import Json, digest, dumps, loads, loads_object, plain, wire
+
+DECIMALS = st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**30), max_value=10**30)
+SCALARS = st.none() | st.booleans() | st.integers() | DECIMALS | st.text(st.characters(exclude_categories=["Cs"]))
+KEYS = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
+VALUES: st.SearchStrategy[Json] = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4), max_leaves=12
+)
+
+
+@pytest.mark.promise("I8.exact_money")
+@given(value=VALUES)
+def test_a_value_survives_writing_and_reading(value: Json) -> None:
+    assert loads(dumps(value)) == value
+
+
+@given(value=VALUES)
+def test_the_canonical_text_is_a_fixed_point(value: Json) -> None:
+    assert dumps(loads(dumps(value))) == dumps(value)
+
+
+@pytest.mark.promise("I8.exact_money")
+@given(cents=st.integers(min_value=-(10**15), max_value=10**15))
+def test_an_amount_of_cents_is_never_rounded(cents: int) -> None:
+    amount = Decimal(cents).scaleb(-2)
+
+    assert loads(f'{{"amount":{amount:f}}}') == {"amount": amount}
+    assert plain(float(f"{cents}e-2")) == amount
+
+
+def test_the_order_of_keys_does_not_change_a_digest() -> None:
+    assert digest({"a": 1, "b": [Decimal("1.50")]}) == digest({"b": [Decimal("1.50")], "a": 1})
+    assert digest({"a": 1}) != digest({"a": "1"})
+
+
+def test_a_binary_float_is_refused_rather_than_written() -> None:
+    with pytest.raises(TypeError, match="binary float"):
+        dumps(0.1)  # type: ignore[arg-type]  # what it must refuse
+
+
+@pytest.mark.parametrize(
+    "text", ["NaN", "[Infinity]", "1e999999999", "{", "", "[" * 100_000, r'"\ud800"', r'{"\uDC00":1}', b"\xff"]
+)
+def test_what_no_other_process_could_read_is_bad_json(text: str | bytes) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011  # many causes, one kind
+        loads(text)
+
+
+def test_a_pair_of_surrogate_escapes_is_one_character() -> None:
+    assert loads(r'"\ud83d\ude00 \\ud800"') == "\U0001f600 \\ud800"
+
+
+def test_an_object_is_asked_for_by_name() -> None:
+    with pytest.raises(ValueError, match="got list"):
+        loads_object("[]")
+
+
+def test_whole_decimals_reach_a_library_as_integers() -> None:
+    assert wire({"n": Decimal("12"), "m": [Decimal("12.50")]}) == {"n": 12, "m": [12.5]}

@@ -1,0 +1,73 @@
+"""Exact arithmetic: sums to the cent, ratios to six places half up, and an error instead of a guess."""
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.executor.core.finance.calculators import CannotCalculate, calculate, decimal_text
+from services.executor.core.prompts.schemas import OPERATIONS
+
+CENTS = st.integers(-(10**12), 10**12)
+AMOUNTS = st.lists(CENTS.map(lambda cents: Decimal(cents).scaleb(-2)), min_size=1, max_size=20)
+
+
+def numbers(*texts: str) -> list[Decimal]:
+    return [Decimal(text) for text in texts]
+
+
+@pytest.mark.promise("I8.exact_money")
+@given(cents=st.lists(CENTS, max_size=30))
+def test_a_sum_of_amounts_is_exact_to_the_cent(cents: list[int]) -> None:
+    assert calculate("sum", [Decimal(cent).scaleb(-2) for cent in cents]) == Decimal(sum(cents)).scaleb(-2)
+
+
+@pytest.mark.promise("I8.exact_money")
+@given(amounts=AMOUNTS)
+def test_a_difference_undoes_a_sum(amounts: list[Decimal]) -> None:
+    total = calculate("sum", amounts)
+    assert calculate("difference", [total, *amounts]) == 0
+
+
+@given(amounts=AMOUNTS)
+def test_an_average_lies_between_the_extremes(amounts: list[Decimal]) -> None:
+    low, high = calculate("minimum", amounts), calculate("maximum", amounts)
+    assert low <= calculate("average", amounts) <= high
+
+
+@pytest.mark.parametrize(
+    ("operation", "operands", "result"),
+    [
+        ("product", ("19.99", "3"), "59.97"),
+        ("quotient", ("2", "3"), "0.666667"), ("quotient", ("1", "3"), "0.333333"),
+        ("quotient", ("0.0000005", "1"), "0.000001"), ("percentage", ("1000", "2.5"), "25"), ("count", (), "0"),
+        ("average", ("1", "2"), "1.5"), ("sum", (), "0"), ("sum", ("0.1", "0.2"), "0.3"),
+    ],
+)  # fmt: skip
+def test_an_operation_has_its_textbook_result(operation: str, operands: tuple[str, ...], result: str) -> None:
+    assert calculate(operation, numbers(*operands)) == Decimal(result)
+
+
+@pytest.mark.promise("I8.exact_money")
+@pytest.mark.parametrize(
+    ("operation", "operands"),
+    [
+        ("quotient", ("1", "0")), ("quotient", ("0", "0")), ("average", ()), ("difference", ("1",)), ("minimum", ()),
+        ("percentage", ("1",)), ("power", ("1", "2")), ("sum", ("1E60", "1")), ("product", ("1E1000",) * 1001),
+        ("quotient", ("1E50", "3")),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_calculated_exactly_is_an_error(operation: str, operands: tuple[str, ...]) -> None:
+    """Never a rounded amount, and never another kind of error."""
+    with pytest.raises(CannotCalculate):
+        calculate(operation, numbers(*operands))
+
+
+def test_every_operation_that_is_offered_to_a_model_is_known() -> None:
+    for operation in OPERATIONS:
+        assert calculate(operation, numbers("6", "3")) is not None
+
+
+def test_a_value_travels_as_plain_digits() -> None:
+    assert decimal_text(Decimal("1E+3")) == "1000"

@@ -1,0 +1,80 @@
+"""The arithmetic audit: a value that does not come out again, or has no operand, is a problem."""
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.executor.core.dossier import NamedValue
+from services.executor.core.execute.compute_audit import audit, recompute
+from services.executor.core.execute.paths import NoSuchPath
+from tests.unit.executor_core.makers import fact, from_fact, from_task, from_value, value
+
+TASK = "Refund 20% of order O-7, at most $1,500.00, minus the fee of -5"
+ORDER = fact({"total": Decimal("120.50"), "lines": [{"n": 1}, {"n": 2}], "note": "fragile"})
+
+
+@pytest.mark.promise("I2.audit")
+@pytest.mark.parametrize(
+    "good",
+    [
+        value("refund", "percentage", "24.10", from_fact("total"), from_task("20%")),
+        value("lines", "count", "2", from_fact("lines[*]")),
+        value("notes", "count", "1", from_fact("note")),
+        value("cap", "minimum", "1500", from_task("1500")),
+        value("fee", "sum", "-5", from_task("-5")),
+    ],
+)
+def test_a_value_that_comes_out_again_is_clean(good: NamedValue) -> None:
+    assert audit([good], [ORDER], TASK) == ()
+
+
+@pytest.mark.promise("I2.audit")
+@pytest.mark.parametrize(
+    ("bad", "why"),
+    [
+        (value("x", "sum", "120.51", from_fact("total")), "is 120.50, not 120.51"),
+        (value("x", "sum", "7", from_task("7")), "states no figure"),
+        (value("x", "sum", "500", from_task("500")), "states no figure"),
+        (value("x", "sum", "5", from_task("5")), "states no figure"),
+        (value("x", "sum", "1", from_fact("note")), "is none"),
+        (value("x", "sum", "1", from_fact("tax")), "no tax there"),
+        (value("x", "sum", "1", from_fact("total", "f9")), "no fact has"),
+        (value("x", "sum", "1", from_value("later")), "no earlier value"),
+        (value("x", "power", "1", from_fact("total")), "unknown operation"),
+        (value("x", "quotient", "0", from_fact("total"), from_task("0")), "states no figure"),
+        (value("x", "sum", "a lot", from_fact("total")), "x:"),
+    ],
+)
+def test_a_value_that_does_not_come_out_is_a_problem_with_its_name(bad: NamedValue, why: str) -> None:
+    (problem,) = audit([bad], [ORDER], TASK)
+    assert problem.startswith("x: ")
+    assert why in problem
+
+
+@pytest.mark.promise("I2.audit")
+@given(cents=st.integers(0, 10**9), off=st.integers(-100, 100).filter(bool))
+def test_one_cent_off_is_found(cents: int, off: int) -> None:
+    amount = fact({"amount": Decimal(cents).scaleb(-2)})
+    stated = f"{Decimal(cents + off).scaleb(-2):f}"
+
+    assert audit([value("x", "sum", stated, from_fact("amount"))], [amount], "")
+
+
+def test_values_build_on_earlier_values_and_are_named_once() -> None:
+    net = value("net", "sum", "120.50", from_fact("total"))
+    half = value("half", "quotient", "60.25", from_value("net"), from_value("two"))
+    two = value("two", "count", "2", from_fact("lines[*]"))
+
+    assert audit([net, two, half], [ORDER], TASK) == ()
+    assert audit([net, net], [ORDER], TASK) == ("net: named twice",)
+
+
+def test_recomputing_follows_the_facts() -> None:
+    stale = value("refund", "percentage", "24.10", from_fact("total"), from_task("20%"))
+
+    (fresh,) = recompute([stale], [fact({"total": 200})], TASK)
+    assert Decimal(fresh.value) == 40
+    with pytest.raises(NoSuchPath):
+        recompute([stale], [fact({})], TASK)

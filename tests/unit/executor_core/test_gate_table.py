@@ -1,0 +1,41 @@
+"""The gate: which class of tool passes in which state, written out."""
+
+import pytest
+
+from services.executor.core.execute import gate
+from services.executor.core.fsm.states import RULES, tier_of
+from services.executor.ports import Tier
+from shared.domain.words import FsmState, ToolClass
+from tests.unit.executor_core.makers import tool
+
+_OPEN = {
+    FsmState.ASSESS: {ToolClass.READ, ToolClass.COMPUTE},
+    FsmState.APPROVAL_GATE: {ToolClass.READ, ToolClass.COMPUTE},
+    FsmState.MUTATE: set(ToolClass),
+    FsmState.SCHEDULE_NOTIFY: {ToolClass.READ, ToolClass.COMPUTE, ToolClass.NOTIFY},
+}
+
+
+@pytest.mark.promise("I1.gate_table")
+@pytest.mark.parametrize("state", list(FsmState))
+@pytest.mark.parametrize("tool_class", list(ToolClass))
+def test_a_class_passes_exactly_where_the_table_opens(state: FsmState, tool_class: ToolClass) -> None:
+    asked = tool("some_tool", tool_class)
+
+    if tool_class in _OPEN.get(state, set()):
+        gate.check(state, asked)
+    else:
+        with pytest.raises(
+            gate.Refused, match=rf"some_tool .*{tool_class}.*by its name.*{state} permits .* not called"
+        ):
+            gate.check(state, asked)
+
+
+def test_every_state_has_a_rule() -> None:
+    assert set(RULES) == set(FsmState)
+
+
+def test_writing_thinks_on_the_strong_tier_and_computing_where_the_words_are_complex() -> None:
+    assert [state for state in FsmState if tier_of(state, "a claim") is Tier.SONNET] == [FsmState.MUTATE]
+    assert tier_of(FsmState.COMPUTE, "Find the ROOT CAUSE") is Tier.SONNET
+    assert tier_of(FsmState.ASSESS, "reconcile") is Tier.HAIKU

@@ -1,0 +1,90 @@
+"""The process machine and its templates."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.executor.core.fsm.machine import NoSuchStep, after, plans_after, with_gate, without_writes
+from services.executor.core.fsm.templates import READ_ONLY, TEMPLATES, Template
+from shared.domain.words import FsmState as S
+
+TABLE = {
+    "expense_approval": "DACPGMX", "procurement": "DACPGMNX", "hr_offboarding": "DAPMNX",
+    "incident_response": "DACGMNX",
+    "invoice_reconciliation": "DACPMX", "customer_onboarding": "DAMNX", "compliance_audit": "DACPGMNX",
+    "dispute_resolution": "DAPGMX", "order_management": "DACGMX", "sla_breach": "DACPMNX",
+    "month_end_close": "DACPGMNX",
+    "ar_collections": "DACPMNX", "subscription_migration": "DACPGMNX", "payroll": "DACPGMNX", "general": "DACPMX",
+}  # fmt: skip
+_LETTER = {S.COMPLETE: "X", S.SCHEDULE_NOTIFY: "N"}
+_ORDER = [S.DECOMPOSE, S.ASSESS, S.COMPUTE, S.POLICY_CHECK, S.APPROVAL_GATE, S.MUTATE, S.SCHEDULE_NOTIFY, S.COMPLETE]
+ALL = sorted(TEMPLATES.values())
+SOME = st.sampled_from(ALL)
+
+
+def _letter(state: S) -> str:
+    return {S.APPROVAL_GATE: "G", **_LETTER}.get(state, state.value[0])
+
+
+@pytest.mark.promise("fsm.templates")
+def test_the_fifteen_processes_walk_as_the_table_says() -> None:
+    assert {name: "".join(map(_letter, found.states)) for name, found in TEMPLATES.items()} == TABLE
+
+
+@pytest.mark.promise("fsm.templates")
+@pytest.mark.parametrize("template", ALL, ids=lambda template: template.process_type)
+def test_a_process_decomposes_first_completes_last_and_never_goes_back(template: Template) -> None:
+    places = [_ORDER.index(state) for state in template.states]
+
+    assert (template.states[0], template.states[1], template.states[-1]) == (S.DECOMPOSE, S.ASSESS, S.COMPLETE)
+    assert all(one < other for one, other in pairwise(places))
+
+
+@pytest.mark.promise("fsm.templates")
+@pytest.mark.parametrize("template", ALL, ids=lambda template: template.process_type)
+def test_the_plan_is_made_once_before_policy_gate_and_writing(template: Template) -> None:
+    (at,) = [place for place, state in enumerate(template.states) if plans_after(template.states, state)]
+    assert template.states[at + 1] in (S.POLICY_CHECK, S.APPROVAL_GATE, S.MUTATE)
+    assert not {S.POLICY_CHECK, S.APPROVAL_GATE, S.MUTATE} & set(template.states[: at + 1])
+
+
+@pytest.mark.promise("fsm.templates")
+@given(template=SOME)
+def test_a_gate_put_in_stands_right_before_writing_and_only_once(template: Template) -> None:
+    path = with_gate(template.states)
+
+    assert after(path, S.APPROVAL_GATE) is S.MUTATE
+    assert [state for state in path if state is not S.APPROVAL_GATE] == [
+        state for state in template.states if state is not S.APPROVAL_GATE
+    ]
+    assert with_gate(path) == path
+
+
+@pytest.mark.promise("fsm.read_only")
+@given(template=SOME)
+def test_a_run_without_writes_passes_no_state_that_could_write(template: Template) -> None:
+    path = without_writes(template.states)
+    assert not {S.APPROVAL_GATE, S.MUTATE, S.SCHEDULE_NOTIFY} & set(path)
+    assert path[-1] is S.COMPLETE
+
+
+@pytest.mark.promise("fsm.read_only")
+def test_the_read_only_path_reads_and_answers() -> None:
+    assert READ_ONLY == (S.DECOMPOSE, S.ASSESS, S.COMPLETE)
+    assert not any(plans_after(READ_ONLY, state) for state in READ_ONLY)
+
+
+@pytest.mark.parametrize("state", [S.COMPLETE, S.APPROVAL_GATE, S.FAILED])
+def test_no_state_follows_the_last_or_one_that_is_not_there(state: S) -> None:
+    with pytest.raises(NoSuchStep, match=state.value):
+        after(TEMPLATES["general"].states, state)
+
+
+@given(template=SOME)
+def test_walking_from_the_first_state_passes_all_to_the_last(template: Template) -> None:
+    walked = [template.states[0]]
+    while walked[-1] is not S.COMPLETE:
+        walked.append(after(template.states, walked[-1]))
+    assert tuple(walked) == template.states

@@ -1,0 +1,175 @@
+"""Proof of a write: only the record it is about, newly shown, proves it."""
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.executor.core.execute.proof import Evidence, judge, judge_lost, participles
+from services.executor.core.execute.sameness import names_a_record, same
+from shared.domain.exact_json import Json, JsonObject
+from shared.domain.words import WriteStatus
+
+OPEN: JsonObject = {"claim_id": "C-1", "status": "open"}
+DONE: JsonObject = {"claim_id": "C-1", "status": "approved"}
+
+
+def evidence(
+    before: Json,
+    after: Json,
+    arguments: JsonObject | None = None,
+    result: Json = None,
+    expect: JsonObject | None = None,
+    asked: str = "claim_id",
+    tool: str = "approve_claim",
+) -> Evidence:
+    given_: JsonObject = arguments if arguments is not None else {"claim_id": "C-1"}
+    wanted: JsonObject = expect if expect is not None else {"status": "approved"}
+    return Evidence(tool, given_, wanted, before, result, after, frozenset({asked}))
+
+
+@pytest.mark.promise("I4.proof")
+@pytest.mark.parametrize(
+    "shown",
+    [
+        evidence(OPEN, DONE),
+        evidence({"claim": OPEN}, {"claim": DONE}),
+        evidence([OPEN, {"claim_id": "C-2", "status": "open"}], [DONE, {"claim_id": "C-2", "status": "open"}]),
+        evidence({"id": "C-1", "status": "open"}, {"id": "C-1", "status": " Approved "}),
+        evidence(None, {"id": "T-9", "title": "x"}, {"title": "x"}, {"id": "T-9"}, {}, "id"),
+        evidence(
+            [{"id": "E-1", "employee_id": "bob", "amount": 50}],
+            [{"id": "E-1", "employee_id": "bob", "amount": 50}, {"id": "E-2", "employee_id": "bob", "amount": 50}],
+            {"employee_id": "bob", "amount": Decimal("50.00")}, "created", {}, "employee_id",
+        ),
+        evidence({"id": 1, "paid": False}, {"id": 1, "paid": True},
+                 {"invoice_id": 1, "paid": True}, "ok", {}, "invoice_id"),
+    ],
+)  # fmt: skip
+def test_the_named_record_newly_showing_the_write_proves_it(shown: Evidence) -> None:
+    assert judge(shown).status is WriteStatus.VERIFIED
+
+
+@pytest.mark.promise("I4.proof")
+@pytest.mark.parametrize(
+    "shown",
+    [
+        pytest.param(evidence(OPEN, OPEN), id="nothing changed"),
+        pytest.param(evidence(DONE, DONE), id="it was so before"),
+        pytest.param(evidence({**DONE, "read_at": 1}, {**DONE, "read_at": 2}), id="only a clock moved"),
+        pytest.param(evidence(None, None), id="nothing was read"),
+        pytest.param(evidence(None, {"claim_id": "C-1", "found": False}), id="the read repeats the question"),
+        pytest.param(
+            evidence(None, {"ticket": "T-9", "found": False}, {"title": "x"}, {"ticket": "T-9"}, {}, "ticket"),
+            id="an echo of the new record's name",
+        ),
+        pytest.param(
+            evidence(None, {"filter": {"status": "approved"}, "claims": []}, asked="status"), id="an echo of a filter"
+        ),
+        pytest.param(evidence(OPEN, {"claim_id": "C-2", "status": "approved"}), id="another record alone"),
+        pytest.param(evidence(OPEN, {"id": "C-2", "status": "approved"}), id="another record with a bare id"),
+        pytest.param(
+            evidence([{"id": "C-1", "status": "open"}, {"id": "C-2", "status": "open"}],
+                     [{"id": "C-1", "status": "open"}, {"id": "C-2", "status": "approved"}]),
+            id="the look-alike changed",
+        ),
+        pytest.param(
+            evidence([{"id": "C-1", "status": "open"}],
+                     [{"id": "C-1", "status": "open"}, {"id": "C-2", "copy_of": "C-1", "status": "approved"}]),
+            id="a record that mentions the named one",
+        ),
+        pytest.param(
+            evidence([{"id": 2, "priority": 1, "status": "open"}, {"id": 1, "priority": 3, "status": "open"}],
+                     [{"id": 2, "priority": 1, "status": "approved"}, {"id": 1, "priority": 3, "status": "open"}],
+                     {"claim_id": 1}),
+            id="a small number elsewhere",
+        ),
+        pytest.param(
+            evidence([{"number": "O-1", "status": "open"}, {"number": "O-2", "status": "open"}],
+                     [{"number": "O-1", "status": "open"}, {"number": "O-2", "status": "approved"}], {"order": "O-1"}),
+            id="names under other words",
+        ),
+        pytest.param(
+            evidence({"account_id": "A-1", "currency": "EUR", "balance": 10},
+                     {"account_id": "A-1", "currency": "EUR", "balance": 9},
+                     {"account_id": "A-1", "currency": "EUR", "amount": 50}, "ok", {}, "account_id"),
+            id="a field that was so before in a record that changed",
+        ),
+        pytest.param(evidence({"claim_id": "007"}, {"claim_id": "7", "status": "approved"}, {"claim_id": "007"}),
+                     id="an id that only looks like the number"),
+        pytest.param(evidence(OPEN, {"claim_id": "C-1", "status": "approved", "amount": "$5"},
+                              {"claim_id": "C-1", "amount": "€5"}), id="another currency"),
+    ],
+)  # fmt: skip
+def test_what_could_have_another_cause_proves_nothing(shown: Evidence) -> None:
+    assert judge(shown).status is WriteStatus.UNVERIFIED
+
+
+@pytest.mark.promise("I4.proof")
+@pytest.mark.parametrize(
+    ("shown", "status"),
+    [
+        (evidence(OPEN, DONE), WriteStatus.VERIFIED),
+        (evidence(OPEN, DONE, expect={}), WriteStatus.VERIFIED),
+        (evidence(OPEN, OPEN), WriteStatus.ABSENT),
+        (evidence(OPEN, {**OPEN, "read_at": 2}), WriteStatus.IN_DOUBT),
+        (evidence(OPEN, None), WriteStatus.IN_DOUBT),
+        (evidence(OPEN, {"claim_id": "C-1", "status": "approval_pending"}, expect={}), WriteStatus.IN_DOUBT),
+        (evidence([{"id": "C-1", "status": "open"}],
+                  [{"id": "C-1", "status": "open"}, {"id": "C-2", "status": "approved"}]),
+         WriteStatus.IN_DOUBT),
+        (evidence([{"id": "C-1", "status": "open", "t": 1}, {"id": "C-2", "status": "approved", "t": 1}],
+                  [{"id": "C-1", "status": "open", "t": 2}, {"id": "C-2", "status": "approved", "t": 2}], expect={}),
+         WriteStatus.IN_DOUBT),
+    ],
+)  # fmt: skip
+def test_a_lost_answer_is_settled_by_the_named_record_alone(shown: Evidence, status: WriteStatus) -> None:
+    assert judge_lost(shown).status is status
+
+
+RECORDS = st.lists(
+    st.fixed_dictionaries(
+        {"id": st.sampled_from(["C-1", "C-2", "C-3"]), "status": st.sampled_from(["open", "approved"])}
+    ),
+    max_size=4,
+    unique_by=lambda record: record["id"],
+)
+
+
+@pytest.mark.promise("I4.proof")
+@given(before=RECORDS, after=RECORDS)
+def test_in_any_list_the_proof_is_the_named_record_becoming_so(
+    before: list[dict[str, str]], after: list[dict[str, str]]
+) -> None:
+    target = {"id": "C-1", "status": "approved"}
+    shown = evidence([dict(r) for r in before], [dict(r) for r in after])
+
+    proved = judge(shown).status is WriteStatus.VERIFIED
+    assert proved == (target in after and target not in before)
+
+
+@given(shown=st.text(max_size=8) | st.integers(), claimed=st.text(max_size=8) | st.integers())
+def test_sameness_has_no_direction(shown: Json, claimed: Json) -> None:
+    assert same(shown, claimed) == same(claimed, shown)
+    assert same(shown, shown)
+
+
+@pytest.mark.parametrize("key", ["id", "claim_id", "claimId", "ClaimID", "order-id", "orderid"])
+def test_an_identifier_is_known_by_its_name(key: str) -> None:
+    assert names_a_record(key)
+
+
+@pytest.mark.parametrize("key", ["paid", "is_valid", "isPaid", "void", "bid", "status", "identity", ""])
+def test_a_word_that_ends_like_one_is_no_identifier(key: str) -> None:
+    assert not names_a_record(key)
+
+
+@pytest.mark.parametrize(
+    ("tool", "done"),
+    [("approve_claim", "approved"), ("cancel-order", "cancelled"), ("cancel_order", "canceled"), ("ship_it", "shipped"),
+     ("deny_x", "denied"), ("pay_invoice", "paid"), ("close_case", "closed")],
+)  # fmt: skip
+def test_what_a_verb_has_done_is_its_participle(tool: str, done: str) -> None:
+    assert done in participles(tool)
+    assert f"{done}_pending" not in participles(tool)

@@ -1,0 +1,128 @@
+"""REFLECT: the answer with its truth, the outcome, and what a turn leaves behind."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.executor.core.dossier import Dossier, Progress
+from services.executor.core.reflect.answer import final_answer
+from services.executor.core.reflect.outcome import Ended, metadata, outcome, score
+from services.executor.core.reflect.turn_end import nothing_new, turn_end
+from services.executor.ports import SessionState, Work
+from shared.contracts.approval import Approval, ApprovalStatus
+from shared.contracts.ledger import LedgerEntry
+from shared.contracts.task import Principal, TaskRecord, Turn, TurnKind
+from shared.domain.words import FsmState, TaskState, ToolClass, WriteStatus
+from tests.unit.executor_core.makers import NOON, call, entry, fact, plan, verdict
+
+PATH = (FsmState.DECOMPOSE, FsmState.ASSESS)
+DONE = Dossier(facts=(fact({"a": 1}),), audit_clean=True, verdict=verdict())
+_TURN = {"turn_id": "turn-1", "task_id": "task-1", "principal": Principal(id="clerk"), "received_at": NOON}
+
+
+def ended(
+    *writes: LedgerEntry, state: TaskState = TaskState.COMPLETED, dossier: Dossier = DONE, text: str = "Done."
+) -> Ended:
+    progress = Progress(process_type="general", path=PATH, visited=PATH, dossier=dossier)
+    return Ended(state, None, None, text, progress, writes)
+
+
+def work(kind: TurnKind = TurnKind.MESSAGE, text: str = "Pay it") -> Work:
+    record = TaskRecord.model_validate(
+        {"tenant": "acme", "task_id": "task-1", "session_id": "s", "dialect": "1.0", "requester": {"id": "clerk"},
+         "request": {"text": "Pay it"}, "accepted_at": NOON, "updated_at": NOON}
+    )  # fmt: skip
+    return Work(Turn.model_validate({**_TURN, "kind": kind, "text": text}), record, 1)
+
+
+def waiting() -> Approval:
+    return Approval(
+        approval_id="a1", task_id="task-1", plan=plan(), plan_hash="w", verdict_hash="v", level=None,
+        requester_id="clerk", reasons=(), asked_at=NOON, deadline=NOON,
+    )  # fmt: skip
+
+
+@pytest.mark.promise("I9.exact_answers")
+@given(
+    items=st.lists(st.integers() | st.text(), max_size=4),
+    statuses=st.lists(st.sampled_from(list(WriteStatus)), max_size=3),
+)
+def test_an_exact_match_answer_is_not_touched_whatever_was_written(
+    items: list[object], statuses: list[WriteStatus]
+) -> None:
+    text = json.dumps(items, indent=1)
+    assert final_answer(text, [entry(status) for status in statuses]) == text
+
+
+@pytest.mark.promise("I4.unverified_is_said")
+@pytest.mark.parametrize("status", list(WriteStatus))
+def test_prose_says_of_every_write_what_it_came_to(status: WriteStatus) -> None:
+    text = final_answer("All is well.", [entry(status)])
+
+    assert text.startswith('All is well.\n\nWrites:\n- approve_claim {"claim_id":"C-1"}: ')
+    assert (": verified (" in text) == (status is WriteStatus.VERIFIED)
+
+
+@pytest.mark.promise("reflect.quality")
+def test_a_notice_needs_no_proof_to_count_as_done() -> None:
+    with_notice = DONE.model_copy(update={"plan": plan(call({}), call({}, "c2", ToolClass.NOTIFY))})
+    written = (entry(WriteStatus.VERIFIED), entry(WriteStatus.SENT, ToolClass.NOTIFY, "c2"))
+
+    assert score(ended(*written, dossier=with_notice)) == 1.0
+
+
+@pytest.mark.promise("reflect.quality")
+def test_a_doubtful_write_costs_and_a_failed_read_earns_nothing() -> None:
+    planned = DONE.model_copy(update={"plan": plan(call({}))})
+    verified, doubtful = (ended(entry(s), dossier=planned) for s in (WriteStatus.VERIFIED, WriteStatus.UNVERIFIED))
+    unread = ended(dossier=DONE.model_copy(update={"facts": (fact("no", ok=False),)}))
+
+    assert score(verified) > score(ended()) > score(doubtful)
+    assert score(unread) < score(ended())
+
+
+def test_a_run_that_ended_before_it_began_has_metadata_and_an_outcome() -> None:
+    nothing = Ended(TaskState.FAILED, FsmState.FAILED, "no tools", "no tools", None, ())
+
+    assert metadata(nothing)["states"] == ["FAILED"]
+    told = outcome(work().record, nothing, NOON)
+    assert (told.event_id, told.process_type, told.policy_passed) == ("task-1:1", "general", None)
+
+
+@pytest.mark.promise("state.outcome_once")
+@pytest.mark.parametrize("state", list(TaskState))
+def test_exactly_an_ended_task_has_an_outcome(state: TaskState) -> None:
+    end = turn_end(work(), ended(state=state), SessionState(), None, (), NOON)
+
+    assert (end.outcome is not None) == state.is_terminal
+    assert end.record.state is state
+    assert end.events[-1].data["state"] == state.value
+
+
+def test_a_waiting_approval_sets_its_timer_and_a_decided_one_none() -> None:
+    decided = waiting().model_copy(update={"status": ApprovalStatus.APPROVED})
+    ends = [turn_end(work(), ended(), SessionState(), approval, (), NOON) for approval in (waiting(), decided)]
+    assert [end.timer is not None for end in ends] == [True, False]
+
+
+def test_the_history_holds_what_was_said_and_no_timer_speaks() -> None:
+    said = turn_end(work(), ended(), SessionState(), None, (), NOON)
+    timed = turn_end(work(TurnKind.DEADLINE), ended(), SessionState(), None, (), NOON)
+
+    assert [(line.role, line.text) for line in said.record.history] == [("user", "Pay it"), ("agent", "Done.")]
+    assert said.session.turns == (("user", "Pay it"), ("agent", "Done."))
+    assert [line.role for line in timed.record.history] == ["agent"]
+    assert timed.session.turns == ()
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    long = SessionState(turns=tuple(("user", str(n)) for n in range(99)))
+    assert len(turn_end(work(), ended(), long, None, (), NOON).session.turns) == 20
+
+
+def test_a_turn_that_came_too_late_changes_nothing() -> None:
+    late = nothing_new(work(), SessionState(), NOON)
+    assert late.record == work().record
+    assert (late.outcome, late.events) == (None, ())

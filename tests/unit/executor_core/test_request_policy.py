@@ -1,0 +1,59 @@
+"""A request's policy document: rules are enforced, prose informs, and what cannot be read ends the run."""
+
+import json
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import JsonValue
+
+from services.executor.core.endings import Failed
+from services.executor.core.prime.request_policy import RequestPolicy, read_policy
+
+RULE: dict[str, JsonValue] = {"id": "r1", "condition": "amount > 100", "action": "block"}
+DOCUMENT: dict[str, JsonValue] = {"id": "mine", "rules": [RULE], "context": {"limit": 1.0, "rate": 0.1, "code": "007"}}
+
+
+@pytest.mark.promise("policy.request_document")
+@pytest.mark.parametrize("document", [DOCUMENT, json.dumps(DOCUMENT), f"\n {json.dumps(DOCUMENT)} "])
+def test_an_object_and_its_text_are_the_same_rules(document: str | dict[str, JsonValue]) -> None:
+    """Under the request's own name, and with figures that stay figures: 1.0 is no yes."""
+    rules = read_policy(document).rules
+
+    assert rules is not None
+    assert (rules.id, [rule.id for rule in rules.rules]) == ("request", ["r1"])
+    assert rules.context == {"limit": Decimal("1.0"), "rate": Decimal("0.1"), "code": "007"}
+    assert rules.context["limit"] is not True
+
+
+@pytest.mark.promise("policy.request_document")
+def test_a_bare_list_is_a_list_of_rules() -> None:
+    rules = read_policy(json.dumps([RULE])).rules
+    assert rules is not None
+    assert rules.rules[0].condition == "amount > 100"
+
+
+@pytest.mark.promise("policy.request_document")
+@given(text=st.text(min_size=1).filter(lambda text: text.strip() and not text.strip().startswith(("{", "["))))
+def test_any_other_text_is_advice(text: str) -> None:
+    assert read_policy(text) == RequestPolicy(advice=text.strip())
+
+
+@pytest.mark.promise("policy.request_document")
+@pytest.mark.parametrize(
+    "document",
+    [
+        "{", "[1", "{}x", "[" * 100_000, "[1]", "{}", '{"context": {}}', {"context": {}}, {"rules": "all"},
+        {"rules": ["x"]}, {"rules": [{"id": "r1"}]},
+        {"rules": [{**RULE, "condition": 5}]}, {"rules": [], "id": 5}, '{"rules": [NaN]}',
+    ],
+)  # fmt: skip
+def test_rules_that_cannot_be_read_end_the_run(document: str | dict[str, JsonValue]) -> None:
+    with pytest.raises(Failed, match=r"metadata\.policy_doc"):
+        read_policy(document)
+
+
+@pytest.mark.parametrize("document", [None, "", {}])
+def test_no_document_is_no_policy(document: str | dict[str, JsonValue] | None) -> None:
+    assert read_policy(document) == RequestPolicy()

@@ -1,0 +1,84 @@
+"""The tools of a run by unambiguous names, and arguments held to their schemas exactly."""
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.executor.core.tooling.validate import problems_with
+from shared.domain.exact_json import Json, JsonObject
+from shared.domain.words import ToolClass
+from tests.unit.executor_core.makers import tool, tools
+
+BOX = tools(
+    tool("zap", ToolClass.CHANGE),
+    tool("find", ToolClass.READ),
+    tool("find", ToolClass.READ, connection="branch"),
+    tool("tell", ToolClass.NOTIFY, connection="branch"),
+)
+
+
+def test_a_name_that_two_servers_share_carries_its_connection() -> None:
+    assert list(BOX.tools) == ["branch__find", "office__find", "tell", "zap"]
+    assert BOX.connection_of(BOX.tools["branch__find"]).id == "branch"
+
+
+def test_a_tool_is_found_by_its_connection_or_alone_by_its_name() -> None:
+    assert BOX.find("branch", "find") is BOX.tools["branch__find"]
+    assert BOX.find("", "zap") is BOX.tools["zap"]
+    assert [BOX.find(*asked) for asked in (("", "find"), ("branch", "zap"), ("office", "nothing"))] == [None] * 3
+
+
+@pytest.mark.promise("I1.left_out_of_the_request")
+@pytest.mark.parametrize("tool_class", list(ToolClass))
+def test_only_tools_of_the_classes_are_offered_or_listed(tool_class: ToolClass) -> None:
+    wanted = [name for name, each in BOX.tools.items() if each.tool_class is tool_class]
+
+    assert [offered.name for offered in BOX.of_classes([tool_class])] == wanted
+    assert len(BOX.listing([tool_class])) == len(wanted)
+
+
+def problems(schema: JsonObject, arguments: JsonObject) -> str | None:
+    return problems_with(arguments, tool("t", ToolClass.CHANGE, schema))
+
+
+@pytest.mark.promise("I8.exact_money")
+@given(cents=st.integers(0, 10**12))
+def test_every_amount_of_whole_cents_is_a_multiple_of_a_cent(cents: int) -> None:
+    schema: JsonObject = {"properties": {"amount": {"type": "number", "multipleOf": Decimal("0.01")}}}
+
+    assert problems(schema, {"amount": Decimal(cents).scaleb(-2)}) is None
+    assert problems(schema, {"amount": Decimal(cents * 10 + 5).scaleb(-3)}) is not None
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "told"),
+    [
+        ({"type": "integer"}, Decimal("5.0"), None),
+        ({"type": "integer"}, Decimal("5.5"), "$.a: 5.5 is not of type 'integer'"),
+        ({"type": "integer"}, True, "$.a: True is not of type 'integer'"),
+        ({"maximum": Decimal("0.3")}, Decimal("0.3"), None),
+        ({"maximum": Decimal("0.3")}, Decimal("0.31"), "$.a: 0.31 is greater than the maximum of 0.3"),
+        ({"enum": ["x"]}, "y", "$.a: 'y' is not one of ['x']"),
+        ({"type": "nonsense"}, 1, None), ({"pattern": "["}, "x", None), ({"$ref": "#"}, {}, None),
+        ({"$ref": "#/$defs/none"}, 1, None), ({"$ref": "http://127.0.0.1:9/schema"}, 1, None),
+    ],
+)  # fmt: skip
+def test_arguments_are_held_to_a_sound_schema_and_spared_a_broken_one(
+    schema: JsonObject, value: Json, told: str | None
+) -> None:
+    """Nothing is fetched: an address in a schema would let a server send the executor anywhere."""
+    assert problems({"properties": {"a": schema}}, {"a": value}) == told
+
+
+def test_a_schema_that_refers_to_itself_without_end_does_not_end_the_run() -> None:
+    assert problems({"$ref": "#"}, {}) is None
+
+
+def test_every_problem_is_named() -> None:
+    schema: JsonObject = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a", "b"]}
+    told = problems(schema, {"a": 1})
+    assert told is not None
+    assert "$: 'b' is a required property" in told
+    assert "$.a: 1 is not of type 'string'" in told
