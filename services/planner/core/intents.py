@@ -101,7 +101,9 @@ def _specific(actions: list[Intent]) -> tuple[Intent, ...]:
 
 def _sentence(sentence: str, before: list[Intent]) -> list[Intent]:
     main, *otherwise = _ELSE.split(sentence, maxsplit=1)
-    if not main.strip(" .") and before:
+    if not main.strip(" .;!") and not otherwise:
+        return []
+    if not main.strip(" .;!") and before:
         last = before[-1]
         return [intent._replace(condition=last.condition, holds=not last.holds) for intent in _clauses(otherwise[0])]
     condition, holds, body = _condition(main.strip())

@@ -19,7 +19,8 @@ def next_reads(request: Request, situation: Situation) -> list[Bound]:
     fresh: dict[str, Bound] = {}
     identified = _identified(request.tools, situation)
     for tool in request.tools:
-        for bound in _worthwhile(tool, situation, identified):
+        spoken = _spoken(tool, request.tools, situation)
+        for bound in _worthwhile(tool, situation, identified, spoken):
             if bound.key not in made:
                 fresh.setdefault(bound.key, bound)
     if not fresh and not situation.records:
@@ -45,8 +46,9 @@ def _identified(tools: tuple[ToolSpec, ...], situation: Situation) -> frozenset[
     )
 
 
-def _worthwhile(tool: ToolSpec, situation: Situation, identified: frozenset[str]) -> list[Bound]:
-    spoken = nouns(tool.name) & situation.stems or _described(tool, situation)
+def _worthwhile(
+    tool: ToolSpec, situation: Situation, identified: frozenset[str], spoken: frozenset[str]
+) -> list[Bound]:
     ways = [
         bound for bound in bind(tool, situation, _whole(situation), POSSIBLE if spoken else LIKELY) if not bound.missing
     ]
@@ -70,6 +72,20 @@ def _looks_up(way: Bound) -> bool:
         for name, found in way.chosen
         if name in way.tool.required
     ) and any(wanted(way.tool, name) & own for name in way.tool.required)
+
+
+def _spoken(tool: ToolSpec, tools: tuple[ToolSpec, ...], situation: Situation) -> frozenset[str]:
+    """The words of the task that name what a tool reads, unless another tool's name says it with less besides."""
+    own = nouns(tool.name)
+    rivals = [nouns(other.name) for other in tools]
+    if not any(rival & situation.stems for rival in rivals):
+        return _described(tool, situation)
+    extra = len(own - situation.stems)
+    return frozenset(
+        word
+        for word in own & situation.stems
+        if extra <= min(len(rival - situation.stems) for rival in rivals if word in rival)
+    )
 
 
 def _described(tool: ToolSpec, situation: Situation) -> frozenset[str]:

@@ -68,8 +68,10 @@ def _sure(mention: Mention, noun: frozenset[str], tool: ToolSpec, name: str, sit
         return CERTAIN
     if _known_otherwise(mention.value, noun, situation):
         return 0
-    if _abbreviates(mention.value, noun):
+    if len(noun) == 1 and _abbreviates(mention.value, noun):
         return CERTAIN
+    if len(noun) > 1 and noun & {*_before(mention, situation.text)}:
+        return 0  # "order X-1" is no "purchase order"
     return 0 if _introduced_otherwise(mention, situation) else POSSIBLE
 
 
@@ -137,7 +139,7 @@ def _subsequence(letters: str, word: str) -> bool:
 def _from_records(noun: frozenset[str], situation: Situation, examples: list[str]) -> list[Candidate]:
     """Identifiers that records hold: of the records the task speaks of, then of what those refer to."""
     found: list[Candidate] = []
-    own = best(about(situation, noun), situation)
+    own = best([record for record in about(situation, noun) if noun <= record.noun], situation)
     if len(own) == 1 and (known := own_id(own[0])) and concept(known[0], own[0].noun) & noun:
         found.append(_candidate(own[0], known[0], CERTAIN))
     for record in _subjects(situation):

@@ -16,6 +16,7 @@ def matching(text: str, situation: Situation) -> list[Record]:
     """The listed records that a text speaks of, narrowed by the criteria it states; each thing once."""
     said = text_stems(text)
     listed = [record for record in situation.records if record.in_list and record.noun & said]
+    listed = [record for record in listed if record.noun <= said] or listed
     if not listed:
         listed = [record for record in situation.records if record.in_list]
     if _asks_for_unknown(text, listed):
