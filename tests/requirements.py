@@ -147,6 +147,9 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "company.applied_writes_counted", "The example company counts each write it applied", "seed 000, decision 3"
     ),
+    # --- learner
+    Promise("learner.counted_once", "An ended task is counted once, whenever a learner dies", "I5; seed 000, RL Loop"),
+    Promise("learner.shared_work", "Learners share the work, and a session's tasks stay in order", "seed 000, RL Loop"),
     # --- command line and launcher
     Promise("launcher.defaults", "Only the launcher supplies Redis, planner and company", "seed 000, Running"),
     Promise("launcher.notice", "The rule-based planner is never taken for a model", "seed 000, Running"),

@@ -94,7 +94,7 @@ def by_session(cases: Iterable[CaseEntry]) -> dict[str, list[str]]:
 
 async def learned_events(redis: Redis, tenants: Iterable[str]) -> int:
     async with redis.pipeline(transaction=False) as pipe:
-        for tenant in tenants:
+        for tenant in sorted(set(tenants)):
             pipe.hget(keys.learned_keys(tenant).counts, "events")
         return sum(int(count or 0) for count in await pipe.execute())
 

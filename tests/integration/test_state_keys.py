@@ -23,6 +23,7 @@ PATTERNS = (
     *((rf"pa:\{{p\d\d\}}:s:[^:]+:[^:]+:{kind.suffix}", kind) for kind in keys.SESSION_KINDS),
     *((rf"pa:\{{p\d\d\}}:t:[^:]+:[^:]+:{kind.suffix}", kind) for kind in keys.TASK_KINDS),
     *((rf"pa:\{{p\d\d\}}:{kind.suffix}", kind) for kind in keys.PARTITION_KINDS),
+    *((rf"pa:\{{t:[^:}}]+\}}:{kind.suffix}", kind) for kind in keys.LEARNED_KINDS),
     *((rf"pa:(\{{p\d\d\}}:)?{kind.suffix}:.+", kind) for kind in keys.OTHER_KINDS),
     *((rf"{kind.suffix}.*", kind) for kind in keys.QUEUE_KEYS),
 )

@@ -1,0 +1,110 @@
+"""Learners that die: what they had in hand is counted once all the same, in order."""
+
+import asyncio
+import signal
+from collections.abc import Sequence
+
+import pytest
+from redis.asyncio import Redis
+
+from shared.contracts.outcome import TaskOutcome
+from shared.domain.cases import CASES_KEPT
+from shared.domain.words import Strategy, TaskState
+from shared.infra import keys
+from tests.integration.learner_stage import (
+    PATIENCE,
+    an_outcome,
+    by_session,
+    case_log,
+    expected_arms,
+    expected_counts,
+    hash_of,
+    learned_events,
+    learner_process,
+    leave,
+    until_settled,
+)
+
+EVENTS = 1000
+KILLS = 10
+LARGE = "large"
+TENANTS = (LARGE, LARGE, LARGE, LARGE, "a", "b:{c}", "d", "e", "f", "g")
+
+
+def _outcomes() -> list[TaskOutcome]:
+    return [_outcome(number) for number in range(EVENTS)]
+
+
+def _outcome(number: int) -> TaskOutcome:
+    """One of many: every kind of end, several strategies and process types, seven sessions a tenant."""
+    return an_outcome(
+        number,
+        tenant=TENANTS[number % len(TENANTS)],
+        session=f"s{number // len(TENANTS) % 7}",
+        state=(TaskState.COMPLETED, TaskState.COMPLETED, TaskState.FAILED, TaskState.REJECTED)[number % 4],
+        process_type=("payroll", "general", "expense_approval")[number % 3],
+        strategy=tuple(Strategy)[number % 3],
+        quality=number % 101 / 100,
+    )
+
+
+async def _assert_counted_once(redis: Redis, outcomes: Sequence[TaskOutcome]) -> None:
+    for tenant in set(TENANTS):
+        own = [outcome for outcome in outcomes if outcome.tenant == tenant]
+        names = keys.learned_keys(tenant)
+        assert await hash_of(redis, names.arms) == expected_arms(own)
+        assert await hash_of(redis, names.counts) == expected_counts(own)
+        _assert_log([case.case_id for case in await case_log(redis, tenant)], own)
+        for session, cases in by_session(await case_log(redis, tenant)).items():
+            newest_first = [outcome.event_id for outcome in own if outcome.session_id == session][::-1]
+            assert cases == newest_first[: len(cases)]
+
+
+def _assert_log(log: Sequence[str], own: Sequence[TaskOutcome]) -> None:
+    """The log has no case twice, and lacks only what came first if there were too many."""
+    assert len(log) == len(set(log)) == min(CASES_KEPT, len(own))
+    assert set(log) <= {outcome.event_id for outcome in own}
+
+
+async def _learns_more(redis: Redis, before: int) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while await learned_events(redis, TENANTS) == before:
+            await asyncio.sleep(0)
+
+
+@pytest.mark.promise("learner.counted_once")
+async def test_a_thousand_events_are_counted_once_though_the_learner_is_killed_ten_times(
+    redis: Redis, redis_url: str
+) -> None:
+    """Each learner is killed after it is ready, as soon as it is seen to learn: mostly with events in hand."""
+    outcomes = _outcomes()
+    batch = EVENTS // (2 * KILLS)
+    for kill in range(KILLS):
+        first = 2 * kill * batch
+        await leave(redis, outcomes[first : first + batch])
+        with learner_process(redis_url) as learner:
+            await learner.ready()
+            before = await learned_events(redis, TENANTS)
+            await leave(redis, outcomes[first + batch : first + 2 * batch])
+            await _learns_more(redis, before)
+            learner.kill()
+    with learner_process(redis_url) as learner:
+        await learner.ready()
+        await until_settled(redis)
+    assert await learned_events(redis, TENANTS) == EVENTS
+    await _assert_counted_once(redis, outcomes)
+
+
+@pytest.mark.promise("learner.shared_work")
+async def test_a_learner_that_is_asked_to_stop_leaves_its_share_to_the_others(redis: Redis, redis_url: str) -> None:
+    """Two learners share the partitions; one ends cleanly under load, and nothing is lost, doubled or out of order."""
+    outcomes = _outcomes()
+    with learner_process(redis_url) as one, learner_process(redis_url) as two:
+        await one.ready()
+        await two.ready()
+        await leave(redis, outcomes[: EVENTS // 2])
+        two.process.send_signal(signal.SIGTERM)
+        await leave(redis, outcomes[EVENTS // 2 :])
+        assert two.process.wait(PATIENCE) == 0
+        await until_settled(redis)
+    await _assert_counted_once(redis, outcomes)
