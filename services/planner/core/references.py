@@ -7,7 +7,7 @@ from services.planner.core.mentions import Kind, Mention
 from services.planner.core.records import Record, Scalar, identifies, own_id
 from services.planner.core.request import ToolSpec
 from services.planner.core.situation import Situation, about, best, rank
-from services.planner.core.words import concept, is_identifier, is_verb, nouns, stem, text_words
+from services.planner.core.words import concept, field_stems, is_identifier, is_verb, nouns, stem, text_words
 from shared.domain.exact_json import Json
 
 CERTAIN, LIKELY, POSSIBLE = 3, 2, 1
@@ -25,8 +25,10 @@ class Candidate(NamedTuple):
 
 
 def wanted(tool: ToolSpec, name: str) -> frozenset[str]:
-    """What a field of a tool identifies."""
-    return concept(name, nouns(tool.name))
+    """What a field of a tool identifies: an ``id`` the thing in the tool's name, not a field it sets."""
+    own = nouns(tool.name)
+    set_fields = frozenset().union(*(field_stems(other) for other in tool.properties if not is_identifier(other)))
+    return concept(name, own - set_fields or own)
 
 
 def is_reference(tool: ToolSpec, name: str) -> bool:
