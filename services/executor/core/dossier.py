@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+from pydantic import JsonValue
+
 from shared.contracts.base import Contract
 from shared.contracts.plan import WritePlan
 from shared.contracts.policy import Verdict
@@ -75,12 +77,14 @@ class Progress(Contract):
     path: tuple[FsmState, ...]
     visited: tuple[FsmState, ...]
     strategy: Strategy = Strategy.FSM
+    bandit: dict[str, JsonValue] = {}  # the arms as they stood when the strategy was chosen
     read_only: bool = False
     policy_versions: tuple[str, ...] = ()
     dossier: Dossier = Dossier()
     tool_calls: int = 0
     model_calls: int = 0
     worked_ms: int = 0
+    corrections: dict[str, str] = {}  # what the session knows of renamed columns
 
     @property
     def state(self) -> FsmState:

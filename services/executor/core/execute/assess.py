@@ -4,24 +4,26 @@ from typing import cast
 
 from services.executor.core.context import TurnContext
 from services.executor.core.dossier import Fact, Progress
-from services.executor.core.endings import Failed
 from services.executor.core.execute import gate
 from services.executor.core.execute.model_calls import user
+from services.executor.core.execute.reading import known_corrections, read
 from services.executor.core.execute.tool_loop import talk
 from services.executor.core.fsm.states import RULES, tier_of
 from services.executor.core.prompts.sections import render
+from services.executor.core.tooling.corrections import Corrections
 from services.executor.core.tooling.validate import problems_with
-from services.executor.ports import ModelRequest, Tool, ToolAnswer, ToolResult, ToolSilent, ToolUnreachable, ToolUse
-from shared.domain.exact_json import Json, dumps, loads_object
+from services.executor.ports import ModelRequest, Tool, ToolResult, ToolUse
+from shared.domain.exact_json import Json, dumps
 from shared.domain.words import FsmState
 
 
 class Reader:
     """Dispatches the calls of one state and keeps what came of them as facts, in the order of their journal keys."""
 
-    def __init__(self, ctx: TurnContext, state: FsmState) -> None:
+    def __init__(self, ctx: TurnContext, state: FsmState, corrections: Corrections) -> None:
         self._ctx = ctx
         self._state = state
+        self.corrections = corrections
         self._found: dict[str, Fact] = {}
 
     @property
@@ -48,7 +50,8 @@ class Reader:
         repeated = self._same_call(tool, dumps(use.input))
         if repeated is not None:
             return ToolResult(use.id, repeated.result_json, is_error=not repeated.ok)
-        answer = await read(self._ctx, key, tool, use.input)
+        answer, learned = await read(self._ctx, key, tool, use.input, self.corrections)
+        self.corrections = self.corrections.learned(tool, use.input, learned)
         self._found[key] = Fact(
             ref="",
             connection_id=tool.connection_id,
@@ -67,31 +70,9 @@ class Reader:
         )
 
 
-async def read(ctx: TurnContext, key: str, tool: Tool, arguments: dict[str, Json]) -> ToolAnswer:
-    """One journaled read. A server that does not answer ends the run: what it would have said is not guessed."""
-
-    async def call() -> str:
-        answer = await _reached(ctx, tool, arguments)
-        ctx.journal.tell("tool", tool=tool.name, tool_class=tool.tool_class.value, ok=not answer.is_error)
-        return dumps({"content": answer.content, "is_error": answer.is_error})
-
-    stored = loads_object(await ctx.journal.once(key, "tool", call))
-    return ToolAnswer(stored["content"], bool(stored["is_error"]))
-
-
-async def _reached(ctx: TurnContext, tool: Tool, arguments: dict[str, Json]) -> ToolAnswer:
-    connection = ctx.toolbox.connection_of(tool)
-    try:
-        return await ctx.ports.tools.call(
-            connection, tool.name, arguments, ctx.limits.tool_seconds, ctx.record.session_id
-        )
-    except (ToolUnreachable, ToolSilent) as error:
-        raise Failed(f"the tool server {connection.id} did not answer {tool.name}: {error}") from error
-
-
 async def assess(ctx: TurnContext, progress: Progress) -> Progress:
     """The progress with facts and findings."""
-    reader = Reader(ctx, FsmState.ASSESS)
+    reader = Reader(ctx, FsmState.ASSESS, known_corrections(ctx, progress))
     needs = cast("list[Json]", list(progress.dossier.needs))
     request = ModelRequest(
         tier=tier_of(FsmState.ASSESS, ctx.task),
@@ -105,6 +86,7 @@ async def assess(ctx: TurnContext, progress: Progress) -> Progress:
         update={
             "model_calls": progress.model_calls + done.model_calls,
             "tool_calls": progress.tool_calls + len(reader.facts),
+            "corrections": dict(reader.corrections.names),
         }
     )
     return counted.learned(facts=reader.facts, findings=done.reply.text)

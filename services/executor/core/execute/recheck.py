@@ -5,12 +5,12 @@ from collections.abc import Callable
 from services.executor.core.context import TurnContext
 from services.executor.core.dossier import Fact, Progress
 from services.executor.core.endings import Failed
-from services.executor.core.execute.assess import read
 from services.executor.core.execute.compute_audit import recompute
 from services.executor.core.execute.mutations import entries
 from services.executor.core.execute.paths import NoSuchPath
 from services.executor.core.execute.policy_check import binding_hash, refuse_if_blocked, verdict_on
 from services.executor.core.execute.provenance import untraced
+from services.executor.core.execute.reading import known_corrections, read
 from services.executor.core.finance.calculators import CannotCalculate
 from services.executor.core.side_by_side import side_by_side
 from shared.contracts.policy import Verdict
@@ -78,5 +78,6 @@ async def _again(ctx: TurnContext, progress: Progress, fact: Fact) -> Fact:
     tool = ctx.toolbox.find(fact.connection_id, fact.tool)
     if tool is None:
         raise Failed(f"the tool {fact.tool} is gone, so the approved inputs cannot be read again; nothing was written")
-    answer = await read(ctx, f"{progress.step}:again:{fact.ref}", tool, loads_object(fact.arguments_json))
+    key, arguments = f"{progress.step}:again:{fact.ref}", loads_object(fact.arguments_json)
+    answer = (await read(ctx, key, tool, arguments, known_corrections(ctx, progress))).answer
     return fact.model_copy(update={"result_json": dumps(answer.content), "ok": not answer.is_error})

@@ -1,6 +1,6 @@
 """The WritePlan: what a model proposes, checked until every call is one that exists and every figure has a source."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, cast
 
 from pydantic import BaseModel
@@ -10,10 +10,13 @@ from services.executor.core.dossier import Dossier, Progress
 from services.executor.core.endings import Escalated, Failed
 from services.executor.core.execute.model_calls import UnusableAnswer
 from services.executor.core.execute.provenance import untraced
+from services.executor.core.execute.reading import known_corrections
 from services.executor.core.execute.refs import references
 from services.executor.core.execute.structured import Question, checked
 from services.executor.core.fsm.states import RULES
 from services.executor.core.prompts import schemas
+from services.executor.core.tooling.corrections import NONE_KNOWN, Corrections
+from services.executor.core.tooling.schema_drift import renamed
 from services.executor.core.tooling.toolbox import Toolbox
 from services.executor.core.tooling.validate import problems_with
 from services.executor.ports import Tier, Tool
@@ -53,7 +56,8 @@ async def make_plan(ctx: TurnContext, progress: Progress) -> Progress:
     """
 
     def check(proposal: Proposal) -> WritePlan:
-        return checked_plan(proposal, ctx.toolbox, progress.dossier, ctx.record.task_id, ctx.task)
+        corrections = known_corrections(ctx, progress)
+        return checked_plan(proposal, ctx.toolbox, progress.dossier, ctx.record.task_id, ctx.task, corrections)
 
     dossier = progress.dossier
     question = Question(
@@ -76,16 +80,24 @@ async def make_plan(ctx: TurnContext, progress: Progress) -> Progress:
     return counted.learned(plan=done.value)
 
 
-def checked_plan(proposal: Proposal, tools: Toolbox, dossier: Dossier, task_id: str, task: str) -> WritePlan:
+def checked_plan(
+    proposal: Proposal,
+    tools: Toolbox,
+    dossier: Dossier,
+    task_id: str,
+    task: str,
+    corrections: Corrections = NONE_KNOWN,
+) -> WritePlan:
     """The proposal as a plan; raises ``UnusableAnswer`` naming the call and what is wrong with it.
 
+    Renamed columns are corrected here, before anybody approves the plan, and never when it is carried out.
     A task of which a part cannot be planned ends as ``Failed``: nothing of it is half done.
     """
     if proposal.cannot:
         raise Failed(f"the task cannot be carried out, so nothing was written: {proposal.cannot}")
     calls: list[PlannedCall] = []
     for proposed in proposal.calls:
-        calls.append(_checked_call(proposed, calls, tools))
+        calls.append(_checked_call(proposed, calls, tools, corrections))
     plan = WritePlan(task_id=task_id, calls=tuple(calls), why_none=proposal.why_none)
     strange = untraced(plan, dossier, task)
     if strange:
@@ -93,12 +105,15 @@ def checked_plan(proposal: Proposal, tools: Toolbox, dossier: Dossier, task_id: 
     return plan
 
 
-def _checked_call(proposed: ProposedCall, earlier: Sequence[PlannedCall], tools: Toolbox) -> PlannedCall:
+def _checked_call(
+    proposed: ProposedCall, earlier: Sequence[PlannedCall], tools: Toolbox, corrections: Corrections
+) -> PlannedCall:
     known = [call.call_id for call in earlier]
     if proposed.call_id in known:
         raise UnusableAnswer(f"{proposed.call_id}: this call id is used twice")
     tool = _writing_tool(proposed, tools)
-    arguments = _object(proposed.arguments_json, f"{proposed.call_id}.arguments_json")
+    given = _object(proposed.arguments_json, f"{proposed.call_id}.arguments_json")
+    arguments = _in_present_names(given, tool, corrections.for_call(tool, given))
     unknown = [ref for ref in references(arguments) if ref not in known]
     if unknown:
         raise UnusableAnswer(f"{proposed.call_id}: {{$ref}} to {unknown[0]!r}, which is no earlier call")
@@ -110,7 +125,7 @@ def _checked_call(proposed: ProposedCall, earlier: Sequence[PlannedCall], tools:
         tool=tool.name,
         tool_class=tool.tool_class,
         arguments_json=dumps(arguments),
-        read_back=_checked_read_back(proposed, tool, tools),
+        read_back=_checked_read_back(proposed, tool, tools, corrections),
         on_failure=proposed.on_failure,
         origins=proposed.origins,
     )
@@ -125,7 +140,7 @@ def _writing_tool(proposed: ProposedCall, tools: Toolbox) -> Tool:
     return tool
 
 
-def _checked_read_back(proposed: ProposedCall, tool: Tool, tools: Toolbox) -> ReadBack | None:
+def _checked_read_back(proposed: ProposedCall, tool: Tool, tools: Toolbox, corrections: Corrections) -> ReadBack | None:
     """The proposed proof if its tool reads; a notice needs none."""
     asked = proposed.read_back
     if asked is None or tool.tool_class is ToolClass.NOTIFY:
@@ -133,11 +148,19 @@ def _checked_read_back(proposed: ProposedCall, tool: Tool, tools: Toolbox) -> Re
     reader = tools.find(tool.connection_id, asked.tool)
     if reader is None or reader.tool_class is not ToolClass.READ:
         raise UnusableAnswer(f"{proposed.call_id}.read_back: {asked.tool!r} is no read tool of {tool.connection_id}")
-    arguments = _object(asked.arguments_json, f"{proposed.call_id}.read_back.arguments_json")
+    given = _object(asked.arguments_json, f"{proposed.call_id}.read_back.arguments_json")
+    names = corrections.for_call(reader, given)
+    arguments = _in_present_names(given, reader, names)
     if not any(references(arguments)):
         _fits(arguments, reader, f"{proposed.call_id}.read_back")
     expect = _object(asked.expect_json, f"{proposed.call_id}.read_back.expect_json")
-    return ReadBack(tool=reader.name, arguments_json=dumps(arguments), expect_json=dumps(expect))
+    return ReadBack(tool=reader.name, arguments_json=dumps(arguments), expect_json=dumps(renamed(expect, names)))
+
+
+def _in_present_names(given: JsonObject, tool: Tool, names: Mapping[str, str]) -> JsonObject:
+    """Arguments with the names that the server's columns have now, where its schema takes them."""
+    corrected = renamed(given, names)
+    return given if problems_with(corrected, tool) else corrected
 
 
 def _fits(arguments: JsonObject, tool: Tool, where: str) -> None:

@@ -27,7 +27,7 @@ def turn_end(
     waits = approval is not None and approval.status is ApprovalStatus.WAITING
     return TurnEnd(
         record=record,
-        session=_remembered(session, work.turn, answer),
+        session=_remembered(_corrected(session, ended), work.turn, answer),
         events=(*events, status),
         approval=approval,
         timer=Timer(approval.deadline, approval.approval_id) if approval is not None and waits else None,
@@ -65,6 +65,11 @@ def _remembered(session: SessionState, turn: Turn, answer: str) -> SessionState:
     if turn.kind not in (TurnKind.MESSAGE, TurnKind.DECISION):
         return session
     return session._replace(turns=(*session.turns, ("user", _words(turn)), ("agent", answer))[-_TURNS_KEPT:])
+
+
+def _corrected(session: SessionState, ended: Ended) -> SessionState:
+    learned = ended.progress.corrections if ended.progress else {}
+    return session._replace(corrections={**session.corrections, **learned})
 
 
 def _words(turn: Turn) -> str:
