@@ -4,6 +4,7 @@ from services.executor.adapters.anthropic_model import AnthropicModel
 from services.executor.adapters.file_tenants import FileTenants
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.policy_http import HttpPolicy
+from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.rest_bridge import RestBridge
 from services.executor.adapters.tool_servers import DetectingToolServers
 from services.executor.core.context import Limits, Ports
@@ -12,6 +13,7 @@ from services.executor.core.worker import Worker
 from services.executor.hosting import run_sessions
 from services.executor.ports import Tier
 from services.executor.settings import Settings
+from shared.infra.redis import connect
 
 
 async def carry_out_turns(settings: Settings) -> None:
@@ -19,11 +21,14 @@ async def carry_out_turns(settings: Settings) -> None:
     tenants = FileTenants.read(settings.tenant_file, settings.green_agent_mcp_url)
     limits = Limits(tool_seconds=settings.tool_timeout, task_seconds=settings.task_timeout)
     policy, model = HttpPolicy(settings.policy_url), _model(settings)
+    redis = connect(settings.redis_url)
     try:
         async with McpTools() as mcp, RestBridge() as rest:
             tools = DetectingToolServers(mcp, rest)
-            await run_sessions(settings, Worker(Ports(model, tools, policy, tenants), limits, load_prompts()))
+            ports = Ports(model, tools, policy, tenants, RedisLearned(redis))
+            await run_sessions(settings, Worker(ports, limits, load_prompts()))
     finally:
+        await redis.aclose()
         await policy.close()
         await model.close()
 

@@ -3,16 +3,19 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Literal, NamedTuple, Protocol
 
 from pydantic import JsonValue
 
 from shared.contracts.approval import Approval
+from shared.contracts.case import CaseEntry
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.policy import EvaluateRequest, Verdict
 from shared.contracts.task import TaskEvent, TaskRecord, Turn
 from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
+from shared.domain.bandit import Arms
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass, WriteStatus
 
@@ -268,6 +271,28 @@ class TurnStore(Protocol):
 
 class LedgerConflict(Exception):
     """The ledger does not hold what the caller believed: a bug or a second owner; nothing was changed."""
+
+
+# --- what was learned ---------------------------------------------------------------------------------------------
+
+
+class Experience(NamedTuple):
+    """What a tenant's earlier tasks taught: the arms of one process type, and the case log, newest first."""
+
+    arms: Arms = MappingProxyType({})
+    cases: tuple[CaseEntry, ...] = ()
+
+
+class Learned(Protocol):
+    """Both may raise ``StoreUnavailable``."""
+
+    async def recall(self, tenant: str, process_type: str) -> Experience:
+        """Everything there is, in one round trip."""
+        ...
+
+    async def note_tools(self, tenant: str, names: frozenset[str]) -> None:
+        """Remember that the tenant has tools of these names."""
+        ...
 
 
 # --- the runner's side --------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from shared.domain.exact_json import Json, JsonObject, plain
 from shared.domain.words import TaskState
 from shared.testing.fake_tool_servers import FakeToolServers, Handler
 from shared.testing.generated_tools import World
+from shared.testing.memory_learned import MemoryLearned
 from shared.testing.memory_turns import MemoryTurns
 from tests.integration.planner_server import model_at, planner_server
 from tests.unit.executor.stage import OneTenant, SaidPolicy, message, new_record, office
@@ -33,7 +34,7 @@ async def test_most_tasks_of_generated_worlds_are_carried_out_exactly(capsys: py
 async def _end_of(world: World, model: Model) -> list[str]:
     """What is not as asked at the end; empty if the task was completed exactly."""
     turns = MemoryTurns(new_record(world.task.text))
-    ports = Ports(model, _servers(world), SaidPolicy(), OneTenant(office()))
+    ports = Ports(model, _servers(world), SaidPolicy(), OneTenant(office()), MemoryLearned())
     await Worker(ports, Limits(), load()).run(turns.work(message(world.task.text)), turns)
     ended = turns.record
     said = [] if ended.state is TaskState.COMPLETED else [f"{ended.state}: {ended.reason}"]

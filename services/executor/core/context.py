@@ -8,7 +8,16 @@ from services.executor.core.checkpoints import Checkpoints
 from services.executor.core.journal import Journal
 from services.executor.core.prompts.texts import Prompts
 from services.executor.core.tooling.toolbox import Toolbox
-from services.executor.ports import Model, PolicyService, SessionState, Tenants, ToolServers, TurnStore
+from services.executor.ports import (
+    Experience,
+    Learned,
+    Model,
+    PolicyService,
+    SessionState,
+    Tenants,
+    ToolServers,
+    TurnStore,
+)
 from shared.contracts.policy import Policy
 from shared.contracts.task import TaskRecord, Turn
 from shared.contracts.tenant import TenantRecord
@@ -30,6 +39,7 @@ class Ports(NamedTuple):
     tools: ToolServers
     policy: PolicyService
     tenants: Tenants
+    learned: Learned
 
 
 @dataclass(frozen=True)
@@ -48,6 +58,7 @@ class TurnContext:
     policies: tuple[Policy, ...]
     toolbox: Toolbox
     session: SessionState
+    experience: Experience
     sections: Mapping[str, Json]
 
     @property

@@ -2,8 +2,6 @@
 
 from typing import Literal
 
-from pydantic import JsonValue
-
 from shared.contracts.base import Contract
 from shared.contracts.plan import WritePlan
 from shared.contracts.policy import Verdict
@@ -77,7 +75,7 @@ class Progress(Contract):
     path: tuple[FsmState, ...]
     visited: tuple[FsmState, ...]
     strategy: Strategy = Strategy.FSM
-    bandit: dict[str, JsonValue] = {}  # the arms as they stood when the strategy was chosen
+    bandit_json: str = "{}"  # the arms as they stood when the strategy was chosen
     read_only: bool = False
     policy_versions: tuple[str, ...] = ()
     dossier: Dossier = Dossier()

@@ -13,6 +13,7 @@ from shared.contracts.tenant import Connection, TenantRecord
 from shared.domain.exact_json import Json, JsonObject, digest, dumps
 from shared.domain.words import Dialect, Role, ToolClass
 from shared.testing.fake_tool_servers import FakeToolServers
+from shared.testing.memory_learned import MemoryLearned
 from shared.testing.memory_turns import MemoryTurns
 from shared.testing.scripted_model import ScriptedModel, by_state, json_reply, text_reply, tool_reply
 
@@ -114,12 +115,13 @@ class Stage:
         }
         self.model = ScriptedModel(self._reply)
         self.tenants = OneTenant(office())
+        self.learned = MemoryLearned()
         self.limits = Limits(tool_seconds=0.05, settle_margin_seconds=0.0)
         self.turns = MemoryTurns(new_record(text))
 
     @property
     def worker(self) -> Worker:
-        ports = Ports(self.model, self.servers, self.policy, self.tenants)
+        ports = Ports(self.model, self.servers, self.policy, self.tenants, self.learned)
         return Worker(ports, self.limits, load())
 
     async def run(self, turn: Turn | None = None, attempts: int = 1) -> TaskRecord:

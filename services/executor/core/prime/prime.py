@@ -1,6 +1,7 @@
 """PRIME: everything a run needs to know before it begins, gathered at once."""
 
 import asyncio
+import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -10,7 +11,9 @@ from services.executor.core.dossier import Progress
 from services.executor.core.endings import Failed
 from services.executor.core.fsm.templates import READ_ONLY
 from services.executor.core.journal import Journal
+from services.executor.core.prime.choose import shown, strategy_for
 from services.executor.core.prime.classify import classify
+from services.executor.core.prime.recall import note_tools, primer, recall
 from services.executor.core.prime.request_policy import read_policy
 from services.executor.core.prompts.texts import Prompts
 from services.executor.core.side_by_side import side_by_side
@@ -50,11 +53,15 @@ async def prime(ports: Ports, limits: Limits, prompts: Prompts, opened: Opened) 
     tenant = await _tenant(ports, work.record.tenant)
     policies = (*tenant.policies, *((asked.rules,) if asked.rules else ()))
     connections = _connections(tenant, request.tools_endpoint)
-    discovered, constraints = await asyncio.gather(
+    tenant_id, process_type = work.record.tenant, classify(request.text).template.process_type
+    discovered, constraints, experience = await asyncio.gather(
         side_by_side(_discover(ports.tools, connection, work.record.session_id) for connection in connections),
         _constraints(ports, policies, opened.journal),
+        recall(ports.learned, tenant_id, process_type, opened.journal),
     )
     session = await opened.store.session()
+    names = frozenset(tool.name for tools in discovered for tool in tools)
+    await note_tools(ports.learned, tenant_id, names, opened.journal)
     return TurnContext(
         ports=ports,
         limits=limits,
@@ -68,9 +75,11 @@ async def prime(ports: Ports, limits: Limits, prompts: Prompts, opened: Opened) 
         policies=policies,
         toolbox=toolbox(zip(connections, discovered, strict=True)),
         session=session,
+        experience=experience,
         sections={
             "task": request.text,
             "history": _history(session),
+            "primer": primer(experience, request.text, opened.journal),
             "policy_advice": asked.advice,
             "constraints": constraints,
         },
@@ -83,11 +92,17 @@ def first_progress(ctx: TurnContext) -> Progress:
     ctx.journal.tell(
         "note", process_type=found.template.process_type, read_only=found.read_only, classified_by=found.why
     )
+    arms = ctx.experience.arms
+    choice = strategy_for(arms)
+    bandit = shown(choice, arms)
+    ctx.journal.tell("note", strategy=choice.strategy.value, chosen_because=choice.why, bandit=bandit)
     path = READ_ONLY if found.read_only else found.template.states
     return Progress(
         process_type=found.template.process_type,
         path=path,
         visited=(path[0],),
+        strategy=choice.strategy,
+        bandit_json=json.dumps(bandit),
         read_only=found.read_only,
         policy_versions=tuple(f"{policy.id}@{policy.version}" for policy in ctx.policies),
     )

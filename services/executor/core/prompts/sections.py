@@ -7,6 +7,7 @@ from shared.domain.exact_json import Json, dumps
 ORDER = (
     "task",
     "history",
+    "primer",
     "policy_advice",
     "constraints",
     "process",

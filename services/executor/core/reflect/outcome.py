@@ -17,6 +17,7 @@ from shared.domain.exact_json import JsonObject, loads, wire
 from shared.domain.quality import Evidence, quality
 from shared.domain.words import FsmState, Strategy, TaskState, ToolClass, WriteStatus
 
+_TOOLS_NAMED = 10
 _DOUBTFUL = (WriteStatus.UNVERIFIED, WriteStatus.ABSENT, WriteStatus.IN_DOUBT)
 
 
@@ -43,6 +44,7 @@ def metadata(ended: Ended) -> dict[str, JsonValue]:
     return {
         "process_type": progress.process_type if progress else None,
         "strategy": (progress.strategy if progress else Strategy.FSM).value,
+        "bandit": cast(JsonValue, wire(loads(progress.bandit_json))) if progress else {},
         "states": cast("list[JsonValue]", states),
         "tool_calls": progress.tool_calls if progress else 0,
         "model_calls": progress.model_calls if progress else 0,
@@ -68,6 +70,7 @@ def outcome(record: TaskRecord, ended: Ended, now: datetime) -> TaskOutcome:
         state=ended.state,
         process_type=progress.process_type if progress else "general",
         strategy=progress.strategy if progress else Strategy.FSM,
+        strategy_applied=progress is not None and ended.state is not TaskState.CANCELED,
         quality=score(ended),
         summary=record.request.text[:200],
         tool_calls=progress.tool_calls if progress else 0,
@@ -77,7 +80,17 @@ def outcome(record: TaskRecord, ended: Ended, now: datetime) -> TaskOutcome:
         reason=ended.reason,
         duration_ms=round((now - record.accepted_at).total_seconds() * 1000),
         ended_at=now,
+        worked=_tools(ended, worked=True),
+        failed=_tools(ended, worked=False),
     )
+
+
+def _tools(ended: Ended, *, worked: bool) -> tuple[str, ...]:
+    """The tools that did what they were called for, or those that did not, each once."""
+    facts = ended.progress.dossier.facts if ended.progress else ()
+    read = [fact.tool for fact in facts if fact.ok is worked]
+    written = [entry.call.tool for entry in ended.writes if (entry.status is WriteStatus.VERIFIED) is worked]
+    return tuple(dict.fromkeys((*read, *written)))[:_TOOLS_NAMED]
 
 
 def score(ended: Ended) -> float:

@@ -1,0 +1,63 @@
+"""What the learner keeps for a tenant, read in one round trip."""
+
+from typing import cast
+
+import structlog
+from pydantic import ValidationError
+from redis.asyncio import Redis
+from typing_extensions import override
+
+from services.executor.ports import Experience, Learned
+from shared.contracts.case import CaseEntry
+from shared.domain.bandit import Arm
+from shared.domain.cases import CASES_KEPT
+from shared.domain.words import Strategy
+from shared.infra import keys
+from shared.infra.lua import Scripts, answering
+
+_SECONDS = 1.0  # a task goes on without experience rather than wait for it
+_TOOLS_KEPT = 2000
+
+log = structlog.get_logger()
+
+
+class RedisLearned(Learned):
+    """Every method may raise ``StoreUnavailable``."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+        self._scripts = Scripts(redis)
+        self._noted: dict[str, frozenset[str]] = {}
+
+    @override
+    async def recall(self, tenant: str, process_type: str) -> Experience:
+        names = keys.learned_keys(tenant)
+        fields = [field for strategy in Strategy for field in keys.arm_fields(process_type, strategy)]
+        async with answering(_SECONDS), self._redis.pipeline(transaction=False) as pipe:
+            pipe.hmget(names.arms, fields)
+            pipe.lrange(names.cases, 0, CASES_KEPT - 1)
+            numbers, rows = cast("tuple[list[str | None], list[str]]", await pipe.execute())
+        pulls, units = numbers[::2], numbers[1::2]
+        arms = {
+            strategy: Arm(int(n), int(sum_ or 0))
+            for strategy, n, sum_ in zip(Strategy, pulls, units, strict=True)
+            if n is not None
+        }
+        return Experience(arms, tuple(case for row in rows if (case := _case(tenant, row)) is not None))
+
+    @override
+    async def note_tools(self, tenant: str, names: frozenset[str]) -> None:
+        """Writes only what this process has not written before."""
+        new = names - self._noted.get(tenant, frozenset())
+        if not new:
+            return
+        await self._scripts.run("note_tools", [keys.learned_keys(tenant).tools], [_TOOLS_KEPT, *sorted(new)])
+        self._noted[tenant] = self._noted.get(tenant, frozenset()) | new
+
+
+def _case(tenant: str, row: str) -> CaseEntry | None:
+    try:
+        return CaseEntry.model_validate_json(row)
+    except ValidationError as error:  # written by a version that this one cannot read: a case less
+        log.warning("case_unreadable", tenant=tenant, errors=error.error_count())
+        return None

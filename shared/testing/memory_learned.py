@@ -1,0 +1,34 @@
+"""What was learned, in memory: a tenant's cases and arms as a test sets them."""
+
+from collections import defaultdict
+
+from typing_extensions import override
+
+from services.executor.ports import Experience, Learned
+from shared.contracts.case import CaseEntry
+from shared.domain.bandit import Arms
+from shared.ports.store import StoreUnavailable
+
+
+class MemoryLearned(Learned):
+    """``broken`` makes every call fail as a dead store would. ``arms`` is by tenant and process type."""
+
+    def __init__(self) -> None:
+        self.cases: dict[str, tuple[CaseEntry, ...]] = {}
+        self.arms: dict[tuple[str, str], Arms] = {}
+        self.tools: dict[str, set[str]] = defaultdict(set)
+        self.broken: str | None = None
+
+    @override
+    async def recall(self, tenant: str, process_type: str) -> Experience:
+        self._check()
+        return Experience(self.arms.get((tenant, process_type), {}), self.cases.get(tenant, ()))
+
+    @override
+    async def note_tools(self, tenant: str, names: frozenset[str]) -> None:
+        self._check()
+        self.tools[tenant] |= names
+
+    def _check(self) -> None:
+        if self.broken:
+            raise StoreUnavailable(self.broken)
