@@ -40,6 +40,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise("I7.changed_inputs_reopen", "Inputs that changed since the approval reopen the gate", "I7"),
     Promise("I7.decision_survives_a_crash", "Dying in the approving turn still writes once", "I7"),
     Promise("I7.expiry_means_no", "No decision in time means no, and a late yes does not count", "I7"),
+    Promise("I7.needs_no_tools", "A no, an expiry or a cancel takes effect although no tool server answers", "I7"),
     Promise("I7.tenant_asks", "A tenant may want an approval for each write without a rule", "I7"),
     Promise("I7.who_may_decide", "Only the right role at the right level decides, and never the requester", "I7"),
     Promise("waiting.is_data", "A waiting task holds no lease, job or connection", "I7; seed 002, Multi-Turn Memory"),

@@ -21,7 +21,7 @@ class Journal:
         self._steps = {entry.key: entry.data_json for entry in entries}
         self._events: list[TaskEvent] = []
         self._now = now
-        self._started = now
+        self._began = now
         self._seconds = seconds
 
     @property
@@ -30,9 +30,14 @@ class Journal:
         return self._now
 
     @property
+    def began(self) -> datetime:
+        """When this attempt at the turn began: no two attempts have the same."""
+        return self._began
+
+    @property
     def worked_seconds(self) -> float:
         """How long this turn has been worked on."""
-        return (self._now - self._started).total_seconds()
+        return (self._now - self._began).total_seconds()
 
     @property
     def seconds_left(self) -> float:

@@ -17,8 +17,8 @@ from services.executor.core.prompts.texts import Prompts
 from services.executor.core.reflect.outcome import Ended
 from services.executor.core.reflect.turn_end import nothing_new, turn_end
 from services.executor.ports import TurnStore, Work
-from shared.contracts.approval import Approval
-from shared.contracts.task import TurnKind
+from shared.contracts.approval import Approval, ApprovalStatus
+from shared.contracts.task import Turn, TurnKind
 from shared.domain.words import FsmState, Phase, TaskState
 
 
@@ -32,51 +32,40 @@ class Worker:
 
     async def run(self, work: Work, store: TurnStore) -> None:
         """Take the turn to its end and store what it leaves. Raises ``LeaseLost`` if another owner has it now."""
-        entries, pulse = await asyncio.gather(store.journal(), store.pulse())
-        if _comes_too_late(work):
+        entries, pulse, approval = await asyncio.gather(store.journal(), store.pulse(), store.approval())
+        if _comes_too_late(work, approval):
             return await store.finish(nothing_new(work, await store.session(), pulse.now))
         known = latest(entries)
         journal = Journal(
             store, entries, pulse.now, self._limits.task_seconds - (known.worked_ms / 1000 if known else 0)
         )
         opened = Opened(work, store, journal, Checkpoints(journal, entries))
-        ended, approval = await self._ended(opened, known)
-        return await self._reflect(opened, ended, approval)
+        return await self._reflect(opened, *await self._ended(opened, known, approval))
 
-    async def _ended(self, opened: Opened, known: Progress | None) -> tuple[Ended, Approval | None]:
+    async def _ended(
+        self, opened: Opened, known: Progress | None, asked: Approval | None
+    ) -> tuple[Ended, Approval | None]:
         """How the turn ends, whichever way it does, and the approval as it stands then."""
         ctx: TurnContext | None = None
         try:
-            ctx = await self._prime(opened)
-            return await self._execute(ctx, known)
+            await _begin(opened)
+            progress = await _past_the_gate(opened, known, asked)
+            ctx = await prime(self._ports, self._limits, self._prompts, opened)
+            return await self._execute(ctx, progress)
         except decisions.StillWaiting as waiting:
             return await _waits_on(opened, waiting), waiting.approval
         except RunEnds as early:
             if ctx is not None:
                 await settle_open(ctx)
-            return await _ends_early(opened, early), decisions.recorded(ctx) if ctx is not None else None
-
-    async def _prime(self, opened: Opened) -> TurnContext:
-        opened.journal.tell("phase", phase=Phase.PRIME.value)
-        record = opened.work.record.model_copy(
-            update={
-                "state": TaskState.WORKING,
-                "started_at": opened.work.record.started_at or opened.journal.now,
-                "updated_at": opened.journal.now,
-            }
-        )
-        opened.journal.noted(await opened.store.publish(record, opened.journal.untold()))
-        return await prime(self._ports, self._limits, self._prompts, opened)
+            return await _ends_early(opened, _canceled(opened.work.turn) or early), _decided(opened)
 
     async def _execute(self, ctx: TurnContext, known: Progress | None) -> tuple[Ended, Approval | None]:
-        if ctx.turn.kind is TurnKind.CANCEL:
-            raise Canceled(f"canceled by {ctx.turn.principal.id}")
+        if canceled := _canceled(ctx.turn):
+            raise canceled
         ctx.journal.tell("phase", phase=Phase.EXECUTE.value)
-        progress = known or await _begun(ctx)
-        progress, approval = await _past_the_gate(ctx, progress)
-        match await walk(ctx, progress):
+        match await walk(ctx, known or await _begun(ctx)):
             case Finished(done):
-                return await _completed(ctx, done), approval
+                return await _completed(ctx, done), decisions.recorded(ctx.journal, ctx.turn)
             case Waiting(stopped, why):
                 return await _asks(ctx, stopped, why)
 
@@ -88,12 +77,21 @@ class Worker:
         await opened.store.finish(turn_end(opened.work, ended, session, approval, events, now))
 
 
-def _comes_too_late(work: Work) -> bool:
+def _comes_too_late(work: Work, asked: Approval | None) -> bool:
     """Whether the turn can no longer change anything: its task ended, or it answers a question nobody asks."""
     if work.record.state.is_terminal:
         return True
     answers = work.turn.kind in (TurnKind.DECISION, TurnKind.DEADLINE)
-    return answers and work.attempts == 1 and work.record.state is not TaskState.INPUT_REQUIRED
+    return answers and (asked is None or asked.status is not ApprovalStatus.WAITING)
+
+
+async def _begin(opened: Opened) -> None:
+    """Say that the task is worked on."""
+    opened.journal.tell("phase", phase=Phase.PRIME.value)
+    record, now = opened.work.record, opened.journal.now
+    update = {"state": TaskState.WORKING, "started_at": record.started_at or now, "updated_at": now}
+    pulse = await opened.store.publish(record.model_copy(update=update), opened.journal.untold())
+    opened.journal.noted(pulse)
 
 
 async def _begun(ctx: TurnContext) -> Progress:
@@ -102,17 +100,31 @@ async def _begun(ctx: TurnContext) -> Progress:
     return progress
 
 
-async def _past_the_gate(ctx: TurnContext, progress: Progress) -> tuple[Progress, Approval | None]:
-    """The progress let through, if this turn brings the approval that it waits for."""
-    approval = await ctx.store.approval()
-    waits = progress.state is FsmState.APPROVAL_GATE and progress.dossier.approved_hash is None
-    if approval is None or not waits or not _is_about(approval, progress):
-        return progress, decisions.recorded(ctx)
-    decided = await decisions.answer(ctx, approval)
+async def _past_the_gate(opened: Opened, known: Progress | None, asked: Approval | None) -> Progress | None:
+    """The progress let through, if this turn brings the approval that it waits for.
+
+    It needs no tool server: a no, an expiry or a question is answered although none can be reached.
+    """
+    if known is None or asked is None or not _waits_for(asked, known) or _canceled(opened.work.turn):
+        return known
+    decided = await decisions.answer(opened.journal, opened.work.turn, asked)
     by = ", ".join(decision.by.id for decision in decided.decisions)
-    passed = let_through(progress, f"approved by {by}")
-    await ctx.checkpoints.save(passed, "approved")
-    return passed, decided
+    passed = let_through(known, f"approved by {by}")
+    await opened.checkpoints.save(passed, "approved")
+    return passed
+
+
+def _canceled(turn: Turn) -> Canceled | None:
+    return Canceled(f"canceled by {turn.principal.id}") if turn.kind is TurnKind.CANCEL else None
+
+
+def _decided(opened: Opened) -> Approval | None:
+    return decisions.recorded(opened.journal, opened.work.turn)
+
+
+def _waits_for(approval: Approval, progress: Progress) -> bool:
+    waits = progress.state is FsmState.APPROVAL_GATE and progress.dossier.approved_hash is None
+    return waits and _is_about(approval, progress)
 
 
 def _is_about(approval: Approval, progress: Progress) -> bool:

@@ -1,10 +1,10 @@
 """What a turn means for a task that waits at its gate: an answer, an expiry, or neither."""
 
-from services.executor.core.context import TurnContext
 from services.executor.core.endings import Rejected
 from services.executor.core.execute.approval_gate import NotCounted, decide, is_expired, refusal
+from services.executor.core.journal import Journal
 from shared.contracts.approval import Approval, ApprovalStatus
-from shared.contracts.task import TurnKind
+from shared.contracts.task import Turn, TurnKind
 
 
 class StillWaiting(Exception):
@@ -16,12 +16,12 @@ class StillWaiting(Exception):
         self.note = note
 
 
-async def answer(ctx: TurnContext, approval: Approval) -> Approval:
+async def answer(journal: Journal, turn: Turn, approval: Approval) -> Approval:
     """The approval with a yes in it. Raises ``StillWaiting``, or ``Rejected`` for a no and for an expiry.
 
     What the turn decided is journaled first, so that a second attempt at the turn finds the same answer.
     """
-    decided = await _decided(ctx, approval)
+    decided = await _decided(journal, turn, approval)
     if decided.status is ApprovalStatus.WAITING:
         count = f"{len(decided.decisions)} of {decided.needed} approvals are given"
         raise StillWaiting(decided, count)
@@ -30,32 +30,32 @@ async def answer(ctx: TurnContext, approval: Approval) -> Approval:
     return decided
 
 
-def recorded(ctx: TurnContext) -> Approval | None:
+def recorded(journal: Journal, turn: Turn) -> Approval | None:
     """The approval as this turn decided it, if it did."""
-    stored = ctx.journal.get(_key(ctx))
+    stored = journal.get(_key(turn))
     return Approval.model_validate_json(stored) if stored else None
 
 
-async def _decided(ctx: TurnContext, approval: Approval) -> Approval:
-    known = recorded(ctx)
+async def _decided(journal: Journal, turn: Turn, approval: Approval) -> Approval:
+    known = recorded(journal, turn)
     if known is not None:
         return known
-    now = ctx.journal.now
-    if ctx.turn.kind is TurnKind.DEADLINE:
+    now = journal.now
+    if turn.kind is TurnKind.DEADLINE:
         if not is_expired(approval, now):
             raise StillWaiting(approval, "waiting for a decision")
         decided = approval.model_copy(update={"status": ApprovalStatus.EXPIRED})
-    elif ctx.turn.kind is TurnKind.DECISION:
+    elif turn.kind is TurnKind.DECISION:
         try:
-            decided = decide(approval, ctx.turn, now)
+            decided = decide(approval, turn, now)
         except NotCounted as refused:
             raise StillWaiting(approval, f"the decision does not count: {refused}") from refused
     else:
         raise StillWaiting(approval, "this task waits for a decision: answer with exactly 'approve' or 'reject'")
-    ctx.journal.tell("approval", status=decided.status.value, by=ctx.turn.principal.id)
-    await ctx.journal.add(_key(ctx), "approval", decided.model_dump_json())
+    journal.tell("approval", status=decided.status.value, by=turn.principal.id)
+    await journal.add(_key(turn), "approval", decided.model_dump_json())
     return decided
 
 
-def _key(ctx: TurnContext) -> str:
-    return f"decision:{ctx.turn.turn_id}"
+def _key(turn: Turn) -> str:
+    return f"decision:{turn.turn_id}"

@@ -202,7 +202,7 @@ async def _read_back_of(ctx: TurnContext, entry: LedgerEntry) -> Json:
 
 async def _shown(ctx: TurnContext, call: PlannedCall, arguments: JsonObject) -> Json:
     reader = ctx.toolbox.find(call.connection_id, call.read_back.tool) if call.read_back else None
-    if reader is None:
+    if reader is None or reader.tool_class is not ToolClass.READ:  # its class may have changed since the plan
         return None
     try:
         answer = await _call(ctx, reader, arguments)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from services.executor.core.context import TurnContext
 from services.executor.core.dossier import Fact, Progress
 from services.executor.core.endings import Failed
+from services.executor.core.execute import gate
 from services.executor.core.execute.compute_audit import recompute
 from services.executor.core.execute.mutations import entries
 from services.executor.core.execute.paths import NoSuchPath
@@ -16,6 +17,7 @@ from services.executor.core.side_by_side import side_by_side
 from shared.contracts.policy import Verdict
 from shared.contracts.tenant import TenantRecord
 from shared.domain.exact_json import dumps, loads_object
+from shared.domain.words import FsmState, WriteStatus
 
 AUTOMATIC = "automatic"
 
@@ -39,7 +41,7 @@ async def still_true(
     plan = progress.dossier.plan
     if plan is None or progress.dossier.verdict is None:
         raise Failed("there is no plan with a verdict; nothing was written")
-    if await entries(ctx, plan):
+    if any(entry.status is not WriteStatus.UNSENT for entry in (await entries(ctx, plan)).values()):
         return
     by_person = not (progress.dossier.approval_note or "").startswith(AUTOMATIC)
     fresh = await _read_again(ctx, progress) if by_person and progress.dossier.approved_hash else progress
@@ -75,9 +77,17 @@ async def _read_again(ctx: TurnContext, progress: Progress) -> Progress:
 
 
 async def _again(ctx: TurnContext, progress: Progress, fact: Fact) -> Fact:
+    """The fact read anew. A resumed turn reads again: what the journal holds may be from long before."""
     tool = ctx.toolbox.find(fact.connection_id, fact.tool)
     if tool is None:
         raise Failed(f"the tool {fact.tool} is gone, so the approved inputs cannot be read again; nothing was written")
-    key, arguments = f"{progress.step}:again:{fact.ref}", loads_object(fact.arguments_json)
+    try:
+        gate.check(FsmState.APPROVAL_GATE, tool)  # MUTATE would let it pass, whatever it has become
+    except gate.Refused as error:
+        raise Failed(f"the approved inputs cannot be read again, so nothing was written: {error}") from error
+    key, arguments = (
+        f"{progress.step}:again:{ctx.journal.began:%Y%m%dT%H%M%S.%f}:{fact.ref}",
+        loads_object(fact.arguments_json),
+    )
     answer = (await read(ctx, key, tool, arguments, known_corrections(ctx, progress))).answer
     return fact.model_copy(update={"result_json": dumps(answer.content), "ok": not answer.is_error})

@@ -1,0 +1,112 @@
+"""What crosses what: decisions, cancels, crashes and servers that are away at the wrong moment."""
+
+from datetime import timedelta
+
+import pytest
+
+from services.executor.ports import ToolUnreachable
+from shared.domain.exact_json import Json, JsonObject
+from shared.domain.words import TaskState, ToolClass
+from shared.testing.memory_turns import Died
+from tests.unit.executor.stage import Stage, cancel, deadline, decision, message
+
+
+async def _waiting() -> Stage:
+    stage = Stage()
+    stage.policy.says = {"requires_approval": True, "escalation_level": "manager"}
+    await stage.run()
+    return stage
+
+
+@pytest.mark.promise("I7.approval_over_two_turns")
+async def test_a_yes_counts_although_the_worker_died_over_a_message_before_it() -> None:
+    stage = await _waiting()
+    stage.turns.die_before = stage.turns.stored + 1  # the task is published as working by then
+    with pytest.raises(Died):
+        await stage.run(message("any news?", "turn-m"))
+    stage.turns.die_before = None
+    assert stage.turns.record.state is TaskState.WORKING
+    record = await stage.run(decision("approve"))
+    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+
+
+@pytest.mark.promise("I7.needs_no_tools")
+async def test_a_no_needs_no_tool_server() -> None:
+    stage = await _waiting()
+    stage.servers.go_down("office")
+    record = await stage.run(decision("reject"))
+    assert (record.state, record.reason) == (TaskState.REJECTED, "rejected by boss; nothing was written")
+
+
+@pytest.mark.promise("I7.needs_no_tools")
+async def test_an_expiry_needs_no_tool_server() -> None:
+    stage = await _waiting()
+    stage.servers.go_down("office")
+    stage.turns.ahead = timedelta(hours=25)
+    record = await stage.run(deadline())
+    assert (record.state, stage.claims.applied) == (TaskState.REJECTED, [])
+
+
+@pytest.mark.promise("I7.needs_no_tools")
+async def test_a_message_while_the_tool_server_is_away_leaves_the_task_waiting() -> None:
+    stage = await _waiting()
+    stage.servers.go_down("office")
+    record = await stage.run(message("any news?", "turn-m"))
+    assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+
+
+@pytest.mark.promise("task.cancel")
+async def test_a_waiting_task_can_be_canceled_while_its_tool_server_is_away() -> None:
+    stage = await _waiting()
+    stage.servers.go_down("office")
+    record = await stage.run(cancel())
+    assert (record.state, stage.claims.applied) == (TaskState.CANCELED, [])
+
+
+@pytest.mark.promise("I1.gate_in_every_state")
+async def test_a_read_that_has_become_a_write_is_not_repeated_as_a_read() -> None:
+    stage = await _waiting()
+    before = len(stage.servers.called("get_claim"))
+    stage.servers.add("get_claim", stage.claims.get, ToolClass.CHANGE)
+    record = await stage.run(decision("approve"))
+    assert len(stage.servers.called("get_claim")) == before
+    assert (record.state, stage.claims.applied) == (TaskState.FAILED, [])
+
+
+@pytest.mark.promise("I2.no_verdict_no_write")
+async def test_a_write_that_provably_was_not_sent_is_judged_anew_after_a_crash() -> None:
+    stage = Stage()
+
+    def unreachable(_: JsonObject) -> Json:
+        stage.turns.die_before = stage.turns.stored + 1  # that it was not sent is stored, and then it is over
+        raise ToolUnreachable("connection refused")
+
+    stage.servers.add("approve_claim", unreachable, ToolClass.CHANGE)
+    with pytest.raises(Died):
+        await stage.run()
+    stage.turns.die_before = None
+    stage.servers.add("approve_claim", stage.claims.approve, ToolClass.CHANGE)
+    stage.policy.says = {"passed": False, "blocked": True}
+    record = await stage.run(attempts=2)
+    assert (record.state, stage.claims.applied) == (TaskState.REJECTED, [])
+
+
+@pytest.mark.promise("I7.changed_inputs_reopen")
+async def test_inputs_that_change_while_the_worker_is_dead_reopen_the_gate() -> None:
+    stage = await _waiting()
+    reads = 0
+
+    def dies_at_the_second(given: JsonObject) -> Json:
+        nonlocal reads
+        reads += 1
+        if reads == 2:  # the inputs have been read again, the write has not begun
+            raise Died
+        return stage.claims.get(given)
+
+    stage.servers.add("get_claim", dies_at_the_second)
+    with pytest.raises(Died):
+        await stage.run(decision("approve"))
+    stage.servers.add("get_claim", stage.claims.get)
+    stage.claims.rows["C-1"]["amount"] = "999.00"
+    record = await stage.run(decision("approve"), attempts=2)
+    assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
