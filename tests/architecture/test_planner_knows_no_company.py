@@ -14,6 +14,7 @@ from services.executor.core.fsm.templates import TEMPLATES
 from services.planner.core.words import parts
 
 _PLANNER = Path(__file__).parents[2] / "services" / "planner"
+_NAME_AT_MOST = 3  # words; a longer value is a sentence
 _WORD = re.compile(r"[A-Za-z]+")
 
 # Everyday English verbs, whatever words the company comes to have: "to amount", "to note", "to phone" ...
@@ -66,8 +67,14 @@ def _company_names(folder: Path) -> Iterator[str]:
         yield str(table["name"])
         for row in books.records(f"SELECT * FROM {table['name']}"):  # noqa: S608 - the database's own table names
             yield from row
-            yield from (word for value in row.values() if isinstance(value, str) for word in _WORD.findall(value))
+            yield from (word for value in row.values() if isinstance(value, str) for word in _told(value))
     books.close()
+
+
+def _told(value: str) -> list[str]:
+    """The words of a name or a state; of a sentence, which is everyday English, the proper names."""
+    words = _WORD.findall(value)
+    return words if len(words) <= _NAME_AT_MOST else [word for word in words[1:] if word[0].isupper()]
 
 
 def _allowed() -> set[str]:

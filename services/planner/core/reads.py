@@ -77,14 +77,14 @@ def _looks_up(way: Bound) -> bool:
 def _spoken(tool: ToolSpec, tools: tuple[ToolSpec, ...], situation: Situation) -> frozenset[str]:
     """The words of the task that name what a tool reads, unless another tool's name says it with less besides."""
     own = nouns(tool.name)
-    rivals = [nouns(other.name) for other in tools]
-    if not any(rival & situation.stems for rival in rivals):
+    named = [nouns(other.name) for other in tools]
+    if not any(nouns_there & situation.stems for nouns_there in named):
         return _described(tool, situation)
     extra = len(own - situation.stems)
     return frozenset(
         word
         for word in own & situation.stems
-        if extra <= min(len(rival - situation.stems) for rival in rivals if word in rival)
+        if extra <= min(len(nouns_there - situation.stems) for nouns_there in named if word in nouns_there)
     )
 
 

@@ -218,7 +218,7 @@ def _from_field(name: str, situation: Situation) -> Candidate | None:
 
 
 def _named(own: frozenset[str], situation: Situation) -> Candidate | None:
-    """``the Blue fleet`` and ``fleet Blue`` for a field called fleet."""
+    """``the Alpha fleet`` and ``fleet Alpha`` for a field called fleet."""
     for match in _NAME.finditer(situation.text):
         name = " ".join(word for word in match[0].split() if word.lower() not in STOP)
         before = [stem(word) for word in text_words(situation.text[: match.start()])][-2:]
