@@ -42,15 +42,16 @@ class Ports:
     planner: int
     company: int
     policy: int
+    learner: int
     executors: tuple[int, ...]
 
     @staticmethod
     def needed(executors: int) -> int:
-        return 3 + executors
+        return 4 + executors
 
     @classmethod
     def of(cls, free: tuple[int, ...]) -> "Ports":
-        return cls(planner=free[0], company=free[1], policy=free[2], executors=free[3:])
+        return cls(planner=free[0], company=free[1], policy=free[2], learner=free[3], executors=free[4:])
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,7 @@ def plan_stack(options: StackOptions, ports: Ports, redis_url: str) -> tuple[Pro
     if options.uses_company:
         specs.append(_company(options, ports.company, base))
     specs.append(_gateway(options, base))
+    specs.append(_learner(ports.learner, base))
     specs.extend(_executor(options, ports, number, base) for number in range(options.executors))
     return tuple(specs)
 
@@ -101,6 +103,10 @@ def _bound(base: Mapping[str, str], port: int, **more: str) -> dict[str, str]:
 
 def _policy(port: int, base: Mapping[str, str]) -> ProcessSpec:
     return ProcessSpec("policy", ("services.policy",), url_of(port), stops=3, environ=_bound(base, port))
+
+
+def _learner(port: int, base: Mapping[str, str]) -> ProcessSpec:
+    return ProcessSpec("learner", ("services.learner",), url_of(port), stops=3, environ=_bound(base, port))
 
 
 def _planner(port: int, base: Mapping[str, str]) -> ProcessSpec:

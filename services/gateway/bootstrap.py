@@ -8,6 +8,7 @@ from uuid import uuid4
 from fastapi import FastAPI
 
 from services.gateway.adapters.readiness import RedisReadiness
+from services.gateway.adapters.redis_statistics import RedisStatistics
 from services.gateway.adapters.redis_threads import RedisThreads
 from services.gateway.adapters.unverified_identity import UnverifiedIdentity
 from services.gateway.adapters.wakes import BestEffortWakes
@@ -42,7 +43,7 @@ def build(settings: Settings) -> FastAPI:
 
     readiness = RedisReadiness(state, queue, allow_volatile=settings.allow_volatile_redis)
     face = Face(settings.card_url, settings.model_notice, settings.max_body_bytes)
-    return create_app(desk, UnverifiedIdentity(), readiness, face, lifespan)
+    return create_app(desk, UnverifiedIdentity(), readiness, RedisStatistics(state), face, lifespan)
 
 
 def _rules(settings: Settings) -> Rules:

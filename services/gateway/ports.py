@@ -1,9 +1,11 @@
 """What the gateway needs from outside, in its own words."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from shared.contracts.task import Principal
+from shared.domain.bandit import Arm
 from shared.domain.exact_json import JsonObject
 from shared.ports.store import StoreUnavailable
 from shared.ports.tasks import Accepted, SessionBelongsToOther, TaskEnded, Tasks, Wakes
@@ -12,8 +14,10 @@ __all__ = [
     "Accepted",
     "Caller",
     "Identity",
+    "Learning",
     "Readiness",
     "SessionBelongsToOther",
+    "Statistics",
     "StoreUnavailable",
     "TaskEnded",
     "Tasks",
@@ -59,4 +63,22 @@ class Threads(Protocol):
 class Readiness(Protocol):
     async def problems(self) -> tuple[str, ...]:
         """Why this replica should get no requests, one sentence each; empty when it is ready."""
+        ...
+
+
+class Learning(NamedTuple):
+    """What was learned for one tenant: entries in the case log, counts over all ended tasks, arms by process type and
+    strategy, and how many tools and synthesized processes are known.
+    """
+
+    cases: int = 0
+    counts: Mapping[str, int] = MappingProxyType({})
+    arms: Mapping[str, Mapping[str, Arm]] = MappingProxyType({})
+    tools: int = 0
+    synthesized: int = 0
+
+
+class Statistics(Protocol):
+    async def learning(self, tenant: str) -> Learning:
+        """The tenant's statistics as they stand; may raise ``StoreUnavailable``."""
         ...

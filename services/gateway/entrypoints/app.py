@@ -10,7 +10,8 @@ from services.gateway.core.desk import TaskDesk
 from services.gateway.entrypoints.card import agent_card, card_routes
 from services.gateway.entrypoints.jsonrpc import JsonRpcEndpoint
 from services.gateway.entrypoints.rest import RestEndpoints
-from services.gateway.ports import Identity, Readiness
+from services.gateway.entrypoints.rl_status import rl_status_routes
+from services.gateway.ports import Identity, Readiness, Statistics
 
 
 class Face(NamedTuple):
@@ -22,11 +23,17 @@ class Face(NamedTuple):
 
 
 def create_app(
-    desk: TaskDesk, identity: Identity, readiness: Readiness, face: Face, lifespan: Lifespan[FastAPI] | None = None
+    desk: TaskDesk,
+    identity: Identity,
+    readiness: Readiness,
+    statistics: Statistics,
+    face: Face,
+    lifespan: Lifespan[FastAPI] | None = None,
 ) -> FastAPI:
     app = FastAPI(title="Purple Agent gateway", docs_url=None, redoc_url=None, lifespan=lifespan)
     rpc = JsonRpcEndpoint(desk, identity, face.notice, face.max_body)
     app.add_api_route("/", rpc.__call__, methods=["POST"], response_class=Response, name="jsonrpc")
     app.include_router(card_routes(agent_card(face.url, face.notice)))
     app.include_router(RestEndpoints(desk, identity, readiness, face.notice).routes())
+    app.include_router(rl_status_routes(statistics, identity))
     return app

@@ -7,7 +7,7 @@ import pytest
 
 from cli.stack.plan import PLANNER_NOTICE, Ports, ProcessSpec, StackOptions, notice_of, plan_stack
 
-PORTS = Ports(planner=1, company=2, policy=3, executors=(4, 5))
+PORTS = Ports(planner=1, company=2, policy=3, learner=6, executors=(4, 5))
 KEY = {"ANTHROPIC_API_KEY": "sk-secret", "HOME": "/home/x"}
 
 
@@ -20,7 +20,7 @@ def _plan(environ: Mapping[str, str], executors: int = 1) -> dict[str, ProcessSp
 def test_with_an_empty_environment_everything_is_supplied() -> None:
     """Redis, planner and company come from the launcher, and the executor is told where they are."""
     plan = _plan({})
-    assert list(plan) == ["policy", "planner", "company", "gateway", "executor-1"]
+    assert list(plan) == ["policy", "planner", "company", "gateway", "learner", "executor-1"]
     told = plan["executor-1"].environ
     assert told["ANTHROPIC_BASE_URL"] == plan["planner"].url
     assert told["GREEN_AGENT_MCP_URL"] == plan["company"].url
