@@ -151,6 +151,13 @@ PROMISES: tuple[Promise, ...] = (
     # --- learner
     Promise("learner.counted_once", "An ended task is counted once, whenever a learner dies", "I5; seed 000, RL Loop"),
     Promise("learner.shared_work", "Learners share the work, and a session's tasks stay in order", "seed 000, RL Loop"),
+    # --- example company
+    Promise("company.honest", "Its tools are by name and annotation what they are", "I1"),
+    Promise("company.writes_can_be_read_back", "Each of its writes shows in a read, and once only means once", "I4"),
+    Promise("company.consistent", "Its rows agree with each other, over all tables", "seed 000, Overview"),
+    Promise("company.pages", "Long lists come in each usual shape of pages, none lost or doubled", "seed 003"),
+    Promise("company.drift", "A column can be renamed while it runs, everywhere at once", "seed 003, schema_drift.py"),
+    Promise("company.both_protocols", "Its tools act the same over MCP and the REST bridge", "seed 003, mcp_bridge.py"),
     # --- command line and launcher
     Promise("launcher.defaults", "Only the launcher supplies Redis, planner and company", "seed 000, Running"),
     Promise("launcher.notice", "The rule-based planner is never taken for a model", "seed 000, Running"),
@@ -161,6 +168,10 @@ PROMISES: tuple[Promise, ...] = (
     Promise("demo.checks", "The demo names each thing in the database that is not as it should be", "seed 000"),
     Promise("demo.end_to_end", "One command does real business tasks end to end and checks the database", "seed 000"),
     Promise("demo.fails_loudly", "The demo's exit code is non-zero if any check of any task fails", "seed 000"),
+    # --- tool protocols and drift
+    Promise(
+        "tools.legacy_client", "A client and a tool server of the original kind are served unchanged", "seed 000, A2A"
+    ),
     # --- the project itself
     Promise("promises.tied", "Every promise has a test, and every mark names a known promise", "quality"),
     Promise("imports.directions", "Services stand on shared, never import each other; a core does no I/O", "quality"),
@@ -171,6 +182,27 @@ PROMISES: tuple[Promise, ...] = (
     Promise("planner.heeds_not", "What a task forbids is not planned", "seed 000, Key Design Decisions"),
     Promise("planner.never_invents", "What cannot be planned is said, and nothing is invented", "seed 000"),
     Promise("planner.unjudged", "A criterion that no model is there to judge is marked unjudged", "seed 004"),
+    # --- deployment
+    Promise(
+        "deploy.image_is_enough",
+        "A service runs on what its image copies and installs, and stops on SIGTERM",
+        "seed 000, Running",
+    ),
+    Promise(
+        "deploy.same_names",
+        "Images, compose file, manifests and settings name the same variables, ports and paths",
+        "seed 000, Environment Variables",
+    ),
+    Promise(
+        "deploy.one_command",
+        "The image of the whole stack serves on port 9010 with the two documented commands",
+        "seed 000, Running",
+    ),
+    Promise(
+        "deploy.manifests_valid",
+        "Every manifest fits the current Kubernetes version's schema, and is confined",
+        "quality",
+    ),
 )
 
 

@@ -1,0 +1,160 @@
+"""Dockerfile, compose file and settings say the same: variables, ports, health paths, files."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from cli.stack.plan import Ports, StackOptions, plan_stack
+from shared.contracts.tenant import TenantRecord
+from shared.domain.version import VERSION
+from tests.deployment.agreement import disagreements
+from tests.deployment.compose import ComposeService, compose
+from tests.deployment.dockerfile import ROOT, STACK, Image, default_arguments, images, path_in_check
+
+IMAGES = images()
+SERVICES = compose()
+OURS = {name: service for name, service in SERVICES.items() if service.build}
+_URL = re.compile(r"^http://([a-z]+):(\d+)")
+
+
+def _given(image: Image, service: ComposeService) -> dict[str, str]:
+    return {**image.environ, **service.environment}
+
+
+def _with_settings() -> set[str]:
+    """Everything in the repository that is started as a process of its own."""
+    found = [*ROOT.glob("services/*/settings.py"), *ROOT.glob("examples/*/settings.py")]
+    return {path.parent.name for path in found}
+
+
+@pytest.mark.promise("deploy.same_names")
+def test_every_service_has_an_image_a_lock_and_a_place_in_the_compose_file() -> None:
+    """Whoever adds a service is told what else it needs."""
+    assert _with_settings() == IMAGES.keys() - {STACK} == OURS.keys()
+    assert [name for name, image in IMAGES.items() if not image.lock.is_file()] == []
+    assert {service.build.args["SERVICE"] for service in OURS.values() if service.build} == OURS.keys()
+
+
+@pytest.mark.promise("deploy.same_names")
+@pytest.mark.parametrize("name", sorted(OURS))
+def test_the_compose_file_gives_each_service_what_it_reads_and_needs(name: str) -> None:
+    """No variable that no setting reads, and nothing missing without which the service refuses to start."""
+    assert disagreements(IMAGES[name].settings, _given(IMAGES[name], OURS[name])) == []
+
+
+@pytest.mark.promise("deploy.same_names")
+def test_a_variable_that_nobody_reads_is_found() -> None:
+    given = _given(IMAGES["executor"], OURS["executor"])
+
+    assert disagreements(IMAGES["executor"].settings, given | {"POLICY_ADDRESS": "x"}) == [
+        "POLICY_ADDRESS is no setting"
+    ]
+
+
+@pytest.mark.promise("deploy.same_names")
+@pytest.mark.parametrize(
+    ("name", "variables"),
+    [
+        ("gateway", ["REDIS_URL"]),
+        ("gateway", ["AUTHENTICATION"]),
+        ("executor", ["POLICY_URL"]),
+        ("executor", ["TENANT_FILE"]),
+        ("executor", ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"]),
+        ("learner", ["REDIS_URL"]),
+        ("company", ["DATABASE"]),
+    ],
+)
+def test_what_a_service_needs_and_is_not_given_is_found(name: str, variables: list[str]) -> None:
+    given = {key: value for key, value in _given(IMAGES[name], OURS[name]).items() if key not in variables}
+
+    assert len(disagreements(IMAGES[name].settings, given)) == 1
+
+
+@pytest.mark.promise("deploy.same_names")
+@pytest.mark.parametrize("name", sorted(OURS))
+def test_image_and_settings_name_the_same_port(name: str) -> None:
+    """The port that the image sets, exposes and is published, is the one that the service has by default."""
+    image = IMAGES[name]
+    published = {int(port.rsplit(":", 1)[1]) for port in OURS[name].ports}
+
+    assert str(image.exposed) == image.environ["PORT"] == str(image.settings.model_fields["port"].default)
+    assert published <= {image.exposed}
+    assert image.environ["HOST"] == "0.0.0.0"  # noqa: S104  inside a container
+
+
+@pytest.mark.promise("deploy.same_names")
+@pytest.mark.parametrize("name", sorted(OURS))
+def test_addresses_lead_to_services_of_the_file(name: str) -> None:
+    """A URL names a service and the port on which that service listens."""
+    found = [_URL.match(value) for value in OURS[name].environment.values()]
+    named = {(match[1], int(match[2])) for match in found if match}
+
+    assert named <= {(other, IMAGES[other].exposed) for other in OURS}
+
+
+@pytest.mark.promise("deploy.same_names")
+def test_compose_waits_for_the_paths_that_the_launcher_waits_for(tmp_path: Path) -> None:
+    options = StackOptions(tmp_path, {})
+    specs = plan_stack(options, Ports.of(tuple(range(1, 1 + Ports.needed(1)))), "redis://x")
+    launcher = {spec.name.removesuffix("-1"): spec.ready_path for spec in specs}
+
+    assert {name: OURS[name].healthcheck.path for name in launcher} == launcher
+    assert {path_in_check(image.health_check) for image in IMAGES.values()} == {"/health"}
+
+
+@pytest.mark.promise("deploy.same_names")
+def test_services_start_in_the_order_of_their_health() -> None:
+    """Each waits until those whose address it was given are healthy, not merely started."""
+    for name, service in OURS.items():
+        named = {other for other in SERVICES for value in service.environment.values() if f"{other}:" in value}
+        assert service.depends_on.keys() >= named, name
+        assert {wait.condition for wait in service.depends_on.values()} <= {"service_healthy"}, name
+
+
+@pytest.mark.promise("deploy.same_names")
+def test_the_compose_file_keeps_state_as_the_services_demand() -> None:
+    """Every acknowledged write on disk, nothing evicted, and a password that both sides know."""
+    redis = SERVICES["redis"]
+    told = dict(zip(redis.command[1::2], redis.command[2::2], strict=True))
+
+    assert (told["--appendonly"], told["--appendfsync"], told["--maxmemory-policy"]) == ("yes", "always", "noeviction")
+    assert {service.environment.get("REDIS_URL") for service in OURS.values()} - {None} == {
+        f"redis://:{told['--requirepass']}@redis:6379/0"
+    }
+
+
+@pytest.mark.promise("deploy.same_names")
+def test_the_tenant_file_is_mounted_where_the_executor_looks() -> None:
+    executor = OURS["executor"]
+    mounted = Path(executor.mounts[executor.environment["TENANT_FILE"]])
+
+    TenantRecord.model_validate_json(mounted.read_bytes())
+
+
+@pytest.mark.promise("deploy.manifests_valid")
+@pytest.mark.parametrize("name", sorted(OURS))
+def test_containers_are_confined(name: str) -> None:
+    """An unprivileged user, a file system that cannot be written, no capabilities."""
+    assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", IMAGES[name].user)
+    assert OURS[name].read_only
+    assert OURS[name].cap_drop == ("ALL",)
+
+
+@pytest.mark.promise("deploy.one_command")
+def test_with_no_service_the_image_is_the_whole_stack_on_port_9010() -> None:
+    """``docker build -t purple-agent .`` and ``docker run -p 9010:9010 purple-agent``."""
+    stack = IMAGES[default_arguments()["SERVICE"]]
+
+    assert stack.name == STACK
+    assert stack.exposed == 9010
+    assert stack.entrypoint + stack.command[:5] == ("purple", "up", "--host", "0.0.0.0", "--port", "9010")  # noqa: S104
+    assert stack.user == IMAGES["gateway"].user
+
+
+def test_the_version_is_written_once() -> None:
+    """A process in an image, where nothing is installed, says the version that the package has."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+    assert project["version"] == VERSION

@@ -1,0 +1,32 @@
+"""What is wrong between a service's settings and the environment that a deployment gives it."""
+
+from collections.abc import Mapping
+
+import pytest
+from pydantic import ValidationError
+from pydantic_settings import BaseSettings
+
+_OF_PYTHON = frozenset({"PATH", "PYTHONPATH", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE"})
+_SECRETS = {"secret:redis-url": "redis://:word@redis:6379/0", "secret:anthropic-api-key": "a-key"}
+
+
+def disagreements(settings: type[BaseSettings], given: Mapping[str, str]) -> list[str]:
+    """Sentences: variables that no setting reads, and why the service would refuse to start."""
+    names = {name.upper() for name in settings.model_fields}
+    unknown = [f"{name} is no setting" for name in sorted(given.keys() - names - _OF_PYTHON)]
+    return unknown + _refusals(settings, {name: given[name] for name in given.keys() & names})
+
+
+def _refusals(settings: type[BaseSettings], given: Mapping[str, str]) -> list[str]:
+    """As at a start: from an environment that holds nothing else."""
+    with pytest.MonkeyPatch.context() as environment:
+        for name in settings.model_fields:
+            environment.delenv(name.upper(), raising=False)
+            environment.delenv(name, raising=False)
+        for name, value in given.items():
+            environment.setenv(name, _SECRETS.get(value, value))
+        try:
+            settings()
+        except ValidationError as error:
+            return [f"{'.'.join(map(str, wrong['loc'])).upper()}: {wrong['msg']}" for wrong in error.errors()]
+    return []
