@@ -26,11 +26,12 @@ LONGEST_FOLDER = 90  # the system limits a socket's name to about 100 bytes
 
 @dataclass(frozen=True)
 class Stack:
-    """A running stack. ``redis_url`` is what the services were told."""
+    """A running stack. ``redis_url`` is what the services were told; ``redis`` the server, where it is ours."""
 
     options: StackOptions
     children: tuple[Child, ...]
     redis_url: str
+    redis: EmbeddedRedis | None
 
     @property
     def notice(self) -> str:
@@ -50,6 +51,8 @@ class Stack:
             for child in self.children:
                 if child.exit_code is not None:
                     return died(child)
+            if self.redis is not None and self.redis.exit_code is not None:
+                return Complaint(f"redis ended with exit code {self.redis.exit_code}.", f"see {self.redis.log}")
             await asyncio.sleep(LOOK_EVERY)
 
 
@@ -72,18 +75,19 @@ async def running(options: StackOptions, ready_seconds: float = READY_SECONDS) -
         raise Complaint(f"Port {options.port} is taken: stop what listens there, or choose another with --port.")
     (options.folder / "logs").mkdir(parents=True, exist_ok=True)
     async with AsyncExitStack() as held:
-        redis_url = await held.enter_async_context(_redis(options))
+        redis = await held.enter_async_context(_redis(options))
+        redis_url = redis.url if redis else options.environ["REDIS_URL"]
         ports = Ports.of(free_ports(Ports.needed(options.executors)))
         children = await held.enter_async_context(_children(plan_stack(options, ports, redis_url), options.folder))
         await wait_until_ready(children, ready_seconds)
-        yield Stack(options, children, redis_url)
+        yield Stack(options, children, redis_url, redis)
 
 
 @asynccontextmanager
-async def _redis(options: StackOptions) -> AsyncIterator[str]:
-    """The caller's Redis is the caller's business; ours keeps its data in the folder and stops last."""
-    if given := options.environ.get("REDIS_URL"):
-        yield given
+async def _redis(options: StackOptions) -> AsyncIterator[EmbeddedRedis | None]:
+    """Ours, which keeps its data in the folder and stops last; None where the caller has one, and looks after it."""
+    if options.environ.get("REDIS_URL"):
+        yield None
         return
     folder = options.folder / "redis"
     if len(str(folder)) > LONGEST_FOLDER:
@@ -94,7 +98,7 @@ async def _redis(options: StackOptions) -> AsyncIterator[str]:
     except NoRedisServer as error:
         raise Complaint(str(error)) from error
     try:
-        yield server.url
+        yield server
     finally:
         await asyncio.to_thread(server.stop)
 

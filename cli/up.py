@@ -64,5 +64,5 @@ def _table(stack: Stack) -> Table:
     table = Table("process", "url", "pid", title="Purple Agent is up")
     for child in stack.children:
         table.add_row(child.spec.name, child.spec.url, str(child.pid))
-    table.add_row("redis", stack.redis_url, "")
+    table.add_row("redis", stack.redis_url, str(stack.redis.pid) if stack.redis else "")
     return table

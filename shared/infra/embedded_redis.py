@@ -63,6 +63,15 @@ class EmbeddedRedis:
     def pid(self) -> int | None:
         return self._process.pid if self._process else None
 
+    @property
+    def exit_code(self) -> int | None:
+        """None while it runs."""
+        return self._process.poll() if self._process else None
+
+    @property
+    def log(self) -> Path:
+        return self._directory / "redis.log"
+
     def __enter__(self) -> Self:
         self.start()
         return self
@@ -76,7 +85,7 @@ class EmbeddedRedis:
         """Return when the server answers. Raises ``NoRedisServer`` with the end of its log."""
         self._directory.mkdir(parents=True, exist_ok=True)
         self._socket.unlink(missing_ok=True)
-        with self._log.open("ab") as log:
+        with self.log.open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603  # the program found above, and our own flags
                 [server_program(), *self._flags()],
                 stdin=subprocess.DEVNULL,
@@ -98,10 +107,6 @@ class EmbeddedRedis:
             self._process.kill()
             self._process.wait()
         self._process = None
-
-    @property
-    def _log(self) -> Path:
-        return self._directory / "redis.log"
 
     def _flags(self) -> list[str]:
         files = ["--dir", str(self._directory), "--unixsocket", str(self._socket), "--unixsocketperm", "700"]
@@ -127,5 +132,5 @@ class EmbeddedRedis:
             return False
 
     def _last_words(self) -> str:
-        lines = self._log.read_text(errors="replace").strip().splitlines()
+        lines = self.log.read_text(errors="replace").strip().splitlines()
         return lines[-1] if lines else "it said nothing"

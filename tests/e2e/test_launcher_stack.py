@@ -1,6 +1,7 @@
 """`purple up` as people use it: it answers, `purple send` shows the phases, and nothing is left when it ends."""
 
 import asyncio
+import os
 import re
 import signal
 from collections.abc import AsyncIterator
@@ -102,6 +103,17 @@ async def test_a_whole_stack_dies_with_a_killed_launcher(tmp_path: Path) -> None
         up.process.kill()
         await up.process.wait()
         assert await eventually(lambda: all(is_gone(pid) for pid in up.pids), 20)
+
+
+@pytest.mark.promise("launcher.no_orphans")
+async def test_a_stack_whose_redis_dies_says_so_and_ends(tmp_path: Path) -> None:
+    """Without it nothing can be accepted or carried out: better down, and said, than up and of no use."""
+    async with _up(tmp_path) as up:
+        os.kill(up.pids[-1], signal.SIGKILL)  # the table's last row
+        assert await asyncio.wait_for(up.process.wait(), 30) == 1
+        assert up.process.stderr is not None
+        assert "redis ended with exit code -9" in (await up.process.stderr.read()).decode()
+        assert all(is_gone(pid) for pid in up.pids)
 
 
 async def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
