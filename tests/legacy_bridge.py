@@ -1,7 +1,7 @@
 """A tool server of the original agent's kind: a bare list of tools, one POST a call, raw results."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
@@ -26,15 +26,17 @@ class BridgeCall(NamedTuple):
 class LegacyBridge:
     """Answers by ``tools``; a tool in ``once`` is refused from its second call in a session on.
 
-    Any other tool is echoed: ``{"status": "ok", ...}``, whatever it is said to do. ``listed`` is what discovery shows.
+    A tool in ``malformed`` finds every call malformed. Any other tool is echoed: ``{"status": "ok", ...}``, whatever it
+    is said to do. ``listed`` is what discovery shows, each tool with its fields: texts, all of them required.
     """
 
-    def __init__(self, tools: dict[str, Callable[[JsonObject], Json]], listed: Sequence[str] = ()) -> None:
+    def __init__(
+        self, tools: dict[str, Callable[[JsonObject], Json]], listed: Mapping[str, Iterable[str]] | None = None
+    ) -> None:
         self.tools = tools
-        self.listing: list[Json] = [
-            {"name": name, "description": name.replace("_", " "), "input_schema": {"type": "object"}} for name in listed
-        ]
+        self.listing: list[Json] = [_listed(name, fields) for name, fields in (listed or {}).items()]
         self.once: set[str] = set()
+        self.malformed: set[str] = set()
         self.hanging: set[str] = set()
         self.cut: set[str] = set()
         self.calls: list[BridgeCall] = []
@@ -57,7 +59,7 @@ class LegacyBridge:
     async def _call(self, request: Request) -> Response:
         body = await request.body()
         call = _read(body)
-        if call is None:
+        if call is None or call.tool in self.malformed:
             return _json({"detail": [{"loc": ["body", "tool"], "msg": "Field required"}]}, 422)
         self.bodies.append(body)
         again = any((done.tool, done.session_id) == (call.tool, call.session_id) for done in self.calls)
@@ -78,6 +80,13 @@ class LegacyBridge:
 async def bridge(served: LegacyBridge, port: int = 0) -> AsyncIterator[Connection]:
     async with serving(served.app, port) as url:
         yield Connection(id="bridge", url=url)
+
+
+def _listed(name: str, fields: Iterable[str]) -> Json:
+    required: list[Json] = [*fields]
+    properties: JsonObject = {str(field): {"type": "string"} for field in required}
+    schema: JsonObject = {"type": "object", "properties": properties, "required": required}
+    return {"name": name, "description": name.replace("_", " "), "input_schema": schema}
 
 
 def _json(content: Json, status: int = 200) -> Response:

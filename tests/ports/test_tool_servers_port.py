@@ -73,7 +73,7 @@ async def detected_mcp(folder: Path) -> AsyncIterator[Stage]:
 
 def _books() -> LegacyBridge:
     tools = {"get_expense": _get, "approve_expense": _approve, "list_budgets": _get, "list_orders": _nothing}
-    books = LegacyBridge({**tools, "invent_money": _unknown}, listed=sorted(tools, reverse=True))
+    books = LegacyBridge({**tools, "invent_money": _unknown}, listed=dict.fromkeys(sorted(tools, reverse=True), ()))
     books.once, books.hanging, books.cut = {"approve_expense"}, {"list_budgets"}, {"list_orders"}
     return books
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from services.executor.core.checkpoints import Checkpoints
@@ -15,22 +14,18 @@ from services.executor.core.prime.choose import shown, strategy_for
 from services.executor.core.prime.classify import classify
 from services.executor.core.prime.recall import note_tools, primer, recall
 from services.executor.core.prime.request_policy import read_policy
+from services.executor.core.prime.servers import NO_TOOLS, offered
 from services.executor.core.prompts.texts import Prompts
-from services.executor.core.side_by_side import side_by_side
 from services.executor.core.tooling.toolbox import toolbox
 from services.executor.ports import (
     PolicyUnavailable,
     SessionState,
-    Tool,
-    ToolServers,
-    ToolSilent,
-    ToolUnreachable,
     TurnStore,
     UnknownTenant,
     Work,
 )
 from shared.contracts.policy import EvaluateRequest, Policy
-from shared.contracts.tenant import Connection, TenantRecord
+from shared.contracts.tenant import TenantRecord
 from shared.domain.exact_json import Json
 
 _RECENT_TURNS = 6
@@ -52,15 +47,14 @@ async def prime(ports: Ports, limits: Limits, prompts: Prompts, opened: Opened) 
     asked = read_policy(request.policy_doc)
     tenant = await _tenant(ports, work.record.tenant)
     policies = (*tenant.policies, *((asked.rules,) if asked.rules else ()))
-    connections = _connections(tenant, request.tools_endpoint)
     tenant_id, process_type = work.record.tenant, classify(request.text).template.process_type
-    discovered, constraints, experience = await asyncio.gather(
-        side_by_side(_discover(ports.tools, connection, work.record.session_id) for connection in connections),
+    servers, constraints, experience = await asyncio.gather(
+        offered(ports.tools, tenant, work.record, opened.journal),
         _constraints(ports, policies, opened.journal),
         recall(ports.learned, tenant_id, process_type, opened.journal),
     )
     session = await opened.store.session()
-    names = frozenset(tool.name for tools in discovered for tool in tools)
+    names = frozenset(tool.name for server in servers for tool in server.tools)
     await note_tools(ports.learned, tenant_id, names, opened.journal)
     return TurnContext(
         ports=ports,
@@ -73,7 +67,7 @@ async def prime(ports: Ports, limits: Limits, prompts: Prompts, opened: Opened) 
         turn=work.turn,
         tenant=tenant,
         policies=policies,
-        toolbox=toolbox(zip(connections, discovered, strict=True)),
+        toolbox=toolbox(servers),
         session=session,
         experience=experience,
         sections={
@@ -81,7 +75,7 @@ async def prime(ports: Ports, limits: Limits, prompts: Prompts, opened: Opened) 
             "history": _history(session),
             "primer": primer(experience, request.text, opened.journal),
             "policy_advice": asked.advice,
-            "constraints": constraints,
+            "constraints": constraints if names else f"{constraints}\n{NO_TOOLS}".strip(),
         },
     )
 
@@ -128,21 +122,6 @@ async def _constraints(ports: Ports, policies: tuple[Policy, ...], journal: Jour
         journal.tell("note", problem=f"no provisional policy verdict: {error}")
         return ""
     return "\n".join(f"{rule.action.value}: {rule.reason}" for rule in verdict.triggered_rules)
-
-
-def _connections(tenant: TenantRecord, endpoint: str | None) -> Sequence[Connection]:
-    """The tenant's tool servers, or the one that the request names."""
-    if endpoint is None:
-        return tenant.connections
-    known = [connection for connection in tenant.connections if connection.url.rstrip("/") == endpoint.rstrip("/")]
-    return known or [Connection(id="request", url=endpoint)]
-
-
-async def _discover(tools: ToolServers, connection: Connection, session_id: str) -> tuple[Tool, ...]:
-    try:
-        return await tools.discover(connection, session_id)
-    except (ToolUnreachable, ToolSilent) as error:
-        raise Failed(f"the tool server {connection.id} at {connection.url} cannot be used: {error}") from error
 
 
 def _history(session: SessionState) -> list[Json]:

@@ -1,0 +1,63 @@
+"""The tools of one task: which servers they come from, what each lists, and what the task names beside."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from services.executor.core.endings import Failed
+from services.executor.core.journal import Journal
+from services.executor.core.side_by_side import side_by_side
+from services.executor.core.tooling.named import named_tools
+from services.executor.ports import Tool, ToolServers, ToolSilent, ToolUnreachable
+from shared.contracts.task import TaskRecord
+from shared.contracts.tenant import Connection, TenantRecord
+
+NO_TOOLS = "Nothing is written, and nothing can be read: the tool server offers no tools."
+
+
+class Offered(NamedTuple):
+    """What one server offers this task."""
+
+    connection: Connection
+    tools: tuple[Tool, ...]
+
+
+async def offered(
+    tools: ToolServers, tenant: TenantRecord, record: TaskRecord, journal: Journal
+) -> tuple[Offered, ...]:
+    """Each server's tools. Raises ``Failed`` if one cannot be asked; a server without tools is no failure."""
+    connections = _connections(tenant, record.request.tools_endpoint)
+    listed = await side_by_side(_discover(tools, connection, record.session_id) for connection in connections)
+    found = [Offered(*pair) for pair in zip(connections, listed, strict=True)]
+    for server in found:
+        if not server.tools:
+            journal.tell("note", connection=server.connection.id, problem="the tool server lists no tools")
+    return _with_named(tools, found, record.request.text, journal)
+
+
+def _connections(tenant: TenantRecord, endpoint: str | None) -> Sequence[Connection]:
+    """The tenant's tool servers, or the one that the request names."""
+    if endpoint is None:
+        return tenant.connections
+    known = [connection for connection in tenant.connections if connection.url.rstrip("/") == endpoint.rstrip("/")]
+    return known or [Connection(id="request", url=endpoint)]
+
+
+async def _discover(tools: ToolServers, connection: Connection, session_id: str) -> tuple[Tool, ...]:
+    try:
+        return await tools.discover(connection, session_id)
+    except (ToolUnreachable, ToolSilent) as error:
+        raise Failed(f"the tool server {connection.id} at {connection.url} cannot be used: {error}") from error
+
+
+def _with_named(tools: ToolServers, found: Sequence[Offered], text: str, journal: Journal) -> tuple[Offered, ...]:
+    """With the tools that the task names, where exactly one server may have tools that it does not list."""
+    open_ended = [server for server in found if tools.may_have_unlisted(server.connection)]
+    if len(open_ended) != 1:
+        return tuple(found)
+    listed = {tool.name for server in found for tool in server.tools}
+    named = named_tools(text, open_ended[0].connection, listed)
+    for tool in named:
+        journal.tell("note", tool=tool.name, tool_class=tool.tool_class.value, why="named by the task, not listed")
+    return tuple(
+        server._replace(tools=(*server.tools, *named)) if server is open_ended[0] else server for server in found
+    )
