@@ -13,6 +13,7 @@ from starlette.types import ASGIApp
 
 from examples.company.books import Books
 from examples.company.faults import Fault, Faults
+from examples.company.protocols import Protocol
 from examples.company.seed import plant
 from examples.company.server import build_app
 from shared.contracts.tenant import Connection
@@ -38,10 +39,12 @@ def open_books(folder: Path) -> Books:
 
 
 @asynccontextmanager
-async def company(folder: Path, faults: Mapping[str, Fault] | None = None) -> AsyncIterator[Company]:
+async def company(
+    folder: Path, faults: Mapping[str, Fault] | None = None, protocol: Protocol = Protocol.MCP
+) -> AsyncIterator[Company]:
     """A running company with the example data."""
     misbehaviour = Faults(faults or {})
-    app = build_app(open_books(folder), misbehaviour, faults_may_change=True)
+    app = build_app(open_books(folder), misbehaviour, faults_may_change=True, protocol=protocol)
     async with serving(app) as url:
         yield Company(url, folder / "company.db", misbehaviour)
 

@@ -22,7 +22,7 @@ def main() -> int:
     """The exit code: 0 after a stop that was asked for, 2 for a setting that cannot be used."""
     try:
         settings = CliApp.run(Settings)
-        faults = Faults(Faults.parse(settings.company_faults))
+        faults = Faults.of(Faults.parse(settings.company_faults))
     except ValidationError as error:
         return _refuse(_sentence(error))
     try:
@@ -30,7 +30,7 @@ def main() -> int:
     except (OSError, sqlite3.Error) as error:
         return _refuse(f"DATABASE: {settings.database} cannot be opened: {error}.")
     configure_logging("company")
-    _serve(build_app(books, faults, faults_may_change=settings.allow_faults), settings)
+    _serve(build_app(books, faults, settings.allow_faults, settings.company_protocol), settings)
     return 0
 
 

@@ -1,18 +1,18 @@
 """The company's database: one SQLite file in WAL mode, where each write is counted with its effect."""
 
 import sqlite3
-from collections.abc import Callable
-from datetime import datetime
+from collections.abc import Callable, Mapping
+from datetime import date, datetime
 from pathlib import Path
 from typing import TypeAlias
 
 from examples.company import money
+from examples.company.tables import SCHEMA
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 Value: TypeAlias = "str | int | None"
 Clock: TypeAlias = Callable[[], datetime]
 
-_SCHEMA = Path(__file__).with_name("schema.sql")
 _PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON", "busy_timeout=5000")
 
 
@@ -20,22 +20,30 @@ class Refused(Exception):
     """The company's own rules forbid this write; nothing was changed. The message is a sentence for people."""
 
 
+class AlreadyDone(Refused):
+    """What may happen once only has happened before."""
+
+
 class Books:
     """The tables, and the count of every write applied to them. For one thread."""
 
     def __init__(self, database: Path, clock: Clock) -> None:
         self._clock = clock
+        self.renamed: Mapping[str, str] = {}  # "table.column" to the name under which it is shown now
         self._connection = sqlite3.connect(database, isolation_level=None)
         self._connection.row_factory = sqlite3.Row
         for pragma in _PRAGMAS:
             self._connection.execute(f"PRAGMA {pragma}")
-        self._connection.executescript(_SCHEMA.read_text(encoding="utf-8"))
+        self._connection.executescript(SCHEMA.read_text(encoding="utf-8"))
 
     def close(self) -> None:
         self._connection.close()
 
     def now(self) -> str:
         return self._clock().isoformat(timespec="milliseconds")
+
+    def today(self) -> date:
+        return self._clock().date()
 
     def records(self, sql: str, *values: Value) -> list[JsonObject]:
         """The rows as JSON objects; a column ``x_cents`` becomes ``x``, a decimal string."""
@@ -86,6 +94,6 @@ def _record(row: sqlite3.Row) -> JsonObject:
 
 
 def _field(key: str, value: Value) -> tuple[str, Json]:
-    if key.endswith("_cents") and isinstance(value, int):
-        return key.removesuffix("_cents"), money.text(value)
-    return key, value
+    if not key.endswith("_cents"):
+        return key, value
+    return key.removesuffix("_cents"), money.text(value) if isinstance(value, int) else value

@@ -4,8 +4,28 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from examples.company.toolbox import AnyTool
-from examples.company.tools import budgets, expenses, orders, people
+from examples.company.tools import (
+    access,
+    budgets,
+    customers,
+    expenses,
+    generic,
+    incidents,
+    invoices,
+    orders,
+    outbox,
+    payroll,
+    people,
+    purchases,
+    receivables,
+    tickets,
+    vendors,
+)
 
-_ALL: tuple[AnyTool, ...] = (*people.TOOLS, *budgets.TOOLS, *expenses.TOOLS, *orders.TOOLS)
+_MONEY: tuple[AnyTool, ...] = (*budgets.TOOLS, *expenses.TOOLS, *payroll.TOOLS)
+_BUYING: tuple[AnyTool, ...] = (*vendors.TOOLS, *purchases.TOOLS, *invoices.TOOLS)
+_SELLING: tuple[AnyTool, ...] = (*customers.TOOLS, *orders.TOOLS, *receivables.TOOLS, *tickets.TOOLS)
+_RUNNING: tuple[AnyTool, ...] = (*people.TOOLS, *access.TOOLS, *incidents.TOOLS, *outbox.TOOLS, *generic.TOOLS)
+_ALL = sorted((*_MONEY, *_BUYING, *_SELLING, *_RUNNING), key=lambda tool: tool.name)
 
-TOOLS: Mapping[str, AnyTool] = MappingProxyType({tool.name: tool for tool in sorted(_ALL, key=lambda tool: tool.name)})
+TOOLS: Mapping[str, AnyTool] = MappingProxyType({tool.name: tool for tool in _ALL})

@@ -1,10 +1,17 @@
 """Switches that make the company misbehave, so that an agent's recovery can be tried."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from examples.company.tables import columns
 
 EVERY_TOOL = "*"
+RENAME = "rename"
+_NAME = r"^[a-z][a-z0-9_]*$"
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class Fault(BaseModel):
@@ -21,23 +28,55 @@ class Fault(BaseModel):
     times: int | None = Field(default=None, ge=1)
 
 
+def _known_columns(renamed: dict[str, str]) -> dict[str, str]:
+    known = {f"{table}.{column.name}" for table, found in columns().items() for column in found}
+    for old, new in renamed.items():
+        if old not in known:
+            raise ValueError(f"there is no column {old}")
+        if f"{old.partition('.')[0]}.{new}" in known:
+            raise ValueError(f"there is a column {new} beside {old} already")
+    return renamed
+
+
+class FaultTable(BaseModel):
+    """Faults by tool name, and under ``rename`` the columns that have other names now: ``{"table.column": "new"}``."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+    __pydantic_extra__: dict[str, Fault] = Field(init=False)
+
+    rename: Annotated[dict[str, Annotated[str, Field(pattern=_NAME)]], AfterValidator(_known_columns)] = {}
+
+    @property
+    def tools(self) -> dict[str, Fault]:
+        return dict(self.__pydantic_extra__)
+
+
 _HEALTHY = Fault()
-_FAULTS = TypeAdapter(dict[str, Fault])
 
 
 class Faults:
-    """The faults in force, by tool name; ``*`` stands for every tool without a fault of its own."""
+    """The faults in force, by tool name; ``*`` stands for every tool without a fault of its own.
 
-    def __init__(self, faults: Mapping[str, Fault]) -> None:
+    ``renamed`` is a live view: "table.column" to the name under which that column is shown now.
+    """
+
+    def __init__(self, faults: Mapping[str, Fault], renamed: Mapping[str, str] = _NOTHING) -> None:
         self._faults = dict(faults)
+        self.renamed = dict(renamed)
 
     @staticmethod
-    def parse(text: str) -> dict[str, Fault]:
+    def parse(text: str) -> FaultTable:
         """Faults from a JSON object of tool name to fault; ``ValidationError`` otherwise."""
-        return _FAULTS.validate_json(text or "{}")
+        return FaultTable.model_validate_json(text or "{}")
 
-    def replace(self, faults: Mapping[str, Fault]) -> None:
+    @classmethod
+    def of(cls, table: FaultTable) -> "Faults":
+        return cls(table.tools, table.rename)
+
+    def replace(self, faults: Mapping[str, Fault], renamed: Mapping[str, str] = _NOTHING) -> None:
         self._faults = dict(faults)
+        self.renamed.clear()
+        self.renamed.update(renamed)
 
     def take(self, tool: str) -> Fault:
         """What is wrong with this call; uses up one of its ``times``."""
@@ -54,4 +93,7 @@ class Faults:
         return fault is not None and fault.claim_read_only
 
     def as_json(self) -> dict[str, object]:
-        return {name: fault.model_dump(mode="json", exclude_defaults=True) for name, fault in self._faults.items()}
+        faults: dict[str, object] = {
+            name: fault.model_dump(mode="json", exclude_defaults=True) for name, fault in self._faults.items()
+        }
+        return faults | ({RENAME: dict(self.renamed)} if self.renamed else {})

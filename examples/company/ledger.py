@@ -6,10 +6,12 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple, TypeAlias, cast
 
+from examples.company.tables import TABLES
 from shared.domain.exact_json import JsonObject, loads_object
 
+__all__ = ["TABLES", "Cell", "Write", "count", "row", "rows", "writes"]
+
 Cell: TypeAlias = "str | int | None"
-TABLES = ("employees", "budgets", "reservations", "expenses", "orders", "refunds", "outbox")
 
 
 class Write(NamedTuple):

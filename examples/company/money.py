@@ -3,15 +3,30 @@
 from decimal import Decimal
 from typing import Annotated
 
-from pydantic import Field, PlainSerializer, WithJsonSchema
+from pydantic import AfterValidator, Field, PlainSerializer, WithJsonSchema
 
 _DESCRIPTION = "US dollars with at most two decimal places, such as 120.50"
+
+
+def _not_zero(amount: Decimal) -> Decimal:
+    if not amount:
+        raise ValueError("must not be zero")
+    return amount
+
 
 Amount = Annotated[
     Decimal,
     Field(gt=0, max_digits=12, decimal_places=2),
     PlainSerializer(lambda amount: format(amount, ".2f"), return_type=str, when_used="json"),
     WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "description": _DESCRIPTION}),
+]
+
+SignedAmount = Annotated[
+    Decimal,
+    Field(max_digits=12, decimal_places=2),
+    AfterValidator(_not_zero),
+    PlainSerializer(lambda amount: format(amount, ".2f"), return_type=str, when_used="json"),
+    WithJsonSchema({"type": "number", "description": f"{_DESCRIPTION}; negative if less"}),
 ]
 
 

@@ -37,3 +37,89 @@ CREATE TABLE IF NOT EXISTS outbox (
 CREATE TABLE IF NOT EXISTS writes (
     number INTEGER PRIMARY KEY AUTOINCREMENT, tool TEXT NOT NULL, arguments TEXT NOT NULL, at TEXT NOT NULL
 );
+CREATE TABLE IF NOT EXISTS vendors (
+    id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, email TEXT NOT NULL, trade TEXT NOT NULL,
+    payment_days INTEGER NOT NULL, status TEXT NOT NULL DEFAULT 'active'
+);
+CREATE TABLE IF NOT EXISTS purchase_orders (
+    id TEXT PRIMARY KEY, vendor_id TEXT NOT NULL REFERENCES vendors (id),
+    department TEXT NOT NULL REFERENCES budgets (department), requested_by TEXT NOT NULL REFERENCES employees (id),
+    item TEXT NOT NULL, amount_cents INTEGER NOT NULL CHECK (amount_cents > 0),
+    status TEXT NOT NULL DEFAULT 'pending', created_at TEXT NOT NULL, decided_at TEXT, note TEXT, reason TEXT
+);
+CREATE TABLE IF NOT EXISTS invoices (
+    id TEXT PRIMARY KEY, vendor_id TEXT NOT NULL REFERENCES vendors (id),
+    purchase_order_id TEXT REFERENCES purchase_orders (id), invoice_number TEXT NOT NULL,
+    amount_cents INTEGER NOT NULL CHECK (amount_cents > 0), due_on TEXT NOT NULL,
+    status TEXT NOT NULL DEFAULT 'open', variance_cents INTEGER, created_at TEXT NOT NULL, decided_at TEXT, reason TEXT
+);
+CREATE TABLE IF NOT EXISTS payments (
+    id TEXT PRIMARY KEY, invoice_id TEXT NOT NULL UNIQUE REFERENCES invoices (id),
+    vendor_id TEXT NOT NULL REFERENCES vendors (id), amount_cents INTEGER NOT NULL CHECK (amount_cents > 0),
+    status TEXT NOT NULL DEFAULT 'issued', created_at TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS contracts (
+    id TEXT PRIMARY KEY, vendor_id TEXT NOT NULL REFERENCES vendors (id), title TEXT NOT NULL,
+    yearly_value_cents INTEGER NOT NULL, starts_on TEXT NOT NULL, ends_on TEXT NOT NULL,
+    status TEXT NOT NULL DEFAULT 'active', reason TEXT, CHECK (starts_on < ends_on)
+);
+CREATE TABLE IF NOT EXISTS customers (
+    id TEXT PRIMARY KEY, name TEXT NOT NULL, email TEXT NOT NULL UNIQUE, kyc_status TEXT NOT NULL DEFAULT 'missing',
+    status TEXT NOT NULL DEFAULT 'active', created_at TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS plans (
+    id TEXT PRIMARY KEY, plan_name TEXT NOT NULL UNIQUE, seat_fee_cents INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS subscriptions (
+    id TEXT PRIMARY KEY, customer_id TEXT NOT NULL REFERENCES customers (id),
+    plan_name TEXT NOT NULL REFERENCES plans (plan_name), seats INTEGER NOT NULL CHECK (seats > 0),
+    monthly_cents INTEGER NOT NULL, renews_on TEXT NOT NULL, status TEXT NOT NULL DEFAULT 'active', reason TEXT
+);
+CREATE TABLE IF NOT EXISTS receivables (
+    id TEXT PRIMARY KEY, customer_id TEXT NOT NULL REFERENCES customers (id),
+    amount_cents INTEGER NOT NULL CHECK (amount_cents > 0), received_cents INTEGER NOT NULL DEFAULT 0,
+    due_on TEXT NOT NULL, dunning TEXT NOT NULL DEFAULT 'unreminded', status TEXT NOT NULL DEFAULT 'open', reason TEXT,
+    CHECK (received_cents <= amount_cents)
+);
+CREATE TABLE IF NOT EXISTS slas (
+    id TEXT PRIMARY KEY, customer_id TEXT NOT NULL REFERENCES customers (id), service TEXT NOT NULL,
+    allowed_downtime_minutes INTEGER NOT NULL, monthly_fee_cents INTEGER NOT NULL, credit_pct INTEGER NOT NULL,
+    UNIQUE (customer_id, service)
+);
+CREATE TABLE IF NOT EXISTS incidents (
+    id TEXT PRIMARY KEY, title TEXT NOT NULL, severity TEXT NOT NULL, service TEXT NOT NULL,
+    sla_id TEXT REFERENCES slas (id), employee_id TEXT REFERENCES employees (id),
+    downtime_minutes INTEGER NOT NULL DEFAULT 0, payment_data TEXT NOT NULL DEFAULT 'untouched',
+    status TEXT NOT NULL DEFAULT 'open', resolution TEXT, created_at TEXT NOT NULL, decided_at TEXT
+);
+CREATE TABLE IF NOT EXISTS sla_credits (
+    id TEXT PRIMARY KEY, incident_id TEXT NOT NULL UNIQUE REFERENCES incidents (id),
+    sla_id TEXT NOT NULL REFERENCES slas (id), amount_cents INTEGER NOT NULL CHECK (amount_cents > 0),
+    reason TEXT NOT NULL, created_at TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS assets (
+    id TEXT PRIMARY KEY, item TEXT NOT NULL, serial_number TEXT NOT NULL UNIQUE,
+    employee_id TEXT REFERENCES employees (id), value_cents INTEGER NOT NULL, status TEXT NOT NULL DEFAULT 'stored',
+    CHECK ((employee_id IS NULL) = (status <> 'assigned'))
+);
+CREATE TABLE IF NOT EXISTS access_rights (
+    id TEXT PRIMARY KEY, employee_id TEXT NOT NULL REFERENCES employees (id), system TEXT NOT NULL,
+    privilege TEXT NOT NULL, revocation_rank INTEGER NOT NULL, status TEXT NOT NULL DEFAULT 'active',
+    decided_at TEXT, reason TEXT
+);
+CREATE TABLE IF NOT EXISTS payroll_runs (
+    id TEXT PRIMARY KEY, country TEXT NOT NULL, period TEXT NOT NULL, gross_cents INTEGER NOT NULL,
+    tax_cents INTEGER NOT NULL, net_cents INTEGER NOT NULL, status TEXT NOT NULL DEFAULT 'prepared', decided_at TEXT,
+    note TEXT, UNIQUE (country, period), CHECK (net_cents = gross_cents - tax_cents)
+);
+CREATE TABLE IF NOT EXISTS payslips (
+    id TEXT PRIMARY KEY, payroll_run_id TEXT NOT NULL REFERENCES payroll_runs (id),
+    employee_id TEXT NOT NULL REFERENCES employees (id), gross_cents INTEGER NOT NULL, tax_cents INTEGER NOT NULL,
+    net_cents INTEGER NOT NULL, reason TEXT, UNIQUE (payroll_run_id, employee_id),
+    CHECK (net_cents = gross_cents - tax_cents)
+);
+CREATE TABLE IF NOT EXISTS tickets (
+    id TEXT PRIMARY KEY, customer_id TEXT NOT NULL REFERENCES customers (id), subject TEXT NOT NULL,
+    priority TEXT NOT NULL, employee_id TEXT REFERENCES employees (id), status TEXT NOT NULL DEFAULT 'open',
+    resolution TEXT, created_at TEXT NOT NULL, decided_at TEXT
+);

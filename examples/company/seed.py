@@ -1,8 +1,15 @@
-"""The example data: some sixty rows that agree with each other."""
+"""The example data: some four hundred rows that agree with each other; the longer tables are files in ``rows``."""
 
+import csv
+from decimal import Decimal
 from pathlib import Path
 
-from examples.company.books import Books
+from examples.company import money
+from examples.company.books import Books, Value
+from examples.company.lookup import insert
+from examples.company.tables import TABLES, columns
+
+_ROWS = Path(__file__).with_name("rows")
 
 _EMPLOYEES = """
 EMP-101|Ingrid Solberg|+1 555 0101|VP Operations|Operations|
@@ -96,12 +103,30 @@ def plant(books: Books) -> None:
     books.execute("BEGIN IMMEDIATE")
     for fill in (_people, _money, _claims, _trade, _messages):
         fill(books)
+    for table in TABLES:
+        _file(books, table)
     books.execute("COMMIT")
     books.checkpoint()
 
 
 def _lines(table: str) -> list[list[str]]:
     return [line.split("|") for line in table.strip().splitlines()]
+
+
+def _file(books: Books, table: str) -> None:
+    path = _ROWS / f"{table}.csv"
+    if path.exists():
+        with path.open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                insert(books, table, _stored(table, row))
+
+
+def _stored(table: str, row: dict[str, str]) -> dict[str, Value]:
+    known = {column.name: column for column in columns()[table]}
+    return {
+        known[name].stored: money.cents(Decimal(text)) if text and known[name].type == "decimal" else text or None
+        for name, text in row.items()
+    }
 
 
 def _people(books: Books) -> None:

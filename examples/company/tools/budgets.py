@@ -5,10 +5,10 @@ from typing import Annotated
 from pydantic import Field
 
 from examples.company import money
-from examples.company.books import Books, Refused
+from examples.company.books import AlreadyDone, Books, Refused
 from examples.company.money import Amount
 from examples.company.toolbox import ADD, DECIDE, READ, Arguments, CompanyTool, NoArguments, not_found
-from shared.domain.exact_json import Json
+from shared.domain.exact_json import Json, JsonObject
 
 Department = Annotated[str, Field(description="Department name, such as Marketing", min_length=1)]
 
@@ -70,7 +70,7 @@ def release_reservation(books: Books, asked: ReservationOf) -> Json:
     if found is None:
         raise Refused(f"There is no reservation {asked.reservation_id}.")
     if found["status"] != "active":
-        raise Refused(f"Reservation {asked.reservation_id} is already {found['status']}.")
+        raise AlreadyDone(f"Reservation {asked.reservation_id} is already {found['status']}.")
     held = books.number("SELECT amount_cents FROM reservations WHERE id = ?", asked.reservation_id)
     books.execute("UPDATE reservations SET status = 'released' WHERE id = ?", asked.reservation_id)
     _move(books, "reserved_cents", -held, str(found["department"]))
@@ -79,9 +79,7 @@ def release_reservation(books: Books, asked: ReservationOf) -> Json:
 
 def require_available(books: Books, department: str, amount_cents: int) -> tuple[str, int]:
     """The department's own spelling and the amount, or a refusal if its budget does not cover that."""
-    found = books.record(f"{_BUDGET} WHERE department = ? COLLATE NOCASE", department)
-    if found is None:
-        raise Refused(f"There is no budget for department {department}.")
+    found = _budget_of(books, department)
     sql = "SELECT allocated_cents - spent_cents - reserved_cents FROM budgets WHERE id = ?"
     if books.number(sql, str(found["id"])) < amount_cents:
         wanted = money.text(amount_cents)
@@ -89,10 +87,22 @@ def require_available(books: Books, department: str, amount_cents: int) -> tuple
     return str(found["department"]), amount_cents
 
 
+def require_department(books: Books, department: str) -> str:
+    """The department's own spelling, or a refusal if there is none of that name."""
+    return str(_budget_of(books, department)["department"])
+
+
 def spend(books: Books, department: str, amount_cents: int) -> None:
     """Charge a department's budget; refused if it would be overdrawn."""
     own_name, _ = require_available(books, department, amount_cents)
     _move(books, "spent_cents", amount_cents, own_name)
+
+
+def _budget_of(books: Books, department: str) -> JsonObject:
+    found = books.record(f"{_BUDGET} WHERE department = ? COLLATE NOCASE", department)
+    if found is None:
+        raise Refused(f"There is no budget for department {department}.")
+    return found
 
 
 def _move(books: Books, column: str, amount_cents: int, department: str) -> None:

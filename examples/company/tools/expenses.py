@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from examples.company import money
-from examples.company.books import Books, Refused
+from examples.company.books import AlreadyDone, Books, Refused
 from examples.company.money import Amount
 from examples.company.toolbox import ADD, DECIDE, READ, Arguments, CompanyTool, not_found
 from examples.company.tools.budgets import spend
@@ -89,7 +89,7 @@ def _undecided(books: Books, expense_id: str) -> JsonObject:
     if claim is None:
         raise Refused(f"There is no expense claim {expense_id}.")
     if claim["status"] != "pending":
-        raise Refused(f"Expense claim {expense_id} is already {claim['status']}.")
+        raise AlreadyDone(f"Expense claim {expense_id} is already {claim['status']}.")
     return claim
 
 

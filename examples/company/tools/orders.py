@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from examples.company import money
-from examples.company.books import Books, Refused
+from examples.company.books import AlreadyDone, Books, Refused
 from examples.company.money import Amount
 from examples.company.toolbox import ADD, DECIDE, READ, Arguments, CompanyTool, not_found
 from shared.domain.exact_json import Json, JsonObject
@@ -57,7 +57,7 @@ def list_orders(books: Books, asked: Filter) -> Json:
 def cancel_order(books: Books, asked: Cancel) -> Json:
     order = _existing(books, asked.order_id)
     if order["status"] != "placed":
-        raise Refused(f"Order {asked.order_id} is already {order['status']} and cannot be cancelled.")
+        raise AlreadyDone(f"Order {asked.order_id} is already {order['status']} and cannot be cancelled.")
     sql = "UPDATE orders SET status = 'cancelled', cancel_reason = ? WHERE id = ?"
     books.execute(sql, asked.reason, asked.order_id)
     return books.record(f"{_ORDER} WHERE id = ?", asked.order_id)

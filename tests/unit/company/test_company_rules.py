@@ -9,7 +9,9 @@ from pydantic import JsonValue, ValidationError
 from examples.company import ledger
 from examples.company.books import Books, Refused
 from examples.company.catalogue import TOOLS
+from services.executor.core.tooling.classes import by_name
 from shared.domain.exact_json import Json
+from shared.domain.words import ToolClass
 from tests.company_stage import open_books
 
 
@@ -188,7 +190,9 @@ def test_unknown_arguments_are_refused(books: Books) -> None:
 
 def test_the_seed_data_agree_with_each_other(books: Books, database: Path) -> None:
     """Refunds add up to what orders say is refunded, reservations to what budgets say is reserved."""
-    refunded = {row["id"]: row["refunded_cents"] for row in ledger.rows(database, "orders") if row["refunded_cents"]}
+    refunded: dict[object, object] = {
+        row["id"]: row["refunded_cents"] for row in ledger.rows(database, "orders") if row["refunded_cents"]
+    }
     sums: dict[object, int] = {}
     for row in ledger.rows(database, "refunds"):
         sums[row["order_id"]] = sums.get(row["order_id"], 0) + int(row["amount_cents"] or 0)
@@ -211,11 +215,14 @@ def test_the_seed_data_agree_with_each_other(books: Books, database: Path) -> No
     }
 
 
-def test_annotations_and_schemas_are_honest() -> None:
-    """A tool that reads is called get, list or search; every other one says that it writes."""
-    assert len(TOOLS) >= 15
+@pytest.mark.promise("company.honest")
+def test_names_annotations_and_schemas_are_honest() -> None:
+    """By name alone reads are reads, notices notices, and everything else changes; the annotation says the same."""
+    assert len(TOOLS) >= 45
     for name, tool in TOOLS.items():
-        assert tool.hints.read_only == name.startswith(("get_", "list_", "search_"))
+        expected = ToolClass.READ if tool.hints.read_only else ToolClass.CHANGE
+        expected = ToolClass.NOTIFY if name.startswith("notify_") else expected
+        assert (name, by_name(name).tool_class) == (name, expected)
         assert tool.input_schema()["additionalProperties"] is False
 
 

@@ -1,0 +1,83 @@
+"""Finding rows: by id, by filters, and refusing where they are not as they must be."""
+
+from typing import NamedTuple
+
+from examples.company.books import AlreadyDone, Books, Refused, Value
+from examples.company.tables import NUMBERING
+from examples.company.toolbox import not_found
+from shared.domain.exact_json import Json, JsonObject
+
+
+class Query(NamedTuple):
+    """A SELECT without an order, and its values."""
+
+    sql: str
+    values: tuple[Value, ...] = ()
+
+
+def rows_of(table: str, **filters: Value) -> Query:
+    """The rows of a table whose columns have these values; a filter that is None does not count."""
+    asked = {column: value for column, value in filters.items() if value is not None}
+    where = " AND ".join(f"{column} = ? COLLATE NOCASE" for column in asked)
+    sql = f"SELECT * FROM {table}" + (f" WHERE {where}" if where else "")  # noqa: S608 - our own names
+    return Query(sql, tuple(asked.values()))
+
+
+def all_of(books: Books, query: Query) -> list[JsonObject]:
+    """Every row of a query by id: for what stays short."""
+    return books.records(f"{query.sql} ORDER BY id", *query.values)
+
+
+def one(books: Books, table: str, key: str) -> Json:
+    """The row of that id, or the company's negative answer."""
+    return _row(books, table, key) or not_found(what(table), key)
+
+
+def existing(books: Books, table: str, key: str) -> JsonObject:
+    """The row of that id; refused if there is none."""
+    found = _row(books, table, key)
+    if found is None:
+        raise Refused(f"There is no {what(table)} {key}.")
+    return found
+
+
+def in_status(books: Books, table: str, key: str, *permitted: str) -> JsonObject:
+    """The row of that id; refused unless its status is one of those."""
+    found = existing(books, table, key)
+    if found["status"] not in permitted:
+        raise AlreadyDone(f"{what(table).capitalize()} {key} is already {found['status']}.")
+    return found
+
+
+def stored(books: Books, table: str, key: str, column: str) -> int:
+    """A whole number as it is stored: money in cents."""
+    return books.number(f"SELECT {column} FROM {table} WHERE id = ?", key)  # noqa: S608 - our own names
+
+
+def add(books: Books, table: str, **fields: Value) -> Json:
+    """Insert a row under the next free id of its table; the row."""
+    key = books.next_id(table, *NUMBERING[table])
+    insert(books, table, {"id": key, **fields})
+    return _row(books, table, key)
+
+
+def insert(books: Books, table: str, fields: dict[str, Value]) -> None:
+    names, places = ", ".join(fields), ", ".join("?" for _ in fields)
+    books.execute(f"INSERT INTO {table} ({names}) VALUES ({places})", *fields.values())  # noqa: S608 - our own names
+
+
+def change(books: Books, table: str, key: str, **fields: Value) -> Json:
+    """Set columns of the row of that id; the row as it is then."""
+    names = ", ".join(f"{column} = ?" for column in fields)
+    books.execute(f"UPDATE {table} SET {names} WHERE id = ?", *fields.values(), key)  # noqa: S608 - our own names
+    return _row(books, table, key)
+
+
+def what(table: str) -> str:
+    """What a row of a table is called in a sentence."""
+    singular = {"expenses": "expense claim", "access_rights": "access right", "slas": "SLA", "sla_credits": "credit"}
+    return singular.get(table, table.removesuffix("s").replace("_", " "))
+
+
+def _row(books: Books, table: str, key: str) -> JsonObject | None:
+    return books.record(f"SELECT * FROM {table} WHERE id = ?", key)  # noqa: S608 - our own names

@@ -1,0 +1,87 @@
+"""The tools over the bridge that older agents speak: ``GET /mcp/tools`` and ``POST /mcp``, without envelopes."""
+
+from collections.abc import Awaitable, Callable
+
+import anyio
+from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from examples.company.calls import Calls, Outcome, Reply
+from examples.company.catalogue import TOOLS
+from shared.domain.exact_json import Json, dumps
+
+_TOOLS = [
+    {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema()} for tool in TOOLS.values()
+]
+_PEOPLE = ("get_employee", "get_customer")  # these say who is unknown; the others answer an empty list
+_ONCE_ONLY = "CONSTRAINT_VIOLATION"
+
+
+class Call(BaseModel):
+    """The body of a call; what else stands in it is ignored."""
+
+    model_config = ConfigDict(frozen=True)
+
+    tool: str
+    params: dict[str, JsonValue] = {}
+    session_id: str | None = None
+
+
+async def list_tools(_: Request) -> JSONResponse:
+    """A bare array of the tools."""
+    return JSONResponse(_TOOLS)
+
+
+def caller(calls: Calls) -> Callable[[Request], Awaitable[Response]]:
+    """The endpoint of calls: 200 with the raw result or the refusal, 422 for what cannot be understood."""
+
+    async def call(request: Request) -> Response:
+        try:
+            asked = Call.model_validate_json(await request.body())
+        except ValidationError as error:
+            return _malformed(f"not a call: {error.errors(include_input=False, include_url=False)[0]['msg']}")
+        return _response(asked.tool, await _until_hung_up(request, calls, asked))
+
+    return call
+
+
+async def _until_hung_up(request: Request, calls: Calls, asked: Call) -> Reply:
+    """The call's reply; the call is given up when the caller is gone, as one over MCP is."""
+    reply = Reply(Outcome.REFUSED, "The call was cut short.")
+    async with anyio.create_task_group() as group:
+
+        async def watch() -> None:
+            while (await request.receive())["type"] != "http.disconnect":
+                pass
+            group.cancel_scope.cancel()
+
+        group.start_soon(watch)
+        reply = await calls.run(asked.tool, asked.params)
+        group.cancel_scope.cancel()
+    return reply
+
+
+def _response(tool: str, reply: Reply) -> Response:
+    match reply.outcome:
+        case Outcome.MALFORMED:
+            return _malformed(str(reply.content))
+        case Outcome.REPEATED:
+            return _json({"error": _ONCE_ONLY, "type": _ONCE_ONLY, "message": reply.content})
+        case Outcome.REFUSED:
+            return _json({"error": reply.content})
+        case Outcome.DONE:
+            return _json(_nothing(tool, reply.content))
+
+
+def _nothing(tool: str, content: Json) -> Json:
+    negative = isinstance(content, dict) and content.get("found") is False
+    return [] if negative and tool not in _PEOPLE else content
+
+
+def _malformed(sentence: str) -> JSONResponse:
+    return JSONResponse({"detail": sentence}, status_code=422)
+
+
+def _json(content: Json) -> Response:
+    return Response(dumps(content), media_type="application/json")

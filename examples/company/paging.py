@@ -1,0 +1,77 @@
+"""Pages of long lists, in the three shapes that business systems use; each caps what one answer holds."""
+
+from base64 import b64decode, urlsafe_b64encode
+from typing import Annotated
+
+from pydantic import Field
+
+from examples.company.books import Books, Refused
+from examples.company.lookup import Query
+from examples.company.toolbox import Arguments
+from shared.domain.exact_json import Json, JsonObject
+
+CAP = 10
+
+Limit = Annotated[int | None, Field(description=f"Rows in one answer, at most {CAP}", ge=1)]
+
+
+class Paged(Arguments):
+    page: Annotated[int | None, Field(description="Which page, from 1", ge=1)] = None
+    limit: Limit = None
+
+
+class FromOffset(Arguments):
+    offset: Annotated[int | None, Field(description="How many rows to pass over", ge=0)] = None
+    limit: Limit = None
+
+
+class FromCursor(Arguments):
+    cursor: Annotated[str | None, Field(description="The next_cursor of the answer before")] = None
+    limit: Limit = None
+
+
+def by_page(books: Books, rows: str, query: Query, asked: Paged) -> Json:
+    """``page``, ``limit`` and the ``total`` of all pages."""
+    page, limit = asked.page or 1, _capped(asked.limit)
+    total = books.number(f"SELECT COUNT(*) FROM ({query.sql})", *query.values)  # noqa: S608 - our own queries
+    return {rows: _some(books, query, limit, (page - 1) * limit), "page": page, "limit": limit, "total": total}
+
+
+def by_offset(books: Books, rows: str, query: Query, asked: FromOffset) -> Json:
+    """``offset``, ``limit`` and whether there is more: ``has_more``."""
+    offset, limit = asked.offset or 0, _capped(asked.limit)
+    found = _some(books, query, limit + 1, offset)
+    return {rows: found[:limit], "offset": offset, "limit": limit, "has_more": len(found) > limit}
+
+
+def by_cursor(books: Books, rows: str, query: Query, asked: FromCursor) -> Json:
+    """An opaque ``next_cursor``, null on the last page."""
+    limit = _capped(asked.limit)
+    sql = f"SELECT * FROM ({query.sql}) WHERE id > ?"  # noqa: S608 - our own queries
+    after = _opened(rows, asked.cursor) if asked.cursor else ""
+    found = _some(books, Query(sql, (*query.values, after)), limit + 1, 0)
+    more = _sealed(rows, found[:limit]) if len(found) > limit else None
+    return {rows: found[:limit], "next_cursor": more}
+
+
+def _capped(limit: int | None) -> int:
+    return min(limit or CAP, CAP)
+
+
+def _some(books: Books, query: Query, limit: int, offset: int) -> list[Json]:
+    return [*books.records(f"{query.sql} ORDER BY id LIMIT ? OFFSET ?", *query.values, limit, offset)]
+
+
+def _sealed(rows: str, found: list[Json]) -> str:
+    last: JsonObject = next(row for row in reversed(found) if isinstance(row, dict))
+    return urlsafe_b64encode(f"{rows}>{last['id']}".encode()).decode()
+
+
+def _opened(rows: str, cursor: str) -> str:
+    try:
+        name, _, last = b64decode(cursor, altchars=b"-_", validate=True).decode().partition(">")
+    except ValueError:
+        name, last = "", ""
+    if name != rows:
+        raise Refused(f"{cursor} is no cursor of this list.")
+    return last

@@ -1,0 +1,147 @@
+"""Tools over access rights and assets, and the end of an employment: access first, then the account."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from examples.company.books import AlreadyDone, Books, Refused
+from examples.company.lookup import add, all_of, change, existing, in_status, one, rows_of
+from examples.company.paging import FromOffset, by_offset
+from examples.company.toolbox import ADD, DECIDE, READ, Arguments, CompanyTool
+from examples.company.tools.people import EmployeeId, require_active
+from shared.domain.exact_json import Json
+
+AccessId = Annotated[str, Field(description="Access right id, such as ACC-9001", min_length=1)]
+AssetId = Annotated[str, Field(description="Asset id, such as AST-1701", min_length=1)]
+_LAST_RANK = 9
+
+
+class ById(Arguments):
+    access_id: AccessId
+
+
+class Filter(Arguments):
+    employee_id: EmployeeId
+    status: Annotated[Literal["active", "revoked"] | None, Field(description="Only this status")] = None
+
+
+class Grant(Arguments):
+    employee_id: EmployeeId
+    system: Annotated[str, Field(description="The system to give access to", min_length=1)]
+    privilege: Annotated[str, Field(description="Such as read or admin", min_length=1)]
+
+
+class Revoke(ById):
+    reason: Annotated[str | None, Field(description="Why it is revoked")] = None
+
+
+class Deactivate(Arguments):
+    employee_id: EmployeeId
+
+
+class ByAsset(Arguments):
+    asset_id: AssetId
+
+
+class Assets(FromOffset):
+    employee_id: Annotated[str | None, Field(description="Only assets of this employee")] = None
+    status: Annotated[Literal["assigned", "stored", "retired"] | None, Field(description="Only this status")] = None
+
+
+class Assign(ByAsset):
+    employee_id: EmployeeId
+
+
+def get_access(books: Books, asked: ById) -> Json:
+    return one(books, "access_rights", asked.access_id)
+
+
+def list_access(books: Books, asked: Filter) -> Json:
+    return [*all_of(books, rows_of("access_rights", employee_id=asked.employee_id, status=asked.status))]
+
+
+def grant_access(books: Books, asked: Grant) -> Json:
+    require_active(books, asked.employee_id)
+    query = rows_of("access_rights", employee_id=asked.employee_id, system=asked.system, status="active")
+    if held := all_of(books, query):
+        raise AlreadyDone(f"{asked.employee_id} already has access to {asked.system}: {held[0]['id']}.")
+    fields = {"employee_id": asked.employee_id, "system": asked.system, "privilege": asked.privilege}
+    return add(books, "access_rights", **fields, revocation_rank=_LAST_RANK)
+
+
+def revoke_access(books: Books, asked: Revoke) -> Json:
+    right = in_status(books, "access_rights", asked.access_id, "active")
+    if earlier := _to_revoke_before(books, asked.access_id, str(right["employee_id"])):
+        raise Refused(f"{earlier} has to be revoked before {asked.access_id}.")
+    revoked = {"status": "revoked", "reason": asked.reason, "decided_at": books.now()}
+    return change(books, "access_rights", asked.access_id, **revoked)
+
+
+def deactivate_employee(books: Books, asked: Deactivate) -> Json:
+    in_status(books, "employees", asked.employee_id, "active")
+    held = all_of(books, rows_of("access_rights", employee_id=asked.employee_id, status="active"))
+    if held:
+        names = ", ".join(str(right["id"]) for right in held)
+        raise Refused(f"Employee {asked.employee_id} still has active access: {names}.")
+    return change(books, "employees", asked.employee_id, status="former")
+
+
+def _to_revoke_before(books: Books, access_id: str, employee_id: str) -> str | None:
+    sql = (
+        "SELECT id FROM access_rights WHERE employee_id = ? AND status = 'active' AND revocation_rank <"
+        " (SELECT revocation_rank FROM access_rights WHERE id = ?) ORDER BY revocation_rank"
+    )
+    found = books.record(sql, employee_id, access_id)
+    return str(found["id"]) if found else None
+
+
+def get_asset(books: Books, asked: ByAsset) -> Json:
+    return one(books, "assets", asked.asset_id)
+
+
+def list_assets(books: Books, asked: Assets) -> Json:
+    query = rows_of("assets", employee_id=asked.employee_id, status=asked.status)
+    return by_offset(books, "assets", query, asked)
+
+
+def assign_asset(books: Books, asked: Assign) -> Json:
+    require_active(books, asked.employee_id)
+    in_status(books, "assets", asked.asset_id, "stored")
+    return change(books, "assets", asked.asset_id, employee_id=asked.employee_id, status="assigned")
+
+
+def return_asset(books: Books, asked: ByAsset) -> Json:
+    if existing(books, "assets", asked.asset_id)["status"] != "assigned":
+        raise AlreadyDone(f"Asset {asked.asset_id} is with nobody.")
+    return change(books, "assets", asked.asset_id, employee_id=None, status="stored")
+
+
+TOOLS = (
+    CompanyTool("get_access", "One access right by id.", ById, READ, get_access),
+    CompanyTool(
+        "list_access",
+        "An employee's access rights, in the order in which they are revoked.",
+        Filter,
+        READ,
+        list_access,
+    ),
+    CompanyTool("grant_access", "Give an employee access to a system; once for each.", Grant, ADD, grant_access),
+    CompanyTool(
+        "revoke_access",
+        "Revoke one access right, in the order of the ranks; once only.",
+        Revoke,
+        DECIDE,
+        revoke_access,
+    ),
+    CompanyTool(
+        "deactivate_employee",
+        "End an employee's account; refused while any access right is active.",
+        Deactivate,
+        DECIDE,
+        deactivate_employee,
+    ),
+    CompanyTool("get_asset", "One asset by id.", ByAsset, READ, get_asset),
+    CompanyTool("list_assets", "Assets, page by page, by employee or by status if given.", Assets, READ, list_assets),
+    CompanyTool("assign_asset", "Hand a stored asset to an employee.", Assign, DECIDE, assign_asset),
+    CompanyTool("return_asset", "Take an asset back from its employee.", ByAsset, DECIDE, return_asset),
+)

@@ -1,0 +1,175 @@
+"""Tools over customers, their subscriptions and the plans they can have."""
+
+from datetime import timedelta
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from examples.company.books import AlreadyDone, Books, Refused
+from examples.company.lookup import Query, add, all_of, change, existing, in_status, one, rows_of, stored
+from examples.company.paging import FromOffset, by_offset
+from examples.company.toolbox import ADD, DECIDE, READ, Arguments, CompanyTool, NoArguments
+from shared.domain.exact_json import Json
+
+CustomerId = Annotated[str, Field(description="Customer id, such as CUS-801", min_length=1)]
+SubscriptionId = Annotated[str, Field(description="Subscription id, such as SBS-1201", min_length=1)]
+PlanName = Annotated[str, Field(description="Name of a plan, such as Growth", min_length=1)]
+Kyc = Literal["cleared", "missing", "expired"]
+_FIRST_PERIOD = timedelta(days=30)
+
+
+class ById(Arguments):
+    customer_id: CustomerId
+
+
+class ByText(Arguments):
+    query: Annotated[str, Field(description="Part of a name or an e-mail address", min_length=1)]
+
+
+class Filter(FromOffset):
+    kyc_status: Annotated[Kyc | None, Field(description="Only this state of the identity check")] = None
+
+
+class New(Arguments):
+    name: Annotated[str, Field(description="The customer's name", min_length=1)]
+    email: Annotated[str, Field(description="The customer's e-mail address", pattern=r"^[^@\s]+@[^@\s]+$")]
+
+
+class NewKyc(Arguments):
+    customer_id: CustomerId
+    kyc_status: Annotated[Kyc, Field(description="The state of the identity check")]
+
+
+class BySubscription(Arguments):
+    subscription_id: SubscriptionId
+
+
+class Subscriptions(FromOffset):
+    customer_id: Annotated[str | None, Field(description="Only subscriptions of this customer")] = None
+    status: Annotated[Literal["active", "cancelled"] | None, Field(description="Only this status")] = None
+
+
+class NewSubscription(Arguments):
+    customer_id: CustomerId
+    plan_name: PlanName
+    seats: Annotated[int, Field(description="How many seats", ge=1, le=10_000)]
+
+
+class Migrate(Arguments):
+    subscription_id: SubscriptionId
+    plan_name: PlanName
+
+
+class Cancel(Arguments):
+    subscription_id: SubscriptionId
+    reason: Annotated[str, Field(description="Why it is cancelled", min_length=1)]
+
+
+def get_customer(books: Books, asked: ById) -> Json:
+    return one(books, "customers", asked.customer_id)
+
+
+def list_customers(books: Books, asked: Filter) -> Json:
+    return by_offset(books, "customers", rows_of("customers", kyc_status=asked.kyc_status), asked)
+
+
+def search_customers(books: Books, asked: ByText) -> Json:
+    sql = "SELECT * FROM customers WHERE INSTR(LOWER(name || ' ' || email), LOWER(?))"
+    return [*all_of(books, Query(sql, (asked.query,)))]
+
+
+def create_customer(books: Books, asked: New) -> Json:
+    if other := books.record("SELECT id FROM customers WHERE email = ? COLLATE NOCASE", asked.email):
+        raise AlreadyDone(f"{asked.email} is already the address of customer {other['id']}.")
+    return add(books, "customers", name=asked.name, email=asked.email, created_at=books.now())
+
+
+def update_customer_kyc(books: Books, asked: NewKyc) -> Json:
+    existing(books, "customers", asked.customer_id)
+    return change(books, "customers", asked.customer_id, kyc_status=asked.kyc_status)
+
+
+def list_plans(books: Books, _: NoArguments) -> Json:
+    return [*all_of(books, rows_of("plans"))]
+
+
+def get_subscription(books: Books, asked: BySubscription) -> Json:
+    return one(books, "subscriptions", asked.subscription_id)
+
+
+def list_subscriptions(books: Books, asked: Subscriptions) -> Json:
+    query = rows_of("subscriptions", customer_id=asked.customer_id, status=asked.status)
+    return by_offset(books, "subscriptions", query, asked)
+
+
+def create_subscription(books: Books, asked: NewSubscription) -> Json:
+    if existing(books, "customers", asked.customer_id)["status"] != "active":
+        raise Refused(f"Customer {asked.customer_id} is no longer served.")
+    plan_name, price = _plan(books, asked.plan_name)
+    return add(
+        books,
+        "subscriptions",
+        customer_id=asked.customer_id,
+        plan_name=plan_name,
+        seats=asked.seats,
+        monthly_cents=price * asked.seats,
+        renews_on=(books.today() + _FIRST_PERIOD).isoformat(),
+    )
+
+
+def migrate_subscription(books: Books, asked: Migrate) -> Json:
+    now = in_status(books, "subscriptions", asked.subscription_id, "active")
+    plan_name, price = _plan(books, asked.plan_name)
+    if now["plan_name"] == plan_name:
+        raise AlreadyDone(f"Subscription {asked.subscription_id} already has the plan {plan_name}.")
+    monthly = price * stored(books, "subscriptions", asked.subscription_id, "seats")
+    return change(books, "subscriptions", asked.subscription_id, plan_name=plan_name, monthly_cents=monthly)
+
+
+def cancel_subscription(books: Books, asked: Cancel) -> Json:
+    in_status(books, "subscriptions", asked.subscription_id, "active")
+    return change(books, "subscriptions", asked.subscription_id, status="cancelled", reason=asked.reason)
+
+
+def _plan(books: Books, name: str) -> tuple[str, int]:
+    found = books.record("SELECT id, plan_name FROM plans WHERE plan_name = ? COLLATE NOCASE", name)
+    if found is None:
+        raise Refused(f"There is no plan {name}.")
+    return str(found["plan_name"]), stored(books, "plans", str(found["id"]), "seat_fee_cents")
+
+
+TOOLS = (
+    CompanyTool("get_customer", "One customer by id.", ById, READ, get_customer),
+    CompanyTool(
+        "list_customers",
+        "Customers, page by page, by the state of the identity check if given.",
+        Filter,
+        READ,
+        list_customers,
+    ),
+    CompanyTool("search_customers", "Customers whose name or e-mail contains a text.", ByText, READ, search_customers),
+    CompanyTool("create_customer", "Set up a new customer; an address is used once.", New, ADD, create_customer),
+    CompanyTool(
+        "update_customer_kyc", "Set the state of a customer's identity check.", NewKyc, DECIDE, update_customer_kyc
+    ),
+    CompanyTool("list_plans", "The plans that a subscription can have.", NoArguments, READ, list_plans),
+    CompanyTool("get_subscription", "One subscription by id.", BySubscription, READ, get_subscription),
+    CompanyTool(
+        "list_subscriptions",
+        "Subscriptions, page by page, by customer or by status if given.",
+        Subscriptions,
+        READ,
+        list_subscriptions,
+    ),
+    CompanyTool("create_subscription", "Subscribe a customer to a plan.", NewSubscription, ADD, create_subscription),
+    CompanyTool(
+        "migrate_subscription",
+        "Move an active subscription to another plan, its price with it.",
+        Migrate,
+        DECIDE,
+        migrate_subscription,
+    ),
+    CompanyTool(
+        "cancel_subscription", "Cancel an active subscription; once only.", Cancel, DECIDE, cancel_subscription
+    ),
+)

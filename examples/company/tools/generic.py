@@ -1,0 +1,94 @@
+"""Tools over any table: what its columns are, and its rows. They know columns by the names that are shown now."""
+
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Annotated
+
+from pydantic import Field
+
+from examples.company import money
+from examples.company.books import Books, Refused, Value
+from examples.company.lookup import Query, rows_of
+from examples.company.paging import FromOffset, by_offset
+from examples.company.tables import TABLES, Column, columns
+from examples.company.toolbox import READ, Arguments, CompanyTool
+from shared.domain.exact_json import Json, JsonObject
+
+Table = Annotated[str, Field(description="Name of a table, such as invoices", min_length=1)]
+
+
+class ByTable(Arguments):
+    table: Table
+
+
+class Select(FromOffset):
+    table: Table
+    columns: Annotated[list[str] | None, Field(description="Which columns to show; all without it")] = None
+    filter_column: Annotated[str | None, Field(description="Only rows with a value in this column")] = None
+    filter_value: Annotated[str | None, Field(description="That value, as it is shown")] = None
+
+
+def describe_table(books: Books, asked: ByTable) -> Json:
+    described: list[Json] = [
+        {"name": name, "type": column.type, "required": column.required}
+        for name, column in _shown(books, asked.table).items()
+    ]
+    return {"table": asked.table, "columns": described}
+
+
+def query_table(books: Books, asked: Select) -> Json:
+    known = _shown(books, asked.table)
+    wanted = {name: _known(known, name) for name in asked.columns or known}
+    if (asked.filter_column is None) != (asked.filter_value is None):
+        raise Refused("A filter takes both filter_column and filter_value.")
+    query = rows_of(asked.table)
+    if asked.filter_column is not None and asked.filter_value is not None:
+        column = _known(known, asked.filter_column)
+        query = Query(f"{query.sql} WHERE {column.stored} = ?", (_stored_value(column, asked.filter_value),))
+    return _with_columns(by_offset(books, "rows", query, asked), wanted)
+
+
+def _shown(books: Books, table: str) -> dict[str, Column]:
+    """The columns of a table by the names under which they are shown now."""
+    if table not in TABLES:
+        raise Refused(f"no such table: {table}")
+    return {books.renamed.get(f"{table}.{column.name}", column.name): column for column in columns()[table]}
+
+
+def _known(known: Mapping[str, Column], name: str) -> Column:
+    if name not in known:
+        raise Refused(f"no such column: {name}")
+    return known[name]
+
+
+def _stored_value(column: Column, shown: str) -> Value:
+    if column.type == "text":
+        return shown
+    try:
+        number = Decimal(shown)
+        return money.cents(number) if column.type == "decimal" else int(number)
+    except (InvalidOperation, ValueError, OverflowError):
+        raise Refused(f"{shown} is no {column.type}, as {column.name} is.") from None
+
+
+def _with_columns(page: Json, wanted: Mapping[str, Column]) -> Json:
+    rows = page["rows"] if isinstance(page, dict) else None
+    if not isinstance(page, dict) or not isinstance(rows, list):
+        raise TypeError("a page holds rows")
+    return {**page, "rows": [_cut(row, wanted) for row in rows if isinstance(row, dict)]}
+
+
+def _cut(row: JsonObject, wanted: Mapping[str, Column]) -> JsonObject:
+    return {name: row[column.name] for name, column in wanted.items()}
+
+
+TOOLS = (
+    CompanyTool("describe_table", "The columns of a table and their types.", ByTable, READ, describe_table),
+    CompanyTool(
+        "query_table",
+        "Rows of a table, page by page: chosen columns, and only rows with a value in a column if given.",
+        Select,
+        READ,
+        query_table,
+    ),
+)

@@ -1,0 +1,157 @@
+"""Tools over incidents, the service levels they break, and the credits that follow."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from examples.company import money
+from examples.company.books import AlreadyDone, Books, Refused
+from examples.company.lookup import add, all_of, change, existing, in_status, one, rows_of, stored
+from examples.company.money import Amount
+from examples.company.toolbox import ADD, DECIDE, READ, Arguments, CompanyTool
+from examples.company.tools.people import EmployeeId, require_active
+from shared.domain.exact_json import Json
+
+IncidentId = Annotated[str, Field(description="Incident id, such as INC-1501", min_length=1)]
+SlaId = Annotated[str, Field(description="SLA id, such as SLA-1401", min_length=1)]
+Severity = Literal["P1", "P2", "P3", "P4"]
+
+
+class ById(Arguments):
+    incident_id: IncidentId
+
+
+class Filter(Arguments):
+    status: Annotated[Literal["open", "resolved"] | None, Field(description="Only this status")] = None
+    severity: Annotated[Severity | None, Field(description="Only this severity")] = None
+
+
+class New(Arguments):
+    title: Annotated[str, Field(description="What is wrong, in a few words", min_length=1)]
+    severity: Annotated[Severity, Field(description="P1 is the worst")]
+    service: Annotated[str, Field(description="The service that is affected", min_length=1)]
+
+
+class Escalate(ById):
+    severity: Annotated[Severity, Field(description="The new severity, worse than before")]
+
+
+class Assign(ById):
+    employee_id: EmployeeId
+
+
+class Resolve(ById):
+    resolution: Annotated[str, Field(description="What was done", min_length=1)]
+
+
+class BySla(Arguments):
+    sla_id: SlaId
+
+
+class Slas(Arguments):
+    customer_id: Annotated[str | None, Field(description="Only SLAs of this customer")] = None
+    service: Annotated[str | None, Field(description="Only SLAs over this service")] = None
+
+
+class NewCredit(Arguments):
+    incident_id: IncidentId
+    sla_id: SlaId
+    amount: Amount
+    reason: Annotated[str, Field(description="Why the credit is given", min_length=1)]
+
+
+class Credits(Arguments):
+    sla_id: Annotated[str | None, Field(description="Only credits of this SLA")] = None
+    incident_id: Annotated[str | None, Field(description="Only credits for this incident")] = None
+
+
+def get_incident(books: Books, asked: ById) -> Json:
+    return one(books, "incidents", asked.incident_id)
+
+
+def list_incidents(books: Books, asked: Filter) -> Json:
+    return [*all_of(books, rows_of("incidents", status=asked.status, severity=asked.severity))]
+
+
+def create_incident(books: Books, asked: New) -> Json:
+    fields = {"title": asked.title, "severity": asked.severity, "service": asked.service}
+    return add(books, "incidents", **fields, created_at=books.now())
+
+
+def escalate_incident(books: Books, asked: Escalate) -> Json:
+    incident = in_status(books, "incidents", asked.incident_id, "open")
+    if asked.severity >= str(incident["severity"]):
+        raise AlreadyDone(f"Incident {asked.incident_id} is already {incident['severity']}.")
+    return change(books, "incidents", asked.incident_id, severity=asked.severity)
+
+
+def assign_incident(books: Books, asked: Assign) -> Json:
+    in_status(books, "incidents", asked.incident_id, "open")
+    require_active(books, asked.employee_id)
+    return change(books, "incidents", asked.incident_id, employee_id=asked.employee_id)
+
+
+def resolve_incident(books: Books, asked: Resolve) -> Json:
+    in_status(books, "incidents", asked.incident_id, "open")
+    resolved = {"status": "resolved", "resolution": asked.resolution, "decided_at": books.now()}
+    return change(books, "incidents", asked.incident_id, **resolved)
+
+
+def get_sla(books: Books, asked: BySla) -> Json:
+    return one(books, "slas", asked.sla_id)
+
+
+def list_slas(books: Books, asked: Slas) -> Json:
+    return [*all_of(books, rows_of("slas", customer_id=asked.customer_id, service=asked.service))]
+
+
+def record_sla_credit(books: Books, asked: NewCredit) -> Json:
+    incident = existing(books, "incidents", asked.incident_id)
+    existing(books, "slas", asked.sla_id)
+    if incident["sla_id"] != asked.sla_id:
+        raise Refused(f"Incident {asked.incident_id} does not fall under {asked.sla_id}.")
+    _require_breach(books, asked)
+    if other := books.record("SELECT id FROM sla_credits WHERE incident_id = ?", asked.incident_id):
+        raise AlreadyDone(f"The breach {asked.incident_id} already has the credit {other['id']}.")
+    fields = {"incident_id": asked.incident_id, "sla_id": asked.sla_id, "reason": asked.reason}
+    return add(books, "sla_credits", **fields, amount_cents=money.cents(asked.amount), created_at=books.now())
+
+
+def _require_breach(books: Books, asked: NewCredit) -> None:
+    permitted = stored(books, "slas", asked.sla_id, "allowed_downtime_minutes")
+    down = stored(books, "incidents", asked.incident_id, "downtime_minutes")
+    if down <= permitted:
+        raise Refused(f"{down} minutes are within the {permitted} that {asked.sla_id} allows.")
+    fee = stored(books, "slas", asked.sla_id, "monthly_fee_cents")
+    if money.cents(asked.amount) > fee:
+        raise Refused(f"A credit is never more than the monthly fee of {money.text(fee)}.")
+
+
+def list_sla_credits(books: Books, asked: Credits) -> Json:
+    return [*all_of(books, rows_of("sla_credits", sla_id=asked.sla_id, incident_id=asked.incident_id))]
+
+
+TOOLS = (
+    CompanyTool("get_incident", "One incident by id, with its downtime in minutes.", ById, READ, get_incident),
+    CompanyTool("list_incidents", "Incidents, by status or by severity if given.", Filter, READ, list_incidents),
+    CompanyTool("create_incident", "Open a new incident.", New, ADD, create_incident),
+    CompanyTool("escalate_incident", "Raise an open incident's severity.", Escalate, DECIDE, escalate_incident),
+    CompanyTool("assign_incident", "Give an open incident to an employee.", Assign, DECIDE, assign_incident),
+    CompanyTool("resolve_incident", "Resolve an open incident; once only.", Resolve, DECIDE, resolve_incident),
+    CompanyTool("get_sla", "One SLA by id: what a customer is promised and owed.", BySla, READ, get_sla),
+    CompanyTool("list_slas", "SLAs, by customer or by service if given.", Slas, READ, list_slas),
+    CompanyTool(
+        "record_sla_credit",
+        "Credit a customer for an incident that broke an SLA; once for each breach.",
+        NewCredit,
+        ADD,
+        record_sla_credit,
+    ),
+    CompanyTool(
+        "list_sla_credits",
+        "Credits for broken SLAs, by SLA or by incident if given.",
+        Credits,
+        READ,
+        list_sla_credits,
+    ),
+)

@@ -1,0 +1,58 @@
+"""Messages to people outside and inside, kept in the outbox."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from examples.company.books import Books, Refused
+from examples.company.lookup import add, existing, rows_of
+from examples.company.paging import FromCursor, by_cursor
+from examples.company.toolbox import ADD, READ, Arguments, CompanyTool
+from shared.domain.exact_json import Json
+
+Text = Annotated[str, Field(description="The text of the message", min_length=1, max_length=4000)]
+Subject = Annotated[str | None, Field(description="The subject line")]
+
+
+class ToVendor(Arguments):
+    vendor_id: Annotated[str, Field(description="Vendor id, such as VEN-601", min_length=1)]
+    message: Text
+    subject: Subject = None
+
+
+class ToCustomer(Arguments):
+    customer_id: Annotated[str, Field(description="Customer id, such as CUS-801", min_length=1)]
+    message: Text
+    subject: Subject = None
+
+
+class Sent(FromCursor):
+    recipient: Annotated[str | None, Field(description="Only messages to this employee, vendor or customer id")] = None
+
+
+def notify_vendor(books: Books, asked: ToVendor) -> Json:
+    existing(books, "vendors", asked.vendor_id)
+    return send(books, asked.vendor_id, asked.subject, asked.message)
+
+
+def notify_customer(books: Books, asked: ToCustomer) -> Json:
+    if existing(books, "customers", asked.customer_id)["status"] != "active":
+        raise Refused(f"Customer {asked.customer_id} is no longer served.")
+    return send(books, asked.customer_id, asked.subject, asked.message)
+
+
+def send(books: Books, recipient: str, subject: str | None, message: str) -> Json:
+    """Put a message into the outbox; its row."""
+    fields = {"recipient": recipient, "subject": subject or "Notice", "message": message}
+    return add(books, "outbox", **fields, created_at=books.now())
+
+
+def list_outbox(books: Books, asked: Sent) -> Json:
+    return by_cursor(books, "messages", rows_of("outbox", recipient=asked.recipient), asked)
+
+
+TOOLS = (
+    CompanyTool("notify_vendor", "Send a message to a vendor.", ToVendor, ADD, notify_vendor),
+    CompanyTool("notify_customer", "Send a message to a customer.", ToCustomer, ADD, notify_customer),
+    CompanyTool("list_outbox", "Messages sent to anybody, oldest first, page by page.", Sent, READ, list_outbox),
+)

@@ -1,0 +1,115 @@
+"""Tools over what customers owe: reminders go one way, and no more is received than is owed."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from examples.company import money
+from examples.company.books import AlreadyDone, Books, Refused
+from examples.company.lookup import Query, change, in_status, one, rows_of, stored
+from examples.company.money import Amount
+from examples.company.paging import Paged, by_page
+from examples.company.toolbox import ADD, DECIDE, READ, Arguments, CompanyTool
+from shared.domain.exact_json import Json
+
+ReceivableId = Annotated[str, Field(description="Receivable id, such as REC-1301", min_length=1)]
+Dunning = Literal["reminded", "last_demand", "collections"]
+_STEPS = ("unreminded", "reminded", "last_demand", "collections")
+
+
+class ById(Arguments):
+    receivable_id: ReceivableId
+
+
+class Filter(Paged):
+    customer_id: Annotated[str | None, Field(description="Only what this customer owes")] = None
+    status: Annotated[Literal["open", "settled", "abandoned"] | None, Field(description="Only this status")] = None
+
+
+class Overdue(Paged):
+    due_before: Annotated[str, Field(description="A day such as 2026-03-31", pattern=r"^\d{4}-\d\d-\d\d$")]
+
+
+class Receipt(ById):
+    amount: Amount
+
+
+class Escalate(ById):
+    dunning: Annotated[Dunning, Field(description="The step to take")]
+
+
+class WriteOff(ById):
+    reason: Annotated[str, Field(description="Why nothing more is expected", min_length=1)]
+
+
+def get_receivable(books: Books, asked: ById) -> Json:
+    return one(books, "receivables", asked.receivable_id)
+
+
+def list_receivables(books: Books, asked: Filter) -> Json:
+    query = rows_of("receivables", customer_id=asked.customer_id, status=asked.status)
+    return by_page(books, "receivables", query, asked)
+
+
+def list_overdue_receivables(books: Books, asked: Overdue) -> Json:
+    query = Query("SELECT * FROM receivables WHERE status = 'open' AND due_on < ?", (asked.due_before,))
+    return by_page(books, "receivables", query, asked)
+
+
+def record_receipt(books: Books, asked: Receipt) -> Json:
+    in_status(books, "receivables", asked.receivable_id, "open")
+    owed = stored(books, "receivables", asked.receivable_id, "amount_cents - received_cents")
+    amount = money.cents(asked.amount)
+    if amount > owed:
+        raise Refused(f"{asked.receivable_id} has {money.text(owed)} left to receive, not {money.text(amount)}.")
+    received = stored(books, "receivables", asked.receivable_id, "received_cents") + amount
+    status = "settled" if amount == owed else "open"
+    return change(books, "receivables", asked.receivable_id, received_cents=received, status=status)
+
+
+def escalate_receivable(books: Books, asked: Escalate) -> Json:
+    owed = in_status(books, "receivables", asked.receivable_id, "open")
+    if _STEPS.index(asked.dunning) <= _STEPS.index(str(owed["dunning"])):
+        raise AlreadyDone(f"Receivable {asked.receivable_id} is already at {owed['dunning']}.")
+    return change(books, "receivables", asked.receivable_id, dunning=asked.dunning)
+
+
+def write_off_receivable(books: Books, asked: WriteOff) -> Json:
+    in_status(books, "receivables", asked.receivable_id, "open")
+    return change(books, "receivables", asked.receivable_id, status="abandoned", reason=asked.reason)
+
+
+TOOLS = (
+    CompanyTool("get_receivable", "One receivable by id: what a customer owes.", ById, READ, get_receivable),
+    CompanyTool(
+        "list_receivables",
+        "Receivables, page by page, by customer or by status if given.",
+        Filter,
+        READ,
+        list_receivables,
+    ),
+    CompanyTool(
+        "list_overdue_receivables",
+        "Open receivables that were due before a day, page by page.",
+        Overdue,
+        READ,
+        list_overdue_receivables,
+    ),
+    CompanyTool(
+        "record_receipt",
+        "Book money received for a receivable, never more than is owed.",
+        Receipt,
+        ADD,
+        record_receipt,
+    ),
+    CompanyTool(
+        "escalate_receivable",
+        "Take the next step against a customer who does not pay; each step once.",
+        Escalate,
+        DECIDE,
+        escalate_receivable,
+    ),
+    CompanyTool(
+        "write_off_receivable", "Give an open receivable up; once only.", WriteOff, DECIDE, write_off_receivable
+    ),
+)

@@ -1,0 +1,122 @@
+"""Long lists: pages in three shapes, and what a row or two more or less does to them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pydantic import JsonValue, ValidationError
+
+from examples.company import ledger
+from examples.company.books import Books, Refused
+from examples.company.paging import CAP
+from tests.company_stage import open_books
+from tests.unit.company.books_stage import call, record, rows
+
+
+@pytest.fixture
+def books(tmp_path: Path) -> Iterator[Books]:
+    opened = open_books(tmp_path)
+    yield opened
+    opened.close()
+
+
+def _ids(answer: object) -> list[object]:
+    assert isinstance(answer, list)
+    return [row["id"] for row in answer]
+
+
+def _by_page(books: Books, tool: str, limit: int) -> list[object]:
+    found: list[object] = []
+    for page in range(1, 100):
+        answer = record(books, tool, page=page, limit=limit)
+        key = next(iter(answer.keys() - {"page", "limit", "total"}))
+        if not answer[key]:
+            assert len(found) == answer["total"]
+            return found
+        found += _ids(answer[key])
+    raise AssertionError("the pages do not end")
+
+
+def _by_offset(books: Books, tool: str, limit: int) -> list[object]:
+    found: list[object] = []
+    while True:
+        answer = record(books, tool, offset=len(found), limit=limit)
+        key = next(iter(answer.keys() - {"offset", "limit", "has_more"}))
+        found += _ids(answer[key])
+        if not answer["has_more"]:
+            return found
+
+
+def _by_cursor(books: Books, tool: str, limit: int) -> list[object]:
+    found: list[object] = []
+    cursor: JsonValue = None
+    while True:
+        answer = record(books, tool, cursor=cursor, limit=limit)
+        key = next(iter(answer.keys() - {"next_cursor"}))
+        found += _ids(answer[key])
+        if answer["next_cursor"] is None:
+            return found
+        cursor = str(answer["next_cursor"])
+
+
+@pytest.mark.promise("company.pages")
+@pytest.mark.parametrize("limit", [1, 3, CAP, 1000])
+@pytest.mark.parametrize(
+    ("walk", "tool", "table"),
+    [
+        (_by_page, "list_invoices", "invoices"),
+        (_by_page, "list_receivables", "receivables"),
+        (_by_page, "list_vendors", "vendors"),
+        (_by_offset, "list_purchase_orders", "purchase_orders"),
+        (_by_offset, "list_customers", "customers"),
+        (_by_offset, "list_subscriptions", "subscriptions"),
+        (_by_offset, "list_assets", "assets"),
+        (_by_cursor, "list_payments", "payments"),
+        (_by_cursor, "list_payslips", "payslips"),
+        (_by_cursor, "list_tickets", "tickets"),
+        (_by_cursor, "list_outbox", "outbox"),
+    ],
+)
+def test_the_pages_of_a_list_are_the_whole_table(
+    books: Books, tmp_path: Path, walk: object, tool: str, table: str, limit: int
+) -> None:
+    """Each row once, in order, however long a page is asked to be."""
+    assert callable(walk)
+    assert walk(books, tool, limit) == [row["id"] for row in ledger.rows(tmp_path / "company.db", table)]
+
+
+def test_a_page_holds_no_more_than_the_cap_and_says_so(books: Books) -> None:
+    answer = record(books, "list_invoices", limit=1000)
+
+    assert (len(rows(answer, "invoices")), answer["limit"], answer["total"]) == (CAP, CAP, 30)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "count"),
+    [
+        ("list_invoices", {"status": "flagged"}, 1),
+        ("list_invoices", {"vendor_id": "VEN-602"}, 2),
+        ("list_receivables", {"customer_id": "CUS-807"}, 3),
+        ("list_overdue_receivables", {"due_before": "2026-01-01"}, 3),
+        ("list_vendors", {"status": "suspended"}, 1),
+    ],
+)
+def test_a_total_counts_what_the_filter_leaves(
+    books: Books, tool: str, arguments: dict[str, JsonValue], count: int
+) -> None:
+    assert record(books, tool, **arguments)["total"] == count
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [("list_invoices", {"page": 0}), ("list_invoices", {"limit": 0}), ("list_assets", {"offset": -1})],
+)
+def test_a_page_that_cannot_be_is_refused(books: Books, tool: str, arguments: dict[str, JsonValue]) -> None:
+    with pytest.raises(ValidationError):
+        call(books, tool, **arguments)
+
+
+@pytest.mark.parametrize("cursor", ["x", "====", "ä", "/w==", "dGlja2V0cz5USUMtMjEwMQ=="])
+def test_a_cursor_of_no_list_is_refused(books: Books, cursor: str) -> None:
+    with pytest.raises(Refused, match="no cursor"):
+        call(books, "list_payments", cursor=cursor)

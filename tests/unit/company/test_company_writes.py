@@ -1,0 +1,380 @@
+"""Every write of the wider company: what it leaves behind, what it refuses, and that it happens once."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from pydantic import JsonValue
+
+from examples.company import ledger
+from examples.company.books import AlreadyDone, Books, Refused
+from examples.company.catalogue import TOOLS
+from tests.company_stage import open_books
+from tests.unit.company.books_stage import call, record, rows
+
+_OLDER = "approve_expense cancel_order create_refund notify_employee reject_expense release_reservation reserve_budget"
+
+
+@pytest.fixture
+def books(tmp_path: Path) -> Iterator[Books]:
+    opened = open_books(tmp_path)
+    yield opened
+    opened.close()
+
+
+class Case(NamedTuple):
+    """A write, the read that shows it, and the fields in which that read shows it. ``again``: it may be done again."""
+
+    tool: str
+    arguments: dict[str, JsonValue]
+    read_back: str
+    key: dict[str, JsonValue]
+    shows: dict[str, JsonValue]
+    again: bool = False
+
+
+def _case(tool: str, given: dict[str, JsonValue], read_back: str, key: str, again: bool = False, **shows: str) -> Case:
+    name, _, value = key.partition("=")
+    return Case(tool, given, read_back, {name: value}, {**shows}, again)
+
+
+_PO = {"purchase_order_id": "PO-7024"}
+_NEW_PO = {"vendor_id": "VEN-601", "department": "finance", "requested_by": "EMP-352", "item": "Ink", "amount": "9.99"}
+_CREDIT = {"incident_id": "INC-1501", "sla_id": "SLA-1401", "amount": "420.00", "reason": "137 minutes down"}
+_FLAG = {"invoice_id": "INV-6001", "variance": "231.37", "reason": "over the order"}
+_NEW_TICKET = {"customer_id": "CUS-801", "subject": "Grinder", "priority": "low"}
+_NEW_INCIDENT = {"title": "Down", "severity": "P2", "service": "checkout"}
+_SLIP = {"payslip_id": "SLP-1914", "gross": "15000", "tax": "3697.50", "reason": "bonus"}
+_RECEIPT = "record_receipt"
+
+CASES = (
+    _case("approve_purchase_order", {**_PO}, "get_purchase_order", "purchase_order_id=PO-7024", status="approved"),
+    _case(
+        "reject_purchase_order",
+        {**_PO, "reason": "no"},
+        "get_purchase_order",
+        "purchase_order_id=PO-7024",
+        status="rejected",
+        reason="no",
+    ),
+    _case(
+        "receive_purchase_order",
+        {"purchase_order_id": "PO-7006"},
+        "get_purchase_order",
+        "purchase_order_id=PO-7006",
+        status="received",
+    ),
+    _case(
+        "create_purchase_order",
+        {**_NEW_PO},
+        "get_purchase_order",
+        "purchase_order_id=PO-7037",
+        again=True,
+        department="Finance",
+        amount="9.99",
+        status="pending",
+    ),
+    _case("flag_invoice", {**_FLAG}, "get_invoice", "invoice_id=INV-6001", status="flagged", variance="231.37"),
+    _case(
+        "match_invoice",
+        {"invoice_id": "INV-6004", "purchase_order_id": "PO-7004"},
+        "get_invoice",
+        "invoice_id=INV-6004",
+        status="matched",
+        variance="0.00",
+    ),
+    _case(
+        "pay_invoice",
+        {"invoice_id": "INV-6010", "amount": "4350.00"},
+        "get_payment",
+        "payment_id=PAY-8016",
+        invoice_id="INV-6010",
+        amount="4350.00",
+    ),
+    _case(
+        "renew_contract",
+        {"contract_id": "CON-1103", "ends_on": "2028-04-30"},
+        "get_contract",
+        "contract_id=CON-1103",
+        ends_on="2028-04-30",
+    ),
+    _case(
+        "terminate_contract",
+        {"contract_id": "CON-1104", "reason": "moved"},
+        "get_contract",
+        "contract_id=CON-1104",
+        status="terminated",
+    ),
+    _case(
+        "create_customer",
+        {"name": "Nord Kiosk", "email": "hi@nordkiosk.example"},
+        "get_customer",
+        "customer_id=CUS-817",
+        name="Nord Kiosk",
+        kyc_status="missing",
+    ),
+    _case(
+        "update_customer_kyc",
+        {"customer_id": "CUS-804", "kyc_status": "cleared"},
+        "get_customer",
+        "customer_id=CUS-804",
+        again=True,
+        kyc_status="cleared",
+    ),
+    _case(
+        "create_subscription",
+        {"customer_id": "CUS-806", "plan_name": "growth", "seats": 4},
+        "get_subscription",
+        "subscription_id=SBS-1219",
+        again=True,
+        plan_name="Growth",
+        monthly="69.00",
+        renews_on="2026-05-01",
+    ),
+    _case(
+        "migrate_subscription",
+        {"subscription_id": "SBS-1201", "plan_name": "Scale"},
+        "get_subscription",
+        "subscription_id=SBS-1201",
+        plan_name="Scale",
+        monthly="358.80",
+    ),
+    _case(
+        "cancel_subscription",
+        {"subscription_id": "SBS-1201", "reason": "closing"},
+        "get_subscription",
+        "subscription_id=SBS-1201",
+        status="cancelled",
+    ),
+    _case(
+        _RECEIPT,
+        {"receivable_id": "REC-1304", "amount": "6300"},
+        "get_receivable",
+        "receivable_id=REC-1304",
+        received="12600.00",
+        status="settled",
+    ),
+    _case(
+        "escalate_receivable",
+        {"receivable_id": "REC-1302", "dunning": "last_demand"},
+        "get_receivable",
+        "receivable_id=REC-1302",
+        dunning="last_demand",
+    ),
+    _case(
+        "write_off_receivable",
+        {"receivable_id": "REC-1305", "reason": "dissolved"},
+        "get_receivable",
+        "receivable_id=REC-1305",
+        status="abandoned",
+    ),
+    _case("create_incident", {**_NEW_INCIDENT}, "get_incident", "incident_id=INC-1514", again=True, severity="P2"),
+    _case(
+        "escalate_incident",
+        {"incident_id": "INC-1504", "severity": "P1"},
+        "get_incident",
+        "incident_id=INC-1504",
+        severity="P1",
+    ),
+    _case(
+        "assign_incident",
+        {"incident_id": "INC-1506", "employee_id": "EMP-203"},
+        "get_incident",
+        "incident_id=INC-1506",
+        again=True,
+        employee_id="EMP-203",
+    ),
+    _case(
+        "resolve_incident",
+        {"incident_id": "INC-1506", "resolution": "restarted"},
+        "get_incident",
+        "incident_id=INC-1506",
+        status="resolved",
+        resolution="restarted",
+    ),
+    _case("record_sla_credit", {**_CREDIT}, "list_sla_credits", "incident_id=INC-1501", amount="420.00"),
+    _case(
+        "grant_access",
+        {"employee_id": "EMP-447", "system": "Crateboard", "privilege": "reader"},
+        "get_access",
+        "access_id=ACC-9047",
+        system="Crateboard",
+        status="active",
+    ),
+    _case(
+        "assign_asset",
+        {"asset_id": "AST-1720", "employee_id": "EMP-447"},
+        "get_asset",
+        "asset_id=AST-1720",
+        status="assigned",
+        employee_id="EMP-447",
+    ),
+    _case("return_asset", {"asset_id": "AST-1701"}, "get_asset", "asset_id=AST-1701", status="stored"),
+    _case(
+        "approve_payroll_run",
+        {"payroll_run_id": "RUN-1804"},
+        "get_payroll_run",
+        "payroll_run_id=RUN-1804",
+        status="approved",
+    ),
+    _case(
+        "pay_payroll_run",
+        {"payroll_run_id": "RUN-1806", "amount": "14323.15"},
+        "get_payroll_run",
+        "payroll_run_id=RUN-1806",
+        status="settled",
+    ),
+    _case("adjust_payslip", {**_SLIP}, "get_payslip", "payslip_id=SLP-1914", again=True, net="11302.50"),
+    _case("create_ticket", {**_NEW_TICKET}, "get_ticket", "ticket_id=TIC-2125", again=True, subject="Grinder"),
+    _case(
+        "assign_ticket",
+        {"ticket_id": "TIC-2103", "employee_id": "EMP-219"},
+        "get_ticket",
+        "ticket_id=TIC-2103",
+        again=True,
+        employee_id="EMP-219",
+    ),
+    _case(
+        "close_ticket",
+        {"ticket_id": "TIC-2103", "resolution": "reset"},
+        "get_ticket",
+        "ticket_id=TIC-2103",
+        status="closed",
+    ),
+    _case(
+        "notify_vendor",
+        {"vendor_id": "VEN-603", "message": "Approved."},
+        "list_outbox",
+        "recipient=VEN-603",
+        again=True,
+        message="Approved.",
+        subject="Notice",
+    ),
+    _case(
+        "notify_customer",
+        {"customer_id": "CUS-810", "message": "Sorry.", "subject": "Outage"},
+        "list_outbox",
+        "recipient=CUS-810",
+        again=True,
+        subject="Outage",
+    ),
+    _case(
+        "revoke_access",
+        {"access_id": "ACC-9032", "reason": "last day"},
+        "get_access",
+        "access_id=ACC-9032",
+        status="revoked",
+        reason="last day",
+    ),
+)
+
+
+def _the_record(books: Books, case: Case) -> dict[str, object]:
+    answer = call(books, case.read_back, **case.key)
+    if isinstance(answer, dict) and "messages" in answer:
+        return {**rows(answer, "messages")[-1]}
+    if isinstance(answer, list):
+        (answer,) = answer
+    assert isinstance(answer, dict)
+    return {**answer}
+
+
+@pytest.mark.promise("company.writes_can_be_read_back")
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.tool)
+def test_a_write_shows_in_its_read_back_and_once_only_means_once(books: Books, tmp_path: Path, case: Case) -> None:
+    """The read did not show it before; a second time it is refused as done already, or applied where that is fair."""
+    before = call(books, case.read_back, **case.key)
+    call(books, case.tool, **case.arguments)
+    shown = _the_record(books, case)
+    if not case.again:
+        with pytest.raises(AlreadyDone):
+            call(books, case.tool, **case.arguments)
+
+    assert before != call(books, case.read_back, **case.key)
+    assert {name: shown[name] for name in case.shows} == case.shows
+    assert ledger.count(tmp_path / "company.db", case.tool) == 1
+
+
+def test_every_write_of_the_wider_company_has_a_case() -> None:
+    """Those of the first tools are tested one by one beside this file."""
+    older = {*_OLDER.split(), "submit_expense", "update_employee_phone", "deactivate_employee"}
+    writes = {name for name, tool in TOOLS.items() if not tool.hints.read_only}
+
+    assert writes - older == {case.tool for case in CASES}
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "sentence"),
+    [
+        ("approve_purchase_order", {"purchase_order_id": "PO-7027"}, "600.00 available"),
+        ("approve_purchase_order", {"purchase_order_id": "PO-7029"}, "suspended"),
+        ("approve_purchase_order", {"purchase_order_id": "PO-1"}, "no purchase order"),
+        ("receive_purchase_order", {"purchase_order_id": "PO-7024"}, "not approved"),
+        ("create_purchase_order", {**_NEW_PO, "department": "Mars"}, "no budget"),
+        ("create_purchase_order", {**_NEW_PO, "requested_by": "EMP-389"}, "former"),
+        ("match_invoice", {"invoice_id": "INV-6001", "purchase_order_id": "PO-7001"}, "10481.37, the order over 10250"),
+        ("match_invoice", {"invoice_id": "INV-6001", "purchase_order_id": "PO-7002"}, "no approved purchase order"),
+        ("match_invoice", {"invoice_id": "INV-6025", "purchase_order_id": "PO-7003"}, "with invoice INV-6003"),
+        ("pay_invoice", {"invoice_id": "INV-6001", "amount": "10481.37"}, "is open"),
+        ("pay_invoice", {"invoice_id": "INV-6010", "amount": "4350.01"}, "not 4350.01"),
+        ("renew_contract", {"contract_id": "CON-1112", "ends_on": "2030-01-01"}, "terminated"),
+        ("renew_contract", {"contract_id": "CON-1101", "ends_on": "2026-12-31"}, "already runs"),
+        ("notify_vendor", {"vendor_id": "VEN-1", "message": "x"}, "no vendor"),
+        ("notify_customer", {"customer_id": "CUS-816", "message": "x"}, "no longer"),
+        ("create_customer", {"name": "Cafe", "email": "ORDERS@brightcafe.example"}, "CUS-801"),
+        ("create_subscription", {"customer_id": "CUS-801", "plan_name": "Gold", "seats": 1}, "no plan"),
+        (_RECEIPT, {"receivable_id": "REC-1304", "amount": "6300.01"}, "6300.00 left"),
+        ("escalate_receivable", {"receivable_id": "REC-1303", "dunning": "reminded"}, "already at last_demand"),
+        ("escalate_incident", {"incident_id": "INC-1501", "severity": "P2"}, "already P1"),
+        ("record_sla_credit", {**_CREDIT, "incident_id": "INC-1502"}, "does not fall under"),
+        ("record_sla_credit", {**_CREDIT, "incident_id": "INC-1502", "sla_id": "SLA-1402"}, "within the 60"),
+        ("record_sla_credit", {**_CREDIT, "amount": "4200.01"}, "monthly fee of 4200.00"),
+        ("revoke_access", {"access_id": "ACC-9034"}, "ACC-9032 has to be revoked before"),
+        ("grant_access", {"employee_id": "EMP-447", "system": "palette", "privilege": "admin"}, "already has access"),
+        ("deactivate_employee", {"employee_id": "EMP-404"}, "still has active access: ACC-90"),
+        ("deactivate_employee", {"employee_id": "EMP-389"}, "already former"),
+        ("assign_asset", {"asset_id": "AST-1725", "employee_id": "EMP-447"}, "already retired"),
+        ("pay_payroll_run", {"payroll_run_id": "RUN-1804", "amount": "1"}, "not approved"),
+        ("pay_payroll_run", {"payroll_run_id": "RUN-1806", "amount": "14323.14"}, "net pay of RUN-1806 is 14323.15"),
+        ("adjust_payslip", {**_SLIP, "payslip_id": "SLP-1901"}, "already settled"),
+        ("adjust_payslip", {**_SLIP, "tax": "15000.01"}, "more than"),
+    ],
+)
+def test_the_companys_rules_refuse_and_change_nothing(
+    books: Books, tmp_path: Path, tool: str, arguments: dict[str, JsonValue], sentence: str
+) -> None:
+    before = {table: ledger.rows(tmp_path / "company.db", table) for table in ledger.TABLES}
+
+    with pytest.raises(Refused, match=sentence):
+        call(books, tool, **arguments)
+
+    assert {table: ledger.rows(tmp_path / "company.db", table) for table in ledger.TABLES} == before
+
+
+def test_an_employee_goes_when_every_access_right_is_revoked_in_its_order(books: Books) -> None:
+    rights = call(books, "list_access", employee_id="EMP-404")
+    assert isinstance(rights, list)
+    for right in rights:
+        assert isinstance(right, dict)
+        call(books, "revoke_access", access_id=str(right["id"]))
+
+    assert len(rights) == 4
+    assert record(books, "deactivate_employee", employee_id="EMP-404")["status"] == "former"
+    assert record(books, "get_employee", employee_id="EMP-404")["status"] == "former"
+
+
+def test_an_approved_purchase_order_is_charged_to_its_department(books: Books) -> None:
+    before = record(books, "get_department_budget", department="Operations")
+    call(books, "approve_purchase_order", purchase_order_id="PO-7019")
+    after = record(books, "get_department_budget", department="Operations")
+
+    assert (before["spent"], after["spent"]) == ("22075.00", "37555.00")
+
+
+def test_an_adjusted_payslip_changes_the_sums_of_its_run(books: Books) -> None:
+    before = record(books, "get_payroll_run", payroll_run_id="RUN-1804")
+    call(books, "adjust_payslip", **_SLIP)
+    after = record(books, "get_payroll_run", payroll_run_id="RUN-1804")
+
+    assert (before["gross"], after["gross"]) == ("61190.25", "61940.25")
