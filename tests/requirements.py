@@ -151,6 +151,16 @@ PROMISES: tuple[Promise, ...] = (
     # --- learner
     Promise("learner.counted_once", "An ended task is counted once, whenever a learner dies", "I5; seed 000, RL Loop"),
     Promise("learner.shared_work", "Learners share the work, and a session's tasks stay in order", "seed 000, RL Loop"),
+    Promise("learner.poison", "What cannot be learned goes to the dead letters with its error", "seed 000, RL Loop"),
+    Promise("bandit.ucb1", "Arms are scored by UCB1, and their means are exact", "seed 000, Strategy Bandit"),
+    Promise("bandit.cold_start", "The first task of a process type is carried out by fsm", "seed 000, Strategy Bandit"),
+    Promise("bandit.leaves_the_worse_arm", "The better strategy comes to be used most", "seed 000, Strategy Bandit"),
+    Promise("bandit.only_what_applied", "A strategy that could not apply is not charged", "seed 000, Strategy Bandit"),
+    Promise("cases.pruned", "Rotten cases are not shown, and a log is never emptied by it", "seed 000, Context rot"),
+    Promise("cases.relevant", "A task sees the three past cases most like it", "seed 000, PRIME injection"),
+    Promise(
+        "cases.keywords", "Cases are compared by at most 15 stemmed words that say something", "seed 000, Case log"
+    ),
     # --- example company
     Promise("company.honest", "Its tools are by name and annotation what they are", "I1"),
     Promise("company.writes_can_be_read_back", "Each of its writes shows in a read, and once only means once", "I4"),
@@ -202,6 +212,12 @@ PROMISES: tuple[Promise, ...] = (
         "deploy.manifests_valid",
         "Every manifest fits the current Kubernetes version's schema, and is confined",
         "quality",
+    ),
+    # the command line and the demo
+    Promise(
+        "fsm.escalate_as_own_end",
+        "A broken service level that a rule escalates ends completed and marked escalated; elsewhere a person decides",
+        "seed 000",
     ),
 )
 

@@ -7,6 +7,7 @@ from services.executor.core.context import Limits, Ports, TurnContext
 from services.executor.core.dossier import Progress
 from services.executor.core.endings import Canceled, Failed, RunEnds
 from services.executor.core.execute import approval_gate, decisions
+from services.executor.core.execute.escalation import told
 from services.executor.core.execute.mutations import settle_open
 from services.executor.core.execute.policy_check import binding_hash
 from services.executor.core.execute.strategies.fsm_path import Finished, Waiting, let_through, walk
@@ -137,7 +138,8 @@ def _is_about(approval: Approval, progress: Progress) -> bool:
 
 async def _completed(ctx: TurnContext, progress: Progress) -> Ended:
     written = tuple((await ctx.store.ledger()).values())
-    return Ended(TaskState.COMPLETED, FsmState.COMPLETE, None, progress.dossier.answer or "", progress, written)
+    escalated = progress.state is FsmState.ESCALATE
+    return Ended(TaskState.COMPLETED, progress.state, None, told(progress), progress, written, escalated=escalated)
 
 
 async def _asks(ctx: TurnContext, progress: Progress, why: tuple[str, ...]) -> tuple[Ended, Approval]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from shared.domain.words import FsmState
 
 _WRITING = (FsmState.POLICY_CHECK, FsmState.APPROVAL_GATE, FsmState.MUTATE)
+_ENDS = (FsmState.COMPLETE, FsmState.ESCALATE)
 _ONLY_WITH_WRITES = (FsmState.APPROVAL_GATE, FsmState.MUTATE, FsmState.SCHEDULE_NOTIFY)
 
 
@@ -22,7 +23,7 @@ def after(path: Sequence[FsmState], state: FsmState) -> FsmState:
 
 def plans_after(path: Sequence[FsmState], state: FsmState) -> bool:
     """Whether the WritePlan is made on leaving ``state``: the last one before policy, gate or writing, if any."""
-    return state not in _WRITING and state is not FsmState.COMPLETE and after(path, state) in _WRITING
+    return state not in _WRITING and not is_end(state) and after(path, state) in _WRITING
 
 
 def with_gate(path: Sequence[FsmState]) -> tuple[FsmState, ...]:
@@ -36,3 +37,13 @@ def with_gate(path: Sequence[FsmState]) -> tuple[FsmState, ...]:
 def without_writes(path: Sequence[FsmState]) -> tuple[FsmState, ...]:
     """The path of a run that turned out to have nothing to write."""
     return tuple(state for state in path if state not in _ONLY_WITH_WRITES)
+
+
+def with_end(path: Sequence[FsmState], escalated: bool) -> tuple[FsmState, ...]:
+    """The same path, ending in ESCALATE or in COMPLETE."""
+    return (*path[:-1], FsmState.ESCALATE if escalated else FsmState.COMPLETE)
+
+
+def is_end(state: FsmState) -> bool:
+    """Whether a path ends here, and the answer is given."""
+    return state in _ENDS

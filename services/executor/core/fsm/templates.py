@@ -18,17 +18,23 @@ _LETTERS = {
 
 
 class Template(NamedTuple):
-    """A kind of process. ``approvers``: how many distinct people an approval of it takes."""
+    """A kind of process. ``approvers``: how many distinct people an approval of it takes.
+
+    ``escalates``: a rule that escalates ends it in ESCALATE, with its work done; elsewhere it waits for a person.
+    """
 
     process_type: str
     states: tuple[FsmState, ...]
     keywords: tuple[str, ...] = ()
     approvers: int = 1
+    escalates: bool = False
 
 
-def _template(process_type: str, path: str, keywords: str = "", approvers: int = 1) -> Template:
+def _template(
+    process_type: str, path: str, keywords: str = "", approvers: int = 1, escalates: bool = False
+) -> Template:
     words = tuple(word.strip() for word in keywords.split(",") if word.strip())
-    return Template(process_type, tuple(_LETTERS[letter] for letter in path.split()), words, approvers)
+    return Template(process_type, tuple(_LETTERS[letter] for letter in path.split()), words, approvers, escalates)
 
 
 _ALL = (
@@ -41,7 +47,7 @@ _ALL = (
     _template("compliance_audit", "D A C P G M N X", "compliance, audit, kyc, gdpr, pci, sox, regulatory"),
     _template("dispute_resolution", "D A P G M X", "dispute, chargeback, complaint, contested"),
     _template("order_management", "D A C G M X", "order, shipment, delivery, fulfillment, cart, refund"),
-    _template("sla_breach", "D A C P M N X", "sla, service level, uptime, downtime"),
+    _template("sla_breach", "D A C P M N X", "sla, service level, uptime, downtime", escalates=True),
     _template("month_end_close", "D A C P G M N X", "month-end, month end, financial close, p&l"),
     _template("ar_collections", "D A C P M N X", "accounts receivable, aging, overdue, collection, bad debt"),
     _template("subscription_migration", "D A C P G M N X", "migrate, migration, downgrade, upgrade, plan change"),

@@ -1,6 +1,7 @@
 """The fsm strategy: one state after the other along the template, a checkpoint on entering each."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import NamedTuple
 
 from services.executor.core.context import TurnContext
@@ -10,6 +11,7 @@ from services.executor.core.execute.assess import assess
 from services.executor.core.execute.complete import complete
 from services.executor.core.execute.compute import compute
 from services.executor.core.execute.decompose import decompose
+from services.executor.core.execute.escalation import ends_escalated
 from services.executor.core.execute.mutations import carry_out
 from services.executor.core.execute.policy_check import check_policy
 from services.executor.core.execute.recheck import Stale, still_true
@@ -37,15 +39,15 @@ class Waiting(NamedTuple):
 async def walk(ctx: TurnContext, progress: Progress) -> Finished | Waiting:
     """Go on from where ``progress`` stands until the answer is there or a person has to decide."""
     while True:
-        if progress.state is FsmState.COMPLETE:
+        if machine.is_end(progress.state):
             return Finished(await complete(ctx, progress))
         if progress.state in (FsmState.APPROVAL_GATE, FsmState.MUTATE) and not _is_let_through(progress):
-            if needs_person(_verdict(progress), ctx.tenant):
+            if needs_person(_verdict(progress), ctx.tenant, progress.process_type):
                 return Waiting(progress)
             progress = _automatic_pass(progress)
         if progress.state is FsmState.MUTATE:
             try:
-                await still_true(ctx, progress, needs_person)
+                await still_true(ctx, progress, partial(needs_person, process_type=progress.process_type))
             except Stale as stale:
                 progress = await reopen_approval_gate(ctx, stale.progress)
                 if _plan(progress).calls:
@@ -65,9 +67,9 @@ async def reopen_approval_gate(ctx: TurnContext, progress: Progress) -> Progress
     return planned
 
 
-def needs_person(verdict: Verdict, tenant: TenantRecord) -> bool:
+def needs_person(verdict: Verdict, tenant: TenantRecord, process_type: str) -> bool:
     """Whether a rule asks for a person, or the tenant does for every write that no rule speaks about."""
-    asked = verdict.requires_approval or not verdict.passed
+    asked = verdict.requires_approval or not (verdict.passed or ends_escalated(process_type, verdict))
     return asked or (tenant.unruled_writes == "approve" and not verdict.triggered_rules)
 
 
@@ -87,7 +89,8 @@ async def _leave(ctx: TurnContext, progress: Progress) -> Progress:
             progress = await check_policy(ctx, progress)
     if progress.dossier.verdict is not None and _plan(progress).calls:
         verdict = progress.dossier.verdict
-        path = machine.with_gate(path) if needs_person(verdict, ctx.tenant) else path
+        path = machine.with_gate(path) if needs_person(verdict, ctx.tenant, progress.process_type) else path
+        path = machine.with_end(path, ends_escalated(progress.process_type, verdict))
     progress = progress.model_copy(update={"path": path})
     return progress.moved(machine.after(path, progress.state))
 
