@@ -25,10 +25,17 @@ def keywords(text: str, most: int = KEYWORDS_KEPT) -> tuple[str, ...]:
 
 
 def stem(word: str) -> str:
-    """A word without its commonest English endings: ``claims`` and ``claim`` are one word."""
+    """A word without its commonest English endings: ``claim`` of ``claims``, ``approv`` of ``approved``.
+
+    What is left is for comparing with other stems, not for reading.
+    """
     if word.endswith(("ss", "us", "is")):
         return word
     for suffix, instead in _SUFFIXES:
         if word.endswith(suffix) and len(word) - len(suffix) + len(instead) >= _STEM:
-            return word[: -len(suffix)] + instead
-    return word
+            return _without_e(word[: -len(suffix)] + instead)
+    return _without_e(word)
+
+
+def _without_e(word: str) -> str:
+    return word[:-1] if word.endswith("e") and len(word) > _STEM else word

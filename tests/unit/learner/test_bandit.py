@@ -1,0 +1,72 @@
+"""UCB1 as seed 000 writes it."""
+
+import math
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from shared.domain.bandit import REWARD_UNITS, Arm, choose, reward_units, ucb1
+from shared.domain.words import Strategy
+
+ALL = tuple(Strategy)
+COUNTS = some.integers(min_value=1, max_value=10_000)
+
+
+@pytest.mark.promise("bandit.ucb1")
+@given(n=COUNTS, others=some.integers(min_value=0, max_value=10_000), mean=some.integers(0, REWARD_UNITS))
+def test_the_score_is_the_formula_of_the_seed(n: int, others: int, mean: int) -> None:
+    """Q + sqrt(2) * sqrt(ln(N) / n)."""
+    arm = Arm(n, n * mean)
+    expected = mean / REWARD_UNITS + math.sqrt(2) * math.sqrt(math.log(n + others) / n)
+    assert ucb1(arm, n + others) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.promise("bandit.ucb1")
+@given(rewards=some.lists(some.floats(0, 1), min_size=1, max_size=50), seed=some.integers())
+def test_a_mean_does_not_depend_on_the_order_of_the_rewards(rewards: list[float], seed: int) -> None:
+    """The seed's incremental mean, without its rounding: sums of whole units."""
+    shuffled = rewards.copy()
+    random.Random(seed).shuffle(shuffled)  # noqa: S311  # a repeatable order
+    arms = [Arm(len(order), sum(map(reward_units, order))) for order in (rewards, shuffled)]
+    assert arms[0] == arms[1]
+    assert arms[0].q == pytest.approx(sum(rewards) / len(rewards), abs=1 / REWARD_UNITS)
+
+
+@pytest.mark.promise("bandit.cold_start")
+def test_the_first_visit_of_a_process_type_uses_fsm() -> None:
+    assert choose({}, ALL).strategy is Strategy.FSM
+    assert choose({Strategy.FIVE_PHASE: Arm()}, ALL).strategy is Strategy.FSM
+
+
+def test_an_arm_that_was_never_tried_has_its_turn_before_any_score() -> None:
+    choice = choose({Strategy.FSM: Arm(5, 5 * REWARD_UNITS)}, ALL)
+    assert (choice.strategy, choice.why) == (Strategy.FIVE_PHASE, "not tried yet")
+    assert choice.scores[Strategy.FIVE_PHASE] is None
+
+
+def test_the_highest_score_wins_and_ties_go_to_the_first() -> None:
+    even = Arm(10, 5 * REWARD_UNITS)
+    assert choose(dict.fromkeys(ALL, even), ALL).strategy is Strategy.FSM
+    assert choose({**dict.fromkeys(ALL, even), Strategy.MOA: Arm(10, 9 * REWARD_UNITS)}, ALL).strategy is Strategy.MOA
+
+
+def test_what_cannot_be_carried_out_is_never_chosen() -> None:
+    arms = {Strategy.FSM: Arm(100, 0), Strategy.MOA: Arm(1, REWARD_UNITS)}
+    assert choose(arms, (Strategy.FSM,)).strategy is Strategy.FSM
+
+
+@pytest.mark.promise("bandit.leaves_the_worse_arm")
+@pytest.mark.parametrize("seed", range(20))
+def test_the_better_arm_is_used_most_of_the_time(seed: int) -> None:
+    """Rewards 0.9, 0.5 and 0.3 in the mean: after 1000 pulls the best arm has the most by far."""
+    chance = random.Random(seed)  # noqa: S311  # repeatable rewards
+    means = {Strategy.FSM: 0.3, Strategy.FIVE_PHASE: 0.9, Strategy.MOA: 0.5}
+    arms = dict.fromkeys(ALL, Arm())
+    for _ in range(1000):
+        used = choose(arms, ALL).strategy
+        reward = reward_units(chance.random() < means[used])
+        arms[used] = Arm(arms[used].n + 1, arms[used].units + reward)
+    assert arms[Strategy.FIVE_PHASE].n > 700
+    assert min(arm.n for arm in arms.values()) >= 1

@@ -1,0 +1,130 @@
+"""Which cases stay worth reading, and which of them a task gets to see."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from shared.contracts.case import CaseEntry
+from shared.domain.cases import CaseOutcome, judged, pruned, relevant
+from shared.domain.keywords import keywords, stem
+from shared.domain.words import TaskState
+from shared.testing.redis_tasks import NOON
+from tests.unit.learner.makers import a_case, a_failure
+
+GOOD = [a_case(number, f"good{number} words{number}") for number in range(10, 20)]
+LOGS = some.lists(
+    some.builds(
+        a_case,
+        number=some.integers(0, 1000),
+        words=some.sampled_from(["expense claim", "vendor order", "payroll month", "expense order vendor"]),
+        hours_old=some.floats(0, 100),
+        outcome=some.sampled_from(CaseOutcome),
+        quality=some.floats(0, 1),
+    ),
+    max_size=40,
+)
+
+
+@pytest.mark.promise("cases.pruned")
+@pytest.mark.parametrize(
+    ("rotten", "goes"),
+    [
+        pytest.param(a_failure(1, "one", quality=0.34), True, id="a poor failure"),
+        pytest.param(a_failure(1, "one", quality=0.35), False, id="a failure that is not so poor"),
+        pytest.param(a_case(1, "one", outcome=CaseOutcome.PARTIAL, quality=0.1), False, id="poor, but no failure"),
+        pytest.param(a_case(1, "one", hours_old=72.1), True, id="older than 72 hours"),
+        pytest.param(a_case(1, "one", hours_old=72), False, id="72 hours old"),
+    ],
+)
+def test_what_is_rotten_goes(rotten: CaseEntry, goes: bool) -> None:
+    assert pruned([rotten, *GOOD], NOON) == (GOOD if goes else [rotten, *GOOD])
+
+
+@pytest.mark.promise("cases.pruned")
+def test_three_failures_alike_go_and_two_stay() -> None:
+    """Alike: at least half of all their keywords in common."""
+    alike = [a_failure(1, "alpha beta gamma"), a_failure(2, "alpha beta gamma"), a_failure(3, "alpha beta gamma delta")]
+    assert pruned([*alike, *GOOD], NOON) == GOOD
+    assert pruned([*alike[:2], *GOOD], NOON) == [*alike[:2], *GOOD]
+    other = a_failure(3, "alpha delta epsilon zeta")
+    assert pruned([*alike[:2], other, *GOOD], NOON) == [*alike[:2], other, *GOOD]
+
+
+@pytest.mark.promise("cases.pruned")
+def test_a_log_that_would_lose_more_than_70_percent_keeps_its_better_half() -> None:
+    old = [a_case(number, f"w{number}", hours_old=100, quality=number / 10) for number in range(10)]
+    assert [case.quality for case in pruned(old, NOON)] == [0.9, 0.8, 0.7, 0.6, 0.5]
+    assert len(pruned(old[:2], NOON)) == 2
+
+
+@pytest.mark.promise("cases.pruned")
+@given(LOGS)
+def test_pruning_never_takes_more_than_70_percent_or_invents_anything(log: list[CaseEntry]) -> None:
+    left = pruned(log, NOON)
+    assert len(left) >= len(log) * 0.3
+    assert all(case in log for case in left)
+
+
+@pytest.mark.promise("cases.relevant")
+def test_the_cases_with_the_most_words_in_common_come_first() -> None:
+    """Ties go to quality, then to the newer; what shares no word is not shown, and no more than three are."""
+    log = [
+        a_case(1, "expense claim travel"),
+        a_case(2, "expense claim", quality=0.8),
+        a_case(3, "expense claim", quality=0.95),
+        a_case(4, "expense claim", quality=0.95, hours_old=0.5),
+        a_case(5, "vendor order"),
+    ]
+    found = relevant(log, keywords("Process the travel expenses of this claim"))
+    assert [case.case_id for case in found] == ["case-1", "case-4", "case-3"]
+    assert relevant(log, keywords("payroll")) == []
+
+
+@pytest.mark.parametrize(
+    ("state", "quality", "outcome"),
+    [
+        (TaskState.COMPLETED, 0.6, CaseOutcome.SUCCESS),
+        (TaskState.REJECTED, 0.8, CaseOutcome.SUCCESS),
+        (TaskState.COMPLETED, 0.59, CaseOutcome.PARTIAL),
+        (TaskState.CANCELED, 1.0, CaseOutcome.PARTIAL),
+        (TaskState.COMPLETED, 0.34, CaseOutcome.FAILURE),
+        (TaskState.FAILED, 1.0, CaseOutcome.FAILURE),
+    ],
+)
+def test_an_ended_task_counts_as_what_it_was(state: TaskState, quality: float, outcome: CaseOutcome) -> None:
+    assert judged(state, quality) is outcome
+
+
+@pytest.mark.promise("cases.keywords")
+def test_keywords_are_few_stemmed_and_say_something() -> None:
+    assert keywords("Which of these Expenses were approved? Please approve the claims, EXP-1002!") == (
+        "expens",
+        "approv",
+        "claim",
+    )
+    assert len(keywords(" ".join(f"word{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"))) == 15
+
+
+@given(some.text(max_size=300))
+def test_any_text_has_keywords_of_more_than_three_letters(text: str) -> None:
+    found = keywords(text)
+    assert len(set(found)) == len(found) <= 15
+    assert all(len(word) > 3 for word in found)
+
+
+@pytest.mark.parametrize(
+    ("word", "other"),
+    [
+        ("claims", "claim"),
+        ("policies", "policy"),
+        ("approved", "approve"),
+        ("invoices", "invoice"),
+        ("ordering", "orders"),
+    ],
+)
+def test_forms_of_one_word_have_one_stem(word: str, other: str) -> None:
+    assert stem(word) == stem(other)
+
+
+def test_words_that_only_look_like_forms_are_left_alone() -> None:
+    assert [stem(word) for word in ("access", "status", "analysis")] == ["access", "status", "analysis"]
