@@ -1,5 +1,6 @@
 """A private Redis-compatible server on a socket, durable by default, that cannot outlive who started it."""
 
+import fcntl
 import importlib.util
 import platform
 import shutil
@@ -7,6 +8,8 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -16,6 +19,7 @@ from shared.infra.process import dies_with_parent
 _READY_SECONDS = 10.0
 _STOP_SECONDS = 10.0
 _PAUSE_SECONDS = 0.005
+_LOCK_SECONDS = 3.0  # for a server whose starter was killed: it is about to end
 
 
 class NoRedisServer(Exception):
@@ -41,6 +45,14 @@ def _from_wheel() -> str | None:
     machine = {"amd64": "x86_64"}.get(platform.machine().lower(), platform.machine().lower())
     program = Path(spec.origin).parent / "_binaries" / f"{sys.platform}-{machine}" / "valkey-server"
     return str(program) if program.is_file() else None
+
+
+def _locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 class EmbeddedRedis:
@@ -82,15 +94,16 @@ class EmbeddedRedis:
         self.stop()
 
     def start(self) -> None:
-        """Return when the server answers. Raises ``NoRedisServer`` with the end of its log."""
+        """Return when the server answers. Raises ``NoRedisServer``: the folder is in use, or the end of its log."""
         self._directory.mkdir(parents=True, exist_ok=True)
-        self._socket.unlink(missing_ok=True)
-        with self.log.open("ab") as log:
+        with self._lock() as lock, self.log.open("ab") as log:
+            self._socket.unlink(missing_ok=True)
             self._process = subprocess.Popen(  # noqa: S603  # the program found above, and our own flags
                 [server_program(), *self._flags()],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
+                pass_fds=[lock],  # the lock lasts for as long as the server, whoever started it
                 preexec_fn=dies_with_parent(),  # noqa: PLW1509  # started before any thread that holds a lock
                 start_new_session=True,  # a Ctrl-C in the terminal is for the launcher, which stops it last
             )
@@ -107,6 +120,17 @@ class EmbeddedRedis:
             self._process.kill()
             self._process.wait()
         self._process = None
+
+    @contextmanager
+    def _lock(self) -> Iterator[int]:
+        """The folder's lock, as a file descriptor: two servers on the same files would spoil them."""
+        until = time.monotonic() + _LOCK_SECONDS
+        with (self._directory / "lock").open("ab") as file:
+            while not _locked(file.fileno()):
+                if time.monotonic() > until:
+                    raise NoRedisServer(f"Another server keeps its data in {self._directory}: stop it first.")
+                time.sleep(_PAUSE_SECONDS)
+            yield file.fileno()
 
     def _flags(self) -> list[str]:
         files = ["--dir", str(self._directory), "--unixsocket", str(self._socket), "--unixsocketperm", "700"]

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from redis.asyncio import Redis
 
-from shared.infra.embedded_redis import EmbeddedRedis
+from shared.infra.embedded_redis import EmbeddedRedis, NoRedisServer
 from shared.infra.redis import VolatileRedis, check_durable, connect
 from shared.ports.store import StoreUnavailable
 
@@ -66,6 +66,17 @@ async def test_what_was_acknowledged_survives_a_kill_of_the_server(folder: Path)
     with EmbeddedRedis(folder) as again:
         client = connect(again.url)
         assert await client.dbsize() == 50
+        await client.aclose()
+
+
+@pytest.mark.promise("state.embedded_durable")
+async def test_a_second_server_in_the_same_folder_is_refused_and_the_first_lives_on(folder: Path) -> None:
+    """Two servers that append to one file would spoil it."""
+    with EmbeddedRedis(folder) as first:
+        with pytest.raises(NoRedisServer, match="Another server keeps its data in"):
+            EmbeddedRedis(folder).start()
+        client = connect(first.url)
+        assert await client.ping()
         await client.aclose()
 
 
