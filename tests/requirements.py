@@ -157,6 +157,8 @@ PROMISES: tuple[Promise, ...] = (
     Promise("bandit.leaves_the_worse_arm", "The better strategy comes to be used most", "seed 000, Strategy Bandit"),
     Promise("bandit.only_what_applied", "A strategy that could not apply is not charged", "seed 000, Strategy Bandit"),
     Promise("cases.pruned", "Rotten cases are not shown, and a log is never emptied by it", "seed 000, Context rot"),
+    Promise("cases.capped", "The case log keeps the last 200 tasks of a tenant", "seed 000, Case log"),
+    Promise("I10.learned_by_tenant", "What is learned of one tenant is in no other's keys", "I10"),
     Promise("cases.relevant", "A task sees the three past cases most like it", "seed 000, PRIME injection"),
     Promise(
         "cases.keywords", "Cases are compared by at most 15 stemmed words that say something", "seed 000, Case log"

@@ -1,0 +1,238 @@
+"""One learner on real streams: once each, in order, nothing dropped, nobody's tenant in another's keys."""
+
+from collections.abc import Awaitable, Collection, Sequence
+from typing import cast
+
+import pytest
+from redis.asyncio import Redis
+from typing_extensions import override
+
+from services.learner.adapters.redis_memory import RedisMemory
+from services.learner.adapters.redis_outcomes import RedisOutcomes
+from services.learner.core.learner import MAX_TRIES, Learner
+from services.learner.ports import DeadLetter, Delivery
+from shared.domain.cases import CASES_KEPT
+from shared.infra import keys
+from shared.ports.store import StoreUnavailable
+from tests.integration.learner_stage import (
+    a_session,
+    an_outcome,
+    case_log,
+    expected_arms,
+    expected_counts,
+    hash_of,
+    leave,
+    unsettled,
+)
+from tests.integration.test_state_keys import kind_of
+
+LEASE = 5.0
+
+
+class DiesBeforeSettling(RedisOutcomes):
+    """A learner's streams, whose learner is gone after it has learned and before it says so."""
+
+    @override
+    async def settle(self, done: Sequence[Delivery], dead: Sequence[DeadLetter]) -> None:
+        raise StoreUnavailable("killed")
+
+
+def _learner(redis: Redis, name: str = "one") -> Learner:
+    return Learner(RedisOutcomes(redis, name, LEASE), RedisMemory(redis))
+
+
+async def _rounds(learner: Learner) -> int:
+    """Learn until nothing is left in hand; how many rounds it took."""
+    rounds = 1
+    await learner.share()
+    while await learner.round():
+        rounds += 1
+        assert rounds < 100
+    return rounds
+
+
+async def _dead(redis: Redis) -> list[dict[str, str]]:
+    found: list[dict[str, str]] = []
+    for partition in keys.all_partitions():
+        found += [fields for _, fields in await redis.xrange(partition.dead)]
+    return found
+
+
+async def _free(redis: Redis, partitions: Collection[int] = range(64)) -> None:
+    """As if the leases of a dead learner had run out."""
+    await redis.delete(keys.LEARNERS, *(keys.partition_keys(number).reader for number in partitions))
+
+
+@pytest.mark.promise("learner.counted_once")
+async def test_what_a_dead_learner_had_learned_and_not_settled_is_not_learned_again(redis: Redis) -> None:
+    """The worst moment to die: everything is applied, nothing acknowledged."""
+    outcomes = [an_outcome(number, session=f"s{number % 9}") for number in range(50)]
+    await leave(redis, outcomes)
+    dying = Learner(DiesBeforeSettling(redis, "dying", LEASE), RedisMemory(redis))
+    await dying.share()
+    with pytest.raises(StoreUnavailable):
+        await dying.round()
+    await _free(redis)
+    await leave(redis, [an_outcome(50)])
+    successor = _learner(redis, "successor")
+    await _rounds(successor)
+    assert (successor.counts.learned, successor.counts.known) == (1, 50)
+    assert await hash_of(redis, keys.learned_keys("acme").arms) == expected_arms([*outcomes, an_outcome(50)])
+    assert await unsettled(redis) == 0
+
+
+async def test_an_event_that_comes_twice_is_counted_once(redis: Redis) -> None:
+    await leave(redis, [an_outcome(1), an_outcome(1), an_outcome(2)])
+    learner = _learner(redis)
+    await _rounds(learner)
+    await leave(redis, [an_outcome(2)])
+    await _rounds(learner)
+    assert (learner.counts.learned, learner.counts.known) == (2, 2)
+    assert await hash_of(redis, keys.learned_keys("acme").counts) == expected_counts([an_outcome(1), an_outcome(2)])
+
+
+@pytest.mark.promise("learner.poison")
+async def test_poison_goes_to_the_dead_letters_and_what_waits_behind_it_is_learned(redis: Redis) -> None:
+    """Every field of the event is kept, with the error and the tries; its neighbours lose nothing."""
+    stream = keys.partition_keys_of("acme", "s1").outcomes
+    await leave(redis, [an_outcome(1)])
+    await redis.xadd(stream, {"id": "bad:1", "o": '{"event_id": "bad:1"}'})
+    await redis.xadd(stream, {"odd": "1"})
+    await leave(redis, [an_outcome(2)])
+    learner = _learner(redis)
+    await _rounds(learner)
+    assert [case.case_id for case in await case_log(redis, "acme")] == ["acme-2:1", "acme-1:1"]
+    first, second = await _dead(redis)
+    assert (first["id"], first["o"], first["tries"]) == ("bad:1", '{"event_id": "bad:1"}', str(MAX_TRIES))
+    assert "tenant: Field required" in first["error"]
+    assert second["odd"] == "1"
+    assert learner.counts.dead == 2
+    assert await unsettled(redis) == 0
+
+
+@pytest.mark.promise("learner.poison")
+@pytest.mark.parametrize("spoiled", ["applied", "arms", "cases", "counts", "a count"])
+async def test_a_tenant_whose_statistics_are_spoiled_holds_up_nobody_else(redis: Redis, spoiled: str) -> None:
+    """Redis answers and refuses: nothing is half learned, at last it is a dead letter, and other tenants are served."""
+    names = keys.learned_keys("acme")
+    if spoiled == "a count":
+        await cast("Awaitable[int]", redis.hset(names.counts, "quality_units", "many"))
+    else:
+        await redis.set({kind: getattr(names, kind) for kind in names.__slots__}[spoiled], "spoiled")
+    before = await redis.keys("pa:{t:acme}*")
+    mine, others = an_outcome(1, session=a_session(3)), an_outcome(2, "other", a_session(3, "other"))
+    await leave(redis, [mine, others])
+    await _rounds(_learner(redis))
+    assert [case.case_id for case in await case_log(redis, "other")] == ["other-2:1"]
+    (dead,) = await _dead(redis)
+    assert ("WRONGTYPE" if spoiled != "a count" else "not an integer") in dead["error"]
+    assert await redis.keys("pa:{t:acme}*") == before
+
+
+async def test_while_redis_refuses_to_write_nothing_is_given_up(redis: Redis) -> None:
+    """A full server is no fault of an event, however often it is tried."""
+    await leave(redis, [an_outcome(1)])
+    learner = _learner(redis)
+    await learner.share()
+    await redis.config_set("maxmemory", "1")
+    try:
+        for _ in range(2 * MAX_TRIES):
+            with pytest.raises(StoreUnavailable):
+                await learner.round()
+    finally:
+        await redis.config_set("maxmemory", "0")
+    await _rounds(learner)
+    assert (learner.counts.learned, learner.counts.dead) == (1, 0)
+
+
+async def test_streams_keep_at_most_one_settled_event_each(redis: Redis) -> None:
+    await leave(redis, [an_outcome(number, session=f"s{number % 40}") for number in range(400)])
+    await _rounds(_learner(redis))
+    for partition in keys.all_partitions():
+        assert await redis.xlen(partition.outcomes) <= 1
+
+
+async def test_what_is_not_settled_is_never_trimmed(redis: Redis) -> None:
+    """An event that holds up its partition keeps everything behind it on the stream."""
+    stream = keys.partition_keys_of("acme", "s1").outcomes
+    await redis.xadd(stream, {"o": "poison"})
+    await leave(redis, [an_outcome(number) for number in range(5)])
+    learner = _learner(redis)
+    await learner.share()
+    await learner.round()
+    assert await redis.xlen(stream) == 6
+
+
+@pytest.mark.promise("cases.capped")
+async def test_the_case_log_keeps_the_last_200(redis: Redis) -> None:
+    await leave(redis, [an_outcome(number) for number in range(CASES_KEPT + 50)])
+    await _rounds(_learner(redis))
+    log = await case_log(redis, "acme")
+    assert [case.case_id for case in log] == [f"acme-{number}:1" for number in range(CASES_KEPT + 49, 49, -1)]
+    assert (await hash_of(redis, keys.learned_keys("acme").counts))["events"] == CASES_KEPT + 50
+
+
+@pytest.mark.promise("I10.learned_by_tenant")
+async def test_each_tenant_has_its_own_keys_and_all_of_them_one_tag(redis: Redis) -> None:
+    """Whatever a tenant is called: what is learned of it is in its own keys, in one slot, and in the table of keys."""
+    await leave(redis, [an_outcome(1, "acme"), an_outcome(2, "ac:{me}"), an_outcome(3, "acme:arms")])
+    learner = _learner(redis)
+    await _rounds(learner)
+    for tenant, number in (("acme", 1), ("ac:{me}", 2), ("acme:arms", 3)):
+        assert [case.case_id for case in await case_log(redis, tenant)] == [f"{tenant}-{number}:1"]
+    async for name in redis.scan_iter():
+        assert (kind_of(name).lifetime == "short") == (await redis.ttl(name) > 0), name
+    slots = [
+        await cast("Awaitable[int]", redis.execute_command("CLUSTER KEYSLOT", name))  # type: ignore[no-untyped-call]
+        for name in (keys.learned_keys("ac:{me}").arms, keys.learned_keys("ac:{me}").applied)
+    ]
+    assert len(set(slots)) == 1
+
+
+@pytest.mark.promise("learner.shared_work")
+async def test_a_second_learner_gets_half_and_takes_over_all_when_the_first_leaves(redis: Redis) -> None:
+    one_streams = RedisOutcomes(redis, "one", LEASE)
+    one, two = Learner(one_streams, RedisMemory(redis)), _learner(redis, "two")
+    await one.share()
+    await one.round()
+    await two.share()
+    assert (len(one.held), len(two.held)) == (64, 0)
+    await one.share()
+    await two.share()
+    await two.round()
+    assert (len(one.held), len(two.held)) == (32, 32)
+    await one.leave()
+    await one_streams.depart()
+    await two.share()
+    await two.round()
+    assert (len(one.held), len(two.held)) == (0, 64)
+
+
+@pytest.mark.promise("learner.shared_work")
+async def test_a_partition_has_one_reader_whatever_others_believe(redis: Redis) -> None:
+    """A learner that thinks it still reads a partition is told that it does not, and gets nothing of it."""
+    late, other = RedisOutcomes(redis, "late", LEASE), RedisOutcomes(redis, "other", LEASE)
+    await late.take([3])
+    await _free(redis)
+    await other.take([3])
+    await leave(redis, [an_outcome(1, session=a_session(3))])
+    taken = await late.take([3])
+    assert (list(taken.deliveries), set(taken.lost)) == ([], {3})
+    assert len((await other.take([3])).deliveries) == 1
+
+
+async def test_news_comes_at_once_and_its_absence_in_time(redis: Redis) -> None:
+    streams = RedisOutcomes(redis, "one", LEASE)
+    await streams.take([3])
+    await streams.news([3], 0.01)
+    await leave(redis, [an_outcome(1, session=a_session(3))])
+    await streams.news([3], 60.0)
+
+
+async def test_a_flushed_server_is_read_again_from_the_beginning(redis: Redis) -> None:
+    learner = _learner(redis)
+    await _rounds(learner)
+    await redis.flushall()
+    await leave(redis, [an_outcome(1)])
+    await _rounds(learner)
+    assert learner.counts.learned == 1
