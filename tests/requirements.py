@@ -159,6 +159,13 @@ PROMISES: tuple[Promise, ...] = (
     Promise("cases.pruned", "Rotten cases are not shown, and a log is never emptied by it", "seed 000, Context rot"),
     Promise("cases.capped", "The case log keeps the last 200 tasks of a tenant", "seed 000, Case log"),
     Promise("I10.learned_by_tenant", "What is learned of one tenant is in no other's keys", "I10"),
+    Promise("learner.refuses_to_start", "A learner that lacks something says what and exits with 2", "bad input"),
+    Promise(
+        "prime.primer", "Past cases reach the model as data, failures as what to avoid", "seed 000, PRIME injection"
+    ),
+    Promise("prime.primer_optional", "A task goes on without a primer if there is none to be had", "seed 000, PRIME"),
+    Promise("prime.one_round_trip", "What was learned is read in one round trip", "seed 000, PRIME"),
+    Promise("rl.status", "/rl/status shows case log, arms, tools and synthesis cache of the tenant", "seed 000, A2A"),
     Promise("cases.relevant", "A task sees the three past cases most like it", "seed 000, PRIME injection"),
     Promise(
         "cases.keywords", "Cases are compared by at most 15 stemmed words that say something", "seed 000, Case log"
@@ -184,6 +191,33 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "tools.legacy_client", "A client and a tool server of the original kind are served unchanged", "seed 000, A2A"
     ),
+    Promise(
+        "tools.rest_bridge",
+        "The REST bridge's results, refusals and silences are told apart",
+        "seed 003, mcp_bridge.py",
+    ),
+    Promise(
+        "tools.protocol_detected",
+        "A server's protocol is found out and never held against it",
+        "seed 003, mcp_bridge.py",
+    ),
+    Promise(
+        "tools.named_by_task",
+        "An unlisted tool that the task names may be called; an invented one may not",
+        "I1; seed 003, mcp_bridge.py",
+    ),
+    Promise(
+        "drift.recognised",
+        "An error about a missing column is known as one, and no other is",
+        "seed 002, schema_adapter.py",
+    ),
+    Promise(
+        "drift.recovers",
+        "A read that meets a renamed column recovers, exactly or by alias",
+        "seed 002, schema_adapter.py",
+    ),
+    Promise("drift.remembered", "A session remembers renamed columns", "seed 002, schema_adapter.py"),
+    Promise("drift.approved_writes_stay", "Names are corrected before a plan is approved, never after", "I7"),
     # --- the project itself
     Promise("promises.tied", "Every promise has a test, and every mark names a known promise", "quality"),
     Promise("imports.directions", "Services stand on shared, never import each other; a core does no I/O", "quality"),

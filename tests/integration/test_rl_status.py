@@ -1,0 +1,66 @@
+"""``GET /rl/status``: the four parts, for the caller's tenant, from any replica."""
+
+import httpx
+import pytest
+from redis.asyncio import Redis
+
+from services.executor.adapters.redis_learned import RedisLearned
+from services.gateway.core.identity import DEFAULT_TENANT
+from services.learner.adapters.redis_memory import RedisMemory
+from services.learner.core.lesson import lesson_of
+from shared.domain.words import Strategy, TaskState
+from shared.infra import keys
+from tests.integration.gateway_stage import gateway
+from tests.integration.learner_stage import an_outcome
+
+
+async def _status(url: str) -> httpx.Response:
+    async with httpx.AsyncClient(base_url=url, trust_env=False) as client:
+        return await client.get("/rl/status")
+
+
+@pytest.mark.promise("rl.status")
+async def test_before_anything_was_learned_every_part_is_there_and_empty(redis: Redis, redis_url: str) -> None:
+    async with gateway(redis_url) as url:
+        answer = await _status(url)
+    empty = {"size": 0, "cap": 200, "total": 0, "success": 0, "partial": 0, "failure": 0, "mean_quality": None}
+    assert answer.json() == {
+        "case_log": empty,
+        "bandit": {},
+        "tool_registry": {"size": 0},
+        "fsm_synthesis_cache": {"size": 0},
+    }
+
+
+@pytest.mark.promise("rl.status")
+async def test_what_was_learned_is_shown_with_the_score_of_each_arm(redis: Redis, redis_url: str) -> None:
+    """Two pulls of fsm and one of moa: Q + sqrt(2) * sqrt(ln 3 / n). Another tenant's do not count."""
+    outcomes = [
+        an_outcome(1, DEFAULT_TENANT, quality=0.9),
+        an_outcome(2, DEFAULT_TENANT, quality=0.5, state=TaskState.FAILED),
+        an_outcome(3, DEFAULT_TENANT, quality=0.4, strategy=Strategy.MOA),
+        an_outcome(4, "other"),
+    ]
+    await RedisMemory(redis).learn([lesson_of(outcome) for outcome in outcomes])
+    await RedisLearned(redis).note_tools(DEFAULT_TENANT, frozenset({"get_expense", "approve_expense"}))
+    async with gateway(redis_url) as one, gateway(redis_url) as other:
+        answer = (await _status(one)).json()
+        assert (await _status(other)).json() == answer
+    assert answer["bandit"] == {
+        "expense_approval": {
+            "fsm": {"n": 2, "q": 0.7, "ucb": 1.7481},
+            "moa": {"n": 1, "q": 0.4, "ucb": 1.8823},
+        }
+    }
+    log = answer["case_log"]
+    assert (log["size"], log["total"], log["success"], log["partial"], log["failure"]) == (3, 3, 1, 1, 1)
+    assert log["mean_quality"] == 0.6
+    assert answer["tool_registry"] == {"size": 2}
+
+
+async def test_statistics_that_cannot_be_had_are_a_503_with_the_cause(redis: Redis, redis_url: str) -> None:
+    await redis.set(keys.learned_keys(DEFAULT_TENANT).arms, "spoiled")
+    async with gateway(redis_url) as url:
+        answer = await _status(url)
+    assert answer.status_code == 503
+    assert "WRONGTYPE" in answer.json()["error"]

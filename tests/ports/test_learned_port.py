@@ -1,0 +1,156 @@
+"""What every ``Learned`` promises, on the double and on Redis."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Sequence
+from typing import cast
+
+import pytest
+from redis.asyncio import Redis
+from redis.asyncio.client import Monitor
+from typing_extensions import override
+
+from services.executor.adapters.redis_learned import RedisLearned
+from services.executor.ports import Experience, Learned
+from services.learner.adapters.redis_memory import RedisMemory
+from services.learner.core.lesson import lesson_of
+from shared.contracts.outcome import TaskOutcome
+from shared.domain.bandit import Arm
+from shared.domain.cases import CASES_KEPT
+from shared.domain.words import Strategy
+from shared.infra import keys
+from shared.infra.redis import connect
+from shared.ports.store import StoreUnavailable
+from shared.testing.memory_learned import MemoryLearned
+from tests.integration.learner_stage import an_outcome
+
+
+class Stage(ABC):
+    """What was learned, and the ways in which the world meddles with it."""
+
+    learned: Learned
+
+    @abstractmethod
+    async def learns(self, outcomes: Sequence[TaskOutcome]) -> None: ...
+
+    @abstractmethod
+    async def breaks(self) -> None: ...
+
+    @abstractmethod
+    async def tools(self, tenant: str) -> set[str]: ...
+
+
+class MemoryStage(Stage):
+    def __init__(self) -> None:
+        self.learned = self._memory = MemoryLearned()
+
+    @override
+    async def learns(self, outcomes: Sequence[TaskOutcome]) -> None:
+        for outcome in outcomes:
+            lesson = lesson_of(outcome)
+            kind = (outcome.tenant, outcome.process_type)
+            arms = dict(self._memory.arms.get(kind, {}))
+            arm = arms.get(outcome.strategy, Arm())
+            arms[outcome.strategy] = Arm(arm.n + 1, arm.units + lesson.reward_units)
+            self._memory.arms[kind] = arms
+            self._memory.cases[outcome.tenant] = (lesson.case, *self._memory.cases.get(outcome.tenant, ()))[:CASES_KEPT]
+
+    @override
+    async def breaks(self) -> None:
+        self._memory.broken = "down"
+
+    @override
+    async def tools(self, tenant: str) -> set[str]:
+        return self._memory.tools[tenant]
+
+
+class RedisStage(Stage):
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+        self.learned = RedisLearned(redis)
+
+    @override
+    async def learns(self, outcomes: Sequence[TaskOutcome]) -> None:
+        await RedisMemory(self._redis).learn([lesson_of(outcome) for outcome in outcomes])
+
+    @override
+    async def breaks(self) -> None:
+        self.learned = RedisLearned(connect("unix:///nowhere.sock"))
+
+    @override
+    async def tools(self, tenant: str) -> set[str]:
+        return await cast("Awaitable[set[str]]", self._redis.smembers(keys.learned_keys(tenant).tools))
+
+
+@pytest.fixture(params=["memory", "redis"])
+def stage(request: pytest.FixtureRequest, redis: Redis) -> Stage:
+    return MemoryStage() if request.param == "memory" else RedisStage(redis)
+
+
+async def test_of_a_tenant_that_did_nothing_nothing_is_known(stage: Stage) -> None:
+    assert await stage.learned.recall("acme", "payroll") == Experience({}, ())
+
+
+async def test_arms_are_those_of_the_process_type_and_cases_all_newest_first(stage: Stage) -> None:
+    outcomes = [
+        an_outcome(1, quality=0.5),
+        an_outcome(2, quality=1.0),
+        an_outcome(3, strategy=Strategy.MOA, quality=0.25),
+        an_outcome(4, process_type="payroll", quality=0.75),
+    ]
+    await stage.learns(outcomes)
+    found = await stage.learned.recall("acme", "expense_approval")
+    assert found.arms == {Strategy.FSM: Arm(2, 15_000), Strategy.MOA: Arm(1, 2_500)}
+    assert found.cases == tuple(lesson_of(outcome).case for outcome in reversed(outcomes))
+
+
+@pytest.mark.promise("I10.learned_by_tenant")
+async def test_nothing_of_another_tenant_is_seen(stage: Stage) -> None:
+    await stage.learns([an_outcome(1, tenant="other")])
+    await stage.learned.note_tools("other", frozenset({"get_expense"}))
+    assert await stage.learned.recall("acme", "expense_approval") == Experience({}, ())
+    assert await stage.tools("acme") == set()
+
+
+async def test_tools_are_noted_once_each(stage: Stage) -> None:
+    await stage.learned.note_tools("acme", frozenset({"a", "b"}))
+    await stage.learned.note_tools("acme", frozenset({"b", "c"}))
+    assert await stage.tools("acme") == {"a", "b", "c"}
+
+
+async def test_a_store_that_is_down_is_named(stage: Stage) -> None:
+    await stage.breaks()
+    with pytest.raises(StoreUnavailable):
+        await stage.learned.recall("acme", "payroll")
+    with pytest.raises(StoreUnavailable):
+        await stage.learned.note_tools("acme", frozenset({"a"}))
+
+
+async def test_a_case_that_cannot_be_read_is_left_out(redis: Redis) -> None:
+    await RedisStage(redis).learns([an_outcome(1)])
+    await cast("Awaitable[int]", redis.lpush(keys.learned_keys("acme").cases, '{"v": 9}'))
+    assert len((await RedisLearned(redis).recall("acme", "payroll")).cases) == 1
+
+
+@pytest.mark.promise("prime.one_round_trip")
+async def test_what_was_learned_is_read_with_two_commands_however_much_there_is(redis: Redis) -> None:
+    """Both go out in one pipeline; tools that are known are not written again."""
+    stage = RedisStage(redis)
+    await stage.learns([an_outcome(number) for number in range(CASES_KEPT)])
+    await stage.learned.note_tools("acme", frozenset({"a"}))
+    async with redis.monitor() as monitor:
+        await stage.learned.recall("acme", "expense_approval")
+        await stage.learned.note_tools("acme", frozenset({"a"}))
+        await redis.echo("end")
+        assert await _commands(monitor) == ["HMGET", "LRANGE"]
+
+
+async def _commands(monitor: Monitor) -> list[str]:
+    """The commands seen until something is echoed, without a new connection's greeting."""
+    seen: list[str] = []
+    async for command in monitor.listen():
+        word = str(command["command"]).split(" ")[0].upper()
+        if word == "ECHO":
+            break
+        if word != "CLIENT":
+            seen.append(word)
+    return seen
