@@ -44,19 +44,19 @@ class LegacyBridge:
         self.bodies: list[bytes] = []
         self.app = Starlette(
             routes=[
-                Route("/mcp/tools", self._discover),
-                Route("/mcp", self._call, methods=["POST"]),
+                Route("/mcp/tools", self.discover),
+                Route("/mcp", self.call, methods=["POST"]),
             ]
         )
 
     def called(self, tool: str) -> list[JsonObject]:
         return [call.params for call in self.calls if call.tool == tool]
 
-    async def _discover(self, request: Request) -> Response:
+    async def discover(self, request: Request) -> Response:
         self.asked_for.append(request.query_params.get("session_id", ""))
         return _json(self.listing)
 
-    async def _call(self, request: Request) -> Response:
+    async def call(self, request: Request) -> Response:
         body = await request.body()
         call = _read(body)
         if call is None or call.tool in self.malformed:

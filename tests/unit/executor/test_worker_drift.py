@@ -1,0 +1,184 @@
+"""A renamed column in the middle of a task: the read recovers, the session remembers, no approved write is touched."""
+
+import pytest
+
+from services.executor.ports import ToolAnswer
+from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.words import TaskState, ToolClass
+from shared.testing.memory_turns import Died
+from shared.testing.scripted_model import json_reply
+from tests.unit.executor.stage import CALL, Stage, decision, message, reads_once
+
+QUERY: JsonObject = {"table": "claims", "columns": ["id", "amount"], "filter_column": "id", "filter_value": "amount"}
+TABLE: JsonObject = {"type": "object", "properties": {"table": {"enum": ["claims"]}}, "required": ["table"]}
+
+
+class Ledgers:
+    """A table whose column ``amount`` is called ``name`` now; any other name is refused, in the way of SQLite."""
+
+    def __init__(self, name: str = "total_amount") -> None:
+        self.name = name
+
+    def query(self, given: JsonObject) -> "Json | ToolAnswer":
+        columns = given["columns"]
+        assert isinstance(columns, list)
+        unknown = [column for column in columns if column not in ("id", self.name)]
+        if unknown:
+            return ToolAnswer(f"no such column: {unknown[0]}", is_error=True)
+        return [{"id": "C-1", self.name: "120.50"}]
+
+    def describe(self, _: JsonObject) -> Json:
+        return {"table": "claims", "columns": [{"name": "id"}, {"name": self.name}]}
+
+
+def drifted(name: str = "total_amount") -> Stage:
+    stage = Stage()
+    ledgers = Ledgers(name)
+    stage.servers.add("query_table", ledgers.query)
+    stage.servers.add("describe_table", ledgers.describe, input_schema=TABLE)
+    stage.scripts["assess"] = reads_once("query_table", QUERY)
+    return stage
+
+
+def told(stage: Stage) -> list[tuple[object, object, object]]:
+    notes = [event.data for event in stage.turns.events if event.kind == "note"]
+    return [(d["renamed_column"], d["now_called"], d["found_by"]) for d in notes if "renamed_column" in d]
+
+
+@pytest.mark.promise("drift.recovers")
+async def test_a_read_that_meets_a_renamed_column_recovers_once_and_says_so() -> None:
+    stage = drifted()
+    record = await stage.run()
+    assert record.state is TaskState.COMPLETED
+    assert [call["columns"] for call in stage.servers.called("query_table")] == [
+        ["id", "amount"],
+        ["id", "total_amount"],
+    ]
+    assert stage.servers.called("query_table")[1]["filter_value"] == "amount"
+    assert stage.servers.called("describe_table") == [{"table": "claims"}]
+    assert told(stage) == [("amount", "total_amount", "alias")]
+
+
+@pytest.mark.promise("drift.recovers")
+async def test_the_result_shows_the_column_under_both_names() -> None:
+    stage = drifted()
+    await stage.run()
+    asked = next(request for request in stage.model.requests if "# State: WRITE PLAN" in "".join(request.system))
+    assert dumps([{"amount": "120.50", "id": "C-1", "total_amount": "120.50"}]) in str(asked.messages)
+
+
+@pytest.mark.promise("drift.recovers")
+@pytest.mark.parametrize("name", ["sum_of_it", "price_or_value"])
+async def test_a_column_that_no_alias_explains_stays_an_error_and_is_not_guessed(name: str) -> None:
+    stage = drifted(name)
+    record = await stage.run()
+    assert len(stage.servers.called("query_table")) == 1
+    assert told(stage) == []
+    assert record.state is TaskState.COMPLETED  # the model was told of the error and went on
+
+
+@pytest.mark.promise("drift.remembered")
+async def test_a_later_task_of_the_session_is_corrected_before_its_call() -> None:
+    first, second = drifted(), drifted()
+    await first.run()
+    second.turns.remembered = first.turns.remembered
+    await second.run()
+    assert [call["columns"] for call in second.servers.called("query_table")] == [["id", "total_amount"]]
+    assert second.servers.called("describe_table") == []
+
+
+@pytest.mark.promise("drift.remembered")
+async def test_a_correction_that_no_longer_holds_is_corrected_again() -> None:
+    first, second = drifted(), drifted("amount")
+    await first.run()
+    second.turns.remembered = first.turns.remembered
+    await second.run()
+    assert [call["columns"] for call in second.servers.called("query_table")] == [
+        ["id", "total_amount"],
+        ["id", "amount"],
+    ]
+    third = drifted("amount")
+    third.turns.remembered = second.turns.remembered
+    await third.run()
+    assert [call["columns"] for call in third.servers.called("query_table")] == [["id", "amount"]]
+
+
+@pytest.mark.promise("drift.recovers")
+async def test_dying_at_any_stored_step_leads_to_the_same_end_and_the_same_memory() -> None:
+    whole = drifted()
+    await whole.run()
+    for step in range(whole.turns.stored):
+        stage = drifted()
+        stage.turns.die_before = step
+        with pytest.raises(Died):
+            await stage.run()
+        stage.turns.die_before = None
+        record = await stage.run(attempts=2)
+        assert record.state is TaskState.COMPLETED, step
+        assert stage.turns.remembered.corrections == whole.turns.remembered.corrections, step
+        assert stage.claims.applied == ["C-1"], step
+
+
+@pytest.mark.promise("drift.approved_writes_stay")
+async def test_an_approved_plan_over_corrected_reads_is_carried_out_without_asking_again() -> None:
+    """The inputs are read again with the same correction, so nothing has changed."""
+    stage = drifted()
+    stage.tenants.record = stage.tenants.record.model_copy(update={"unruled_writes": "approve"})
+    waiting = await stage.run()
+    record = await stage.run(decision("approve"))
+    assert (waiting.state, record.state) == (TaskState.INPUT_REQUIRED, TaskState.COMPLETED)
+    assert stage.claims.applied == ["C-1"]
+
+
+@pytest.mark.promise("drift.approved_writes_stay")
+async def test_a_write_that_meets_a_renamed_column_is_not_corrected_at_dispatch() -> None:
+    stage = drifted()
+    stage.servers.add("set_column", lambda _: ToolAnswer("no such column: owner", is_error=True), ToolClass.CHANGE)
+    given: JsonObject = {"table": "claims", "column": "owner", "claim_id": "C-1"}
+    stage.scripts["write_plan"] = json_reply({"calls": [_call("set_column", given)], "why_none": None})
+    record = await stage.run()
+    assert record.state is TaskState.FAILED
+    assert stage.servers.called("set_column") == [given]
+
+
+@pytest.mark.promise("drift.approved_writes_stay")
+async def test_a_plan_is_made_with_the_names_that_the_session_has_learned() -> None:
+    stage = drifted()
+    stage.servers.add("set_column", lambda _: {"ok": True}, ToolClass.CHANGE)
+    given: JsonObject = {"table": "claims", "column": "amount", "claim_id": "C-1"}
+    stage.scripts["write_plan"] = json_reply({"calls": [_call("set_column", given)], "why_none": None})
+    await stage.run()
+    assert stage.servers.called("set_column") == [{**given, "column": "total_amount"}]
+    assert "total_amount" in next(iter(stage.turns.writes.values())).call.arguments_json
+
+
+@pytest.mark.promise("tools.named_by_task")
+async def test_a_tool_that_only_the_task_names_is_called_under_every_rule_of_its_state() -> None:
+    stage = Stage("Call archive_claim for claim C-1.")
+    stage.servers.lists_not_all = True
+    stage.scripts["assess"] = reads_once("archive_claim", {"claim_id": "C-1"})
+    stage.scripts["write_plan"] = json_reply({"calls": [_call("archive_claim", {"claim_id": "C-1"})], "why_none": None})
+    await stage.run()
+    refused = [event.data for event in stage.turns.events if event.kind == "tool" and "refused" in event.data]
+    assert [(data["tool"], data["state"]) for data in refused] == [("archive_claim", "ASSESS")]
+    assert stage.servers.called("archive_claim") == [{"claim_id": "C-1"}]
+
+
+@pytest.mark.promise("tools.named_by_task")
+@pytest.mark.parametrize(
+    ("text", "lists_not_all"), [("Archive claim C-1.", True), ("Call archive_claim for C-1.", False)]
+)
+async def test_a_tool_named_nowhere_or_unknown_to_a_server_that_lists_all_is_refused(
+    text: str, lists_not_all: bool
+) -> None:
+    stage = Stage(text)
+    stage.servers.lists_not_all = lists_not_all
+    stage.scripts["assess"] = reads_once("archive_claim", {"claim_id": "C-1"})
+    stage.scripts["write_plan"] = json_reply({"calls": [_call("archive_claim", {"claim_id": "C-1"})], "why_none": None})
+    record = await stage.run(message(text))
+    assert record.state is TaskState.FAILED
+    assert stage.servers.called("archive_claim") == []
+
+
+def _call(tool: str, arguments: JsonObject) -> JsonObject:
+    return {**CALL, "tool": tool, "arguments_json": dumps(arguments), "read_back": None}

@@ -1,0 +1,66 @@
+"""Tools that a task names although no server lists them: recognised as names, classified, refused where forbidden."""
+
+import pytest
+
+from services.executor.core.tooling.named import named_tools
+from shared.contracts.tenant import CatalogueEntry, Connection
+from shared.domain.words import ToolClass
+
+BRIDGE = Connection(id="bridge", url="http://bridge")
+
+
+def names(text: str, *listed: str) -> list[str]:
+    return [tool.name for tool in named_tools(text, BRIDGE, listed)]
+
+
+@pytest.mark.promise("tools.named_by_task")
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("First get_order_status, then cancel_order.", ["cancel_order", "get_order_status"]),
+        ("Call sync_ledger for March.", ["sync_ledger"]),
+        ("Use the tool `reconcile_books` please.", ["reconcile_books"]),
+        ("Finish with close_period(period='2026-03').", ["close_period"]),
+        ("The book_meeting tool fits.", ["book_meeting"]),
+        ("Using freeze_card, stop card 7.", ["freeze_card"]),
+        ("If not found, call create_vendor.", ["create_vendor"]),
+    ],
+)
+def test_a_tool_named_in_full_is_found(text: str, found: list[str]) -> None:
+    assert names(text) == found
+
+
+@pytest.mark.promise("tools.named_by_task")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Refund order ORD-1, whose order_id is in the mail.",
+        "Set the display_name and the update_date of account_number 5.",
+        "Use order_id ORD_2024_17 and region eu_west_1.",
+        "See report_final.pdf at https://x.example/get_report and /srv/create_user.",
+        "Do not call delete_user.",
+        "Solve it without using update_salary.",
+        "Get the order and cancel it.",
+    ],
+)
+def test_fields_files_and_forbidden_tools_are_not_taken_for_tools(text: str) -> None:
+    assert names(text) == []
+
+
+def test_a_listed_tool_is_left_as_it_is_listed() -> None:
+    assert names("Call get_order and cancel_order.", "get_order") == ["cancel_order"]
+
+
+@pytest.mark.promise("tools.named_by_task")
+def test_the_class_comes_from_the_name_and_only_the_catalogue_lowers_it() -> None:
+    text = "First get_order, approve_order, send_reminder, then call frobnicate_order."
+    trusted = BRIDGE.model_copy(update={"catalogue": {"frobnicate_order": CatalogueEntry(tool_class=ToolClass.READ)}})
+    classes = {tool.name: tool.tool_class for tool in named_tools(text, BRIDGE, ())}
+    lowered = {tool.name: tool.tool_class for tool in named_tools("Call frobnicate_order.", trusted, ())}
+    assert classes == {
+        "approve_order": ToolClass.CHANGE,
+        "frobnicate_order": ToolClass.CHANGE,
+        "get_order": ToolClass.READ,
+        "send_reminder": ToolClass.NOTIFY,
+    }
+    assert lowered == {"frobnicate_order": ToolClass.READ}
