@@ -3,6 +3,7 @@
 import re
 from decimal import Decimal
 
+from services.planner.core.differences import difference
 from services.planner.core.figures import Figure, Operand, operand
 from services.planner.core.mentions import Kind, find
 from services.planner.core.records import Record
@@ -37,9 +38,8 @@ def figures(situation: Situation) -> list[Figure]:
         found += stated_figures(text, situation)
     for text in (*reading.questions, *conditions, *clauses):
         left = text_stems(text) & (_LEFT | _LIMIT if text in conditions else _LEFT)
-        compared = re.search(r"\bdifference\b", text, re.I)
-        asked = (_left,) * bool(left) + (_difference,) * bool(compared)
-        found += [figure for compute in asked if (figure := compute(text, situation))]
+        figure = _left(text, situation) if left else None
+        found += [figure] if figure else []
     unique: dict[str, Figure] = {}
     for figure in found:
         unique.setdefault(figure.name, figure)
@@ -47,8 +47,8 @@ def figures(situation: Situation) -> list[Figure]:
 
 
 def stated_figures(text: str, situation: Situation) -> list[Figure]:
-    """The figures that a text itself asks to compute: a total, a share, a changed amount."""
-    return [figure for compute in (_aggregate, _share, _changed) if (figure := compute(text, situation))]
+    """The figures that a text itself asks to compute: a total, a share, a changed amount, a difference."""
+    return [figure for compute in (_aggregate, _share, _changed, _compared) if (figure := compute(text, situation))]
 
 
 def _aggregate(text: str, situation: Situation) -> Figure | None:
@@ -84,12 +84,21 @@ def _name(text: str, operation: str) -> str:
 def _share(text: str, situation: Situation) -> Figure | None:
     """``10% of the ...``."""
     percent = next((m for m in find(text) if m.kind is Kind.PERCENT), None)
-    subject = subject_of(text, situation)
+    subject = _holder(text[percent.end :], situation) or subject_of(text, situation) if percent else None
     field = amount_field(subject, text[percent.end :]) if subject and percent else None
     if subject is None or field is None or percent is None:
         return None
     share = (Operand("task", literal=percent.value), percent.number)
     return Figure(f"share_of_{'_'.join(parts(field))}", "percentage", (operand(subject, field), share))
+
+
+def _holder(text: str, situation: Situation) -> Record | None:
+    """The record of the task that has the figure a text names in all its words."""
+    said = text_stems(text)
+    having = [
+        record for record in subjects(situation) if any(field_stems(name) <= said for name in numeric_fields(record))
+    ]
+    return having[0] if len(having) == 1 else None
 
 
 def _changed(text: str, situation: Situation) -> Figure | None:
@@ -167,13 +176,5 @@ def subject_of(text: str, situation: Situation) -> Record | None:
     return next(iter([*named, *nouned, *found]), None)
 
 
-def _difference(text: str, situation: Situation) -> Figure | None:
-    """``the difference between A and B``: two figures of one record."""
-    match = re.search(r"difference between (.+?) and (.+)$", text, re.I)
-    subject = subject_of(text, situation)
-    if match is None or subject is None:
-        return None
-    first, second = amount_field(subject, match[1]), amount_field(subject, match[2])
-    if first is None or second is None or first == second:
-        return None
-    return Figure("difference", "difference", (operand(subject, first), operand(subject, second)))
+def _compared(text: str, situation: Situation) -> Figure | None:
+    return difference(text, subject_of(text, situation), situation)

@@ -170,3 +170,39 @@ def test_the_answer_says_of_a_write_what_its_status_is() -> None:
     for status, told in (("verified", "Done and verified"), ("in_doubt", "Not confirmed, status in_doubt")):
         writes: list[Json] = [{**write, "status": status}]
         assert told in said("COMPLETE", {"task": "Approve kite KIT-7.", "writes": writes}).text
+
+
+_BILL: JsonObject = {"id": "BIL-3", "amount": "104.37", "kite_id": "KIT-7", "pilot_id": "PIL-2"}
+_DIFFERENCE: JsonObject = {
+    "name": "difference",
+    "operation": "difference",
+    "operands": [
+        {"source": "result", "ref": "f1", "path": "amount", "literal": ""},
+        {"source": "result", "ref": "f2", "path": "fee", "literal": ""},
+    ],
+    "value": "-15.63",
+}
+
+
+def test_the_difference_of_two_records_that_belong_together_is_computed_and_used() -> None:
+    """A bill and the kite that it refers to; another kite of the same pilot is not meant."""
+    facts: list[Json] = [
+        fact("f1", "get_bill", {"id": "BIL-3"}, _BILL),
+        fact("f2", "get_kite", {"id": "KIT-7"}, _KITE),
+        fact("f3", "list_kites", {}, [{"id": "KIT-9", "fee": "1.00", "pilot_id": "PIL-2"}]),
+    ]
+    task = "Flag bill BIL-3 with the difference between the bill and its kite."
+    values = answered("COMPUTE", {"task": task, "facts": facts})["values"]
+    assert values == [_DIFFERENCE]
+
+
+def test_a_share_is_of_the_record_that_has_the_figure() -> None:
+    """The task names two things; only one of them has a yearly fee."""
+    facts: list[Json] = [
+        fact("f1", "get_flight", {"id": "FLY-1"}, {"id": "FLY-1", "late_minutes": 90, "club_id": "CLB-4"}),
+        fact("f2", "get_club", {"id": "CLB-4"}, {"id": "CLB-4", "yearly_fee": "310.50", "members": 12}),
+    ]
+    task = "Grant 10% of the yearly fee for flight FLY-1 to club CLB-4."
+    values = answered("COMPUTE", {"task": task, "facts": facts})["values"]
+    assert isinstance(values, list)
+    assert [value["value"] for value in values if isinstance(value, dict)] == ["31.05"]
