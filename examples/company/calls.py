@@ -12,9 +12,12 @@ from examples.company.books import AlreadyDone, Books, Refused
 from examples.company.catalogue import TOOLS
 from examples.company.drift import as_shown
 from examples.company.faults import Fault, Faults
+from examples.company.hang_up import stays
 from examples.company.lost_reply import lose_reply
 from examples.company.toolbox import AnyTool
 from shared.domain.exact_json import Json
+
+_CUT_SHORT = "The call was cut short."
 
 log = structlog.get_logger()
 
@@ -47,19 +50,20 @@ class Calls:
         if tool is None:
             return Reply(Outcome.MALFORMED, f"There is no tool {name}.")
         fault = self._faults.take(name)
-        if not fault.ignore_disconnect:
-            return await self._with_fault(tool, raw, fault)
-        return await self._to_the_end(tool, raw, fault)
+        if fault.ignore_disconnect:
+            return await self._to_the_end(tool, raw, fault)
+        if fault.delay_before_ms and not await stays(fault.delay_before_ms / 1000):
+            return Reply(Outcome.REFUSED, _CUT_SHORT)
+        return await self._with_fault(tool, raw, fault)
 
     async def _to_the_end(self, tool: AnyTool, raw: Mapping[str, JsonValue], fault: Fault) -> Reply:
-        reply = Reply(Outcome.REFUSED, "The call was cut short.")
+        reply = Reply(Outcome.REFUSED, _CUT_SHORT)
         with anyio.CancelScope(shield=True):
+            await anyio.sleep(fault.delay_before_ms / 1000)
             reply = await self._with_fault(tool, raw, fault)
         return reply  # noqa: RET504 - the type checker holds that the scope may swallow
 
     async def _with_fault(self, tool: AnyTool, raw: Mapping[str, JsonValue], fault: Fault) -> Reply:
-        if fault.delay_before_ms:
-            await anyio.sleep(fault.delay_before_ms / 1000)
         reply = Reply(Outcome.REFUSED, fault.fail) if fault.fail else self._reply(tool, raw)
         if fault.delay_after_ms:
             await anyio.sleep(fault.delay_after_ms / 1000)

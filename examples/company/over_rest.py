@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable
 
-import anyio
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -41,25 +40,9 @@ def caller(calls: Calls) -> Callable[[Request], Awaitable[Response]]:
             asked = Call.model_validate_json(await request.body())
         except ValidationError as error:
             return _malformed(f"not a call: {error.errors(include_input=False, include_url=False)[0]['msg']}")
-        return _response(asked.tool, await _until_hung_up(request, calls, asked))
+        return _response(asked.tool, await calls.run(asked.tool, asked.params))
 
     return call
-
-
-async def _until_hung_up(request: Request, calls: Calls, asked: Call) -> Reply:
-    """The call's reply; the call is given up when the caller is gone, as one over MCP is."""
-    reply = Reply(Outcome.REFUSED, "The call was cut short.")
-    async with anyio.create_task_group() as group:
-
-        async def watch() -> None:
-            while (await request.receive())["type"] != "http.disconnect":
-                pass
-            group.cancel_scope.cancel()
-
-        group.start_soon(watch)
-        reply = await calls.run(asked.tool, asked.params)
-        group.cancel_scope.cancel()
-    return reply
 
 
 def _response(tool: str, reply: Reply) -> Response:

@@ -4,7 +4,9 @@ from enum import StrEnum
 
 from pydantic_core import from_json
 from starlette.requests import Request
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from examples.company.hang_up import again
 
 
 class Protocol(StrEnum):
@@ -25,7 +27,7 @@ class ByBody:
             return await self._mcp(scope, receive, send)
         body = await Request(scope, receive).body()
         app = self._rest if _names_a_tool(body) else self._mcp
-        return await app(scope, _again(body, receive), send)
+        return await app(scope, again(body, receive), send)
 
 
 def _names_a_tool(body: bytes) -> bool:
@@ -34,17 +36,3 @@ def _names_a_tool(body: bytes) -> bool:
     except ValueError:
         return False
     return isinstance(asked, dict) and "tool" in asked
-
-
-def _again(body: bytes, receive: Receive) -> Receive:
-    """The body once more, then what else comes: that the caller has hung up."""
-    first = True
-
-    async def receive_again() -> Message:
-        nonlocal first
-        if first:
-            first = False
-            return {"type": "http.request", "body": body, "more_body": False}
-        return await receive()
-
-    return receive_again

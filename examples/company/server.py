@@ -16,6 +16,7 @@ from examples.company.books import Books
 from examples.company.calls import Calls
 from examples.company.catalogue import TOOLS
 from examples.company.faults import Faults
+from examples.company.hang_up import HangUps
 from examples.company.lost_reply import LostReplies
 from examples.company.over_mcp import mcp_server
 from examples.company.protocols import ByBody, Protocol
@@ -45,11 +46,11 @@ def _tool_routes(mcp: ASGIApp, calls: Calls, protocol: Protocol) -> list[BaseRou
     discovery = Route("/mcp/tools", over_rest.list_tools)
     match protocol:
         case Protocol.MCP:
-            return [Route("/mcp", LostReplies(mcp))]
+            return [Route("/mcp", LostReplies(HangUps(mcp)))]
         case Protocol.REST:
-            return [Route("/mcp", LostReplies(rest), methods=["POST"]), discovery]
+            return [Route("/mcp", LostReplies(HangUps(rest)), methods=["POST"]), discovery]
         case Protocol.BOTH:
-            return [Route("/mcp", LostReplies(ByBody(mcp, rest))), discovery]
+            return [Route("/mcp", LostReplies(HangUps(ByBody(mcp, rest)))), discovery]
 
 
 async def _health(_: Request) -> JSONResponse:

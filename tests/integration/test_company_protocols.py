@@ -1,0 +1,246 @@
+"""The company's tools over both protocols: found as what they are, and acting the same, faults included."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import httpx
+import pytest
+from pydantic import JsonValue
+
+from examples.company import ledger
+from examples.company.catalogue import TOOLS
+from examples.company.faults import Fault
+from examples.company.protocols import Protocol
+from services.executor.adapters.mcp_tools import McpTools
+from services.executor.adapters.rest_bridge import RestBridge
+from services.executor.adapters.tool_servers import DetectingToolServers
+from services.executor.ports import ToolAnswer, ToolServers, ToolSilent
+from shared.domain.exact_json import Json, JsonObject
+from shared.domain.words import ToolClass
+from tests.company_stage import Company, company
+from tests.integration.test_company_process import started
+
+
+class Stage(NamedTuple):
+    """A company, and a client of one protocol that calls it."""
+
+    company: Company
+    servers: ToolServers
+
+    async def call(self, tool: str, **arguments: Json) -> ToolAnswer:
+        return await self.within(5, tool, arguments)
+
+    async def within(self, seconds: float, tool: str, arguments: JsonObject) -> ToolAnswer:
+        return await self.servers.call(self.company.connection, tool, arguments, seconds)
+
+    async def record(self, tool: str, **arguments: Json) -> JsonObject:
+        answer = await self.call(tool, **arguments)
+        assert not answer.is_error, answer.content
+        assert isinstance(answer.content, dict)
+        return answer.content
+
+
+@asynccontextmanager
+async def stage(folder: Path, served: Protocol, spoken: Protocol) -> AsyncIterator[Stage]:
+    async with AsyncExitStack() as stack:
+        running = await stack.enter_async_context(company(folder, protocol=served))
+        client = McpTools() if spoken is Protocol.MCP else RestBridge()
+        yield Stage(running, await stack.enter_async_context(client))
+
+
+over_each = pytest.mark.parametrize(
+    ("served", "spoken"),
+    [
+        (Protocol.MCP, Protocol.MCP),
+        (Protocol.REST, Protocol.REST),
+        (Protocol.BOTH, Protocol.MCP),
+        (Protocol.BOTH, Protocol.REST),
+    ],
+)
+
+
+@over_each
+@pytest.mark.promise("company.both_protocols")
+async def test_every_tool_is_published_and_of_its_class(tmp_path: Path, served: Protocol, spoken: Protocol) -> None:
+    async with stage(tmp_path, served, spoken) as on:
+        tools = await on.servers.discover(on.company.connection)
+
+    assert [tool.name for tool in tools] == [*TOOLS]
+    for tool in tools:
+        notice = tool.name.startswith("notify_")
+        reads = TOOLS[tool.name].hints.read_only
+        assert tool.tool_class is (ToolClass.NOTIFY if notice else ToolClass.READ if reads else ToolClass.CHANGE)
+
+
+@over_each
+@pytest.mark.promise("company.both_protocols")
+async def test_a_reconciliation_exact_to_the_cent(tmp_path: Path, served: Protocol, spoken: Protocol) -> None:
+    """Reads, a refusal, a write, its read-back, and the refusal of a second time."""
+    async with stage(tmp_path, served, spoken) as on:
+        invoice = await on.record("get_invoice", invoice_id="INV-6001")
+        order = await on.record("get_purchase_order", purchase_order_id=str(invoice["purchase_order_id"]))
+        wrong = await on.call("match_invoice", invoice_id="INV-6001", purchase_order_id=str(order["id"]))
+        flag: JsonObject = {"invoice_id": "INV-6001", "variance": "231.37", "reason": "over the order"}
+        flagged = await on.record("flag_invoice", **flag)
+        again = await on.call("flag_invoice", **flag)
+        shown = await on.record("get_invoice", invoice_id="INV-6001")
+
+    assert (invoice["amount"], order["amount"]) == ("10481.37", "10250.00")
+    assert (wrong.is_error, again.is_error) == (True, True)
+    assert flagged == shown
+    assert (shown["status"], shown["variance"]) == ("flagged", "231.37")
+    assert [write.tool for write in ledger.writes(on.company.database)] == ["flag_invoice"]
+
+
+@over_each
+@pytest.mark.promise("company.both_protocols")
+async def test_faults_act_the_same(tmp_path: Path, served: Protocol, spoken: Protocol) -> None:
+    """Refused and not done; done and the reply lost; slow and done to the end; slow and given up."""
+    async with stage(tmp_path, served, spoken) as on:
+        on.company.faults.replace(
+            {
+                "close_ticket": Fault(fail="The desk is closed.", times=1),
+                "approve_expense": Fault(lose_reply=True),
+                "create_refund": Fault(delay_before_ms=300, ignore_disconnect=True),
+                "cancel_order": Fault(delay_before_ms=300),
+            }
+        )
+        refused = await on.call("close_ticket", ticket_id="TIC-2103", resolution="reset")
+        with pytest.raises(ToolSilent):
+            await on.call("approve_expense", expense_id="EXP-1001")
+        for tool in ("create_refund", "cancel_order"):
+            given: JsonObject = {"order_id": "ORD-2006", "reason": "late"}
+            amount: JsonObject = {"amount": 5} if tool == "create_refund" else {}
+            with pytest.raises(ToolSilent):
+                await on.within(0.1, tool, {**given, **amount})
+        on.company.faults.replace({"get_refund": Fault(delay_before_ms=500)})
+        await on.record("get_refund", refund_id="REF-3005")  # by when what was given up would have been done
+
+    assert refused.is_error
+    assert "The desk is closed." in str(refused.content)
+    assert [write.tool for write in ledger.writes(on.company.database)] == ["approve_expense", "create_refund"]
+
+
+@over_each
+@pytest.mark.promise("company.drift")
+async def test_a_renamed_column_has_its_new_name_everywhere(tmp_path: Path, served: Protocol, spoken: Protocol) -> None:
+    """In what describes, in what queries, in records of reads and writes; the old name is refused."""
+    async with stage(tmp_path, served, spoken) as on:
+        on.company.faults.replace({}, {"invoices.amount": "invoice_total"})
+        described = await on.record("describe_table", table="invoices")
+        of_invoice: JsonObject = {"table": "invoices", "filter_column": "id", "filter_value": "INV-6001"}
+        old = await on.call("query_table", columns=["id", "amount"], **of_invoice)
+        new = await on.record("query_table", columns=["id", "invoice_total"], **of_invoice)
+        all_of_it = await on.record("query_table", **of_invoice)
+        one = await on.record("get_invoice", invoice_id="INV-6001")
+        page = await on.record("list_invoices", limit=1)
+        other = await on.record("get_purchase_order", purchase_order_id="PO-7001")
+        on.company.faults.replace({})
+        healed = await on.record("get_invoice", invoice_id="INV-6001")
+
+    columns = described["columns"]
+    assert isinstance(columns, list)
+    names = [column["name"] for column in columns if isinstance(column, dict)]
+    assert ("invoice_total" in names, "amount" in names) == (True, False)
+    assert old.is_error
+    assert "no such column: amount" in str(old.content)
+    assert new["rows"] == [{"id": "INV-6001", "invoice_total": "10481.37"}]
+    assert (one["invoice_total"], "amount" in one) == ("10481.37", False)
+    for listed in (all_of_it["rows"], page["invoices"]):
+        assert isinstance(listed, list)
+        assert listed == [one]
+    assert (other["amount"], healed["amount"]) == ("10250.00", "10481.37")
+
+
+@pytest.mark.parametrize(("served", "bridge"), [(Protocol.MCP, False), (Protocol.REST, True), (Protocol.BOTH, False)])
+async def test_detection_finds_what_is_served(tmp_path: Path, served: Protocol, bridge: bool) -> None:
+    async with company(tmp_path, protocol=served) as running, McpTools() as mcp, RestBridge() as rest:
+        servers = DetectingToolServers(mcp, rest)
+        tools = await servers.discover(running.connection)
+        answer = await servers.call(running.connection, "get_sla", {"sla_id": "SLA-1401"}, 5)
+
+    assert len(tools) == len(TOOLS)
+    assert servers.may_have_unlisted(running.connection) is bridge
+    assert isinstance(answer.content, dict)
+
+
+@pytest.mark.parametrize("served", [Protocol.REST, Protocol.BOTH])
+@pytest.mark.parametrize(
+    ("body", "status", "answer"),
+    [
+        ({"tool": "get_invoice", "params": {"invoice_id": "INV-1"}, "session_id": "s"}, 200, []),
+        (
+            {"tool": "get_employee", "params": {"employee_id": "EMP-1"}},
+            200,
+            {"found": False, "error": "no employee EMP-1"},
+        ),
+        (
+            {"tool": "approve_purchase_order", "params": {"purchase_order_id": "PO-7001"}},
+            200,
+            {
+                "error": "CONSTRAINT_VIOLATION",
+                "type": "CONSTRAINT_VIOLATION",
+                "message": "Purchase order PO-7001 is already received.",
+            },
+        ),
+        (
+            {"tool": "pay_invoice", "params": {"invoice_id": "INV-6010", "amount": "1"}},
+            200,
+            {"error": "Invoice INV-6010 is over 4350.00, not 1.00."},
+        ),
+        ({"tool": "get_invoice", "params": {"invoice": "INV-1"}}, 422, None),
+        ({"tool": "get_invoice", "params": []}, 422, None),
+        ({"tool": "invent_money"}, 422, None),
+        ({"tool": 5}, 422, None),
+    ],
+)
+async def test_the_bridge_answers_without_an_envelope(
+    tmp_path: Path, served: Protocol, body: JsonValue, status: int, answer: JsonValue
+) -> None:
+    """Nothing found is an empty list or says so; a second time is a constraint violation; a malformed call a 422."""
+    async with company(tmp_path, protocol=served) as running, httpx.AsyncClient() as http:
+        said = await http.post(f"{running.url}/mcp", json=body)
+
+    assert said.status_code == status
+    if answer is not None:
+        assert said.json() == answer
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"[]", b"null", b"\xff", b'"tool"', b'{"tool": "\\ud800"}', b"{}", b"[" * 9999]
+)
+async def test_a_body_that_is_no_call_is_malformed(tmp_path: Path, body: bytes) -> None:
+    async with company(tmp_path, protocol=Protocol.REST) as running, httpx.AsyncClient() as http:
+        assert (await http.post(f"{running.url}/mcp", content=body)).status_code == 422
+        assert (await http.get(f"{running.url}/health")).status_code == 200
+
+
+async def test_each_protocol_is_only_there_when_it_is_served(tmp_path: Path) -> None:
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    async with httpx.AsyncClient() as http:
+        async with company(tmp_path, protocol=Protocol.MCP) as running:
+            assert (await http.get(f"{running.url}/mcp/tools")).status_code == 404
+        (tmp_path / "company.db").unlink()
+        async with company(tmp_path, protocol=Protocol.REST) as running:
+            assert (await http.post(f"{running.url}/mcp", json=hello)).status_code == 422
+            listed = (await http.get(f"{running.url}/mcp/tools", params={"session_id": "s"})).json()
+
+    assert [*listed[0]] == ["name", "description", "input_schema"]
+
+
+@pytest.mark.promise("company.drift")
+async def test_the_process_takes_protocol_and_renames_from_its_settings_and_at_run_time(tmp_path: Path) -> None:
+    """A rename of what is not there, or onto a name that is, is refused and changes nothing."""
+    renames = '{"rename": {"vendors.trade": "business"}, "get_order": {"fail": "down"}}'
+    options = {"DATABASE": str(tmp_path / "c.db"), "COMPANY_FAULTS": renames, "COMPANY_PROTOCOL": "rest"}
+    async with started("--reset", "--allow-faults", **options) as (_, url), httpx.AsyncClient() as http:
+        asked = {"tool": "get_vendor", "params": {"vendor_id": "VEN-601"}}
+        shown = (await http.post(f"{url}/mcp", json=asked)).json()
+        for wrong in ({"vendors.colour": "color"}, {"vendors.trade": "email"}, {"vendors.trade": "no name"}):
+            assert (await http.post(f"{url}/faults", json={"rename": wrong})).status_code == 422
+        table = (await http.get(f"{url}/faults")).json()
+
+    assert (shown["business"], "trade" in shown) == ("stationery", False)
+    assert table == {"get_order": {"fail": "down"}, "rename": {"vendors.trade": "business"}}
