@@ -6,14 +6,16 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from shared.infra.redis import RedisUrl
+
 
 class RunSettings(BaseSettings):
     """What running sessions needs, whatever is done in them."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore")
 
-    redis_url: str = Field(min_length=1)
-    queue_redis_url: str = ""
+    redis_url: RedisUrl
+    queue_redis_url: RedisUrl | Literal[""] = ""
     allow_volatile_redis: bool = False
     host: str = Field(default="127.0.0.1", min_length=1)
     port: int = Field(default=9011, ge=0, le=65535)

@@ -6,14 +6,16 @@ from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from shared.infra.redis import RedisUrl
+
 
 class Settings(BaseSettings):
     """Environment variables of the same names in capitals. Only ``REDIS_URL`` must be given; see ``AUTHENTICATION``."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore")
 
-    redis_url: str = Field(min_length=1)
-    queue_redis_url: str = ""
+    redis_url: RedisUrl
+    queue_redis_url: RedisUrl | Literal[""] = ""
     allow_volatile_redis: bool = False
     profile: Literal["embedded", "production"] = "production"
     authentication: Literal["", "off"] = ""

@@ -1,8 +1,10 @@
 """Connections to Redis, and the refusal of a server that would forget."""
 
-from typing import cast
+from typing import Annotated, cast
 
+from pydantic import AfterValidator
 from redis.asyncio import Redis
+from redis.asyncio.connection import parse_url
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialBackoff
 from redis.exceptions import ResponseError
@@ -11,6 +13,18 @@ from shared.infra.lua import answering
 
 CONNECT_SECONDS = 2.0
 _DURABLE = {"appendonly": "yes", "appendfsync": "always", "maxmemory-policy": "noeviction"}
+
+
+def _readable(url: str) -> str:
+    try:
+        parse_url(url)
+    except ValueError:  # its words may hold a piece of a password
+        raise ValueError("it must be like redis://host:6379/0, rediss://host:6379/0 or unix:///path") from None
+    return url
+
+
+RedisUrl = Annotated[str, AfterValidator(_readable)]
+"""A setting that names a Redis server: ``redis://``, ``rediss://`` or ``unix://``."""
 
 
 class VolatileRedis(Exception):

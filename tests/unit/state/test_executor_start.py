@@ -31,3 +31,13 @@ def test_it_names_what_it_lacks_and_exits_with_2(lacking: str, sentence: str) ->
     assert ended.returncode == 2
     assert ended.stderr.startswith(sentence)
     assert ended.stderr.count("\n") == 1
+
+
+@pytest.mark.promise("state.refuses_to_start")
+@pytest.mark.parametrize("url", ["nowhere", "redis://:s3cret/pass@host:6379/0", "http://:s3cret@host"])
+def test_an_address_of_redis_that_is_none_is_named_and_not_shown(url: str) -> None:
+    ended = _start({**NEEDED, "REDIS_URL": url})
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("REDIS_URL cannot be used: it must be like redis://")
+    assert ended.stderr.count("\n") == 1
+    assert "s3cret" not in ended.stderr
