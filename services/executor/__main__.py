@@ -3,16 +3,13 @@
 import asyncio
 import sys
 
-from pydantic import ValidationError
-
 from services.executor.adapters.file_tenants import BadTenantFile
 from services.executor.bootstrap import carry_out_turns
 from services.executor.settings import Settings
 from shared.infra.process import configure_logging
 from shared.infra.redis import VolatileRedis
+from shared.infra.starting import CannotStart, read_settings, refused
 from shared.ports.store import StoreUnavailable
-
-_CANNOT_START = 2
 
 
 def main(arguments: list[str]) -> int:
@@ -22,30 +19,14 @@ def main(arguments: list[str]) -> int:
 
         return bench_queue(arguments[1:])
     try:
-        settings = Settings()
-    except ValidationError as error:
-        return _refuse(_sentence(error))
-    configure_logging("executor")
-    try:
+        settings = read_settings(Settings)
+        configure_logging("executor")
         asyncio.run(carry_out_turns(settings))
-    except (BadTenantFile, VolatileRedis) as error:
-        return _refuse(str(error))
+    except (CannotStart, BadTenantFile, VolatileRedis) as problem:
+        return refused(problem)
     except StoreUnavailable as error:
-        return _refuse(f"REDIS_URL cannot be used: {error}")
+        return refused(CannotStart(f"REDIS_URL cannot be used: {error}"))
     return 0
-
-
-def _sentence(error: ValidationError) -> str:
-    wrong = error.errors(include_url=False, include_input=False)[0]
-    if not wrong["loc"]:
-        return f"{wrong['msg'].removeprefix('Value error, ')}."
-    name = str(wrong["loc"][0]).upper()
-    return f"{name} is not set." if wrong["type"] == "missing" else f"{name} cannot be used: {wrong['msg']}."
-
-
-def _refuse(sentence: str) -> int:
-    sys.stderr.write(f"{sentence}\n")
-    return _CANNOT_START
 
 
 if __name__ == "__main__":

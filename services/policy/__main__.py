@@ -1,45 +1,23 @@
 """``python -m services.policy``: serves verdicts until SIGTERM, then finishes what it has begun."""
 
-import signal
 import sys
-
-import uvicorn
-from pydantic import ValidationError
 
 from services.policy.bootstrap import build
 from services.policy.settings import Settings
-from shared.infra.process import configure_logging, tune_gc
-
-_GRACE_SECONDS = 10
+from shared.infra.main_server import serve_until_stopped
+from shared.infra.process import configure_logging
+from shared.infra.starting import CannotStart, read_settings, refused
 
 
 def main() -> int:
     """The exit code: 0 after a stop that was asked for, 2 for a setting that cannot be used."""
     try:
-        settings = Settings()
-    except ValidationError as error:
-        wrong = error.errors(include_url=False)[0]
-        sys.stderr.write(f"{str(wrong['loc'][0]).upper()}: {wrong['msg']}, got {wrong['input']!r}\n")
-        return 2
+        settings = read_settings(Settings)
+    except CannotStart as problem:
+        return refused(problem)
     configure_logging("policy")
-    _serve(settings)
+    serve_until_stopped(build(settings), settings.host, settings.port)
     return 0
-
-
-def _serve(settings: Settings) -> None:
-    config = uvicorn.Config(
-        build(settings),
-        host=settings.host,
-        port=settings.port,
-        log_config=None,
-        access_log=False,
-        timeout_graceful_shutdown=_GRACE_SECONDS,
-    )
-    # uvicorn raises the signal again once it has stopped: by then there is nothing left to end.
-    signal.signal(signal.SIGTERM, lambda *_: None)
-    signal.signal(signal.SIGINT, lambda *_: None)
-    tune_gc()
-    uvicorn.Server(config).run()
 
 
 if __name__ == "__main__":

@@ -84,7 +84,7 @@ def test_a_wrong_setting_stops_the_start_with_its_name() -> None:
     ended = subprocess.run(command, env=environment, capture_output=True, timeout=20, check=False)
 
     assert ended.returncode == 2
-    assert ended.stderr.startswith(b"PORT: ")
+    assert ended.stderr.startswith(b"PORT ")
     assert ended.stderr.count(b"\n") == 1
 
 

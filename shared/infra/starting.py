@@ -1,0 +1,38 @@
+"""How a service begins: with settings that can be used, or with one sentence that names what is wrong."""
+
+import sys
+from typing import TypeVar
+
+from pydantic import ValidationError
+from pydantic_settings import BaseSettings
+
+CANNOT_START = 2
+S = TypeVar("S", bound=BaseSettings)
+
+
+class CannotStart(Exception):
+    """The service does not start; the message is the sentence for whoever started it."""
+
+
+def read_settings(kind: type[S], **given: object) -> S:
+    """The settings from the environment, overlaid with ``given``; raises ``CannotStart`` naming the variable."""
+    try:
+        return kind.model_validate(given) if given else kind()
+    except ValidationError as error:
+        raise CannotStart(_sentence(error)) from error
+
+
+def refused(problem: Exception) -> int:
+    """Say why the service does not start; the exit code for it."""
+    sys.stderr.write(f"{problem}\n")
+    return CANNOT_START
+
+
+def _sentence(error: ValidationError) -> str:
+    """The first setting that is missing or wrong. A value may hold a password, so none is repeated."""
+    wrong = error.errors(include_url=False, include_input=False)[0]
+    what = wrong["msg"].removeprefix("Value error, ").rstrip(".")
+    if not wrong["loc"]:
+        return f"{what}."
+    name = str(wrong["loc"][0]).upper()
+    return f"{name} is not set." if wrong["type"] == "missing" else f"{name} cannot be used: {what}."
