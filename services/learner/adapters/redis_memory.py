@@ -1,6 +1,8 @@
-"""What is learned, on Redis: one step for each event, on the keys of its tenant."""
+"""What is learned, on Redis: one step for some events of a tenant, each with its id, on the keys of that tenant."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, cast
 
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
@@ -10,8 +12,16 @@ from shared.domain.cases import CASES_KEPT
 from shared.infra import keys
 from shared.infra.lua import Argument, Reply, Scripts, unavailable
 
+_IN_ONE_STEP = 100  # events: what one step holds up the server with
 # What a server says of the data it has, not of itself: trying later alone does not help.
-_OF_THE_DATA = ("WRONGTYPE", "not an integer", "would overflow", "not a valid float")
+_OF_THE_DATA = ("WRONGTYPE", "not an integer", "would overflow")
+
+
+class _Step(NamedTuple):
+    """Some lessons of one tenant, by their places among all that were given."""
+
+    tenant: str
+    places: Sequence[int]
 
 
 class RedisMemory(Memory):
@@ -19,22 +29,37 @@ class RedisMemory(Memory):
         self._scripts = Scripts(redis)
 
     async def learn(self, lessons: Sequence[Lesson]) -> Sequence[bool | Refused]:
-        replies = await self._scripts.run_each("apply_outcome", [_call(lesson) for lesson in lessons])
-        return [_result(reply) for reply in replies]
+        steps = list(_steps(lessons))
+        replies = await self._scripts.run_each("apply_outcomes", [_call(step, lessons) for step in steps])
+        results: dict[int, bool | Refused] = {}
+        for step, reply in zip(steps, replies, strict=True):
+            results |= zip(step.places, _results(reply, len(step.places)), strict=True)
+        return [results[place] for place in range(len(lessons))]
 
 
-def _call(lesson: Lesson) -> tuple[list[str], list[Argument]]:
-    names = keys.learned_keys(lesson.tenant)
-    arm = keys.arm_fields(*lesson.pull) if lesson.pull else ("", "")
-    case = lesson.case
-    arguments: list[Argument] = [lesson.event_id, keys.APPLIED_SECONDS * 1000, *arm, lesson.reward_units]
-    arguments += [case.model_dump_json(), CASES_KEPT, case.outcome.value]
+def _steps(lessons: Sequence[Lesson]) -> Iterator[_Step]:
+    by_tenant: dict[str, list[int]] = defaultdict(list)
+    for place, lesson in enumerate(lessons):
+        by_tenant[lesson.tenant].append(place)
+    for tenant, places in by_tenant.items():
+        for first in range(0, len(places), _IN_ONE_STEP):
+            yield _Step(tenant, places[first : first + _IN_ONE_STEP])
+
+
+def _call(step: _Step, lessons: Sequence[Lesson]) -> tuple[list[str], list[Argument]]:
+    names = keys.learned_keys(step.tenant)
+    arguments: list[Argument] = [keys.APPLIED_SECONDS * 1000, CASES_KEPT]
+    for place in step.places:
+        lesson = lessons[place]
+        arm = keys.arm_fields(*lesson.pull) if lesson.pull else ("", "")
+        entry = lesson.case.model_dump_json()
+        arguments += [lesson.event_id, *arm, lesson.reward_units, entry, lesson.case.outcome.value]
     return [names.applied, names.arms, names.cases, names.counts], arguments
 
 
-def _result(reply: "Reply | ResponseError") -> bool | Refused:
+def _results(reply: "Reply | ResponseError", count: int) -> Sequence[bool | Refused]:
     if not isinstance(reply, ResponseError):
-        return reply == 1
+        return [new == 1 for new in cast("list[int]", reply)]
     if any(words in str(reply) for words in _OF_THE_DATA):
-        return Refused(str(reply))
+        return [Refused(str(reply))] * count
     raise unavailable(reply)
