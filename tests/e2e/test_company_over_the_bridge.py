@@ -1,0 +1,54 @@
+"""The whole stack with the company's tools behind the REST bridge: a write proved, a renamed column recovered from."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from examples.company import ledger
+from shared.contracts.task import TaskEvent
+from shared.domain.words import TaskState
+from tests.e2e.whole_stack import TENANT, WholeStack, whole_stack
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+QUESTION = 'Query table "expenses" with filter_column "amount" and filter_value "2340.00".'
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def stack() -> AsyncIterator[WholeStack]:
+    async with whole_stack(COMPANY_PROTOCOL="rest") as whole:
+        yield whole
+
+
+@pytest.mark.promise("tools.rest_bridge")
+async def test_a_write_over_the_bridge_is_made_once_and_verified(stack: WholeStack) -> None:
+    before = ledger.count(stack.database, "update_employee_phone")
+    await stack.send("Update the phone of employee EMP-447 to +1 555 0190.", "phone")
+    record = await stack.record("phone")
+    assert (record.state, ledger.count(stack.database, "update_employee_phone") - before) == (TaskState.COMPLETED, 1)
+    assert "verified" in (record.answer or "")
+
+
+@pytest.mark.promise("drift.recovers")
+@pytest.mark.promise("drift.remembered")
+async def test_a_renamed_column_is_recovered_from_and_remembered_in_the_session(stack: WholeStack) -> None:
+    await stack.faults({"rename": {"expenses.amount": "total_amount"}})
+    await stack.send(QUESTION, "first", session_id="drift")
+    await stack.send(QUESTION, "second", session_id="drift")
+    await stack.faults({})
+    learned = await stack.event("first", "note", renamed_column="amount", now_called="total_amount", found_by="alias")
+    assert learned.data["tool"] == "query_table"
+    assert [event.data["ok"] for event in await _queries(stack, "first")] == [False, True]
+    assert [event.data.get("renamed") for event in await _queries(stack, "second")] == [{"amount": "total_amount"}]
+    assert "EXP-1001" in ((await stack.record("second")).answer or "")
+
+
+async def _queries(stack: WholeStack, task_id: str) -> list[TaskEvent]:
+    """The calls of ``query_table`` in an ended task's story."""
+    found = []
+    async for _, event in stack.store.watch(TENANT, task_id):
+        if event.kind == "tool" and event.data.get("tool") == "query_table":
+            found.append(event)
+        if event.kind == "status":
+            return found
+    return found
