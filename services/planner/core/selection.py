@@ -21,7 +21,7 @@ def matching(text: str, situation: Situation) -> list[Record]:
         listed = [record for record in situation.records if record.in_list]
     if _asks_for_unknown(text, listed):
         return []
-    kept = [record for record in listed if _fits(record, text, listed, situation)]
+    kept = [record for record in listed if _fits(record, text, _of_its_kind(record, listed), situation)]
     return _once(kept)
 
 
@@ -36,6 +36,11 @@ def _asks_for_unknown(text: str, listed: Sequence[Record]) -> bool:
     shown = {stem(str(value)) for record in listed for value in record.fields.values() if isinstance(value, str)}
     shown |= {stem(str(value)) for record in listed for value in record.fact.arguments.values()}
     return stem(match["state"]) not in shown
+
+
+def _of_its_kind(record: Record, listed: Sequence[Record]) -> list[Record]:
+    """What a criterion is read from: a word that stands in records of another kind says nothing about this one."""
+    return [other for other in listed if other.noun == record.noun]
 
 
 def _once(records: Sequence[Record]) -> list[Record]:

@@ -206,3 +206,17 @@ def test_a_share_is_of_the_record_that_has_the_figure() -> None:
     values = answered("COMPUTE", {"task": task, "facts": facts})["values"]
     assert isinstance(values, list)
     assert [value["value"] for value in values if isinstance(value, dict)] == ["31.05"]
+
+
+def test_what_describes_the_columns_of_a_table_is_no_row_of_it() -> None:
+    """A description of columns was read beside the rows: its words are no criteria, and it has no identifier."""
+    columns: list[Json] = [{"name": "id", "type": "text"}, {"name": "state", "type": "text"}]
+    rows: list[Json] = [{"id": "K-1", "state": "torn"}, {"id": "K-2", "state": "whole"}]
+    facts: list[Json] = [
+        fact("f1", "describe_table", {"table": "kites"}, {"table": "kites", "columns": columns}),
+        fact("f2", "query_table", {"table": "kites"}, {"rows": rows, "total": 2}),
+    ]
+    task = (
+        'Query table "kites" with filter column "state" and filter value "torn". Answer with a JSON list of their ids.'
+    )
+    assert said("COMPLETE", {"task": task, "facts": facts, "answer_format": "list"}).text == '["K-1"]'
