@@ -4,8 +4,11 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Contract(BaseModel):
-    """A frozen, versioned message. Readers ignore fields they do not know, so two services can be deployed apart."""
+    """A frozen, versioned message. Readers ignore fields they do not know, so two services can be deployed apart.
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    A message that cannot be read is told by its fields, never by its values: errors reach logs (I12).
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
 
     v: int = 1

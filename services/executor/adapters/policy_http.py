@@ -1,5 +1,7 @@
 """The policy service over HTTP: a verdict that can be trusted, or none (``PolicyService``)."""
 
+import asyncio
+
 import httpx
 
 from services.executor.ports import PolicyService, PolicyUnavailable
@@ -9,22 +11,27 @@ _SECONDS = 5.0
 
 
 class HttpPolicy(PolicyService):
-    """One shared client. A verdict changes nothing, so a connection that failed is tried once more."""
+    """One shared client. A verdict changes nothing, so a connection that failed is tried once more.
 
-    def __init__(self, url: str) -> None:
+    ``seconds`` bounds the whole exchange, also with a service that answers a byte at a time.
+    """
+
+    def __init__(self, url: str, seconds: float = _SECONDS) -> None:
         self._url = url
+        self._seconds = seconds
         self._client = httpx.AsyncClient(
-            base_url=url, timeout=_SECONDS, transport=httpx.AsyncHTTPTransport(retries=1), follow_redirects=False
+            base_url=url, timeout=seconds, transport=httpx.AsyncHTTPTransport(retries=1), follow_redirects=False
         )
 
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
         body = request.to_json()
         try:
-            response = await self._client.post(
-                "/v1/evaluate", content=body, headers={"content-type": "application/json"}
-            )
-        except httpx.TimeoutException as error:
-            raise PolicyUnavailable(f"the policy service did not answer within {_SECONDS:.0f} s") from error
+            async with asyncio.timeout(self._seconds):
+                response = await self._client.post(
+                    "/v1/evaluate", content=body, headers={"content-type": "application/json"}
+                )
+        except (httpx.TimeoutException, TimeoutError) as error:
+            raise PolicyUnavailable(f"the policy service did not answer within {self._seconds:g} s") from error
         except httpx.HTTPError as error:
             raise PolicyUnavailable(f"the policy service at {self._url} cannot be reached: {error}") from error
         return self._verdict(response)

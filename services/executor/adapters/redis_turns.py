@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import cast
 
-from pydantic import TypeAdapter
+from pydantic import ConfigDict, TypeAdapter
 
 from services.executor.ports import (
     JournalEntry,
@@ -25,7 +25,7 @@ from shared.infra import keys
 from shared.infra.lua import Argument, Scripts
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_SESSION: TypeAdapter[SessionState] = TypeAdapter(SessionState)
+_SESSION: TypeAdapter[SessionState] = TypeAdapter(SessionState, config=ConfigDict(hide_input_in_errors=True))
 
 
 class RedisTurnStore(TurnStore):
