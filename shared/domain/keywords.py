@@ -1,6 +1,7 @@
 """What a text is about: a few stemmed words, of letters only."""
 
 import re
+from functools import lru_cache
 
 KEYWORDS_KEPT = 15
 _WORD = re.compile(r"[^\W\d_]{4,}")
@@ -24,6 +25,7 @@ def keywords(text: str, most: int = KEYWORDS_KEPT) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(stem, words)))[:most]
 
 
+@lru_cache(maxsize=4096)
 def stem(word: str) -> str:
     """A word without its commonest English endings: ``claim`` of ``claims``, ``approv`` of ``approved``.
 

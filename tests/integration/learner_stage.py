@@ -126,9 +126,10 @@ class LearnerProcess:
             while not await self._answers(http):
                 await asyncio.sleep(0.01)
 
-    async def health(self) -> dict[str, object]:
-        async with httpx.AsyncClient(trust_env=False) as http:
-            return cast("dict[str, object]", (await http.get(f"{self.url}/health")).json())
+    async def unready(self) -> None:
+        async with asyncio.timeout(PATIENCE), httpx.AsyncClient(trust_env=False) as http:
+            while await self._answers(http):
+                await asyncio.sleep(0.01)
 
     def kill(self) -> None:
         self.process.kill()

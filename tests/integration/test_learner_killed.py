@@ -2,7 +2,9 @@
 
 import asyncio
 import signal
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from redis.asyncio import Redis
@@ -11,6 +13,8 @@ from shared.contracts.outcome import TaskOutcome
 from shared.domain.cases import CASES_KEPT
 from shared.domain.words import Strategy, TaskState
 from shared.infra import keys
+from shared.infra.embedded_redis import EmbeddedRedis
+from shared.infra.redis import connect
 from tests.integration.learner_stage import (
     PATIENCE,
     an_outcome,
@@ -93,6 +97,24 @@ async def test_a_thousand_events_are_counted_once_though_the_learner_is_killed_t
         await until_settled(redis)
     assert await learned_events(redis, TENANTS) == EVENTS
     await _assert_counted_once(redis, outcomes)
+
+
+async def test_a_learner_outlives_an_absence_of_redis() -> None:
+    """It says that it is not ready, and goes on by itself when Redis is back."""
+    with tempfile.TemporaryDirectory(prefix="pa-") as folder, EmbeddedRedis(Path(folder)) as server:
+        redis = connect(server.url)
+        with learner_process(server.url) as learner:
+            await learner.ready()
+            await leave(redis, _outcomes()[:20])
+            await until_settled(redis)
+            await asyncio.to_thread(server.stop)
+            await learner.unready()
+            server.start()
+            await leave(redis, _outcomes()[20:40])
+            await until_settled(redis)
+            await learner.ready()
+        assert await learned_events(redis, TENANTS) == 40
+        await redis.aclose()
 
 
 @pytest.mark.promise("learner.shared_work")
