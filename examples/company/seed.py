@@ -58,6 +58,7 @@ EXP-1013|EMP-404|98000|travel|Client visit in Madrid|approved
 EXP-1014|EMP-311|56000|equipment|Gaming chair|rejected
 EXP-1015|EMP-118|30000|alcohol|Champagne for the launch|rejected
 EXP-1016|EMP-460|7550|travel|Parking at the port|approved
+EXP-1000|EMP-451|234000|offsite|Team offsite of the other half|pending
 """
 
 _ORDERS = """

@@ -157,7 +157,7 @@ def test_looking_up_what_is_not_there_is_a_negative_answer(
         ("list_employees", {"department": "finance"}, 2),
         ("search_employees", {"query": "designer"}, 1),
         ("search_employees", {"query": "%"}, 0),
-        ("list_expenses", {"status": "pending"}, 10),
+        ("list_expenses", {"status": "pending"}, 11),
         ("list_expenses", {"employee_id": "EMP-447"}, 2),
         ("list_expenses", {"employee_id": "nobody"}, 0),
         ("list_orders", {"customer_email": "ORDERS@brightcafe.example"}, 3),
