@@ -9,7 +9,7 @@ import pytest
 from cli.stack.plan import Ports, StackOptions, plan_stack
 from shared.contracts.tenant import TenantRecord
 from shared.domain.version import VERSION
-from tests.deployment.agreement import disagreements
+from tests.deployment.agreement import disagreements, longest_stop
 from tests.deployment.compose import ComposeService, compose
 from tests.deployment.dockerfile import ROOT, STACK, Image, default_arguments, images, path_in_check
 
@@ -111,6 +111,14 @@ def test_services_start_in_the_order_of_their_health() -> None:
         named = {other for other in SERVICES for value in service.environment.values() if f"{other}:" in value}
         assert service.depends_on.keys() >= named, name
         assert {wait.condition for wait in service.depends_on.values()} <= {"service_healthy"}, name
+
+
+@pytest.mark.promise("deploy.same_names")
+@pytest.mark.parametrize("name", sorted(OURS))
+def test_a_container_is_killed_only_after_its_own_grace(name: str) -> None:
+    service = OURS[name]
+
+    assert service.grace_seconds > longest_stop(IMAGES[name].settings, service.environment)
 
 
 @pytest.mark.promise("deploy.same_names")

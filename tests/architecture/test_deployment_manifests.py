@@ -1,7 +1,6 @@
 """The Kubernetes base: valid for the current version, confined, and in agreement with images and settings."""
 
 import copy
-import importlib
 import shutil
 import subprocess
 from typing import cast
@@ -12,7 +11,7 @@ import yaml
 
 from shared.contracts.tenant import TenantRecord
 from shared.domain.version import VERSION
-from tests.deployment.agreement import disagreements
+from tests.deployment.agreement import disagreements, longest_stop
 from tests.deployment.dockerfile import STACK, images
 from tests.deployment.manifests import BASE, Pod, environment, kustomization, manifests, pods, reaches
 
@@ -25,14 +24,6 @@ KUBECTL = shutil.which("kubectl")
 def _validate(documents: list[dict[str, object]]) -> None:
     for document in documents:
         kubernetes_validate.validate(document, kubernetes_validate.latest_version(), strict=True)
-
-
-def _longest_stop(name: str) -> float:
-    """The seconds that the service takes at most to finish what it has begun."""
-    settings = IMAGES[name].settings.model_fields
-    if "grace_seconds" in settings:
-        return float(environment(PODS[name].container)["GRACE_SECONDS"])
-    return float(vars(importlib.import_module(f"{IMAGES[name].module}.__main__")).get("_GRACE_SECONDS", 10))
 
 
 @pytest.mark.promise("deploy.manifests_valid")
@@ -121,7 +112,8 @@ def test_pods_are_confined(name: str) -> None:
 def test_a_pod_is_killed_only_after_its_own_grace(name: str) -> None:
     pod = PODS[name]
 
-    assert pod.termination_grace_period_seconds > pod.container.lifecycle.pre_stop.sleep.seconds + _longest_stop(name)
+    longest = longest_stop(IMAGES[name].settings, environment(pod.container))
+    assert pod.termination_grace_period_seconds > pod.container.lifecycle.pre_stop.sleep.seconds + longest
 
 
 @pytest.mark.promise("deploy.same_names")

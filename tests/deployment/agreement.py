@@ -6,6 +6,8 @@ import pytest
 from pydantic import ValidationError
 from pydantic_settings import BaseSettings
 
+from shared.infra.main_server import GRACE_SECONDS
+
 _OF_PYTHON = frozenset({"PATH", "PYTHONPATH", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE"})
 _SECRETS = {"secret:redis-url": "redis://:word@redis:6379/0", "secret:anthropic-api-key": "a-key"}
 
@@ -15,6 +17,13 @@ def disagreements(settings: type[BaseSettings], given: Mapping[str, str]) -> lis
     names = {name.upper() for name in settings.model_fields}
     unknown = [f"{name} is no setting" for name in sorted(given.keys() - names - _OF_PYTHON)]
     return unknown + _refusals(settings, {name: given[name] for name in given.keys() & names})
+
+
+def longest_stop(settings: type[BaseSettings], given: Mapping[str, str]) -> float:
+    """The seconds that the service may take to finish what it has begun, once it was asked to stop."""
+    if "grace_seconds" not in settings.model_fields:
+        return GRACE_SECONDS
+    return float(given.get("GRACE_SECONDS", settings.model_fields["grace_seconds"].default))
 
 
 def _refusals(settings: type[BaseSettings], given: Mapping[str, str]) -> list[str]:
