@@ -11,17 +11,18 @@ from examples.company.toolbox import Arguments
 from shared.domain.exact_json import Json, JsonObject
 
 CAP = 10
+_MOST = 1_000_000_000
 
 Limit = Annotated[int | None, Field(description=f"Rows in one answer, at most {CAP}", ge=1)]
 
 
 class Paged(Arguments):
-    page: Annotated[int | None, Field(description="Which page, from 1", ge=1)] = None
+    page: Annotated[int | None, Field(description="Which page, from 1", ge=1, le=_MOST)] = None
     limit: Limit = None
 
 
 class FromOffset(Arguments):
-    offset: Annotated[int | None, Field(description="How many rows to pass over", ge=0)] = None
+    offset: Annotated[int | None, Field(description="How many rows to pass over", ge=0, le=_MOST)] = None
     limit: Limit = None
 
 

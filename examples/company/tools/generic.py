@@ -6,7 +6,6 @@ from typing import Annotated
 
 from pydantic import Field
 
-from examples.company import money
 from examples.company.books import Books, Refused, Value
 from examples.company.lookup import Query, rows_of
 from examples.company.paging import FromOffset, by_offset
@@ -15,6 +14,8 @@ from examples.company.toolbox import READ, Arguments, CompanyTool
 from shared.domain.exact_json import Json, JsonObject
 
 Table = Annotated[str, Field(description="Name of a table, such as invoices", min_length=1)]
+
+_MOST = 2**63  # what a database's integer holds
 
 
 class ByTable(Arguments):
@@ -64,11 +65,14 @@ def _known(known: Mapping[str, Column], name: str) -> Column:
 def _stored_value(column: Column, shown: str) -> Value:
     if column.type == "text":
         return shown
+    places = 2 if column.type == "decimal" else 0
     try:
-        number = Decimal(shown)
-        return money.cents(number) if column.type == "decimal" else int(number)
-    except (InvalidOperation, ValueError, OverflowError):
-        raise Refused(f"{shown} is no {column.type}, as {column.name} is.") from None
+        whole = Decimal(shown).scaleb(places)
+    except InvalidOperation:
+        whole = Decimal("NaN")
+    if not whole.is_finite() or whole != whole.to_integral_value() or abs(whole) >= _MOST:
+        raise Refused(f"{shown} is no {column.type}, as {column.name} is.")
+    return int(whole)
 
 
 def _with_columns(page: Json, wanted: Mapping[str, Column]) -> Json:

@@ -109,7 +109,13 @@ def test_a_total_counts_what_the_filter_leaves(
 
 @pytest.mark.parametrize(
     ("tool", "arguments"),
-    [("list_invoices", {"page": 0}), ("list_invoices", {"limit": 0}), ("list_assets", {"offset": -1})],
+    [
+        ("list_invoices", {"page": 10**30}),
+        ("list_assets", {"offset": 10**30}),
+        ("list_invoices", {"page": 0}),
+        ("list_invoices", {"limit": 0}),
+        ("list_assets", {"offset": -1}),
+    ],
 )
 def test_a_page_that_cannot_be_is_refused(books: Books, tool: str, arguments: dict[str, JsonValue]) -> None:
     with pytest.raises(ValidationError):

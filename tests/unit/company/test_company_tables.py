@@ -1,0 +1,89 @@
+"""The tools over any table: what they show, how they filter, and what they refuse in which words."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pydantic import JsonValue
+
+from examples.company.books import Books, Refused
+from examples.company.tables import TABLES
+from tests.company_stage import open_books
+from tests.unit.company.books_stage import call, record, rows
+
+
+@pytest.fixture
+def books(tmp_path: Path) -> Iterator[Books]:
+    opened = open_books(tmp_path)
+    yield opened
+    opened.close()
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_table_can_be_described_and_queried_by_what_is_described(books: Books, table: str) -> None:
+    columns = [str(column["name"]) for column in rows(call(books, "describe_table", table=table), "columns")]
+    found = rows(call(books, "query_table", table=table, columns=[*columns]), "rows")
+
+    assert found
+    assert all([*row] == columns for row in found)
+    assert not [name for name in columns if name.endswith("_cents")]
+
+
+def test_a_description_tells_money_from_numbers_and_text(books: Books) -> None:
+    columns = rows(call(books, "describe_table", table="slas"), "columns")
+
+    assert columns[0] == {"name": "id", "type": "text", "required": True}
+    assert {str(column["name"]): column["type"] for column in columns} == {
+        "id": "text",
+        "customer_id": "text",
+        "service": "text",
+        "allowed_downtime_minutes": "integer",
+        "monthly_fee": "decimal",
+        "credit_pct": "integer",
+    }
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value", "count"),
+    [
+        ("invoices", "amount", "10481.37", 1),
+        ("invoices", "amount", "3480", 2),
+        ("invoices", "status", "flagged", 1),
+        ("subscriptions", "seats", "140", 1),
+        ("subscriptions", "seats", "140.0", 1),
+        ("invoices", "status", "' OR 1=1 --", 0),
+    ],
+)
+def test_a_filter_takes_a_value_as_it_is_shown(books: Books, table: str, column: str, value: str, count: int) -> None:
+    found = call(books, "query_table", table=table, filter_column=column, filter_value=value)
+
+    assert len(rows(found, "rows")) == count
+
+
+def test_rows_beyond_the_first_page_are_announced(books: Books) -> None:
+    first = record(books, "query_table", table="invoices", columns=["id"])
+    last = record(books, "query_table", table="invoices", columns=["id"], offset=20)
+
+    assert (first["has_more"], last["has_more"]) == (True, False)
+    assert rows(last, "rows")[-1] == {"id": "INV-6030"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"table": "writes"}, "no such table: writes"),
+        ({"table": "sqlite_master"}, "no such table: sqlite_master"),
+        ({"table": "invoices", "columns": ["total"]}, "no such column: total"),
+        ({"table": "invoices", "columns": ["amount_cents"]}, "no such column: amount_cents"),
+        ({"table": "invoices", "filter_column": "total", "filter_value": "1"}, "no such column: total"),
+        ({"table": "invoices", "filter_column": "amount"}, "takes both"),
+        ({"table": "invoices", "filter_column": "amount", "filter_value": "much"}, "no decimal"),
+        ({"table": "invoices", "filter_column": "amount", "filter_value": "Infinity"}, "no decimal"),
+        ({"table": "invoices", "filter_column": "amount", "filter_value": "1.005"}, "no decimal"),
+        ({"table": "subscriptions", "filter_column": "seats", "filter_value": "1.5"}, "no integer"),
+        ({"table": "subscriptions", "filter_column": "seats", "filter_value": "9" * 30}, "no integer"),
+    ],
+)
+def test_what_is_not_there_is_named(books: Books, arguments: dict[str, JsonValue], sentence: str) -> None:
+    with pytest.raises(Refused, match=sentence):
+        call(books, "query_table", **arguments)
