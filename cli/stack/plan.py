@@ -8,6 +8,7 @@ HOST = "127.0.0.1"
 PLANNER_MODEL = "offline-planner-1"
 PLANNER_NOTICE = "rule-based planner, not an LLM"
 # Only the executor talks to a model, so only the executor is handed what opens one.
+_GRACE_SECONDS = "5"  # for turns under way: less than the launcher waits before it kills
 _MODEL_SECRETS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 
 
@@ -126,7 +127,8 @@ def _gateway(options: StackOptions, base: Mapping[str, str]) -> ProcessSpec:
 
 def _executor(options: StackOptions, ports: Ports, number: int, base: Mapping[str, str]) -> ProcessSpec:
     port = ports.executors[number]
-    environ = _bound(base, port, POLICY_URL=url_of(ports.policy)) | _model(options, ports) | _tools(options, ports)
+    grace = options.environ.get("GRACE_SECONDS", _GRACE_SECONDS)
+    environ = _bound(base, port, POLICY_URL=url_of(ports.policy), GRACE_SECONDS=grace) | _model(options, ports) | _tools(options, ports)
     return ProcessSpec(f"executor-{number + 1}", ("services.executor",), url_of(port), stops=2, environ=environ)
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.stack.child import TERM_SECONDS
 from cli.stack.plan import PLANNER_NOTICE, Ports, ProcessSpec, StackOptions, notice_of, plan_stack
 
 PORTS = Ports(planner=1, company=2, policy=3, learner=6, executors=(4, 5))
@@ -66,6 +67,12 @@ def test_with_a_tool_server_configured_there_is_no_company_and_no_policy_about_i
 
 def test_a_tenant_file_of_the_callers_own_is_kept() -> None:
     assert _plan({"TENANT_FILE": "/mine.json"})["executor-1"].environ["TENANT_FILE"] == "/mine.json"
+
+
+def test_an_executor_gives_its_sessions_back_before_the_launcher_loses_patience() -> None:
+    """Killed instead, it would leave them to be found only when their leases run out."""
+    assert float(_plan({})["executor-1"].environ["GRACE_SECONDS"]) < TERM_SECONDS
+    assert _plan({"GRACE_SECONDS": "1"})["executor-1"].environ["GRACE_SECONDS"] == "1"
 
 
 def test_each_executor_has_a_port_of_its_own() -> None:
