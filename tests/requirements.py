@@ -216,6 +216,7 @@ PROMISES: tuple[Promise, ...] = (
         "A read that meets a renamed column recovers, exactly or by alias",
         "seed 002, schema_adapter.py",
     ),
+    Promise("tools.echoes", "An answer that only repeats the call proves nothing and is no source", "I4; seed 003"),
     Promise("drift.remembered", "A session remembers renamed columns", "seed 002, schema_adapter.py"),
     Promise("drift.approved_writes_stay", "Names are corrected before a plan is approved, never after", "I7"),
     # --- the project itself

@@ -10,7 +10,7 @@ from shared.domain.words import FsmState, Strategy
 
 
 class Fact(Contract):
-    """One tool result, by reference. ``ok`` is false where the server answered with an error."""
+    """One tool result, by reference. ``ok`` is false where the server answered with an error or only an echo."""
 
     ref: str
     connection_id: str

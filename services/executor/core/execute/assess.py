@@ -50,15 +50,16 @@ class Reader:
         repeated = self._same_call(tool, dumps(use.input))
         if repeated is not None:
             return ToolResult(use.id, repeated.result_json, is_error=not repeated.ok)
-        answer, learned = await read(self._ctx, key, tool, use.input, self.corrections)
-        self.corrections = self.corrections.learned(tool, use.input, learned)
+        reading = await read(self._ctx, key, tool, use.input, self.corrections)
+        answer = reading.answer
+        self.corrections = self.corrections.learned(tool, use.input, reading.learned)
         self._found[key] = Fact(
             ref="",
             connection_id=tool.connection_id,
             tool=tool.name,
             arguments_json=dumps(use.input),
             result_json=dumps(answer.content),
-            ok=not answer.is_error,
+            ok=reading.tells,
         )
         return ToolResult(use.id, dumps(answer.content), is_error=answer.is_error)
 

@@ -42,9 +42,16 @@ async def complete(ctx: TurnContext, progress: Progress) -> Progress:
         progress = progress.model_copy(update={"model_calls": progress.model_calls + 1})
         problem = _problem(reply.text, reply.stop_reason, dossier.answer_format)
         if not problem:
-            return progress.learned(answer=reply.text)
+            return progress.learned(answer=_honest(ctx, reply.text))
         sections["correction"] = problem
     raise Failed(f"COMPLETE gave no usable answer in {_ATTEMPTS} attempts: {problem}")
+
+
+def _honest(ctx: TurnContext, text: str) -> str:
+    """The answer, which says so where the tool server that the client named offers no tools."""
+    if ctx.toolbox.tools or ctx.record.request.tools_endpoint is None or is_exact_match(text):
+        return text
+    return f"{text.rstrip()}\n\nThe tool server {ctx.record.request.tools_endpoint} offers no tools."
 
 
 def writes_as_json(written: Iterable[LedgerEntry]) -> list[Json]:

@@ -11,6 +11,7 @@ from services.executor.core.endings import Failed
 from services.executor.core.tooling import schema_drift
 from services.executor.core.tooling.corrections import Corrections
 from services.executor.core.tooling.describing import inquiries
+from services.executor.core.tooling.echo import is_echo
 from services.executor.core.tooling.validate import problems_with
 from services.executor.ports import Tool, ToolAnswer, ToolSilent, ToolUnreachable
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
@@ -23,6 +24,12 @@ class Reading(NamedTuple):
 
     answer: ToolAnswer
     learned: Mapping[str, str]
+    echoes: bool = False
+
+    @property
+    def tells(self) -> bool:
+        """Whether it is a source: a refusal is none, nor is an answer that only repeats the call."""
+        return not (self.answer.is_error or self.echoes)
 
 
 class _Sent(NamedTuple):
@@ -55,7 +62,7 @@ async def read(
         ctx.journal.tell("note", tool=tool.name, renamed_column=old, now_called=new.name, found_by=new.tier)
         sent = await _sent(ctx, f"{key}:renamed{number}", tool, arguments, {**sent.names, old: new.name})
     content = schema_drift.under_both_names(sent.answer.content, sent.names)
-    return Reading(sent.answer._replace(content=content), learned)
+    return Reading(sent.answer._replace(content=content), learned, is_echo(tool.name, content))
 
 
 async def _sent(ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, names: Mapping[str, str]) -> _Sent:

@@ -89,5 +89,5 @@ async def _again(ctx: TurnContext, progress: Progress, fact: Fact) -> Fact:
         f"{progress.step}:again:{ctx.journal.began:%Y%m%dT%H%M%S.%f}:{fact.ref}",
         loads_object(fact.arguments_json),
     )
-    answer = (await read(ctx, key, tool, arguments, known_corrections(ctx, progress))).answer
-    return fact.model_copy(update={"result_json": dumps(answer.content), "ok": not answer.is_error})
+    reading = await read(ctx, key, tool, arguments, known_corrections(ctx, progress))
+    return fact.model_copy(update={"result_json": dumps(reading.answer.content), "ok": reading.tells})
