@@ -1,5 +1,8 @@
 """``GET /rl/status``: the four parts, for the caller's tenant, from any replica."""
 
+from collections.abc import Awaitable
+from typing import cast
+
 import httpx
 import pytest
 from redis.asyncio import Redis
@@ -58,9 +61,16 @@ async def test_what_was_learned_is_shown_with_the_score_of_each_arm(redis: Redis
     assert answer["tool_registry"] == {"size": 2}
 
 
-async def test_statistics_that_cannot_be_had_are_a_503_with_the_cause(redis: Redis, redis_url: str) -> None:
-    await redis.set(keys.learned_keys(DEFAULT_TENANT).arms, "spoiled")
+@pytest.mark.parametrize(("spoiled", "cause"), [("arms", "WRONGTYPE"), ("a count", "spoiled")])
+async def test_statistics_that_cannot_be_had_are_a_503_with_the_cause(
+    redis: Redis, redis_url: str, spoiled: str, cause: str
+) -> None:
+    names = keys.learned_keys(DEFAULT_TENANT)
+    if spoiled == "arms":
+        await redis.set(names.arms, "no hash")
+    else:
+        await cast("Awaitable[int]", redis.hset(names.counts, "events", "many"))
     async with gateway(redis_url) as url:
         answer = await _status(url)
     assert answer.status_code == 503
-    assert "WRONGTYPE" in answer.json()["error"]
+    assert cause in answer.json()["error"]

@@ -131,6 +131,15 @@ async def test_a_case_that_cannot_be_read_is_left_out(redis: Redis) -> None:
     assert len((await RedisLearned(redis).recall("acme", "payroll")).cases) == 1
 
 
+@pytest.mark.promise("prime.primer_optional")
+async def test_spoiled_statistics_are_no_worse_than_none(redis: Redis) -> None:
+    """Whoever asks is told as of a store that is down, and goes on."""
+    field = keys.arm_fields("payroll", Strategy.FSM).n
+    await cast("Awaitable[int]", redis.hset(keys.learned_keys("acme").arms, field, "many"))
+    with pytest.raises(StoreUnavailable, match="spoiled"):
+        await RedisLearned(redis).recall("acme", "payroll")
+
+
 @pytest.mark.promise("prime.one_round_trip")
 async def test_what_was_learned_is_read_with_two_commands_however_much_there_is(redis: Redis) -> None:
     """Both go out in one pipeline; tools that are known are not written again."""

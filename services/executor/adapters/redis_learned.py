@@ -1,5 +1,6 @@
 """What the learner keeps for a tenant, read in one round trip."""
 
+from collections.abc import Sequence
 from typing import cast
 
 import structlog
@@ -14,6 +15,7 @@ from shared.domain.cases import CASES_KEPT
 from shared.domain.words import Strategy
 from shared.infra import keys
 from shared.infra.lua import Scripts, answering
+from shared.ports.store import StoreUnavailable
 
 _SECONDS = 1.0  # a task goes on without experience rather than wait for it
 _TOOLS_KEPT = 2000
@@ -37,13 +39,7 @@ class RedisLearned(Learned):
             pipe.hmget(names.arms, fields)
             pipe.lrange(names.cases, 0, CASES_KEPT - 1)
             numbers, rows = cast("tuple[list[str | None], list[str]]", await pipe.execute())
-        pulls, units = numbers[::2], numbers[1::2]
-        arms = {
-            strategy: Arm(int(n), int(sum_ or 0))
-            for strategy, n, sum_ in zip(Strategy, pulls, units, strict=True)
-            if n is not None
-        }
-        return Experience(arms, tuple(case for row in rows if (case := _case(tenant, row)) is not None))
+        return Experience(_arms(numbers), tuple(case for row in rows if (case := _case(tenant, row)) is not None))
 
     @override
     async def note_tools(self, tenant: str, names: frozenset[str]) -> None:
@@ -53,6 +49,18 @@ class RedisLearned(Learned):
             return
         await self._scripts.run("note_tools", [keys.learned_keys(tenant).tools], [_TOOLS_KEPT, *sorted(new)])
         self._noted[tenant] = self._noted.get(tenant, frozenset()) | new
+
+
+def _arms(numbers: Sequence[str | None]) -> dict[Strategy, Arm]:
+    """Pulls and rewards of each strategy in turn."""
+    try:
+        return {
+            strategy: Arm(int(n), int(units or 0))
+            for strategy, n, units in zip(Strategy, numbers[::2], numbers[1::2], strict=True)
+            if n is not None
+        }
+    except ValueError as error:
+        raise StoreUnavailable(f"the statistics are spoiled: {error}") from error
 
 
 def _case(tenant: str, row: str) -> CaseEntry | None:

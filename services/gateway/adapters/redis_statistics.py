@@ -7,7 +7,7 @@ from typing import cast
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.gateway.ports import Learning, Statistics
+from services.gateway.ports import Learning, Statistics, StoreUnavailable
 from shared.domain.bandit import Arm
 from shared.infra import keys
 from shared.infra.lua import answering
@@ -30,7 +30,11 @@ class RedisStatistics(Statistics):
             pipe.hlen(names.synthesized)
             found = await pipe.execute()
         cases, counts, arms, tools, synthesized = cast("tuple[int, dict[str, str], dict[str, str], int, int]", found)
-        return Learning(cases, {name: int(count) for name, count in counts.items()}, _arms(arms), tools, synthesized)
+        try:
+            numbers = {name: int(count) for name, count in counts.items()}
+            return Learning(cases, numbers, _arms(arms), tools, synthesized)
+        except ValueError as error:
+            raise StoreUnavailable(f"the statistics are spoiled: {error}") from error
 
 
 def _arms(numbers: Mapping[str, str]) -> Mapping[str, Mapping[str, Arm]]:
