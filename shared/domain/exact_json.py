@@ -9,19 +9,24 @@ from typing import TypeAlias, cast
 Json: TypeAlias = "None | bool | int | Decimal | str | list[Json] | dict[str, Json]"
 JsonObject: TypeAlias = dict[str, Json]
 _encode = json.JSONEncoder(ensure_ascii=False).encode  # made once: making it costs ten times the encoding
+MAX_DEPTH = 100  # deeper values end a writer's stack
 MAX_EXPONENT = 1_000  # 1e999999999 is ten characters to read and a gigabyte to write out
 
 
 def loads(text: str | bytes) -> Json:
     """Parse JSON; fractions become ``Decimal``. Raises ``ValueError`` on bad JSON, NaN, Infinity, absurd exponents,
-    nesting that no parser here can follow, and half characters that no other process could read.
+    nesting over ``MAX_DEPTH``, and half characters that no other process could read.
     """
+    if isinstance(text, bytes):
+        text = text.decode()
     try:
         value = cast(Json, json.loads(text, parse_float=_decimal, parse_constant=_refuse_constant))
-        if (b"\\ud" if isinstance(text, bytes) else "\\ud") in text.lower():  # type: ignore[operator]  # of one kind
-            dumps(value).encode()
     except RecursionError:
         raise ValueError("JSON nested too deeply") from None
+    if text.count("[") + text.count("{") > MAX_DEPTH and _is_too_deep(value):
+        raise ValueError("JSON nested too deeply")
+    if "\\ud" in text.lower():
+        dumps(value).encode()
     return value
 
 
@@ -43,6 +48,19 @@ def dumps(value: Json) -> str:
 def digest(value: Json) -> str:
     """A stable SHA-256 (hex) of a value's canonical text: the hash of plans, contexts and policies."""
     return hashlib.sha256(dumps(value).encode()).hexdigest()
+
+
+def _is_too_deep(value: Json) -> bool:
+    level: list[Json] = [value]
+    for _ in range(MAX_DEPTH):
+        level = [child for item in level for child in _children(item)]
+    return bool(level)
+
+
+def _children(value: Json) -> list[Json]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
 
 
 def _decimal(text: str) -> Decimal:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.domain.exact_json import Json, digest, dumps, loads, loads_object, plain, wire
+from shared.domain.exact_json import MAX_DEPTH, Json, digest, dumps, loads, loads_object, plain, wire
 
 DECIMALS = st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**30), max_value=10**30)
 SCALARS = st.none() | st.booleans() | st.integers() | DECIMALS | st.text(st.characters(exclude_categories=["Cs"]))
@@ -52,6 +52,14 @@ def test_a_binary_float_is_refused_rather_than_written() -> None:
 def test_what_no_other_process_could_read_is_bad_json(text: str | bytes) -> None:
     with pytest.raises(ValueError):  # noqa: PT011  # many causes, one kind
         loads(text)
+
+
+def test_whatever_is_read_can_be_written_again() -> None:
+    """Nesting is bounded where values come in, so that no writer meets one that ends its stack."""
+    deepest = "[" * MAX_DEPTH + "]" * MAX_DEPTH
+    assert dumps(loads(deepest)) == deepest
+    with pytest.raises(ValueError, match="too deeply"):
+        loads(f"[{deepest}]")
 
 
 def test_a_pair_of_surrogate_escapes_is_one_character() -> None:
