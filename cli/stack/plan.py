@@ -22,6 +22,7 @@ class StackOptions:
     host: str = HOST
     executors: int = 1
     profile: str = "embedded"
+    company_faults: bool = False  # whether the company can be told to misbehave
 
     @property
     def uses_planner(self) -> bool:
@@ -115,7 +116,8 @@ def _planner(port: int, base: Mapping[str, str]) -> ProcessSpec:
 
 
 def _company(options: StackOptions, port: int, base: Mapping[str, str]) -> ProcessSpec:
-    environ = _bound(base, port, DATABASE=str(options.company_database), SEED_DATA="true")
+    faults = {"ALLOW_FAULTS": "true"} if options.company_faults else {}
+    environ = _bound(base, port, DATABASE=str(options.company_database), SEED_DATA="true", **faults)
     return ProcessSpec("company", ("examples.company",), url_of(port), stops=4, ready_path="/health", environ=environ)
 
 
@@ -128,7 +130,11 @@ def _gateway(options: StackOptions, base: Mapping[str, str]) -> ProcessSpec:
 def _executor(options: StackOptions, ports: Ports, number: int, base: Mapping[str, str]) -> ProcessSpec:
     port = ports.executors[number]
     grace = options.environ.get("GRACE_SECONDS", _GRACE_SECONDS)
-    environ = _bound(base, port, POLICY_URL=url_of(ports.policy), GRACE_SECONDS=grace) | _model(options, ports) | _tools(options, ports)
+    environ = (
+        _bound(base, port, POLICY_URL=url_of(ports.policy), GRACE_SECONDS=grace)
+        | _model(options, ports)
+        | _tools(options, ports)
+    )
     return ProcessSpec(f"executor-{number + 1}", ("services.executor",), url_of(port), stops=2, environ=environ)
 
 
