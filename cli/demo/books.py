@@ -10,7 +10,7 @@ from typing import NamedTuple
 from shared.domain.exact_json import JsonObject
 
 # When, and the worker's own words about it: part of a change, but nothing that could be known beforehand.
-_INCIDENTAL = frozenset({"decided_at", "note", "reason", "created_at", "place"})
+_INCIDENTAL = frozenset({"decided_at", "note", "reason", "subject", "message", "created_at", "place"})
 _COUNT = "writes"  # where the company counts what it applied
 
 
@@ -55,9 +55,11 @@ class Books:
         return self.writes[len(before.writes) :]
 
     def ids(self, table: str, column: str, value: str) -> tuple[str, ...]:
-        """The ids of the rows of a table in which a column has that value."""
+        """The ids of the rows of a table in which a column has that value, in their order."""
         return tuple(
-            row for (name, row, cell), found in self.cells.items() if (name, cell, found) == (table, column, value)
+            sorted(
+                row for (name, row, cell), found in self.cells.items() if (name, cell, found) == (table, column, value)
+            )
         )
 
 

@@ -5,15 +5,16 @@ from dataclasses import dataclass
 
 from cli.demo.books import Books
 from cli.demo.tasks import DemoTask
-from cli.gateway.messages import TaskView
+from cli.gateway.messages import Event, TaskView
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 
 _PROVED = "verified"
+_SENT = "sent"
 
 
 @dataclass(frozen=True)
 class Observed:
-    """One task as it went: the task after each turn, the books before it, after each waiting turn, and after it."""
+    """One task as it went: the task after each turn, the books before, while and after it, its story."""
 
     task: DemoTask
     views: tuple[TaskView, ...]
@@ -21,6 +22,7 @@ class Observed:
     waiting: tuple[Books, ...]
     after: Books
     seconds: float
+    events: tuple[Event, ...] = ()
 
     @property
     def final(self) -> TaskView:
@@ -37,7 +39,8 @@ class Observed:
 
 def problems(observed: Observed) -> tuple[str, ...]:
     """Each expectation that does not hold, as a sentence; empty if the task did exactly what it should."""
-    return (*_turns(observed), *_path(observed), *_database(observed), *_report(observed), *_answer(observed))
+    checks = (_turns, _kind, _path, _database, _report, _story, _answer)
+    return tuple(sentence for check in checks for sentence in check(observed))
 
 
 def database_json(observed: Observed) -> JsonObject:
@@ -58,6 +61,14 @@ def _turns(observed: Observed) -> Iterator[str]:
         yield "something was written while the task waited"
 
 
+def _kind(observed: Observed) -> Iterator[str]:
+    wanted, found = observed.task.process_type, observed.final.metadata.get("process_type")
+    if wanted and found != wanted:
+        yield f"was carried out as {found}, not as {wanted}"
+    if bool(observed.final.metadata.get("escalated")) is not observed.task.escalated:
+        yield "was not escalated" if observed.task.escalated else "was escalated, which it must not be"
+
+
 def _path(observed: Observed) -> Iterator[str]:
     walked = iter(observed.states)
     if not all(state in walked for state in observed.task.passes):
@@ -76,9 +87,22 @@ def _database(observed: Observed) -> Iterator[str]:
 
 
 def _report(observed: Observed) -> Iterator[str]:
-    proved = [write.get("tool") for write in observed.reported_writes if write.get("status") == _PROVED]
-    if proved != list(observed.task.writes):
-        yield f"reported as verified: {proved}, expected {list(observed.task.writes)}"
+    reported = [(write.get("tool"), write.get("status")) for write in observed.reported_writes]
+    notices = observed.task.notices
+    expected = [(tool, _SENT if tool in notices else _PROVED) for tool in observed.task.writes]
+    if reported != expected:
+        yield f"reported {_listed(reported)}, expected {_listed(expected)}"
+
+
+def _listed(writes: Sequence[tuple[Json, Json]]) -> str:
+    return ", ".join(f"{tool} as {status}" for tool, status in writes) or "no write"
+
+
+def _story(observed: Observed) -> Iterator[str]:
+    for key, value in observed.task.tells:
+        said = [event.data[key] for event in observed.events if key in event.data]
+        if value not in said and (value or not said):
+            yield f"nothing in its story says {key}{'=' if value else ''}{value}"
 
 
 def _answer(observed: Observed) -> Iterator[str]:

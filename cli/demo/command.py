@@ -4,7 +4,9 @@ import asyncio
 import os
 import shutil
 import time
+from collections.abc import Mapping
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Annotated
@@ -12,9 +14,11 @@ from typing import Annotated
 import typer
 
 from cli.console import Complaint, err, give_up, out, say_json
+from cli.demo.company import Company
 from cli.demo.report import Result, demo_json, demo_problems, demo_table, judge
 from cli.demo.run import observe
-from cli.demo.tasks import TASKS, DemoTask
+from cli.demo.script import TASKS
+from cli.demo.tasks import DemoTask
 from cli.gateway.client import connected
 from cli.launcher import Stack, running, stop_on_signals
 from cli.stack.free_ports import free_ports
@@ -23,20 +27,43 @@ from shared.domain.exact_json import dumps
 
 # The demo checks the database of the company that it starts itself, with the policy that the project ships.
 _ITS_OWN = ("REDIS_URL", "QUEUE_REDIS_URL", "GREEN_AGENT_MCP_URL", "TENANT_FILE", "PURPLE_AGENT_CARD_URL")
+_TOOL_SECONDS = "3"  # a lost reply is settled once a call's time has passed; nobody should wait long for that
+
+
+class Protocol(StrEnum):
+    """What the company's tools are served over."""
+
+    MCP = "mcp"
+    REST = "rest"
+    BOTH = "both"
 
 
 def demo(
+    protocol: Annotated[
+        Protocol, typer.Option(help="What the example company's tools are served over; the worker finds it out.")
+    ] = Protocol.MCP,
+    model_url: Annotated[
+        str, typer.Option(help="A model's address (Messages API) in place of ANTHROPIC_BASE_URL.", metavar="URL")
+    ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of the story.")] = False,
     broken: Annotated[str, typer.Option("--break", hidden=True, help="Expect too much of the task of that name.")] = "",
 ) -> None:
     """Run business tasks end to end and check the database afterwards. Exit code 0 only if all held.
 
     A whole stack is started in a temporary folder and stopped again; if a task failed, its data and logs are kept.
-    Uses ANTHROPIC_API_KEY if it is set.
+    With ANTHROPIC_API_KEY or ANTHROPIC_BASE_URL set that model does the thinking, else a rule-based planner.
+
+    Examples:
+
+      purple demo
+
+      purple demo --protocol rest
+
+      purple demo --model-url http://127.0.0.1:9040 --json
     """
     began = time.monotonic()
     try:
-        results, notice = asyncio.run(_demo(_expecting_too_much(broken), quiet=as_json))
+        results, notice = asyncio.run(_demo(_expecting_too_much(broken), _environ(protocol, model_url), quiet=as_json))
     except Complaint as complaint:
         give_up(complaint)
     except asyncio.CancelledError:  # a signal asked for the end, and everything is stopped by now
@@ -51,14 +78,15 @@ def demo(
     raise typer.Exit(0 if all(result.ok for result in results) else 1)
 
 
-async def _demo(tasks: tuple[DemoTask, ...], quiet: bool) -> tuple[list[Result], str]:
+async def _demo(tasks: tuple[DemoTask, ...], environ: Mapping[str, str], quiet: bool) -> tuple[list[Result], str]:
     stop_on_signals()
     folder = Path(mkdtemp(prefix="purple-demo-"))
     results: list[Result] = []
     try:
-        async with running(_options(folder)) as stack, connected(stack.url("gateway")) as client:
+        async with running(_options(folder, environ)) as stack, connected(stack.url("gateway")) as client:
             _introduce(stack, quiet)
-            async for observed in observe(tasks, client, stack.options.company_database, quiet):
+            company = Company(stack.url("company"), stack.options.company_database)
+            async for observed in observe(tasks, client, company, quiet):
                 results.append(judge(observed))
         return results, stack.notice
     finally:
@@ -73,9 +101,14 @@ def _tidy(folder: Path, results: list[Result]) -> None:
         err.print(f"Data and logs are kept in {folder}.", style="dim")
 
 
-def _options(folder: Path) -> StackOptions:
-    environ = {name: value for name, value in os.environ.items() if name not in _ITS_OWN}
-    return StackOptions(folder, environ, port=free_ports(1)[0])
+def _environ(protocol: Protocol, model_url: str) -> Mapping[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name not in _ITS_OWN}
+    told = {"COMPANY_PROTOCOL": protocol.value} | ({"ANTHROPIC_BASE_URL": model_url} if model_url else {})
+    return {"TOOL_TIMEOUT": _TOOL_SECONDS, **kept, **told}
+
+
+def _options(folder: Path, environ: Mapping[str, str]) -> StackOptions:
+    return StackOptions(folder, environ, port=free_ports(1)[0], company_faults=True)
 
 
 def _introduce(stack: Stack, quiet: bool) -> None:

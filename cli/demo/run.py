@@ -3,43 +3,50 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Coroutine
-from pathlib import Path
 
 from cli.console import Complaint, err
 from cli.demo.books import Books
 from cli.demo.checks import Observed
+from cli.demo.company import Company
 from cli.demo.tasks import DemoTask, Said
 from cli.gateway.client import GatewayClient
 from cli.gateway.live import LiveStory, follow
-from cli.gateway.messages import TaskView, Utterance
+from cli.gateway.messages import Event, TaskView, Utterance
 
 TURN_SECONDS = 150.0  # a task's own limit is 120
 
+Turn = tuple[TaskView, list[Event]]
+
 
 async def observe(
-    tasks: tuple[DemoTask, ...], client: GatewayClient, database: Path, quiet: bool
+    tasks: tuple[DemoTask, ...], client: GatewayClient, company: Company, quiet: bool
 ) -> AsyncIterator[Observed]:
-    for task in tasks:
+    for number, task in enumerate(tasks, 1):
         if not quiet:
-            err.print(f"\n[bold]{task.name}[/]: {task.shows}")
-        yield await _carry_out(task, client, database, quiet)
+            err.print(f"\n[bold]{number} of {len(tasks)}  {task.name}[/]: {task.shows}")
+        async with company.misbehaving(task.faults):
+            observed = await _carry_out(task, client, company, quiet)
+        yield observed
 
 
-async def _carry_out(task: DemoTask, client: GatewayClient, database: Path, quiet: bool) -> Observed:
-    began, before = time.monotonic(), Books.read(database)
+async def _carry_out(task: DemoTask, client: GatewayClient, company: Company, quiet: bool) -> Observed:
+    began, before = time.monotonic(), company.books()
     views: list[TaskView] = []
     pictures: list[Books] = []
+    events: list[Event] = []
     for said in task.turns:
-        views.append(await _within_bound(_say(said, views[-1].id if views else None, client, quiet), said))
-        pictures.append(Books.read(database))
-        if views[-1].state != said.then:
+        saying = _say(said, views[-1].id if views else None, client, quiet)
+        view, happened = await _within_bound(saying, said)
+        views.append(view)
+        events += happened
+        pictures.append(company.books())
+        if view.state != said.then:
             break
-    return Observed(
-        task, tuple(views), before, tuple(pictures[: len(task.turns) - 1]), pictures[-1], time.monotonic() - began
-    )
+    waiting = tuple(pictures[: len(task.turns) - 1])
+    return Observed(task, tuple(views), before, waiting, pictures[-1], time.monotonic() - began, tuple(events))
 
 
-async def _within_bound(saying: Coroutine[None, None, TaskView], said: Said) -> TaskView:
+async def _within_bound(saying: Coroutine[None, None, Turn], said: Said) -> Turn:
     try:
         async with asyncio.timeout(TURN_SECONDS):
             return await saying
@@ -47,12 +54,12 @@ async def _within_bound(saying: Coroutine[None, None, TaskView], said: Said) -> 
         raise Complaint(f"{said.text!r} was not answered within {TURN_SECONDS:.0f} seconds.") from None
 
 
-async def _say(said: Said, task_id: str | None, client: GatewayClient, quiet: bool) -> TaskView:
+async def _say(said: Said, task_id: str | None, client: GatewayClient, quiet: bool) -> Turn:
     utterance = Utterance(said.text, said.by, task_id=task_id)
     if quiet:
-        return (await follow(client, utterance, None))[0]
+        return await follow(client, utterance, None)
     err.print(f"  {said.by.name}: {said.text}", style="bold blue", markup=False)
     with LiveStory(err, indent="  ") as story:
-        view, _ = await follow(client, utterance, story)
+        view, events = await follow(client, utterance, story)
     err.print(f"  {view.state}: {view.answer}", markup=False, style="green" if view.went_well else "yellow")
-    return view
+    return view, events

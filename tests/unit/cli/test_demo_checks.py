@@ -75,7 +75,7 @@ def test_a_task_that_did_exactly_what_it_should_has_no_problems() -> None:
         ),
         pytest.param(
             replace(GOOD, views=(GOOD.views[0], _view("completed", metadata={**METADATA, "writes": []}))),
-            "reported as verified",
+            "reported no write, expected approve_expense as verified",
             id="it did not prove its write",
         ),
         pytest.param(
