@@ -1,14 +1,29 @@
 """What crosses what: decisions, cancels, crashes and servers that are away at the wrong moment."""
 
+import asyncio
 from datetime import timedelta
 
 import pytest
 
-from services.executor.ports import ToolUnreachable
+from services.executor.ports import ModelReply, ModelRequest, ToolUnreachable
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
 from shared.testing.memory_turns import Died
+from shared.testing.scripted_model import ScriptedModel, text_reply
 from tests.unit.executor.stage import Stage, cancel, deadline, decision, message
+
+
+class _EndlessModel(ScriptedModel):
+    """Says when it is asked, and never answers."""
+
+    def __init__(self, asked: asyncio.Event) -> None:
+        super().__init__(lambda _: text_reply(""))
+        self._asked = asked
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        self._asked.set()
+        await asyncio.Event().wait()
+        return await super().complete(request)
 
 
 async def _waiting() -> Stage:
@@ -61,6 +76,18 @@ async def test_a_waiting_task_can_be_canceled_while_its_tool_server_is_away() ->
     stage.servers.go_down("office")
     record = await stage.run(cancel())
     assert (record.state, stage.claims.applied) == (TaskState.CANCELED, [])
+
+
+@pytest.mark.promise("task.cancel")
+async def test_a_cancel_need_not_wait_for_a_model_that_thinks_for_ever() -> None:
+    stage = Stage()
+    asked = asyncio.Event()
+    stage.model = _EndlessModel(asked)
+    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+        running = group.create_task(stage.run())
+        await asked.wait()
+        stage.turns.cancel = cancel()
+    assert (running.result().state, stage.claims.applied) == (TaskState.CANCELED, [])
 
 
 @pytest.mark.promise("I1.gate_in_every_state")

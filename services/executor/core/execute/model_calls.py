@@ -7,10 +7,13 @@ from pydantic import BaseModel, ValidationError
 
 from services.executor.core.context import TurnContext
 from services.executor.core.endings import Failed
+from services.executor.core.side_by_side import side_by_side
 from services.executor.ports import Message, ModelReply, ModelRequest, ModelUnavailable, TextBlock, ToolUse, Usage
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
+from shared.ports.store import StoreUnavailable
 
 T = TypeVar("T", bound=BaseModel)
+_LOOK_SECONDS = 1.0  # between two looks whether the task is to stop, while the model thinks
 
 
 class UnusableAnswer(ValueError):
@@ -23,7 +26,7 @@ async def ask(ctx: TurnContext, key: str, request: ModelRequest) -> ModelReply:
     async def call() -> str:
         try:
             async with asyncio.timeout(ctx.journal.seconds_left):
-                reply = await ctx.ports.model.complete(request)
+                reply = await _unless_stopped(ctx, request)
         except ModelUnavailable as error:
             raise Failed(f"the model did not answer: {error}") from error
         except TimeoutError as error:
@@ -32,6 +35,34 @@ async def ask(ctx: TurnContext, key: str, request: ModelRequest) -> ModelReply:
         return _packed(reply)
 
     return _unpacked(await ctx.journal.once(key, "model", call))
+
+
+async def _unless_stopped(ctx: TurnContext, request: ModelRequest) -> ModelReply:
+    """The reply, unless somebody wants the task to stop first: a model may think for minutes, and changes nothing."""
+    replies: list[ModelReply] = []
+    answered = asyncio.Event()
+
+    async def asked() -> None:
+        replies.append(await ctx.ports.model.complete(request))
+        answered.set()
+
+    async def watched() -> None:
+        while not answered.is_set():
+            try:
+                async with asyncio.timeout(_LOOK_SECONDS):
+                    await answered.wait()
+            except TimeoutError:
+                await _heed_a_cancel(ctx)
+
+    await side_by_side((asked(), watched()))
+    return replies[0]
+
+
+async def _heed_a_cancel(ctx: TurnContext) -> None:
+    try:
+        await ctx.journal.check()
+    except StoreUnavailable:  # the lease's heartbeat decides how long that may last
+        return
 
 
 def user(text: str) -> Message:
