@@ -128,7 +128,9 @@ class EmbeddedRedis:
         with (self._directory / "lock").open("ab") as file:
             while not _locked(file.fileno()):
                 if time.monotonic() > until:
-                    raise NoRedisServer(f"Another server keeps its data in {self._directory}: stop it first, or use another folder.")
+                    raise NoRedisServer(
+                        f"Another server keeps its data in {self._directory}: stop it first, or use another folder."
+                    )
                 time.sleep(_PAUSE_SECONDS)
             yield file.fileno()
 
