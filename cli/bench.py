@@ -1,14 +1,14 @@
 """`purple bench`: figures of the running product against its stated targets."""
 
 import asyncio
-import sys
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
+from cli.child_json import json_of
 from cli.console import Complaint, err, give_up, out, say_json
-from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
+from shared.domain.exact_json import Json, JsonObject, dumps
 
 BENCH_SECONDS = 300.0
 
@@ -17,7 +17,14 @@ bench = typer.Typer(no_args_is_help=True)
 
 @bench.callback()
 def about() -> None:
-    """Each measurement starts what it needs and stops it again."""
+    """Each measurement starts what it needs and stops it again.
+
+    Examples:
+
+      purple bench queue
+
+      purple bench queue --check --json
+    """
 
 
 @bench.command()
@@ -27,7 +34,9 @@ def queue(
 ) -> None:
     """From accepting a task to starting it: on an idle executor, and while 200 sessions run."""
     try:
-        figures = asyncio.run(_measure("services.executor", "bench-queue", "--json"))
+        figures = asyncio.run(
+            json_of("services.executor", "bench-queue", "--json", doing="Measuring", seconds=BENCH_SECONDS)
+        )
     except Complaint as complaint:
         give_up(complaint)
     if as_json:
@@ -38,29 +47,6 @@ def queue(
     if isinstance(missed, list) and missed:
         err.print("\n".join(f"Missed: {sentence}" for sentence in missed), style="yellow", soft_wrap=True)
         raise typer.Exit(int(check))
-
-
-async def _measure(*arguments: str) -> JsonObject:
-    """Run a measurement in a process of its own; its last line on stdout is one JSON object."""
-    with err.status("Measuring ..."):
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
-        )
-        try:
-            async with asyncio.timeout(BENCH_SECONDS):
-                said, complained = await process.communicate()
-        except TimeoutError:
-            process.kill()
-            raise Complaint(f"No figures within {BENCH_SECONDS:.0f} seconds.") from None
-    return _figures(said.decode(), complained.decode())
-
-
-def _figures(said: str, complained: str) -> JsonObject:
-    lines = said.strip().splitlines()
-    try:
-        return loads_object(lines[-1])
-    except (IndexError, ValueError):
-        raise Complaint("The measurement gave no figures.", complained[-2000:]) from None
 
 
 def _table(figures: JsonObject) -> Table:

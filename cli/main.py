@@ -5,6 +5,7 @@ import typer
 from cli.bench import bench
 from cli.demo.command import demo
 from cli.send import send
+from cli.tools import tools
 from cli.up import up
 
 app = typer.Typer(
@@ -13,12 +14,37 @@ app = typer.Typer(
     rich_markup_mode="rich",
     help="""Purple Agent: an AI worker that carries out business processes end to end.
 
-    [bold]Start here[/]: `purple demo` runs business tasks on a stack of its own and checks what they did.
-    `purple up` keeps a stack running; `purple send "..."` then gives it a task and shows each phase as it happens.""",
+    You give it a task in plain words. It reads what it needs, computes,
+    checks the policy, asks a person where a rule says so, writes, proves
+    each write by reading it back, tells whom it concerns, and answers.
+
+    [bold]See it work[/] (a stack of its own, nothing to configure, half a minute):
+
+      purple demo
+
+    [bold]Use it[/] (in one terminal the stack, in another the tasks):
+
+      purple up
+
+      purple send "Which expense claims are pending? Answer with a JSON list of their ids."
+
+      purple send "Approve expense claim EXP-1001."
+
+      purple send approve --task TASK --as dana --role approver --level manager
+
+    [bold]Your own tools and model[/]:
+
+      purple tools --endpoint http://tools.example/mcp
+
+      GREEN_AGENT_MCP_URL=http://tools.example/mcp ANTHROPIC_API_KEY=... purple up
+
+    Without a model's key a rule-based planner does the thinking, and every result says so.
+    `purple COMMAND --help` explains a command, with examples.""",
 )
 app.command()(demo)
 app.command()(up)
 app.command()(send)
+app.command()(tools)
 app.add_typer(bench, name="bench", help="Measure, and compare with the stated targets.")
 
 if __name__ == "__main__":

@@ -32,6 +32,14 @@ def up(
 
     What the environment does not name is supplied: REDIS_URL (an embedded server that keeps its data in --dir),
     GREEN_AGENT_MCP_URL (an example company) and ANTHROPIC_API_KEY or ANTHROPIC_BASE_URL (a rule-based planner).
+
+    Examples:
+
+      purple up
+
+      purple up --port 9110 --dir /var/tmp/purple --executors 2
+
+      GREEN_AGENT_MCP_URL=http://tools.example/mcp TENANT_FILE=policies.json ANTHROPIC_API_KEY=... purple up
     """
     options = StackOptions(folder.resolve(), dict(os.environ), port, host, executors, profile.value)
     try:

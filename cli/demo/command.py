@@ -27,6 +27,7 @@ from shared.domain.exact_json import dumps
 
 # The demo checks the database of the company that it starts itself, with the policy that the project ships.
 _ITS_OWN = ("REDIS_URL", "QUEUE_REDIS_URL", "GREEN_AGENT_MCP_URL", "TENANT_FILE", "PURPLE_AGENT_CARD_URL")
+_TIERS = ("HAIKU_MODEL", "SONNET_MODEL", "FALLBACK_MODEL")
 _TOOL_SECONDS = "3"  # a lost reply is settled once a call's time has passed; nobody should wait long for that
 
 
@@ -45,6 +46,9 @@ def demo(
     model_url: Annotated[
         str, typer.Option(help="A model's address (Messages API) in place of ANTHROPIC_BASE_URL.", metavar="URL")
     ] = "",
+    model: Annotated[
+        str, typer.Option(help="The model to ask there, in place of HAIKU_MODEL, SONNET_MODEL and FALLBACK_MODEL.")
+    ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of the story.")] = False,
     broken: Annotated[str, typer.Option("--break", hidden=True, help="Expect too much of the task of that name.")] = "",
 ) -> None:
@@ -59,11 +63,13 @@ def demo(
 
       purple demo --protocol rest
 
-      purple demo --model-url http://127.0.0.1:9040 --json
+      purple demo --model-url http://127.0.0.1:9040 --model offline-planner-1 --json
     """
     began = time.monotonic()
     try:
-        results, notice = asyncio.run(_demo(_expecting_too_much(broken), _environ(protocol, model_url), quiet=as_json))
+        results, notice = asyncio.run(
+            _demo(_expecting_too_much(broken), _environ(protocol, model_url, model), quiet=as_json)
+        )
     except Complaint as complaint:
         give_up(complaint)
     except asyncio.CancelledError:  # a signal asked for the end, and everything is stopped by now
@@ -101,10 +107,10 @@ def _tidy(folder: Path, results: list[Result]) -> None:
         err.print(f"Data and logs are kept in {folder}.", style="dim")
 
 
-def _environ(protocol: Protocol, model_url: str) -> Mapping[str, str]:
+def _environ(protocol: Protocol, model_url: str, model: str) -> Mapping[str, str]:
     kept = {name: value for name, value in os.environ.items() if name not in _ITS_OWN}
-    told = {"COMPANY_PROTOCOL": protocol.value} | ({"ANTHROPIC_BASE_URL": model_url} if model_url else {})
-    return {"TOOL_TIMEOUT": _TOOL_SECONDS, **kept, **told}
+    told = {"COMPANY_PROTOCOL": protocol.value} | dict.fromkeys(_TIERS, model) | {"ANTHROPIC_BASE_URL": model_url}
+    return {"TOOL_TIMEOUT": _TOOL_SECONDS, **kept, **{name: value for name, value in told.items() if value}}
 
 
 def _options(folder: Path, environ: Mapping[str, str]) -> StackOptions:

@@ -1,10 +1,10 @@
-"""``python -m services.executor``: carries out turns until SIGTERM. ``bench-queue`` measures the queue."""
+"""``python -m services.executor``: carries out turns until SIGTERM. ``bench-queue`` measures, ``tools`` lists."""
 
 import asyncio
 import sys
 
 from services.executor.adapters.file_tenants import BadTenantFile
-from services.executor.bootstrap import carry_out_turns
+from services.executor.bootstrap import carry_out_turns, show_tools
 from services.executor.settings import Settings
 from shared.infra.process import configure_logging
 from shared.infra.redis import VolatileRedis
@@ -18,6 +18,8 @@ def main(arguments: list[str]) -> int:
         from services.executor.bench.queue import bench_queue  # only whoever measures needs it
 
         return bench_queue(arguments[1:])
+    if arguments and arguments[0] == "tools":
+        return show_tools(arguments[1:])
     try:
         settings = read_settings(Settings)
         configure_logging("executor")

@@ -1,7 +1,12 @@
 """Joins the executor's parts."""
 
+import asyncio
+import logging
+import sys
+from collections.abc import Sequence
+
 from services.executor.adapters.anthropic_model import AnthropicModel
-from services.executor.adapters.file_tenants import FileTenants
+from services.executor.adapters.file_tenants import BadTenantFile, FileTenants
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.policy_http import HttpPolicy
 from services.executor.adapters.redis_learned import RedisLearned
@@ -10,9 +15,12 @@ from services.executor.adapters.tool_servers import DetectingToolServers
 from services.executor.core.context import Limits, Ports
 from services.executor.core.prompts.texts import load as load_prompts
 from services.executor.core.worker import Worker
+from services.executor.entrypoints.tools import Discovered, Wanted, parsed, shown
 from services.executor.hosting import run_sessions
-from services.executor.ports import Tier
+from services.executor.ports import Tier, ToolSilent, ToolUnreachable
 from services.executor.settings import Settings
+from shared.contracts.tenant import Connection
+from shared.infra.process import configure_logging
 from shared.infra.redis import connect
 
 
@@ -31,6 +39,37 @@ async def carry_out_turns(settings: Settings) -> None:
         await redis.aclose()
         await policy.close()
         await model.close()
+
+
+def show_tools(arguments: Sequence[str]) -> int:
+    """What discovery finds at an endpoint, on stdout; the exit code. Needs no Redis, no model and no settings."""
+    wanted = parsed(arguments)
+    configure_logging("executor-tools", logging.CRITICAL)  # what went wrong is said in one sentence
+    try:
+        found = asyncio.run(_discovered(wanted))
+    except (ToolUnreachable, ToolSilent, BadTenantFile) as error:
+        sys.stderr.write(f"No tools could be listed at {wanted.endpoint}: {error}\n")
+        return 1
+    sys.stdout.write(shown(wanted, found) + "\n")
+    return 0
+
+
+async def _discovered(wanted: Wanted) -> Discovered:
+    connection = _connection(wanted)
+    async with McpTools() as mcp, RestBridge() as rest:
+        servers = DetectingToolServers(mcp, rest)
+        tools = await servers.discover(connection)
+        return Discovered(servers.protocol_of(connection), servers.may_have_unlisted(connection), tools)
+
+
+def _connection(wanted: Wanted) -> Connection:
+    """The connection as a tenant's record describes it, with its catalogue, or one of the endpoint alone."""
+    plain = Connection.model_validate({"id": "default", "url": wanted.endpoint, "protocol": wanted.protocol})
+    if wanted.tenant_file is None:
+        return plain
+    record = FileTenants.read(wanted.tenant_file).record
+    known = (found for found in record.connections if found.url.rstrip("/") == wanted.endpoint.rstrip("/"))
+    return next(known, plain)
 
 
 def _model(settings: Settings) -> AnthropicModel:

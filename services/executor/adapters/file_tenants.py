@@ -17,7 +17,7 @@ class FileTenants(Tenants):
     """One tenant. ``tool_server`` becomes its connection ``default`` where the file names none."""
 
     def __init__(self, record: TenantRecord) -> None:
-        self._record = record
+        self.record = record
 
     @classmethod
     def read(cls, path: Path, tool_server: str = "") -> Self:
@@ -35,6 +35,6 @@ class FileTenants(Tenants):
         return cls(record)
 
     async def get(self, tenant: str) -> TenantRecord:
-        if tenant != self._record.id:
+        if tenant != self.record.id:
             raise UnknownTenant(f"there is no tenant {tenant!r}")
-        return self._record
+        return self.record

@@ -1,0 +1,38 @@
+"""Run one of the project's modules for its result: the command line imports no service."""
+
+import asyncio
+import sys
+
+from cli.console import Complaint, err
+from shared.domain.exact_json import JsonObject, loads_object
+
+_SHOWN = 2000  # characters of what a process complained about
+
+
+async def json_of(*arguments: str, doing: str, seconds: float) -> JsonObject:
+    """``python -m`` these arguments, in a process of its own; its last line on stdout is one JSON object.
+
+    Raises ``Complaint`` with the process's own sentence if it ends with an error, or not in time.
+    """
+    with err.status(f"{doing} ..."):
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+        )
+        try:
+            async with asyncio.timeout(seconds):
+                said, complained = await process.communicate()
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+            raise Complaint(f"{doing}: no result within {seconds:.0f} seconds.") from None
+    return _result(doing, said.decode(), complained.decode().strip(), process.returncode or 0)
+
+
+def _result(doing: str, said: str, complained: str, code: int) -> JsonObject:
+    if code and complained:
+        *before, last = complained.splitlines()
+        raise Complaint(last, "\n".join(before)[-_SHOWN:])
+    try:
+        return loads_object(said.strip().splitlines()[-1])
+    except (IndexError, ValueError):
+        raise Complaint(f"{doing}: there was no result (exit code {code}).", complained[-_SHOWN:]) from None
