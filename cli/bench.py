@@ -17,14 +17,7 @@ bench = typer.Typer(no_args_is_help=True)
 
 @bench.callback()
 def about() -> None:
-    """Each measurement starts what it needs and stops it again.
-
-    Examples:
-
-      purple bench queue
-
-      purple bench queue --check --json
-    """
+    """Each measurement starts what it needs and stops it again."""
 
 
 @bench.command()
@@ -32,7 +25,14 @@ def queue(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Exit code 1, naming each missed target.")] = False,
 ) -> None:
-    """From accepting a task to starting it: on an idle executor, and while 200 sessions run."""
+    """From accepting a task to starting it: on an idle executor, and while 200 sessions run.
+
+    Examples:
+
+      purple bench queue
+
+      purple bench queue --check --json
+    """
     try:
         figures = asyncio.run(
             json_of("services.executor", "bench-queue", "--json", doing="Measuring", seconds=BENCH_SECONDS)

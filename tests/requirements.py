@@ -251,6 +251,9 @@ PROMISES: tuple[Promise, ...] = (
         "quality",
     ),
     # the command line and the demo
+    Promise("demo.rest_bridge", "The demo holds over the REST bridge as it does over MCP", "seed 003, mcp_bridge.py"),
+    Promise("demo.any_model", "The demo holds with any endpoint that speaks the Messages API", "seed 000, Running"),
+    Promise("tools.command", "People see each tool's class and what decided it before they trust a server", "I1"),
     Promise(
         "fsm.escalate_as_own_end",
         "A broken service level that a rule escalates ends completed and marked escalated; elsewhere a person decides",

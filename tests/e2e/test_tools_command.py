@@ -1,0 +1,57 @@
+"""`purple tools`: what the worker would find at a tool server, in either protocol, and why it takes it for that."""
+
+from pathlib import Path
+
+import pytest
+
+from examples.company.protocols import Protocol
+from shared.domain.exact_json import JsonObject, dumps, loads_object
+from tests.company_stage import company
+from tests.e2e.commands import purple
+
+
+def _classes(report: JsonObject) -> dict[str, JsonObject]:
+    tools = report["tools"]
+    assert isinstance(tools, list)
+    return {str(tool["name"]): tool for tool in tools if isinstance(tool, dict)}
+
+
+@pytest.mark.promise("tools.command")
+@pytest.mark.parametrize("protocol", [Protocol.MCP, Protocol.REST])
+async def test_each_tool_is_shown_with_its_class_and_what_decided_it(tmp_path: Path, protocol: Protocol) -> None:
+    async with company(tmp_path, protocol=protocol) as served:
+        done = await purple("tools", "--endpoint", served.url, "--json")
+    assert done.code == 0, done.err
+    report = loads_object(done.out)
+    found = _classes(report)
+    assert report["protocol"] == protocol.value
+    assert len(found) >= 45
+    assert (found["get_expense"]["class"], found["notify_vendor"]["class"]) == ("read", "notify")
+    assert found["approve_expense"]["class"] == "change"
+    assert "'approve' in its name" in str(found["approve_expense"]["why"])
+
+
+@pytest.mark.promise("tools.command")
+async def test_the_operators_catalogue_counts_if_it_is_given(tmp_path: Path) -> None:
+    async with company(tmp_path) as served:
+        connection: JsonObject = {"id": "c", "url": served.url, "catalogue": {"match_invoice": {"tool_class": "read"}}}
+        record = tmp_path / "tenant.json"
+        record.write_text(dumps({"id": "default", "connections": [connection]}))
+        done = await purple("tools", "--endpoint", served.url, "--tenant-file", str(record), "--json")
+    found = _classes(loads_object(done.out))["match_invoice"]
+    assert (found["class"], found["why"]) == ("read", "the operator's catalogue says so")
+
+
+@pytest.mark.promise("tools.command")
+@pytest.mark.parametrize(
+    ("endpoint", "code", "sentence"),
+    [
+        ("http://127.0.0.1:9", 1, "No tools could be listed at http://127.0.0.1:9"),
+        ("localhost:9009", 2, "begins with"),
+    ],
+)
+async def test_an_endpoint_that_cannot_be_used_is_explained(endpoint: str, code: int, sentence: str) -> None:
+    done = await purple("tools", "--endpoint", endpoint)
+    assert (done.code, done.out) == (code, "")
+    assert sentence in done.err
+    assert "Traceback" not in done.err
