@@ -16,7 +16,7 @@ from cli.console import Complaint
 from cli.stack.child import Child
 from cli.stack.free_ports import free_ports, is_free
 from cli.stack.plan import Ports, ProcessSpec, StackOptions, notice_of, plan_stack
-from cli.stack.readiness import died, wait_until_ready
+from cli.stack.readiness import Tell, died, tell_nobody, wait_until_ready
 from shared.infra.embedded_redis import EmbeddedRedis, NoRedisServer
 
 READY_SECONDS = 45.0
@@ -69,7 +69,9 @@ def stop_on_signals() -> None:
 
 
 @asynccontextmanager
-async def running(options: StackOptions, ready_seconds: float = READY_SECONDS) -> AsyncIterator[Stack]:
+async def running(
+    options: StackOptions, ready_seconds: float = READY_SECONDS, tell: Tell = tell_nobody
+) -> AsyncIterator[Stack]:
     """A stack that is ready; everything is stopped on leaving, whatever happened. Raises ``Complaint``."""
     if not is_free(options.port, options.host):
         raise Complaint(f"Port {options.port} is taken: stop what listens there, or choose another with --port.")
@@ -79,7 +81,7 @@ async def running(options: StackOptions, ready_seconds: float = READY_SECONDS) -
         redis_url = redis.url if redis else options.environ["REDIS_URL"]
         ports = Ports.of(free_ports(Ports.needed(options.executors)))
         children = await held.enter_async_context(_children(plan_stack(options, ports, redis_url), options.folder))
-        await wait_until_ready(children, ready_seconds)
+        await wait_until_ready(children, ready_seconds, tell)
         yield Stack(options, children, redis_url, redis)
 
 

@@ -14,6 +14,7 @@ from shared.domain.exact_json import dumps
 from shared.domain.words import Level, Role
 
 DEFAULT_URL = "http://127.0.0.1:9010"
+_DECISIONS = ("approve", "reject")
 
 
 def send(
@@ -32,10 +33,12 @@ def send(
 
     Examples:
 
-      purple send "Process the expense claim EXP-1001"
+      purple send "Approve expense claim EXP-1001."
 
       purple send approve --task TASK --as dana --role approver --level manager
     """
+    if text.strip().lower() in _DECISIONS and task is None:
+        raise typer.BadParameter(f"{text} of what? Say which task waits: --task TASK", param_hint="TEXT")
     speaker = Speaker(name or os.environ.get("USER", "cli"), tuple(role or ()), _levels(level or []))
     utterance = Utterance(text, speaker, session, task, policy, tools)
     try:

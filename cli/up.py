@@ -12,6 +12,7 @@ from rich.table import Table
 from cli.console import Complaint, err, give_up, out
 from cli.launcher import Stack, running, stop_on_signals
 from cli.stack.plan import HOST, StackOptions
+from cli.starting import Starting
 
 EXAMPLE = "Which expense claims are pending? Answer with a JSON list of their ids."
 
@@ -51,11 +52,11 @@ def up(
 async def _stay_up(options: StackOptions) -> None:
     """Until a signal, or until a process of the stack ends by itself (``Complaint``)."""
     stop_on_signals()
-    err.print("Starting ...", style="dim")
     try:
-        async with running(options) as stack:
-            _show(stack)
-            raise await stack.until_one_dies()
+        with Starting(err) as starting:
+            async with running(options, tell=starting) as stack:
+                _show(stack)
+                raise await stack.until_one_dies()
     except asyncio.CancelledError:  # a signal asked for the end, and everything is stopped by now
         err.print("Stopped.", style="dim")
 

@@ -23,6 +23,7 @@ from cli.gateway.client import connected
 from cli.launcher import Stack, running, stop_on_signals
 from cli.stack.free_ports import free_ports
 from cli.stack.plan import StackOptions
+from cli.starting import Starting
 from shared.domain.exact_json import dumps
 
 # The demo checks the database of the company that it starts itself, with the policy that the project ships.
@@ -87,21 +88,30 @@ def demo(
 async def _demo(tasks: tuple[DemoTask, ...], environ: Mapping[str, str], quiet: bool) -> tuple[list[Result], str]:
     stop_on_signals()
     folder = Path(mkdtemp(prefix="purple-demo-"))
-    results: list[Result] = []
+    explained = False  # whether nothing is left for which one would look into the logs
     try:
-        async with running(_options(folder, environ)) as stack, connected(stack.url("gateway")) as client:
-            _introduce(stack, quiet)
-            company = Company(stack.url("company"), stack.options.company_database)
-            async for observed in observe(tasks, client, company, quiet):
-                results.append(judge(observed))
+        with Starting(err, quiet) as starting:
+            async with running(_options(folder, environ), tell=starting) as stack:
+                _introduce(stack, quiet)
+                results = await _carried_out(tasks, stack, quiet)
+        explained = all(result.ok for result in results)
         return results, stack.notice
+    except asyncio.CancelledError:
+        explained = True
+        raise
     finally:
-        _tidy(folder, results)
+        _tidy(folder, explained)
 
 
-def _tidy(folder: Path, results: list[Result]) -> None:
+async def _carried_out(tasks: tuple[DemoTask, ...], stack: Stack, quiet: bool) -> list[Result]:
+    company = Company(stack.url("company"), stack.options.company_database)
+    async with connected(stack.url("gateway")) as client:
+        return [judge(observed) async for observed in observe(tasks, client, company, quiet)]
+
+
+def _tidy(folder: Path, explained: bool) -> None:
     """Remove what a good run leaves; what explains a bad one is kept."""
-    if all(result.ok for result in results):
+    if explained:
         shutil.rmtree(folder)
     else:
         err.print(f"Data and logs are kept in {folder}.", style="dim")

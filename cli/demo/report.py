@@ -63,7 +63,7 @@ def _row(result: Result) -> tuple[str, ...]:
     return (
         "[green]ok[/]" if result.ok else "[red]no[/]",
         observed.task.name,
-        observed.final.state,
+        f"{observed.final.state}, escalated" if observed.final.metadata.get("escalated") else observed.final.state,
         " > ".join(observed.states),
         str(observed.final.metadata.get("tool_calls", "?")),
         str(len(observed.after.writes_since(observed.before))),

@@ -1,21 +1,39 @@
 """Waiting until each process says that it is ready, or saying which one does not and why."""
 
 import asyncio
+from collections.abc import Callable, Sequence
 
 import httpx
 
 from cli.console import Complaint
 from cli.stack.child import Child
 
+Tell = Callable[[Sequence[str]], None]
+
 ASK_EVERY = 0.05
 ASK_TIMEOUT = 2.0
 
 
-async def wait_until_ready(children: tuple[Child, ...], seconds: float) -> None:
-    """Returns when all are ready; raises ``Complaint`` naming the first that died or was not ready in time."""
+def tell_nobody(_: Sequence[str]) -> None:
+    """Nobody looks on."""
+
+
+async def wait_until_ready(children: tuple[Child, ...], seconds: float, tell: Tell = tell_nobody) -> None:
+    """Returns when all are ready; raises ``Complaint`` naming the first that died or was not ready in time.
+
+    ``tell`` is called with the names that are still awaited whenever one is ready.
+    """
+    awaited = {child.spec.name: None for child in children}
+
+    async def wait(child: Child) -> Complaint | None:
+        problem = await _wait(client, child, seconds)
+        if problem is None:
+            awaited.pop(child.spec.name)
+            tell(tuple(awaited))
+        return problem
+
     async with httpx.AsyncClient(timeout=ASK_TIMEOUT, trust_env=False) as client:
-        tasks = [_wait(client, child, seconds) for child in children]
-        for problem in await asyncio.gather(*tasks):
+        for problem in await asyncio.gather(*(wait(child) for child in children)):
             if problem is not None:
                 raise problem
 

@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
 from cli.demo.books import Books, Change
 from cli.demo.checks import Observed, problems
+from cli.demo.script import TASKS
 from cli.demo.tasks import MANAGER, DemoTask, ListOf, Said
-from cli.gateway.messages import TaskView
+from cli.gateway.messages import Event, TaskView
 from shared.domain.exact_json import Json
 
 CELL = ("expenses", "EXP-1", "status")
@@ -31,6 +33,10 @@ METADATA: Mapping[str, Json] = {
 
 def _view(state: str, answer: str = "Done.", metadata: Mapping[str, Json] = METADATA) -> TaskView:
     return TaskView("t", state, answer, metadata)
+
+
+def _event(**data: Json) -> Event:
+    return Event("1", "note", datetime(2026, 1, 1, tzinfo=UTC), data)
 
 
 GOOD = Observed(TASK, (_view("input-required"), _view("completed")), PENDING, (PENDING,), APPROVED, 1.0)
@@ -81,6 +87,21 @@ def test_a_task_that_did_exactly_what_it_should_has_no_problems() -> None:
         pytest.param(
             replace(GOOD, views=(GOOD.views[0], _view("completed", answer=" "))), "no answer", id="it said nothing"
         ),
+        pytest.param(replace(GOOD, task=replace(TASK, process_type="payroll")), "not as payroll", id="of another kind"),
+        pytest.param(replace(GOOD, task=replace(TASK, escalated=True)), "was not escalated", id="it did not escalate"),
+        pytest.param(
+            replace(GOOD, views=(GOOD.views[0], _view("completed", metadata={**METADATA, "escalated": True}))),
+            "was escalated",
+            id="it escalated",
+        ),
+        pytest.param(
+            replace(GOOD, task=replace(TASK, tells=(("now_called", "state"),)), events=(_event(now_called="other"),)),
+            "says now_called=state",
+            id="its story tells something else",
+        ),
+        pytest.param(
+            replace(GOOD, task=replace(TASK, tells=(("silent", ""),))), "says silent", id="its story leaves it out"
+        ),
     ],
 )
 def test_each_thing_that_does_not_hold_is_named(observed: Observed, sentence: str) -> None:
@@ -96,3 +117,19 @@ def test_a_question_must_be_answered_with_the_exact_list(answer: str, holds: boo
 
 def test_a_row_that_vanishes_is_a_change() -> None:
     assert Books({}, ()).changes_since(PENDING) == (Change(*CELL, None),)
+
+
+def test_a_notice_is_to_be_reported_as_sent_and_what_its_story_must_tell_as_told() -> None:
+    reported: list[Json] = [{"tool": "approve_expense", "status": "sent"}]
+    observed = replace(
+        GOOD,
+        task=replace(TASK, notices=("approve_expense",), tells=(("silent", ""), ("now_called", "state"))),
+        views=(GOOD.views[0], _view("completed", metadata={**METADATA, "writes": reported})),
+        events=(_event(silent="cut off"), _event(now_called="state")),
+    )
+    assert problems(observed) == ()
+
+
+def test_the_tasks_have_names_of_their_own_and_the_demo_has_ten_at_least() -> None:
+    names = [task.name for task in TASKS]
+    assert len(names) == len({*names}) >= 10

@@ -84,3 +84,10 @@ def test_who_accepts_work_stops_before_who_does_it_and_the_tools_last() -> None:
     ordered = sorted(_plan({}).values(), key=lambda spec: spec.stops)
     assert [spec.name for spec in ordered][:2] == ["gateway", "executor-1"]
     assert ordered[-1].name == "company"
+
+
+def test_only_a_stack_that_asks_for_it_has_a_company_that_can_be_told_to_misbehave() -> None:
+    options = StackOptions(Path("/data"), {}, company_faults=True)
+    able = {spec.name for spec in plan_stack(options, PORTS, "unix:///r") if "ALLOW_FAULTS" in spec.environ}
+    assert able == {"company"}
+    assert "ALLOW_FAULTS" not in _plan({})["company"].environ
