@@ -4,6 +4,7 @@ from itertools import product
 from typing import NamedTuple
 
 from services.planner.core.intents import Intent
+from services.planner.core.pages import is_paging
 from services.planner.core.references import CERTAIN, POSSIBLE, Candidate, candidates, is_reference
 from services.planner.core.request import ToolSpec
 from services.planner.core.scalars import as_json, kind_of, scalar
@@ -38,7 +39,8 @@ class Bound(NamedTuple):
 
 def bind(tool: ToolSpec, situation: Situation, intent: Intent, least: int = POSSIBLE) -> list[Bound]:
     """Every way to call a tool: one for each combination of identifiers, the surest first."""
-    found = {name: _values(tool, name, situation, intent, least) for name in tool.properties}
+    fields = [name for name in tool.properties if not is_paging(tool, name)]
+    found = {name: _values(tool, name, situation, intent, least) for name in fields}
     missing = tuple(name for name in tool.required if not found.get(name))
     fixed = {name: values[:1] for name, values in found.items() if values and not is_reference(tool, name)}
     references = {
@@ -46,7 +48,7 @@ def bind(tool: ToolSpec, situation: Situation, intent: Intent, least: int = POSS
         for name, values in found.items()
         if values and is_reference(tool, name) and (name in tool.required or values[0].sure == CERTAIN)
     }
-    names = [name for name in tool.properties if name in fixed or name in references]
+    names = [name for name in fields if name in fixed or name in references]
     ways = product(*((references.get(name) or fixed[name])[:_MANY] for name in names))
     return [Bound(tool, tuple(zip(names, way, strict=True)), missing) for way in ways][:_MANY]
 

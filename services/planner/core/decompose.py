@@ -3,7 +3,7 @@
 from services.planner.core.answer import wants_list
 from services.planner.core.intents import Intent
 from services.planner.core.mentions import Mention
-from services.planner.core.scalars import proper_names
+from services.planner.core.named import proper_names
 from services.planner.core.situation import Situation
 from shared.domain.exact_json import Json, JsonObject
 

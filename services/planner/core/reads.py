@@ -2,14 +2,15 @@
 
 from services.planner.core.binding import Bound, bind
 from services.planner.core.intents import Intent
-from services.planner.core.references import CERTAIN, LIKELY, POSSIBLE, candidates, is_reference, wanted
+from services.planner.core.named import unknown_names
+from services.planner.core.pages import next_parts
+from services.planner.core.references import CERTAIN, LIKELY, POSSIBLE, Candidate, candidates, is_reference, wanted
 from services.planner.core.request import Request, ToolSpec
-from services.planner.core.scalars import proper_names
 from services.planner.core.situation import Situation, about, best
-from services.planner.core.words import nouns, text_stems
-from shared.domain.exact_json import dumps
+from services.planner.core.words import concept, is_identifier, nouns, text_stems
+from shared.domain.exact_json import JsonObject, dumps
 
-_AT_ONCE, _IN_ALL = 8, 16
+_AT_ONCE, _IN_ALL, _WITH_PARTS = 8, 16, 18
 
 
 def next_reads(request: Request, situation: Situation) -> list[Bound]:
@@ -17,15 +18,23 @@ def next_reads(request: Request, situation: Situation) -> list[Bound]:
     made = {f"{call.tool} {dumps(call.arguments)}" for call in request.calls}
     made |= {f"{fact.tool} {dumps(fact.arguments)}" for fact in situation.facts}
     fresh: dict[str, Bound] = {}
+    following = [_part(tool, given) for tool, given in next_parts(situation.facts, request.tools)]
+    following = [part for part in following if part.key not in made]
     identified = _identified(request.tools, situation)
     for tool in request.tools:
         spoken = _spoken(tool, request.tools, situation)
         for bound in _worthwhile(tool, situation, identified, spoken):
             if bound.key not in made:
                 fresh.setdefault(bound.key, bound)
-    if not fresh and not situation.records:
+    if not fresh and not following:
         fresh = {bound.key: bound for bound in _searches(request, situation) if bound.key not in made}
-    return list(fresh.values())[: min(_AT_ONCE, max(0, _IN_ALL - len(request.calls)))]
+    others = list(fresh.values())[: max(0, _IN_ALL - len(request.calls) - len(following))]
+    return [*following, *others][: min(_AT_ONCE, max(0, _WITH_PARTS - len(request.calls)))]
+
+
+def _part(tool: ToolSpec, given: JsonObject) -> Bound:
+    """The same list from another place on."""
+    return Bound(tool, tuple((name, Candidate(value, "result", "", CERTAIN)) for name, value in given.items()))
 
 
 def _whole(situation: Situation) -> Intent:
@@ -122,8 +131,25 @@ def _wants_list(tool: ToolSpec, situation: Situation, identified: frozenset[str]
 
 
 def _searches(request: Request, situation: Situation) -> list[Bound]:
-    """Nothing is known yet: search tools with the names the task uses, then plain lists of what writes may concern."""
-    if not proper_names(situation.text):
+    """Names of the task that nothing shows yet: search tools, and lists of what the known records refer to."""
+    unknown = unknown_names(situation, request.tools)
+    if not unknown:
         return []
-    ways = [way for tool in request.tools if tool.required for way in bind(tool, situation, _whole(situation), LIKELY)]
-    return [way for way in ways if not way.missing and not any(is_reference(way.tool, name) for name, _ in way.chosen)]
+    ways = [
+        way
+        for name in unknown
+        for tool in request.tools
+        if tool.required
+        for way in bind(tool, situation, Intent("", f'"{name}"'), LIKELY)
+    ]
+    found = [way for way in ways if not way.missing and not any(is_reference(way.tool, name) for name, _ in way.chosen)]
+    referred = _referred(situation)
+    lists = [Bound(tool, ()) for tool in request.tools if not tool.required and nouns(tool.name) in referred]
+    fitting = [way for way in found if nouns(way.tool.name) in referred]
+    return fitting or lists or ([] if situation.records else found)
+
+
+def _referred(situation: Situation) -> set[frozenset[str]]:
+    """What the known records refer to."""
+    named = {(name, record.noun) for record in situation.records for name in record.fields if is_identifier(name)}
+    return {concept(name, frozenset()) for name, noun in named if concept(name, noun) != noun}

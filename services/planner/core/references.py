@@ -6,6 +6,7 @@ from typing import NamedTuple
 from services.planner.core.mentions import Kind, Mention
 from services.planner.core.records import Record, Scalar, identifies, own_id
 from services.planner.core.request import ToolSpec
+from services.planner.core.selection import matching
 from services.planner.core.situation import Situation, about, best, rank
 from services.planner.core.words import concept, field_stems, is_identifier, is_verb, nouns, stem, text_words
 from shared.domain.exact_json import Json
@@ -144,10 +145,20 @@ def _from_records(noun: frozenset[str], situation: Situation, examples: list[str
     own = best([record for record in about(situation, noun) if noun <= record.noun], situation)
     if len(own) == 1 and (known := own_id(own[0])) and concept(known[0], own[0].noun) & noun:
         found.append(_candidate(own[0], known[0], CERTAIN))
+    found += _only_one(noun, situation) if not own else []
     for record in _subjects(situation):
         found += [_candidate(record, field, LIKELY) for field in identifies(record, noun) if record.fields[field]]
         found += [_candidate(record, field, LIKELY) for field in _alike(record, noun, examples, situation)]
     return found
+
+
+def _only_one(noun: frozenset[str], situation: Situation) -> list[Candidate]:
+    """The one listed thing that agrees with everything the task says: who it belongs to, its state, its figures."""
+    own = situation._replace(records=tuple(record for record in situation.records if record.noun == noun))
+    fitting = {record.ref(""): record for record in matching(situation.text, situation) if record.noun == noun}
+    narrowed = len({str(own_id(record)) for record in own.records}) > len(fitting)
+    chosen = list(fitting.values()) if len(fitting) == 1 and narrowed else []
+    return [_candidate(record, known[0], LIKELY) for record in chosen if (known := own_id(record))]
 
 
 def _subjects(situation: Situation) -> list[Record]:

@@ -5,6 +5,7 @@ from decimal import Decimal
 
 from services.planner.core.intents import Intent
 from services.planner.core.mentions import Kind, Mention, find
+from services.planner.core.named import NAME, proper_names
 from services.planner.core.references import CERTAIN, LIKELY, Candidate
 from services.planner.core.request import ToolSpec
 from services.planner.core.situation import MINOR, Situation, best, names
@@ -21,7 +22,6 @@ _COMPUTED = re.compile(
     r"(?:the|that|this|its|their|how)\b|(?:sum|total|number|count|average|difference)\b|\d[\d.]*\s?%", re.I
 )
 _WHAT_FOR = re.compile(r"\bwhat\b.*\bfor\b", re.I)
-_NAME = re.compile(r"\b[A-Z][\w&-]*(?:['’]s)?(?:\s+(?:[A-Z][\w&-]*))*")
 
 
 def kind_of(schema: JsonObject) -> str:
@@ -168,7 +168,11 @@ def _text(name: str, described: str, intent: Intent, situation: Situation, requi
         return _said(_quoted(situation.text) or _for(situation.text))
     if intent.verb and own & text_stems(intent.clause):
         return _named(own, situation)
-    return _from_field(name, situation) or _named(own, situation) or (_searched(situation) if own & _ASKED else None)
+    return (
+        _from_field(name, situation)
+        or _named(own, situation)
+        or (_searched(situation, intent) if own & _ASKED else None)
+    )
 
 
 def _said(text: str) -> Candidate | None:
@@ -219,7 +223,7 @@ def _from_field(name: str, situation: Situation) -> Candidate | None:
 
 def _named(own: frozenset[str], situation: Situation) -> Candidate | None:
     """``the Alpha fleet`` and ``fleet Alpha`` for a field called fleet."""
-    for match in _NAME.finditer(situation.text):
+    for match in NAME.finditer(situation.text):
         name = " ".join(word for word in match[0].split() if word.lower() not in STOP)
         before = [stem(word) for word in text_words(situation.text[: match.start()])][-2:]
         after = [stem(word) for word in text_words(situation.text[match.end() :])][:1]
@@ -228,21 +232,9 @@ def _named(own: frozenset[str], situation: Situation) -> Candidate | None:
     return None
 
 
-def _searched(situation: Situation) -> Candidate | None:
-    found = _quoted(situation.text) or next(iter(proper_names(situation.text)), "")
+def _searched(situation: Situation, intent: Intent) -> Candidate | None:
+    found = _quoted(intent.clause) or next(iter(proper_names(situation.text)), "")
     return Candidate(found, "task", "", LIKELY) if found else None
-
-
-def proper_names(text: str) -> list[str]:
-    """Capitalised names: two words or more, or one that does not begin a sentence."""
-    found = []
-    for match in _NAME.finditer(text):
-        words = [word for word in match[0].split() if word.lower() not in STOP]
-        begins = match.start() == 0 or text[: match.start()].rstrip()[-1:] in ".!?:;"
-        words = words[1:] if begins else words
-        if words and not any(mark.isdigit() for mark in match[0]):
-            found.append(re.sub(r"['’]s$", "", " ".join(words)))
-    return found
 
 
 def as_json(value: Json, kind: str) -> Json:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 
 from services.planner.core.mentions import Kind, find
+from services.planner.core.named import owners
 from services.planner.core.records import Record, number, own_id
 from services.planner.core.situation import MINOR, Situation, names
 from services.planner.core.words import ID_WORDS, STOP, field_stems, parts, stem, stems, text_stems
@@ -75,17 +76,29 @@ def _participles(text: str) -> frozenset[str]:
 
 def _known(record: Record, text: str, situation: Situation) -> bool:
     """An identifier of the task that some record refers to must be this record's too, if its column can hold it."""
-    for mention in situation.of_kind(Kind.ID):
-        shape = re.sub(r"\d+", "9", mention.value)
-        columns = {
-            n for other in situation.records for n, v in other.fields.items() if re.sub(r"\d+", "9", str(v)) == shape
-        }
-        own = [str(record.fields[name]) for name in columns if name in record.fields]
-        alike = [value for value in own if re.sub(r"\d+", "9", value) == shape]
-        meant = mention.value in text or re.search(r"\b(?:its|their)\b", text, re.I)
-        if meant and alike and mention.value not in alike:
-            return False
-    return True
+    mentioned = [mention.value for mention in situation.of_kind(Kind.ID)]
+    pointing = bool(re.search(r"\b(?:its|their)\b", text, re.I))
+    meant = [value for value in mentioned if value in text or pointing]
+    return all(_agrees(record, value, situation) for value in meant) and _is_owned(record, text, situation)
+
+
+def _is_owned(record: Record, text: str, situation: Situation) -> bool:
+    """Whether a record refers to one of the things that a text names by a proper name, if it can."""
+    known = [own_id(owner) for owner in owners(text, situation) if owner.noun != record.noun]
+    values = {str(field[1]) for field in known if field}
+    return not values or any(_agrees(record, value, situation) for value in values)
+
+
+def _agrees(record: Record, value: str, situation: Situation) -> bool:
+    """Whether a record's columns that can hold an identifier of this shape hold this one, or there is none."""
+    shape = _shape(value)
+    columns = {name for other in situation.records for name, held in other.fields.items() if _shape(str(held)) == shape}
+    alike = [held for name in columns if name in record.fields and _shape(held := str(record.fields[name])) == shape]
+    return not alike or value in alike
+
+
+def _shape(value: str) -> str:
+    return re.sub(r"\d+", "9", value)
 
 
 _COMPARED: tuple[tuple[str, Callable[[Decimal, Decimal], bool]], ...] = (
