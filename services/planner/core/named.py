@@ -1,0 +1,57 @@
+"""Things that a task names by a proper name: the records that bear it, and the names that none bears yet."""
+
+import re
+from collections.abc import Iterable
+
+from services.planner.core.mentions import Kind, find
+from services.planner.core.records import Record, own_id
+from services.planner.core.request import ToolSpec
+from services.planner.core.situation import Situation
+from services.planner.core.words import STOP, nouns, stem, text_words
+
+NAME = re.compile(r"\b[A-Z][\w&-]*(?:['’]s)?(?:\s+(?:[A-Z][\w&-]*))*")
+
+
+def names_in(text: str) -> list[str]:
+    """The proper names of a text; what stands in quotation marks is no one's name."""
+    for mention in find(text):
+        if mention.kind is Kind.QUOTE:
+            text = f"{text[: mention.start]}{'.' * (mention.end - mention.start)}{text[mention.end :]}"
+    return proper_names(text)
+
+
+def bearers(name: str, situation: Situation) -> list[Record]:
+    """The records of which one field is this very name."""
+    return [record for record in situation.records if name.lower() in _texts(record)]
+
+
+def owners(text: str, situation: Situation) -> list[Record]:
+    """The records that a text names so, and that have an identifier."""
+    return [record for name in names_in(text) for record in bearers(name, situation) if own_id(record)]
+
+
+def unknown_names(situation: Situation, tools: Iterable[ToolSpec] = ()) -> list[str]:
+    """The task's names that stand in no record, but for words that the tools themselves are named by."""
+    known = frozenset().union(*(nouns(tool.name) for tool in tools))
+    shown = " ".join(text for record in situation.records for text in _texts(record))
+    return [
+        name
+        for name in names_in(situation.text)
+        if name.lower() not in shown and not {stem(word) for word in text_words(name)} <= known
+    ]
+
+
+def _texts(record: Record) -> list[str]:
+    return [value.lower() for value in record.fields.values() if isinstance(value, str)]
+
+
+def proper_names(text: str) -> list[str]:
+    """Capitalised names: two words or more, or one that does not begin a sentence."""
+    found = []
+    for match in NAME.finditer(text):
+        words = [word for word in match[0].split() if word.lower() not in STOP]
+        begins = match.start() == 0 or text[: match.start()].rstrip()[-1:] in ".!?:;"
+        words = words[1:] if begins else words
+        if words and not any(mark.isdigit() for mark in match[0]):
+            found.append(re.sub(r"['’]s$", "", " ".join(words)))
+    return found

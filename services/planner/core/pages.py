@@ -1,0 +1,126 @@
+"""Lists that come in parts: whether a result says that there is more, and the call that asks for what follows."""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from services.planner.core.records import Fact
+from services.planner.core.request import ToolSpec, objects
+from services.planner.core.words import family, parts
+from shared.domain.exact_json import Json, JsonObject, dumps
+
+_PLACES = frozenset({"page", "offset", "cursor", "skip", "token"})
+_SIZES = frozenset({"limit", "size", "per"})
+_OPAQUE = frozenset({"cursor", "token"})
+_TOTALS = frozenset("total count items results rows records entries number of all".split())
+
+
+class Slice(NamedTuple):
+    """One answer of a list tool: its rows, and what stands around them."""
+
+    fact: Fact
+    rows: int
+    around: JsonObject
+
+    def told(self, *words: str) -> Json:
+        """What the answer, else the call, says under a name that has one of these words and is no other place."""
+        for source in (self.around, self.fact.arguments):
+            for name, value in source.items():
+                if {*words} & {*parts(name)} and not {"next", "total", "has"} & {*parts(name)}:
+                    return value
+        return None
+
+    @property
+    def following(self) -> Json:
+        """The opaque mark of what follows."""
+        named = (value for name, value in self.around.items() if {"next"} < {*parts(name)} <= {"next", *_PLACES})
+        return next((value for value in named if value not in (None, "", False)), None)
+
+    @property
+    def behind(self) -> int:
+        """How many rows come before the end of this part."""
+        size = _whole(self.told(*_SIZES)) or self.rows
+        page, offset = _whole(self.told("page")), _whole(self.told("offset", "skip"))
+        return (max(page, 1) - 1) * size + offset + self.rows
+
+    @property
+    def has_more(self) -> bool:
+        said = {name: value for name, value in self.around.items() if {"has", "more"} & {*parts(name)}}
+        totals = [v for n, v in self.around.items() if "total" in parts(n) and {*parts(n)} <= _TOTALS]
+        pages = [v for n, v in self.around.items() if {"total", "pages"} == {*parts(n)}]
+        goes_on = any(value is True for value in said.values()) or self.following is not None
+        goes_on = goes_on or any(_whole(value) > self.behind for value in totals)
+        return self.rows > 0 and (goes_on or any(_whole(value) > _whole(self.told("page")) for value in pages))
+
+
+def is_paging(tool: ToolSpec, name: str) -> bool:
+    """Whether an argument only says which part of a list is wanted."""
+    own = {*parts(name)}
+    reads = family(next(iter(parts(tool.name)), "")) == "read"
+    return reads and name not in tool.required and bool(own & _PLACES or (own & _SIZES and _in_parts(tool)))
+
+
+def next_parts(facts: Iterable[Fact], tools: Iterable[ToolSpec]) -> Iterator[tuple[ToolSpec, JsonObject]]:
+    """The calls that ask for what follows the lists read so far."""
+    named = {tool.name: tool for tool in tools}
+    for fact in facts:
+        part, tool = sliced(fact), named.get(fact.tool)
+        if part is not None and tool is not None and part.has_more and (further := _further(part, tool)):
+            yield tool, {**fact.arguments, **further}
+
+
+def read_in_part(facts: tuple[Fact, ...]) -> tuple[str, ...]:
+    """The tools of lists of which the end was not read."""
+    ended: dict[str, bool] = {}
+    for fact in facts:
+        if part := sliced(fact):
+            key = f"{fact.tool} {dumps(_criteria(fact.arguments))}"
+            ended[key] = ended.get(key, False) or not part.has_more
+    return tuple(key.split()[0] for key, end in ended.items() if not end)
+
+
+def sliced(fact: Fact) -> Slice | None:
+    """A result as part of a list; None if it holds no list of things."""
+    around: JsonObject = {}
+    rows = _rows(fact.result, around)
+    return Slice(fact, len(rows), around) if rows is not None else None
+
+
+def _rows(value: Json, around: JsonObject) -> list[JsonObject] | None:
+    """The list in a result, at most one envelope deep in another; what stands beside it is collected."""
+    if isinstance(value, list):
+        return objects(value)
+    if not isinstance(value, dict):
+        return None
+    found: list[JsonObject] | None = None
+    for name, item in value.items():
+        if isinstance(item, list | dict):
+            inner = _rows(item, around)
+            found = inner if found is None else found
+        else:
+            around[name] = item
+    return found
+
+
+def _in_parts(tool: ToolSpec) -> bool:
+    return any(_PLACES & {*parts(name)} for name in tool.properties)
+
+
+def _further(part: Slice, tool: ToolSpec) -> JsonObject:
+    """The argument that leads on, in the tool's own way."""
+    for name in tool.properties:
+        own = {*parts(name)}
+        if own & _OPAQUE and part.following is not None:
+            return {name: part.following}
+        if own & {"offset", "skip"}:
+            return {name: _whole(part.told("offset", "skip")) + part.rows}
+        if "page" in own and not own & _SIZES:
+            return {name: max(_whole(part.told("page")), 1) + 1}
+    return {}
+
+
+def _criteria(arguments: JsonObject) -> JsonObject:
+    return {name: value for name, value in arguments.items() if not {*parts(name)} & (_PLACES | _SIZES)}
+
+
+def _whole(value: Json) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
