@@ -68,7 +68,8 @@ def _show(view: TaskView) -> None:
     out.print(view.answer, markup=False, soft_wrap=True)
     if notice := view.metadata.get("model_notice"):
         err.print(f"({notice})", style="dim")
-    err.print(f"task {view.id}: {view.state}", style="bold" if view.went_well else "bold red")
+    escalated = ", escalated" if view.metadata.get("escalated") else ""
+    err.print(f"task {view.id}: {view.state}{escalated}", style="bold" if view.went_well else "bold red")
     if view.state == "input-required":
         level = f" --level {view.level}" if view.level else ""
         err.print(f"It waits: purple send approve --task {view.id} --as NAME --role approver{level}", soft_wrap=True)

@@ -33,6 +33,7 @@ async def test_a_breach_that_escalates_is_written_and_ends_completed_and_escalat
     assert (record.state, stage.claims.applied, stage.statuses) == (TaskState.COMPLETED, ["C-1"], ["verified"])
     assert record.metadata["process_type"] == "sla_breach"
     assert record.metadata["escalated"] is True
+    assert record.metadata["quality"] == (await Stage().run()).metadata["quality"]
     states = record.metadata["states"]
     assert isinstance(states, list)
     assert states[-2:] == ["SCHEDULE_NOTIFY", "ESCALATE"]

@@ -101,7 +101,7 @@ def score(ended: Ended) -> float:
         Evidence(
             state=ended.state,
             exact_match=is_exact_match(ended.answer),
-            policy_passed=dossier.verdict.passed if dossier and dossier.verdict else None,
+            policy_passed=_policy_kept(ended),
             writes_planned=_to_be_proved(dossier.plan) if dossier and dossier.plan else 0,
             writes_verified=statuses.count(WriteStatus.VERIFIED),
             writes_doubtful=sum(status in _DOUBTFUL for status in statuses),
@@ -110,6 +110,14 @@ def score(ended: Ended) -> float:
             answer_empty=not ended.answer.strip(),
         )
     )
+
+
+def _policy_kept(ended: Ended) -> bool | None:
+    """Whether the verdict let the plan pass, or its rules were followed by taking the case further."""
+    verdict = ended.progress.dossier.verdict if ended.progress else None
+    if verdict is None:
+        return None
+    return verdict.passed or (ended.escalated and ended.state is TaskState.COMPLETED)
 
 
 def _to_be_proved(plan: WritePlan) -> int:
