@@ -19,6 +19,8 @@ SET = "set update change modify adjust".split()
 ADD = "add create register record insert".split()
 WRAPPERS = ("data", "result", "item")
 LIST_WRAPPERS = ("items", "results", "data")
+FIRST = "Amber Copper Silver Crimson Ivory Golden Scarlet Indigo".split()
+LAST = "Falcon Heron Badger Lynx Osprey Beaver Plover Stoat".split()
 
 WORDINGS = {
     "sum": (
@@ -55,6 +57,34 @@ WORDINGS = {
         "Otherwise set its {field} to 1.00.",
         "{verb} {noun} {key} only if the sum of the {parts} of its {children} is below {limit}; "
         "otherwise set its {field} to 1.00.",
+    ),
+    "each": (
+        "{verb} every open {noun} of {other} {key}.",
+        "Please {verb} all open {nouns} of {other} {key}.",
+        "{verb} each {noun} of {other} {key} that is still open.",
+        "For {other} {key}: {verb} every open {noun}.",
+    ),
+    "list": (
+        "Which {nouns} of {other} {key} are open? Answer with a JSON list of their ids.",
+        "List the ids of all open {nouns} of {other} {key} as a JSON list.",
+        "Which of the {nouns} of {other} {key} are still open? Give a JSON array of ids only.",
+    ),
+    "named_state": (
+        "{verb} the {noun} {key}.",
+        "{verb} the {noun} called {key}.",
+    ),
+    "named_figure": (
+        "Set the {field} of the {noun} {key} to {value}.",
+        "Change the {field} of {noun} {key} to {value}.",
+    ),
+    "belonging_state": (
+        "{verb} the {noun} of {other} {key}.",
+        "{verb} the {noun} that belongs to {key}.",
+        "{key} is a {other}. {verb} its {noun}.",
+    ),
+    "belonging_figure": (
+        "Set the {field} of the {noun} of {other} {key} to {value}.",
+        "Change the {field} of the {noun} of the {other} {key} to {value}.",
     ),
 }
 

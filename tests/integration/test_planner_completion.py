@@ -37,8 +37,8 @@ async def test_a_read_a_computation_and_a_write_on_generated_tools(capsys: pytes
 
 
 async def _problems(model: AnthropicModel, world: World) -> list[str]:
-    await run(model, world.task.text, Offered(world.readers, world.writers, world.call))
-    return [world.task.kind] if world.problems() else []
+    done = await run(model, world.task.text, Offered(world.readers, world.writers, world.call))
+    return [world.task.kind] if world.problems(done.answer) else []
 
 
 @pytest.fixture

@@ -7,7 +7,10 @@ from services.planner.core.words import FAMILIES, NOTICES, family, is_generic, i
 
 
 class Intent(NamedTuple):
-    """One clause. ``holds`` is False for an ``unless`` or an ``otherwise``: it applies when the condition fails."""
+    """One clause. ``holds`` is False for an ``unless`` or an ``otherwise``: it applies when the condition fails.
+
+    ``context`` is what stands before a colon, if the clause follows one.
+    """
 
     verb: str
     clause: str
@@ -15,6 +18,7 @@ class Intent(NamedTuple):
     condition: str = ""
     holds: bool = True
     reason: str = ""
+    context: str = ""
 
     @property
     def family(self) -> str | None:
@@ -43,8 +47,11 @@ class Reading(NamedTuple):
 
 
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+(?=\S)|\n+")
+_NOTIFY = "|".join(sorted(FAMILIES["send"]))
 _REASON = re.compile(
-    r"[,;:]?\s*\b(?:because(?: of)?|due to|since|on the grounds that|reason(?: is)?:?)\s+(.+)$", re.I | re.S
+    r"[,;:]?\s*\b(?:because(?: of)?|due to|since|on the grounds that|reason(?: is)?:?)\s+(.+?)"
+    rf"(?=(?:,\s*|\s+)(?:and|then|and then)\s+(?:also\s+)?(?:{_NOTIFY})\b|$)",
+    re.I | re.S,
 )
 _IF = r"only if|only when|if and only if|provided(?: that)?|as long as|in case|if|when|unless|except if|except when"
 _LEADING = re.compile(rf"^(?:but |and )?({_IF})\s+(.+?),\s*(?:then\s+)?(.+)$", re.I | re.S)
@@ -57,6 +64,8 @@ _JOIN = re.compile(
     rf"|,\s*(?=(?:{_VERB}|{_NOT})\s)",
     re.I,
 )
+_HEADED = re.compile(rf"^(?P<head>[^:]*[a-z][^:]*):\s+(?P<rest>(?:{_VERB})\b.*)$", re.I | re.S)
+_AND_NOTIFY = re.compile(rf"(?:,\s*|\s+)(?=(?:and|then|and then)\s+(?:also\s+)?(?:{_NOTIFY})\b)", re.I)
 _NEGATED = re.compile(rf"\b(?:{_NOT}|no need to|avoid|refrain from|not to|cannot|can['’]t)\s+(\w+)", re.I)
 _PASSIVE = re.compile(r"\b(?:should|must|needs? to|has to|have to|is to|are to) be (?:\w+ly )?(\w+)", re.I)
 _ASKING = re.compile(
@@ -120,7 +129,8 @@ def _condition(sentence: str) -> tuple[str, bool, str]:
     if match := _LEADING.match(body):
         return match[2], _positive(match[1]), match[3] + tail
     if match := _TRAILING.match(body):
-        return match[3].rstrip(" .!;"), _positive(match[2]), match[1] + tail
+        condition, *notice = _AND_NOTIFY.split(match[3], maxsplit=1)
+        return condition.rstrip(" .!;"), _positive(match[2]), " ".join((match[1], *notice)) + tail
     return "", True, sentence
 
 
@@ -131,7 +141,14 @@ def _positive(word: str) -> bool:
 def _clauses(body: str) -> list[Intent]:
     reason = _REASON.search(body)
     why = reason[1].strip().rstrip(".!;") if reason else ""
-    text = body[: reason.start()] if reason else body
+    text = body[: reason.start()] + body[reason.end() :] if reason else body
+    if (match := _HEADED.match(text)) and family(text_words(match["head"])[0]) not in NOTICES:
+        later = [one._replace(context=match["head"]) for one in _split(match["rest"], why)]
+        return [*_split(match["head"], why), *later]
+    return _split(text, why)
+
+
+def _split(text: str, why: str) -> list[Intent]:
     return [_intent(clause.strip(), why) for clause in _JOIN.split(text) if clause.strip(" .,")]
 
 

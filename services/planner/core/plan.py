@@ -8,13 +8,13 @@ from typing import NamedTuple
 from services.planner.core.binding import Bound, bind
 from services.planner.core.compute import stated_figures
 from services.planner.core.conditions import judge
+from services.planner.core.each import for_each, is_for_each, not_all_known
 from services.planner.core.intents import Intent
 from services.planner.core.proof import read_back
 from services.planner.core.records import own_id
 from services.planner.core.references import CERTAIN, LIKELY, Candidate, is_reference, wanted
 from services.planner.core.request import ToolSpec
 from services.planner.core.scalars import kind_of
-from services.planner.core.selection import matching
 from services.planner.core.situation import MINOR, Situation, about
 from services.planner.core.toolmatch import suiting
 from services.planner.core.words import field_stems, parts, stem, text_stems
@@ -112,26 +112,12 @@ def _ways(tool: ToolSpec, intent: Intent, situation: Situation) -> list[Bound]:
     """The ways to call a tool that agree with the task: several only if the clause names several things."""
     ways = [_with_values(way, intent, situation) for way in bind(tool, situation, intent, LIKELY)]
     ways = [_without_guesses(way) for way in ways]
-    if re.search(r"\b(?:all|every|each)\b", intent.clause, re.I):
-        return [found for way in ways[:1] for found in _for_each(way, intent, situation)]
+    if is_for_each(intent):
+        return [found for way in ways[:1] for found in for_each(way, intent, situation)]
     first = ways[:1]
     named = [way for way in ways if _names_all(way, intent)]
     unique = {way.key: way for way in (named or first)}
     return list(unique.values())
-
-
-def _for_each(way: Bound, intent: Intent, situation: Situation) -> list[Bound]:
-    """``all open ...``: the same call for each listed record that the clause fits."""
-    found = []
-    for record in matching(intent.clause, situation):
-        known = own_id(record)
-        slots = [name for name in way.tool.required if is_reference(way.tool, name)]
-        slots = [name for name in slots if wanted(way.tool, name) & record.noun]
-        if known and slots:
-            one = Candidate(record.fields[known[0]], "result", record.ref(known[0]), CERTAIN)
-            chosen = dict(way.chosen) | {slots[0]: one}
-            found.append(Bound(way.tool, tuple(chosen.items()), tuple(n for n in way.missing if n != slots[0])))
-    return found
 
 
 def _names_all(way: Bound, intent: Intent) -> bool:
@@ -203,6 +189,9 @@ def _typed(value: str, tool: ToolSpec, name: str) -> Json:
 def _checked(
     ways: list[Bound], intent: Intent, situation: Situation, readers: Sequence[ToolSpec]
 ) -> tuple[list[Bound], Unplanned]:
+    unknown = not_all_known(ways[0], intent, situation) if is_for_each(intent) else ""
+    if unknown:
+        return [], Unplanned(f'"{intent.clause}" cannot be planned: {unknown}.')
     for way in ways:
         if unread := _unread(way, situation, readers):
             return [], Unplanned(unread)

@@ -8,7 +8,7 @@ from services.planner.core.mentions import Kind, find
 from services.planner.core.named import owners
 from services.planner.core.records import Record, number, own_id
 from services.planner.core.situation import MINOR, Situation, names
-from services.planner.core.words import ID_WORDS, STOP, field_stems, parts, stem, stems, text_stems
+from services.planner.core.words import ID_WORDS, STOP, field_stems, parts, stem, stems, text_stems, text_words
 
 _SUMS = stems(("amount", "total", "price", "cost", "value", "sum"))
 
@@ -18,12 +18,34 @@ def matching(text: str, situation: Situation) -> list[Record]:
     said = text_stems(text)
     listed = [record for record in situation.records if record.in_list and record.noun & said]
     listed = [record for record in listed if record.noun <= said] or listed
+    kind = _kind_meant(text, {record.noun for record in listed})
+    listed = [record for record in listed if record.noun == kind] if kind else listed
     if not listed:
         listed = [record for record in situation.records if record.in_list]
     if _asks_for_unknown(text, listed):
         return []
     kept = [record for record in listed if _fits(record, text, _of_its_kind(record, listed), situation)]
     return _once(kept)
+
+
+def _kind_meant(text: str, kinds: set[frozenset[str]]) -> frozenset[str] | None:
+    """Of several kinds of things, the one that a text quantifies (``every open ...``), else the first plural."""
+    words = text_words(text)
+    for fits in (_is_quantified, _is_plural):
+        for place in range(len(words)):
+            last = {stem(word) for word in words[max(0, place - 2) : place + 1]}
+            named = [kind for kind in kinds if stem(words[place]) in kind and kind <= last]
+            if named and fits(words, place):
+                return max(named, key=lambda kind: (len(kind), sorted(kind)))
+    return None
+
+
+def _is_quantified(words: list[str], place: int) -> bool:
+    return bool({"every", "each", "all", "which", "any"}.intersection(words[max(0, place - 3) : place]))
+
+
+def _is_plural(words: list[str], place: int) -> bool:
+    return words[place].endswith("s") and not words[place].endswith("ss")
 
 
 _PREDICATE = re.compile(r"\b(?:is|are|was|were)\s+(?:still |currently |now |already )?(?P<state>[a-z]+)\s*(?:[?.,]|$)")

@@ -6,7 +6,7 @@ from services.planner.core.intents import Intent
 from services.planner.core.mentions import Kind, find
 from services.planner.core.request import ToolSpec
 from services.planner.core.situation import Situation
-from services.planner.core.words import FAMILIES, family, is_generic, nouns, parts, stem, stems, text_stems
+from services.planner.core.words import FAMILIES, family, is_generic, nouns, parts, stem, stems, text_stems, text_words
 
 _EXACT, _SYNONYM, _STATE, _GENERAL = 4, 3, 3, 2
 _PRONOUNS = ("it", "them", "this", "that", "these", "those")
@@ -15,10 +15,31 @@ _PRONOUNS = ("it", "them", "this", "that", "these", "those")
 def suiting(intent: Intent, situation: Situation, tools: Sequence[ToolSpec]) -> list[list[ToolSpec]]:
     """Tools in tiers of equal fit, the best first; empty when none does what the action asks."""
     scored = [(score, tool) for tool in tools if (score := _score(intent, situation, tool))]
+    named = [(score, tool) for score, tool in scored if _own(intent, tool) <= situation.stems]
+    scored = _nearest(intent, named) if named else scored
     tiers: dict[int, list[ToolSpec]] = {}
     for score, tool in scored:
         tiers.setdefault(score, []).append(tool)
     return [tiers[score] for score in sorted(tiers, reverse=True)]
+
+
+def _nearest(intent: Intent, scored: list[tuple[int, ToolSpec]]) -> list[tuple[int, ToolSpec]]:
+    """Of tools for different things, those for the thing that the clause names first after its verb."""
+    shared = frozenset.intersection(*(_own(intent, tool) for _, tool in scored))
+    words = [stem(word) for word in text_words(intent.clause)]
+    start = words.index(stem(intent.verb)) if stem(intent.verb) in words else 0
+    ordered = [*words[start:], *words[:start]]
+    places = [_place(_own(intent, tool) - shared, ordered) for _, tool in scored]
+    return [one for one, place in zip(scored, places, strict=True) if place == min(places)]
+
+
+def _place(own: frozenset[str], words: list[str]) -> int:
+    return next((place for place, word in enumerate(words) if word in own), len(words))
+
+
+def _own(intent: Intent, tool: ToolSpec) -> frozenset[str]:
+    """What a tool is about: the nouns of its name without the verb of the action."""
+    return nouns(tool.name) - {stem(intent.verb)} - _verbs_of(intent)
 
 
 def _score(intent: Intent, situation: Situation, tool: ToolSpec) -> int:
@@ -57,7 +78,7 @@ def _states(tool: ToolSpec) -> frozenset[str]:
 
 def _noun(intent: Intent, situation: Situation, tool: ToolSpec) -> int:
     """How well the tool's nouns fit: those of the clause count twice; none at all, and it is another tool's work."""
-    own = nouns(tool.name) - {stem(intent.verb)} - _verbs_of(intent)
+    own = _own(intent, tool)
     if not own:
         return 1
     clause = text_stems(intent.clause)
