@@ -6,6 +6,7 @@ from decimal import Decimal
 from services.planner.core.differences import difference
 from services.planner.core.figures import Figure, Operand, operand
 from services.planner.core.mentions import Kind, find
+from services.planner.core.portions import piece, stated_percent, whole
 from services.planner.core.records import Record
 from services.planner.core.selection import amount_field, before_comparison, matching, numeric_fields
 from services.planner.core.situation import Situation, best, names, rank
@@ -43,12 +44,21 @@ def figures(situation: Situation) -> list[Figure]:
     unique: dict[str, Figure] = {}
     for figure in found:
         unique.setdefault(figure.name, figure)
-    return list(unique.values())
+    return sorted(unique.values(), key=lambda figure: any(one.source == "value" for one, _ in figure.operands))
 
 
 def stated_figures(text: str, situation: Situation) -> list[Figure]:
     """The figures that a text itself asks to compute: a total, a share, a changed amount, a difference."""
-    return [figure for compute in (_aggregate, _share, _changed, _compared) if (figure := compute(text, situation))]
+    found = [figure for compute in (_aggregate, _share, _changed, _compared) if (figure := compute(text, situation))]
+    return found or _portion(text, situation)
+
+
+def _portion(text: str, situation: Situation) -> list[Figure]:
+    """What is asked for in words alone; the figure itself first, then those that it rests on."""
+    subject = subject_of(text, situation)
+    linked = [record for record in situation.records if subject and _points(subject, record)]
+    apart = [record for record in linked if not record.in_list] or linked
+    return whole(text, subject) or piece(text, subject) or stated_percent(text, subject, apart)
 
 
 def _aggregate(text: str, situation: Situation) -> Figure | None:

@@ -1,4 +1,4 @@
-"""``the difference between A and B``: of the amounts of two records that belong together, or of two figures of one."""
+"""``the difference between A and B``, ``reconcile A against B``: of two records, or two figures of one."""
 
 import re
 from decimal import Decimal
@@ -9,12 +9,15 @@ from services.planner.core.selection import amount_field
 from services.planner.core.situation import Situation, best
 from services.planner.core.words import text_stems
 
-_BETWEEN = re.compile(r"\bdifference between (?P<first>.+?) and (?P<second>.+)$", re.I)
+_BETWEEN = re.compile(r"\b(?:difference|discrepancy|gap) between (?P<first>.+?) and (?P<second>.+)$", re.I)
+_AGAINST = re.compile(
+    r"\b(?:reconcil|compar|check)\w*\s+(?P<first>.+?) (?:against|with|to) (?P<second>.+?)(?= and |[,.;:]|$)", re.I
+)
 
 
 def difference(text: str, subject: Record | None, situation: Situation) -> Figure | None:
     """The figure that a text asks for; ``subject`` is the record that it is about. The first side less the second."""
-    match = _BETWEEN.search(text)
+    match = _BETWEEN.search(text) or _AGAINST.search(text)
     if match is None:
         return None
     sides = match["first"], match["second"]

@@ -11,6 +11,8 @@ from services.planner.core.words import STOP, nouns, stem, text_words
 
 NAME = re.compile(r"\b[A-Z][\w&-]*(?:['’]s)?(?:\s+(?:[A-Z][\w&-]*))*")
 
+_SUBJECT = re.compile(r"\s+(?:is|was|has|had|wants|needs)\b")
+
 
 def names_in(text: str) -> list[str]:
     """The proper names of a text; what stands in quotation marks is no one's name."""
@@ -51,7 +53,7 @@ def proper_names(text: str) -> list[str]:
     for match in NAME.finditer(text):
         words = [word for word in match[0].split() if word.lower() not in STOP]
         begins = match.start() == 0 or text[: match.start()].rstrip()[-1:] in ".!?:;"
-        words = words[1:] if begins else words
+        words = words[1:] if begins and not _SUBJECT.match(text[match.end() :]) else words
         if words and not any(mark.isdigit() for mark in match[0]):
             found.append(re.sub(r"['’]s$", "", " ".join(words)))
     return found

@@ -142,6 +142,8 @@ def _with_values(way: Bound, intent: Intent, situation: Situation) -> Bound:
     """A figure that this clause asks to compute goes into the field that takes a figure."""
     values = _values_for(intent, situation)
     slot = _slot(way, intent)
+    if not values and slot in way.missing and field_stems(str(slot)) & text_stems(intent.clause):
+        values = _values_of_questions(situation)  # "flag it with the variance" after "reconcile one with the other"
     if not values or slot is None:
         return way
     name, value = str(values[0].get("name")), str(values[0].get("value"))
@@ -155,8 +157,14 @@ def _values_for(intent: Intent, situation: Situation) -> list[JsonObject]:
     figures = stated_figures(intent.clause, situation)
     if not figures and _RESULT.search(intent.clause):
         figures = [figure for text in situation.reading.questions for figure in stated_figures(text, situation)]
-    names = {figure.name for figure in figures}
-    return [value for value in situation.values if value.get("name") in names]
+    return [value for figure in figures for value in situation.values if value.get("name") == figure.name]
+
+
+def _values_of_questions(situation: Situation) -> list[JsonObject]:
+    """The one value that the task's other clauses ask to find out."""
+    names = {figure.name for text in situation.reading.questions for figure in stated_figures(text, situation)}
+    found = [value for value in situation.values if value.get("name") in names]
+    return found if len(found) == 1 else []
 
 
 def _slot(way: Bound, intent: Intent) -> str | None:
@@ -180,6 +188,9 @@ def _takes_figure(tool: ToolSpec, name: str) -> bool:
 def _typed(value: str, tool: ToolSpec, name: str) -> Json:
     """A computed figure in the type of its field, in minor units where the field counts these."""
     number = Decimal(value) * (100 if MINOR.intersection(parts(name)) else 1)
+    cents = number.quantize(Decimal("0.01"))
+    exponent = number.as_tuple().exponent
+    number = cents if number == cents and isinstance(exponent, int) and exponent < -2 else number  # 0.500000 as 0.50
     kind = kind_of(tool.properties[name])
     if kind == "string":
         return format(number, "f")

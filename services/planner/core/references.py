@@ -149,7 +149,17 @@ def _from_records(noun: frozenset[str], situation: Situation, examples: list[str
     for record in _subjects(situation):
         found += [_candidate(record, field, LIKELY) for field in identifies(record, noun) if record.fields[field]]
         found += [_candidate(record, field, LIKELY) for field in _alike(record, noun, examples, situation)]
-    return found
+    return found or _one_step_on(noun, situation)
+
+
+def _one_step_on(noun: frozenset[str], situation: Situation) -> list[Candidate]:
+    """What the records refer to that the task's own records refer to, if all say the same."""
+    pointed = {
+        str(value) for record in _subjects(situation) for name, value in record.fields.items() if is_identifier(name)
+    }
+    linked = [r for r in situation.records if (known := own_id(r)) and str(known[1]) in pointed]
+    found = [_candidate(r, field, LIKELY) for r in linked for field in identifies(r, noun) if r.fields[field]]
+    return found[:1] if len({str(one.value) for one in found}) == 1 else []
 
 
 def _only_one(noun: frozenset[str], situation: Situation) -> list[Candidate]:

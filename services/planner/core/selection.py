@@ -100,7 +100,7 @@ def _known(record: Record, text: str, situation: Situation) -> bool:
     """An identifier of the task that some record refers to must be this record's too, if its column can hold it."""
     mentioned = [mention.value for mention in situation.of_kind(Kind.ID)]
     pointing = bool(re.search(r"\b(?:its|their)\b", text, re.I))
-    meant = [value for value in mentioned if value in text or pointing]
+    meant = [value for value in mentioned if value in text] or (mentioned if pointing else [])
     return all(_agrees(record, value, situation) for value in meant) and _is_owned(record, text, situation)
 
 
