@@ -143,7 +143,7 @@ def _with_values(way: Bound, intent: Intent, situation: Situation) -> Bound:
     values = _values_for(intent, situation)
     slot = _slot(way, intent)
     if not values and slot in way.missing and field_stems(str(slot)) & text_stems(intent.clause):
-        values = _values_of_questions(situation)  # "flag it with the variance" after "reconcile one with the other"
+        values = _values_of_questions(situation)  # "flag it with the figure" after "reconcile this with that"
     if not values or slot is None:
         return way
     name, value = str(values[0].get("name")), str(values[0].get("value"))
