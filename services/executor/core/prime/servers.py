@@ -54,10 +54,16 @@ def _with_named(tools: ToolServers, found: Sequence[Offered], text: str, journal
     open_ended = [server for server in found if tools.may_have_unlisted(server.connection)]
     if len(open_ended) != 1:
         return tuple(found)
-    listed = {tool.name for server in found for tool in server.tools}
-    named = named_tools(text, open_ended[0].connection, listed)
+    named = named_tools(text, open_ended[0].connection, _known_names(found))
     for tool in named:
         journal.tell("note", tool=tool.name, tool_class=tool.tool_class.value, why="named by the task, not listed")
     return tuple(
         server._replace(tools=(*server.tools, *named)) if server is open_ended[0] else server for server in found
     )
+
+
+def _known_names(found: Sequence[Offered]) -> set[str]:
+    """The names that mean something already: the listed tools and their arguments."""
+    tools = [tool for server in found for tool in server.tools]
+    arguments = [tool.input_schema.get("properties") for tool in tools]
+    return {tool.name for tool in tools}.union(*(names for names in arguments if isinstance(names, dict)))

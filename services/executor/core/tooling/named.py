@@ -20,9 +20,9 @@ _FIELDS = frozenset("id ids name names date at by time number no code type statu
 _NO_ENTRY = CatalogueEntry()
 
 
-def named_tools(text: str, connection: Connection, listed: Collection[str]) -> tuple[Tool, ...]:
-    """The tools that the text names and nobody lists, classified by their names; a forbidden one is left out."""
-    names = dict.fromkeys(name for name in _names(text) if name not in listed)
+def named_tools(text: str, connection: Connection, known: Collection[str]) -> tuple[Tool, ...]:
+    """The tools that the text names and nobody knows, classified by their names; a forbidden one is left out."""
+    names = dict.fromkeys(name for name in _names(text) if name not in known)
     return tuple(_tool(name, connection) for name in sorted(names))
 
 
