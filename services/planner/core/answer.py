@@ -3,13 +3,14 @@
 import re
 from decimal import Decimal
 
-from services.planner.core.compute import figures, subject_of, subjects
+from services.planner.core.compute import figures, stated_figures, subject_of, subjects
 from services.planner.core.conditions import judge
 from services.planner.core.records import Record, number, own_id
 from services.planner.core.request import Request, objects
 from services.planner.core.selection import amount_field, matching
 from services.planner.core.situation import Situation
 from services.planner.core.words import concept, field_stems, is_identifier, parts, stem, stems, text_stems, text_words
+from services.planner.core.yes_no import yes_or_no
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 _LIST = re.compile(r"\bJSON (?:list|array)\b|\b(?:bare|plain) list\b|\bas a list of\b.*\bonly\b|\[\s*\"[^\]]*\]", re.I)
@@ -126,6 +127,10 @@ def _refusals(situation: Situation) -> list[str]:
 
 
 def _question(question: str, situation: Situation) -> str:
+    if decided := yes_or_no(question, situation):
+        return decided
+    if stated := stated_figures(question, situation):
+        return f"{stated[0].name.replace('_', ' ').capitalize()}: {_money(stated[0].value)}."
     for figure in figures(situation):
         if field_stems(figure.name) & text_stems(question):
             return f"{figure.name.replace('_', ' ').capitalize()}: {_money(figure.value)}."

@@ -8,7 +8,7 @@ from services.planner.core.compute import figures, stated_figures, subjects
 from services.planner.core.figures import Figure
 from services.planner.core.intents import Intent
 from services.planner.core.mentions import Kind, find
-from services.planner.core.records import Record
+from services.planner.core.records import Record, own_id
 from services.planner.core.selection import amount_field, scaled
 from services.planner.core.situation import Situation, names
 from services.planner.core.words import STOP, field_stems, stem, text_stems, text_words
@@ -42,6 +42,11 @@ def judge(intent: Intent, situation: Situation) -> Judged:
     if any(one.holds is None for one in judged):
         return Judged(None, why)
     return Judged(all(one.holds for one in judged) is intent.holds, why)
+
+
+def judged_alone(text: str, situation: Situation) -> Judged:
+    """Whether a statement that is no action's condition holds."""
+    return _condition(text, Intent("", "", condition=text), situation)
 
 
 def _condition(text: str, intent: Intent, situation: Situation) -> Judged:
@@ -134,6 +139,9 @@ def _state(text: str, situation: Situation) -> Judged:
 
 def _speaks_of(record: Record, subject: str) -> bool:
     """Whether the subject of a condition is the record: a pronoun, its noun, its identifier, or one of its fields."""
+    known = own_id(record)
+    if known and str(known[1]) in subject.split():
+        return True
     own = record.noun.union(*(field_stems(name) for name in record.fields))
     identifiers = " ".join(str(value) for value in record.fields.values() if isinstance(value, str)).lower()
     words = [word for word in re.findall(r"[\w-]+", subject) if word.lower() not in STOP]

@@ -74,6 +74,7 @@ _ASKING = re.compile(
 _CONTINUES = re.compile(r"^(?:its|their|whose|with)\b", re.I)
 _ADDS_UP = re.compile(r"\b(?:add|sum|total) up\b", re.I)
 _ADDS_TO = re.compile(r"\b(?P<verb>add|subtract|deduct)\s+[$€£]?\d[\d.,]*\s+(?:[A-Z]{3}\s+)?(?:to|from)\b", re.I)
+_GIVES = re.compile(r"\b(?:list|array|json|ids?|only|results?|values?|numbers?|names?|answer)\b", re.I)
 _LEADS = frozenset(
     "please then also kindly now and but just you should must need needs to can could would will go ahead immediately "
     "finally next first second third i we want like have afterwards after that so".split()
@@ -166,6 +167,8 @@ def _object_verb(verb: str, clause: str) -> str:
     """Where the verb alone says little or something else: ``process the refund``, ``add up``, ``add 5 to the ...``."""
     if verb == "tell" and not re.search(r"\btell (?:me|us)\b", clause, re.I):
         return "notify"
+    if verb == "return" and _GIVES.search(clause):
+        return "report"
     if _ADDS_UP.search(clause):
         return "calculate"
     if match := _ADDS_TO.search(clause):

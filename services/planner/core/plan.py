@@ -94,6 +94,7 @@ def _calls(
     for tier in tools:
         ways = [(tool, _ways(tool, intent, situation)) for tool in tier]
         whole = [found for _, found in ways if found and not found[0].missing]
+        whole = [ways for ways in whole if _names_all(ways[0], intent)] or whole if len(whole) > 1 else whole
         if len(whole) == 1:
             return _checked(whole[0], intent, situation, readers)
         if len(whole) > 1:

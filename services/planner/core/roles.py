@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from services.planner.core import answer, compute, decompose, general, plan, reads
+from services.planner.core import answer, compute, corrected, decompose, general, plan, reads
 from services.planner.core.request import Request
 from services.planner.core.situation import Situation, observe
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -23,7 +23,7 @@ def reply(request: Request, ignores_policy: bool = False) -> Reply:
         case "ASSESS":
             return _assess(request)
         case "COMPUTE":
-            return Reply(dumps(_compute(observe(request))))
+            return Reply(dumps(corrected.computed(_compute(observe(request)), request)))
         case "WRITE PLAN":
             return Reply(dumps(_plan(request, ignores_policy)))
         case "COMPLETE":
@@ -57,7 +57,8 @@ def _compute(situation: Situation) -> JsonObject:
 def _plan(request: Request, ignores_policy: bool) -> JsonObject:
     situation = _heedless(observe(request)) if ignores_policy else observe(request)
     writers, readers = request.listed_tools("write_tools"), request.listed_tools("read_tools")
-    return plan.as_json(plan.plan(situation, writers, readers), situation, readers)
+    planned = plan.as_json(plan.plan(situation, writers, readers), situation, readers)
+    return corrected.planned(planned, request)
 
 
 def _heedless(situation: Situation) -> Situation:

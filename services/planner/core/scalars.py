@@ -163,7 +163,8 @@ def _text(name: str, described: str, intent: Intent, situation: Situation, requi
     if own & _PROSE:
         if not (required or own & text_stems(intent.clause)):
             return None
-        return _said(_quoted(intent.clause) or _that(intent.clause) or (intent.clause if required else ""))
+        news = _news(intent, situation) if required else ""
+        return _said(_quoted(intent.clause) or _that(intent.clause) or news)
     if own & _ABOUT or _WHAT_FOR.search(described):
         return _said(_quoted(situation.text) or _for(situation.text))
     if intent.verb and own & text_stems(intent.clause):
@@ -177,6 +178,12 @@ def _text(name: str, described: str, intent: Intent, situation: Situation, requi
 
 def _said(text: str) -> Candidate | None:
     return Candidate(text, "task", "", CERTAIN) if text else None
+
+
+def _news(intent: Intent, situation: Situation) -> str:
+    """What a notice without words of its own tells: what this task does besides."""
+    done = [one.clause for one in situation.reading.actions if not one.is_notice and not one.condition]
+    return f"Done: {'; '.join(done)}." if intent.is_notice and done else intent.clause
 
 
 def _aside(clause: str) -> str:

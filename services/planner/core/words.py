@@ -11,7 +11,7 @@ FAMILIES: dict[str, frozenset[str]] = {
     name: frozenset(words.split())
     for name, words in {
         "read": "get list find search fetch read show lookup look query retrieve check view describe count load tell "
-        "give compute calculate determine report answer browse inspect see identify verify compare return reconcile",
+        "give compute calculate determine report answer browse inspect see identify verify compare reconcile",
         "create": "create add register open submit insert new make file record enter draft log place append",
         "update": "update change set modify edit amend adjust correct put patch rename alter revise raise lower "
         "increase decrease reduce write",
@@ -31,6 +31,7 @@ FAMILIES: dict[str, frozenset[str]] = {
         "block": "block suspend freeze hold lock pause",
         "archive": "archive store retire",
         "flag": "flag highlight",
+        "return": "return",
     }.items()
 }
 GENERIC = frozenset({"process", "handle", "execute", "perform", "run", "deal", "treat"})
