@@ -11,7 +11,10 @@ from shared.domain.words import TaskState
 from tests.e2e.whole_stack import TENANT, WholeStack, whole_stack
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-QUESTION = 'Query table "expenses" with filter_column "amount" and filter_value "2340.00".'
+QUESTION = (
+    'Query the table "expenses" with filter column "amount" and filter value "2340.00".'
+    " Answer with a JSON list of their ids."
+)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
