@@ -228,6 +228,10 @@ PROMISES: tuple[Promise, ...] = (
     Promise("planner.refuses_as_the_api", "The planner rejects what the real API rejects", "bad input"),
     Promise("planner.heeds_not", "What a task forbids is not planned", "seed 000, Key Design Decisions"),
     Promise("planner.never_invents", "What cannot be planned is said, and nothing is invented", "seed 000"),
+    Promise("planner.reads_all_parts", "A list given in parts is read to its end before a decision rests on it", "seed 000"),
+    Promise("planner.each_of_many", "A write for every one means each that fits, in the order asked, and no other", "I2"),
+    Promise("planner.yes_or_no", "A question for yes or no gets one, with its ground", "seed 000"),
+    Promise("planner.heeds_corrections", "A refused answer is changed or given up, never put again", "bad input"),
     Promise("planner.unjudged", "A criterion that no model is there to judge is marked unjudged", "seed 004"),
     # --- deployment
     Promise(

@@ -22,6 +22,7 @@ _COVERS = r"\b(?:covers?|suffices?|enough|sufficient|allows?|permits?)\b"
 _PREDICATE = re.compile(
     r"^(?P<subject>.+?)\s+(?:is|are|was|were|has been|have been)\s+(?P<state>(?:\w+\s+){0,3}\w+)$", re.I
 )
+_STATES = text_stems("status state")
 _NOT = r"\b(?:not|no|n['’]t|never)\b"
 
 
@@ -161,9 +162,8 @@ def _other_state(records: list[Record], state: str) -> str:
     if not re.search(r"\b\w+(?:ed|ing|en|id)\b", f" {state}"):
         return ""
     for record in records:
-        states = [
-            value for value in record.fields.values() if isinstance(value, str) and value.isalpha() and value.islower()
-        ]
+        words = {n: v for n, v in record.fields.items() if isinstance(v, str) and v.isalpha() and v.islower()}
+        states = [value for name, value in words.items() if field_stems(name) & _STATES] or [*words.values()]
         if len(states) == 1:
             return states[0]
     return ""

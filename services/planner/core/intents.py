@@ -34,12 +34,16 @@ class Intent(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """A task as understood. ``actions`` change something, ``forbidden`` must not happen, ``questions`` ask."""
+    """A task as understood. ``actions`` change something, ``forbidden`` must not happen, ``questions`` ask.
+
+    ``unnamed`` are clauses whose verb is no known one; beside actions they tell something, unless a tool has that verb.
+    """
 
     text: str
     actions: tuple[Intent, ...]
     forbidden: tuple[Intent, ...]
     questions: tuple[str, ...]
+    unnamed: tuple[Intent, ...] = ()
 
     @property
     def reads_only(self) -> bool:
@@ -95,7 +99,9 @@ def understand(text: str) -> Reading:
     questions += [intent.clause for intent in intents if intent.family == "read" and not intent.negated]
     actions = [intent for intent in intents if not intent.negated and intent.family != "read"]
     forbidden = tuple(intent for intent in intents if intent.negated)
-    return Reading(text, _specific(actions), forbidden, tuple(questions))
+    specific = _specific(actions)
+    unnamed = tuple(intent for intent in actions if intent not in specific and not intent.is_generic)
+    return Reading(text, specific, forbidden, tuple(questions), unnamed)
 
 
 def _asks(sentence: str) -> bool:

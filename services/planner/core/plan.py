@@ -43,7 +43,7 @@ def plan(situation: Situation, writers: Sequence[ToolSpec], readers: Sequence[To
     calls: list[tuple[Intent, Bound]] = []
     reasons: list[str] = []
     cannot: list[str] = []
-    for intent in situation.reading.actions:
+    for intent in _asked_for(situation, writers):
         judged = judge(intent, situation)
         if judged.holds:
             chosen, why = _calls(intent, situation, writers, readers)
@@ -60,6 +60,19 @@ def plan(situation: Situation, writers: Sequence[ToolSpec], readers: Sequence[To
         unique.setdefault(bound.key, (intent, bound))
     ordered = sorted(unique.values(), key=lambda call: call[0].is_notice)
     return Planned(tuple(ordered), tuple(reasons), tuple(cannot))
+
+
+def _asked_for(situation: Situation, writers: Sequence[ToolSpec]) -> list[Intent]:
+    """The actions, and the clauses whose verb only a tool knows, in the task's order."""
+    reading = situation.reading
+    known = [
+        intent
+        for intent in reading.unnamed
+        if any(parts(tool.name)[:1] == (intent.verb,) for tier in suiting(intent, situation, writers) for tool in tier)
+    ]
+    if not known:
+        return [*reading.actions]
+    return sorted((*reading.actions, *known), key=lambda intent: situation.text.find(intent.clause))
 
 
 def as_json(planned: Planned, situation: Situation, readers: Sequence[ToolSpec]) -> JsonObject:

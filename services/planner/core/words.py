@@ -32,6 +32,10 @@ FAMILIES: dict[str, frozenset[str]] = {
         "archive": "archive store retire",
         "flag": "flag highlight",
         "return": "return",
+        "escalate": "escalate",
+        "grant": "grant",
+        "release": "release",
+        "match": "match",
     }.items()
 }
 GENERIC = frozenset({"process", "handle", "execute", "perform", "run", "deal", "treat"})

@@ -1,0 +1,145 @@
+"""A write for each of many, things known by name, portions said in words, yes or no, and refused answers."""
+
+import pytest
+
+from services.planner.core.intents import understand
+from shared.domain.exact_json import Json, JsonObject
+from tests.unit.planner.planner_requests import answered, calls, fact, planned, said, tool
+
+_KITES: list[Json] = [
+    {"id": "KIT-1", "pilot_id": "PIL-2", "state": "open", "rank": 2},
+    {"id": "KIT-2", "pilot_id": "PIL-2", "state": "open", "rank": 1},
+    {"id": "KIT-3", "pilot_id": "PIL-9", "state": "open", "rank": 1},
+    {"id": "KIT-4", "pilot_id": "PIL-2", "state": "torn", "rank": 3},
+]
+_PILOTS: list[Json] = [{"id": "PIL-2", "name": "Ada Berg"}, {"id": "PIL-9", "name": "Bo Lind"}]
+_LISTS: list[Json] = [fact("f1", "list_kites", {}, _KITES), fact("f2", "list_pilots", {}, _PILOTS)]
+_CLOSE: Json = tool("close_kite", "main", kite_id="string")
+_NOTIFY: Json = tool("notify_pilot", "main", pilot_id="string", message="string")
+
+
+@pytest.mark.promise("planner.each_of_many")
+@pytest.mark.parametrize(
+    ("task", "closed"),
+    [
+        ("Close every open kite of pilot PIL-2.", ["KIT-1", "KIT-2"]),
+        ("Retire pilot PIL-2: close all open kites in order of their rank.", ["KIT-2", "KIT-1"]),
+        ("Close all open kites of Ada Berg.", ["KIT-1", "KIT-2"]),
+        ("Close every open kite.", ["KIT-1", "KIT-2", "KIT-3"]),
+    ],
+)
+def test_every_means_each_listed_thing_that_fits_in_the_order_asked(task: str, closed: list[str]) -> None:
+    """Whose they are is said by an identifier, before a colon, or by a name that another record bears."""
+    assert [given["kite_id"] for _, given in calls(planned(task, _LISTS, [_CLOSE]))] == closed
+
+
+@pytest.mark.promise("planner.each_of_many")
+def test_every_one_of_somebody_unknown_is_nobodys() -> None:
+    """A name that no record bears narrows nothing, so nothing is written."""
+    plan = planned("Close every open kite of Cy Dorn.", _LISTS, [_CLOSE])
+    assert plan["calls"] == []
+    assert "Cy Dorn" in str(plan["cannot"])
+
+
+def test_the_one_thing_of_somebody_known_by_name_is_found() -> None:
+    """Two look-ups: the name leads to an identifier, and this to the only thing that refers to it."""
+    assert calls(planned("Close the kite of Bo Lind.", _LISTS, [_CLOSE])) == [("close_kite", {"kite_id": "KIT-3"})]
+    assert planned("Close the kite of Ada Berg.", _LISTS, [_CLOSE])["calls"] == []
+
+
+def test_a_notice_after_a_reason_or_a_condition_is_an_action_of_its_own() -> None:
+    """``because ... and notify ...``: the reason ends before the notice."""
+    reasoned = understand("Close kite KIT-1 because it is torn and notify the pilot.").actions
+    assert [(intent.verb, intent.reason) for intent in reasoned] == [
+        ("close", "it is torn"),
+        ("notify", "it is torn"),
+    ]
+    conditional = understand("Close kite KIT-1 if it is torn and notify the pilot.").actions
+    assert [(intent.verb, intent.condition) for intent in conditional] == [
+        ("close", "it is torn"),
+        ("notify", "it is torn"),
+    ]
+
+
+_FINE: JsonObject = {"id": "FIN-1", "kite_id": "KIT-7", "amount": "120.50"}
+_OF_KITE: JsonObject = {"id": "KIT-7", "bonus_pct": 10, "yearly_cost": "200.00", "pilot_id": "PIL-2"}
+
+
+@pytest.mark.parametrize(
+    ("task", "amount"),
+    [("Refund fine FIN-1 in full.", "120.50"), ("Refund half of fine FIN-1.", "60.25")],
+)
+def test_the_whole_and_the_half_are_figures_too(task: str, amount: str) -> None:
+    """Said in words, traced to the record."""
+    refund: Json = tool("refund_fine", "main", fine_id="string", amount="string")
+    plan = planned(task, [fact("f1", "get_fine", {"id": "FIN-1"}, _FINE)], [refund])
+    assert calls(plan) == [("refund_fine", {"fine_id": "FIN-1", "amount": amount})]
+
+
+def test_a_percentage_that_another_record_states_is_applied_and_its_owner_told() -> None:
+    """The bonus of a fine is what the kite behind it says of its cost; the pilot stands one record further."""
+    facts = [fact("f1", "get_fine", {"id": "FIN-1"}, _FINE), fact("f2", "get_kite", {"id": "KIT-7"}, _OF_KITE)]
+    grant: Json = tool("record_bonus", "main", fine_id="string", amount="string")
+    plan = planned("Record the bonus for fine FIN-1 and notify the pilot.", facts, [grant, _NOTIFY])
+    assert calls(plan) == [
+        ("record_bonus", {"fine_id": "FIN-1", "amount": "20.00"}),
+        ("notify_pilot", {"pilot_id": "PIL-2", "message": "Done: Record the bonus for fine FIN-1."}),
+    ]
+
+
+def test_one_record_reconciled_with_another_gives_the_figure_that_a_later_clause_names() -> None:
+    """The argument is called as the clause calls it; the figure is the difference of both amounts."""
+    kite: JsonObject = {"id": "KIT-7", "amount": "100.00"}
+    facts = [fact("f1", "get_fine", {"id": "FIN-1"}, _FINE), fact("f2", "get_kite", {"id": "KIT-7"}, kite)]
+    flag: Json = tool("flag_fine", "main", fine_id="string", excess="string")
+    plan = planned("Reconcile fine FIN-1 against its kite and flag it with the exact excess.", facts, [flag])
+    assert calls(plan) == [("flag_fine", {"fine_id": "FIN-1", "excess": "20.50"})]
+
+
+@pytest.mark.promise("planner.yes_or_no")
+@pytest.mark.parametrize(
+    ("question", "start"),
+    [
+        ("Is kite KIT-7 open?", "Yes: it is open"),
+        ("Is kite KIT-7 closed?", "No: it is open"),
+        ("Is the fee of kite KIT-7 over 100.00?", "Yes: 120.00 is more than 100.00"),
+        ("Does the fee of kite KIT-7 exceed 500.00?", "No: 120.00 is within 500.00"),
+    ],
+)
+def test_a_question_for_yes_or_no_gets_one_with_its_ground(question: str, start: str) -> None:
+    """The state that it is in, or the figures compared."""
+    kite: JsonObject = {"id": "KIT-7", "fee": "120.00", "state": "open"}
+    reply = said("COMPLETE", {"task": question, "facts": [fact("f1", "get_kite", {"id": "KIT-7"}, kite)]})
+    assert reply.text.startswith(start)
+
+
+_TASK = "Close kite KIT-1 with note RED-5."
+
+
+@pytest.mark.promise("planner.heeds_corrections")
+def test_a_refused_plan_is_changed_or_given_up_and_never_put_again() -> None:
+    """An optional argument without a source goes; what cannot be mended is said."""
+    close: JsonObject = tool("close_kite", "main", kite_id="string", note="string")
+    optional: Json = {**close, "input_schema": {**_schema(close), "required": ["kite_id"]}}
+    sections: dict[str, Json] = {"task": _TASK, "facts": _LISTS, "write_tools": [optional], "read_tools": []}
+    first = calls(answered("WRITE PLAN", sections))
+    mended = calls(answered("WRITE PLAN", {**sections, "correction": "no source for: c1 RED-5"}))
+    given_up = answered("WRITE PLAN", {**sections, "correction": "c1: the arguments of close_kite do not fit: kite_id"})
+    assert first == [("close_kite", {"kite_id": "KIT-1", "note": "RED-5"})]
+    assert mended == [("close_kite", {"kite_id": "KIT-1"})]
+    assert (given_up["calls"], "do not fit" in str(given_up["cannot"])) == ([], True)
+
+
+@pytest.mark.promise("planner.heeds_corrections")
+def test_a_refused_value_is_left_out() -> None:
+    """A value that the audit found wrong is not stated again."""
+    facts: list[Json] = [fact("f1", "get_fine", {"id": "FIN-1"}, _FINE)]
+    sections: dict[str, Json] = {"task": "Refund half of fine FIN-1.", "facts": facts}
+    refused = "the audit found: pieces_2: count of its operands is 1, not 2"
+    assert answered("COMPUTE", {**sections, "correction": refused})["values"] == []
+
+
+def _schema(given: JsonObject) -> JsonObject:
+    schema = given["input_schema"]
+    assert isinstance(schema, dict)
+    return schema
