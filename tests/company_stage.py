@@ -1,15 +1,10 @@
 """The example company served in the test's own event loop, on a free port."""
 
-import asyncio
-import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
-
-import uvicorn
-from starlette.types import ASGIApp
 
 from examples.company.books import Books
 from examples.company.faults import Fault, Faults
@@ -17,6 +12,7 @@ from examples.company.protocols import Protocol
 from examples.company.seed import plant
 from examples.company.server import build_app
 from shared.contracts.tenant import Connection
+from tests.serving import serving
 
 NOON = datetime(2026, 4, 1, 12, tzinfo=UTC)
 
@@ -47,17 +43,3 @@ async def company(
     app = build_app(open_books(folder), misbehaviour, faults_may_change=True, protocol=protocol)
     async with serving(app) as url:
         yield Company(url, folder / "company.db", misbehaviour)
-
-
-@asynccontextmanager
-async def serving(app: ASGIApp, port: int = 0) -> AsyncIterator[str]:
-    """Serve an application; requests wait in the socket's queue until it is up."""
-    with socket.create_server(("127.0.0.1", port)) as listener:
-        config = uvicorn.Config(app, log_level="critical", ws="none", timeout_graceful_shutdown=1)
-        server = uvicorn.Server(config)
-        task = asyncio.create_task(server.serve(sockets=[listener]))  # a group would wrap the test's own errors
-        try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        finally:
-            server.should_exit = True
-            await asyncio.wait_for(task, 10)

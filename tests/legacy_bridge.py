@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
-from tests.company_stage import serving
+from tests.serving import serving
 
 CUT = {"content-type": "application/json", "content-length": "1000000"}  # more than comes: the server cuts the line
 

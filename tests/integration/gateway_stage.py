@@ -1,13 +1,11 @@
 """A gateway on a real socket and a real state store, with a scripted worker in the executor's place."""
 
 import asyncio
-import socket
-from collections.abc import AsyncIterator, Awaitable, Iterator
-from contextlib import asynccontextmanager, contextmanager, nullcontext
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
 from typing import cast
 
 import httpx
-import uvicorn
 from arq.constants import job_key_prefix
 from redis.asyncio import Redis
 
@@ -21,6 +19,7 @@ from shared.domain.words import TaskState
 from shared.infra.keys import BELL, QUEUE
 from shared.infra.redis import connect
 from shared.infra.wakes import from_bytes
+from tests.serving import listening, serving_on
 
 PATIENCE = 20.0
 
@@ -129,30 +128,14 @@ class Stage:
         return loads_object((await self.client.post("/", json=body)).text)
 
 
-class _Server(uvicorn.Server):
-    """Leaves the test run's signals alone."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        with nullcontext():
-            yield
-
-
 @asynccontextmanager
 async def gateway(redis_url: str, **settings: object) -> AsyncIterator[str]:
     """A gateway serving on a free port; its URL."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
-    values = {"redis_url": redis_url, "profile": "embedded", "purple_agent_card_url": url, **settings}
-    app = build(Settings.model_validate(values))
-    server = _Server(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=1))
-    async with asyncio.TaskGroup() as group:
-        serving = group.create_task(server.serve(sockets=[listener]))
-        try:
+    with listening() as (listener, origin):
+        url = f"{origin}/"
+        values = {"redis_url": redis_url, "profile": "embedded", "purple_agent_card_url": url, **settings}
+        async with serving_on(listener, build(Settings.model_validate(values))):
             yield url
-        finally:
-            server.should_exit = True
-            await serving
 
 
 @asynccontextmanager

@@ -1,51 +1,22 @@
 """The planner on a real socket."""
 
-import asyncio
-import socket
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
-
-import uvicorn
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from services.executor.adapters.anthropic_model import AnthropicModel, Limits
 from services.executor.ports import Tier
 from services.planner.bootstrap import build
 from services.planner.settings import Settings
+from tests.serving import serving
 
 MODEL = "offline-planner-1"
-_PATIENCE = 10.0
-
-
-class _Server(uvicorn.Server):
-    """A server among others in one process: signals are the test run's own."""
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.serving = asyncio.Event()
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self.serving.set()
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
 
 
 @asynccontextmanager
 async def planner_server(settings: Settings | None = None) -> AsyncIterator[str]:
     """A planner's base URL."""
-    app = build(settings or Settings())
-    # asyncio turns Nagle's delay off only for sockets that name their protocol, which create_server's do not.
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
-        listening.bind(("127.0.0.1", 0))
-        server = _Server(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=1))
-        async with asyncio.TaskGroup() as group:
-            group.create_task(server.serve([listening]))
-            async with asyncio.timeout(_PATIENCE):
-                await server.serving.wait()
-            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-            server.should_exit = True
+    async with serving(build(settings or Settings())) as url:
+        yield url
 
 
 @asynccontextmanager

@@ -23,8 +23,9 @@ from services.executor.adapters.mcp_tools import McpTools
 from services.executor.ports import ToolAnswer, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json
-from tests.company_stage import company, open_books, serving
+from tests.company_stage import company, open_books
 from tests.integration.saboteur import NoModernMcp, Sabotage, Saboteur, error, raw, result
+from tests.serving import serving
 
 ARGUMENTS: dict[str, Json] = {"expense_id": "EXP-1001"}
 

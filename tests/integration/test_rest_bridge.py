@@ -18,8 +18,8 @@ from services.executor.ports import ToolAnswer, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, dumps, loads_object
 from shared.domain.words import ToolClass
-from tests.company_stage import serving
 from tests.legacy_bridge import LegacyBridge, bridge
+from tests.serving import serving
 
 pytestmark = pytest.mark.promise("tools.rest_bridge")
 

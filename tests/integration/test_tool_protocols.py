@@ -18,8 +18,9 @@ from services.executor.adapters.tool_servers import DetectingToolServers
 from services.executor.ports import ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json
-from tests.company_stage import company, open_books, serving
+from tests.company_stage import company, open_books
 from tests.legacy_bridge import LegacyBridge, bridge
+from tests.serving import serving
 
 pytestmark = pytest.mark.promise("tools.protocol_detected")
 
