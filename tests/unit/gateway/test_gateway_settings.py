@@ -1,22 +1,10 @@
 """Starting, and refusing to."""
 
-import asyncio
-import os
-import sys
-
 import pytest
 
+from services.gateway.__main__ import main
 from services.gateway.settings import Settings
-
-
-async def _start(**environ: str) -> tuple[int | None, str]:
-    clean = {key: value for key, value in os.environ.items() if key in {"PATH", "HOME", "PYTHONPATH"}}
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "services.gateway", env={**clean, **environ}, stderr=asyncio.subprocess.PIPE
-    )
-    async with asyncio.timeout(30):
-        _, err = await process.communicate()
-    return process.returncode, err.decode()
+from tests.refusals import refusal_of, refusal_of_process
 
 
 @pytest.mark.promise("gateway.refuses_to_start")
@@ -31,11 +19,17 @@ async def _start(**environ: str) -> tuple[int | None, str]:
         ({"REDIS_URL": "redis://localhost", "PROFILE": "embedded", "MAX_BODY_BYTES": "big"}, "MAX_BODY_BYTES"),
     ],
 )
-async def test_it_refuses_in_one_sentence_that_names_the_variable(environ: dict[str, str], names: str) -> None:
-    code, err = await _start(**environ)
-    assert code == 2
-    assert err.startswith(names)
-    assert err.count("\n") == 1
+def test_it_refuses_in_one_sentence_that_names_the_variable(environ: dict[str, str], names: str) -> None:
+    ended = refusal_of(lambda: main([]), environ)
+    assert ended.code == 2
+    assert ended.said.startswith(names)
+    assert ended.said.count("\n") == 1
+
+
+@pytest.mark.promise("gateway.refuses_to_start")
+@pytest.mark.parametrize("environ", [{}, {"REDIS_URL": "redis://localhost"}])
+def test_its_process_says_the_same(environ: dict[str, str]) -> None:
+    assert refusal_of_process("services.gateway", environ) == refusal_of(lambda: main([]), environ)
 
 
 def test_authentication_is_off_only_by_name() -> None:

@@ -1,18 +1,17 @@
 """A learner that lacks something says what, in one sentence, and does not start."""
 
-import os
-import subprocess
-import sys
-
 import pytest
 
+from services.learner.__main__ import main
+from tests.refusals import Refusal, refusal_of, refusal_of_process
 
-def _start(environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    clean = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME")}
-    command = [sys.executable, "-m", "services.learner"]
-    return subprocess.run(
-        command, env={**clean, **environment}, capture_output=True, text=True, timeout=60, check=False
-    )
+NOWHERE = {"REDIS_URL": "unix:///nowhere.sock"}
+
+
+def _refuses_with(ended: Refusal, sentence: str) -> None:
+    assert ended.code == 2
+    assert ended.said.startswith(sentence)
+    assert ended.said.count("\n") == 1
 
 
 @pytest.mark.promise("learner.refuses_to_start")
@@ -21,15 +20,21 @@ def _start(environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
     [
         pytest.param({}, "REDIS_URL is not set", id="nothing"),
         pytest.param({"REDIS_URL": ""}, "REDIS_URL cannot be used", id="an empty URL"),
-        pytest.param({"REDIS_URL": "unix:///nowhere.sock"}, "REDIS_URL cannot be used", id="nobody there"),
-        pytest.param({"REDIS_URL": "unix:///nowhere.sock", "PORT": "many"}, "PORT cannot be used", id="a port"),
-        pytest.param(
-            {"REDIS_URL": "unix:///nowhere.sock", "LEASE_SECONDS": "0"}, "LEASE_SECONDS cannot be used", id="a lease"
-        ),
+        pytest.param({**NOWHERE, "PORT": "many"}, "PORT cannot be used", id="a port"),
+        pytest.param({**NOWHERE, "LEASE_SECONDS": "0"}, "LEASE_SECONDS cannot be used", id="a lease"),
     ],
 )
 def test_it_names_what_it_lacks_and_exits_with_2(environment: dict[str, str], sentence: str) -> None:
-    ended = _start(environment)
-    assert ended.returncode == 2
-    assert ended.stderr.startswith(sentence)
-    assert ended.stderr.count("\n") == 1
+    _refuses_with(refusal_of(main, environment), sentence)
+
+
+@pytest.mark.promise("learner.refuses_to_start")
+@pytest.mark.parametrize(
+    ("environment", "sentence"),
+    [
+        pytest.param({}, "REDIS_URL is not set", id="nothing"),
+        pytest.param(NOWHERE, "REDIS_URL cannot be used", id="nobody there"),
+    ],
+)
+def test_its_process_does_the_same(environment: dict[str, str], sentence: str) -> None:
+    _refuses_with(refusal_of_process("services.learner", environment), sentence)

@@ -1,10 +1,9 @@
 """An executor that lacks something says what, in one sentence, and does not start."""
 
-import os
-import subprocess
-import sys
-
 import pytest
+
+from services.executor.__main__ import main
+from tests.refusals import Refusal, refusal_of, refusal_of_process
 
 NEEDED = {
     "REDIS_URL": "unix:///nowhere.sock",
@@ -15,29 +14,32 @@ NEEDED = {
 LACKING = [(name, f"{name} is not set") for name in NEEDED] + [("", "PORT cannot be used")]
 
 
-def _start(environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    clean = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME")}
-    command = [sys.executable, "-m", "services.executor"]
-    return subprocess.run(
-        command, env={**clean, **environment}, capture_output=True, text=True, timeout=60, check=False
-    )
+def _without(lacking: str) -> dict[str, str]:
+    left = {name: value for name, value in NEEDED.items() if name != lacking}
+    return left if lacking else {**left, "PORT": "many"}
+
+
+def _refuses_with(ended: Refusal, sentence: str) -> None:
+    assert ended.code == 2
+    assert ended.said.startswith(sentence)
+    assert ended.said.count("\n") == 1
 
 
 @pytest.mark.promise("state.refuses_to_start")
 @pytest.mark.parametrize(("lacking", "sentence"), LACKING)
 def test_it_names_what_it_lacks_and_exits_with_2(lacking: str, sentence: str) -> None:
-    environment = {name: value for name, value in NEEDED.items() if name != lacking}
-    ended = _start(environment if lacking else {**environment, "PORT": "many"})
-    assert ended.returncode == 2
-    assert ended.stderr.startswith(sentence)
-    assert ended.stderr.count("\n") == 1
+    _refuses_with(refusal_of(lambda: main([]), _without(lacking)), sentence)
+
+
+@pytest.mark.promise("state.refuses_to_start")
+@pytest.mark.parametrize(("lacking", "sentence"), [LACKING[0], LACKING[-1]])
+def test_its_process_does_the_same(lacking: str, sentence: str) -> None:
+    _refuses_with(refusal_of_process("services.executor", _without(lacking)), sentence)
 
 
 @pytest.mark.promise("state.refuses_to_start")
 @pytest.mark.parametrize("url", ["nowhere", "redis://:s3cret/pass@host:6379/0", "http://:s3cret@host"])
 def test_an_address_of_redis_that_is_none_is_named_and_not_shown(url: str) -> None:
-    ended = _start({**NEEDED, "REDIS_URL": url})
-    assert ended.returncode == 2
-    assert ended.stderr.startswith("REDIS_URL cannot be used: it must be like redis://")
-    assert ended.stderr.count("\n") == 1
-    assert "s3cret" not in ended.stderr
+    ended = refusal_of(lambda: main([]), {**NEEDED, "REDIS_URL": url})
+    _refuses_with(ended, "REDIS_URL cannot be used: it must be like redis://")
+    assert "s3cret" not in ended.said

@@ -1,0 +1,36 @@
+"""How a service refuses to start: in a process of its own, or quicker in this one."""
+
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import redirect_stderr
+from typing import NamedTuple
+from unittest.mock import patch
+
+_KEPT = ("PATH", "HOME")
+
+
+class Refusal(NamedTuple):
+    code: int
+    said: str
+
+
+def refusal_of_process(module: str, environ: Mapping[str, str]) -> Refusal:
+    """What ``python -m module`` says and ends with, in that environment alone."""
+    ended = subprocess.run(
+        [sys.executable, "-m", module], env=_bare(environ), capture_output=True, text=True, timeout=60, check=False
+    )
+    return Refusal(ended.returncode, ended.stderr)
+
+
+def refusal_of(main: Callable[[], int], environ: Mapping[str, str]) -> Refusal:
+    """The same of a ``main`` that is called here: for settings, which are read before anything is begun."""
+    with patch.dict(os.environ, _bare(environ), clear=True), redirect_stderr(io.StringIO()) as said:
+        code = main()
+    return Refusal(code, said.getvalue())
+
+
+def _bare(environ: Mapping[str, str]) -> dict[str, str]:
+    return {name: os.environ[name] for name in _KEPT if name in os.environ} | dict(environ)
