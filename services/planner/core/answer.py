@@ -171,11 +171,17 @@ def _described(record: Record) -> str:
 
 
 def _values(situation: Situation) -> list[str]:
-    return [f"{str(value.get('name')).replace('_', ' ')}: {value.get('value')}." for value in situation.values]
+    """The values in words; how many pieces something was cut into is no news."""
+    told = [(str(value.get("name")), number(value.get("value"))) for value in situation.values]
+    named = [(name, amount) for name, amount in told if not name.startswith("pieces_") and amount is not None]
+    return [f"{name.replace('_', ' ')}: {_money(amount)}." for name, amount in named]
 
 
 def _money(value: Decimal) -> str:
-    return format(value, "f")
+    """Without the zeros behind the cents that a quotient carries."""
+    cents = value.quantize(Decimal("0.01"))
+    exponent = value.as_tuple().exponent
+    return format(cents if value == cents and isinstance(exponent, int) and exponent < -2 else value, "f")
 
 
 def _found(situation: Situation) -> list[str]:

@@ -3,6 +3,7 @@
 import re
 from decimal import Decimal
 from enum import StrEnum
+from functools import lru_cache
 from typing import NamedTuple
 
 
@@ -64,6 +65,7 @@ _SHAPES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
 _AT_MOST = 300
 
 
+@lru_cache(maxsize=500)
 def find(text: str) -> tuple[Mention, ...]:
     """The first mentions in the order of the text; no two overlap, the more specific shape wins."""
     taken = bytearray(len(text))

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal
+from functools import lru_cache
 
 from services.planner.core.mentions import Kind, find
 from services.planner.core.named import owners
@@ -119,6 +120,7 @@ def _agrees(record: Record, value: str, situation: Situation) -> bool:
     return not alike or value in alike
 
 
+@lru_cache(maxsize=20_000)
 def _shape(value: str) -> str:
     return re.sub(r"\d+", "9", value)
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 from services.planner.core.intents import Reading, understand
@@ -82,15 +83,20 @@ def _weight(field: str, value: Scalar, situation: Situation) -> int:
 
 def names(text: str, value: str) -> bool:
     """Whether a text contains a value as a whole: an identifier, a name, a word that is more than filler."""
-    if len(value) < 2 or value.lower() in STOP:
+    if len(value) < 2 or value.lower() not in text.lower() or value.lower() in STOP:
         return False
     return re.search(rf"(?<![\w-]){re.escape(value)}(?![\w]|-\w)", text, re.I) is not None
 
 
 def _described(value: str, text: str) -> int:
-    words = {stem(word) for word in text_words(value) if word not in STOP and len(word) > 2}
+    words = _content(value)
     shared = words & text_stems(text)
     return 1 if len(words) > 1 and (len(shared) >= 2 or 2 * len(shared) > len(words)) else 0
+
+
+@lru_cache(maxsize=4_000)
+def _content(value: str) -> frozenset[str]:
+    return frozenset(stem(word) for word in text_words(value) if word not in STOP and len(word) > 2)
 
 
 def best(records: Iterable[Record], situation: Situation) -> list[Record]:

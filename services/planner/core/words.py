@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 _PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _WORDS = re.compile(r"[A-Za-z]+(?:['’][a-z]+)?")
@@ -52,6 +53,11 @@ _GENERIC_NOUNS = frozenset(
 ID_WORDS = frozenset({"id", "no", "number", "code", "key", "ref", "reference", "identifier", "uuid", "num", "nr"})
 
 
+_SHORT = 4_000  # characters; longer texts are not kept
+_remembered = lru_cache(maxsize=20_000)  # the same few words and values are looked at again and again
+
+
+@_remembered
 def stem(word: str) -> str:
     """One spelling for the forms of a word: ``approved`` and ``approve``, ``entries`` and ``entry``."""
     word = word.lower().removesuffix("'s").removesuffix("’s")
@@ -77,6 +83,7 @@ def _undouble(word: str) -> str:
     return word[:-1] if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "aeiou" else word
 
 
+@_remembered
 def parts(name: str) -> tuple[str, ...]:
     """The lower-case parts of an identifier in snake, camel, kebab or dotted style."""
     return tuple(part.lower() for part in _PARTS.findall(name))
@@ -92,9 +99,14 @@ def text_words(text: str) -> list[str]:
 
 def text_stems(text: str) -> frozenset[str]:
     """The stems of a text's content words."""
+    return _short_text_stems(text) if len(text) <= _SHORT else _text_stems(text)
+
+
+def _text_stems(text: str) -> frozenset[str]:
     return frozenset(stem(word) for word in text_words(text) if word not in STOP)
 
 
+_short_text_stems = lru_cache(maxsize=4_000)(_text_stems)
 _BY_STEM = {stem(word): name for name, words in FAMILIES.items() for word in words}
 _GENERIC_STEMS = stems(GENERIC)
 
@@ -112,6 +124,7 @@ def is_generic(verb: str) -> bool:
     return stem(verb) in _GENERIC_STEMS
 
 
+@_remembered
 def nouns(tool_name: str) -> frozenset[str]:
     """The stems of a tool's name without its verb and without filler."""
     words = parts(tool_name)
@@ -120,15 +133,18 @@ def nouns(tool_name: str) -> frozenset[str]:
     return stems(word for word in words if word not in _GENERIC_NOUNS)
 
 
+@_remembered
 def field_stems(name: str) -> frozenset[str]:
     return stems(parts(name))
 
 
+@_remembered
 def concept(name: str, owner: frozenset[str]) -> frozenset[str]:
     """What a field identifies: its name without ``id`` and the like, or its owner's noun if nothing else is left."""
     own = stems(word for word in parts(name) if word not in ID_WORDS)
     return own or owner
 
 
+@_remembered
 def is_identifier(name: str) -> bool:
     return bool(ID_WORDS.intersection(parts(name)))
