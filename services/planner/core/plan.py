@@ -104,7 +104,7 @@ def _calls(
     if not tools:
         return [], Unplanned(f'No tool offered does what "{intent.clause}" asks.')
     lacking = ""
-    for tier in tools:
+    for tier in _to_whom_it_says(tools, intent, situation) if intent.is_notice else tools:
         ways = [(tool, _ways(tool, intent, situation)) for tool in tier]
         whole = [found for _, found in ways if found and not found[0].missing]
         whole = [ways for ways in whole if _names_all(ways[0], intent)] or whole if len(whole) > 1 else whole
@@ -115,6 +115,15 @@ def _calls(
             return [], Unplanned(f'"{intent.clause}" could mean {options}; the task does not say which.')
         lacking = lacking or "; ".join(_missing(tool, found) for tool, found in ways)
     return [], Unplanned(f'"{intent.clause}" cannot be planned: {lacking}.')
+
+
+def _to_whom_it_says(tiers: list[list[ToolSpec]], intent: Intent, situation: Situation) -> list[list[ToolSpec]]:
+    """A notice goes to the one that its clause names by an identifier, if a tool can reach that one."""
+    reaching = [
+        [tool for tool in tier if any(_names_all(w, intent) for w in _ways(tool, intent, situation)[:1])]
+        for tier in tiers
+    ]
+    return [tier for tier in reaching if tier] or tiers
 
 
 def _missing(tool: ToolSpec, ways: list[Bound]) -> str:

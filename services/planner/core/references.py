@@ -8,7 +8,17 @@ from services.planner.core.records import Record, Scalar, identifies, own_id
 from services.planner.core.request import ToolSpec
 from services.planner.core.selection import matching
 from services.planner.core.situation import Situation, about, best, rank
-from services.planner.core.words import concept, field_stems, is_identifier, is_verb, nouns, stem, text_words
+from services.planner.core.words import (
+    NOTICES,
+    concept,
+    family,
+    field_stems,
+    is_identifier,
+    is_verb,
+    nouns,
+    stem,
+    text_words,
+)
 from shared.domain.exact_json import Json
 
 CERTAIN, LIKELY, POSSIBLE = 3, 2, 1
@@ -112,7 +122,9 @@ def _before(mention: Mention, text: str) -> list[str]:
     clause = re.split(r"[.;:!?]\s", text[: mention.start])[-1]
     clause = re.sub(r"\b[A-Za-z]+[-_]?\d+\w*\b\s*(?:,|and|or)?", "", clause)
     words = re.split(rf"\b(?:{_LINKS})\b", clause, flags=re.I)[-1]
-    return [stem(word) for word in text_words(words)][-3:]
+    said = text_words(words)
+    told = max((place for place, word in enumerate(said) if family(word) in NOTICES), default=-1)
+    return [stem(word) for word in said[told + 1 :]][-3:]  # "of this one and notify that one" says nothing of that one
 
 
 def _introduced(mention: Mention, noun: frozenset[str], text: str) -> bool:

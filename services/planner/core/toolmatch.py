@@ -15,7 +15,8 @@ _PRONOUNS = ("it", "them", "this", "that", "these", "those")
 def suiting(intent: Intent, situation: Situation, tools: Sequence[ToolSpec]) -> list[list[ToolSpec]]:
     """Tools in tiers of equal fit, the best first; empty when none does what the action asks."""
     scored = [(score, tool) for tool in tools if (score := _score(intent, situation, tool))]
-    named = [(score, tool) for score, tool in scored if _own(intent, tool) <= situation.stems]
+    words = text_stems(intent.clause) if _names_things(intent) else situation.stems
+    named = [(score, tool) for score, tool in scored if _own(intent, tool) <= words]
     scored = _nearest(intent, named) if named else scored
     tiers: dict[int, list[ToolSpec]] = {}
     for score, tool in scored:

@@ -143,3 +143,11 @@ def _schema(given: JsonObject) -> JsonObject:
     schema = given["input_schema"]
     assert isinstance(schema, dict)
     return schema
+
+
+def test_a_notice_goes_to_the_one_it_names_and_not_to_whom_the_task_speaks_of_otherwise() -> None:
+    """The pilot stands in the task; the notice names a rider, whose word does not."""
+    rider: Json = tool("notify_rider", "main", rider_id="string", message="string")
+    facts = [*_LISTS, fact("f3", "get_rider", {"rider_id": "RID-5"}, {"id": "RID-5"})]
+    plan = planned("Close every open kite of pilot PIL-9 and notify RID-5.", facts, [_CLOSE, _NOTIFY, rider])
+    assert [name for name, _ in calls(plan)] == ["close_kite", "notify_rider"]
