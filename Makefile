@@ -26,7 +26,7 @@ $(READY): locks/dev.txt locks/uv.txt
 	@test -x $(BIN)/uv || { echo "Fetching uv ..." >&2; \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r locks/uv.txt >&2; }
 	@echo "Installing what locks/dev.txt names ..." >&2
-	@$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes locks/dev.txt >&2
+	@$(BIN)/uv pip sync --quiet --compile-bytecode --python $(BIN)/python --require-hashes locks/dev.txt >&2
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable . >&2
 	@touch $@
 
@@ -35,6 +35,9 @@ demo: $(READY) ## business tasks end to end on a stack of their own; exit code 0
 
 up: $(READY) ## the stack, staying up, with its URLs
 	@$(BIN)/purple up $(UP_ARGS)
+
+# The suite starts some hundred processes: code that is compiled once and kept makes each start shorter.
+test test-long: export PYTHONDONTWRITEBYTECODE =
 
 test: $(READY) ## the suite
 	@mkdir -p $(dir $(RESULTS))

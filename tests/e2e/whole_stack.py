@@ -81,6 +81,12 @@ class WholeStack:
         owner: str | None = await self.redis.hget(lease, "owner")  # type: ignore[misc]  # sync or async
         return owner
 
+    async def let_go(self, session_id: str) -> None:
+        """Returns when nobody holds the session: its executor lets go just after the answer."""
+        async with asyncio.timeout(5):
+            while await self.held_by(session_id) is not None:
+                await asyncio.sleep(0.005)
+
     async def planner_faults(self, name: str) -> None:
         """How the planner misbehaves from now on; empty for not at all."""
         url = f"{self.stack.url('planner')}/faults"
