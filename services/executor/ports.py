@@ -338,8 +338,11 @@ class Sessions(Protocol):
         """Give the lease back; False, and nothing is released, if something waits in the session."""
         ...
 
-    async def abandon(self, lease: Lease, retry_in: float = 0.0) -> None:
-        """Give the lease back although work waits; another executor is asked to take it after ``retry_in`` seconds."""
+    async def abandon(self, lease: Lease, retry_in: float = 0.0, *, handed_over: bool = False) -> None:
+        """Give the lease back although work waits; another executor is asked to take it after ``retry_in`` seconds.
+
+        ``handed_over``: this process stops in good order; the turn it had begun has not used up an attempt.
+        """
         ...
 
     def turn_store(self, lease: Lease, work: Work) -> TurnStore: ...

@@ -3,13 +3,15 @@
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from shared.infra.redis import RedisUrl
+
 
 class Settings(BaseSettings):
     """Only ``REDIS_URL`` must be given. ``lease_seconds``: how long a partition of a dead learner stays unread."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore")
 
-    redis_url: str = Field(min_length=1)
+    redis_url: RedisUrl
     allow_volatile_redis: bool = False
     host: str = Field(default="127.0.0.1", min_length=1)
     port: int = Field(default=9030, ge=0, le=65535)

@@ -47,7 +47,12 @@ SESSION_KINDS = (
         "signals", "gateway, executor", "empty", "list of turn ids that go before the inbox: decision, cancel, deadline"
     ),
     KeyKind("turns", "gateway, executor", "empty", "hash turn id -> turn, until the turn is finished"),
-    KeyKind("begun", "executor", "empty", "hash turn id -> times begun; 'turn id:at' -> microsecond of acceptance"),
+    KeyKind(
+        "begun",
+        "executor",
+        "empty",
+        "hash turn id -> times begun; 'turn id:at' -> microsecond of acceptance; 'now' -> fence and turn",
+    ),
     KeyKind("session", "gateway, executor", "open", "hash: owner (principal's id), state (what the session remembers)"),
     KeyKind("lease", "executor", "open", "hash: owner, until (ms), fence; the fence outlives the lease"),
     KeyKind("open", "gateway, executor", "empty", "set of task ids that have not ended"),

@@ -178,7 +178,38 @@ async def test_a_stop_gives_unfinished_work_back_at_once(redis: Redis, task_stor
         await worker.begun.wait()
         await runner.stop(0.0)
     assert worker.cancelled == 1
-    assert (await begin(sessions_of(redis, "two"))).work.attempts == 2
+    assert (await begin(sessions_of(redis, "two"))).work.attempts == 1
+
+
+@pytest.mark.promise("state.retried")
+async def test_rolling_restarts_use_up_none_of_a_turns_attempts(redis: Redis, task_store: TaskStore) -> None:
+    """A process that stops in good order hands its turn on as often as it takes; only breaking counts."""
+    record = await accepted(task_store)
+    for _ in range(QUICK.attempts + 1):
+        worker = Acts(_wait)
+        async with _running(redis, worker) as runner:
+            await runner.offer("acme", "s1")
+            await worker.begun.wait()
+            await runner.stop(0.0)
+    async with _running(redis, Acts(_finish)) as runner:
+        await runner.offer("acme", "s1")
+        await _all_ended(runner)
+    stored = await task_store.record("acme", record.task_id)
+    assert stored is not None
+    assert stored.state is TaskState.COMPLETED
+    assert await redis.exists(session_keys("acme", "s1").begun) == 0
+
+
+async def test_a_hand_over_forgives_no_attempt_of_an_earlier_owner(redis: Redis, task_store: TaskStore) -> None:
+    """The first owner died with the turn; the second stops before it began it."""
+    await accepted(task_store)
+    died = await begin(sessions_of(redis, "one"))
+    await break_lease(redis, died.lease)
+    two = sessions_of(redis, "two")
+    lease = await two.claim("acme", "s1")
+    assert lease is not None
+    await two.abandon(lease, handed_over=True)
+    assert (await begin(sessions_of(redis, "three"))).work.attempts == 2
 
 
 async def test_a_stop_lets_a_turn_end_within_its_grace(redis: Redis, task_store: TaskStore) -> None:

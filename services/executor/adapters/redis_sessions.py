@@ -47,10 +47,11 @@ class RedisSessions(Sessions):
         reply = await self._fenced("release", lease, names, [_member(lease), keys.SESSION_RETENTION_SECONDS])
         return reply[0] == "ok"
 
-    async def abandon(self, lease: Lease, retry_in: float = 0.0) -> None:
+    async def abandon(self, lease: Lease, retry_in: float = 0.0, *, handed_over: bool = False) -> None:
         session, partition = _keys_of(lease)
-        names = [session.lease, session.inbox, session.signals, partition.waiting, partition.leased]
-        await self._fenced("abandon", lease, names, [_member(lease), int(retry_in * 1000)])
+        names = [session.lease, session.inbox, session.signals, session.begun, partition.waiting, partition.leased]
+        arguments: list[Argument] = [_member(lease), int(retry_in * 1000), int(handed_over)]
+        await self._fenced("abandon", lease, names, arguments)
 
     async def ping(self) -> None:
         """Raise ``StoreUnavailable`` unless Redis answers."""

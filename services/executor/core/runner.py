@@ -21,7 +21,8 @@ class RunsTurns(Protocol):
 
 
 class RunnerLimits(NamedTuple):
-    """``capacity``: sessions at once. ``attempts``: how often a turn is begun before it is given up."""
+    """``capacity``: sessions at once. ``attempts``: how often a turn is begun before it is given up;
+    one that a stopping process hands over does not count."""
 
     lease_seconds: float = 5.0
     capacity: int = 500
@@ -108,7 +109,7 @@ class Runner:
         try:
             await self._held(lease)
         except asyncio.CancelledError:
-            await self._give_back(lease, 0.0)
+            await self._give_back(lease, 0.0, handed_over=True)
             raise
         except LeaseLost:
             log.warning("lease_lost", session=lease.session_id, fence=lease.fence)
@@ -152,7 +153,7 @@ class Runner:
     async def _work_off(self, lease: Lease) -> None:
         while True:
             if self._stopping.is_set():
-                return await self._give_back(lease, 0.0)
+                return await self._give_back(lease, 0.0, handed_over=True)
             work = await self._sessions.next(lease)
             if work is None and await self._sessions.release(lease):
                 return None
@@ -184,10 +185,10 @@ class Runner:
     def _pause(self, attempts: int) -> float:
         return float(min(self._limits.retry_seconds * 2 ** (attempts - 1), self._limits.retry_seconds_most))
 
-    async def _give_back(self, lease: Lease, retry_in: float) -> None:
+    async def _give_back(self, lease: Lease, retry_in: float, *, handed_over: bool = False) -> None:
         """Abandon the lease; if that fails, it runs out by itself and the reaper sees it."""
         try:
-            await self._sessions.abandon(lease, retry_in)
+            await self._sessions.abandon(lease, retry_in, handed_over=handed_over)
             if not retry_in:
                 await self._wakes.wake(lease.tenant, lease.session_id)
         except (LeaseLost, StoreUnavailable) as error:

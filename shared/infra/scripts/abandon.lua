@@ -1,8 +1,14 @@
 -- Give the lease back although work waits; the reaper wakes somebody once the delay is over.
-local lease, inbox, signals, waiting, leased = unpack(KEYS)
-local owner, fence, member, delay_ms = unpack(ARGV)
+-- A turn that this owner began and hands over in good order has not used up one of its attempts.
+local lease, inbox, signals, begun, waiting, leased = unpack(KEYS)
+local owner, fence, member, delay_ms, handed_over = unpack(ARGV)
 
 if not holds(lease, owner, fence) then return {'lost'} end
+local turn_id = string.match(redis.call('HGET', begun, 'now') or '', '^' .. fence .. ' (.*)$')
+if turn_id and handed_over == '1' and redis.call('HEXISTS', begun, turn_id) == 1 then
+  redis.call('HINCRBY', begun, turn_id, -1)
+end
+redis.call('HDEL', begun, 'now')
 redis.call('HDEL', lease, 'owner', 'until')
 redis.call('ZREM', leased, member)
 if redis.call('LLEN', inbox) + redis.call('LLEN', signals) > 0 then
