@@ -71,10 +71,10 @@ class WriteStatus(StrEnum):
     SENT = "sent"  # the server's answer is known, the proof is not
     VERIFIED = "verified"  # read back and found
     UNVERIFIED = "unverified"  # answered, but no read can show it
-    REFUSED = "refused"  # the server answered with an error: nothing was applied
+    REFUSED = "refused"  # the server answered with an error, and no read-back shows the write
     UNSENT = "unsent"  # it is recorded that no connection was made
     ABSENT = "absent"  # the answer was lost and the read-back does not show the write
-    IN_DOUBT = "in_doubt"  # the answer was lost and no read-back can tell
+    IN_DOUBT = "in_doubt"  # no read-back can tell what a lost answer would have, or it contradicts the answer
 
 
 class RuleAction(StrEnum):

@@ -80,6 +80,7 @@ class Progress(Contract):
     policy_versions: tuple[str, ...] = ()
     dossier: Dossier = Dossier()
     tool_calls: int = 0
+    repeated_calls: int = 0  # identical reads beyond the first; they were answered from the first
     model_calls: int = 0
     worked_ms: int = 0
     corrections: dict[str, str] = {}  # what the session knows of renamed columns

@@ -8,7 +8,7 @@ from services.executor.core.prime.choose import AVAILABLE
 from shared.contracts.case import CaseEntry
 from shared.domain.bandit import Arm
 from shared.domain.words import Strategy, TaskState
-from shared.testing.scripted_model import state_of
+from shared.testing.scripted_model import state_of, text_reply, tool_reply
 from tests.unit.executor.stage import Stage, message
 from tests.unit.learner.makers import a_case, a_failure
 
@@ -128,3 +128,15 @@ async def test_a_task_that_ended_before_it_began_charges_no_strategy() -> None:
     assert record.state is TaskState.FAILED
     assert outcome is not None
     assert not outcome.strategy_applied
+
+
+@pytest.mark.promise("reflect.quality")
+async def test_a_read_that_is_asked_for_again_is_answered_from_the_first_and_costs_quality() -> None:
+    once, thrice = Stage(), Stage()
+    again = iter([tool_reply(("get_claim", {"claim_id": "C-1"}))] * 3 + [text_reply("C-1 is open.")])
+    thrice.scripts["assess"] = lambda _: next(again)
+    await once.run()
+    await thrice.run()
+    scores = [stage.turns.ends[-1].outcome.quality for stage in (once, thrice) if stage.turns.ends[-1].outcome]
+    assert scores == [pytest.approx(scores[0]), pytest.approx(scores[0] - 0.1)]
+    assert len(thrice.servers.called("get_claim")) == len(once.servers.called("get_claim"))

@@ -75,6 +75,40 @@ async def test_a_refused_write_fails_the_task_with_the_servers_words() -> None:
     assert stage.statuses == ["refused"]
 
 
+@pytest.mark.promise("I4.unverified_is_said")
+async def test_a_server_that_writes_and_then_answers_with_an_error_leaves_a_write_in_doubt() -> None:
+    """ "Refused" would be untrue: the read-back shows the change. It is not repeated either."""
+    stage = Stage()
+
+    def applied_with_an_error(given: JsonObject) -> ToolAnswer:
+        stage.claims.approve(given)
+        return ToolAnswer({"error": "internal error"}, is_error=True)
+
+    stage.servers.add("approve_claim", applied_with_an_error, ToolClass.CHANGE)
+    record = await stage.run()
+    assert (record.state, stage.claims.applied, stage.statuses) == (TaskState.FAILED, ["C-1"], ["in_doubt"])
+    assert record.metadata["escalated"] is True
+    assert "the read-back shows it: status=approved" in (record.reason or "")
+    assert "internal error" in (record.reason or "")
+
+
+async def test_a_refusal_that_no_read_could_check_says_so() -> None:
+    stage = Stage()
+
+    def refused_and_then_silent(_: JsonObject) -> ToolAnswer:
+        stage.servers.add("get_claim", _never_answers, ToolClass.READ)
+        return ToolAnswer({"error": "CONSTRAINT_VIOLATION"}, is_error=True)
+
+    stage.servers.add("approve_claim", refused_and_then_silent, ToolClass.CHANGE)
+    record = await stage.run()
+    assert stage.statuses == ["refused"]
+    assert "no read could show that nothing was written" in (record.reason or "")
+
+
+def _never_answers(_: JsonObject) -> Json:
+    raise ToolSilent("cut off")
+
+
 @pytest.mark.promise("I3.lost_reply")
 async def test_a_lost_reply_is_settled_by_reading_and_never_by_sending_again() -> None:
     stage = Stage()

@@ -1,5 +1,6 @@
 """ASSESS: gather facts with read tools, and with nothing else."""
 
+from collections import Counter
 from typing import cast
 
 from services.executor.core.context import TurnContext
@@ -25,12 +26,18 @@ class Reader:
         self._state = state
         self.corrections = corrections
         self._found: dict[str, Fact] = {}
+        self._asked: Counter[tuple[str, str, str]] = Counter()
 
     @property
     def facts(self) -> tuple[Fact, ...]:
         """The facts, numbered f1, f2 ... by the order in which the model asked for them."""
         ordered = sorted(self._found.items(), key=lambda item: _order(item[0]))
         return tuple(fact.model_copy(update={"ref": f"f{number}"}) for number, (_, fact) in enumerate(ordered, 1))
+
+    @property
+    def repeated(self) -> int:
+        """How many calls were the same as an earlier one, argument for argument."""
+        return self._asked.total() - len(self._asked)
 
     async def __call__(self, key: str, use: ToolUse) -> ToolResult:
         tool = self._ctx.toolbox.tools.get(use.name)
@@ -47,6 +54,7 @@ class Reader:
         return await self._read(key, use, tool)
 
     async def _read(self, key: str, use: ToolUse, tool: Tool) -> ToolResult:
+        self._asked[tool.connection_id, tool.name, dumps(use.input)] += 1
         repeated = self._same_call(tool, dumps(use.input))
         if repeated is not None:
             return ToolResult(use.id, repeated.result_json, is_error=not repeated.ok)
@@ -87,6 +95,7 @@ async def assess(ctx: TurnContext, progress: Progress) -> Progress:
         update={
             "model_calls": progress.model_calls + done.model_calls,
             "tool_calls": progress.tool_calls + len(reader.facts),
+            "repeated_calls": progress.repeated_calls + reader.repeated,
             "corrections": dict(reader.corrections.names),
         }
     )

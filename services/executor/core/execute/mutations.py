@@ -9,7 +9,7 @@ from services.executor.core.context import TurnContext
 from services.executor.core.endings import Escalated, Failed
 from services.executor.core.execute import gate
 from services.executor.core.execute.paths import NoSuchPath
-from services.executor.core.execute.proof import Evidence, Judgement, judge, judge_lost
+from services.executor.core.execute.proof import Evidence, Judgement, judge, judge_lost, judge_refused
 from services.executor.core.execute.refs import resolve
 from services.executor.core.tooling.validate import problems_with
 from services.executor.ports import Tool, ToolAnswer, ToolSilent, ToolUnreachable
@@ -132,9 +132,18 @@ async def _call(ctx: TurnContext, tool: Tool, arguments: JsonObject) -> ToolAnsw
 
 async def _answered(ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer) -> LedgerEntry:
     if answer.is_error:
-        return await _settle(ctx, entry, WriteStatus.REFUSED, f"the server refused: {_told(answer.content)}")
+        return await _refused(ctx, entry, _told(answer.content))
     sent = entry.model_copy(update={"result_json": dumps(answer.content)})
     return await _settle(ctx, sent, WriteStatus.SENT, "the server answered")
+
+
+async def _refused(ctx: TurnContext, entry: LedgerEntry, said: str) -> LedgerEntry:
+    """Read back a write that was answered with an error: a server may have written all the same."""
+    if entry.call.tool_class is not ToolClass.CHANGE or entry.call.read_back is None:
+        return await _settle(ctx, entry, WriteStatus.REFUSED, f"the server refused: {said}")
+    after = await _read_back_of(ctx, entry)
+    judgement = judge_refused(_evidence(entry, after), said)
+    return await _settle(ctx, _with_proof(entry, after), judgement.status, judgement.note)
 
 
 async def _prove(ctx: TurnContext, entry: LedgerEntry) -> LedgerEntry:

@@ -52,14 +52,24 @@ def judge_lost(evidence: Evidence) -> Judgement:
     """The same where no answer came: the difference between the reads before and after is all there is."""
     if evidence.after == evidence.before:
         return Judgement(WriteStatus.ABSENT, "no answer came, and the read-back shows no change")
-    matched, record = _newly_shown(evidence, _showing(evidence, evidence.after))
-    if not matched:
-        matched, record = _done_by_verb(evidence)
+    matched, record = _difference(evidence)
     if matched:
         return Judgement(
             WriteStatus.VERIFIED, f"no answer came, but the read-back shows it: {_listed(matched, record)}"
         )
     return Judgement(WriteStatus.IN_DOUBT, "no answer came, and what the read-back shows may have another cause")
+
+
+def judge_refused(evidence: Evidence, said: str) -> Judgement:
+    """The same where the server answered with an error: one that fails after it has written is found out."""
+    refusal = f"the server refused: {said}"
+    if evidence.before is None or evidence.after is None:
+        return Judgement(WriteStatus.REFUSED, f"{refusal} (no read could show that nothing was written)")
+    matched, record = _difference(evidence)
+    if matched:
+        shown = f"but the read-back shows it: {_listed(matched, record)}"
+        return Judgement(WriteStatus.IN_DOUBT, f"the server answered with an error, {shown}; it said: {said}")
+    return Judgement(WriteStatus.REFUSED, refusal)
 
 
 def _showing(evidence: Evidence, shown: Json) -> list[Shown]:
@@ -77,6 +87,12 @@ def _newly_shown(evidence: Evidence, showing: Sequence[Shown]) -> Shown:
         if match.record not in earlier and now > sum(_agree(match, old) for old in earlier):
             return match
     return Shown([], {})
+
+
+def _difference(evidence: Evidence) -> Shown:
+    """What the reads before and after tell by themselves, whatever the server answered."""
+    shown = _newly_shown(evidence, _showing(evidence, evidence.after))
+    return shown if shown.fields else _done_by_verb(evidence)
 
 
 def _agree(match: Shown, record: JsonObject) -> bool:

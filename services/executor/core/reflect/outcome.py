@@ -108,6 +108,7 @@ def score(ended: Ended) -> float:
             audit_clean=dossier.audit_clean if dossier else None,
             needs_met=bool(dossier and dossier.facts and all(fact.ok for fact in dossier.facts)),
             answer_empty=not ended.answer.strip(),
+            repeated_calls=ended.progress.repeated_calls if ended.progress else 0,
         )
     )
 
