@@ -57,6 +57,12 @@ class WholeStack:
         assert record is not None
         return record
 
+    async def accepted_ms(self, task_id: str) -> int:
+        """When Redis accepted the task's first turn: the gateways' own clocks are read before, in any order."""
+        async for stream_id, _ in self.store.watch(TENANT, task_id):
+            return int(stream_id.partition("-")[0])
+        raise AssertionError(f"{task_id} has no event")
+
     async def event(self, task_id: str, kind: str, **data: Json) -> TaskEvent:
         """The first event of that kind with that data, when it comes."""
         async with asyncio.timeout(20):
