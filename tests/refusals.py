@@ -27,7 +27,11 @@ def refusal_of_process(module: str, environ: Mapping[str, str]) -> Refusal:
 
 def refusal_of(main: Callable[[], int], environ: Mapping[str, str]) -> Refusal:
     """The same of a ``main`` that is called here: for settings, which are read before anything is begun."""
-    with patch.dict(os.environ, _bare(environ), clear=True), redirect_stderr(io.StringIO()) as said:
+    with (
+        patch.dict(os.environ, _bare(environ), clear=True),
+        patch.object(sys, "argv", ["service"]),
+        redirect_stderr(io.StringIO()) as said,
+    ):
         code = main()
     return Refusal(code, said.getvalue())
 

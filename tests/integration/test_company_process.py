@@ -13,10 +13,12 @@ import httpx
 import pytest
 
 from examples.company import ledger
+from examples.company.__main__ import main
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.ports import ToolSilent
 from shared.contracts.tenant import Connection
 from shared.domain.words import ToolClass
+from tests.refusals import refusal_of, refusal_of_process
 
 START_SECONDS = 20
 
@@ -68,16 +70,17 @@ async def answers(url: str) -> None:
         ({"DATABASE": "x.db", "COMPANY_FAULTS": "nonsense"}, "COMPANY_FAULTS"),
     ],
 )
-async def test_a_wrong_setting_stops_the_start_with_one_sentence_that_names_it(
-    environ: Mapping[str, str], name: str
-) -> None:
-    process = await spawn(**environ)
-    async with asyncio.timeout(START_SECONDS):
-        _, said = await process.communicate()
+def test_a_wrong_setting_stops_the_start_with_one_sentence_that_names_it(environ: Mapping[str, str], name: str) -> None:
+    ended = refusal_of(main, environ)
 
-    assert process.returncode == 2
-    assert said.decode().startswith(name)
-    assert said.count(b"\n") == 1
+    assert ended.code == 2
+    assert ended.said.startswith(name)
+    assert ended.said.count("\n") == 1
+
+
+@pytest.mark.parametrize("environ", [{}, {"DATABASE": "/dev/null/company.db"}])
+def test_its_process_says_the_same(environ: Mapping[str, str]) -> None:
+    assert refusal_of_process("examples.company", environ) == refusal_of(main, environ)
 
 
 async def test_a_write_survives_a_kill_and_a_restart_keeps_the_books(tmp_path: Path) -> None:
