@@ -23,7 +23,7 @@ def listed(connection: Connection, status: int, body: bytes) -> tuple[Tool, ...]
         raise ToolSilent(f"{connection.id}: the server answered the tool list's request with HTTP {status}")
     tools = _json(body) if status == 200 else None
     if not isinstance(tools, list):
-        raise OtherProtocol(f"{connection.id}: HTTP {status} without a JSON array of tools at /mcp/tools")
+        raise OtherProtocol(f"HTTP {status} without a JSON array of tools at /mcp/tools")
     return tools_of(connection, _entries(connection, tools))
 
 

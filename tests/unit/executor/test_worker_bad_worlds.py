@@ -61,7 +61,7 @@ async def test_a_model_that_never_answers_is_bounded_by_the_tasks_working_time()
 async def test_a_tool_server_that_cannot_be_reached_ends_the_task() -> None:
     stage = Stage()
     stage.servers.go_down("office")
-    await _failed(stage, "the tool server office")
+    await _failed(stage, "the tool server 'office'")
 
 
 async def test_a_read_without_an_answer_ends_the_task() -> None:

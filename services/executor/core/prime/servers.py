@@ -46,7 +46,7 @@ async def _discover(tools: ToolServers, connection: Connection, session_id: str)
     try:
         return await tools.discover(connection, session_id)
     except (ToolUnreachable, ToolSilent) as error:
-        raise Failed(f"the tool server {connection.id} at {connection.url} cannot be used: {error}") from error
+        raise Failed(f"the tool server {connection.id!r} at {connection.url} cannot be used: {error}") from error
 
 
 def _with_named(tools: ToolServers, found: Sequence[Offered], text: str, journal: Journal) -> tuple[Offered, ...]:
