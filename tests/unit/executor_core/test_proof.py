@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.execute.proof import Evidence, judge, judge_lost, participles
+from services.executor.core.execute.proof import Evidence, judge, judge_lost, judge_refused, participles
 from services.executor.core.execute.sameness import names_a_record, same
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import WriteStatus
@@ -173,3 +173,25 @@ def test_a_word_that_ends_like_one_is_no_identifier(key: str) -> None:
 def test_what_a_verb_has_done_is_its_participle(tool: str, done: str) -> None:
     assert done in participles(tool)
     assert f"{done}_pending" not in participles(tool)
+
+
+@pytest.mark.promise("I4.unverified_is_said")
+@pytest.mark.parametrize(
+    ("read", "status", "says"),
+    [
+        (evidence(OPEN, OPEN), WriteStatus.REFUSED, ""),
+        (evidence(DONE, DONE), WriteStatus.REFUSED, ""),
+        (evidence(OPEN, {**OPEN, "seen": 2}), WriteStatus.REFUSED, ""),
+        (evidence(OPEN, None), WriteStatus.REFUSED, "no read could show"),
+        (evidence(OPEN, DONE), WriteStatus.IN_DOUBT, "status=approved"),
+        (evidence(OPEN, DONE, expect={}), WriteStatus.IN_DOUBT, "status=approved"),
+        (evidence(None, DONE), WriteStatus.IN_DOUBT, "nothing is known of the state before"),
+    ],
+)
+def test_a_refusal_is_believed_unless_the_read_back_shows_the_write(
+    read: Evidence, status: WriteStatus, says: str
+) -> None:
+    judgement = judge_refused(read, "CONSTRAINT_VIOLATION")
+    assert judgement.status is status
+    assert "CONSTRAINT_VIOLATION" in judgement.note
+    assert says in judgement.note

@@ -63,11 +63,12 @@ def judge_lost(evidence: Evidence) -> Judgement:
 def judge_refused(evidence: Evidence, said: str) -> Judgement:
     """The same where the server answered with an error: one that fails after it has written is found out."""
     refusal = f"the server refused: {said}"
-    if evidence.before is None or evidence.after is None:
+    if evidence.after is None:
         return Judgement(WriteStatus.REFUSED, f"{refusal} (no read could show that nothing was written)")
     matched, record = _difference(evidence)
     if matched:
-        shown = f"but the read-back shows it: {_listed(matched, record)}"
+        earlier = "" if evidence.before is not None else ", and nothing is known of the state before"
+        shown = f"but the read-back shows it: {_listed(matched, record)}{earlier}"
         return Judgement(WriteStatus.IN_DOUBT, f"the server answered with an error, {shown}; it said: {said}")
     return Judgement(WriteStatus.REFUSED, refusal)
 
