@@ -2,9 +2,12 @@
 
 import asyncio
 from collections.abc import Coroutine, Iterable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 T = TypeVar("T")
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
 
 
 async def side_by_side(steps: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
@@ -15,6 +18,17 @@ async def side_by_side(steps: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     except BaseExceptionGroup as several:
         raise _first(several) from several
     return [task.result() for task in tasks]
+
+
+@overload
+async def together(first: Coroutine[Any, Any, A], second: Coroutine[Any, Any, B], /) -> tuple[A, B]: ...
+@overload
+async def together(
+    first: Coroutine[Any, Any, A], second: Coroutine[Any, Any, B], third: Coroutine[Any, Any, C], /
+) -> tuple[A, B, C]: ...
+async def together(*steps: Coroutine[Any, Any, object]) -> tuple[object, ...]:
+    """The same for steps of different kinds: none outlives the error of another."""
+    return tuple(await side_by_side(steps))
 
 
 def _first(several: BaseExceptionGroup[BaseException]) -> BaseException:

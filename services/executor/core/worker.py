@@ -1,7 +1,5 @@
 """The AI worker: PRIME, EXECUTE, REFLECT, once for each turn of a task."""
 
-import asyncio
-
 from services.executor.core.checkpoints import Checkpoints, latest
 from services.executor.core.context import Limits, Ports, TurnContext
 from services.executor.core.dossier import Progress
@@ -17,6 +15,7 @@ from services.executor.core.prime.prime import Opened, first_progress, prime
 from services.executor.core.prompts.texts import Prompts
 from services.executor.core.reflect.outcome import Ended
 from services.executor.core.reflect.turn_end import nothing_new, turn_end
+from services.executor.core.side_by_side import together
 from services.executor.ports import TurnStore, Work
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.task import Turn, TurnKind
@@ -33,7 +32,7 @@ class Worker:
 
     async def run(self, work: Work, store: TurnStore) -> None:
         """Take the turn to its end and store what it leaves. Raises ``LeaseLost`` if another owner has it now."""
-        entries, pulse, approval = await asyncio.gather(store.journal(), store.pulse(), store.approval())
+        entries, pulse, approval = await together(store.journal(), store.pulse(), store.approval())
         if _comes_too_late(work, approval):
             return await store.finish(nothing_new(work, await store.session(), pulse.now))
         known = latest(entries)
@@ -174,7 +173,7 @@ def _waiting(approval: Approval, progress: Progress | None, note: str) -> Ended:
 
 async def _ends_early(opened: Opened, early: RunEnds) -> Ended:
     """The truth about a run that ended before its answer: the reason, and what took hold until then."""
-    journal, ledger = await asyncio.gather(opened.store.journal(), opened.store.ledger())
+    journal, ledger = await together(opened.store.journal(), opened.store.ledger())
     writes = tuple(ledger.values())
     return Ended(
         early.state, early.fsm_state, early.reason, early.reason, latest(journal), writes, escalated=early.escalated

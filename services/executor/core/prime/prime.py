@@ -1,6 +1,5 @@
 """PRIME: everything a run needs to know before it begins, gathered at once."""
 
-import asyncio
 import json
 from typing import NamedTuple
 
@@ -16,6 +15,7 @@ from services.executor.core.prime.recall import note_tools, primer, recall
 from services.executor.core.prime.request_policy import read_policy
 from services.executor.core.prime.servers import NO_TOOLS, offered
 from services.executor.core.prompts.texts import Prompts
+from services.executor.core.side_by_side import together
 from services.executor.core.tooling.toolbox import toolbox
 from services.executor.ports import (
     PolicyUnavailable,
@@ -48,7 +48,7 @@ async def prime(ports: Ports, limits: Limits, prompts: Prompts, opened: Opened) 
     tenant = await _tenant(ports, work.record.tenant)
     policies = (*tenant.policies, *((asked.rules,) if asked.rules else ()))
     tenant_id, process_type = work.record.tenant, classify(request.text).template.process_type
-    servers, constraints, experience = await asyncio.gather(
+    servers, constraints, experience = await together(
         offered(ports.tools, tenant, work.record, opened.journal),
         _constraints(ports, policies, opened.journal),
         recall(ports.learned, tenant_id, process_type, opened.journal),
