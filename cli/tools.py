@@ -33,7 +33,13 @@ def tools(
     ],
     protocol: Annotated[Protocol, typer.Option(help="Ask in this protocol alone.")] = Protocol.AUTO,
     tenant_file: Annotated[
-        Path | None, typer.Option(help="A tenant's record, whose catalogue can lower a class.", envvar="TENANT_FILE")
+        Path | None,
+        typer.Option(
+            help="A tenant's record, whose catalogue can lower a class.",
+            envvar="TENANT_FILE",
+            exists=True,
+            dir_okay=False,
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")] = False,
 ) -> None:
@@ -57,7 +63,8 @@ def tools(
     try:
         found = asyncio.run(asking)
     except Complaint as complaint:
-        give_up(Complaint(complaint.sentence, complaint.detail or _ADVICE))
+        of_the_server = complaint.sentence.startswith("No tools")
+        give_up(Complaint(complaint.sentence, complaint.detail or (_ADVICE if of_the_server else "")))
     if as_json:
         say_json(dumps(found))
     else:

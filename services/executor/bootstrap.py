@@ -47,7 +47,10 @@ def show_tools(arguments: Sequence[str]) -> int:
     configure_logging("executor-tools", logging.CRITICAL)  # what went wrong is said in one sentence
     try:
         found = asyncio.run(_discovered(wanted))
-    except (ToolUnreachable, ToolSilent, BadTenantFile) as error:
+    except BadTenantFile as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    except (ToolUnreachable, ToolSilent) as error:
         sys.stderr.write(f"No tools could be listed at {wanted.endpoint}: {error}\n")
         return 1
     sys.stdout.write(shown(wanted, found) + "\n")

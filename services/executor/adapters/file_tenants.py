@@ -28,7 +28,7 @@ class FileTenants(Tenants):
             raise BadTenantFile(f"TENANT_FILE cannot be read: {error}") from error
         except ValidationError as error:
             first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"])
+            where = ".".join(str(part) for part in first["loc"]) or "the document"
             raise BadTenantFile(f"TENANT_FILE {path} cannot be used: {where}: {first['msg']}") from error
         if tool_server and not record.connections:
             record = record.model_copy(update={"connections": (Connection(id="default", url=tool_server),)})
