@@ -292,7 +292,7 @@ async def test_cancelled_and_failing_calls_leave_the_shared_session_whole(tmp_pa
         assert not (await servers.call(running.connection, "get_expense", ARGUMENTS, 5)).is_error
 
 
-async def test_closing_fails_what_is_in_flight_and_does_not_hang(tmp_path: Path) -> None:
+async def test_closing_an_open_session_does_not_hang(tmp_path: Path) -> None:
     async with old_server(tmp_path, 0) as url, asyncio.timeout(10), McpTools() as servers:
         await servers.discover(Connection(id="old", url=url))
 
