@@ -263,6 +263,11 @@ PROMISES: tuple[Promise, ...] = (
         "A broken service level that a rule escalates ends completed and marked escalated; elsewhere a person decides",
         "seed 000",
     ),
+    # the solver endpoint
+    Promise(
+        "solver.parser_chain", "Arrays, lists and separated words become sorted answers", "seed 001, Structured Output"
+    ),
+    Promise("solver.endpoint", "The solver endpoint answers and refuses in its documented shapes", "seed 001, Schema"),
 )
 
 

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from enum import StrEnum
+from typing import Literal
 
 from pydantic import JsonValue
 
@@ -38,6 +39,20 @@ class Turn(Contract):
     data: dict[str, JsonValue] = {}  # a decision: {"decision", "comment", "approval_id"}
 
 
+class PriorTurn(Contract):
+    """One message of a conversation that the client brings along."""
+
+    role: Literal["user", "assistant"]
+    content: str
+
+
+class SolverRequest(Contract):
+    """What the solver endpoint was given beside the task (seed 001): it replaces what the session remembers."""
+
+    history: tuple[PriorTurn, ...] = ()
+    expected_format: Literal["list", "single", "json"] = "list"
+
+
 class TaskRequest(Contract):
     """What the client asked for, as it asked for it. ``policy_doc``: prose, a JSON string of rules, or an object."""
 
@@ -45,6 +60,7 @@ class TaskRequest(Contract):
     policy_doc: str | dict[str, JsonValue] | None = None
     tools_endpoint: str | None = None
     metadata: dict[str, JsonValue] = {}
+    solver: SolverRequest | None = None
 
 
 class Artifact(Contract):

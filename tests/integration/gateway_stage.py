@@ -84,7 +84,7 @@ def _ended(work: Work) -> TaskRecord:
             "state": state,
             "answer": answer,
             "reason": reason,
-            "metadata": {"process_type": "general"},
+            "metadata": {"process_type": "general", "failed_part": "model" if turn.text.startswith("down") else None},
             "turns_done": (*work.record.turns_done, turn.turn_id),
         }
     )
@@ -103,7 +103,7 @@ def _outcome(work: Work) -> tuple[TaskState, str | None, str | None]:
             return TaskState.INPUT_REQUIRED, None, "waits for a manager's approval"
         case _, "block":
             return TaskState.REJECTED, None, "blocked by policy limit-1"
-        case _, "fail":
+        case _, "fail" | "down":
             return TaskState.FAILED, None, "the tool server is down"
         case _:
             return TaskState.COMPLETED, f"done: {turn.text}", None

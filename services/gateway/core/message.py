@@ -7,6 +7,7 @@ from pydantic import JsonValue
 
 from services.gateway.core.errors import InvalidField, UnsupportedContent
 from services.gateway.core.fields import id_at, kind_of, list_at, object_at, required_id, text_at
+from shared.contracts.task import SolverRequest
 from shared.domain.exact_json import Json, JsonObject, dumps, wire
 from shared.domain.words import Dialect
 
@@ -26,6 +27,7 @@ class ClientMessage(NamedTuple):
     policy_doc: str | dict[str, JsonValue] | None
     tools_endpoint: str | None
     metadata: JsonObject
+    solver: SolverRequest | None = None
 
     @property
     def whole_text(self) -> str:
@@ -84,7 +86,7 @@ def _read(
         message_id=message_id,
         text=text,
         data=data,
-        policy_doc=_policy_doc(metadata),
+        policy_doc=policy_document(metadata.get("policy_doc"), "metadata.policy_doc"),
         tools_endpoint=text_at(metadata, "tools_endpoint", "metadata.tools_endpoint") or None,
         metadata=metadata,
     )
@@ -132,14 +134,13 @@ def _sort_part(part: Json, path: str, texts: list[str], data: list[JsonObject]) 
         raise InvalidField(path, "must have a text or data")
 
 
-def _policy_doc(metadata: JsonObject) -> str | dict[str, JsonValue] | None:
+def policy_document(value: Json, path: str) -> str | dict[str, JsonValue] | None:
     """As it came; an object whose numbers a binary float would change is kept as its JSON text instead."""
-    value = metadata.get("policy_doc")
     if isinstance(value, dict):
         return plain_values(value) if _survives(value) else dumps(value)
     if value is None or isinstance(value, str):
         return value or None
-    raise InvalidField("metadata.policy_doc", f"must be a string or an object, not {kind_of(value)}")
+    raise InvalidField(path, f"must be a string or an object, not {kind_of(value)}")
 
 
 def _survives(value: Json) -> bool:

@@ -111,6 +111,7 @@ def _request(message: ClientMessage) -> TaskRequest:
         policy_doc=message.policy_doc,
         tools_endpoint=message.tools_endpoint,
         metadata=message.request_metadata,
+        solver=message.solver,
     )
 
 
@@ -181,7 +182,8 @@ def _dedupe(message: ClientMessage, caller: Caller, thread: Thread, moment: Mome
 
 
 def _content(message: ClientMessage) -> tuple[Json, ...]:
-    return (message.text, list(message.data), message.session_id, message.metadata)
+    solver = (message.solver.model_dump_json(),) if message.solver else ()
+    return (message.text, list(message.data), message.session_id, message.metadata, *solver)
 
 
 def _name(caller: Caller, kind: str, dedupe: str) -> str:

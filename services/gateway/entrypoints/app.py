@@ -11,6 +11,7 @@ from services.gateway.entrypoints.card import agent_card, card_routes
 from services.gateway.entrypoints.jsonrpc import JsonRpcEndpoint
 from services.gateway.entrypoints.rest import RestEndpoints
 from services.gateway.entrypoints.rl_status import rl_status_routes
+from services.gateway.entrypoints.solver import SolverEndpoint
 from services.gateway.ports import Identity, Readiness, Statistics
 
 
@@ -35,5 +36,6 @@ def create_app(
     app.add_api_route("/", rpc.__call__, methods=["POST"], response_class=Response, name="jsonrpc")
     app.include_router(card_routes(agent_card(face.url, face.notice)))
     app.include_router(RestEndpoints(desk, identity, readiness, face.notice).routes())
+    app.include_router(SolverEndpoint(desk, identity, face.max_body).routes())
     app.include_router(rl_status_routes(statistics, identity))
     return app

@@ -43,7 +43,7 @@ async def read_body(request: Request, limit: int) -> bytes:
 
 def parse_call(body: bytes) -> Call:
     """The call in a body; raises ``BadCall``."""
-    value = _parse(body)
+    value = parse_value(body)
     if isinstance(value, list):
         raise BadCall(INVALID_REQUEST, "batches are not supported; send one call a request")
     if not isinstance(value, dict):
@@ -73,7 +73,8 @@ def _call_id(value: JsonObject) -> str | int | None:
     return call_id
 
 
-def _parse(body: bytes) -> Json:
+def parse_value(body: bytes) -> Json:
+    """The JSON value in a body, its numbers exact; raises ``BadCall``."""
     try:
         text = body.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -1,0 +1,76 @@
+"""The parser chain: every form in which a model hands over a list, and nothing torn apart that is one answer."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.gateway.core.answers import Format, answers_in, asks_for_an_order
+from shared.domain.exact_json import dumps
+
+
+@pytest.mark.promise("solver.parser_chain")
+@pytest.mark.parametrize(
+    ("text", "answers"),
+    [
+        ('["Paris", "Berlin"]', ("Berlin", "Paris")),
+        ('The capitals are ["Paris", "Berlin"].', ("Berlin", "Paris")),
+        ("1. Paris\n2) Berlin", ("Berlin", "Paris")),
+        ("Here they are:\n- Paris\n* berlin", ("berlin", "Paris")),
+        ("Paris, Berlin", ("Berlin", "Paris")),
+        ("Paris; Berlin", ("Berlin", "Paris")),
+        ("Paris", ("Paris",)),
+        ("The refund is $5,000", ("The refund is $5,000",)),
+        ('As said in [1], "Paris"', ('"Paris"', "As said in [1]")),
+        ('[1, 2.50, true, null, {"b": 1}]', ("1", "2.50", "null", "true", '{"b":1}')),
+        ("[]", ()),
+        ("  ", ()),
+        ('["unclosed", "Paris"', ('"Paris"', '["unclosed"')),
+    ],
+)
+def test_a_list_is_found_in_each_of_its_forms(text: str, answers: tuple[str, ...]) -> None:
+    """A JSON array first, then numbered and bulleted lines, then commas and semicolons, then the text itself."""
+    assert answers_in(text, "list", in_given_order=False) == answers
+
+
+@pytest.mark.parametrize(
+    ("wanted", "text", "answers"),
+    [
+        ("single", "Paris, in France", ("Paris, in France",)),
+        ("single", '["Paris"]', ("Paris",)),
+        ("json", '{"capital": "Paris", "rate": 0.10}', ('{"capital":"Paris","rate":0.10}',)),
+        ("json", '["b", "a"]', ("a", "b")),
+        ("json", "- a", ("a",)),
+    ],
+)
+def test_the_expected_format_decides_what_one_answer_is(wanted: Format, text: str, answers: tuple[str, ...]) -> None:
+    assert answers_in(text, wanted, in_given_order=False) == answers
+
+
+@pytest.mark.parametrize(
+    ("task", "asked"),
+    [
+        ("List the invoices in descending order of amount.", True),
+        ("Rank the three vendors.", True),
+        ("Sort them by date.", True),
+        ("Name the steps in the given order.", True),
+        ("Check purchase order PO-12 in order to close it.", False),
+        ("List the orders of customer C-9.", False),
+    ],
+)
+def test_an_order_that_the_task_asks_for_is_kept(task: str, asked: bool) -> None:
+    assert asks_for_an_order(task) is asked
+    answers = answers_in('["b", "a"]', "list", in_given_order=asks_for_an_order(task))
+    assert answers == (("b", "a") if asked else ("a", "b"))
+
+
+@given(st.lists(st.text(min_size=1).map(str.strip).filter(bool), min_size=1))
+def test_any_array_of_texts_comes_back_whole(items: list[str]) -> None:
+    """Nothing is lost, added or changed, whatever the texts hold."""
+    assert sorted(answers_in(dumps(list(items)), "list", in_given_order=True)) == sorted(items)
+
+
+@given(st.text())
+def test_any_text_has_an_answer_in_any_format(text: str) -> None:
+    """No text makes the chain fail."""
+    for wanted in ("list", "single", "json"):
+        answers_in(text, wanted, in_given_order=False)
