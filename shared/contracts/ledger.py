@@ -4,7 +4,31 @@ from datetime import datetime
 
 from shared.contracts.base import Contract
 from shared.contracts.plan import PlannedCall
-from shared.domain.words import WriteStatus
+from shared.contracts.task import Principal
+from shared.domain.words import Resolution, WriteStatus
+
+
+class Resolved(Contract):
+    """An operator's word on a write in doubt. ``doubt`` names the doubt that it answers: the write and its attempt.
+
+    The turn that brings it carries ``{"doubt", "call_id", "resolution", "comment"}`` as its data.
+    """
+
+    doubt: str
+    resolution: Resolution
+    by: Principal
+    at: datetime
+    comment: str = ""
+    turn_id: str
+
+
+class Attempt(Contract):
+    """What an earlier sending of the same write came to."""
+
+    number: int
+    status: WriteStatus
+    sending_at: datetime | None = None
+    note: str | None = None
 
 
 class LedgerEntry(Contract):
@@ -16,7 +40,7 @@ class LedgerEntry(Contract):
 
     key: str
     call: PlannedCall
-    arguments_json: str  # as sent, every $ref resolved
+    arguments_json: str  # as sent, every $ref resolved; the idempotency key, where one is sent, stands beside them
     plan_hash: str
     status: WriteStatus
     sending_at: datetime | None = None
@@ -25,3 +49,20 @@ class LedgerEntry(Contract):
     result_json: str | None = None
     proof_json: str | None = None  # the read-back's answer after the call
     note: str | None = None  # why it is what it is, in a sentence
+    refusal: str | None = None  # the server's words, where it answered with an error
+    idempotency_field: str | None = None  # the argument in which ``key`` was sent, where the server honours one
+    compensates: str | None = None  # the id of the call that this one takes back
+    attempt: int = 1  # how often it was begun to be sent, this time included
+    earlier: tuple[Attempt, ...] = ()
+    doubted_at: datetime | None = None  # since when it is in doubt
+    resolutions: tuple[Resolved, ...] = ()  # what operators said of it, newest last
+
+    @property
+    def doubt(self) -> str:
+        """The name of this write's doubt: another sending of it would be another one."""
+        return f"{self.key}:{self.attempt}"
+
+    @property
+    def resolved(self) -> Resolved | None:
+        """What an operator said of the sending that this entry is about."""
+        return next((word for word in self.resolutions if word.doubt == self.doubt), None)

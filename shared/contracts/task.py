@@ -22,6 +22,7 @@ class Principal(Contract):
 class TurnKind(StrEnum):
     MESSAGE = "message"  # what a client says; waits in the inbox, in order
     DECISION = "decision"  # an approver's answer; goes before the inbox
+    RESOLUTION = "resolution"  # an operator's word on a write in doubt; goes before the inbox
     CANCEL = "cancel"
     DEADLINE = "deadline"  # a timer that came due
 
@@ -36,7 +37,7 @@ class Turn(Contract):
     received_at: datetime
     message_id: str | None = None
     text: str = ""
-    data: dict[str, JsonValue] = {}  # a decision: {"decision", "comment", "approval_id"}
+    data: dict[str, JsonValue] = {}  # a decision: {"decision", "comment", "approval_id"}; a resolution: see Resolved
 
 
 class PriorTurn(Contract):

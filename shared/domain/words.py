@@ -69,12 +69,24 @@ class WriteStatus(StrEnum):
 
     SENDING = "sending"
     SENT = "sent"  # the server's answer is known, the proof is not
+    DENIED = "denied"  # the server answered with an error, and no read has shown yet whether it wrote all the same
     VERIFIED = "verified"  # read back and found
     UNVERIFIED = "unverified"  # answered, but no read can show it
     REFUSED = "refused"  # the server answered with an error, and no read-back shows the write
     UNSENT = "unsent"  # it is recorded that no connection was made
     ABSENT = "absent"  # the answer was lost and the read-back does not show the write
     IN_DOUBT = "in_doubt"  # no read-back can tell what a lost answer would have, or it contradicts the answer
+    RESEND = "resend"  # it may be sent again: the server honours our key, or an operator said that it did not take hold
+    SKIPPED = "skipped"  # an operator said that it is to be left undone
+
+
+class Resolution(StrEnum):
+    """What an operator says about a write in doubt."""
+
+    RETRY = "retry"  # it did not take hold: it may be sent again
+    SKIP = "skip"  # it is left undone, and the plan goes on
+    DONE = "done"  # it took hold, and the plan goes on
+    TAKE_OVER = "take-over"  # the task ends, and a person does the rest
 
 
 class RuleAction(StrEnum):

@@ -7,9 +7,10 @@ from datetime import datetime
 from typing import NamedTuple
 
 from services.gateway.core.endpoint import permitted_endpoint
-from services.gateway.core.errors import InvalidField, NotCancelable, TaskHasEnded, UnknownTask
+from services.gateway.core.errors import InvalidField, NotCancelable, NothingToResolve, TaskHasEnded, UnknownTask
 from services.gateway.core.identity import may_read, may_stop
 from services.gateway.core.message import ClientMessage
+from services.gateway.core.resolve import Word, check_not_refused, check_operator, resolution_turn, was_heeded
 from services.gateway.core.submit import Accept, Intake, Join, Moment, Signal, fingerprint_of, take_in
 from services.gateway.ports import (
     Caller,
@@ -110,6 +111,27 @@ class TaskDesk:
         if after.state.is_terminal and after.state is not TaskState.CANCELED:
             raise NotCancelable(task_id, after.state.value)
         return after
+
+    async def resolve(self, task_id: str, word: Word, caller: Caller) -> tuple[TaskRecord, bool]:
+        """Hand an operator's word on a write in doubt to its task, and wait a little for what comes of it.
+
+        The task, and whether the word was heeded already; if not, it will be. Raises ``NotAnOperator``,
+        ``UnknownTask`` and ``NothingToResolve``.
+        """
+        check_operator(caller)
+        record = await self.read(task_id, caller)
+        turn = resolution_turn(record, word, caller, self._clock())
+        if turn is None:
+            return record, True
+        if not await self._tasks.signal(record.tenant, record.session_id, turn):
+            raise NothingToResolve(task_id, word.call, "the task has ended")
+        await self._wakes.wake(record.tenant, record.session_id)
+        await self._until(record, self._rules.cancel_limit, turn.turn_id)
+        after = await self._again(record, caller)
+        heeded = was_heeded(after, word, caller)
+        if not heeded:
+            check_not_refused(after, turn, word)
+        return after, heeded
 
     def watch(self, record: TaskRecord, after: str) -> AsyncGenerator[tuple[str, TaskEvent], None]:
         return self._tasks.watch(record.tenant, record.task_id, after)

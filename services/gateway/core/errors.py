@@ -37,6 +37,18 @@ class TaskHasEnded(Refusal):
         )
 
 
+class NotAnOperator(Refusal):
+    def __init__(self, principal_id: str) -> None:
+        super().__init__(f"{principal_id!r} does not have the role operator")
+
+
+class NothingToResolve(Refusal):
+    """There is no such doubt, or no longer: the message says who was first, or how the task ended."""
+
+    def __init__(self, task_id: str, call: str, why: str) -> None:
+        super().__init__(f"nothing is to be resolved about call {call!r} of task {task_id!r}: {why}")
+
+
 class Unsupported(Refusal):
     """A method or operation that this gateway does not offer."""
 

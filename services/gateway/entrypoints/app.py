@@ -9,6 +9,7 @@ from starlette.types import Lifespan
 from services.gateway.core.desk import TaskDesk
 from services.gateway.entrypoints.card import agent_card, card_routes
 from services.gateway.entrypoints.jsonrpc import JsonRpcEndpoint
+from services.gateway.entrypoints.resolve import resolve_routes
 from services.gateway.entrypoints.rest import RestEndpoints
 from services.gateway.entrypoints.rl_status import rl_status_routes
 from services.gateway.entrypoints.solver import SolverEndpoint
@@ -36,6 +37,7 @@ def create_app(
     app.add_api_route("/", rpc.__call__, methods=["POST"], response_class=Response, name="jsonrpc")
     app.include_router(card_routes(agent_card(face.url, face.notice)))
     app.include_router(RestEndpoints(desk, identity, readiness, face.notice).routes())
+    app.include_router(resolve_routes(desk, identity, face.notice, face.max_body))
     app.include_router(SolverEndpoint(desk, identity, face.max_body).routes())
     app.include_router(rl_status_routes(statistics, identity))
     return app

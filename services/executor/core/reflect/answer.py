@@ -9,12 +9,15 @@ from shared.domain.words import WriteStatus
 _SAID: dict[WriteStatus, str] = {
     WriteStatus.SENDING: "in doubt",
     WriteStatus.SENT: "sent",
+    WriteStatus.DENIED: "refused, and not checked",
     WriteStatus.VERIFIED: "verified",
     WriteStatus.UNVERIFIED: "unverified",
     WriteStatus.REFUSED: "failed",
     WriteStatus.UNSENT: "not sent",
     WriteStatus.ABSENT: "not applied as far as a read can show, and not repeated",
     WriteStatus.IN_DOUBT: "in doubt, and not repeated",
+    WriteStatus.RESEND: "to be sent again, and not sent again yet",
+    WriteStatus.SKIPPED: "left undone",
 }
 
 
