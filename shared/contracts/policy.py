@@ -1,6 +1,7 @@
 """The policy service's request and verdict. On the wire the names are camelCase, as seed 003 writes them."""
 
 from decimal import Decimal
+from enum import StrEnum
 from typing import Annotated, Self, TypeAlias
 
 from pydantic import ConfigDict, Field, WithJsonSchema
@@ -8,11 +9,29 @@ from pydantic.alias_generators import to_camel
 
 from shared.contracts.base import Contract
 from shared.domain.exact_json import dumps, loads_object, plain
-from shared.domain.words import RuleAction
+from shared.domain.words import RuleAction, ToolClass
 
 # str stands first: a text such as "007" must stay a text, and only a JSON number becomes a number.
 Scalar: TypeAlias = str | bool | int | Annotated[Decimal, WithJsonSchema({"type": "number"})] | None
 ContextValue: TypeAlias = "Scalar | list[Scalar] | dict[str, Scalar | list[Scalar] | dict[str, Scalar]]"
+
+
+class CallOutcome(StrEnum):
+    """What became of a call, as far as rules care."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"  # the server answered with an error
+    UNKNOWN = "unknown"  # sent, and nobody knows
+    UNSENT = "unsent"  # refused before it was sent, or never connected
+
+
+class ToolRuleKind(StrEnum):
+    NEVER = "never"
+    AT_MOST = "at_most"
+    ONLY_AFTER = "only_after"
+    ONLY_WHEN = "only_when"
+    ONLY_AFTER_CONFIRMATION = "only_after_confirmation"
+    ALLOW = "allow"
 
 
 class PolicyContract(Contract):
@@ -29,13 +48,48 @@ class PolicyContract(Contract):
 
 
 class Rule(PolicyContract):
-    """One rule. ``level`` is needed by ``require_approval`` and ``escalate``; words are checked by the service."""
+    """One rule. ``level`` is needed by ``require_approval`` and ``escalate``; words are checked by the service.
+
+    ``report_only``: what it would have done is reported and has no effect. ``quote``: the prose it was translated from.
+    """
 
     id: str
     condition: str
     action: str
     level: str | None = None
     reason: str | None = None
+    report_only: bool = False
+    quote: str | None = None
+
+
+class ToolRule(PolicyContract):
+    """One rule about calls of a tool, or of several (``*`` in the name stands for any characters).
+
+    ``kind`` is a ``ToolRuleKind``; every other field belongs to the kinds named beside it, and is a mistake elsewhere.
+    """
+
+    id: str
+    kind: str
+    tool: str
+    limit: int | None = None  # at_most; 1 where none is given
+    counting: str | None = None  # at_most: "calls" that were sent (the default), or "successes"
+    after: tuple[str, ...] = ()  # only_after: one of these tools has succeeded
+    condition: str | None = None  # only_when
+    level: str | None = None  # only_after_confirmation: who has to confirm; anybody where none is given
+    per: tuple[str, ...] = ()  # at_most, only_after: only calls that agree in these fields are looked at
+    reason: str | None = None
+    report_only: bool = False
+    quote: str | None = None
+
+
+class TextRule(PolicyContract):
+    """One rule over the task's text (seed 001): ``type`` is allow, deny or require."""
+
+    id: str
+    type: str
+    description: str = ""
+    keywords: tuple[str, ...] = ()
+    pattern: str | None = None
 
 
 class Policy(PolicyContract):
@@ -45,6 +99,10 @@ class Policy(PolicyContract):
     version: str = "1"
     rules: tuple[Rule, ...] = ()
     context: dict[str, ContextValue] = {}
+    tool_rules: tuple[ToolRule, ...] = ()
+    tool_default: str = "allow"  # "deny": a tool that no rule here admits is refused; "deny_writes": unless it reads
+    text_rules: tuple[TextRule, ...] = ()
+    text_default: str = "allow"  # "deny": a text that no ``allow`` rule here matches is a violation
 
 
 class CallContext(PolicyContract):
@@ -53,13 +111,35 @@ class CallContext(PolicyContract):
     call_id: str
     tool: str
     fields: dict[str, ContextValue] = {}
+    tool_class: ToolClass = ToolClass.CHANGE
+
+
+class PastCall(PolicyContract):
+    """A call that the session made before the plan; ``fields`` are its arguments."""
+
+    tool: str
+    outcome: CallOutcome
+    fields: dict[str, ContextValue] = {}
+
+
+class Confirmation(PolicyContract):
+    """A person's yes to calls of a tool. ``level`` is theirs, if they have one.
+
+    It covers the calls that agree with its ``fields`` and, where set, with its ``call_id``.
+    """
+
+    tool: str
+    level: str | None = None
+    call_id: str | None = None
+    fields: dict[str, ContextValue] = {}
 
 
 class EvaluateRequest(PolicyContract):
     """Rules to evaluate over a context, and over each planned call with its own fields laid over that context.
 
     ``binding`` tells the service to treat an indeterminate rule (a missing field) as an escalation; a provisional
-    verdict reports it without effect.
+    verdict reports it without effect. ``history`` holds what the session called before these calls, oldest first;
+    ``text`` is the task's text, which text rules are about.
     """
 
     policies: tuple[Policy, ...] = ()
@@ -67,6 +147,9 @@ class EvaluateRequest(PolicyContract):
     calls: tuple[CallContext, ...] = ()
     plan_hash: str | None = None
     binding: bool = False
+    history: tuple[PastCall, ...] = ()
+    confirmations: tuple[Confirmation, ...] = ()
+    text: str | None = None
 
 
 class TriggeredRule(PolicyContract):
@@ -78,6 +161,37 @@ class TriggeredRule(PolicyContract):
     call_id: str | None = None
     values: dict[str, ContextValue] = {}  # the fields that decided it
     indeterminate: bool = False  # it acts because a field was missing
+
+
+class CallRefusal(PolicyContract):
+    """A tool rule that a call breaks: the call must not be made. ``reason`` is written for whoever planned it."""
+
+    call_id: str
+    tool: str
+    rule_id: str
+    policy_id: str
+    kind: str
+    reason: str
+    values: dict[str, ContextValue] = {}  # the fields that decided it
+    indeterminate: bool = False  # it is refused because a field was missing
+
+
+class CallNeed(PolicyContract):
+    """A call that may be made once one of these other calls of the same plan has succeeded."""
+
+    call_id: str
+    any_of: tuple[str, ...]  # call ids
+    rule_id: str
+    policy_id: str
+    reason: str
+
+
+class TextFinding(PolicyContract):
+    """What the text rules say of the task's text (seed 001). ``applied_rules``: ids of the rules that had a say."""
+
+    compliant: bool
+    violations: tuple[str, ...] = ()
+    applied_rules: tuple[str, ...] = ()
 
 
 class PolicyProblem(PolicyContract):
@@ -92,8 +206,9 @@ class PolicyProblem(PolicyContract):
 class Verdict(PolicyContract):
     """Ground truth of a plan's compliance, decided without a model.
 
-    ``passed`` is false when a rule blocks, a rule escalates or a rule is invalid. ``requires_approval`` asks for one
-    decision before the plan goes on; ``escalate`` for the level's decision on the whole task, which alone lifts it.
+    ``passed`` is false when a rule blocks, a rule escalates, a rule is invalid or a call is refused.
+    ``requires_approval`` asks for one decision before the plan goes on; ``escalate`` for the level's decision on the
+    whole task, which alone lifts it. A plan without its refused calls may pass: ``refusals`` never mean ``blocked``.
     """
 
     passed: bool
@@ -108,3 +223,13 @@ class Verdict(PolicyContract):
     policy_hash: str
     context_hash: str
     plan_hash: str | None = None
+    history_hash: str | None = None  # of history and confirmations; None where there were none
+    refusals: tuple[CallRefusal, ...] = ()
+    needs: tuple[CallNeed, ...] = ()  # what dispatch has to wait for, by call
+    text: TextFinding | None = None  # None where no policy has a say on texts
+    reported_rules: tuple[TriggeredRule, ...] = ()  # what report-only rules would have done
+    reported_refusals: tuple[CallRefusal, ...] = ()
+
+    @property
+    def refused_calls(self) -> frozenset[str]:
+        return frozenset(refusal.call_id for refusal in self.refusals)

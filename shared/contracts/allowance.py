@@ -1,0 +1,89 @@
+"""What the policy service says, once a turn, about tools that are called without a plan (reads)."""
+
+from collections.abc import Sequence
+
+from shared.contracts.policy import (
+    CallOutcome,
+    Confirmation,
+    ContextValue,
+    PastCall,
+    Policy,
+    PolicyContract,
+    PolicyProblem,
+)
+from shared.domain.words import ToolClass
+
+
+class OfferedTool(PolicyContract):
+    tool: str
+    tool_class: ToolClass = ToolClass.READ
+
+
+class AllowanceRequest(PolicyContract):
+    """Tools that may be called in this turn, and what the session called before it."""
+
+    policies: tuple[Policy, ...] = ()
+    context: dict[str, ContextValue] = {}
+    tools: tuple[OfferedTool, ...] = ()
+    history: tuple[PastCall, ...] = ()
+    confirmations: tuple[Confirmation, ...] = ()
+
+
+class Bar(PolicyContract):
+    """Why a tool may not be called: the rule, and its reason for whoever wanted to call it."""
+
+    rule_id: str
+    policy_id: str
+    reason: str
+
+
+class CallLimit(Bar):
+    """So many further calls in this turn; ``successes_only``: calls that certainly failed do not count."""
+
+    remaining: int
+    successes_only: bool = False
+
+
+class Precondition(Bar):
+    """The tool may be called once one of ``any_of`` has succeeded; the session has not done so before this turn."""
+
+    any_of: tuple[str, ...]
+
+
+class ToolAllowance(PolicyContract):
+    """What holds for one tool. ``ask``: a rule depends on the arguments, so each call needs a verdict of its own."""
+
+    tool: str
+    bars: tuple[Bar, ...] = ()
+    limits: tuple[CallLimit, ...] = ()
+    preconditions: tuple[Precondition, ...] = ()
+    ask: bool = False
+
+    def bar_to(self, since: Sequence[PastCall]) -> Bar | None:
+        """What forbids the next call, after the calls made ``since`` this was asked; None if nothing does.
+
+        With ``ask`` that is only half of the answer.
+        """
+        if self.bars:
+            return self.bars[0]
+        own = [call.outcome for call in since if call.tool == self.tool]
+        for limit in self.limits:
+            if sum(counts(outcome, limit.successes_only) for outcome in own) >= limit.remaining:
+                return limit
+        succeeded = {call.tool for call in since if call.outcome is CallOutcome.SUCCEEDED}
+        return next((needed for needed in self.preconditions if succeeded.isdisjoint(needed.any_of)), None)
+
+
+class Allowances(PolicyContract):
+    """Tools that are absent are under no rule. With ``problems`` the policy is invalid, and nothing here counts."""
+
+    tools: tuple[ToolAllowance, ...] = ()
+    problems: tuple[PolicyProblem, ...] = ()
+    policy_hash: str
+
+
+def counts(outcome: CallOutcome, successes_only: bool) -> bool:
+    """Whether a call uses up a limit: one whose end is unknown does; one that was never sent does not."""
+    if successes_only:
+        return outcome in (CallOutcome.SUCCEEDED, CallOutcome.UNKNOWN)
+    return outcome is not CallOutcome.UNSENT
