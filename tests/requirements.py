@@ -267,6 +267,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "solver.parser_chain", "Arrays, lists and separated words become sorted answers", "seed 001, Structured Output"
     ),
+    Promise("solver.history", "A long history becomes recent turns and one summary", "seed 001, Multi-Turn Memory"),
     Promise("solver.endpoint", "The solver endpoint answers and refuses in its documented shapes", "seed 001, Schema"),
 )
 

@@ -1,8 +1,10 @@
 """What one turn works with: the task, the ports, the limits and the journal."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from pydantic import JsonValue
 
 from services.executor.core.checkpoints import Checkpoints
 from services.executor.core.journal import Journal
@@ -44,7 +46,9 @@ class Ports(NamedTuple):
 
 @dataclass(frozen=True)
 class TurnContext:
-    """``sections`` are the parts of every prompt of this task: its text, advice, history, constraints."""
+    """``sections`` are the parts of every prompt of this task: its text, advice, history, constraints;
+    ``notes`` say how its request was read, for the task's metadata.
+    """
 
     ports: Ports
     limits: Limits
@@ -60,6 +64,7 @@ class TurnContext:
     session: SessionState
     experience: Experience
     sections: Mapping[str, Json]
+    notes: Mapping[str, JsonValue] = field(default_factory=dict)
 
     @property
     def task(self) -> str:

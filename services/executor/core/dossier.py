@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+from pydantic import JsonValue
+
 from shared.contracts.base import Contract
 from shared.contracts.plan import WritePlan
 from shared.contracts.policy import Verdict
@@ -84,6 +86,7 @@ class Progress(Contract):
     model_calls: int = 0
     worked_ms: int = 0
     corrections: dict[str, str] = {}  # what the session knows of renamed columns
+    notes: dict[str, JsonValue] = {}  # how the request was read, for the task's metadata: memory, policies
 
     @property
     def state(self) -> FsmState:

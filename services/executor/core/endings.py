@@ -1,6 +1,10 @@
 """The few ways a run can end before its answer, each with the reason people are told."""
 
+from typing import Literal
+
 from shared.domain.words import FsmState, TaskState
+
+Part = Literal["model", "tool_server", "policy_service"]
 
 
 class RunEnds(Exception):
@@ -10,9 +14,11 @@ class RunEnds(Exception):
     fsm_state: FsmState | None = FsmState.FAILED
     escalated = False
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, part: Part | None = None) -> None:
+        """``part``: what did not work, where the cause lies in a part of the installation and not in the task."""
         super().__init__(reason)
         self.reason = reason
+        self.part = part
 
 
 class Failed(RunEnds):

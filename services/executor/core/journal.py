@@ -2,27 +2,56 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.executor.core.endings import Canceled, Failed
+from services.executor.core.endings import Canceled, Failed, RunEnds
 from services.executor.ports import JournalEntry, Pulse, TurnStore
 from shared.contracts.task import TaskEvent
 
 CHECKPOINT = "checkpoint"
+TURN = "turn"  # an attempt at a turn began
+INPUT = "input"  # what the run was given by the world outside its steps; key: name#number
+NO_STEPS = frozenset({TURN, INPUT})  # kinds that say what a run was given, not what it did
+
+
+class Bounds(NamedTuple):
+    """What a task's journal may hold. Beyond it no further step is taken; what is in flight can always be settled.
+
+    ``size`` is in characters. Checkpoints repeat what steps found, so a journal may grow to twice that.
+    """
+
+    steps: int = 1_000
+    size: int = 8_000_000
 
 
 class Journal:
     """Finished steps by key. A step that is there is answered from memory and not done again."""
 
-    def __init__(self, store: TurnStore, entries: Iterable[JournalEntry], now: datetime, seconds: float) -> None:
+    def __init__(
+        self,
+        store: TurnStore,
+        entries: Iterable[JournalEntry],
+        now: datetime,
+        seconds: float,
+        bounds: Bounds = Bounds(),  # noqa: B008  # a frozen value
+    ) -> None:
         """``seconds``: the working time that is left for the task."""
         self._store = store
-        self._steps = {entry.key: entry.data_json for entry in entries}
+        self._steps: dict[str, str] = {}
+        self._given: dict[str, str] = {}
+        self._size = 0
+        self._inputs = 0
+        self._waiting: list[JournalEntry] = []
         self._events: list[TaskEvent] = []
         self._now = now
         self._began = now
         self._seconds = seconds
+        self._bounds = bounds
+        self.stopped_at: str | None = None  # the step at which the run ended, if it ended there
+        for entry in entries:
+            self._know(entry)
 
     @property
     def now(self) -> datetime:
@@ -56,19 +85,42 @@ class Journal:
         events, self._events = tuple(self._events), []
         return events
 
-    async def once(self, key: str, kind: str, step: Callable[[], Awaitable[str]]) -> str:
-        """The step's result: from the journal if it was finished before, else done now and stored before it is used."""
+    def given(self, name: str, data: str) -> None:
+        """What the world gave this run, for whoever replays it; stored with the next step, and only if it is new."""
+        if self._given.get(name) != data:
+            self._wait(JournalEntry(f"{name}#{self._inputs}", INPUT, data))
+
+    def begins(self, turn_id: str, data: str) -> None:
+        """An attempt at a turn; stored with its first step."""
+        self._wait(JournalEntry(f"turn:{turn_id}#{self._inputs}", TURN, data))
+
+    async def once(self, key: str, kind: str, step: Callable[[], Awaitable[str]], asked: str = "") -> str:
+        """The step's result: from the journal if it was finished before, else done now and stored before it is used.
+
+        ``asked`` is a digest of what is asked for; a replay compares it with what was asked for then.
+        """
         known = self._steps.get(key)
         if known is not None:
             return known
-        await self.check()
-        result = await step()
+        try:
+            result = await self._done(key, step)
+        except RunEnds:
+            self.stopped_at = self.stopped_at or key
+            raise
         await self.add(key, kind, result)
         return result
 
     async def add(self, key: str, kind: str, data: str) -> None:
-        self._steps[key] = data
-        await self._append([JournalEntry(key, kind, data)])
+        entry = JournalEntry(key, kind, data)
+        self._know(entry)
+        waiting, self._waiting = self._waiting, []
+        await self._append([*waiting, entry])
+
+    async def flush(self) -> None:
+        """Store what waits to be stored with the next step, if there is to be none."""
+        if self._waiting:
+            waiting, self._waiting = self._waiting, []
+            await self._append(waiting)
 
     async def check(self) -> None:
         """Ask the store whether this run may go on: raises ``Canceled``, ``Failed`` or ``LeaseLost``."""
@@ -88,6 +140,27 @@ class Journal:
     def noted(self, pulse: Pulse) -> None:
         """Take note of the time only: between a write's intent and its result nothing may interrupt."""
         self._now = pulse.now
+
+    async def _done(self, key: str, step: Callable[[], Awaitable[str]]) -> str:
+        if len(self._steps) >= self._bounds.steps:
+            raise Failed(f"the task took {self._bounds.steps} steps without an end (JOURNAL_STEPS); {key} was not begun")
+        await self.check()
+        result = await step()
+        if self._size + len(result) > self._bounds.size:
+            raise Failed(f"the task collected more than one task may hold (JOURNAL_BYTES, {self._bounds.size}): {key}")
+        return result
+
+    def _wait(self, entry: JournalEntry) -> None:
+        self._waiting.append(entry)
+        self._know(entry)
+
+    def _know(self, entry: JournalEntry) -> None:
+        self._size += len(entry.data_json)
+        if entry.kind in NO_STEPS:
+            self._inputs += 1
+            self._given[entry.key.rpartition("#")[0]] = entry.data_json
+        else:
+            self._steps.setdefault(entry.key, entry.data_json)
 
     async def _append(self, entries: Sequence[JournalEntry]) -> None:
         self.noted(await self._store.append(entries, self.untold()))

@@ -11,6 +11,7 @@ from services.executor.core.execute.policy_check import binding_hash
 from services.executor.core.execute.strategies.fsm_path import Finished, Waiting, let_through, walk
 from services.executor.core.fsm.templates import TEMPLATES
 from services.executor.core.journal import Journal
+from services.executor.core.memory import with_history
 from services.executor.core.prime.prime import Opened, first_progress, prime
 from services.executor.core.prompts.texts import Prompts
 from services.executor.core.reflect.outcome import Ended
@@ -50,7 +51,7 @@ class Worker:
         try:
             await _begin(opened)
             progress = await _past_the_gate(opened, known, asked)
-            ctx = await prime(self._ports, self._limits, self._prompts, opened)
+            ctx = await with_history(await prime(self._ports, self._limits, self._prompts, opened))
             return await self._execute(ctx, progress)
         except decisions.StillWaiting as waiting:
             return await _waits_on(opened, waiting), waiting.approval
@@ -176,5 +177,12 @@ async def _ends_early(opened: Opened, early: RunEnds) -> Ended:
     journal, ledger = await together(opened.store.journal(), opened.store.ledger())
     writes = tuple(ledger.values())
     return Ended(
-        early.state, early.fsm_state, early.reason, early.reason, latest(journal), writes, escalated=early.escalated
+        early.state,
+        early.fsm_state,
+        early.reason,
+        early.reason,
+        latest(journal),
+        writes,
+        escalated=early.escalated,
+        failed_part=early.part,
     )

@@ -27,7 +27,7 @@ async def complete(ctx: TurnContext, progress: Progress) -> Progress:
         "facts": [fact.as_json() for fact in dossier.facts],
         "values": [value.as_json() for value in dossier.values],
         "writes": writes_as_json(written.values()),
-        "answer_format": dossier.answer_format,
+        "answer_format": _format_wanted(ctx, dossier.answer_format),
     }
     if dossier.plan is not None and dossier.plan.why_none:
         sections["constraints"] = f"Nothing is written: {dossier.plan.why_none}"
@@ -68,6 +68,12 @@ def writes_as_json(written: Iterable[LedgerEntry]) -> list[Json]:
         }
         for entry in ordered
     ]
+
+
+def _format_wanted(ctx: TurnContext, found: str) -> str:
+    """The form that the solver's caller expects goes before what was read in the task; its answers are parsed later."""
+    solver = ctx.record.request.solver
+    return found if solver is None else "prose" if solver.expected_format == "single" else "list"
 
 
 def _problem(text: str, stop_reason: str, answer_format: str) -> str:

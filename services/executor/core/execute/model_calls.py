@@ -28,7 +28,7 @@ async def ask(ctx: TurnContext, key: str, request: ModelRequest) -> ModelReply:
             async with asyncio.timeout(ctx.journal.seconds_left):
                 reply = await _unless_stopped(ctx, request)
         except ModelUnavailable as error:
-            raise Failed(f"the model did not answer: {error}") from error
+            raise Failed(f"the model did not answer: {error}", "model") from error
         except TimeoutError as error:
             raise ctx.journal.out_of_time() from error
         ctx.journal.tell("model", step=key, model=reply.model, tier=request.tier.value, output=reply.usage.output)

@@ -28,9 +28,11 @@ async def verdict_on(ctx: TurnContext, process_type: str, dossier: Dossier) -> V
     try:
         verdict = await ctx.ports.policy.evaluate(request)
     except PolicyUnavailable as error:
-        raise Failed(f"no policy verdict, so nothing was written: {error}") from error
+        raise Failed(f"no policy verdict, so nothing was written: {error}", "policy_service") from error
     if verdict.plan_hash != request.plan_hash or verdict.binding is not request.binding:
-        raise Failed("no policy verdict, so nothing was written: the service answered about another plan")
+        raise Failed(
+            "no policy verdict, so nothing was written: the service answered about another plan", "policy_service"
+        )
     return verdict
 
 

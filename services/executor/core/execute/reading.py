@@ -120,4 +120,4 @@ async def _reached(ctx: TurnContext, tool: Tool, arguments: JsonObject) -> ToolA
             connection, tool.name, arguments, ctx.limits.tool_seconds, ctx.record.session_id
         )
     except (ToolUnreachable, ToolSilent) as error:
-        raise Failed(f"the tool server {connection.id!r} did not answer {tool.name}: {error}") from error
+        raise Failed(f"the tool server {connection.id!r} did not answer {tool.name}: {error}", "tool_server") from error

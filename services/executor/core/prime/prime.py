@@ -98,6 +98,7 @@ def first_progress(ctx: TurnContext) -> Progress:
         strategy=choice.strategy,
         bandit_json=json.dumps(bandit),
         read_only=found.read_only,
+        notes=dict(ctx.notes),
         policy_versions=tuple(f"{policy.id}@{policy.version}" for policy in ctx.policies),
     )
 

@@ -46,7 +46,9 @@ async def _discover(tools: ToolServers, connection: Connection, session_id: str)
     try:
         return await tools.discover(connection, session_id)
     except (ToolUnreachable, ToolSilent) as error:
-        raise Failed(f"the tool server {connection.id!r} at {connection.url} cannot be used: {error}") from error
+        raise Failed(
+            f"the tool server {connection.id!r} at {connection.url} cannot be used: {error}", "tool_server"
+        ) from error
 
 
 def _with_named(tools: ToolServers, found: Sequence[Offered], text: str, journal: Journal) -> tuple[Offered, ...]:

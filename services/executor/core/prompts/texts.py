@@ -15,6 +15,7 @@ class Prompts(NamedTuple):
     compute: str
     plan: str
     complete: str
+    summarize: str
 
 
 def load() -> Prompts:

@@ -31,6 +31,7 @@ class Ended(NamedTuple):
     progress: Progress | None
     writes: Sequence[LedgerEntry]
     escalated: bool = False
+    failed_part: str | None = None  # the part of the installation that did not work, where one did not
 
 
 def metadata(ended: Ended) -> dict[str, JsonValue]:
@@ -54,7 +55,9 @@ def metadata(ended: Ended) -> dict[str, JsonValue]:
         "plan_hash": dossier.plan.hash if dossier and dossier.plan else None,
         "approval": dossier.approval_note if dossier else None,
         "escalated": ended.escalated,
+        "failed_part": ended.failed_part,
         "quality": score(ended),
+        **(progress.notes if progress else {}),
     }
 
 

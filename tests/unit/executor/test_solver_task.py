@@ -1,0 +1,75 @@
+"""A task of the solver endpoint, in the worker: the conversation it brings, and the form of its answer."""
+
+import pytest
+
+from services.executor.ports import ModelUnavailable
+from shared.contracts.task import PriorTurn, SolverRequest
+from shared.testing.scripted_model import state_of, text_reply
+from tests.unit.executor.stage import Stage
+
+QUESTION = "Which claims are open?"
+
+
+def _solving(turns: int) -> Stage:
+    play = Stage(QUESTION)
+    history = tuple(
+        PriorTurn(role="assistant" if index % 2 else "user", content=f"turn {index}") for index in range(turns)
+    )
+    solver = SolverRequest(history=history)
+    play.turns.record = play.turns.record.model_copy(
+        update={"request": play.turns.record.request.model_copy(update={"solver": solver})}
+    )
+    play.scripts["complete"] = text_reply('["C-2", "C-1"]')
+    play.scripts["summarize"] = text_reply("They spoke of turns.")
+    return play
+
+
+def _asked(play: Stage, state: str) -> str:
+    return next(str(request.messages) for request in play.model.requests if state_of(request) == state)
+
+
+@pytest.mark.promise("solver.history")
+async def test_a_long_history_is_compressed_once_and_reaches_every_prompt() -> None:
+    """The last six turns stay as they were; the older ones become one summary turn."""
+    play = _solving(turns=10)
+    record = await play.run()
+    assert record.metadata["memory"] == {"compressed": True, "summary": "They spoke of turns."}
+    for state in ("DECOMPOSE", "ASSESS", "COMPLETE"):
+        assert "[Prior context summary: They spoke of turns.]" in _asked(play, state)
+        assert "turn 4" in _asked(play, state)
+        assert "turn 3" not in _asked(play, state)
+    assert sum(state_of(request) == "SUMMARIZE" for request in play.model.requests) == 1
+
+
+async def test_a_short_history_is_given_whole() -> None:
+    play = _solving(turns=8)
+    record = await play.run()
+    assert record.metadata["memory"] == {"compressed": False, "summary": None}
+    assert "turn 0" in _asked(play, "COMPLETE")
+
+
+async def test_the_summary_keeps_to_its_words() -> None:
+    play = _solving(turns=10)
+    play.scripts["summarize"] = text_reply("word " * 500)
+    memory = (await play.run()).metadata["memory"]
+    assert isinstance(memory, dict)
+    assert len(str(memory["summary"]).split()) == 200
+
+
+async def test_the_expected_form_of_the_answer_is_told() -> None:
+    play = _solving(turns=0)
+    record = await play.run()
+    assert "<answer_format>\\nlist\\n</answer_format>" in _asked(play, "COMPLETE")
+    assert record.answer == '["C-2", "C-1"]'
+
+
+async def test_a_part_that_does_not_work_is_named() -> None:
+    """The gateway tells a failing model from a task that cannot be done."""
+    play = _solving(turns=0)
+
+    def down(_: object) -> None:
+        raise ModelUnavailable("overloaded")
+
+    play.scripts["decompose"] = down  # type: ignore[assignment]  # it never returns
+    record = await play.run()
+    assert (record.state, record.metadata["failed_part"]) == ("failed", "model")
