@@ -263,6 +263,10 @@ PROMISES: tuple[Promise, ...] = (
         "A broken service level that a rule escalates ends completed and marked escalated; elsewhere a person decides",
         "seed 000",
     ),
+    # --- when Redis fails
+    Promise("redis.no_double_effect", "A call whose reply was lost is repeated and takes hold once", "I3; I5"),
+    Promise("redis.short_cut", "A short cut or restart of Redis costs a running turn no attempt", "I5"),
+    Promise("redis.scripts_flushed", "A server that forgot its scripts is sent them again", "I5"),
     # the solver endpoint
     Promise(
         "solver.parser_chain", "Arrays, lists and separated words become sorted answers", "seed 001, Structured Output"

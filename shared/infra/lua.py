@@ -1,73 +1,134 @@
-"""Runs the scripts of ``shared/infra/scripts`` by their digest, loading them where the server does not know them."""
+"""Runs the scripts of ``shared/infra/scripts`` by their digest, loading them where the server does not know them.
+
+A call whose reply was lost is made again, for as long as patience lasts: every script is written so that a second run
+of the same call changes nothing more. The text that a repeated call runs begins with ``local again = true``.
+"""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
+from hashlib import sha1
 from pathlib import Path
-from typing import TypeAlias, cast
+from typing import TypeAlias, TypeVar, cast
 
 from redis.asyncio import Redis
-from redis.asyncio.client import Pipeline
-from redis.commands.core import AsyncScript
-from redis.exceptions import RedisError, ResponseError
+from redis.exceptions import (
+    AuthenticationError,
+    ClusterDownError,
+    ConnectionError,
+    NoScriptError,
+    ReadOnlyError,
+    RedisError,
+    ResponseError,
+    TimeoutError,
+    TryAgainError,
+)
 
 from shared.ports.store import StoreUnavailable
 
 Reply: TypeAlias = "str | int | None | list[Reply]"
 Argument: TypeAlias = "str | int | float"
+Call: TypeAlias = "tuple[Sequence[str], Sequence[Argument]]"
+T = TypeVar("T")
 
 ANSWER_SECONDS = 5.0
+PATIENCE_SECONDS = 0.5  # a cut is bridged; who waits for an answer is told soon that Redis is away
+_PAUSE_SECONDS, _PAUSE_SECONDS_MOST = 0.05, 0.5
 _FOLDER = Path(__file__).parent / "scripts"
+_MAY_PASS = (ConnectionError, TimeoutError, OSError, ReadOnlyError, ClusterDownError, TryAgainError)
 
 
 @cache
-def source(name: str) -> str:
-    """A script's text, the common prelude before it."""
-    return f"{(_FOLDER / 'prelude.lua').read_text()}\n{(_FOLDER / f'{name}.lua').read_text()}"
+def source(name: str, *, again: bool = False) -> str:
+    """A script's text, the common prelude before it. ``again``: for a call whose reply was lost."""
+    first = f"local again = {'true' if again else 'false'}"
+    return f"{first}\n{(_FOLDER / 'prelude.lua').read_text()}\n{(_FOLDER / f'{name}.lua').read_text()}"
+
+
+@cache
+def digest_of(text: str) -> str:
+    """The name by which a server knows a script."""
+    return sha1(text.encode(), usedforsecurity=False).hexdigest()
 
 
 class Scripts:
-    """The scripts on one server. A failing server raises ``StoreUnavailable``."""
+    """The scripts on one server. A server that fails for longer than ``patience`` seconds: ``StoreUnavailable``."""
 
-    def __init__(self, redis: Redis) -> None:
+    def __init__(self, redis: Redis, patience: float = PATIENCE_SECONDS) -> None:
         self._redis = redis
-        self._known: dict[str, AsyncScript] = {}
+        self._patience = patience
 
     async def run(self, name: str, keys: Sequence[str], arguments: Iterable[Argument]) -> Reply:
-        async with answering():
-            return cast(Reply, await self._script(name)(keys=keys, args=arguments))
+        parts = [len(keys), *keys, *arguments]
 
-    async def run_many(self, name: str, calls: Iterable[tuple[Sequence[str], Sequence[Argument]]]) -> list[Reply]:
+        async def evaluated(again: bool) -> Reply:
+            text = source(name, again=again)
+            try:
+                return cast(Reply, await self._execute("EVALSHA", digest_of(text), *parts))
+            except NoScriptError:  # the server was restarted, or its scripts were flushed
+                return cast(Reply, await self._execute("EVAL", text, *parts))
+
+        return await self._tried(evaluated)
+
+    async def run_many(self, name: str, calls: Iterable[Call]) -> list[Reply]:
         """The same script on many sets of keys, in one round trip."""
-        async with answering(), self._redis.pipeline(transaction=False) as pipe:
-            await self._queue(pipe, name, calls)
-            return cast(list[Reply], await pipe.execute())
+        replies = await self.run_each(name, calls)
+        for reply in replies:
+            if isinstance(reply, ResponseError):
+                raise unavailable(reply) from reply
+        return cast(list[Reply], replies)
 
-    async def run_each(
-        self, name: str, calls: Iterable[tuple[Sequence[str], Sequence[Argument]]]
-    ) -> "list[Reply | ResponseError]":
+    async def run_each(self, name: str, calls: Iterable[Call]) -> "list[Reply | ResponseError]":
         """Like ``run_many``, but a call that the server refused has its error in place of a reply."""
-        async with answering(), self._redis.pipeline(transaction=False) as pipe:
-            await self._queue(pipe, name, calls)
-            return cast("list[Reply | ResponseError]", await pipe.execute(raise_on_error=False))
+        rows: list[list[Argument]] = [[len(keys), *keys, *arguments] for keys, arguments in calls]
+
+        async def evaluated(again: bool) -> "list[Reply | ResponseError]":
+            text = source(name, again=again)
+            replies = await self._piped("EVALSHA", digest_of(text), rows)
+            missed = [place for place, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
+            mended = await self._piped("EVAL", text, [rows[place] for place in missed]) if missed else []
+            for place, reply in zip(missed, mended, strict=True):
+                replies[place] = reply
+            return replies
+
+        return await self._tried(evaluated)
 
     async def command(self, *words: Argument) -> object:
-        """One plain command, with the same errors."""
-        async with answering():
-            return cast(object, await self._redis.execute_command(*words))  # type: ignore[no-untyped-call]  # redis-py
+        """One plain command that may be repeated, with the same errors."""
 
-    async def _queue(
-        self, pipe: Pipeline, name: str, calls: Iterable[tuple[Sequence[str], Sequence[Argument]]]
-    ) -> None:
-        script = self._script(name)
-        for keys, arguments in calls:
-            await script(keys=keys, args=arguments, client=pipe)
+        async def executed(_: bool) -> object:
+            return await self._execute(*words)
 
-    def _script(self, name: str) -> AsyncScript:
-        if name not in self._known:
-            self._known[name] = self._redis.register_script(source(name))
-        return self._known[name]
+        return await self._tried(executed)
+
+    async def _execute(self, *words: Argument) -> object:
+        return cast(object, await self._redis.execute_command(*words))  # type: ignore[no-untyped-call]  # redis-py
+
+    async def _piped(self, word: str, script: str, rows: list[list[Argument]]) -> "list[Reply | ResponseError]":
+        async with self._redis.pipeline(transaction=False) as pipe:
+            for row in rows:
+                pipe.execute_command(word, script, *row)
+            return cast("list[Reply | ResponseError]", await pipe.execute(raise_on_error=False))
+
+    async def _tried(self, act: Callable[[bool], Awaitable[T]]) -> T:
+        """Act, again and again while the failure may pass, telling all but the first that they repeat."""
+        until = asyncio.get_running_loop().time() + self._patience
+        pause, again = _PAUSE_SECONDS, False
+        while True:
+            try:
+                async with asyncio.timeout(ANSWER_SECONDS):
+                    return await act(again)
+            except (RedisError, OSError) as error:
+                if not _may_pass(error) or asyncio.get_running_loop().time() + pause > until:
+                    raise unavailable(error) from error
+            again = True
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _PAUSE_SECONDS_MOST)
+
+
+def _may_pass(error: Exception) -> bool:
+    return isinstance(error, _MAY_PASS) and not isinstance(error, AuthenticationError)
 
 
 @asynccontextmanager

@@ -54,7 +54,7 @@ async def test_a_command_is_lost_before_it_arrives(proxy: TcpProxy, client: Redi
 
 async def test_a_cut_ends_what_is_under_way(proxy: TcpProxy, client: Redis) -> None:
     await client.ping()
-    waiting = asyncio.ensure_future(cast("Awaitable[object]", client.blpop(["nothing"], PATIENCE)))
+    waiting = asyncio.ensure_future(cast("Awaitable[object]", client.blpop(["nothing"], 5)))
     async with asyncio.timeout(PATIENCE):
         while not proxy.cut():
             await asyncio.sleep(0)

@@ -10,12 +10,14 @@ from shared.contracts.task import TaskRecord, Turn
 from shared.infra import keys
 from shared.infra.lua import Argument, Reply, Scripts
 
+_PATIENCE_SECONDS = 10.0  # a turn outlasts a restart of Redis; its lease decides at the end what counts
+
 
 class RedisSessions(Sessions):
     """``owner`` names this process; every method may raise ``StoreUnavailable``."""
 
     def __init__(self, redis: Redis, owner: str, lease_seconds: float) -> None:
-        self._scripts = Scripts(redis)
+        self._scripts = Scripts(redis, _PATIENCE_SECONDS)
         self._owner = owner
         self._lease_ms = int(lease_seconds * 1000)
 

@@ -3,6 +3,7 @@ local dedupe, session, lease, open, inbox, turns, begun, waiting, leased, record
 local turn_id, turn, task_id, json, state, owner, member, kept, dedupe_seconds, known_as, event = unpack(ARGV)
 
 local seen = redis.call('GET', dedupe)
+if again and seen == task_id .. '\n' .. turn_id then return {'ok', redis.call('HGET', record, 'json') or json} end
 if seen then return {'seen', seen} end
 local belongs = redis.call('HGET', session, 'owner')
 if belongs and belongs ~= owner then return {'other'} end

@@ -5,7 +5,8 @@ local owner, fence = unpack(ARGV)
 if not holds(lease, owner, fence) then return {'lost'} end
 local turn_id = redis.call('LINDEX', signals, 0) or redis.call('LINDEX', inbox, 0)
 if not turn_id then return {'none'} end
-local attempts = redis.call('HINCRBY', begun, turn_id, 1)
+local repeated = again and redis.call('HGET', begun, 'now') == fence .. ' ' .. turn_id
+local attempts = redis.call('HINCRBY', begun, turn_id, repeated and 0 or 1)
 redis.call('HSET', begun, 'now', fence .. ' ' .. turn_id)
 local waited = now_us() - tonumber(redis.call('HGET', begun, turn_id .. ':at') or now_us())
 return {'ok', redis.call('HGET', turns, turn_id), attempts, int(waited)}
