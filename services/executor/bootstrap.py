@@ -3,7 +3,8 @@
 import asyncio
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from services.executor.adapters.anthropic_model import AnthropicModel
 from services.executor.adapters.file_tenants import BadTenantFile, FileTenants
@@ -13,7 +14,9 @@ from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.rest_bridge import RestBridge
 from services.executor.adapters.tool_servers import DetectingToolServers
 from services.executor.core.context import Limits, Ports
+from services.executor.core.prompts.texts import Prompts
 from services.executor.core.prompts.texts import load as load_prompts
+from services.executor.core.runner import RunsTurns
 from services.executor.core.worker import Worker
 from services.executor.entrypoints.tools import Discovered, Wanted, parsed, shown
 from services.executor.hosting import run_sessions
@@ -23,8 +26,10 @@ from shared.contracts.tenant import Connection
 from shared.infra.process import configure_logging
 from shared.infra.redis import connect
 
+MakesWorker: TypeAlias = Callable[[Ports, Limits, Prompts], RunsTurns]
 
-async def carry_out_turns(settings: Settings) -> None:
+
+async def carry_out_turns(settings: Settings, worker: MakesWorker = Worker) -> None:
     """The service: the real worker on its ports, until SIGTERM or SIGINT. Also raises ``BadTenantFile``."""
     tenants = FileTenants.read(settings.tenant_file, settings.green_agent_mcp_url)
     limits = Limits(tool_seconds=settings.tool_timeout, task_seconds=settings.task_timeout)
@@ -34,7 +39,7 @@ async def carry_out_turns(settings: Settings) -> None:
         async with McpTools() as mcp, RestBridge() as rest:
             tools = DetectingToolServers(mcp, rest)
             ports = Ports(model, tools, policy, tenants, RedisLearned(redis))
-            await run_sessions(settings, Worker(ports, limits, load_prompts()))
+            await run_sessions(settings, worker(ports, limits, load_prompts()))
     finally:
         await redis.aclose()
         await policy.close()
