@@ -7,7 +7,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from services.executor.core.checkpoints import Checkpoints
-from services.executor.core.journal import Journal
+from services.executor.core.journal import Bounds, Journal
 from services.executor.core.prompts.texts import Prompts
 from services.executor.core.tooling.toolbox import Toolbox
 from services.executor.ports import (
@@ -27,13 +27,14 @@ from shared.domain.exact_json import Json
 
 
 class Limits(NamedTuple):
-    """Seconds, and counts per state (seed 000: 20 iterations and 18 tool calls)."""
+    """Seconds, counts per state (seed 000: 20 iterations and 18 tool calls), and what a task's journal may hold."""
 
     tool_seconds: float = 10.0
     task_seconds: float = 120.0
     settle_margin_seconds: float = 1.0
     iterations: int = 20
     tool_calls: int = 18
+    journal: Bounds = Bounds()
 
 
 class Ports(NamedTuple):

@@ -14,6 +14,7 @@ from services.executor.core.journal import Journal
 from services.executor.core.memory import with_history
 from services.executor.core.prime.prime import Opened, first_progress, prime
 from services.executor.core.prompts.texts import Prompts
+from services.executor.core.recording import note_ending, note_session, note_turn, recorded
 from services.executor.core.reflect.outcome import Ended
 from services.executor.core.reflect.turn_end import nothing_new, turn_end
 from services.executor.core.side_by_side import together
@@ -26,10 +27,11 @@ from shared.domain.words import FsmState, Phase, TaskState
 class Worker:
     """Carries out turns. It has no state of its own: everything that matters is in the turn's store."""
 
-    def __init__(self, ports: Ports, limits: Limits, prompts: Prompts) -> None:
+    def __init__(self, ports: Ports, limits: Limits, prompts: Prompts, journal: type[Journal] = Journal) -> None:
         self._ports = ports
         self._limits = limits
         self._prompts = prompts
+        self._journal = journal
 
     async def run(self, work: Work, store: TurnStore) -> None:
         """Take the turn to its end and store what it leaves. Raises ``LeaseLost`` if another owner has it now."""
@@ -37,9 +39,9 @@ class Worker:
         if _comes_too_late(work, approval):
             return await store.finish(nothing_new(work, await store.session(), pulse.now))
         known = latest(entries)
-        journal = Journal(
-            store, entries, pulse.now, self._limits.task_seconds - (known.worked_ms / 1000 if known else 0)
-        )
+        left = self._limits.task_seconds - (known.worked_ms / 1000 if known else 0)
+        journal = self._journal(store, entries, pulse.now, left, self._limits.journal)
+        note_turn(journal, work.turn, await store.ledger() if entries else {})
         opened = Opened(work, store, journal, Checkpoints(journal, entries))
         return await self._reflect(opened, *await self._ended(opened, known, approval))
 
@@ -51,11 +53,15 @@ class Worker:
         try:
             await _begin(opened)
             progress = await _past_the_gate(opened, known, asked)
-            ctx = await with_history(await prime(self._ports, self._limits, self._prompts, opened))
+            ports = recorded(self._ports, opened.journal, opened.work.record.request.text)
+            primed = await prime(ports, self._limits, self._prompts, opened)
+            note_session(opened.journal, primed.session)
+            ctx = await with_history(primed)
             return await self._execute(ctx, progress)
         except decisions.StillWaiting as waiting:
             return await _waits_on(opened, waiting), waiting.approval
         except RunEnds as early:
+            note_ending(opened.journal, early)
             if ctx is not None:
                 await settle_open(ctx)
             return await _ends_early(opened, _canceled(opened.work.turn) or early), _decided(opened)
@@ -72,6 +78,7 @@ class Worker:
 
     async def _reflect(self, opened: Opened, ended: Ended, approval: Approval | None) -> None:
         opened.journal.tell("phase", phase=Phase.REFLECT.value)
+        await opened.journal.flush()
         session = await opened.store.session()
         now = opened.journal.now
         events = opened.journal.untold()

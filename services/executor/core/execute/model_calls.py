@@ -7,6 +7,7 @@ from pydantic import BaseModel, ValidationError
 
 from services.executor.core.context import TurnContext
 from services.executor.core.endings import Failed
+from services.executor.core.request_digest import request_digest
 from services.executor.core.side_by_side import side_by_side
 from services.executor.ports import Message, ModelReply, ModelRequest, ModelUnavailable, TextBlock, ToolUse, Usage
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
@@ -32,9 +33,10 @@ async def ask(ctx: TurnContext, key: str, request: ModelRequest) -> ModelReply:
         except TimeoutError as error:
             raise ctx.journal.out_of_time() from error
         ctx.journal.tell("model", step=key, model=reply.model, tier=request.tier.value, output=reply.usage.output)
-        return _packed(reply)
+        return _packed(reply, asked)
 
-    return _unpacked(await ctx.journal.once(key, "model", call))
+    asked = request_digest(request)
+    return _unpacked(await ctx.journal.once(key, "model", call, asked))
 
 
 async def _unless_stopped(ctx: TurnContext, request: ModelRequest) -> ModelReply:
@@ -79,12 +81,13 @@ def structured(reply: ModelReply, shape: type[T]) -> T:
         raise UnusableAnswer(f"{where}: {first['msg']}") from error
 
 
-def _packed(reply: ModelReply) -> str:
+def _packed(reply: ModelReply, asked: str) -> str:
     blocks: list[Json] = [
         {"text": block.text} if isinstance(block, TextBlock) else _packed_use(block) for block in reply.blocks
     ]
     usage: list[Json] = list(reply.usage)
-    return dumps({"blocks": blocks, "stop": reply.stop_reason, "usage": usage, "model": reply.model})
+    packed: JsonObject = {"blocks": blocks, "stop": reply.stop_reason, "usage": usage, "model": reply.model}
+    return dumps({**packed, "request": asked})
 
 
 def _packed_use(use: ToolUse) -> JsonObject:
