@@ -273,6 +273,9 @@ PROMISES: tuple[Promise, ...] = (
     ),
     Promise("solver.history", "A long history becomes recent turns and one summary", "seed 001, Multi-Turn Memory"),
     Promise("solver.endpoint", "The solver endpoint answers and refuses in its documented shapes", "seed 001, Schema"),
+    # the archive of ended tasks
+    Promise("archive.adapters", "A folder and a bucket keep whole what was stored last, apart by tenant", "I10"),
+    Promise("archive.encrypted", "Nothing archived can be read without a key, and keys rotate", "I12"),
 )
 
 

@@ -1,0 +1,98 @@
+"""An archive in a folder: one file a task."""
+
+import asyncio
+import os
+from pathlib import Path
+from uuid import uuid4
+
+from typing_extensions import override
+
+from shared.infra.archive_names import task_id_of, task_name, tenant_name
+from shared.ports.archive import Archive, ArchiveUnavailable
+
+
+class FolderArchive(Archive):
+    """A file is written beside its place, synced and renamed, so that no reader and no crash meets half of one."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @override
+    async def put(self, tenant: str, task_id: str, content: bytes) -> None:
+        await asyncio.to_thread(self._put, self._path(tenant, task_id), content)
+
+    @override
+    async def get(self, tenant: str, task_id: str) -> bytes | None:
+        return await asyncio.to_thread(self._get, self._path(tenant, task_id))
+
+    @override
+    async def list(self, tenant: str) -> tuple[str, ...]:
+        return await asyncio.to_thread(self._list, self._folder / tenant_name(tenant))
+
+    @override
+    async def delete(self, tenant: str, task_id: str) -> bool:
+        return await asyncio.to_thread(self._delete, self._path(tenant, task_id))
+
+    def _path(self, tenant: str, task_id: str) -> Path:
+        return self._folder / tenant_name(tenant) / task_name(task_id)
+
+    def _put(self, path: Path, content: bytes) -> None:
+        beside = path.with_name(f"{uuid4().hex}.part")
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            try:
+                _write_synced(beside, content)
+                beside.replace(path)
+            finally:
+                beside.unlink(missing_ok=True)
+            _sync_folder(path.parent)
+        except OSError as error:
+            raise _unavailable(error) from error
+
+    def _get(self, path: Path) -> bytes | None:
+        try:
+            return path.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise _unavailable(error) from error
+
+    def _list(self, folder: Path) -> tuple[str, ...]:
+        try:
+            names = os.listdir(folder)
+        except FileNotFoundError:
+            return ()
+        except OSError as error:
+            raise _unavailable(error) from error
+        return tuple(sorted(task_id for name in names if (task_id := task_id_of(name)) is not None))
+
+    def _delete(self, path: Path) -> bool:
+        try:
+            path.unlink()
+            _sync_folder(path.parent)
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise _unavailable(error) from error
+        return True
+
+
+def _write_synced(path: Path, content: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync_folder(folder: Path) -> None:
+    """A rename is on disk only when its folder is."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _unavailable(error: OSError) -> ArchiveUnavailable:
+    return ArchiveUnavailable(f"the archive's folder cannot be used: {type(error).__name__}: {error.strerror}")

@@ -1,0 +1,72 @@
+"""Which archive there is, by the two variables that say so."""
+
+from pathlib import Path
+from typing import Self
+from urllib.parse import unquote, urlsplit
+
+from cryptography.fernet import Fernet
+from pydantic import Field, field_validator, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from shared.infra.archive_encrypted import EncryptedArchive
+from shared.infra.archive_folder import FolderArchive
+from shared.ports.archive import Archive
+
+_FORM = "it is file:///an/absolute/path or s3://bucket/prefix"
+
+
+class ArchiveSettings(BaseSettings):
+    """``ARCHIVE_KEY``: Fernet keys, the newest first, with commas between."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="ignore")
+
+    archive_url: str = ""
+    archive_key: str = Field(default="", repr=False)
+
+    @field_validator("archive_url")
+    @classmethod
+    def _is_archive(cls, value: str) -> str:
+        url = urlsplit(value)
+        in_folder = url.scheme == "file" and not url.netloc and len(url.path) > 1
+        if value and not in_folder and not (url.scheme == "s3" and url.netloc):
+            raise ValueError(_FORM)
+        return value
+
+    @field_validator("archive_key")
+    @classmethod
+    def _are_keys(cls, value: str) -> str:
+        for key in _keys(value):
+            try:
+                Fernet(key)
+            except ValueError:
+                raise ValueError("a key is 32 bytes in URL-safe base64, and commas stand between keys") from None
+        return value
+
+    @model_validator(mode="after")
+    def _is_encrypted(self) -> Self:
+        if self.archive_url and not _keys(self.archive_key):
+            raise ValueError("ARCHIVE_KEY is not set: what ARCHIVE_URL names is kept encrypted")
+        return self
+
+    def archive(self) -> Archive | None:
+        """The archive, or None where none was named. Talks to nobody yet."""
+        if not self.archive_url:
+            return None
+        return EncryptedArchive(_plain(self.archive_url), _keys(self.archive_key))
+
+
+def new_key() -> str:
+    return Fernet.generate_key().decode()
+
+
+def _keys(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, map(str.strip, text.split(","))))
+
+
+def _plain(address: str) -> Archive:
+    url = urlsplit(address)
+    if url.scheme == "file":
+        return FolderArchive(Path(unquote(url.path)))
+    from shared.infra.archive_s3 import S3Archive  # boto3 takes long to load, and few need it
+
+    return S3Archive(url.netloc, url.path)

@@ -1,0 +1,84 @@
+"""An archive in an S3 bucket, or in anything that speaks its protocol."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol, TypeVar, cast
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+from typing_extensions import override
+
+from shared.infra.archive_names import task_id_of, task_name, tenant_name
+from shared.ports.archive import Archive, ArchiveUnavailable
+
+_MISSING = ("NoSuchKey", "404")
+_LIMITS = {"connect_timeout": 3, "read_timeout": 10, "retries": {"max_attempts": 3, "mode": "standard"}}
+T = TypeVar("T")
+
+
+class _Body(Protocol):
+    def read(self) -> bytes: ...
+
+
+class S3Archive(Archive):
+    """Region, keys and endpoint come from the environment as usual (``AWS_*``). boto3 works in threads."""
+
+    def __init__(self, bucket: str, prefix: str = "") -> None:
+        self._bucket = bucket
+        self._prefix = f"{prefix.strip('/')}/" if prefix.strip("/") else ""
+        self._client = boto3.client("s3", config=Config(**_LIMITS))
+
+    @override
+    async def put(self, tenant: str, task_id: str, content: bytes) -> None:
+        await _asked(lambda: self._client.put_object(**self._at(tenant, task_id), Body=content))
+
+    @override
+    async def get(self, tenant: str, task_id: str) -> bytes | None:
+        def read() -> bytes:
+            return cast(_Body, self._client.get_object(**self._at(tenant, task_id))["Body"]).read()
+
+        return await _asked_for(read)
+
+    @override
+    async def list(self, tenant: str) -> tuple[str, ...]:
+        stem = f"{self._prefix}{tenant_name(tenant)}/"
+
+        def read() -> list[str]:
+            pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=stem)
+            return [str(item["Key"]).removeprefix(stem) for page in pages for item in page.get("Contents", ())]
+
+        found = await _asked(read)
+        return tuple(sorted(task_id for name in found if (task_id := task_id_of(name)) is not None))
+
+    @override
+    async def delete(self, tenant: str, task_id: str) -> bool:
+        at = self._at(tenant, task_id)
+        if await _asked_for(lambda: bool(self._client.head_object(**at))) is None:
+            return False
+        await _asked(lambda: self._client.delete_object(**at))
+        return True
+
+    def _at(self, tenant: str, task_id: str) -> dict[str, str]:
+        return {"Bucket": self._bucket, "Key": f"{self._prefix}{tenant_name(tenant)}/{task_name(task_id)}"}
+
+
+async def _asked(call: Callable[[], T]) -> T:
+    try:
+        return await asyncio.to_thread(call)
+    except (BotoCoreError, ClientError) as error:
+        raise ArchiveUnavailable(f"the archive's bucket cannot be used: {type(error).__name__}: {error}") from error
+
+
+async def _asked_for(call: Callable[[], T]) -> T | None:
+    """The same; None where the thing asked for is not there."""
+
+    def unless_missing() -> T | None:
+        try:
+            return call()
+        except ClientError as error:
+            if error.response.get("Error", {}).get("Code") in _MISSING:
+                return None
+            raise
+
+    return await _asked(unless_missing)
