@@ -3,6 +3,7 @@
 import typer
 
 from cli.bench import bench
+from cli.chaos.command import chaos
 from cli.demo.command import demo
 from cli.send import send
 from cli.tools import tools
@@ -45,6 +46,7 @@ app.command()(demo)
 app.command()(up)
 app.command()(send)
 app.command()(tools)
+app.command()(chaos)
 app.add_typer(bench, name="bench", help="Measure, and compare with the stated targets.")
 
 if __name__ == "__main__":

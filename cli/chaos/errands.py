@@ -1,0 +1,211 @@
+"""What chaos asks of the worker: errands over rows of their own, so that every write can be told apart by content."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from random import Random
+from types import MappingProxyType
+from typing import NamedTuple
+
+from shared.domain.exact_json import Json, JsonObject
+
+_FIRST_ROW = 20_000
+_STAFF = ("EMP-118", "EMP-203", "EMP-219", "EMP-305", "EMP-311", "EMP-352", "EMP-447", "EMP-451", "EMP-460")
+_CATEGORIES = ("meals", "training", "travel", "equipment", "software")
+_REASONS = ("it arrived late", "it arrived broken", "a part was missing", "the colour was wrong")
+
+
+class Kind(StrEnum):
+    """The kinds of errands; each says below what it asks and what it may write."""
+
+    CLAIM = "a claim within limits"
+    CLAIM_AND_NOTICE = "a claim and a notice"
+    TWO_CLAIMS = "two claims in one plan"
+    REFUND = "a refund"
+    TWO_REFUNDS = "two refunds in one plan"
+    PHONE = "a changed number"
+    APPROVED_CLAIM = "a claim that a manager approves"
+    APPROVED_REFUND = "a refund that a manager approves"
+    REJECTED_CLAIM = "a claim that a manager rejects"
+    REJECTED_REFUND = "a refund that a manager rejects"
+    BLOCKED_CLAIM = "a claim that the policy blocks"
+    QUESTION = "a question"
+    LEFT_WAITING = "a claim that nobody decides"
+
+
+class Row(NamedTuple):
+    """A row that must be in the company's books before the errand is run."""
+
+    table: str
+    cells: Mapping[str, str | int]
+
+
+class Intended(NamedTuple):
+    """One write that the errand asks for: its tool, and the arguments that tell it from every other write."""
+
+    tool: str
+    telling: tuple[tuple[str, str], ...]
+
+    def is_made_by(self, tool: str, arguments: JsonObject) -> bool:
+        return tool == self.tool and all(_names(arguments.get(key), value) for key, value in self.telling)
+
+
+@dataclass(frozen=True)
+class Errand:
+    """``decision``: what an approver answers; None where nobody should be asked, "" where nobody answers."""
+
+    kind: Kind
+    text: str
+    rows: tuple[Row, ...]
+    writes: tuple[Intended, ...] = ()
+    decision: str | None = None
+
+
+Maker = Callable[[int, Random], Errand]
+
+
+def errand(kind: Kind, number: int, random: Random) -> Errand:
+    """The errand of that kind; ``number`` names its rows, which no other errand touches."""
+    return _MAKERS[kind](number, random)
+
+
+def _names(value: Json, wanted: str) -> bool:
+    return isinstance(value, str) and wanted in value
+
+
+def _id(prefix: str, number: int, which: int = 0) -> str:
+    return f"{prefix}-{_FIRST_ROW + 2 * number + which}"
+
+
+def _expense(key: str, cents: int, category: str, random: Random) -> Row:
+    cells: dict[str, str | int] = {
+        "id": key,
+        "employee_id": random.choice(_STAFF),
+        "amount_cents": cents,
+        "category": category,
+        "description": f"Expenses of {key}",
+        "submitted_at": "2026-03-02T09:00:00.000+00:00",
+    }
+    return Row("expenses", cells)
+
+
+def _order(key: str, random: Random) -> Row:
+    cells: dict[str, str | int] = {
+        "id": key,
+        "customer_name": "Bright Cafe",
+        "customer_email": "orders@brightcafe.example",
+        "item": "Grinder",
+        "quantity": random.randint(2, 9),
+        "total_cents": 900_000,
+        "refunded_cents": 0,
+        "status": "delivered",
+        "placed_at": "2026-03-02T09:00:00.000+00:00",
+    }
+    return Row("orders", cells)
+
+
+def _within(random: Random) -> int:
+    return random.randint(500, 49_000)
+
+
+def _over(random: Random) -> int:
+    return random.randint(51_000, 90_000)
+
+
+def _money(cents: int) -> str:
+    return f"{cents // 100}.{cents % 100:02d}"
+
+
+def _approval(key: str) -> Intended:
+    return Intended("approve_expense", (("expense_id", key),))
+
+
+def _refund_of(key: str) -> Intended:
+    return Intended("create_refund", (("order_id", key),))
+
+
+def _claim(kind: Kind, decision: str | None, *, over: bool, category: str = "") -> Maker:
+    """One claim; it is to be written unless somebody or something says no."""
+    written = decision != "reject" and decision != "" and category != "alcohol"
+
+    def make(number: int, random: Random) -> Errand:
+        key = _id("EXP", number)
+        cents = _over(random) if over else _within(random)
+        row = _expense(key, cents, category or random.choice(_CATEGORIES), random)
+        writes = (_approval(key),) if written else ()
+        return Errand(kind, f"Approve expense claim {key}.", (row,), writes, decision)
+
+    return make
+
+
+def _claim_and_notice(number: int, random: Random) -> Errand:
+    key, whom = _id("EXP", number), random.choice(_STAFF)
+    text = f"Approve expense claim {key} and notify {whom} that claim {key} is approved."
+    row = _expense(key, _within(random), random.choice(_CATEGORIES), random)
+    notice = Intended("notify_employee", (("employee_id", whom), ("message", key)))
+    return Errand(Kind.CLAIM_AND_NOTICE, text, (row,), (_approval(key), notice))
+
+
+def _two_claims(number: int, random: Random) -> Errand:
+    first, second = _id("EXP", number), _id("EXP", number, 1)
+    rows = tuple(_expense(key, _within(random), random.choice(_CATEGORIES), random) for key in (first, second))
+    text = f"Approve expense claims {first} and {second}."
+    return Errand(Kind.TWO_CLAIMS, text, rows, (_approval(first), _approval(second)))
+
+
+def _refund(kind: Kind, decision: str | None, *, over: bool) -> Maker:
+    def make(number: int, random: Random) -> Errand:
+        key = _id("ORD", number)
+        amount = _money(_over(random) if over else _within(random))
+        text = f"Refund {amount} of order {key} because {random.choice(_REASONS)}."
+        writes = () if decision == "reject" else (_refund_of(key),)
+        return Errand(kind, text, (_order(key, random),), writes, decision)
+
+    return make
+
+
+def _two_refunds(number: int, random: Random) -> Errand:
+    keys = (_id("ORD", number), _id("ORD", number, 1))
+    asked = (f"Refund {_money(_within(random))} of order {key} because {random.choice(_REASONS)}." for key in keys)
+    rows = tuple(_order(key, random) for key in keys)
+    return Errand(Kind.TWO_REFUNDS, " ".join(asked), rows, tuple(_refund_of(key) for key in keys))
+
+
+def _phone(number: int, random: Random) -> Errand:
+    key = _id("EMP", number)
+    cells: dict[str, str | int] = {
+        "id": key,
+        "name": f"Temp {key}",
+        "email": f"{key.lower()}@company.example",
+        "phone": "+1 555 0100",
+        "title": "Temp",
+        "department": random.choice(("Operations", "Product", "Engineering")),
+    }
+    text = f"Change the phone number of employee {key} to +1 555 {random.randint(1000, 9999)}."
+    changed = Intended("update_employee_phone", (("employee_id", key),))
+    return Errand(Kind.PHONE, text, (Row("employees", cells),), (changed,))
+
+
+def _question(number: int, random: Random) -> Errand:
+    key = _id("EXP", number)
+    row = _expense(key, _within(random), random.choice(_CATEGORIES), random)
+    return Errand(Kind.QUESTION, f"What is the amount of expense claim {key}?", (row,))
+
+
+_MAKERS: Mapping[Kind, Maker] = MappingProxyType(
+    {
+        Kind.CLAIM: _claim(Kind.CLAIM, None, over=False),
+        Kind.CLAIM_AND_NOTICE: _claim_and_notice,
+        Kind.TWO_CLAIMS: _two_claims,
+        Kind.REFUND: _refund(Kind.REFUND, None, over=False),
+        Kind.TWO_REFUNDS: _two_refunds,
+        Kind.PHONE: _phone,
+        Kind.APPROVED_CLAIM: _claim(Kind.APPROVED_CLAIM, "approve", over=True),
+        Kind.APPROVED_REFUND: _refund(Kind.APPROVED_REFUND, "approve", over=True),
+        Kind.REJECTED_CLAIM: _claim(Kind.REJECTED_CLAIM, "reject", over=True),
+        Kind.REJECTED_REFUND: _refund(Kind.REJECTED_REFUND, "reject", over=True),
+        Kind.BLOCKED_CLAIM: _claim(Kind.BLOCKED_CLAIM, None, over=False, category="alcohol"),
+        Kind.QUESTION: _question,
+        Kind.LEFT_WAITING: _claim(Kind.LEFT_WAITING, "", over=True),
+    }
+)

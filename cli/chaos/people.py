@@ -1,0 +1,89 @@
+"""The people of a run: an approver who answers as the errand says, and an operator who settles writes in doubt."""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+
+from cli.chaos.doors import Accepted, Doors, Refused
+from cli.chaos.errands import Intended
+from cli.chaos.ledgers import CompanyLedger
+from cli.chaos.load import Load, Sent
+from cli.chaos.sight import Sight
+from cli.gateway.messages import Speaker, TaskView, Utterance
+from shared.domain.exact_json import Json, JsonObject
+from shared.domain.words import Level, TaskState
+
+APPROVER = Speaker("dana", ("approver",), tuple(level.word for level in Level))
+OPERATOR = Speaker("otto", ("operator",))
+_LOOK_EVERY = 0.5
+
+
+class People:
+    """Looks at all open tasks now and then, and answers those that wait for somebody."""
+
+    def __init__(self, doors: Doors, load: Load, sight: Sight, books: Mapping[str, Path], seed: int) -> None:
+        self._doors, self._load, self._sight = doors, load, sight
+        self._books = books
+        self._seed = seed
+        self.resolved: dict[str, str] = {}  # doubt -> what was said of it
+        self.unasked = 0  # approvals that no errand foresaw: the answer was no
+
+    async def serve(self) -> None:
+        """Until cancelled."""
+        while True:
+            await self.look()
+            await asyncio.sleep(_LOOK_EVERY)
+
+    async def look(self) -> None:
+        """Note where every open task stands, and answer those that wait."""
+        open_tasks = [(sent, accepted) for sent, accepted in self._load.accepted() if not sent.has_ended]
+        states = await self._sight.states([accepted for _, accepted in open_tasks])
+        for (sent, _), state in zip(open_tasks, states, strict=True):
+            sent.state = state
+        waiting = [pair for pair in open_tasks if pair[0].state == TaskState.INPUT_REQUIRED]
+        await asyncio.gather(*(self._answer(sent, accepted) for sent, accepted in waiting))
+
+    async def _answer(self, sent: Sent, accepted: Accepted) -> None:
+        view = await self._doors.view(accepted.task_id, OPERATOR)
+        doubts = [doubt for doubt in _list(view.metadata.get("doubts")) if isinstance(doubt, dict)]
+        if view.state != TaskState.INPUT_REQUIRED:
+            return
+        try:
+            if doubts:
+                await self._resolve(sent, accepted, doubts)
+            else:
+                await self._decide(sent, accepted, view)
+        except Refused:  # it has moved on meanwhile: the next look sees where it stands
+            return
+
+    async def _decide(self, sent: Sent, accepted: Accepted, view: TaskView) -> None:
+        approval = str(view.metadata.get("approval_id"))
+        word = sent.planned.errand.decision
+        if word == "" or approval in sent.decisions:
+            return
+        if word is None:
+            self.unasked += 1
+        utterance = Utterance(word or "reject", APPROVER, task_id=accepted.task_id)
+        await self._doors.send(utterance, f"chaos-{self._seed}-{sent.planned.number}-{approval}")
+        sent.decisions.add(approval)
+
+    async def _resolve(self, sent: Sent, accepted: Accepted, doubts: list[JsonObject]) -> None:
+        """Done if the company has applied the write, else to be left undone: what a person would look up."""
+        applied = CompanyLedger.read(self._books[sent.planned.protocol])
+        for doubt in doubts:
+            name, call = str(doubt.get("doubt")), str(doubt.get("call_id"))
+            intended = _intended(sent, doubt)
+            word = "done" if any(applied.times(one) for one in intended) else "skip"
+            self.resolved[name] = word
+            body: JsonObject = {"call": call, "resolution": word, "metadata": {"principal": OPERATOR.as_json()}}
+            await self._doors.post(f"/tasks/{accepted.task_id}/resolve", body)
+
+
+def _intended(sent: Sent, doubt: JsonObject) -> list[Intended]:
+    arguments = doubt.get("arguments")
+    known = arguments if isinstance(arguments, dict) else {}
+    return [one for one in sent.planned.errand.writes if one.is_made_by(str(doubt.get("tool")), known)]
+
+
+def _list(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []
