@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -58,10 +58,12 @@ def _locked(descriptor: int) -> bool:
 class EmbeddedRedis:
     """One server in ``directory``, whose data it keeps there. ``url`` is a ``unix://`` URL.
 
-    ``durable=False`` keeps nothing on disk: for a queue that may be lost. Start it from the main thread.
+    ``durable=False`` keeps nothing on disk: for a queue that may be lost. ``more`` are further flags, and win over
+    those given here. Start it from the main thread.
     """
 
-    def __init__(self, directory: Path, *, durable: bool = True) -> None:
+    def __init__(self, directory: Path, *, durable: bool = True, more: Sequence[str] = ()) -> None:
+        self._more = tuple(more)
         self._directory = directory.resolve()
         self._durable = durable
         self._process: subprocess.Popen[bytes] | None = None
@@ -109,6 +111,13 @@ class EmbeddedRedis:
             )
         self._await_ready(self._process)
 
+    def kill(self) -> None:
+        """End the server at once, as a crash does."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
     def stop(self) -> None:
         """Let the server write out and end."""
         if self._process is None:
@@ -137,7 +146,7 @@ class EmbeddedRedis:
     def _flags(self) -> list[str]:
         files = ["--dir", str(self._directory), "--unixsocket", str(self._socket), "--unixsocketperm", "700"]
         keeping = ["--appendonly", "yes", "--appendfsync", "always"] if self._durable else ["--appendonly", "no"]
-        return ["--port", "0", "--save", "", "--maxmemory-policy", "noeviction", *files, *keeping]
+        return ["--port", "0", "--save", "", "--maxmemory-policy", "noeviction", *files, *keeping, *self._more]
 
     def _await_ready(self, process: subprocess.Popen[bytes]) -> None:
         until = time.monotonic() + _READY_SECONDS

@@ -14,7 +14,8 @@ from shared.domain.partition import PARTITIONS, partition_of
 DAY = 24 * 3600
 
 DEDUPE_SECONDS = DAY  # how long a resent message still finds its first task
-TASK_RETENTION_SECONDS = 7 * DAY  # how long an ended task stays in Redis
+TASK_RETENTION_SECONDS = 7 * DAY  # how long an ended task's record stays in Redis once the task is archived
+DETAIL_SECONDS = 3600  # how long its ledger, approvals and events stay then; its journal leaves at once
 SESSION_RETENTION_SECONDS = 30 * DAY  # how long a session without an open task stays in Redis
 THREAD_SECONDS = 30 * DAY  # how long a client's own task id leads to its newest task after its last use
 APPLIED_SECONDS = TASK_RETENTION_SECONDS + DAY  # how long an applied outcome is known; its task has left by then
@@ -28,6 +29,8 @@ QUEUE = "pa:queue:wakes"
 BELL = "pa:queue:bell"
 HEALTH = "pa:queue:health"
 LEARNERS = "pa:learners:alive"
+MENDED = "pa:upkeep:mended"
+SERVER = "pa:server:line"
 
 
 class KeyKind(NamedTuple):
@@ -51,7 +54,8 @@ SESSION_KINDS = (
         "begun",
         "executor",
         "empty",
-        "hash turn id -> times begun; 'turn id:at' -> microsecond of acceptance; 'now' -> fence and turn",
+        "hash turn id -> times begun; 'turn id:at' -> microsecond of acceptance; 'turn id:error' -> what broke it; "
+        "'now' -> fence and turn",
     ),
     KeyKind("session", "gateway, executor", "open", "hash: owner (principal's id), state (what the session remembers)"),
     KeyKind("lease", "executor", "open", "hash: owner, until (ms), fence; the fence outlives the lease"),
@@ -62,7 +66,7 @@ TASK_KINDS = (
         "record",
         "gateway, executor",
         "open",
-        "hash: json, version, state, ended, known_as, outcome (event id once counted)",
+        "hash: json, version, state, ended, known_as, outcome (event id once counted), buried (turn given up)",
     ),
     KeyKind("journal", "executor", "open", "stream of finished steps"),
     KeyKind("ledger", "executor", "open", "hash write key -> status, newline, entry"),
@@ -81,9 +85,13 @@ PARTITION_KINDS = (
     KeyKind("leased", "executor", "empty", "sorted set of sessions with a lease; score: its end (ms)"),
     KeyKind("timers", "executor", "empty", "sorted set of deadlines; score: due (ms)"),
     KeyKind("outcomes", "executor", "kept", "stream of ended tasks; the learner trims what it has applied"),
+    KeyKind(
+        "unarchived", "executor", "empty", "sorted set of ended tasks not archived yet; score: when to look next (ms)"
+    ),
     KeyKind("reaper", "executor", "short", "the short lock of one partition's upkeep"),
     KeyKind("reader", "learner", "short", "which learner reads the partition's outcomes now"),
     KeyKind("dead", "learner", "kept", "stream of outcomes that could not be applied, with tries and error"),
+    KeyKind("dead_turns", "executor", "kept", "stream of turns that were given up, until an operator takes them out"),
 )
 LEARNED_KINDS = (
     KeyKind("applied", "learner", "kept", "sorted set of applied event ids; score: when (ms); older ones are trimmed"),
@@ -99,7 +107,14 @@ OTHER_KINDS = (
         "thread", "gateway", "short", "hash of a client's own task id: its newest task, decisions and answers given"
     ),
     KeyKind("alias", "gateway, executor", "open", "a task id that a client knows -> task id, newline, session id"),
+    KeyKind("upkeep", "executor", "kept", "hash kind of fault -> how often executors have found and mended it"),
     KeyKind("learners", "learner", "short", "sorted set of the learners that live; score: last sign of life (ms)"),
+    KeyKind(
+        "server",
+        "all",
+        "kept",
+        "hash of the state's line of servers: its id, failed_over (us; 0: never); see lineage.lua",
+    ),
 )
 QUEUE_KEYS = (
     KeyKind(QUEUE, "gateway, executor", "empty", "arq's queue of wakes; may be lost without harm"),
@@ -137,9 +152,11 @@ class PartitionKeys:
     leased: str
     timers: str
     outcomes: str
+    unarchived: str
     reaper: str
     reader: str
     dead: str
+    dead_turns: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,13 +245,26 @@ class TimerMember(NamedTuple):
     subject: str
 
 
-def pack(parts: Member | TimerMember) -> str:
+class EndedMember(NamedTuple):
+    """An ended task as the partition's set of those not archived names it."""
+
+    tenant: str
+    session_id: str
+    task_id: str
+
+
+def pack(parts: Member | TimerMember | EndedMember) -> str:
     return ":".join(_q(part) for part in parts)
 
 
 def unpack_member(text: str) -> Member:
     tenant, session_id = map(unquote, text.split(":"))
     return Member(tenant, session_id)
+
+
+def unpack_ended(text: str) -> EndedMember:
+    tenant, session_id, task_id = map(unquote, text.split(":"))
+    return EndedMember(tenant, session_id, task_id)
 
 
 def unpack_timer(text: str) -> TimerMember:

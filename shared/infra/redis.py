@@ -4,27 +4,33 @@ from typing import Annotated, cast
 
 from pydantic import AfterValidator
 from redis.asyncio import Redis
-from redis.asyncio.connection import parse_url
-from redis.asyncio.retry import Retry
-from redis.backoff import ExponentialBackoff
 from redis.exceptions import ResponseError
 
+from shared.infra.lineage import Lineage
 from shared.infra.lua import answering
+from shared.infra.redis_address import read_address
+from shared.infra.redis_cluster import cluster_client
+from shared.infra.redis_pools import FollowingPool
 
-CONNECT_SECONDS = 2.0
 _DURABLE = {"appendonly": "yes", "appendfsync": "always", "maxmemory-policy": "noeviction"}
 
 
 def _readable(url: str) -> str:
-    try:
-        parse_url(url)
-    except ValueError:  # its words may hold a piece of a password
-        raise ValueError("it must be like redis://host:6379/0, rediss://host:6379/0 or unix:///path") from None
+    read_address(url)
+    return url
+
+
+def _readable_queue(url: str) -> str:
+    if read_address(url).kind == "cluster":
+        raise ValueError("the queue needs one primary, or a service that sentinels watch, not a cluster")
     return url
 
 
 RedisUrl = Annotated[str, AfterValidator(_readable)]
-"""A setting that names a Redis server: ``redis://``, ``rediss://`` or ``unix://``."""
+"""A setting that names the state's Redis: one server, a service that sentinels watch, or a cluster."""
+
+QueueRedisUrl = Annotated[str, AfterValidator(_readable_queue)]
+"""A setting that names the queue's Redis, which cannot be a cluster."""
 
 
 class VolatileRedis(Exception):
@@ -32,24 +38,25 @@ class VolatileRedis(Exception):
 
 
 def connect(url: str) -> Redis:
-    """A client for ``redis://``, ``rediss://`` and ``unix://`` URLs; texts are decoded. Close it with ``aclose()``.
+    """A client for a ``RedisUrl``; texts are decoded. Close it with ``aclose()``.
 
     Connecting is bounded and retried; a command that may have been sent is not. Bound commands with ``answering()``.
     """
-    return cast(
-        Redis,
-        Redis.from_url(
-            url,
-            decode_responses=True,
-            socket_connect_timeout=CONNECT_SECONDS,
-            retry=Retry(ExponentialBackoff(cap=0.5, base=0.05), 3),
-            **_keepalive(url),
-        ),
-    )
+    address = read_address(url)
+    if address.kind == "cluster":
+        return cast(Redis, cluster_client(address))
+    return Redis.from_pool(FollowingPool(address, Lineage(address.confirm_replicas)))
 
 
-def _keepalive(url: str) -> dict[str, bool]:
-    return {} if url.startswith("unix:") else {"socket_keepalive": True}
+def queue_connections(url: str) -> FollowingPool:
+    """Connections for arq, which decodes by itself."""
+    return FollowingPool(read_address(url), decode=False)
+
+
+def lineage_of(redis: Redis) -> Lineage:
+    """What is known of the line of servers behind a client; one that knows nothing for a cluster's."""
+    pool = getattr(redis, "connection_pool", None)
+    return (pool.lineage if isinstance(pool, FollowingPool) else None) or Lineage()
 
 
 async def check_durable(redis: Redis, *, allow_volatile: bool = False) -> None:

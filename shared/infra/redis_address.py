@@ -1,0 +1,93 @@
+"""What a Redis URL says: one server, a service that sentinels watch, or a cluster."""
+
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
+
+from redis.asyncio.connection import parse_url
+
+_SENTINEL, _SENTINEL_TLS, _CLUSTER, _CLUSTER_TLS = (
+    "redis+sentinel",
+    "rediss+sentinel",
+    "redis+cluster",
+    "rediss+cluster",
+)
+_SENTINEL_PORT, _PORT = 26379, 6379
+_MOST_REPLICAS = 8
+LIKE = (
+    "it must be like redis://host:6379/0, rediss://host:6379/0, unix:///path, "
+    "redis+sentinel://user:password@host:26379,host:26379/service/0 or redis+cluster://host:6379"
+)
+
+
+@dataclass(frozen=True)
+class RedisAddress:
+    """``url`` is what is left for redis-py: with the one server's address, or without any for a service's.
+
+    ``confirm_replicas``: how many replicas must have the intent of a write before its request leaves.
+    """
+
+    kind: Literal["server", "sentinel", "cluster"]
+    url: str
+    nodes: tuple[tuple[str, int], ...] = ()
+    service: str = ""
+    sentinel_username: str | None = None
+    sentinel_password: str | None = None
+    confirm_replicas: int = 0
+
+
+def read_address(url: str) -> RedisAddress:
+    """Raises ``ValueError`` with a sentence that repeats nothing of the URL: it may hold a password."""
+    try:
+        return _read(url)
+    except (ValueError, UnicodeError):
+        raise ValueError(LIKE) from None
+
+
+def _read(url: str) -> RedisAddress:
+    parts = urlsplit(url)
+    query = dict(parse_qsl(parts.query))
+    confirm = int(query.pop("confirm_replicas", "0"))
+    if not 0 <= confirm <= _MOST_REPLICAS:
+        raise ValueError
+    if parts.scheme in (_SENTINEL, _SENTINEL_TLS):
+        return _sentinel(parts, query, confirm)
+    if parts.scheme in (_CLUSTER, _CLUSTER_TLS):
+        return _cluster(parts, query, confirm)
+    plain = parts._replace(query=urlencode(query)).geturl() if confirm else url
+    parse_url(plain)
+    return RedisAddress("server", plain, confirm_replicas=confirm)
+
+
+def _sentinel(parts: SplitResult, query: dict[str, str], confirm: int) -> RedisAddress:
+    credentials, _, hosts = parts.netloc.rpartition("@")
+    service, _, database = parts.path.strip("/").partition("/")
+    username, password = query.pop("sentinel_username", None), query.pop("sentinel_password", None)
+    scheme = "rediss" if parts.scheme == _SENTINEL_TLS else "redis"
+    plain = f"{scheme}://{credentials + '@' if credentials else ''}/{int(database or 0)}?{urlencode(query)}"
+    parse_url(plain)
+    if not service:
+        raise ValueError
+    nodes = _nodes(hosts, _SENTINEL_PORT)
+    return RedisAddress("sentinel", plain, nodes, unquote(service), username, password, confirm)
+
+
+def _cluster(parts: SplitResult, query: dict[str, str], confirm: int) -> RedisAddress:
+    credentials, _, hosts = parts.netloc.rpartition("@")
+    if confirm or parts.path.strip("/0"):  # a cluster has one database, and WAIT has no way through it
+        raise ValueError
+    scheme = "rediss" if parts.scheme == _CLUSTER_TLS else "redis"
+    plain = f"{scheme}://{credentials + '@' if credentials else ''}?{urlencode(query)}"
+    parse_url(plain)
+    return RedisAddress("cluster", plain, _nodes(hosts, _PORT))
+
+
+def _nodes(hosts: str, port: int) -> tuple[tuple[str, int], ...]:
+    return tuple(_node(host, port) for host in hosts.split(","))
+
+
+def _node(text: str, port: int) -> tuple[str, int]:
+    found = urlsplit(f"//{text}")
+    if not found.hostname:
+        raise ValueError
+    return found.hostname, found.port or port

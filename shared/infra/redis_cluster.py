@@ -1,0 +1,67 @@
+"""The state on a Redis Cluster: each script touches one slot, so commands only have to find their node."""
+
+from typing import cast
+
+from redis.asyncio import Redis, RedisCluster
+from redis.asyncio.client import PubSub
+from redis.asyncio.cluster import ClusterNode, ClusterPipeline
+from redis.asyncio.connection import parse_url
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+
+from shared.infra.redis_address import RedisAddress
+
+_CONNECT_SECONDS = 2.0
+
+
+class ClusterRedis(RedisCluster):
+    """What the adapters use of a client, on a cluster. It repeats nothing by itself: whoever calls knows what may be.
+
+    A pipeline is never a transaction here. News is heard from any node: a cluster tells all of them.
+    """
+
+    def __init__(self, address: RedisAddress) -> None:
+        login = cast("dict[str, str]", parse_url(address.url))
+        self._listener = {name: login[name] for name in ("username", "password") if name in login}
+        self._tls = address.url.startswith("rediss:")
+        self._listeners: list[Redis] = []
+        super().__init__(
+            startup_nodes=[ClusterNode(host, port) for host, port in address.nodes],
+            cluster_error_retry_attempts=1,
+            connection_error_retry_attempts=1,
+            decode_responses=True,
+            socket_connect_timeout=_CONNECT_SECONDS,
+            retry=Retry(NoBackoff(), 0),
+            ssl=self._tls,
+            **self._listener,
+        )
+
+    def pipeline(self, transaction: object = None, shard_hint: object = None) -> ClusterPipeline:  # noqa: ARG002
+        return super().pipeline()
+
+    def pubsub(self) -> PubSub:
+        """A subscription of its own connection to one node; a further one may lead to another."""
+        node = self.get_random_node() if self.nodes_manager.nodes_cache else self._first()
+        listener = Redis(
+            host=node.host,
+            port=int(node.port),
+            ssl=self._tls,
+            decode_responses=True,
+            socket_connect_timeout=_CONNECT_SECONDS,
+            **self._listener,  # type: ignore[arg-type]  # a name and a password
+        )
+        self._listeners = [listener]
+        return listener.pubsub()
+
+    async def aclose(self) -> None:
+        for listener in self._listeners:
+            await listener.aclose()
+        await super().aclose()
+
+    def _first(self) -> ClusterNode:
+        return next(iter(self.nodes_manager.startup_nodes.values()))
+
+
+def cluster_client(address: RedisAddress) -> ClusterRedis:
+    """It connects when it is first used."""
+    return ClusterRedis(address)  # type: ignore[abstract]  # redis-py declares a pool that a cluster's client has not

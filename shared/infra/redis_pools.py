@@ -1,0 +1,178 @@
+"""Connections that follow the primary: one that turns out to be a replica is dropped, and its name resolved again."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeAlias, cast
+
+import structlog
+from redis.asyncio import Redis
+from redis.asyncio.connection import (
+    AbstractConnection,
+    Connection,
+    ConnectionPool,
+    SSLConnection,
+    UnixDomainSocketConnection,
+    parse_url,
+)
+from redis.asyncio.retry import Retry
+from redis.backoff import ExponentialBackoff, NoBackoff
+from redis.exceptions import ConnectionError, ReadOnlyError, RedisError, ResponseError
+
+from shared.infra.keys import SERVER
+from shared.infra.lineage import Lineage
+from shared.infra.lua import source
+from shared.infra.redis_address import RedisAddress
+
+CONNECT_SECONDS = 2.0
+_SENTINEL_SECONDS = 1.0
+Locate: TypeAlias = Callable[[], Awaitable[tuple[str, int]]]
+
+log = structlog.get_logger()
+
+
+class _Following(AbstractConnection):
+    """``lineage`` is told what each new connection finds; ``locate`` says where the primary is now."""
+
+    def __init__(self, *, lineage: Lineage | None = None, locate: Locate | None = None, **options: object) -> None:
+        self._lineage, self._locate = lineage, locate
+        super().__init__(**options)  # type: ignore[arg-type]  # redis-py's own options
+
+    async def connect(self) -> None:
+        """A connection that was not finished must not be used: the next command would read the greeting's answers."""
+        try:
+            await super().connect()  # type: ignore[no-untyped-call]  # redis-py
+        except BaseException:
+            await self.disconnect(nowait=True)
+            raise
+
+    async def on_connect(self) -> None:
+        await super().on_connect()
+        if self._locate is not None:
+            await self._check_role()
+        if self._lineage is not None:
+            await self._ask_lineage(self._lineage)
+
+    async def read_response(
+        self,
+        disable_decoding: bool = False,
+        timeout: float | None = None,
+        *,
+        disconnect_on_error: bool = True,
+        push_request: bool | None = False,
+    ) -> object:
+        try:
+            return cast(
+                object,
+                await super().read_response(
+                    disable_decoding, timeout, disconnect_on_error=disconnect_on_error, push_request=push_request
+                ),
+            )
+        except ReadOnlyError as error:
+            await self.disconnect(nowait=True)
+            raise ConnectionError(f"the primary has become a replica: {error}") from error
+
+    async def _connect(self) -> None:
+        if self._locate is not None:
+            self.host, self.port = await self._locate()
+        await super()._connect()  # type: ignore[safe-super, no-untyped-call]  # the class beside it connects
+
+    async def _check_role(self) -> None:
+        """Sentinels may be behind: what they call the primary must say so itself."""
+        await self.send_command("ROLE")
+        role = cast("list[str | bytes]", await self.read_response())[0]
+        if role not in ("master", b"master"):
+            raise ConnectionError(f"the sentinels' primary is a {role!r}")
+
+    async def _ask_lineage(self, lineage: Lineage) -> None:
+        await self.send_command("EVAL", source("lineage"), 1, SERVER)
+        try:
+            lineage.heard(int(cast("str | bytes", await self.read_response())))
+        except ResponseError as error:  # INFO may be forbidden there, or memory short: then nothing is known
+            log.warning("lineage_unknown", error=str(error))
+
+
+class _Tcp(_Following, Connection):
+    pass
+
+
+class _Tls(_Following, SSLConnection):
+    pass
+
+
+class _Unix(_Following, UnixDomainSocketConnection):
+    pass
+
+
+_KINDS: Mapping[type[AbstractConnection], type[_Following]] = {
+    Connection: _Tcp,
+    SSLConnection: _Tls,
+    UnixDomainSocketConnection: _Unix,
+}
+
+
+class FollowingPool(ConnectionPool):
+    """Connections to the primary at one address. Making one does not hold up those who need another."""
+
+    def __init__(self, address: RedisAddress, lineage: Lineage | None = None, *, decode: bool = True) -> None:
+        options = cast("dict[str, object]", parse_url(address.url))
+        kind = cast("type[AbstractConnection]", options.pop("connection_class", Connection))
+        if kind is not UnixDomainSocketConnection:
+            options |= {"socket_keepalive": True}
+        options |= {"decode_responses": decode, "socket_connect_timeout": CONNECT_SECONDS, "retry": _retry()}
+        self.lineage = lineage
+        self._sentinels = _sentinels(address)
+        self._service = address.service
+        locate = self._primary if address.kind == "sentinel" else None
+        super().__init__(connection_class=_KINDS[kind], **options, lineage=lineage, locate=locate)  # type: ignore[arg-type]  # redis-py
+
+    async def get_connection(self, command_name: object = None, *_: object, **__: object) -> AbstractConnection:  # noqa: ARG002  # redis-py passes it
+        connection = cast(AbstractConnection, self.get_available_connection())  # type: ignore[no-untyped-call]  # redis-py
+        try:
+            await self.ensure_connection(connection)
+        except BaseException:
+            await self.release(connection)
+            raise
+        return connection
+
+    async def disconnect(self, inuse_connections: bool = True) -> None:
+        await super().disconnect(inuse_connections)
+        if inuse_connections:
+            for sentinel in self._sentinels:
+                await sentinel.aclose()
+
+    async def _primary(self) -> tuple[str, int]:
+        """Where the first sentinel that knows says the primary is; raises redis-py's ``ConnectionError``."""
+        problems = []
+        for sentinel in self._sentinels:
+            try:
+                async with asyncio.timeout(_SENTINEL_SECONDS):
+                    found = await sentinel.execute_command("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self._service)  # type: ignore[no-untyped-call]  # redis-py
+            except (RedisError, OSError) as error:
+                problems.append(f"{type(error).__name__}: {error}")
+                continue
+            if found:
+                return str(found[0]), int(found[1])
+            problems.append("it knows no such service")
+        raise ConnectionError(f"no sentinel knows the primary of {self._service!r} ({'; '.join(problems)})")
+
+
+def _sentinels(address: RedisAddress) -> list["Redis"]:
+    tls = address.url.startswith("rediss:")
+    nodes = address.nodes if address.kind == "sentinel" else ()
+    return [
+        Redis(
+            host=host,
+            port=port,
+            ssl=tls,
+            username=address.sentinel_username,
+            password=address.sentinel_password,
+            decode_responses=True,
+            socket_connect_timeout=_SENTINEL_SECONDS,
+            retry=Retry(NoBackoff(), 0),
+        )
+        for host, port in nodes
+    ]
+
+
+def _retry() -> Retry:
+    return Retry(ExponentialBackoff(cap=0.5, base=0.05), 3)
