@@ -1,6 +1,6 @@
 """What the executor's core needs of the world, in the core's own words."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
@@ -8,8 +8,10 @@ from typing import Literal, NamedTuple, Protocol
 
 from pydantic import JsonValue
 
+from shared.contracts.allowance import AllowanceRequest, Allowances
 from shared.contracts.approval import Approval
 from shared.contracts.case import CaseEntry
+from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.policy import EvaluateRequest, Verdict
@@ -165,6 +167,10 @@ class PolicyService(Protocol):
         """The verdict, bound to the hashes of policy, context and plan; raises ``PolicyUnavailable``."""
         ...
 
+    async def allowances(self, request: AllowanceRequest) -> Allowances:
+        """What rules about tools say of tools that are called without a plan; raises ``PolicyUnavailable``."""
+        ...
+
 
 class Tenants(Protocol):
     async def get(self, tenant: str) -> TenantRecord:
@@ -183,6 +189,10 @@ class LeaseLost(Exception):
     """Another executor owns the session now: whatever this one does next must not count."""
 
 
+class HandedOver(Exception):
+    """This process stops: what is stored is safe, and another executor goes on from there."""
+
+
 class JournalEntry(NamedTuple):
     """One finished step. ``key`` is unique within the task; ``kind``: model, tool, verdict, checkpoint or note."""
 
@@ -192,10 +202,19 @@ class JournalEntry(NamedTuple):
 
 
 class Pulse(NamedTuple):
-    """What the store says each time it is asked: Redis time, and whether somebody wants the task to stop."""
+    """What the store says each time it is asked: Redis time, and whether somebody wants the task, or all, to stop."""
 
     now: datetime
     cancel: Turn | None = None
+    stopped: str | None = None  # why the tenant is stopped, if it is
+
+
+class SessionCall(NamedTuple):
+    """A call that rules about tools will ask for again; ``outcome`` is a ``CallOutcome``'s word."""
+
+    tool: str
+    outcome: str
+    fields_json: str
 
 
 class SessionState(NamedTuple):
@@ -204,6 +223,7 @@ class SessionState(NamedTuple):
     turns: tuple[tuple[str, str], ...] = ()
     summary: str = ""
     corrections: Mapping[str, str] = {}
+    calls: tuple[SessionCall, ...] = ()
 
 
 class Timer(NamedTuple):
@@ -242,12 +262,19 @@ class TurnStore(Protocol):
     async def session(self) -> SessionState: ...
 
     async def pulse(self) -> Pulse:
-        """Read the control key and check the lease: asked before every call to a model or a tool. Writes nothing."""
+        """Read the control key and check the lease: asked before every call to a model or a tool. Writes nothing.
+
+        Raises ``HandedOver`` once ``Sessions.halt`` was called: the turn stops between two steps.
+        """
         ...
 
     async def append(self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = ()) -> Pulse:
         """Append finished steps and publish events, in one step."""
         ...
+
+    async def append_ahead(self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = ()) -> Pulse:
+        """``append`` in place of ``pulse``: what must be stored before a call is made."""
+        return await self.append(entries, events)
 
     async def publish(self, record: TaskRecord, events: Sequence[TaskEvent]) -> Pulse:
         """Store the record as it now is and publish events, in one step."""
@@ -256,7 +283,7 @@ class TurnStore(Protocol):
     async def open_write(self, entry: LedgerEntry, hold_seconds: float) -> Pulse:
         """Store a ``SENDING`` entry before its call and stretch the lease over the call.
 
-        Only if the key is new or ``UNSENT``; raises ``LedgerConflict`` otherwise.
+        Only if the key is new or its status one of ``SENDABLE``; raises ``LedgerConflict`` otherwise.
         """
         ...
 
@@ -271,6 +298,36 @@ class TurnStore(Protocol):
 
 class LedgerConflict(Exception):
     """The ledger does not hold what the caller believed: a bug or a second owner; nothing was changed."""
+
+
+# --- what model calls cost ----------------------------------------------------------------------------------------
+
+
+class Charge(NamedTuple):
+    """Fresh tokens and nano-dollars of one call; ``name`` is unique in the tenant."""
+
+    name: str
+    tokens: int
+    nanos: int
+
+
+class DayCaps(NamedTuple):
+    """What a tenant may use in one day; None is no limit."""
+
+    tokens: int | None = None
+    nanos: int | None = None
+
+
+class DailySpend(Protocol):
+    """What each tenant spends by day, over all executors. Both may raise ``StoreUnavailable``."""
+
+    async def reserve(self, tenant: str, day: str, charge: Charge, caps: DayCaps) -> bool:
+        """Set the charge aside if it fits under the caps, with all that is spent and set aside; repeat it freely."""
+        ...
+
+    async def settle(self, tenant: str, day: str, charge: Charge, *, reserved: bool) -> None:
+        """Count what the call did cost. ``reserved``: in place of what was set aside, and only if it still is."""
+        ...
 
 
 # --- what was learned ---------------------------------------------------------------------------------------------
@@ -298,20 +355,33 @@ class Learned(Protocol):
 # --- the runner's side --------------------------------------------------------------------------------------------
 
 
+class Fault(StrEnum):
+    """What upkeep finds and mends; each is counted."""
+
+    NOT_WOKEN = "accepted_not_woken"  # work waited and nobody had been told, or had room; a retry whose time has come
+    NOT_RUNNING = "claimed_not_running"  # a lease under which no turn was ever begun
+    OWNER_GONE = "owner_gone"  # a turn was begun, and its owner fell silent
+    NOT_OWNED = "running_not_owned"  # a turn ran on here although its lease was gone
+    OUTCOME_MISSING = "outcome_not_emitted"  # a task had ended, and the learner was not told
+    TIMER_OVERDUE = "timer_overdue"  # a deadline passed, and its turn was not there yet
+
+
 class Lease(NamedTuple):
-    """Ownership of one session; ``fence`` grows with every owner."""
+    """Ownership of one session; ``fence`` grows with every owner. ``mended``: what this claim put right."""
 
     tenant: str
     session_id: str
     fence: int
     owner: str
+    mended: Fault | None = None
 
 
 class Work(NamedTuple):
     """The next turn of a session and its task. ``attempts`` counts the times it was begun, this one included.
 
     ``waited_us``: microseconds of the store's clock between acceptance and this beginning.
-    ``version`` is the stored record's, for the store's own use.
+    ``version`` is the stored record's, for the store's own use; ``last_error`` what ended an earlier attempt, if it
+    could still say so.
     """
 
     turn: Turn
@@ -319,15 +389,19 @@ class Work(NamedTuple):
     attempts: int
     waited_us: int = 0
     version: int = 0
+    last_error: str = ""
 
 
 class Sessions(Protocol):
     async def claim(self, tenant: str, session_id: str) -> Lease | None:
-        """The session's lease, or None if another owner holds it or nothing waits there."""
+        """The session's lease, or None if another owner holds it or nothing waits there.
+
+        Do not claim what this process holds: a living lease of its own is one whose claim it never heard of.
+        """
         ...
 
-    async def extend(self, lease: Lease) -> None:
-        """The heartbeat; raises ``LeaseLost``."""
+    async def extend_all(self, leases: Sequence[Lease]) -> Sequence[Lease]:
+        """The heartbeat of all of them in one round trip; those that are lost."""
         ...
 
     async def next(self, lease: Lease) -> Work | None:
@@ -338,11 +412,26 @@ class Sessions(Protocol):
         """Give the lease back; False, and nothing is released, if something waits in the session."""
         ...
 
-    async def abandon(self, lease: Lease, retry_in: float = 0.0, *, handed_over: bool = False) -> None:
+    async def abandon(
+        self, lease: Lease, retry_in: float = 0.0, *, handed_over: bool = False, error: str = ""
+    ) -> None:
         """Give the lease back although work waits; another executor is asked to take it after ``retry_in`` seconds.
 
         ``handed_over``: this process stops in good order; the turn it had begun has not used up an attempt.
+        ``error``: what broke the turn, for whoever gives it up at last.
         """
+        ...
+
+    async def bury(self, lease: Lease, letter: DeadTurn) -> None:
+        """Put a turn that is given up to the dead letters, once; raises ``LeaseLost``."""
+        ...
+
+    async def emit_missing(self, lease: Lease, outcome: TaskOutcome) -> bool:
+        """Emit the outcome of an ended task for which none was ever emitted; raises ``LeaseLost``."""
+        ...
+
+    def halt(self) -> None:
+        """From now on every turn of this process is stopped at its next pulse, by ``HandedOver``."""
         ...
 
     def turn_store(self, lease: Lease, work: Work) -> TurnStore: ...
@@ -351,6 +440,33 @@ class Sessions(Protocol):
 class Wakes(Protocol):
     async def wake(self, tenant: str, session_id: str) -> None:
         """Ask some executor to claim the session. May be lost or doubled without harm."""
+        ...
+
+
+# --- ended tasks --------------------------------------------------------------------------------------------------
+
+
+class EndedTask(NamedTuple):
+    """A task that has ended and is not archived yet."""
+
+    tenant: str
+    session_id: str
+    task_id: str
+
+
+class EndedTasks(Protocol):
+    """Ended tasks in the durable store. All may raise ``StoreUnavailable``."""
+
+    async def take(self, partitions: Collection[int], most: int) -> tuple[EndedTask, ...]:
+        """Tasks of these partitions to be archived now; nobody else takes them for half a minute."""
+        ...
+
+    async def read(self, task: EndedTask) -> bytes | None:
+        """Everything that is known of it, as an ``ArchivedTask``; None if it is gone."""
+        ...
+
+    async def let_go(self, tasks: Sequence[EndedTask], *, archived: bool) -> None:
+        """They need not be kept any longer than stated: shorter if they are archived. Repeat it freely."""
         ...
 
 
@@ -379,10 +495,16 @@ class DueTimer(NamedTuple):
 
 
 class Overdue(NamedTuple):
-    """What one look at all partitions found."""
+    """What one look at all partitions found; ``outcomes`` is how many have not been applied by the learner."""
 
-    sessions: tuple[Waiting, ...] = ()
+    unwoken: tuple[Waiting, ...] = ()
+    orphaned: tuple[Waiting, ...] = ()  # their owner's lease has run out
     timers: tuple[DueTimer, ...] = ()
+    outcomes: int = 0
+
+    @property
+    def sessions(self) -> tuple[Waiting, ...]:
+        return (*self.unwoken, *self.orphaned)
 
 
 class Upkeep(Protocol):
@@ -392,4 +514,8 @@ class Upkeep(Protocol):
 
     async def fire(self, timer: DueTimer, turn: Turn) -> bool:
         """Put the turn before the session's inbox, once; False if the timer is gone or its task has ended."""
+        ...
+
+    async def count(self, mended: Mapping[Fault, int]) -> None:
+        """Add to the counts of the whole installation; after a lost reply one may be counted twice."""
         ...

@@ -1,12 +1,15 @@
 """The policy service over HTTP: a verdict that can be trusted, or none (``PolicyService``)."""
 
 import asyncio
+from typing import TypeVar
 
 import httpx
 
 from services.executor.ports import PolicyService, PolicyUnavailable
-from shared.contracts.policy import EvaluateRequest, Verdict
+from shared.contracts.allowance import AllowanceRequest, Allowances
+from shared.contracts.policy import EvaluateRequest, PolicyContract, Verdict
 
+Answer = TypeVar("Answer", bound=PolicyContract)
 _SECONDS = 5.0
 
 
@@ -24,25 +27,31 @@ class HttpPolicy(PolicyService):
         )
 
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
-        body = request.to_json()
+        return await self._asked("/v1/evaluate", request, Verdict)
+
+    async def allowances(self, request: AllowanceRequest) -> Allowances:
+        return await self._asked("/v1/allowances", request, Allowances)
+
+    async def _asked(self, path: str, request: PolicyContract, shape: type[Answer]) -> Answer:
         try:
             async with asyncio.timeout(self._seconds):
                 response = await self._client.post(
-                    "/v1/evaluate", content=body, headers={"content-type": "application/json"}
+                    path, content=request.to_json(), headers={"content-type": "application/json"}
                 )
         except (httpx.TimeoutException, TimeoutError) as error:
             raise PolicyUnavailable(f"the policy service did not answer within {self._seconds:g} s") from error
         except httpx.HTTPError as error:
             raise PolicyUnavailable(f"the policy service at {self._url} cannot be reached: {error}") from error
-        return self._verdict(response)
+        return _read(response, shape)
 
     async def close(self) -> None:
         await self._client.aclose()
 
-    def _verdict(self, response: httpx.Response) -> Verdict:
-        if response.status_code != httpx.codes.OK:
-            raise PolicyUnavailable(f"the policy service answered {response.status_code}: {response.text[:200]}")
-        try:
-            return Verdict.from_json(response.content)
-        except ValueError as error:
-            raise PolicyUnavailable("the policy service's answer is no verdict") from error
+
+def _read(response: httpx.Response, shape: type[Answer]) -> Answer:
+    if response.status_code != httpx.codes.OK:
+        raise PolicyUnavailable(f"the policy service answered {response.status_code}: {response.text[:200]}")
+    try:
+        return shape.from_json(response.content)
+    except ValueError as error:
+        raise PolicyUnavailable(f"the policy service's answer is no {shape.__name__.lower()}") from error

@@ -67,6 +67,8 @@ class Dossier(Contract):
     verdict: Verdict | None = None
     approved_hash: str | None = None
     approval_note: str | None = None
+    by_person: bool = False  # whether a person let the plan through
+    approved_level: str | None = None  # the level at which a person did
     answer: str | None = None
 
 
@@ -85,6 +87,7 @@ class Progress(Contract):
     repeated_calls: int = 0  # identical reads beyond the first; they were answered from the first
     model_calls: int = 0
     worked_ms: int = 0
+    ruled_tools: tuple[str, ...] = ()  # tools, or patterns of tools, that rules ask about
     corrections: dict[str, str] = {}  # what the session knows of renamed columns
     notes: dict[str, JsonValue] = {}  # how the request was read, for the task's metadata: memory, policies
 

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from services.planner.core import answer, compute, corrected, decompose, general, plan, reads, summarize
+from services.planner.core import answer, compute, corrected, decompose, general, plan, reads, refused, summarize
 from services.planner.core.request import Request
 from services.planner.core.situation import Situation, observe
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -60,7 +60,7 @@ def _plan(request: Request, ignores_policy: bool) -> JsonObject:
     situation = _heedless(observe(request)) if ignores_policy else observe(request)
     writers, readers = request.listed_tools("write_tools"), request.listed_tools("read_tools")
     planned = plan.as_json(plan.plan(situation, writers, readers), situation, readers)
-    return corrected.planned(planned, request)
+    return refused.heeded(corrected.planned(planned, request), request)
 
 
 def _heedless(situation: Situation) -> Situation:

@@ -7,6 +7,7 @@ from services.executor.core.context import Limits, Ports
 from services.executor.core.prompts.texts import load
 from services.executor.core.worker import Worker
 from services.executor.ports import ModelReply, ModelRequest, PolicyService, PolicyUnavailable, Tenants
+from shared.contracts.allowance import AllowanceRequest, Allowances, ToolAllowance
 from shared.contracts.policy import EvaluateRequest, Verdict
 from shared.contracts.task import Principal, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.contracts.tenant import Connection, TenantRecord
@@ -71,6 +72,8 @@ class SaidPolicy(PolicyService):
         self.says_later: dict[str, object] | None = None  # from the second verdict on
         self.fails_from: int | None = None
         self.asked: list[EvaluateRequest] = []
+        self.allows: tuple[ToolAllowance, ...] = ()
+        self.asked_for_reads: list[AllowanceRequest] = []
 
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
         self.asked.append(request)
@@ -86,6 +89,11 @@ class SaidPolicy(PolicyService):
         )
         later = self.says_later is not None and len(self.asked) > 1
         return verdict.model_copy(update=self.says_later if later else self.says)
+
+
+    async def allowances(self, request: AllowanceRequest) -> Allowances:
+        self.asked_for_reads.append(request)
+        return Allowances(tools=self.allows, policy_hash="p")
 
 
 class OneTenant(Tenants):

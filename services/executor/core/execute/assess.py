@@ -1,19 +1,23 @@
 """ASSESS: gather facts with read tools, and with nothing else."""
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import cast
 
 from services.executor.core.context import TurnContext
 from services.executor.core.dossier import Fact, Progress
 from services.executor.core.execute import gate
 from services.executor.core.execute.model_calls import user
+from services.executor.core.execute.read_rules import ReadRules, read_rules
 from services.executor.core.execute.reading import known_corrections, read
 from services.executor.core.execute.tool_loop import talk
 from services.executor.core.fsm.states import RULES, tier_of
+from services.executor.core.past_calls import of_facts, sayable
 from services.executor.core.prompts.sections import render
 from services.executor.core.tooling.corrections import Corrections
 from services.executor.core.tooling.validate import problems_with
 from services.executor.ports import ModelRequest, Tool, ToolResult, ToolUse
+from shared.contracts.policy import CallOutcome, PastCall
 from shared.domain.exact_json import Json, dumps
 from shared.domain.words import FsmState
 
@@ -21,8 +25,13 @@ from shared.domain.words import FsmState
 class Reader:
     """Dispatches the calls of one state and keeps what came of them as facts, in the order of their journal keys."""
 
-    def __init__(self, ctx: TurnContext, state: FsmState, corrections: Corrections) -> None:
+    def __init__(
+        self, ctx: TurnContext, state: FsmState, corrections: Corrections, rules: ReadRules, before: Sequence[Fact]
+    ) -> None:
+        """``before``: what this task has read already."""
         self._ctx = ctx
+        self._rules = rules
+        self._calls = list(of_facts(before))
         self._state = state
         self.corrections = corrections
         self._found: dict[str, Fact] = {}
@@ -58,8 +67,14 @@ class Reader:
         repeated = self._same_call(tool, dumps(use.input))
         if repeated is not None:
             return ToolResult(use.id, repeated.result_json, is_error=not repeated.ok)
+        refused = await self._refused(key, tool, use)
+        if refused is not None:
+            return ToolResult(use.id, f"Refused by policy rule {refused}. It was not called.", is_error=True)
+        mine = self._claimed(tool, use)
         reading = await read(self._ctx, key, tool, use.input, self.corrections)
         answer = reading.answer
+        outcome = CallOutcome.SUCCEEDED if reading.tells else CallOutcome.FAILED
+        self._calls[mine] = self._calls[mine].model_copy(update={"outcome": outcome})
         self.corrections = self.corrections.learned(tool, use.input, reading.learned)
         self._found[key] = Fact(
             ref="",
@@ -71,6 +86,17 @@ class Reader:
         )
         return ToolResult(use.id, dumps(answer.content), is_error=answer.is_error)
 
+    async def _refused(self, key: str, tool: Tool, use: ToolUse) -> str | None:
+        refused = await self._rules.refusal(key, tool, use.input, self._calls)
+        if refused is not None:
+            self._ctx.journal.tell("tool", tool=use.name, state=self._state.value, refused=refused)
+        return refused
+
+    def _claimed(self, tool: Tool, use: ToolUse) -> int:
+        """The place of a call that is about to be made: those beside it count it already."""
+        self._calls.append(PastCall(tool=tool.name, outcome=CallOutcome.UNKNOWN, fields=sayable(use.input)))
+        return len(self._calls) - 1
+
     def _same_call(self, tool: Tool, arguments: str) -> Fact | None:
         wanted = (tool.connection_id, tool.name, arguments)
         return next(
@@ -81,13 +107,15 @@ class Reader:
 
 async def assess(ctx: TurnContext, progress: Progress) -> Progress:
     """The progress with facts and findings."""
-    reader = Reader(ctx, FsmState.ASSESS, known_corrections(ctx, progress))
+    permitted = RULES[FsmState.ASSESS].permits
+    rules = await read_rules(ctx, progress.step, permitted)
+    reader = Reader(ctx, FsmState.ASSESS, known_corrections(ctx, progress), rules, progress.dossier.facts)
     needs = cast("list[Json]", list(progress.dossier.needs))
     request = ModelRequest(
         tier=tier_of(FsmState.ASSESS, ctx.task),
         system=(ctx.prompts.role, ctx.prompts.assess),
         messages=(user(render({**ctx.sections, "needs": needs})),),
-        tools=ctx.toolbox.of_classes(RULES[FsmState.ASSESS].permits),
+        tools=ctx.toolbox.of_classes(permitted),
         max_tokens=2048,
     )
     done = await talk(ctx, progress.step, request, reader)

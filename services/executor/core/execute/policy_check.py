@@ -1,17 +1,27 @@
 """POLICY_CHECK: the binding verdict on a plan, from rules and collected values, without a model (I2)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import cast
 
 from services.executor.core.context import TurnContext
 from services.executor.core.dossier import Dossier, NamedValue, Progress
 from services.executor.core.endings import Failed, Rejected
 from services.executor.core.execute.records import fields_about
+from services.executor.core.past_calls import has_tool_rules, of_facts, of_session, of_writes, sayable
 from services.executor.ports import PolicyUnavailable
 from shared.contracts.plan import WritePlan
-from shared.contracts.policy import CallContext, ContextValue, EvaluateRequest, Verdict
+from shared.contracts.policy import (
+    CallContext,
+    CallRefusal,
+    Confirmation,
+    EvaluateRequest,
+    PastCall,
+    Policy,
+    ToolRuleKind,
+    Verdict,
+)
 from shared.domain.exact_json import Json, digest
+from shared.domain.words import Level
 
 
 async def check_policy(ctx: TurnContext, progress: Progress) -> Progress:
@@ -24,7 +34,7 @@ async def check_policy(ctx: TurnContext, progress: Progress) -> Progress:
 
 async def verdict_on(ctx: TurnContext, process_type: str, dossier: Dossier) -> Verdict:
     """A fresh verdict; fails closed: a service that is down, slow or talks about something else means no writes."""
-    request = request_for(ctx, process_type, dossier)
+    request = request_for(ctx, process_type, dossier, await _history(ctx, dossier))
     try:
         verdict = await ctx.ports.policy.evaluate(request)
     except PolicyUnavailable as error:
@@ -33,26 +43,32 @@ async def verdict_on(ctx: TurnContext, process_type: str, dossier: Dossier) -> V
         raise Failed(
             "no policy verdict, so nothing was written: the service answered about another plan", "policy_service"
         )
+    ctx.last_verdict.plan_hash, ctx.last_verdict.at = request.plan_hash or "", ctx.journal.now
     return verdict
 
 
-def request_for(ctx: TurnContext, process_type: str, dossier: Dossier) -> EvaluateRequest:
+def request_for(
+    ctx: TurnContext, process_type: str, dossier: Dossier, history: tuple[PastCall, ...] = ()
+) -> EvaluateRequest:
     """The rules' view of a plan. Without calls the verdict is provisional: a missing field then harms nothing."""
     plan = dossier.plan or WritePlan(task_id=ctx.record.task_id)
     common = {"process_type": process_type, **_values(dossier.values)}
     return EvaluateRequest(
         policies=ctx.policies,
-        context=_context({**fields_about({}, dossier.facts), **common}),
+        context=sayable({**fields_about({}, dossier.facts), **common}),
         calls=tuple(
             CallContext(
                 call_id=call.call_id,
                 tool=call.tool,
-                fields=_context({**fields_about(call.arguments, dossier.facts), **common, **call.arguments}),
+                tool_class=call.tool_class,
+                fields=sayable({**fields_about(call.arguments, dossier.facts), **common, **call.arguments}),
             )
-            for call in plan.calls
+            for call in plan.every_call
         ),
         plan_hash=plan.hash,
         binding=bool(plan.calls),
+        history=history,
+        confirmations=_confirmations(dossier),
     )
 
 
@@ -70,22 +86,56 @@ def refuse_if_blocked(verdict: Verdict) -> None:
         raise Rejected("blocked by policy: " + "; ".join(reasons(verdict, blocking=True)))
 
 
+def refuse_if_refused(verdict: Verdict) -> None:
+    """Raises ``Rejected`` naming the rules about tools that a call breaks, those that a person can lift aside."""
+    if broken := broken_rules(verdict):
+        raise Rejected("refused by policy, so nothing was written: " + "; ".join(map(told, broken)))
+
+
+def broken_rules(verdict: Verdict) -> tuple[CallRefusal, ...]:
+    """The refusals that no confirmation lifts: a plan with such a call has to be made again without it."""
+    return tuple(refusal for refusal in verdict.refusals if refusal.kind != ToolRuleKind.ONLY_AFTER_CONFIRMATION)
+
+
+def told(refusal: CallRefusal) -> str:
+    return f"{refusal.call_id} {refusal.tool}: {refusal.rule_id}: {refusal.reason}"
+
+
+def level_asked(verdict: Verdict, policies: Sequence[Policy]) -> str | None:
+    """The highest level that a triggered rule, or a rule that waits for a confirmation, names."""
+    waiting = {(refusal.policy_id, refusal.rule_id) for refusal in verdict.refusals}
+    rules = [(policy.id, rule) for policy in policies for rule in policy.tool_rules]
+    named = [rule.level for policy_id, rule in rules if (policy_id, rule.id) in waiting and rule.level]
+    levels = [Level.parse(level) for level in (verdict.escalation_level, *named) if level]
+    return max(levels).word if levels else None
+
+
 def reasons(verdict: Verdict, blocking: bool = False) -> tuple[str, ...]:
     """One sentence for each triggered rule, once."""
     rules = [rule for rule in verdict.triggered_rules if not blocking or rule.action == "block"]
-    return tuple(dict.fromkeys(f"{rule.rule_id}: {rule.reason}" for rule in rules))
+    said = [f"{rule.rule_id}: {rule.reason}" for rule in rules]
+    said += [] if blocking else [f"{refusal.rule_id}: {refusal.reason}" for refusal in verdict.refusals]
+    return tuple(dict.fromkeys(said))
+
+
+async def _history(ctx: TurnContext, dossier: Dossier) -> tuple[PastCall, ...]:
+    """The session's calls before the plan: its own do not count against it, however often its verdict is renewed."""
+    if not has_tool_rules(ctx.policies):
+        return ()
+    plan_hash = dossier.plan.hash if dossier.plan else None
+    written = [entry for entry in (await ctx.store.ledger()).values() if entry.plan_hash != plan_hash]
+    return (*of_session(ctx.session.calls), *of_facts(dossier.facts), *of_writes(written))
+
+
+def _confirmations(dossier: Dossier) -> tuple[Confirmation, ...]:
+    """A person's yes to the plan as it stands covers each of its calls."""
+    plan = dossier.plan
+    if plan is None or dossier.approved_hash != plan.hash or not dossier.by_person:
+        return ()
+    return tuple(
+        Confirmation(tool=call.tool, level=dossier.approved_level, call_id=call.call_id) for call in plan.every_call
+    )
 
 
 def _values(values: Sequence[NamedValue]) -> dict[str, Json]:
     return {value.name: Decimal(value.value) for value in values}
-
-
-def _context(fields: Mapping[str, Json]) -> dict[str, ContextValue]:
-    """The fields a rule can speak about: scalars and lists of scalars."""
-    return {key: cast(ContextValue, value) for key, value in fields.items() if _is_sayable(value)}
-
-
-def _is_sayable(value: Json) -> bool:
-    if isinstance(value, list):
-        return all(not isinstance(item, dict | list) for item in value)
-    return not isinstance(value, dict)

@@ -7,9 +7,9 @@ from services.executor.core.dossier import Fact, Progress
 from services.executor.core.endings import Failed
 from services.executor.core.execute import gate
 from services.executor.core.execute.compute_audit import recompute
-from services.executor.core.execute.mutations import entries
+from services.executor.core.execute.ledger import entries, has_begun
 from services.executor.core.execute.paths import NoSuchPath
-from services.executor.core.execute.policy_check import binding_hash, refuse_if_blocked, verdict_on
+from services.executor.core.execute.policy_check import binding_hash, refuse_if_blocked, refuse_if_refused, verdict_on
 from services.executor.core.execute.provenance import untraced
 from services.executor.core.execute.reading import known_corrections, read
 from services.executor.core.finance.calculators import CannotCalculate
@@ -17,7 +17,7 @@ from services.executor.core.side_by_side import side_by_side
 from shared.contracts.policy import Verdict
 from shared.contracts.tenant import TenantRecord
 from shared.domain.exact_json import dumps, loads_object
-from shared.domain.words import FsmState, WriteStatus
+from shared.domain.words import FsmState
 
 AUTOMATIC = "automatic"
 
@@ -36,17 +36,19 @@ async def still_true(
 ) -> None:
     """Renew the verdict, on inputs read again if a person had approved them. Raises ``Stale`` on a difference.
 
-    Once a write of the plan has begun, its inputs change by our own doing, and nothing is asked again.
+    Once a write of the plan has begun, its inputs change by our own doing: then only the verdict is renewed, before
+    each call that goes out (``renew_if_old``).
     """
     plan = progress.dossier.plan
     if plan is None or progress.dossier.verdict is None:
         raise Failed("there is no plan with a verdict; nothing was written")
-    if any(entry.status is not WriteStatus.UNSENT for entry in (await entries(ctx, plan)).values()):
+    if any(has_begun(entry) for entry in (await entries(ctx, plan)).values()):
         return
     by_person = not (progress.dossier.approval_note or "").startswith(AUTOMATIC)
     fresh = await _read_again(ctx, progress) if by_person and progress.dossier.approved_hash else progress
     verdict = await verdict_on(ctx, fresh.process_type, fresh.dossier)
     refuse_if_blocked(verdict)
+    refuse_if_refused(verdict)
     _compare(ctx, progress, fresh, verdict, needs_person)
 
 

@@ -1,6 +1,6 @@
 """The WritePlan: what a model proposes, checked until every call is one that exists and every figure has a source."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal, cast
 
 from pydantic import BaseModel
@@ -15,12 +15,14 @@ from services.executor.core.execute.refs import references
 from services.executor.core.execute.structured import Question, checked
 from services.executor.core.fsm.states import RULES
 from services.executor.core.prompts import schemas
+from services.executor.core.spend.budget import Purse
 from services.executor.core.tooling.corrections import NONE_KNOWN, Corrections
 from services.executor.core.tooling.schema_drift import renamed
 from services.executor.core.tooling.toolbox import Toolbox
 from services.executor.core.tooling.validate import problems_with
 from services.executor.ports import Tier, Tool
 from shared.contracts.plan import Origin, PlannedCall, ReadBack, WritePlan
+from shared.contracts.policy import CallRefusal
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.domain.words import FsmState, ToolClass
 
@@ -49,10 +51,10 @@ class Proposal(BaseModel):
     cannot: str | None = None
 
 
-async def make_plan(ctx: TurnContext, progress: Progress) -> Progress:
+async def make_plan(ctx: TurnContext, progress: Progress, refused: Sequence[CallRefusal] = ()) -> Progress:
     """The progress with a plan whose calls exist, fit their schemas and carry no figure without a source (I2).
 
-    A plan that does not pass after one correction escalates.
+    A plan that does not pass after one correction escalates. ``refused``: what rules forbade in the plan before.
     """
 
     def check(proposal: Proposal) -> WritePlan:
@@ -61,11 +63,12 @@ async def make_plan(ctx: TurnContext, progress: Progress) -> Progress:
 
     dossier = progress.dossier
     question = Question(
-        step=f"{len(progress.visited)}.WRITE PLAN",
+        step=f"{len(progress.visited)}.WRITE PLAN{':refused' if refused else ''}",
         tier=Tier.SONNET,
         system=(ctx.prompts.role, ctx.prompts.plan),
         sections={
             **ctx.sections,
+            "refused": [_refusal(refusal) for refusal in refused],
             "facts": [fact.as_json() for fact in dossier.facts],
             "values": [value.as_json() for value in dossier.values],
             "write_tools": ctx.toolbox.listing(_WRITES),
@@ -73,11 +76,31 @@ async def make_plan(ctx: TurnContext, progress: Progress) -> Progress:
         },
         schema=schemas.WRITE_PLAN,
         max_tokens=4096,
+        purse=Purse.WHOLE,
     )
     done = await checked(ctx, question, Proposal, check, giving_up=Escalated)
     ctx.journal.tell("plan", calls=[call.tool for call in done.value.calls], why_none=done.value.why_none)
     counted = progress.model_copy(update={"model_calls": progress.model_calls + done.model_calls})
     return counted.learned(plan=done.value)
+
+
+def without_repeats(plan: WritePlan, refused: Collection[str]) -> WritePlan:
+    """The plan without those refused calls that are an earlier one over again, argument for argument."""
+    kept: list[PlannedCall] = []
+    for call in plan.calls:
+        same = any(_what(one) == _what(call) for one in kept)
+        if not (call.call_id in refused and same):
+            kept.append(call)
+    return plan.model_copy(update={"calls": tuple(kept)})
+
+
+def _what(call: PlannedCall) -> tuple[str, str, str]:
+    return (call.connection_id, call.tool, call.arguments_json)
+
+
+def _refusal(refusal: CallRefusal) -> Json:
+    said = {"call_id": refusal.call_id, "tool": refusal.tool, "kind": refusal.kind}
+    return {**said, "rule": refusal.rule_id, "reason": refusal.reason}
 
 
 def checked_plan(

@@ -9,8 +9,10 @@ from services.executor.core.dossier import Progress
 from services.executor.core.endings import Failed
 from services.executor.core.fsm.templates import READ_ONLY
 from services.executor.core.journal import Journal
+from services.executor.core.past_calls import named_by_rules
 from services.executor.core.prime.choose import shown, strategy_for
 from services.executor.core.prime.classify import classify
+from services.executor.core.prime.foreseen import Foreseen, foreseen
 from services.executor.core.prime.recall import note_tools, primer, recall
 from services.executor.core.prime.request_policy import read_policy
 from services.executor.core.prime.servers import NO_TOOLS, offered
@@ -48,9 +50,9 @@ async def prime(ports: Ports, limits: Limits, prompts: Prompts, opened: Opened) 
     tenant = await _tenant(ports, work.record.tenant)
     policies = (*tenant.policies, *((asked.rules,) if asked.rules else ()))
     tenant_id, process_type = work.record.tenant, classify(request.text).template.process_type
-    servers, constraints, experience = await together(
+    servers, foreseen, experience = await together(
         offered(ports.tools, tenant, work.record, opened.journal),
-        _constraints(ports, policies, opened.journal),
+        _foreseen(ports, policies, request.text, opened.journal),
         recall(ports.learned, tenant_id, process_type, opened.journal),
     )
     session = await opened.store.session()
@@ -75,8 +77,9 @@ async def prime(ports: Ports, limits: Limits, prompts: Prompts, opened: Opened) 
             "history": _history(session),
             "primer": primer(experience, request.text, opened.journal),
             "policy_advice": asked.advice,
-            "constraints": constraints if names else f"{constraints}\n{NO_TOOLS}".strip(),
+            "constraints": "\n".join((*foreseen.constraints, *(() if names else (NO_TOOLS,)))),
         },
+        notes={"text_policy": foreseen.text} if foreseen.text else {},
     )
 
 
@@ -99,6 +102,7 @@ def first_progress(ctx: TurnContext) -> Progress:
         bandit_json=json.dumps(bandit),
         read_only=found.read_only,
         notes=dict(ctx.notes),
+        ruled_tools=named_by_rules(ctx.policies),
         policy_versions=tuple(f"{policy.id}@{policy.version}" for policy in ctx.policies),
     )
 
@@ -110,19 +114,22 @@ async def _tenant(ports: Ports, tenant: str) -> TenantRecord:
         raise Failed(str(error)) from error
 
 
-async def _constraints(ports: Ports, policies: tuple[Policy, ...], journal: Journal) -> str:
-    """What a provisional verdict already knows to be triggered, as sentences for the prompt.
+async def _foreseen(ports: Ports, policies: tuple[Policy, ...], text: str, journal: Journal) -> Foreseen:
+    """What a provisional verdict already knows: rules that are triggered, and what the text rules say of the task.
 
-    Most fields are not known yet, so it decides nothing; if it cannot be had, the binding one will say so.
+    Most fields are not known yet, so of a plan it decides nothing; if it cannot be had, the binding one will say so.
+    About the text there is no other verdict: where rules ask for one, the run ends without it.
     """
     if not policies:
-        return ""
+        return Foreseen()
     try:
-        verdict = await ports.policy.evaluate(EvaluateRequest(policies=policies))
+        verdict = await ports.policy.evaluate(EvaluateRequest(policies=policies, text=text))
     except PolicyUnavailable as error:
+        if any(policy.text_rules or policy.text_default != "allow" for policy in policies):
+            raise Failed(f"no policy verdict on the task's text: {error}", "policy_service") from error
         journal.tell("note", problem=f"no provisional policy verdict: {error}")
-        return ""
-    return "\n".join(f"{rule.action.value}: {rule.reason}" for rule in verdict.triggered_rules)
+        return Foreseen()
+    return foreseen(verdict)
 
 
 def _history(session: SessionState) -> list[Json]:

@@ -7,7 +7,10 @@ from pydantic import JsonValue, ValidationError
 
 from services.executor.core.endings import Failed
 from shared.contracts.policy import Policy
+from shared.contracts.policy_document import sorted_document
 from shared.domain.exact_json import loads, plain
+
+_SAYS = {"rules", "tool_rules", "toolRules", "text_rules", "textRules"}  # one of these, or it is no policy
 
 
 class RequestPolicy(NamedTuple):
@@ -30,12 +33,13 @@ def read_policy(document: str | Mapping[str, JsonValue] | None) -> RequestPolicy
             return RequestPolicy(advice=text)
         document = _parsed(text)
     try:
-        rules = Policy.model_validate({"id": "request", **{key: plain(value) for key, value in document.items()}})
+        written = sorted_document({key: plain(value) for key, value in document.items()})
+        rules = Policy.model_validate({"id": "request", **written})
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise Failed(f"metadata.policy_doc cannot be read as rules: {where}: {first['msg']}") from error
-    if "rules" not in document:
+    if not _SAYS & {*document}:
         raise Failed('metadata.policy_doc cannot be read as rules: it has no "rules"')
     return RequestPolicy(rules=rules.model_copy(update={"id": "request"}))
 

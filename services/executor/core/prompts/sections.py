@@ -10,6 +10,7 @@ ORDER = (
     "primer",
     "policy_advice",
     "constraints",
+    "refused",
     "process",
     "needs",
     "facts",

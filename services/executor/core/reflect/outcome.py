@@ -1,16 +1,20 @@
 """REFLECT: what an ended or waiting run leaves behind, in the record's metadata and in the outcome event."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
 from services.executor.core.dossier import Progress
+from services.executor.core.doubts import described, open_doubts, spoken
+from services.executor.ports import Timer
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.plan import WritePlan
+from shared.contracts.policy import Verdict
 from shared.contracts.task import TaskRecord
 from shared.domain.answer import is_exact_match
 from shared.domain.exact_json import JsonObject, loads, wire
@@ -32,6 +36,9 @@ class Ended(NamedTuple):
     writes: Sequence[LedgerEntry]
     escalated: bool = False
     failed_part: str | None = None  # the part of the installation that did not work, where one did not
+    partial: bool = False  # the budget was spent: what is known is the result
+    timer: Timer | None = None  # what ends its waiting, where it waits for something else than an approval
+    spend: Mapping[str, JsonValue] = MappingProxyType({})  # what the model's calls have used up
 
 
 def metadata(ended: Ended) -> dict[str, JsonValue]:
@@ -55,7 +62,11 @@ def metadata(ended: Ended) -> dict[str, JsonValue]:
         "plan_hash": dossier.plan.hash if dossier and dossier.plan else None,
         "approval": dossier.approval_note if dossier else None,
         "escalated": ended.escalated,
+        "doubts": [cast(JsonValue, wire(described(entry))) for entry in open_doubts(ended.writes)],
+        "resolutions": cast("list[JsonValue]", wire(spoken(ended.writes))),
         "failed_part": ended.failed_part,
+        "partial": ended.partial,
+        "spend": dict(ended.spend),
         "quality": score(ended),
         **(progress.notes if progress else {}),
     }
@@ -85,7 +96,18 @@ def outcome(record: TaskRecord, ended: Ended, now: datetime) -> TaskOutcome:
         ended_at=now,
         worked=_tools(ended, worked=True),
         failed=_tools(ended, worked=False),
+        details={"partial": ended.partial, "spend": dict(ended.spend), "verdict": _verdict(verdict)},
     )
+
+
+def _verdict(verdict: Verdict | None) -> JsonValue:
+    """What the rules said, without the values they read: those are the task's business."""
+    if verdict is None:
+        return None
+    rules: list[JsonValue] = [rule.rule_id for rule in verdict.triggered_rules]
+    refused: list[JsonValue] = [refusal.rule_id for refusal in verdict.refusals]
+    said: dict[str, JsonValue] = {"passed": verdict.passed, "level": verdict.escalation_level}
+    return {**said, "rules": rules, "refused": refused, "policy_hash": verdict.policy_hash}
 
 
 def _tools(ended: Ended, *, worked: bool) -> tuple[str, ...]:
@@ -106,7 +128,7 @@ def score(ended: Ended) -> float:
             exact_match=is_exact_match(ended.answer),
             policy_passed=_policy_kept(ended),
             writes_planned=_to_be_proved(dossier.plan) if dossier and dossier.plan else 0,
-            writes_verified=statuses.count(WriteStatus.VERIFIED),
+            writes_verified=sum(e.status is WriteStatus.VERIFIED and e.compensates is None for e in ended.writes),
             writes_doubtful=sum(status in _DOUBTFUL for status in statuses),
             audit_clean=dossier.audit_clean if dossier else None,
             needs_met=bool(dossier and dossier.facts and all(fact.ok for fact in dossier.facts)),
@@ -137,4 +159,6 @@ def _write(entry: LedgerEntry) -> JsonObject:
         "arguments": loads(entry.arguments_json),
         "status": entry.status.value,
         "note": entry.note,
+        "attempt": entry.attempt,
+        "compensates": entry.compensates,
     }

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from services.executor.core.past_calls import of_facts, of_writes, remembered
 from services.executor.core.reflect.answer import final_answer
 from services.executor.core.reflect.outcome import Ended, metadata, outcome
 from services.executor.ports import SessionState, Timer, TurnEnd, Work
@@ -27,17 +28,18 @@ def turn_end(
     waits = approval is not None and approval.status is ApprovalStatus.WAITING
     return TurnEnd(
         record=record,
-        session=_remembered(_corrected(session, ended), work.turn, answer),
+        session=_remembered(_called(_corrected(session, ended), ended), work.turn, answer),
         events=(*events, status),
         approval=approval,
-        timer=Timer(approval.deadline, approval.approval_id) if approval is not None and waits else None,
+        timer=Timer(approval.deadline, approval.approval_id) if approval is not None and waits else ended.timer,
         outcome=outcome(record, ended, now) if record.state.is_terminal else None,
     )
 
 
 def nothing_new(work: Work, session: SessionState, now: datetime) -> TurnEnd:
     """The end of a turn that came too late to matter: the task is as it was."""
-    return TurnEnd(record=work.record.model_copy(update={"updated_at": now}), session=session)
+    done = (*work.record.turns_done, work.turn.turn_id)[-_TURNS_KEPT:]
+    return TurnEnd(record=work.record.model_copy(update={"updated_at": now, "turns_done": done}), session=session)
 
 
 def _record(work: Work, ended: Ended, answer: str, approval_id: str | None, now: datetime) -> TaskRecord:
@@ -70,6 +72,15 @@ def _remembered(session: SessionState, turn: Turn, answer: str) -> SessionState:
 def _corrected(session: SessionState, ended: Ended) -> SessionState:
     learned = ended.progress.corrections if ended.progress else {}
     return session._replace(corrections={**session.corrections, **learned})
+
+
+def _called(session: SessionState, ended: Ended) -> SessionState:
+    """With the calls of an ended task that rules about tools will ask for again."""
+    progress = ended.progress
+    if progress is None or not ended.state.is_terminal or not progress.ruled_tools:
+        return session
+    made = (*of_facts(progress.dossier.facts), *of_writes(ended.writes))
+    return session._replace(calls=remembered(session.calls, made, progress.ruled_tools))
 
 
 def _words(turn: Turn) -> str:

@@ -7,19 +7,19 @@ from typing import NamedTuple
 from services.executor.core.context import TurnContext
 from services.executor.core.dossier import Progress
 from services.executor.core.endings import Failed
+from services.executor.core.execute.asking import needs_person
 from services.executor.core.execute.assess import assess
 from services.executor.core.execute.complete import complete
 from services.executor.core.execute.compute import compute
 from services.executor.core.execute.decompose import decompose
 from services.executor.core.execute.escalation import ends_escalated
 from services.executor.core.execute.mutations import carry_out
-from services.executor.core.execute.policy_check import check_policy
+from services.executor.core.execute.policy_check import broken_rules, check_policy, refuse_if_refused, told
 from services.executor.core.execute.recheck import Stale, still_true
-from services.executor.core.execute.write_plan import make_plan
+from services.executor.core.execute.write_plan import make_plan, without_repeats
 from services.executor.core.fsm import machine
 from shared.contracts.plan import WritePlan
-from shared.contracts.policy import Verdict
-from shared.contracts.tenant import TenantRecord
+from shared.contracts.policy import ToolRuleKind, Verdict
 from shared.domain.words import FsmState, ToolClass
 
 
@@ -60,22 +60,17 @@ async def reopen_approval_gate(ctx: TurnContext, progress: Progress) -> Progress
     """Back to APPROVAL_GATE with a new plan on new inputs; what was let through before no longer counts."""
     gated = progress.model_copy(update={"path": machine.with_gate(progress.path)})
     back = await _entered(ctx, gated.moved(FsmState.APPROVAL_GATE).learned(approved_hash=None, approval_note=None))
-    planned = await check_policy(ctx, await make_plan(ctx, back))
+    planned = await _permitted(ctx, await make_plan(ctx, back))
     if not _plan(planned).calls:
         planned = planned.model_copy(update={"path": (FsmState.APPROVAL_GATE, FsmState.COMPLETE)})
     await ctx.checkpoints.save(planned, "replanned")
     return planned
 
 
-def needs_person(verdict: Verdict, tenant: TenantRecord, process_type: str) -> bool:
-    """Whether a rule asks for a person, or the tenant does for every write that no rule speaks about."""
-    asked = verdict.requires_approval or not (verdict.passed or ends_escalated(process_type, verdict))
-    return asked or (tenant.unruled_writes == "approve" and not verdict.triggered_rules)
-
-
-def let_through(progress: Progress, note: str) -> Progress:
+def let_through(progress: Progress, note: str, *, by_person: bool = False, level: str | None = None) -> Progress:
     """The progress whose plan, exactly as it stands, may be carried out."""
-    return progress.learned(approved_hash=_plan(progress).hash, approval_note=note)
+    approved = _plan(progress).hash
+    return progress.learned(approved_hash=approved, approval_note=note, by_person=by_person, approved_level=level)
 
 
 async def _leave(ctx: TurnContext, progress: Progress) -> Progress:
@@ -86,7 +81,7 @@ async def _leave(ctx: TurnContext, progress: Progress) -> Progress:
         if not _plan(progress).calls:
             path = machine.without_writes(path)
         elif FsmState.POLICY_CHECK not in path:
-            progress = await check_policy(ctx, progress)
+            progress = await _permitted(ctx, progress)
     if progress.dossier.verdict is not None and _plan(progress).calls:
         verdict = progress.dossier.verdict
         path = machine.with_gate(path) if needs_person(verdict, ctx.tenant, progress.process_type) else path
@@ -108,6 +103,24 @@ def _is_let_through(progress: Progress) -> bool:
     return progress.dossier.approved_hash == _plan(progress).hash
 
 
+async def _permitted(ctx: TurnContext, progress: Progress) -> Progress:
+    """The progress with its verdict. A plan that breaks rules about tools is made once more, told which and why."""
+    checked = await check_policy(ctx, progress)
+    broken = broken_rules(_verdict(checked))
+    if not broken:
+        return checked
+    ctx.journal.tell("note", refused=[told(refusal) for refusal in broken])
+    again = await make_plan(ctx, checked, broken)
+    path = again.path if _plan(again).calls else machine.without_writes(again.path)
+    checked = await check_policy(ctx, again.model_copy(update={"path": path}))
+    still = {refusal.call_id for refusal in broken_rules(_verdict(checked)) if refusal.kind == ToolRuleKind.AT_MOST}
+    fewer = without_repeats(_plan(checked), still)
+    if still and fewer.hash != _plan(checked).hash:  # a model that repeats itself, and once is what was wanted
+        checked = await check_policy(ctx, checked.learned(plan=fewer))
+    refuse_if_refused(_verdict(checked))
+    return checked
+
+
 async def _stay(_ctx: TurnContext, progress: Progress) -> Progress:
     return progress
 
@@ -118,15 +131,15 @@ async def _mutate(ctx: TurnContext, progress: Progress) -> Progress:
         raise Failed("the plan is not the one that was let through; nothing was written")
     later = FsmState.SCHEDULE_NOTIFY in progress.path
     plan = _plan(progress)
-    await carry_out(ctx, plan, FsmState.MUTATE, (ToolClass.CHANGE,))
+    await carry_out(ctx, progress, FsmState.MUTATE, (ToolClass.CHANGE,))
     if not later:
-        await carry_out(ctx, plan, FsmState.MUTATE, (ToolClass.NOTIFY,))
+        await carry_out(ctx, progress, FsmState.MUTATE, (ToolClass.NOTIFY,))
     return _counted(progress, plan, (ToolClass.CHANGE,) if later else (ToolClass.CHANGE, ToolClass.NOTIFY))
 
 
 async def _notify(ctx: TurnContext, progress: Progress) -> Progress:
     plan = _plan(progress)
-    await carry_out(ctx, plan, FsmState.SCHEDULE_NOTIFY, (ToolClass.NOTIFY,))
+    await carry_out(ctx, progress, FsmState.SCHEDULE_NOTIFY, (ToolClass.NOTIFY,))
     return _counted(progress, plan, (ToolClass.NOTIFY,))
 
 
@@ -151,7 +164,7 @@ _HANDLERS: Mapping[FsmState, Callable[[TurnContext, Progress], Awaitable[Progres
     FsmState.DECOMPOSE: decompose,
     FsmState.ASSESS: assess,
     FsmState.COMPUTE: compute,
-    FsmState.POLICY_CHECK: check_policy,
+    FsmState.POLICY_CHECK: _permitted,
     FsmState.APPROVAL_GATE: _stay,
     FsmState.MUTATE: _mutate,
     FsmState.SCHEDULE_NOTIFY: _notify,

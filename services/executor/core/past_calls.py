@@ -1,0 +1,82 @@
+"""What a session has called so far, as rules about tools see it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import cast
+
+from services.executor.core.dossier import Fact
+from services.executor.ports import SessionCall
+from shared.contracts.ledger import LedgerEntry
+from shared.contracts.policy import CallOutcome, ContextValue, PastCall, Policy
+from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
+from shared.domain.words import WriteStatus
+
+_REMEMBERED = 500  # calls of a session; only those of tools that a rule names are kept
+_OUTCOMES: Mapping[WriteStatus, CallOutcome] = {
+    WriteStatus.SENT: CallOutcome.SUCCEEDED,
+    WriteStatus.VERIFIED: CallOutcome.SUCCEEDED,
+    WriteStatus.UNVERIFIED: CallOutcome.SUCCEEDED,
+    WriteStatus.DENIED: CallOutcome.FAILED,
+    WriteStatus.REFUSED: CallOutcome.FAILED,
+    WriteStatus.UNSENT: CallOutcome.UNSENT,
+    WriteStatus.RESEND: CallOutcome.UNSENT,
+    WriteStatus.SKIPPED: CallOutcome.UNSENT,
+}  # of any other nobody knows what came
+
+
+def of_session(calls: Iterable[SessionCall]) -> tuple[PastCall, ...]:
+    return tuple(_past(call.tool, CallOutcome(call.outcome), loads_object(call.fields_json)) for call in calls)
+
+
+def of_facts(facts: Iterable[Fact]) -> tuple[PastCall, ...]:
+    """The reads of this task. One whose answer was an error counts as failed."""
+    return tuple(
+        _past(fact.tool, CallOutcome.SUCCEEDED if fact.ok else CallOutcome.FAILED, loads_object(fact.arguments_json))
+        for fact in facts
+    )
+
+
+def of_writes(entries: Iterable[LedgerEntry]) -> tuple[PastCall, ...]:
+    """The writes of this task, in the order of their intents."""
+    ordered = sorted(entries, key=lambda entry: (entry.sending_at is None, entry.sending_at))
+    return tuple(_past(entry.call.tool, outcome_of(entry), loads_object(entry.arguments_json)) for entry in ordered)
+
+
+def outcome_of(entry: LedgerEntry) -> CallOutcome:
+    return _OUTCOMES.get(entry.status, CallOutcome.UNKNOWN)
+
+
+def remembered(known: Sequence[SessionCall], new: Iterable[PastCall], rules: Iterable[str]) -> tuple[SessionCall, ...]:
+    """What the session keeps: the calls of tools that one of the ``rules`` names, the newest of them."""
+    names = tuple(rules)
+    kept = [_kept(call) for call in new if any(fnmatchcase(call.tool, name) for name in names)]
+    return (*known, *kept)[-_REMEMBERED:]
+
+
+def named_by_rules(policies: Iterable[Policy]) -> tuple[str, ...]:
+    """The tools, or patterns of tools, that rules ask about."""
+    rules = [rule for policy in policies for rule in policy.tool_rules]
+    return tuple(dict.fromkeys(name for rule in rules for name in (rule.tool, *rule.after)))
+
+
+def has_tool_rules(policies: Iterable[Policy]) -> bool:
+    return any(policy.tool_rules or policy.tool_default != "allow" for policy in policies)
+
+
+def sayable(fields: Mapping[str, Json]) -> dict[str, ContextValue]:
+    """The fields that a rule can speak about: scalars and lists of scalars."""
+    return {key: cast(ContextValue, value) for key, value in fields.items() if _is_sayable(value)}
+
+
+def _past(tool: str, outcome: CallOutcome, arguments: JsonObject) -> PastCall:
+    return PastCall(tool=tool, outcome=outcome, fields=sayable(arguments))
+
+
+def _kept(call: PastCall) -> SessionCall:
+    return SessionCall(call.tool, call.outcome.value, dumps(cast(JsonObject, call.fields)))
+
+
+def _is_sayable(value: Json) -> bool:
+    if isinstance(value, list):
+        return all(not isinstance(item, dict | list) for item in value)
+    return not isinstance(value, dict)
