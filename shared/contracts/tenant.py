@@ -1,8 +1,10 @@
 """A tenant: one versioned document of policies, connections and switches."""
 
+from decimal import Decimal
 from typing import Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from shared.contracts.base import Contract
 from shared.contracts.policy import Policy
@@ -27,12 +29,27 @@ class Connection(Contract):
 
 
 class TenantRecord(Contract):
-    """``unruled_writes``: what a write that no rule speaks about needs (nothing, or an approval)."""
+    """A cap that is None does not limit.
+
+    ``unruled_writes``: what a write that no rule speaks about needs (nothing, or an approval).
+    """
 
     id: str
     version: str = "1"
     time_zone: str = "UTC"
     unruled_writes: Literal["allow", "approve"] = "approve"
     approval_hours: int = 24  # how long a decision may take before it means no
+    max_running: int | None = Field(default=None, ge=1)  # sessions worked on at once, over all executors
+    tokens_per_day: int | None = Field(default=None, ge=0)  # fresh tokens of all tasks, by the tenant's calendar
+    dollars_per_day: Decimal | None = Field(default=None, ge=0)  # what the model's calls may cost, in US dollars
     policies: tuple[Policy, ...] = ()
     connections: tuple[Connection, ...] = ()
+
+    @field_validator("time_zone")
+    @classmethod
+    def _is_known(cls, name: str) -> str:
+        try:
+            ZoneInfo(name)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            raise ValueError(f"{name!r} is no time zone, such as Europe/Paris") from None
+        return name

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import NamedTuple
 
 from pydantic import JsonValue
@@ -9,8 +10,11 @@ from pydantic import JsonValue
 from services.executor.core.checkpoints import Checkpoints
 from services.executor.core.journal import Bounds, Journal
 from services.executor.core.prompts.texts import Prompts
+from services.executor.core.spend.budget import Ceilings
+from services.executor.core.spend.unmetered import Unmetered
 from services.executor.core.tooling.toolbox import Toolbox
 from services.executor.ports import (
+    DailySpend,
     Experience,
     Learned,
     Model,
@@ -32,9 +36,11 @@ class Limits(NamedTuple):
     tool_seconds: float = 10.0
     task_seconds: float = 120.0
     settle_margin_seconds: float = 1.0
+    verdict_seconds: float = 30.0  # how old a verdict may be when a call goes out
     iterations: int = 20
     tool_calls: int = 18
     journal: Bounds = Bounds()
+    ceilings: Ceilings = Ceilings()
 
 
 class Ports(NamedTuple):
@@ -43,6 +49,15 @@ class Ports(NamedTuple):
     policy: PolicyService
     tenants: Tenants
     learned: Learned
+    daily: DailySpend = Unmetered()
+
+
+@dataclass
+class LastVerdict:
+    """When this attempt at the turn last had a verdict, and on which plan."""
+
+    plan_hash: str = ""
+    at: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -65,6 +80,7 @@ class TurnContext:
     session: SessionState
     experience: Experience
     sections: Mapping[str, Json]
+    last_verdict: LastVerdict = field(default_factory=LastVerdict)
     notes: Mapping[str, JsonValue] = field(default_factory=dict)
 
     @property

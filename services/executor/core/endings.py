@@ -13,12 +13,21 @@ class RunEnds(Exception):
     state = TaskState.FAILED
     fsm_state: FsmState | None = FsmState.FAILED
     escalated = False
+    partial = False
 
     def __init__(self, reason: str, part: Part | None = None) -> None:
         """``part``: what did not work, where the cause lies in a part of the installation and not in the task."""
         super().__init__(reason)
         self.reason = reason
         self.part = part
+
+
+class TenantStopped(Exception):
+    """The tenant is stopped: the run goes no further for now, and goes on from its journal later. Nothing has ended."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 class Failed(RunEnds):

@@ -7,13 +7,14 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from services.executor.core.endings import Canceled, Failed, RunEnds
+from services.executor.core.spend.budget import RELEASED, RESERVED, Reservation, Spending
 from services.executor.ports import JournalEntry, Pulse, TurnStore
 from shared.contracts.task import TaskEvent
 
 CHECKPOINT = "checkpoint"
 TURN = "turn"  # an attempt at a turn began
 INPUT = "input"  # what the run was given by the world outside its steps; key: name#number
-NO_STEPS = frozenset({TURN, INPUT})  # kinds that say what a run was given, not what it did
+NO_STEPS = frozenset({TURN, INPUT, RESERVED, RELEASED})  # kinds that say what a run was given, not what it did
 
 
 class Bounds(NamedTuple):
@@ -50,6 +51,8 @@ class Journal:
         self._seconds = seconds
         self._bounds = bounds
         self.stopped_at: str | None = None  # the step at which the run ended, if it ended there
+        entries = tuple(entries)
+        self.spending = Spending(entries)
         for entry in entries:
             self._know(entry)
 
@@ -94,8 +97,17 @@ class Journal:
         """An attempt at a turn; stored with its first step."""
         self._wait(JournalEntry(f"turn:{turn_id}#{self._inputs}", TURN, data))
 
-    async def once(self, key: str, kind: str, step: Callable[[], Awaitable[str]], asked: str = "") -> str:
+    async def once(
+        self,
+        key: str,
+        kind: str,
+        step: Callable[[], Awaitable[str]],
+        asked: str = "",  # noqa: ARG002  # a replay looks at it
+        before: Callable[[], Awaitable[None]] | None = None,
+    ) -> str:
         """The step's result: from the journal if it was finished before, else done now and stored before it is used.
+
+        ``before`` asks the store whether the step may be taken, in place of ``check``.
 
         ``asked`` is a digest of what is asked for; a replay compares it with what was asked for then.
         """
@@ -103,7 +115,7 @@ class Journal:
         if known is not None:
             return known
         try:
-            result = await self._done(key, step)
+            result = await self._done(key, step, before or self.check)
         except RunEnds:
             self.stopped_at = self.stopped_at or key
             raise
@@ -115,6 +127,17 @@ class Journal:
         self._know(entry)
         waiting, self._waiting = self._waiting, []
         await self._append([*waiting, entry])
+
+    async def reserve(self, reservation: Reservation) -> None:
+        """Store what is set aside for a model call; raises what ``check`` raises."""
+        waiting, self._waiting = self._waiting, []
+        self._know(reservation.entry)
+        self.heard(await self._store.append_ahead([*waiting, reservation.entry], self.untold()))
+
+    async def release(self, reservation: Reservation) -> None:
+        """What was set aside for a call that was never made is free again."""
+        self.spending.release(reservation.name)
+        await self.add(f"released:{reservation.name}", RELEASED, reservation.name)
 
     async def flush(self) -> None:
         """Store what waits to be stored with the next step, if there is to be none."""
@@ -141,10 +164,12 @@ class Journal:
         """Take note of the time only: between a write's intent and its result nothing may interrupt."""
         self._now = pulse.now
 
-    async def _done(self, key: str, step: Callable[[], Awaitable[str]]) -> str:
+    async def _done(self, key: str, step: Callable[[], Awaitable[str]], before: Callable[[], Awaitable[None]]) -> str:
         if len(self._steps) >= self._bounds.steps:
-            raise Failed(f"the task took {self._bounds.steps} steps without an end (JOURNAL_STEPS); {key} was not begun")
-        await self.check()
+            raise Failed(
+                f"the task took {self._bounds.steps} steps without an end (JOURNAL_STEPS); {key} was not begun"
+            )
+        await before()
         result = await step()
         if self._size + len(result) > self._bounds.size:
             raise Failed(f"the task collected more than one task may hold (JOURNAL_BYTES, {self._bounds.size}): {key}")

@@ -3,7 +3,7 @@
 from services.executor.core.checkpoints import Checkpoints, latest
 from services.executor.core.context import Limits, Ports, TurnContext
 from services.executor.core.dossier import Progress
-from services.executor.core.endings import Canceled, Failed, RunEnds
+from services.executor.core.endings import Canceled, Failed, RunEnds, TenantStopped
 from services.executor.core.execute import approval_gate, decisions
 from services.executor.core.execute.escalation import told
 from services.executor.core.execute.mutations import settle_open
@@ -18,9 +18,10 @@ from services.executor.core.recording import note_ending, note_session, note_tur
 from services.executor.core.reflect.outcome import Ended
 from services.executor.core.reflect.turn_end import nothing_new, turn_end
 from services.executor.core.side_by_side import together
+from services.executor.core.spend.budget import BudgetSpent, ending, known_so_far
 from services.executor.ports import TurnStore, Work
 from shared.contracts.approval import Approval, ApprovalStatus
-from shared.contracts.task import Turn, TurnKind
+from shared.contracts.task import TaskEvent, Turn, TurnKind
 from shared.domain.words import FsmState, Phase, TaskState
 
 
@@ -60,6 +61,11 @@ class Worker:
             return await self._execute(ctx, progress)
         except decisions.StillWaiting as waiting:
             return await _waits_on(opened, waiting), waiting.approval
+        except TenantStopped as stopped:
+            if ctx is not None:
+                await settle_open(ctx)
+            await _goes_back(opened, stopped)
+            raise
         except RunEnds as early:
             note_ending(opened.journal, early)
             if ctx is not None:
@@ -80,6 +86,7 @@ class Worker:
         opened.journal.tell("phase", phase=Phase.REFLECT.value)
         await opened.journal.flush()
         session = await opened.store.session()
+        ended = ended._replace(spend=opened.journal.spending.as_json())
         now = opened.journal.now
         events = opened.journal.untold()
         await opened.store.finish(turn_end(opened.work, ended, session, approval, events, now))
@@ -97,9 +104,17 @@ async def _begin(opened: Opened) -> None:
     """Say that the task is worked on."""
     opened.journal.tell("phase", phase=Phase.PRIME.value)
     record, now = opened.work.record, opened.journal.now
-    update = {"state": TaskState.WORKING, "started_at": record.started_at or now, "updated_at": now}
+    update = {"state": TaskState.WORKING, "reason": None, "started_at": record.started_at or now, "updated_at": now}
     pulse = await opened.store.publish(record.model_copy(update=update), opened.journal.untold())
     opened.journal.noted(pulse)
+
+
+async def _goes_back(opened: Opened, stopped: TenantStopped) -> None:
+    """Say that the task waits again. Whoever takes it up goes on from the journal."""
+    update = {"state": TaskState.SUBMITTED, "reason": f"the tenant is stopped: {stopped.reason}"}
+    record = opened.work.record.model_copy(update={**update, "updated_at": opened.journal.now})
+    status = TaskEvent(kind="status", at=record.updated_at, data={"state": record.state.value, "reason": record.reason})
+    await opened.store.publish(record, (*opened.journal.untold(), status))
 
 
 async def _begun(ctx: TurnContext) -> Progress:
@@ -182,14 +197,18 @@ def _waiting(approval: Approval, progress: Progress | None, note: str) -> Ended:
 async def _ends_early(opened: Opened, early: RunEnds) -> Ended:
     """The truth about a run that ended before its answer: the reason, and what took hold until then."""
     journal, ledger = await together(opened.store.journal(), opened.store.ledger())
-    writes = tuple(ledger.values())
+    writes, progress, answer = tuple(ledger.values()), latest(journal), early.reason
+    if isinstance(early, BudgetSpent):
+        early = ending(early, progress, writes)
+        answer = known_so_far(early.reason, progress) if early.partial else early.reason
     return Ended(
         early.state,
         early.fsm_state,
         early.reason,
-        early.reason,
-        latest(journal),
+        answer,
+        progress,
         writes,
         escalated=early.escalated,
         failed_part=early.part,
+        partial=early.partial,
     )

@@ -9,6 +9,7 @@ from services.executor.core.execute.model_calls import ask, user
 from services.executor.core.execute.mutations import entries
 from services.executor.core.fsm.states import tier_of
 from services.executor.core.prompts.sections import render
+from services.executor.core.spend.budget import Purse
 from services.executor.ports import ModelRequest
 from shared.contracts.ledger import LedgerEntry
 from shared.domain.answer import is_exact_match
@@ -38,7 +39,7 @@ async def complete(ctx: TurnContext, progress: Progress) -> Progress:
             messages=(user(render(sections)),),
             max_tokens=4096,
         )
-        reply = await ask(ctx, f"{progress.step}:model:{attempt}", request)
+        reply = await ask(ctx, f"{progress.step}:model:{attempt}", request, Purse.WHOLE)
         progress = progress.model_copy(update={"model_calls": progress.model_calls + 1})
         problem = _problem(reply.text, reply.stop_reason, dossier.answer_format)
         if not problem:

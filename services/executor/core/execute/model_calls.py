@@ -6,9 +6,11 @@ from typing import TypeVar, cast
 from pydantic import BaseModel, ValidationError
 
 from services.executor.core.context import TurnContext
-from services.executor.core.endings import Failed
+from services.executor.core.endings import Failed, TenantStopped
 from services.executor.core.request_digest import request_digest
 from services.executor.core.side_by_side import side_by_side
+from services.executor.core.spend.budget import Purse, Settlement
+from services.executor.core.spend.payment import Payment
 from services.executor.ports import Message, ModelReply, ModelRequest, ModelUnavailable, TextBlock, ToolUse, Usage
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.ports.store import StoreUnavailable
@@ -21,22 +23,25 @@ class UnusableAnswer(ValueError):
     """The model's structured answer does not fit; the message can be shown to the model."""
 
 
-async def ask(ctx: TurnContext, key: str, request: ModelRequest) -> ModelReply:
-    """The reply for ``key``; ends the run as ``Failed`` if the model cannot be had."""
+async def ask(ctx: TurnContext, key: str, request: ModelRequest, purse: Purse = Purse.READING) -> ModelReply:
+    """The reply for ``key``; ends the run as ``Failed`` if the model cannot be had, or ``BudgetSpent``."""
+    payment = Payment(ctx, key, request, purse)
 
     async def call() -> str:
         try:
             async with asyncio.timeout(ctx.journal.seconds_left):
-                reply = await _unless_stopped(ctx, request)
+                reply = await _unless_stopped(ctx, payment.affordable)
         except ModelUnavailable as error:
             raise Failed(f"the model did not answer: {error}", "model") from error
         except TimeoutError as error:
             raise ctx.journal.out_of_time() from error
         ctx.journal.tell("model", step=key, model=reply.model, tier=request.tier.value, output=reply.usage.output)
-        return _packed(reply, asked)
+        return _packed(reply, asked, payment.cost(reply))
 
     asked = request_digest(request)
-    return _unpacked(await ctx.journal.once(key, "model", call, asked))
+    stored = await ctx.journal.once(key, "model", call, asked, payment.reserve)
+    await payment.settle(stored)
+    return _unpacked(stored)
 
 
 async def _unless_stopped(ctx: TurnContext, request: ModelRequest) -> ModelReply:
@@ -65,6 +70,8 @@ async def _heed_a_cancel(ctx: TurnContext) -> None:
         await ctx.journal.check()
     except StoreUnavailable:  # the lease's heartbeat decides how long that may last
         return
+    except TenantStopped:  # the reply is paid for: it is stored, and the next call is not made
+        return
 
 
 def user(text: str) -> Message:
@@ -81,13 +88,13 @@ def structured(reply: ModelReply, shape: type[T]) -> T:
         raise UnusableAnswer(f"{where}: {first['msg']}") from error
 
 
-def _packed(reply: ModelReply, asked: str) -> str:
+def _packed(reply: ModelReply, asked: str, spent: Settlement) -> str:
     blocks: list[Json] = [
         {"text": block.text} if isinstance(block, TextBlock) else _packed_use(block) for block in reply.blocks
     ]
     usage: list[Json] = list(reply.usage)
     packed: JsonObject = {"blocks": blocks, "stop": reply.stop_reason, "usage": usage, "model": reply.model}
-    return dumps({**packed, "request": asked})
+    return dumps({**packed, "request": asked, "spent": spent.as_json()})
 
 
 def _packed_use(use: ToolUse) -> JsonObject:

@@ -10,6 +10,7 @@ from services.executor.core.endings import RunEnds
 from services.executor.core.execute.model_calls import UnusableAnswer, structured, user
 from services.executor.core.execute.tool_loop import Dispatch, talk
 from services.executor.core.prompts.sections import render
+from services.executor.core.spend.budget import Purse
 from services.executor.ports import ModelRequest, Tier, ToolDefinition, ToolResult, ToolUse
 from shared.domain.exact_json import Json
 
@@ -29,6 +30,7 @@ class Question(NamedTuple):
     tools: tuple[ToolDefinition, ...] = ()
     dispatch: Dispatch | None = None
     max_tokens: int = 2048
+    purse: Purse = Purse.READING
 
 
 class Answered(NamedTuple, Generic[T]):
@@ -67,7 +69,7 @@ async def checked(
             question.schema,
             question.max_tokens,
         )
-        done = await talk(ctx, f"{question.step}:try{attempt}", request, question.dispatch or _no_tools)
+        done = await talk(ctx, f"{question.step}:try{attempt}", request, question.dispatch or _no_tools, question.purse)
         calls += done.model_calls
         try:
             return Answered(check(structured(done.reply, shape)), calls)

@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 from services.executor.core.context import TurnContext
 from services.executor.core.execute.model_calls import ask
 from services.executor.core.side_by_side import side_by_side
+from services.executor.core.spend.budget import Purse
 from services.executor.ports import Message, ModelReply, ModelRequest, ToolResult, ToolUse
 
 
@@ -23,12 +24,14 @@ class Talk(NamedTuple):
     tool_calls: int
 
 
-async def talk(ctx: TurnContext, step: str, request: ModelRequest, dispatch: Dispatch) -> Talk:
+async def talk(
+    ctx: TurnContext, step: str, request: ModelRequest, dispatch: Dispatch, purse: Purse = Purse.READING
+) -> Talk:
     """Run the loop until the model asks for no tool, or the iterations are used up."""
     messages = list(request.messages)
     called = 0
     for iteration in range(ctx.limits.iterations):
-        reply = await ask(ctx, f"{step}:model:{iteration}", request._replace(messages=tuple(messages)))
+        reply = await ask(ctx, f"{step}:model:{iteration}", request._replace(messages=tuple(messages)), purse)
         if not reply.tool_uses:
             return Talk(reply, iteration + 1, called)
         results = await _run(f"{step}:tool:{iteration}", reply.tool_uses, ctx.limits.tool_calls - called, dispatch)
