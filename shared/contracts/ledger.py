@@ -55,6 +55,7 @@ class LedgerEntry(Contract):
     attempt: int = 1  # how often it was begun to be sent, this time included
     earlier: tuple[Attempt, ...] = ()
     doubted_at: datetime | None = None  # since when it is in doubt
+    decide_by: datetime | None = None  # until when an operator may say what became of it
     resolutions: tuple[Resolved, ...] = ()  # what operators said of it, newest last
 
     @property

@@ -29,6 +29,7 @@ class PlannedCall(Contract):
     """One call of a plan.
 
     ``arguments_json`` is canonical JSON; ``{"$ref": "c1.path"}`` stands for an earlier call's result.
+    ``compensation`` takes the call back: it is made if a later call fails whose ``on_failure`` is "compensate".
     """
 
     call_id: str
@@ -40,6 +41,7 @@ class PlannedCall(Contract):
     on_failure: Literal["stop", "continue", "compensate"] = "stop"
     compensation: "PlannedCall | None" = None
     origins: tuple[Origin, ...] = ()
+    idempotency_field: str | None = None  # our key goes out in this argument; it is no part of what is approved
 
     @property
     def arguments(self) -> JsonObject:
@@ -53,6 +55,12 @@ class WritePlan(Contract):
     round: int = 1
     calls: tuple[PlannedCall, ...] = Field(default=())
     why_none: str | None = None  # set when the worker decided that nothing is to be written
+
+    @property
+    def every_call(self) -> tuple[PlannedCall, ...]:
+        """The calls in their order, each with its compensation after it: all that may be sent."""
+        pairs = ((call, call.compensation) for call in self.calls)
+        return tuple(call for pair in pairs for call in pair if call is not None)
 
     @property
     def hash(self) -> str:

@@ -80,6 +80,10 @@ class WriteStatus(StrEnum):
     SKIPPED = "skipped"  # an operator said that it is to be left undone
 
 
+SENDABLE = (WriteStatus.UNSENT, WriteStatus.RESEND)  # of these alone a call may go out, again or for the first time
+DOUBTS = (WriteStatus.ABSENT, WriteStatus.IN_DOUBT)
+
+
 class Resolution(StrEnum):
     """What an operator says about a write in doubt."""
 

@@ -17,7 +17,7 @@ from services.executor.ports import (
 from shared.contracts.approval import Approval
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import TaskEvent, TaskRecord, Turn
-from shared.domain.words import WriteStatus
+from shared.domain.words import SENDABLE, WriteStatus
 
 
 class MemoryTurns(TurnStore):
@@ -80,7 +80,7 @@ class MemoryTurns(TurnStore):
     async def open_write(self, entry: LedgerEntry, hold_seconds: float) -> Pulse:  # noqa: ARG002  # no lease here
         await self._write()
         known = self.writes.get(entry.key)
-        if known is not None and known.status is not WriteStatus.UNSENT:
+        if known is not None and known.status not in SENDABLE:
             raise LedgerConflict(entry.key)
         self.writes[entry.key] = entry
         return await self.pulse()

@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 
 from services.executor.ports import JournalEntry, LeaseLost, LedgerConflict, SessionState, Timer, TurnEnd
 from shared.contracts.task import TurnKind
-from shared.domain.words import TaskState, WriteStatus
+from shared.domain.words import SENDABLE, TaskState, WriteStatus
 from shared.infra.keys import partition_keys_of
 from shared.infra.task_store import TaskStore
 from shared.testing.redis_tasks import NOON, a_turn
@@ -65,7 +65,7 @@ async def test_a_late_heartbeat_keeps_a_lease_that_nobody_took(redis: Redis, tas
     one = sessions_of(redis, "one")
     begun = await begin(one)
     await break_lease(redis, begun.lease)
-    await one.extend(begun.lease)
+    assert await one.extend_all([begun.lease]) == []
     assert await sessions_of(redis, "two").claim("acme", "s1") is None
 
 
@@ -85,17 +85,31 @@ async def test_a_fenced_off_owner_can_write_nothing(redis: Redis, task_store: Ta
 
 
 @pytest.mark.promise("state.fenced")
-@pytest.mark.parametrize("act", ["extend", "next", "release", "abandon"])
+@pytest.mark.parametrize("act", ["next", "release", "abandon"])
 async def test_a_fenced_off_owner_cannot_act_on_the_session(redis: Redis, task_store: TaskStore, act: str) -> None:
     await accepted(task_store)
     one = sessions_of(redis, "one")
     old = await begin(one)
     await break_lease(redis, old.lease)
     new = await begin(sessions_of(redis, "two"))
-    acts = {"extend": one.extend, "next": one.next, "release": one.release, "abandon": one.abandon}
+    acts = {"next": one.next, "release": one.release, "abandon": one.abandon}
     with pytest.raises(LeaseLost):
         await acts[act](old.lease)
     await new.store.pulse()
+
+
+@pytest.mark.promise("state.fenced")
+async def test_a_heartbeat_tells_which_leases_are_lost_and_keeps_the_others(
+    redis: Redis, task_store: TaskStore
+) -> None:
+    one = sessions_of(redis, "one")
+    held = []
+    for number in range(5):
+        await accepted(task_store, f"s{number}")
+        held.append((await begin(one, f"s{number}")).lease)
+    await break_lease(redis, held[3])
+    await begin(sessions_of(redis, "two"), "s3")
+    assert await one.extend_all(held) == [held[3]]
 
 
 @pytest.mark.promise("state.order")
@@ -180,8 +194,8 @@ async def test_a_step_that_was_stored_twice_is_read_once(redis: Redis, task_stor
 
 
 @pytest.mark.promise("state.write_once")
-@pytest.mark.parametrize("status", [one for one in WriteStatus if one is not WriteStatus.UNSENT])
-async def test_a_write_is_not_opened_again_unless_it_was_unsent(
+@pytest.mark.parametrize("status", [one for one in WriteStatus if one not in SENDABLE])
+async def test_a_write_is_not_opened_again_unless_it_may_be_sent(
     redis: Redis, task_store: TaskStore, status: WriteStatus
 ) -> None:
     await accepted(task_store)
@@ -192,11 +206,14 @@ async def test_a_write_is_not_opened_again_unless_it_was_unsent(
         await begun.store.open_write(an_entry(), 1.0)
 
 
-async def test_an_unsent_write_may_be_opened_again(redis: Redis, task_store: TaskStore) -> None:
+@pytest.mark.parametrize("status", SENDABLE)
+async def test_a_write_that_may_be_sent_may_be_opened_again(
+    redis: Redis, task_store: TaskStore, status: WriteStatus
+) -> None:
     await accepted(task_store)
     begun = await begin(sessions_of(redis, "one"))
     await begun.store.open_write(an_entry(), 1.0)
-    await begun.store.settle_write(an_entry(WriteStatus.UNSENT), WriteStatus.SENDING)
+    await begun.store.settle_write(an_entry(status), WriteStatus.SENDING)
     await begun.store.open_write(an_entry(), 1.0)
     assert await begun.store.ledger() == {an_entry().key: an_entry()}
 
@@ -214,7 +231,7 @@ async def test_an_open_write_stretches_the_lease_over_its_call(redis: Redis, tas
     one = sessions_of(redis, "one")
     begun = await begin(one)
     await begun.store.open_write(an_entry(), 60.0)
-    await one.extend(begun.lease)
+    await one.extend_all([begun.lease])
     now = (await begun.store.pulse()).now
     ends = await redis.zscore(partition_keys_of("acme", "s1").leased, "acme:s1")
     assert float(ends or 0) / 1000 - now.timestamp() > 50

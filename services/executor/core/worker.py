@@ -3,11 +3,13 @@
 from services.executor.core.checkpoints import Checkpoints, latest
 from services.executor.core.context import Limits, Ports, TurnContext
 from services.executor.core.dossier import Progress
+from services.executor.core.doubts import SUBJECT, Doubtful, GivenUp, brief, open_doubts
 from services.executor.core.endings import Canceled, Failed, RunEnds, TenantStopped
-from services.executor.core.execute import approval_gate, decisions
+from services.executor.core.execute import approval_gate, decisions, resolutions
 from services.executor.core.execute.escalation import told
 from services.executor.core.execute.mutations import settle_open
-from services.executor.core.execute.policy_check import binding_hash
+from services.executor.core.execute.policy_check import binding_hash, level_asked
+from services.executor.core.execute.settling import settle_unread
 from services.executor.core.execute.strategies.fsm_path import Finished, Waiting, let_through, walk
 from services.executor.core.fsm.templates import TEMPLATES
 from services.executor.core.journal import Journal
@@ -19,7 +21,7 @@ from services.executor.core.reflect.outcome import Ended
 from services.executor.core.reflect.turn_end import nothing_new, turn_end
 from services.executor.core.side_by_side import together
 from services.executor.core.spend.budget import BudgetSpent, ending, known_so_far
-from services.executor.ports import TurnStore, Work
+from services.executor.ports import Timer, TurnStore, Work
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.task import TaskEvent, Turn, TurnKind
 from shared.domain.words import FsmState, Phase, TaskState
@@ -37,7 +39,7 @@ class Worker:
     async def run(self, work: Work, store: TurnStore) -> None:
         """Take the turn to its end and store what it leaves. Raises ``LeaseLost`` if another owner has it now."""
         entries, pulse, approval = await together(store.journal(), store.pulse(), store.approval())
-        if _comes_too_late(work, approval):
+        if _comes_too_late(work, approval) or await _says_nothing_new(work, store):
             return await store.finish(nothing_new(work, await store.session(), pulse.now))
         known = latest(entries)
         left = self._limits.task_seconds - (known.worked_ms / 1000 if known else 0)
@@ -53,6 +55,7 @@ class Worker:
         ctx: TurnContext | None = None
         try:
             await _begin(opened)
+            await _past_the_doubts(opened)
             progress = await _past_the_gate(opened, known, asked)
             ports = recorded(self._ports, opened.journal, opened.work.record.request.text)
             primed = await prime(ports, self._limits, self._prompts, opened)
@@ -61,6 +64,10 @@ class Worker:
             return await self._execute(ctx, progress)
         except decisions.StillWaiting as waiting:
             return await _waits_on(opened, waiting), waiting.approval
+        except resolutions.StillInDoubt as waiting_on:
+            return await _waits_for_operator(opened, waiting_on.note), _decided(opened)
+        except Doubtful:
+            return await _waits_for_operator(opened), _decided(opened)
         except TenantStopped as stopped:
             if ctx is not None:
                 await settle_open(ctx)
@@ -68,9 +75,8 @@ class Worker:
             raise
         except RunEnds as early:
             note_ending(opened.journal, early)
-            if ctx is not None:
-                await settle_open(ctx)
-            return await _ends_early(opened, _canceled(opened.work.turn) or early), _decided(opened)
+            await (settle_open(ctx) if ctx is not None else settle_unread(opened.store, opened.journal, early.reason))
+            return await _ends_or_waits(opened, _canceled(opened.work.turn) or early), _decided(opened)
 
     async def _execute(self, ctx: TurnContext, known: Progress | None) -> tuple[Ended, Approval | None]:
         if canceled := _canceled(ctx.turn):
@@ -96,8 +102,16 @@ def _comes_too_late(work: Work, asked: Approval | None) -> bool:
     """Whether the turn can no longer change anything: its task ended, or it answers a question nobody asks."""
     if work.record.state.is_terminal:
         return True
-    answers = work.turn.kind in (TurnKind.DECISION, TurnKind.DEADLINE)
+    answers = work.turn.kind in (TurnKind.DECISION, TurnKind.DEADLINE) and not resolutions.speaks_of_doubts(work.turn)
     return answers and (asked is None or asked.status is not ApprovalStatus.WAITING)
+
+
+async def _says_nothing_new(work: Work, store: TurnStore) -> bool:
+    """Whether the turn is a word about doubts of which there are none, and was not heeded before a crash either."""
+    if not resolutions.speaks_of_doubts(work.turn):
+        return False
+    ledger = tuple((await store.ledger()).values())
+    return not (open_doubts(ledger) or resolutions.is_heeded(work.turn, ledger))
 
 
 async def _begin(opened: Opened) -> None:
@@ -123,6 +137,12 @@ async def _begun(ctx: TurnContext) -> Progress:
     return progress
 
 
+async def _past_the_doubts(opened: Opened) -> None:
+    """Heed what the turn says of a write in doubt. Like the gate's, it needs no tool server; a cancel goes before."""
+    if not _canceled(opened.work.turn):
+        await resolutions.answer(opened.store, opened.journal, opened.work.turn)
+
+
 async def _past_the_gate(opened: Opened, known: Progress | None, asked: Approval | None) -> Progress | None:
     """The progress let through, if this turn brings the approval that it waits for.
 
@@ -132,7 +152,7 @@ async def _past_the_gate(opened: Opened, known: Progress | None, asked: Approval
         return known
     decided = await decisions.answer(opened.journal, opened.work.turn, asked)
     by = ", ".join(decision.by.id for decision in decided.decisions)
-    passed = let_through(known, f"approved by {by}")
+    passed = let_through(known, f"approved by {by}", by_person=True, level=decided.level)
     await opened.checkpoints.save(passed, "approved")
     return passed
 
@@ -180,6 +200,7 @@ async def _asks(ctx: TurnContext, progress: Progress, why: tuple[str, ...]) -> t
         hours=ctx.tenant.approval_hours,
         needed=TEMPLATES[progress.process_type].approvers,
         why=why,
+        level=level_asked(verdict, ctx.policies),
     )
     ctx.journal.tell("approval", status="waiting", level=approval.level, deadline=approval.deadline.isoformat())
     return _waiting(approval, progress, note=""), approval
@@ -192,6 +213,32 @@ async def _waits_on(opened: Opened, waiting: decisions.StillWaiting) -> Ended:
 def _waiting(approval: Approval, progress: Progress | None, note: str) -> Ended:
     text = "\n\n".join(part for part in (note, approval_gate.brief(approval)) if part)
     return Ended(TaskState.INPUT_REQUIRED, FsmState.APPROVAL_GATE, text, text, progress, ())
+
+
+async def _ends_or_waits(opened: Opened, early: RunEnds) -> Ended:
+    """The end of the run; a write in doubt keeps the task open for an operator, unless somebody gave it up."""
+    doubts = open_doubts((await opened.store.ledger()).values())
+    if doubts and not isinstance(early, Canceled | GivenUp):
+        return await _waits_for_operator(opened, early.reason)
+    return await _ends_early(opened, early)
+
+
+async def _waits_for_operator(opened: Opened, note: str = "") -> Ended:
+    """The question to an operator, with what is known; the time that was worked is kept, waiting costs none."""
+    ledger = tuple((await opened.store.ledger()).values())
+    progress = latest(await opened.store.journal())
+    if progress is not None:
+        worked = progress.worked_ms + round(opened.journal.worked_seconds * 1000)
+        progress = progress.model_copy(update={"worked_ms": worked})
+        await opened.checkpoints.save(progress, f"doubt:{opened.work.turn.turn_id}")
+    doubts = open_doubts(ledger)
+    named = ", ".join(f"{doubt.call.call_id} {doubt.call.tool}" for doubt in doubts)
+    reason = "; ".join(
+        part for part in (f"an operator has to say what became of a write in doubt: {named}", note) if part
+    )
+    timer = next((Timer(doubt.decide_by, f"{SUBJECT}{doubt.doubt}") for doubt in doubts if doubt.decide_by), None)
+    opened.journal.tell("approval", status="waiting", doubts=[doubt.call.call_id for doubt in doubts])
+    return Ended(TaskState.INPUT_REQUIRED, None, reason, brief(doubts), progress, ledger, escalated=True, timer=timer)
 
 
 async def _ends_early(opened: Opened, early: RunEnds) -> Ended:

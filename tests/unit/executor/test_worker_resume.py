@@ -50,7 +50,7 @@ async def test_dying_after_intent_and_before_the_call_ends_absent_and_escalated(
     stage = Stage()
     await _die_between_intent_and_call(stage)
     record = await stage.run(attempts=2)
-    assert (record.state, stage.claims.applied, stage.statuses) == (TaskState.FAILED, [], ["absent"])
+    assert (record.state, stage.claims.applied, stage.statuses) == (TaskState.INPUT_REQUIRED, [], ["absent"])
     assert record.metadata["escalated"] is True
 
 

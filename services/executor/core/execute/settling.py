@@ -1,0 +1,128 @@
+"""From a call that went out to the truth about it: by its answer and by reading, never by sending again (I3, I4)."""
+
+import asyncio
+from datetime import timedelta
+
+from services.executor.core.context import TurnContext
+from services.executor.core.doubts import with_attempt
+from services.executor.core.execute.idempotency import MOST_SENDINGS
+from services.executor.core.execute.proof import Judgement, judge, judge_lost, judge_refused
+from services.executor.core.execute.read_back import evidence, shown_after
+from services.executor.core.journal import Journal
+from services.executor.ports import ToolAnswer, TurnStore
+from shared.contracts.ledger import LedgerEntry
+from shared.contracts.tenant import TenantRecord
+from shared.domain.exact_json import Json, dumps
+from shared.domain.words import DOUBTS, ToolClass, WriteStatus
+
+
+async def answered(ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer) -> LedgerEntry:
+    """Store the server's answer, before anything is made of it: a successor must know it too."""
+    if not answer.is_error:
+        sent = entry.model_copy(update={"result_json": dumps(answer.content)})
+        return await settle(ctx, sent, WriteStatus.SENT, "the server answered")
+    said = answer.content if isinstance(answer.content, str) else dumps(answer.content)
+    refused = entry.model_copy(update={"refusal": said})
+    status = WriteStatus.DENIED if _can_be_read_back(entry) else WriteStatus.REFUSED
+    return await settle(ctx, refused, status, f"the server refused: {said}")
+
+
+async def brought_to_truth(ctx: TurnContext, entry: LedgerEntry, *, may_resend: bool) -> LedgerEntry:
+    """The entry once what is open about it is settled: a lost answer, a proof, a refusal to be checked.
+
+    ``may_resend``: a lost call whose server honours our key comes back as ``RESEND``, while sendings are left.
+    """
+    match entry.status:
+        case WriteStatus.SENDING:
+            return await _settle_lost(ctx, entry, may_resend)
+        case WriteStatus.SENT if entry.call.tool_class is ToolClass.CHANGE:
+            return await _prove(ctx, entry)
+        case WriteStatus.DENIED:
+            return await _check_refusal(ctx, entry)
+    return entry
+
+
+async def settle(ctx: TurnContext, entry: LedgerEntry, status: WriteStatus, note: str) -> LedgerEntry:
+    """Store what is known of a write now. A doubt is given the time until which an operator may speak."""
+    return await _stored(ctx.store, ctx.journal, entry, status, note, ctx.tenant.approval_hours)
+
+
+async def settle_unread(store: TurnStore, journal: Journal, why: str) -> None:
+    """Settle what is in flight where no tool server can be asked: nothing is verified then, and nothing is guessed."""
+    for entry in (await store.ledger()).values():
+        status = _UNREAD.get(entry.status)
+        if status is not None and (entry.status is not WriteStatus.SENT or entry.call.tool_class is ToolClass.CHANGE):
+            await _wait_until_closed(store, journal, entry)
+            note = f"{entry.note or 'no answer came'}, and nothing could be read: {why}"
+            await _stored(store, journal, entry, status, note, TenantRecord(id="").approval_hours)
+
+
+_UNREAD = {
+    WriteStatus.SENDING: WriteStatus.IN_DOUBT,
+    WriteStatus.SENT: WriteStatus.UNVERIFIED,
+    WriteStatus.DENIED: WriteStatus.REFUSED,
+}
+
+
+async def _stored(
+    store: TurnStore, journal: Journal, entry: LedgerEntry, status: WriteStatus, note: str, hours: int
+) -> LedgerEntry:
+    update: dict[str, object] = {"status": status, "note": note}
+    if status in DOUBTS:
+        update |= {"doubted_at": journal.now, "decide_by": journal.now + timedelta(hours=hours)}
+    settled = entry.model_copy(update=update)
+    journal.tell("write", call=entry.call.call_id, tool=entry.call.tool, status=status.value, note=note)
+    journal.noted(await store.settle_write(settled, entry.status, journal.untold()))
+    return settled
+
+
+async def _check_refusal(ctx: TurnContext, entry: LedgerEntry) -> LedgerEntry:
+    """Read back a write that was answered with an error: a server may have written all the same."""
+    after = await shown_after(ctx, entry)
+    judgement = judge_refused(evidence(entry, after), entry.refusal or "")
+    return await settle(ctx, _with_proof(entry, after), judgement.status, judgement.note)
+
+
+async def _prove(ctx: TurnContext, entry: LedgerEntry) -> LedgerEntry:
+    """Read back a write that was answered, and say what the read shows."""
+    if entry.call.read_back is None:
+        return await settle(ctx, entry, WriteStatus.UNVERIFIED, "no read tool can show it")
+    after = await shown_after(ctx, entry)
+    judgement = judge(evidence(entry, after))
+    return await settle(ctx, _with_proof(entry, after), judgement.status, judgement.note)
+
+
+async def _settle_lost(ctx: TurnContext, entry: LedgerEntry, may_resend: bool) -> LedgerEntry:
+    """Settle a call whose answer never came, after its time has passed, by reading."""
+    await _wait_until_closed(ctx.store, ctx.journal, entry)
+    if not _can_be_read_back(entry):
+        judgement, lost = Judgement(WriteStatus.IN_DOUBT, "no answer came, and no read tool can show it"), entry
+    else:
+        after = await shown_after(ctx, entry)
+        seen = evidence(entry, after)
+        judgement, lost = judge_lost(seen) if seen.before is not None else _undecided(), _with_proof(entry, after)
+    if judgement.status in DOUBTS and may_resend and entry.idempotency_field and entry.attempt < MOST_SENDINGS:
+        once_more = with_attempt(lost, judgement.status, judgement.note)
+        note = f"{judgement.note}; it is sent again under the same key"
+        return await settle(ctx, once_more, WriteStatus.RESEND, note)
+    return await settle(ctx, lost, judgement.status, judgement.note)
+
+
+async def _wait_until_closed(store: TurnStore, journal: Journal, entry: LedgerEntry) -> None:
+    """Until the call's time has passed by the store's clock; the lease is kept alive by its heartbeat meanwhile."""
+    journal.noted(await store.pulse())
+    if entry.open_until is not None:
+        await asyncio.sleep(max(0.0, (entry.open_until - journal.now).total_seconds()))
+    journal.noted(await store.pulse())
+
+
+def _can_be_read_back(entry: LedgerEntry) -> bool:
+    return entry.call.tool_class is ToolClass.CHANGE and entry.call.read_back is not None
+
+
+def _undecided() -> Judgement:
+    return Judgement(WriteStatus.IN_DOUBT, "no answer came, and nothing is known of the state before the call")
+
+
+def _with_proof(entry: LedgerEntry, after: Json) -> LedgerEntry:
+    return entry.model_copy(update={"proof_json": dumps(after)})
