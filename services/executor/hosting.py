@@ -11,6 +11,7 @@ from redis.asyncio import Redis
 
 from services.executor.adapters.redis_sessions import RedisSessions
 from services.executor.adapters.redis_upkeep import RedisUpkeep
+from services.executor.core.mended import Mended
 from services.executor.core.reaper import Reaper
 from services.executor.core.runner import Runner, RunnerLimits, RunsTurns
 from services.executor.entrypoints.arq_worker import WakeWorker, queue_pool
@@ -39,15 +40,17 @@ async def run_sessions(settings: RunSettings, worker: RunsTurns) -> None:
 async def _serve(settings: RunSettings, worker: RunsTurns, state: Redis, wakes: ArqWakes) -> None:
     sessions = RedisSessions(state, _owner(), settings.lease_seconds)
     limits = RunnerLimits(settings.lease_seconds, settings.executor_capacity, settings.turn_attempts)
-    runner = Runner(sessions, wakes, worker, limits)
+    mended = Mended()
+    runner = Runner(sessions, wakes, worker, limits, mended)
+    reaper = Reaper(RedisUpkeep(state), wakes, mended)
     queue = WakeWorker(queue_pool(settings.queue_url), runner)
-    server = side_server(health_app(sessions, runner), settings.host, settings.port)
+    server = side_server(health_app(sessions, runner, mended, reaper), settings.host, settings.port)
     stop = _on_signals()
     tune_gc()
     async with asyncio.TaskGroup() as group:
         group.create_task(runner.serve())
         group.create_task(server.serve())
-        upkeep = group.create_task(keep_up(Reaper(RedisUpkeep(state), wakes)))
+        upkeep = group.create_task(keep_up(reaper))
         listening = group.create_task(queue.main())
         await stop.wait()
         await _wind_down(settings, runner, queue, server, upkeep, listening)
@@ -56,12 +59,17 @@ async def _serve(settings: RunSettings, worker: RunsTurns, state: Redis, wakes: 
 async def _wind_down(
     settings: RunSettings, runner: Runner, queue: WakeWorker, server: QuietServer, *loops: asyncio.Task[None]
 ) -> None:
-    """First no more wakes, then the turns that run, last the health port."""
+    """First not ready and no more wakes, then the turns that run, last the health port.
+
+    A second signal changes nothing: the first has said it all.
+    """
+    ends = asyncio.get_running_loop().time() + settings.grace_seconds
+    runner.take_no_more()
     log.info("stopping", sessions=runner.running)
     for loop in loops:
         loop.cancel()
     await queue.close_quietly()
-    await runner.stop(settings.grace_seconds)
+    await runner.stop(max(0.0, ends - asyncio.get_running_loop().time()))
     server.should_exit = True
 
 

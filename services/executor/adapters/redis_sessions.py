@@ -1,16 +1,23 @@
 """Sessions on Redis: leases, and the turns that wait. Redis time alone decides who owns what."""
 
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import cast
 
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_turns import RedisTurnStore
-from services.executor.ports import Lease, LeaseLost, Sessions, TurnStore, Work
+from services.executor.ports import Fault, Lease, LeaseLost, Sessions, TurnStore, Work
+from shared.contracts.dead_letter import DeadTurn
+from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import TaskRecord, Turn
 from shared.infra import keys
 from shared.infra.lua import Argument, Reply, Scripts
 
 _PATIENCE_SECONDS = 10.0  # a turn outlasts a restart of Redis; its lease decides at the end what counts
+_AT_ONCE = 500  # leases extended in one step
+_ERROR = 1000  # characters of what broke a turn
 
 
 class RedisSessions(Sessions):
@@ -20,26 +27,38 @@ class RedisSessions(Sessions):
         self._scripts = Scripts(redis, _PATIENCE_SECONDS)
         self._owner = owner
         self._lease_ms = int(lease_seconds * 1000)
+        self._halted = False
 
     async def claim(self, tenant: str, session_id: str) -> Lease | None:
         session, partition = keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
-        names = [session.lease, session.inbox, session.signals, partition.waiting, partition.leased]
-        arguments: list[Argument] = [self._owner, self._lease_ms, keys.pack(keys.Member(tenant, session_id))]
-        fence = await self._scripts.run("claim", names, arguments)
-        return None if fence is None else Lease(tenant, session_id, int(cast(int, fence)), self._owner)
+        names = [session.lease, session.inbox, session.signals, session.begun, partition.waiting, partition.leased]
+        member = keys.pack(keys.Member(tenant, session_id))
+        arguments: list[Argument] = [self._owner, self._lease_ms, member, Fault.NOT_RUNNING, Fault.OWNER_GONE]
+        match await self._scripts.run("claim", names, arguments):
+            case [int(fence), str(mended)]:
+                return Lease(tenant, session_id, fence, self._owner, Fault(mended) if mended else None)
+            case _:
+                return None
 
-    async def extend(self, lease: Lease) -> None:
-        session, partition = _keys_of(lease)
-        await self._fenced("extend", lease, [session.lease, partition.leased], [self._lease_ms, _member(lease)])
+    async def extend_all(self, leases: Sequence[Lease]) -> Sequence[Lease]:
+        chunks = list(_chunks(leases))
+        calls = [self._extending(partition, chunk) for partition, chunk in chunks]
+        replies = await self._scripts.run_many("extend", calls) if calls else []
+        pairs = zip(chunks, cast("list[list[int]]", replies), strict=True)
+        return [chunk[place - 1] for (_, chunk), places in pairs for place in places]
+
+    def _extending(self, partition: str, leases: Sequence[Lease]) -> tuple[list[str], list[Argument]]:
+        names = [partition, *(_keys_of(lease)[0].lease for lease in leases)]
+        rows: list[Argument] = [part for lease in leases for part in (lease.fence, _member(lease))]
+        return names, [self._owner, self._lease_ms, *rows]
 
     async def next(self, lease: Lease) -> Work | None:
         session, _ = _keys_of(lease)
         names = [session.lease, session.inbox, session.signals, session.turns, session.begun]
         match await self._fenced("next", lease, names, []):
-            case ["ok", turn, attempts, waited]:
-                return await self._work(
-                    lease, Turn.model_validate_json(str(turn)), int(str(attempts)), int(str(waited))
-                )
+            case ["ok", str(turn), int(attempts), waited, str(problem)]:
+                work = await self._work(lease, Turn.model_validate_json(turn), attempts, int(str(waited)))
+                return work._replace(last_error=problem)
             case _:
                 return None
 
@@ -49,18 +68,34 @@ class RedisSessions(Sessions):
         reply = await self._fenced("release", lease, names, [_member(lease), keys.SESSION_RETENTION_SECONDS])
         return reply[0] == "ok"
 
-    async def abandon(self, lease: Lease, retry_in: float = 0.0, *, handed_over: bool = False) -> None:
+    async def abandon(self, lease: Lease, retry_in: float = 0.0, *, handed_over: bool = False, error: str = "") -> None:
         session, partition = _keys_of(lease)
         names = [session.lease, session.inbox, session.signals, session.begun, partition.waiting, partition.leased]
-        arguments: list[Argument] = [_member(lease), int(retry_in * 1000), int(handed_over)]
+        arguments: list[Argument] = [_member(lease), int(retry_in * 1000), int(handed_over), error[:_ERROR]]
         await self._fenced("abandon", lease, names, arguments)
+
+    async def bury(self, lease: Lease, letter: DeadTurn) -> None:
+        session, partition = _keys_of(lease)
+        record = keys.task_keys(lease.tenant, lease.session_id, letter.task_id).record
+        names = [session.lease, record, partition.dead_turns]
+        await self._fenced("bury", lease, names, [letter.turn.turn_id, letter.model_dump_json()])
+
+    async def emit_missing(self, lease: Lease, outcome: TaskOutcome) -> bool:
+        session, partition = _keys_of(lease)
+        record = keys.task_keys(lease.tenant, lease.session_id, outcome.task_id).record
+        names = [session.lease, record, partition.outcomes]
+        reply = await self._fenced("mend_outcome", lease, names, [outcome.event_id, outcome.model_dump_json()])
+        return reply[1] == 1
+
+    def halt(self) -> None:
+        self._halted = True
 
     async def ping(self) -> None:
         """Raise ``StoreUnavailable`` unless Redis answers."""
         await self._scripts.command("PING")
 
     def turn_store(self, lease: Lease, work: Work) -> TurnStore:
-        return RedisTurnStore(self._scripts, lease, work)
+        return RedisTurnStore(self._scripts, lease, work, halted=lambda: self._halted)
 
     async def _work(self, lease: Lease, turn: Turn, attempts: int, waited_us: int) -> Work:
         name = keys.task_keys(lease.tenant, lease.session_id, turn.task_id).record
@@ -77,6 +112,17 @@ class RedisSessions(Sessions):
 def _keys_of(lease: Lease) -> tuple[keys.SessionKeys, keys.PartitionKeys]:
     tenant, session_id = lease.tenant, lease.session_id
     return keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
+
+
+def _chunks(leases: Sequence[Lease]) -> Iterator[tuple[str, list[Lease]]]:
+    """The leases of each partition's ``leased`` set, not too many for one step."""
+    of_partition: defaultdict[str, list[Lease]] = defaultdict(list)
+    for lease in leases:
+        of_partition[_keys_of(lease)[1].leased].append(lease)
+    for leased, held in of_partition.items():
+        rest = iter(held)
+        while chunk := list(islice(rest, _AT_ONCE)):
+            yield leased, chunk
 
 
 def _member(lease: Lease) -> str:

@@ -1,12 +1,13 @@
 """The durable side of one turn, on Redis: every write is fenced inside its script."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import cast
 
 from pydantic import ConfigDict, TypeAdapter
 
 from services.executor.ports import (
+    HandedOver,
     JournalEntry,
     Lease,
     LeaseLost,
@@ -31,7 +32,10 @@ _SESSION: TypeAdapter[SessionState] = TypeAdapter(SessionState, config=ConfigDic
 class RedisTurnStore(TurnStore):
     """One turn's store; make one for each ``Work``."""
 
-    def __init__(self, scripts: Scripts, lease: Lease, work: Work) -> None:
+    def __init__(
+        self, scripts: Scripts, lease: Lease, work: Work, halted: Callable[[], bool] = lambda: False
+    ) -> None:
+        self._halted = halted
         self._scripts = scripts
         self._lease = lease
         self._work = work
@@ -63,6 +67,8 @@ class RedisTurnStore(TurnStore):
         return SessionState() if state is None else _SESSION.validate_json(str(state))
 
     async def pulse(self) -> Pulse:
+        if self._halted():
+            raise HandedOver(self._lease.session_id)
         return await self._write("pulse", [], [])
 
     async def append(self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = ()) -> Pulse:

@@ -1,15 +1,15 @@
 """One look at all partitions in one round trip."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import cast
+from typing import NamedTuple, cast
 
 from redis.asyncio import Redis
 
-from services.executor.ports import DueTimer, Overdue, Upkeep, Waiting
+from services.executor.ports import DueTimer, Fault, Overdue, Upkeep, Waiting
 from shared.contracts.task import Turn
 from shared.infra import keys
-from shared.infra.lua import Argument, Scripts
+from shared.infra.lua import Argument, Reply, Scripts
 
 _LOCK_MS = 800  # less than the pause between two looks of one executor
 _OVERDUE_MS = 500
@@ -22,17 +22,19 @@ class RedisUpkeep(Upkeep):
     def __init__(self, redis: Redis) -> None:
         self._scripts = Scripts(redis)
         self._calls = [
-            ([one.reaper, one.waiting, one.leased, one.timers], self._limits) for one in keys.all_partitions()
+            ([one.reaper, one.waiting, one.leased, one.timers, one.outcomes], self._limits)
+            for one in keys.all_partitions()
         ]
 
     _limits: tuple[Argument, ...] = (_LOCK_MS, _OVERDUE_MS, _AGAIN_MS, _MOST)
 
     async def overdue(self) -> Overdue:
-        found = [reply for reply in await self._scripts.run_many("survey", self._calls) if reply is not None]
-        rows = [cast("tuple[str, list[str], list[str], list[str]]", reply) for reply in found]
-        sessions = {keys.unpack_member(member) for _, waiting, expired, _ in rows for member in (*waiting, *expired)}
-        timers = tuple(timer for now, _, _, due in rows for timer in _timers(int(now), due))
-        return Overdue(tuple(Waiting(*member) for member in sorted(sessions)), timers)
+        replies = await self._scripts.run_many("survey", self._calls)
+        rows = [_row(reply) for reply in replies]
+        unwoken = tuple(_waiting(member) for row in rows for member in row.waiting)
+        orphaned = tuple(_waiting(member) for row in rows for member in row.expired)
+        timers = tuple(timer for row in rows for timer in _timers(row.now_ms, row.due))
+        return Overdue(unwoken, orphaned, timers, sum(row.behind for row in rows))
 
     async def fire(self, timer: DueTimer, turn: Turn) -> bool:
         tenant, session_id = timer.tenant, timer.session_id
@@ -48,7 +50,37 @@ class RedisUpkeep(Upkeep):
         ]
         return await self._scripts.run("fire", [*names, partition.waiting, partition.leased], arguments) == 1
 
+    async def count(self, mended: Mapping[Fault, int]) -> None:
+        for fault, number in mended.items():
+            await self._scripts.command("HINCRBY", keys.MENDED, fault.value, number)
 
-def _timers(now_ms: int, due: list[str]) -> Iterator[DueTimer]:
+
+class _Row(NamedTuple):
+    """One partition's answer."""
+
+    now_ms: int = 0
+    waiting: Sequence[str] = ()
+    expired: Sequence[str] = ()
+    due: Sequence[str] = ()
+    behind: int = 0
+
+
+def _row(reply: Reply) -> _Row:
+    if isinstance(reply, int):
+        return _Row(behind=_behind(reply))
+    now_ms, waiting, expired, due, entries = cast("tuple[str, list[str], list[str], list[str], int]", reply)
+    return _Row(int(now_ms), waiting, expired, due, _behind(entries))
+
+
+def _behind(entries: int) -> int:
+    """Of the applied outcomes the newest of each partition stays."""
+    return max(0, entries - 1)
+
+
+def _waiting(member: str) -> Waiting:
+    return Waiting(*keys.unpack_member(member))
+
+
+def _timers(now_ms: int, due: Sequence[str]) -> Iterator[DueTimer]:
     now = _EPOCH + timedelta(milliseconds=now_ms)
     return (DueTimer(*keys.unpack_timer(member), now) for member in due)

@@ -1,19 +1,21 @@
 """The end of a turn that was begun too often without ever ending."""
 
+from collections import Counter
+from datetime import datetime
+
 from services.executor.ports import TurnEnd, TurnStore, Work
+from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import TaskRecord
 from shared.domain.words import Strategy, TaskState, WriteStatus
 
 _OPEN = (WriteStatus.SENDING, WriteStatus.IN_DOUBT)
+_SILENT = "No attempt could say why: the process that ran it ended."
 
 
 async def give_up(work: Work, store: TurnStore, attempts: int) -> TurnEnd:
     """The task ends ``failed``; its reason names the attempts and every write whose fate is not known."""
     ledger = await store.ledger()
-    writes = {status.value: 0 for status in WriteStatus}
-    for entry in ledger.values():
-        writes[entry.status.value] += 1
     doubtful = [entry.call.tool for entry in ledger.values() if entry.status in _OPEN]
     reason = f"The worker stopped {attempts} times while carrying out this turn; it is not tried again."
     if doubtful:
@@ -21,10 +23,30 @@ async def give_up(work: Work, store: TurnStore, attempts: int) -> TurnEnd:
     now = (await store.pulse()).now
     update = {"state": TaskState.FAILED, "reason": reason, "answer": reason, "updated_at": now}
     record = work.record.model_copy(update=update)
-    return TurnEnd(record=record, session=await store.session(), outcome=_outcome(record, reason, writes))
+    return TurnEnd(record=record, session=await store.session(), outcome=await known_outcome(record, store))
 
 
-def _outcome(record: TaskRecord, reason: str, writes: dict[str, int]) -> TaskOutcome:
+def letter(work: Work, reason: str, attempts: int, now: datetime) -> DeadTurn:
+    """What an operator is told of the turn, and all that is needed to begin its task anew."""
+    record = work.record
+    return DeadTurn(
+        tenant=record.tenant,
+        session_id=record.session_id,
+        task_id=record.task_id,
+        turn=work.turn,
+        dialect=record.dialect,
+        requester=record.requester,
+        request=record.request,
+        attempts=attempts,
+        reason=reason,
+        last_error=work.last_error or _SILENT,
+        died_at=now,
+    )
+
+
+async def known_outcome(record: TaskRecord, store: TurnStore) -> TaskOutcome:
+    """The outcome of an ended task, from what is stored of it."""
+    ledger = await store.ledger()
     started = record.started_at or record.accepted_at
     return TaskOutcome(
         event_id=f"{record.task_id}:1",
@@ -32,15 +54,22 @@ def _outcome(record: TaskRecord, reason: str, writes: dict[str, int]) -> TaskOut
         session_id=record.session_id,
         task_id=record.task_id,
         state=record.state,
-        process_type=str(record.metadata.get("process_type", "general")),
-        strategy=Strategy(str(record.metadata.get("strategy", Strategy.FSM.value))),
-        quality=0.0,
-        summary=reason,
+        process_type=str(record.metadata.get("process_type") or "general"),
+        strategy=Strategy(str(record.metadata.get("strategy") or Strategy.FSM.value)),
+        strategy_applied=record.state is not TaskState.CANCELED,
+        quality=_quality(record),
+        summary=record.reason or record.request.text[:200],
         tool_calls=0,
         model_calls=0,
-        writes={status: count for status, count in writes.items() if count},
+        writes=dict(Counter(entry.status.value for entry in ledger.values())),
         policy_passed=None,
-        reason=reason,
-        duration_ms=int((record.updated_at - started).total_seconds() * 1000),
+        reason=record.reason,
+        duration_ms=max(0, int((record.updated_at - started).total_seconds() * 1000)),
         ended_at=record.updated_at,
     )
+
+
+def _quality(record: TaskRecord) -> float:
+    """As it was measured, where the task was completed."""
+    measured = record.metadata.get("quality") if record.state is TaskState.COMPLETED else None
+    return float(measured) if isinstance(measured, (int, float)) else 0.0

@@ -5,8 +5,20 @@ from typing import NamedTuple, Protocol
 
 import structlog
 
-from services.executor.core.poison import give_up
-from services.executor.ports import Lease, LeaseLost, Sessions, TurnEnd, TurnStore, Wakes, Work
+from services.executor.core.heartbeat import Heart
+from services.executor.core.mended import Mended
+from services.executor.core.poison import give_up, known_outcome, letter
+from services.executor.ports import (
+    Fault,
+    HandedOver,
+    Lease,
+    LeaseLost,
+    Sessions,
+    TurnEnd,
+    TurnStore,
+    Wakes,
+    Work,
+)
 from shared.ports.store import StoreUnavailable
 
 _PATIENCE_SECONDS = 2.0
@@ -34,14 +46,18 @@ class RunnerLimits(NamedTuple):
 class Runner:
     """Sessions in one process. ``serve`` runs until ``stop``; ``offer`` comes from the queue."""
 
-    def __init__(self, sessions: Sessions, wakes: Wakes, worker: RunsTurns, limits: RunnerLimits) -> None:
+    def __init__(
+        self, sessions: Sessions, wakes: Wakes, worker: RunsTurns, limits: RunnerLimits, mended: Mended | None = None
+    ) -> None:
         self._sessions = sessions
         self._wakes = wakes
         self._worker = worker
         self._limits = limits
+        self._mended = mended or Mended()
+        self._heart = Heart(sessions, limits.lease_seconds)
         self._group = asyncio.TaskGroup()
         self._running: set[asyncio.Task[None]] = set()
-        self._reserved = 0
+        self._here: dict[tuple[str, str], bool] = {}  # sessions claimed or being claimed; was one woken meanwhile?
         self._stopping = asyncio.Event()
         self.room = asyncio.Event()
         self.room.set()
@@ -51,53 +67,100 @@ class Runner:
     @property
     def free(self) -> int:
         """Sessions that may still be taken; none while stopping."""
-        return 0 if self._stopping.is_set() else self._limits.capacity - len(self._running) - self._reserved
+        return 0 if self.stopping else self._limits.capacity - len(self._here)
 
     @property
     def running(self) -> int:
         return len(self._running)
 
+    @property
+    def stopping(self) -> bool:
+        return self._stopping.is_set()
+
     async def offer(self, tenant: str, session_id: str) -> bool:
-        """Claim the session if there is room, and run it in the background; False if it was not taken."""
+        """Claim the session if there is room, and run it in the background; False if it was not taken.
+
+        A session that runs here already is looked at once more when it ends: its wake may be about a turn that came
+        just after its last look.
+        """
+        name = (tenant, session_id)
+        if name in self._here:
+            self._here[name] = True
+            return False
         if self.free <= 0:
             return False
-        self._reserved += 1
-        try:
-            lease = await self._sessions.claim(tenant, session_id)
-            if lease is not None:
-                self._start(lease)
-        finally:
-            self._reserved -= 1
-        return lease is not None
+        return await self._claim(name)
+
+    def take_no_more(self) -> None:
+        """Begin to stop: no session is taken from now on."""
+        self._stopping.set()
+        self.room.clear()
 
     async def serve(self) -> None:
         """Run what is offered until ``stop``; returns when the last session is given back."""
         async with self._group:
+            beating = self._group.create_task(self._heart.beat())
             await self._stopping.wait()
+            await self.idle.wait()
+            beating.cancel()
 
     async def stop(self, grace_seconds: float) -> None:
-        """Take nothing more; let turns that run end within the grace; give back every session that has work left."""
-        self._stopping.set()
-        self.room.clear()
+        """Take nothing more, and give back within the grace every session that has work left.
+
+        For half of the grace turns may end by themselves; then each stops after the step in hand; at the end of the
+        grace what still runs is cancelled, which its journal and ledger bear as they bear a crash.
+        """
+        self.take_no_more()
         if self._running:
-            await asyncio.wait(self._running, timeout=grace_seconds)
+            await asyncio.wait(self._running, timeout=grace_seconds / 2)
+        self._sessions.halt()
+        if self._running:
+            await asyncio.wait(self._running, timeout=grace_seconds / 2)
         while self._running:  # again and again: a library may swallow one cancellation
             for task in tuple(self._running):
                 task.cancel()
             await asyncio.wait(self._running, timeout=_PATIENCE_SECONDS)
 
-    def _start(self, lease: Lease) -> None:
+    async def _claim(self, name: tuple[str, str]) -> bool:
+        self._here[name] = False
+        self.idle.clear()
+        lease = None
+        try:
+            lease = await self._sessions.claim(*name)
+        finally:
+            if lease is None:
+                self._gone(name)
+        if lease is None:
+            return False
+        if lease.mended is not None:
+            self._mended.add(lease.mended, session=lease.session_id)
+        self._start(name, lease)
+        return True
+
+    def _start(self, name: tuple[str, str], lease: Lease) -> None:
         task = self._group.create_task(self._session(lease))
         self._running.add(task)
-        self.idle.clear()
-        task.add_done_callback(self._ended)
+        self._mark_room()
+        task.add_done_callback(lambda ended: self._ended(name, ended))
+
+    def _ended(self, name: tuple[str, str], task: asyncio.Task[None]) -> None:
+        self._running.discard(task)
+        self._gone(name)
+
+    def _gone(self, name: tuple[str, str]) -> None:
+        """The session is not here any more; if it was woken meanwhile, look at it once more."""
+        woken = self._here.pop(name, False)
+        if woken and self.free > 0:
+            self._group.create_task(self._look_again(name))
+        if not self._here:
+            self.idle.set()
         self._mark_room()
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._running.discard(task)
-        self._mark_room()
-        if not self._running:
-            self.idle.set()
+    async def _look_again(self, name: tuple[str, str]) -> None:
+        try:
+            await self.offer(*name)
+        except StoreUnavailable as error:  # the reaper wakes the session again
+            log.warning("claim_failed", session=name[1], error=str(error))
 
     def _mark_room(self) -> None:
         if self.free > 0:
@@ -112,84 +175,90 @@ class Runner:
             await self._give_back(lease, 0.0, handed_over=True)
             raise
         except LeaseLost:
-            log.warning("lease_lost", session=lease.session_id, fence=lease.fence)
+            self._mended.add(Fault.NOT_OWNED, session=lease.session_id)
         except StoreUnavailable as error:
             log.warning("store_unavailable", session=lease.session_id, error=str(error))
         except Exception as error:  # the outer edge of a session: one that cannot be read must not stop the others
             log.exception("session_failed", session=lease.session_id, error=repr(error))
-            await self._give_back(lease, self._limits.retry_seconds_most)
+            await self._give_back(lease, self._limits.retry_seconds_most, error=error)
 
     async def _held(self, lease: Lease) -> None:
         """Work while the heart beats; if it stops, the work is cancelled."""
         lost: Exception | None = None
         try:
             async with asyncio.TaskGroup() as group:
-                heart = group.create_task(self._beat(lease))
+                watch = group.create_task(self._heart.watch(lease))
                 await self._work_off(lease)
-                heart.cancel()
+                watch.cancel()
         except* (LeaseLost, StoreUnavailable) as group_of_one:
             lost = group_of_one.exceptions[0]
         if lost is not None:
             raise lost
-
-    async def _beat(self, lease: Lease) -> None:
-        while True:
-            await asyncio.sleep(self._limits.lease_seconds / 3)
-            try:
-                async with asyncio.timeout(self._limits.lease_seconds / 2):
-                    await self._extend(lease)
-            except TimeoutError:
-                raise LeaseLost(lease.session_id) from None
-
-    async def _extend(self, lease: Lease) -> None:
-        """Extend, trying again while the store does not answer: the caller bounds it."""
-        while True:
-            try:
-                return await self._sessions.extend(lease)
-            except StoreUnavailable as error:
-                log.warning("heartbeat_missed", session=lease.session_id, error=str(error))
-                await asyncio.sleep(self._limits.lease_seconds / 20)
 
     async def _work_off(self, lease: Lease) -> None:
         while True:
             if self._stopping.is_set():
                 return await self._give_back(lease, 0.0, handed_over=True)
             work = await self._sessions.next(lease)
-            if work is None and await self._sessions.release(lease):
+            if work is None and await self._released(lease):
                 return None
             if work is not None and not await self._turn(lease, work):
                 return None
+
+    async def _released(self, lease: Lease) -> bool:
+        with self._heart.letting_go(lease):
+            return await self._sessions.release(lease)
 
     async def _turn(self, lease: Lease, work: Work) -> bool:
         """One turn; False if the session was given back for a later attempt."""
         store = self._sessions.turn_store(lease, work)
         try:
-            await self._end_or_run(work, store)
+            await self._end_or_run(lease, work, store)
         except (LeaseLost, asyncio.CancelledError):
             raise
+        except HandedOver:
+            await self._give_back(lease, 0.0, handed_over=True)
+            return False
         except Exception as error:  # the outer edge of a turn: whatever it was, the turn is tried again
             log.exception("turn_failed", turn=work.turn.turn_id, attempts=work.attempts, error=repr(error))
-            await self._give_back(lease, self._pause(work.attempts))
+            await self._give_back(lease, self._pause(work.attempts), error=error)
             return False
         return True
 
-    async def _end_or_run(self, work: Work, store: TurnStore) -> None:
-        if work.record.state.is_terminal:  # a turn that came too late: it leaves the queue, the task stays as it is
-            await store.finish(TurnEnd(record=work.record, session=await store.session()))
+    async def _end_or_run(self, lease: Lease, work: Work, store: TurnStore) -> None:
+        if work.record.state.is_terminal:
+            await self._pass_over(lease, work, store)
         elif work.attempts > self._limits.attempts:
-            log.error("turn_given_up", turn=work.turn.turn_id, attempts=work.attempts)
-            await store.finish(await give_up(work, store, self._limits.attempts))
+            await self._bury(lease, work, store)
         else:
             await self._worker.run(work, store)
+
+    async def _pass_over(self, lease: Lease, work: Work, store: TurnStore) -> None:
+        """A turn that came too late: it leaves the queue, the task stays as it is, and its outcome is surely out."""
+        if await self._sessions.emit_missing(lease, await known_outcome(work.record, store)):
+            self._mended.add(Fault.OUTCOME_MISSING, session=lease.session_id, task=work.record.task_id)
+        await store.finish(TurnEnd(record=work.record, session=await store.session()))
+
+    async def _bury(self, lease: Lease, work: Work, store: TurnStore) -> None:
+        """End the task of a turn that was begun too often, and put the turn to the dead letters."""
+        attempts = self._limits.attempts
+        log.error("turn_given_up", turn=work.turn.turn_id, attempts=attempts, last_error=work.last_error)
+        end = await give_up(work, store, attempts)
+        await self._sessions.bury(lease, letter(work, str(end.record.reason), attempts, end.record.updated_at))
+        await store.finish(end)
 
     def _pause(self, attempts: int) -> float:
         return float(min(self._limits.retry_seconds * 2 ** (attempts - 1), self._limits.retry_seconds_most))
 
-    async def _give_back(self, lease: Lease, retry_in: float, *, handed_over: bool = False) -> None:
+    async def _give_back(
+        self, lease: Lease, retry_in: float, *, handed_over: bool = False, error: Exception | None = None
+    ) -> None:
         """Abandon the lease; if that fails, it runs out by itself and the reaper sees it."""
+        said = f"{type(error).__name__}: {error}" if error else ""
         try:
-            await self._sessions.abandon(lease, retry_in, handed_over=handed_over)
-            if not retry_in:
-                await self._wakes.wake(lease.tenant, lease.session_id)
-        except (LeaseLost, StoreUnavailable) as error:
-            log.warning("abandon_failed", session=lease.session_id, error=str(error))
+            with self._heart.letting_go(lease):
+                await self._sessions.abandon(lease, retry_in, handed_over=handed_over, error=said)
+                if not retry_in:
+                    await self._wakes.wake(lease.tenant, lease.session_id)
+        except (LeaseLost, StoreUnavailable) as failure:
+            log.warning("abandon_failed", session=lease.session_id, error=str(failure))

@@ -1,12 +1,13 @@
 -- Give the lease back although work waits; the reaper wakes somebody once the delay is over.
 -- A turn that this owner began and hands over in good order has not used up one of its attempts.
 local lease, inbox, signals, begun, waiting, leased = unpack(KEYS)
-local owner, fence, member, delay_ms, handed_over = unpack(ARGV)
+local owner, fence, member, delay_ms, handed_over, problem = unpack(ARGV)
 
-if not holds(lease, owner, fence) then return {'lost'} end
+if not holds(lease, owner, fence) then return {again and 'ok' or 'lost'} end
 local turn_id = string.match(redis.call('HGET', begun, 'now') or '', '^' .. fence .. ' (.*)$')
-if turn_id and handed_over == '1' and redis.call('HEXISTS', begun, turn_id) == 1 then
-  redis.call('HINCRBY', begun, turn_id, -1)
+if turn_id and redis.call('HEXISTS', begun, turn_id) == 1 then
+  if handed_over == '1' then redis.call('HINCRBY', begun, turn_id, -1) end
+  if problem ~= '' then redis.call('HSET', begun, turn_id .. ':error', problem) end
 end
 redis.call('HDEL', begun, 'now')
 redis.call('HDEL', lease, 'owner', 'until')

@@ -1,18 +1,27 @@
 -- Take the session's lease if it is free or over and something waits there; the fence grows with every owner.
-local lease, inbox, signals, waiting, leased = unpack(KEYS)
-local owner, lease_ms, member = unpack(ARGV)
+-- A living lease of the caller's own is one whose claim it never heard of: it is taken under a new fence.
+-- Replies with the fence and what the claim put right: the words are those of the port.
+local lease, inbox, signals, begun, waiting, leased = unpack(KEYS)
+local owner, lease_ms, member, not_running, owner_gone = unpack(ARGV)
 
 local now = now_ms()
-local ends = redis.call('HGET', lease, 'until')
-if ends and tonumber(ends) > now then return false end
+local held = redis.call('HMGET', lease, 'owner', 'until', 'fence')
+local lives = held[2] and tonumber(held[2]) > now
+if lives and again and held[1] == owner then return {tonumber(held[3]), ''} end
+if lives and held[1] ~= owner then return false end
 if redis.call('LLEN', inbox) + redis.call('LLEN', signals) == 0 then
   redis.call('HDEL', lease, 'owner', 'until')
   redis.call('ZREM', waiting, member)
   redis.call('ZREM', leased, member)
   return false
 end
+local mended = ''
+if held[1] then
+  local ran = held[3] == string.match(redis.call('HGET', begun, 'now') or '', '^%d+')
+  mended = ran and owner_gone or not_running
+end
 local fence = redis.call('HINCRBY', lease, 'fence', 1)
 redis.call('HSET', lease, 'owner', owner, 'until', int(now + lease_ms))
 redis.call('ZREM', waiting, member)
 redis.call('ZADD', leased, int(now + lease_ms), member)
-return fence
+return {fence, mended}

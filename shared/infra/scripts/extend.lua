@@ -1,9 +1,21 @@
--- The heartbeat: it never shortens a lease that was stretched over a call.
-local lease, leased = unpack(KEYS)
-local owner, fence, lease_ms, member = unpack(ARGV)
+-- The heartbeat of one process in one partition; the places of the leases that are lost.
+-- It never shortens a lease that was stretched over a call.
+local leased = KEYS[1]
+local owner, lease_ms = unpack(ARGV, 1, 2)
 
-if not holds(lease, owner, fence) then return {'lost'} end
-local ends = math.max(now_ms() + lease_ms, tonumber(redis.call('HGET', lease, 'until')))
-redis.call('HSET', lease, 'until', int(ends))
-redis.call('ZADD', leased, int(ends), member)
-return {'ok'}
+local now = now_ms()
+local lost, scores = {}, {}
+for place = 1, #KEYS - 1 do
+  local lease, fence, member = KEYS[place + 1], ARGV[2 * place + 1], ARGV[2 * place + 2]
+  local held = redis.call('HMGET', lease, 'owner', 'fence', 'until')
+  if held[1] == owner and held[2] == fence then
+    local ends = int(math.max(now + lease_ms, tonumber(held[3])))
+    redis.call('HSET', lease, 'until', ends)
+    scores[#scores + 1] = ends
+    scores[#scores + 1] = member
+  else
+    lost[#lost + 1] = place
+  end
+end
+if #scores > 0 then redis.call('ZADD', leased, unpack(scores)) end
+return lost

@@ -23,7 +23,7 @@ emit(events, kept, 18, #ARGV)
 redis.call('LREM', inbox, 1, turn_id)
 redis.call('LREM', signals, 1, turn_id)
 redis.call('HDEL', turns, turn_id)
-redis.call('HDEL', begun, turn_id, turn_id .. ':at', 'now')
+redis.call('HDEL', begun, turn_id, turn_id .. ':at', turn_id .. ':error', 'now')
 if redis.call('HGET', record, 'ended') == '1' then
   redis.call('SREM', open, task_id)
   for _, key in ipairs({record, journal, ledger, events, approvals}) do

@@ -9,4 +9,5 @@ local repeated = again and redis.call('HGET', begun, 'now') == fence .. ' ' .. t
 local attempts = redis.call('HINCRBY', begun, turn_id, repeated and 0 or 1)
 redis.call('HSET', begun, 'now', fence .. ' ' .. turn_id)
 local waited = now_us() - tonumber(redis.call('HGET', begun, turn_id .. ':at') or now_us())
-return {'ok', redis.call('HGET', turns, turn_id), attempts, int(waited)}
+local problem = redis.call('HGET', begun, turn_id .. ':error') or ''
+return {'ok', redis.call('HGET', turns, turn_id), attempts, int(waited), problem}
