@@ -267,6 +267,10 @@ PROMISES: tuple[Promise, ...] = (
     Promise("redis.no_double_effect", "A call whose reply was lost is repeated and takes hold once", "I3; I5"),
     Promise("redis.short_cut", "A short cut or restart of Redis costs a running turn no attempt", "I5"),
     Promise("redis.scripts_flushed", "A server that forgot its scripts is sent them again", "I5"),
+    Promise("redis.follows_primary", "A connection to a primary that became a replica is dropped, its name asked", "I5"),
+    Promise("redis.failover_noticed", "A failover is noticed before the first command after it", "I3"),
+    Promise("redis.intent_in_doubt", "After a failover a write that may have been sent is read back, not sent", "I3"),
+    Promise("redis.intent_confirmed", "Where replicas confirm intents, no request leaves before they have", "I3"),
     # the solver endpoint
     Promise(
         "solver.parser_chain", "Arrays, lists and separated words become sorted answers", "seed 001, Structured Output"

@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
+from redis.asyncio import Redis
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -24,3 +26,9 @@ class Lineage:
     def heard(self, failed_over_us: int) -> None:
         """Take note of what a connection's server said."""
         self._failed_over_us = max(self._failed_over_us, failed_over_us)
+
+
+def lineage_of(redis: Redis) -> Lineage:
+    """What is known of the line of servers behind a client of ``connect``; one that knows nothing for any other."""
+    found = getattr(getattr(redis, "connection_pool", None), "lineage", None)
+    return found if isinstance(found, Lineage) else Lineage()

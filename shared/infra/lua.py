@@ -25,6 +25,7 @@ from redis.exceptions import (
     TryAgainError,
 )
 
+from shared.infra.lineage import lineage_of
 from shared.ports.store import StoreUnavailable
 
 Reply: TypeAlias = "str | int | None | list[Reply]"
@@ -34,6 +35,7 @@ T = TypeVar("T")
 
 ANSWER_SECONDS = 5.0
 PATIENCE_SECONDS = 0.5  # a cut is bridged; who waits for an answer is told soon that Redis is away
+CONFIRM_MS = 1000  # how long replicas may take to have what was written
 _PAUSE_SECONDS, _PAUSE_SECONDS_MOST = 0.05, 0.5
 _FOLDER = Path(__file__).parent / "scripts"
 _MAY_PASS = (ConnectionError, TimeoutError, OSError, ReadOnlyError, ClusterDownError, TryAgainError)
@@ -58,6 +60,7 @@ class Scripts:
     def __init__(self, redis: Redis, patience: float = PATIENCE_SECONDS) -> None:
         self._redis = redis
         self._patience = patience
+        self.lineage = lineage_of(redis)
 
     async def run(self, name: str, keys: Sequence[str], arguments: Iterable[Argument]) -> Reply:
         parts = [len(keys), *keys, *arguments]
@@ -68,6 +71,23 @@ class Scripts:
                 return cast(Reply, await self._execute("EVALSHA", digest_of(text), *parts))
             except NoScriptError:  # the server was restarted, or its scripts were flushed
                 return cast(Reply, await self._execute("EVAL", text, *parts))
+
+        return await self._tried(evaluated)
+
+    async def run_confirmed(
+        self, name: str, keys: Sequence[str], arguments: Iterable[Argument], replicas: int
+    ) -> tuple[Reply, bool]:
+        """The reply, and whether so many replicas had in time what the script wrote."""
+        parts = [len(keys), *keys, *arguments]
+
+        async def evaluated(again: bool) -> tuple[Reply, bool]:
+            text = source(name, again=again)
+            reply, had = await self._with_wait(["EVALSHA", digest_of(text), *parts], replicas)
+            if isinstance(reply, NoScriptError):
+                reply, had = await self._with_wait(["EVAL", text, *parts], replicas)
+            if isinstance(reply, ResponseError):
+                raise reply
+            return reply, isinstance(had, int) and had >= replicas
 
         return await self._tried(evaluated)
 
@@ -109,6 +129,12 @@ class Scripts:
         async with self._redis.pipeline(transaction=False) as pipe:
             for row in rows:
                 pipe.execute_command(word, script, *row)
+            return cast("list[Reply | ResponseError]", await pipe.execute(raise_on_error=False))
+
+    async def _with_wait(self, words: list[Argument], replicas: int) -> "list[Reply | ResponseError]":
+        async with self._redis.pipeline(transaction=False) as pipe:
+            pipe.execute_command(*words)
+            pipe.execute_command("WAIT", replicas, CONFIRM_MS)
             return cast("list[Reply | ResponseError]", await pipe.execute(raise_on_error=False))
 
     async def _tried(self, act: Callable[[bool], Awaitable[T]]) -> T:

@@ -53,12 +53,6 @@ def queue_connections(url: str) -> FollowingPool:
     return FollowingPool(read_address(url), decode=False)
 
 
-def lineage_of(redis: Redis) -> Lineage:
-    """What is known of the line of servers behind a client; one that knows nothing for a cluster's."""
-    pool = getattr(redis, "connection_pool", None)
-    return (pool.lineage if isinstance(pool, FollowingPool) else None) or Lineage()
-
-
 async def check_durable(redis: Redis, *, allow_volatile: bool = False) -> None:
     """Raise ``VolatileRedis`` unless every acknowledged write is on disk and nothing is evicted.
 

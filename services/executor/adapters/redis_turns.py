@@ -6,6 +6,7 @@ from typing import cast
 
 from pydantic import ConfigDict, TypeAdapter
 
+from services.executor.adapters.redis_intents import IntentInDoubt, Intents, in_doubt, unconfirmed
 from services.executor.ports import (
     HandedOver,
     JournalEntry,
@@ -21,10 +22,12 @@ from services.executor.ports import (
 from shared.contracts.approval import Approval
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import TaskEvent, TaskRecord, Turn, TurnKind
-from shared.domain.words import WriteStatus
+from shared.domain.words import SENDABLE, WriteStatus
 from shared.infra import keys
 from shared.infra.lua import Argument, Scripts
+from shared.ports.store import StoreUnavailable
 
+_SENDABLE = f" {' '.join(SENDABLE)} "
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SESSION: TypeAdapter[SessionState] = TypeAdapter(SessionState, config=ConfigDict(hide_input_in_errors=True))
 
@@ -37,6 +40,7 @@ class RedisTurnStore(TurnStore):
     ) -> None:
         self._halted = halted
         self._scripts = scripts
+        self._intents = Intents(scripts.lineage, work)
         self._lease = lease
         self._work = work
         self._version = work.version
@@ -83,11 +87,44 @@ class RedisTurnStore(TurnStore):
         return pulse
 
     async def open_write(self, entry: LedgerEntry, hold_seconds: float) -> Pulse:
+        if self._intents.may_have_been_sent(entry):
+            await self._open(in_doubt(entry), hold_seconds)
+            raise IntentInDoubt(f"{entry.call.call_id} may have been sent before Redis failed over")
+        pulse, confirmed = await self._open(entry, hold_seconds)
+        self._intents.opened(entry)
+        if not confirmed:
+            await self.settle_write(unconfirmed(entry), entry.status)
+            raise StoreUnavailable(f"the intent of {entry.call.call_id} was not confirmed by enough replicas")
+        return pulse
+
+    async def _open(self, entry: LedgerEntry, hold_seconds: float) -> tuple[Pulse, bool]:
+        """Store the intent; whether as many replicas have it as must."""
         arguments: list[Argument] = [entry.key, entry.status.value, entry.model_dump_json(), int(hold_seconds * 1000)]
         names = [self._task.ledger, self._partition.leased]
-        return await self._write("open_write", names, [*arguments, self._member, WriteStatus.UNSENT.value])
+        arguments += [self._member, _SENDABLE]
+        if not self._intents.to_confirm:
+            return await self._write("open_write", names, arguments), True
+        words = self._fenced(names, arguments)
+        reply, confirmed = await self._scripts.run_confirmed("open_write", *words, self._intents.to_confirm)
+        return self._pulse(cast(list[str], reply)), confirmed
 
     async def settle_write(self, entry: LedgerEntry, before: WriteStatus, events: Sequence[TaskEvent] = ()) -> Pulse:
+        try:
+            return await self._settle(entry, before, events)
+        except LedgerConflict:
+            if not self._intents.was_lost(entry):
+                raise
+        return await self._settle_lost(entry, events)
+
+    async def _settle_lost(self, entry: LedgerEntry, events: Sequence[TaskEvent]) -> Pulse:
+        """Store what became of a write whose intent, or last status, a failover lost: this turn knows it."""
+        known = (await self.ledger()).get(entry.key)
+        if known is None or known.status in SENDABLE:
+            await self._open(entry.model_copy(update={"status": WriteStatus.SENDING}), 0.0)
+        status = WriteStatus.SENDING if known is None or known.status in SENDABLE else known.status
+        return await self._settle(entry, status, events)
+
+    async def _settle(self, entry: LedgerEntry, before: WriteStatus, events: Sequence[TaskEvent]) -> Pulse:
         arguments = [entry.key, before.value, entry.status.value, entry.model_dump_json()]
         names = [self._task.ledger, self._task.events]
         return await self._write("settle_write", names, [keys.EVENTS_KEPT, *arguments, *_lines(events)])
@@ -141,11 +178,13 @@ class RedisTurnStore(TurnStore):
             await self._read("EXPIRE", alias, str(keys.TASK_RETENTION_SECONDS))
 
     async def _write(self, script: str, names: Sequence[str], arguments: Sequence[Argument]) -> Pulse:
-        common = [self._session.lease, self._session.signals, self._session.turns]
-        reply = await self._scripts.run(
-            script, [*common, *names], [self._lease.owner, str(self._lease.fence), *arguments]
-        )
+        reply = await self._scripts.run(script, *self._fenced(names, arguments))
         return self._pulse(cast(list[str], reply))
+
+    def _fenced(self, names: Sequence[str], arguments: Sequence[Argument]) -> tuple[list[str], list[Argument]]:
+        """Keys and arguments of a script that begins by checking the lease."""
+        common = [self._session.lease, self._session.signals, self._session.turns]
+        return [*common, *names], [self._lease.owner, str(self._lease.fence), *arguments]
 
     def _pulse(self, reply: list[str]) -> Pulse:
         match reply:

@@ -1,0 +1,64 @@
+"""What one turn knows of the intents it stored, in case a replica takes over that lacks some of them (I3).
+
+Redis answers before its replicas have a write. A replica that is promoted may therefore know nothing of an intent
+whose request has long left. Two things keep that from becoming a second request: intents confirmed by replicas before
+the request leaves, or, where nobody confirms, a turn older than the failover that sends nothing it cannot answer for.
+"""
+
+from datetime import timedelta
+
+from services.executor.ports import LedgerConflict, Work
+from shared.contracts.ledger import LedgerEntry
+from shared.domain.words import WriteStatus
+from shared.infra.lineage import Lineage
+
+_CLOCKS_APART = timedelta(seconds=2)  # between the gateways' and the store's
+
+
+class IntentInDoubt(LedgerConflict):
+    """The store failed over since the turn was accepted; its write may have been sent before, by nobody knows whom."""
+
+
+class Intents:
+    """The intents of one turn in this process; make one for each turn store."""
+
+    def __init__(self, lineage: Lineage, work: Work) -> None:
+        self._lineage = lineage
+        self._work = work
+        self._began_under = lineage.failed_over
+        self._opened: set[str] = set()
+
+    @property
+    def to_confirm(self) -> int:
+        """How many replicas must have an intent before its request leaves."""
+        return self._lineage.confirm_replicas
+
+    def opened(self, entry: LedgerEntry) -> None:
+        self._opened.add(entry.key)
+
+    def may_have_been_sent(self, entry: LedgerEntry) -> bool:
+        """Whether the write may have been sent although the ledger knows nothing of it.
+
+        Not where the server takes our key: there a second request is no second write. Not where this process alone
+        worked on the turn, from its first beginning on: it knows what it sent.
+        """
+        failed_over = self._lineage.failed_over
+        if failed_over is None or self.to_confirm or entry.idempotency_field is not None:
+            return False
+        if self._work.turn.received_at > failed_over + _CLOCKS_APART:
+            return False
+        return not (self._began_under != failed_over and self._work.attempts == 1)
+
+    def was_lost(self, entry: LedgerEntry) -> bool:
+        """Whether the ledger may lack an entry only because a replica took over: this turn stored it."""
+        return entry.key in self._opened and self._lineage.failed_over != self._began_under
+
+
+def in_doubt(entry: LedgerEntry) -> LedgerEntry:
+    """The entry as whoever settles it must see it: perhaps sent, and nothing known of the state before."""
+    note = "Redis failed over since the task was accepted: it may have been sent before"
+    return entry.model_copy(update={"status": WriteStatus.SENDING, "before_json": None, "note": note})
+
+
+def unconfirmed(entry: LedgerEntry) -> LedgerEntry:
+    return entry.model_copy(update={"status": WriteStatus.UNSENT, "note": "no replica confirmed the intent"})
