@@ -80,6 +80,11 @@ class RedisTurnStore(TurnStore):
         names = [self._task.journal, self._task.events]
         return await self._write("append", names, [keys.EVENTS_KEPT, len(entries), *steps, *_lines(events)])
 
+    async def append_ahead(self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = ()) -> Pulse:
+        if self._halted():
+            raise HandedOver(self._lease.session_id)
+        return await self.append(entries, events)
+
     async def publish(self, record: TaskRecord, events: Sequence[TaskEvent]) -> Pulse:
         arguments: list[Argument] = [keys.EVENTS_KEPT, self._version, record.model_dump_json(), record.state.value]
         pulse = await self._write("publish", [self._task.record, self._task.events], [*arguments, *_lines(events)])
