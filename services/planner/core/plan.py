@@ -94,6 +94,7 @@ def _call(call_id: str, intent: Intent, bound: Bound, situation: Situation, read
         "origins": origins,
         "read_back": None if intent.is_notice else read_back(intent, bound, situation, readers),
         "on_failure": "stop",
+        "compensation": None,
     }
 
 

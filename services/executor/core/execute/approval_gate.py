@@ -3,12 +3,11 @@
 from datetime import datetime, timedelta
 
 from services.executor.core.execute.policy_check import binding_hash, reasons
-from services.executor.core.execute.write_plan import calls_as_json
 from shared.contracts.approval import Approval, ApprovalStatus, Decision
-from shared.contracts.plan import WritePlan
+from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict
 from shared.contracts.task import Turn
-from shared.domain.exact_json import digest, dumps
+from shared.domain.exact_json import JsonObject, digest, dumps
 from shared.domain.words import Level, Role
 
 
@@ -63,11 +62,7 @@ def is_expired(approval: Approval, now: datetime) -> bool:
 def brief(approval: Approval) -> str:
     """What the approver reads: the exact calls, why a person is asked, who may answer, until when, and how."""
     who = f"a {approval.level}" if approval.level else "an approver"
-    calls = [
-        f"- {call['tool']}({_arguments(call['arguments'])})"
-        for call in calls_as_json(approval.plan)
-        if isinstance(call, dict)
-    ]
+    calls = [line for call in approval.plan.calls for line in _lines(call)]
     why = [f"- {reason}" for reason in approval.reasons]
     count = f" ({approval.needed} different people)" if approval.needed > 1 else ""
     return "\n".join(
@@ -89,6 +84,26 @@ def refusal(approval: Approval) -> str:
     no = next(decision for decision in approval.decisions if not decision.approve)
     comment = f": {no.comment}" if no.comment else ""
     return f"rejected by {no.by.id}{comment}; nothing was written"
+
+
+_ON_FAILURE = {
+    "stop": "",
+    "continue": "; if it fails, the rest goes on",
+    "compensate": "; if it fails, the calls before it are taken back",
+}
+
+
+def _lines(call: PlannedCall) -> list[str]:
+    """A call as the approver reads it: what is sent, what happens if it fails, and what would take it back."""
+    lines = [f"- {_shown(call)}{_ON_FAILURE[call.on_failure]}"]
+    if call.compensation:
+        lines.append(f"  taken back, if a later call asks for it, by {_shown(call.compensation)}")
+    return lines
+
+
+def _shown(call: PlannedCall) -> str:
+    key = f" [sent with a key of ours in {call.idempotency_field}]" if call.idempotency_field else ""
+    return f"{call.tool}({_arguments(call.arguments)}){key}"
 
 
 def _may_decide(approval: Approval, turn: Turn, now: datetime) -> None:
@@ -118,5 +133,5 @@ def _status(decisions: tuple[Decision, ...], needed: int) -> ApprovalStatus:
     return ApprovalStatus.APPROVED if len(decisions) >= needed else ApprovalStatus.WAITING
 
 
-def _arguments(arguments: object) -> str:
-    return ", ".join(f"{key}={dumps(value)}" for key, value in arguments.items()) if isinstance(arguments, dict) else ""
+def _arguments(arguments: JsonObject) -> str:
+    return ", ".join(f"{key}={dumps(value)}" for key, value in arguments.items())

@@ -18,7 +18,7 @@ def untraced(plan: WritePlan, dossier: Dossier, task: str) -> tuple[str, ...]:
     known = set(_known(dossier, task))
     return tuple(
         f"{call.call_id} {token}"
-        for call in plan.calls
+        for call in plan.every_call
         for part in literal_parts(call.arguments)
         for token in _tokens(part)
         if normal(token) not in known

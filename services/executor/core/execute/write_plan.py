@@ -8,6 +8,7 @@ from pydantic import BaseModel
 from services.executor.core.context import TurnContext
 from services.executor.core.dossier import Dossier, Progress
 from services.executor.core.endings import Escalated, Failed
+from services.executor.core.execute.idempotency import key_field
 from services.executor.core.execute.model_calls import UnusableAnswer
 from services.executor.core.execute.provenance import untraced
 from services.executor.core.execute.reading import known_corrections
@@ -35,14 +36,20 @@ class ProposedReadBack(BaseModel):
     expect_json: str = "{}"
 
 
-class ProposedCall(BaseModel):
-    call_id: str
+class ProposedWrite(BaseModel):
+    """What is sent, and how it is proved: a call of the plan, or the one that takes it back."""
+
     connection: str
     tool: str
     arguments_json: str
     origins: tuple[Origin, ...] = ()
     read_back: ProposedReadBack | None = None
-    on_failure: Literal["stop", "continue"] = "stop"
+
+
+class ProposedCall(ProposedWrite):
+    call_id: str
+    on_failure: Literal["stop", "continue", "compensate"] = "stop"
+    compensation: ProposedWrite | None = None
 
 
 class Proposal(BaseModel):
@@ -131,52 +138,86 @@ def checked_plan(
 def _checked_call(
     proposed: ProposedCall, earlier: Sequence[PlannedCall], tools: Toolbox, corrections: Corrections
 ) -> PlannedCall:
-    known = [call.call_id for call in earlier]
-    if proposed.call_id in known:
-        raise UnusableAnswer(f"{proposed.call_id}: this call id is used twice")
-    tool = _writing_tool(proposed, tools)
-    given = _object(proposed.arguments_json, f"{proposed.call_id}.arguments_json")
+    name, known = proposed.call_id, [call.call_id for call in earlier]
+    if name in {*known, *(call.compensation.call_id for call in earlier if call.compensation)}:
+        raise UnusableAnswer(f"{name}: this call id is used twice")
+    call = _checked_write(name, proposed, known, tools, corrections)
+    if call.tool_class is not ToolClass.CHANGE and (proposed.compensation or proposed.on_failure == "compensate"):
+        raise UnusableAnswer(f"{name}: {call.tool} only tells somebody; it has no compensation and asks for none")
+    return call.model_copy(
+        update={
+            "on_failure": proposed.on_failure,
+            "compensation": _checked_compensation(proposed, known, tools, corrections),
+        }
+    )
+
+
+def _checked_compensation(
+    proposed: ProposedCall, earlier: Sequence[str], tools: Toolbox, corrections: Corrections
+) -> PlannedCall | None:
+    """The call that takes another back: a change like it, which may refer to that call's own result."""
+    if proposed.compensation is None:
+        return None
+    name, known = f"undo-{proposed.call_id}", [*earlier, proposed.call_id]
+    if name in known:
+        raise UnusableAnswer(f"{name}: this call id is used twice")
+    call = _checked_write(name, proposed.compensation, known, tools, corrections)
+    if call.tool_class is not ToolClass.CHANGE:
+        raise UnusableAnswer(f"{name}: {call.tool} only tells somebody; it takes nothing back")
+    return call
+
+
+def _checked_write(
+    name: str, proposed: ProposedWrite, known: Sequence[str], tools: Toolbox, corrections: Corrections
+) -> PlannedCall:
+    """A write that exists and fits; ``known`` names the calls to whose results it may refer."""
+    tool = _writing_tool(name, proposed, tools)
+    given = _object(proposed.arguments_json, f"{name}.arguments_json")
     arguments = _in_present_names(given, tool, corrections.for_call(tool, given))
     unknown = [ref for ref in references(arguments) if ref not in known]
     if unknown:
-        raise UnusableAnswer(f"{proposed.call_id}: {{$ref}} to {unknown[0]!r}, which is no earlier call")
+        raise UnusableAnswer(f"{name}: {{$ref}} to {unknown[0]!r}, which is no earlier call")
+    if (field := key_field(tool)) in arguments:
+        raise UnusableAnswer(f"{name}: {field} is not for you to fill: leave it out")
     if not any(references(arguments)):
-        _fits(arguments, tool, proposed.call_id)
+        _fits(arguments, tool, name)
     return PlannedCall(
-        call_id=proposed.call_id,
+        call_id=name,
         connection_id=tool.connection_id,
         tool=tool.name,
         tool_class=tool.tool_class,
         arguments_json=dumps(arguments),
-        read_back=_checked_read_back(proposed, tool, tools, corrections),
-        on_failure=proposed.on_failure,
+        read_back=_checked_read_back(name, proposed, tool, tools, corrections),
         origins=proposed.origins,
+        idempotency_field=field,
     )
 
 
-def _writing_tool(proposed: ProposedCall, tools: Toolbox) -> Tool:
+def _writing_tool(name: str, proposed: ProposedWrite, tools: Toolbox) -> Tool:
     tool = tools.find(proposed.connection, proposed.tool)
     if tool is None:
-        raise UnusableAnswer(f"{proposed.call_id}: connection {proposed.connection!r} has no tool {proposed.tool!r}")
+        raise UnusableAnswer(f"{name}: connection {proposed.connection!r} has no tool {proposed.tool!r}")
     if tool.tool_class not in _WRITES:
-        raise UnusableAnswer(f"{proposed.call_id}: {tool.name} does not write; a plan holds writes only")
+        raise UnusableAnswer(f"{name}: {tool.name} does not write; a plan holds writes only")
     return tool
 
 
-def _checked_read_back(proposed: ProposedCall, tool: Tool, tools: Toolbox, corrections: Corrections) -> ReadBack | None:
+def _checked_read_back(
+    name: str, proposed: ProposedWrite, tool: Tool, tools: Toolbox, corrections: Corrections
+) -> ReadBack | None:
     """The proposed proof if its tool reads; a notice needs none."""
     asked = proposed.read_back
     if asked is None or tool.tool_class is ToolClass.NOTIFY:
         return None
     reader = tools.find(tool.connection_id, asked.tool)
     if reader is None or reader.tool_class is not ToolClass.READ:
-        raise UnusableAnswer(f"{proposed.call_id}.read_back: {asked.tool!r} is no read tool of {tool.connection_id}")
-    given = _object(asked.arguments_json, f"{proposed.call_id}.read_back.arguments_json")
+        raise UnusableAnswer(f"{name}.read_back: {asked.tool!r} is no read tool of {tool.connection_id}")
+    given = _object(asked.arguments_json, f"{name}.read_back.arguments_json")
     names = corrections.for_call(reader, given)
     arguments = _in_present_names(given, reader, names)
     if not any(references(arguments)):
-        _fits(arguments, reader, f"{proposed.call_id}.read_back")
-    expect = _object(asked.expect_json, f"{proposed.call_id}.read_back.expect_json")
+        _fits(arguments, reader, f"{name}.read_back")
+    expect = _object(asked.expect_json, f"{name}.read_back.expect_json")
     return ReadBack(tool=reader.name, arguments_json=dumps(arguments), expect_json=dumps(renamed(expect, names)))
 
 
@@ -201,13 +242,17 @@ def _object(text: str, where: str) -> JsonObject:
 
 def calls_as_json(plan: WritePlan) -> list[Json]:
     """The plan's calls for people and prompts: tool, arguments and where they come from."""
-    return [
-        {
-            "call_id": call.call_id,
-            "connection": call.connection_id,
-            "tool": call.tool,
-            "arguments": cast(Json, call.arguments),
-            "origins": [{"argument": o.argument, "source": o.source, "ref": o.ref} for o in call.origins],
-        }
-        for call in plan.calls
-    ]
+    return [_call_as_json(call) for call in plan.calls]
+
+
+def _call_as_json(call: PlannedCall) -> JsonObject:
+    return {
+        "call_id": call.call_id,
+        "connection": call.connection_id,
+        "tool": call.tool,
+        "arguments": cast(Json, call.arguments),
+        "origins": [{"argument": o.argument, "source": o.source, "ref": o.ref} for o in call.origins],
+        **({"on_failure": call.on_failure} if call.on_failure != "stop" else {}),
+        **({"compensation": _call_as_json(call.compensation)} if call.compensation else {}),
+        **({"idempotency_field": call.idempotency_field} if call.idempotency_field else {}),
+    }

@@ -5,6 +5,8 @@ Objects are closed and every property is required, as structured output demands;
 
 from pydantic import JsonValue
 
+from shared.domain.words import Level, RuleAction
+
 Schema = dict[str, JsonValue]
 
 
@@ -47,16 +49,39 @@ COMPUTATION = _object(values=_array(NAMED_VALUE))
 
 CALCULATE = _object(operation=_enum(*OPERATIONS), operands=_array(OPERAND))
 
+_WRITE: Schema = {
+    "connection": TEXT,
+    "tool": TEXT,
+    "arguments_json": TEXT,
+    "origins": _array(_object(argument=TEXT, source=_enum("task", "result", "value"), ref=TEXT)),
+    "read_back": _nullable(_object(tool=TEXT, arguments_json=TEXT, expect_json=TEXT)),
+}
+
+LEVELS = tuple(level.word for level in Level)
+
+TRANSLATION = _object(
+    rules=_array(
+        _object(
+            quote=TEXT,
+            kind=_enum("condition", "never", "at_most", "only_after", "only_when", "only_after_confirmation"),
+            tool=TEXT,
+            limit=_nullable({"type": "integer"}),
+            after=_array(TEXT),
+            condition=TEXT,
+            action=_enum("", *RuleAction),
+            level=_enum("", *LEVELS),
+            reason=TEXT,
+        )
+    )
+)
+
 WRITE_PLAN = _object(
     calls=_array(
         _object(
             call_id=TEXT,
-            connection=TEXT,
-            tool=TEXT,
-            arguments_json=TEXT,
-            origins=_array(_object(argument=TEXT, source=_enum("task", "result", "value"), ref=TEXT)),
-            read_back=_nullable(_object(tool=TEXT, arguments_json=TEXT, expect_json=TEXT)),
-            on_failure=_enum("stop", "continue"),
+            **_WRITE,
+            on_failure=_enum("stop", "continue", "compensate"),
+            compensation=_nullable(_object(**_WRITE)),
         )
     ),
     why_none=_nullable(TEXT),

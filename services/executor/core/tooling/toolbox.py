@@ -67,6 +67,15 @@ def _listed(tool: Tool) -> JsonObject:
         "name": tool.name,
         "connection": tool.connection_id,
         "description": tool.description,
-        "input_schema": tool.input_schema,
+        "input_schema": _to_be_filled(tool),
         "class": tool.tool_class.value,
     }
+
+
+def _to_be_filled(tool: Tool) -> JsonObject:
+    """The schema without the argument that is ours to fill: the idempotency key."""
+    properties = tool.input_schema.get("properties")
+    if tool.catalogue.idempotency_field is None or not isinstance(properties, dict):
+        return tool.input_schema
+    kept = {name: schema for name, schema in properties.items() if name != tool.catalogue.idempotency_field}
+    return {**tool.input_schema, "properties": cast(Json, kept)}
