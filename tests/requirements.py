@@ -280,6 +280,14 @@ PROMISES: tuple[Promise, ...] = (
     # the archive of ended tasks
     Promise("archive.adapters", "A folder and a bucket keep whole what was stored last, apart by tenant", "I10"),
     Promise("archive.encrypted", "Nothing archived can be read without a key, and keys rotate", "I12"),
+    Promise(
+        "archive.named_in_production", "No executor of a production profile forgets tasks unless told so", "bad input"
+    ),
+    Promise(
+        "archive.off_the_path",
+        "An ended task stays in Redis until it is archived, whatever dies, and leaves in the stated time then",
+        "I5",
+    ),
 )
 
 

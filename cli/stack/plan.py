@@ -4,12 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from shared.infra.archive_key import folder_url
+
 HOST = "127.0.0.1"
 PLANNER_MODEL = "offline-planner-1"
 PLANNER_NOTICE = "rule-based planner, not an LLM"
 # Only the executor talks to a model, so only the executor is handed what opens one.
 _GRACE_SECONDS = "5"  # for turns under way: less than the launcher waits before it kills
 _MODEL_SECRETS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
+_EXECUTOR_SECRETS = (*_MODEL_SECRETS, "ARCHIVE_KEY")
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,7 @@ class StackOptions:
     executors: int = 1
     profile: str = "embedded"
     company_faults: bool = False  # whether the company can be told to misbehave
+    archive_key: str = field(default="", repr=False)  # of the launcher's own archive; empty for none
 
     @property
     def uses_planner(self) -> bool:
@@ -31,6 +35,10 @@ class StackOptions:
     @property
     def uses_company(self) -> bool:
         return not self.environ.get("GREEN_AGENT_MCP_URL")
+
+    @property
+    def uses_own_archive(self) -> bool:
+        return not self.environ.get("ARCHIVE_URL") and bool(self.archive_key)
 
     @property
     def company_database(self) -> Path:
@@ -92,7 +100,7 @@ def url_of(port: int, host: str = HOST) -> str:
 
 
 def _base(options: StackOptions, redis_url: str) -> dict[str, str]:
-    own = {name: value for name, value in options.environ.items() if name not in _MODEL_SECRETS}
+    own = {name: value for name, value in options.environ.items() if name not in _EXECUTOR_SECRETS}
     own |= {"PYTHONUNBUFFERED": "1", "PROFILE": options.profile, "REDIS_URL": redis_url}
     if notice := notice_of(options):
         own["MODEL_NOTICE"] = notice
@@ -134,6 +142,7 @@ def _executor(options: StackOptions, ports: Ports, number: int, base: Mapping[st
         _bound(base, port, POLICY_URL=url_of(ports.policy), GRACE_SECONDS=grace)
         | _model(options, ports)
         | _tools(options, ports)
+        | _archive(options)
     )
     return ProcessSpec(f"executor-{number + 1}", ("services.executor",), url_of(port), stops=2, environ=environ)
 
@@ -149,6 +158,13 @@ def _tools(options: StackOptions, ports: Ports) -> dict[str, str]:
     """The tool server, and the tenant whose standing policy speaks about its tools."""
     told = {} if options.environ.get("TENANT_FILE") else {"TENANT_FILE": str(_tenant_file(options))}
     return {**told, "GREEN_AGENT_MCP_URL": url_of(ports.company)} if options.uses_company else told
+
+
+def _archive(options: StackOptions) -> dict[str, str]:
+    """Where ended tasks go: where the caller says, else a folder beside the other data."""
+    if options.uses_own_archive:
+        return {"ARCHIVE_URL": folder_url(options.folder), "ARCHIVE_KEY": options.archive_key}
+    return {name: options.environ[name] for name in ("ARCHIVE_KEY",) if name in options.environ}
 
 
 def _tenant_file(options: StackOptions) -> Path:

@@ -14,6 +14,7 @@ from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.rest_bridge import RestBridge
 from services.executor.adapters.tool_servers import DetectingToolServers
 from services.executor.core.context import Limits, Ports
+from services.executor.core.journal import Bounds
 from services.executor.core.prompts.texts import Prompts
 from services.executor.core.prompts.texts import load as load_prompts
 from services.executor.core.runner import RunsTurns
@@ -32,14 +33,15 @@ MakesWorker: TypeAlias = Callable[[Ports, Limits, Prompts], RunsTurns]
 async def carry_out_turns(settings: Settings, worker: MakesWorker = Worker) -> None:
     """The service: the real worker on its ports, until SIGTERM or SIGINT. Also raises ``BadTenantFile``."""
     tenants = FileTenants.read(settings.tenant_file, settings.green_agent_mcp_url)
-    limits = Limits(tool_seconds=settings.tool_timeout, task_seconds=settings.task_timeout)
+    bounds = Bounds(settings.journal_steps, settings.journal_bytes)
+    limits = Limits(tool_seconds=settings.tool_timeout, task_seconds=settings.task_timeout, journal=bounds)
     policy, model = HttpPolicy(settings.policy_url), _model(settings)
     redis = connect(settings.redis_url)
     try:
         async with McpTools() as mcp, RestBridge() as rest:
             tools = DetectingToolServers(mcp, rest)
             ports = Ports(model, tools, policy, tenants, RedisLearned(redis))
-            await run_sessions(settings, worker(ports, limits, load_prompts()))
+            await run_sessions(settings, worker(ports, limits, load_prompts()), settings.archive())
     finally:
         await redis.aclose()
         await policy.close()

@@ -9,11 +9,14 @@ from uuid import uuid4
 import structlog
 from redis.asyncio import Redis
 
+from services.executor.adapters.redis_ended import RedisEndedTasks
 from services.executor.adapters.redis_sessions import RedisSessions
 from services.executor.adapters.redis_upkeep import RedisUpkeep
+from services.executor.core.archiver import Archiver
 from services.executor.core.mended import Mended
 from services.executor.core.reaper import Reaper
 from services.executor.core.runner import Runner, RunnerLimits, RunsTurns
+from services.executor.entrypoints.archive_loop import News, TellingWorker, keep_archived
 from services.executor.entrypoints.arq_worker import WakeWorker, queue_pool
 from services.executor.entrypoints.http import health_app
 from services.executor.entrypoints.upkeep_loop import keep_up
@@ -22,26 +25,31 @@ from shared.infra.process import tune_gc
 from shared.infra.redis import check_durable, connect
 from shared.infra.side_server import QuietServer, side_server
 from shared.infra.wakes import ArqWakes
+from shared.ports.archive import Archive
 
 log = structlog.get_logger()
 
 
-async def run_sessions(settings: RunSettings, worker: RunsTurns) -> None:
-    """Run sessions with that worker until SIGTERM or SIGINT. Raises ``VolatileRedis`` and ``StoreUnavailable``."""
+async def run_sessions(settings: RunSettings, worker: RunsTurns, archive: Archive | None = None) -> None:
+    """Run sessions with that worker until SIGTERM or SIGINT. Raises ``VolatileRedis`` and ``StoreUnavailable``.
+
+    Without an archive ended tasks leave when their time in Redis is over.
+    """
     state, queue = connect(settings.redis_url), connect(settings.queue_url)
     try:
         await check_durable(state, allow_volatile=settings.allow_volatile_redis)
-        await _serve(settings, worker, state, ArqWakes(queue))
+        await _serve(settings, worker, state, ArqWakes(queue), Archiver(RedisEndedTasks(state), archive))
     finally:
         await state.aclose()
         await queue.aclose()
 
 
-async def _serve(settings: RunSettings, worker: RunsTurns, state: Redis, wakes: ArqWakes) -> None:
+async def _serve(settings: RunSettings, worker: RunsTurns, state: Redis, wakes: ArqWakes, archiver: Archiver) -> None:
+    news = News()
     sessions = RedisSessions(state, _owner(), settings.lease_seconds)
     limits = RunnerLimits(settings.lease_seconds, settings.executor_capacity, settings.turn_attempts)
     mended = Mended()
-    runner = Runner(sessions, wakes, worker, limits, mended)
+    runner = Runner(sessions, wakes, TellingWorker(worker, news), limits, mended)
     reaper = Reaper(RedisUpkeep(state), wakes, mended)
     queue = WakeWorker(queue_pool(settings.queue_url), runner)
     server = side_server(health_app(sessions, runner, mended, reaper), settings.host, settings.port)
@@ -52,8 +60,9 @@ async def _serve(settings: RunSettings, worker: RunsTurns, state: Redis, wakes: 
         group.create_task(server.serve())
         upkeep = group.create_task(keep_up(reaper))
         listening = group.create_task(queue.main())
+        archiving = group.create_task(keep_archived(archiver, news))
         await stop.wait()
-        await _wind_down(settings, runner, queue, server, upkeep, listening)
+        await _wind_down(settings, runner, queue, server, upkeep, listening, archiving)
 
 
 async def _wind_down(

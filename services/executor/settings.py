@@ -6,6 +6,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from shared.infra.archive_open import ArchiveSettings
 from shared.infra.redis import RedisUrl
 
 
@@ -29,8 +30,11 @@ class RunSettings(BaseSettings):
         return self.queue_redis_url or self.redis_url
 
 
-class Settings(RunSettings):
-    """``anthropic_api_key`` or ``anthropic_base_url`` must be given: nobody gets another worker by forgetting a key."""
+class Settings(RunSettings, ArchiveSettings):
+    """``anthropic_api_key`` or ``anthropic_base_url`` must be given: nobody gets another worker by forgetting a key.
+
+    So must ``archive_url`` in production, unless the operator says by name that ended tasks are to be archived nowhere.
+    """
 
     profile: Literal["embedded", "production"] = "production"
     policy_url: str = Field(min_length=1)
@@ -44,6 +48,18 @@ class Settings(RunSettings):
     green_agent_mcp_url: str = ""
     tool_timeout: float = Field(default=10.0, gt=0)
     task_timeout: float = Field(default=120.0, gt=0)
+    allow_no_archive: bool = False
+    journal_steps: int = Field(default=1_000, ge=10)
+    journal_bytes: int = Field(default=8_000_000, ge=10_000)
+
+    @model_validator(mode="after")
+    def _has_an_archive(self) -> Self:
+        if self.profile == "production" and not (self.archive_url or self.allow_no_archive):
+            raise ValueError(
+                "ARCHIVE_URL is not set: name a folder or a bucket for ended tasks, "
+                "or say ALLOW_NO_ARCHIVE=true if they are to be forgotten"
+            )
+        return self
 
     @model_validator(mode="after")
     def _has_a_model(self) -> Self:

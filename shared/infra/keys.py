@@ -88,6 +88,9 @@ PARTITION_KINDS = (
     KeyKind(
         "unarchived", "executor", "empty", "sorted set of ended tasks not archived yet; score: when to look next (ms)"
     ),
+    KeyKind(
+        "unarchived", "executor", "empty", "sorted set of ended tasks not archived yet; score: when to look next (ms)"
+    ),
     KeyKind("reaper", "executor", "short", "the short lock of one partition's upkeep"),
     KeyKind("reader", "learner", "short", "which learner reads the partition's outcomes now"),
     KeyKind("dead", "learner", "kept", "stream of outcomes that could not be applied, with tries and error"),
@@ -152,6 +155,7 @@ class PartitionKeys:
     leased: str
     timers: str
     outcomes: str
+    unarchived: str
     unarchived: str
     reaper: str
     reader: str
@@ -260,6 +264,11 @@ def pack(parts: Member | TimerMember | EndedMember) -> str:
 def unpack_member(text: str) -> Member:
     tenant, session_id = map(unquote, text.split(":"))
     return Member(tenant, session_id)
+
+
+def unpack_ended(text: str) -> EndedMember:
+    tenant, session_id, task_id = map(unquote, text.split(":"))
+    return EndedMember(tenant, session_id, task_id)
 
 
 def unpack_ended(text: str) -> EndedMember:

@@ -6,12 +6,15 @@ from datetime import timedelta
 import pytest
 from redis.asyncio import Redis
 
+from services.executor.adapters.redis_ended import RedisEndedTasks
 from services.executor.adapters.redis_upkeep import RedisUpkeep
+from services.executor.core.archiver import Archiver
 from services.executor.core.reaper import Reaper
 from services.executor.ports import JournalEntry, Timer
 from shared.contracts.approval import Approval
 from shared.contracts.plan import WritePlan
 from shared.contracts.task import TurnKind
+from shared.domain.partition import PARTITIONS
 from shared.domain.words import TaskState, WriteStatus
 from shared.infra import keys
 from shared.infra.task_store import TaskStore
@@ -66,6 +69,7 @@ async def _end_it(redis: Redis, store: TaskStore) -> None:
     assert work is not None
     await two.turn_store(begun.lease, work).finish(an_end(work, TaskState.CANCELED))
     assert await two.release(begun.lease)
+    assert await Archiver(RedisEndedTasks(redis), None).tick(range(PARTITIONS)) == 1
 
 
 def _approval(task_id: str) -> Approval:

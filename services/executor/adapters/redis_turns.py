@@ -136,11 +136,9 @@ class RedisTurnStore(TurnStore):
 
     async def finish(self, end: TurnEnd) -> None:
         names = [self._session.inbox, self._session.begun, self._session.session, self._session.open]
-        names += [self._task.record, self._task.journal, self._task.ledger, self._task.events, self._task.approvals]
-        names += [self._partition.timers, self._partition.outcomes]
+        names += [self._task.record, self._task.events, self._task.approvals]
+        names += [self._partition.timers, self._partition.outcomes, self._partition.unarchived]
         await self._write("finish", names, self._ending(end))
-        if end.record.state.is_terminal:
-            await self._expire_aliases()
 
     def _ending(self, end: TurnEnd) -> list[Argument]:
         record, turn = end.record, self._work.turn
@@ -157,7 +155,8 @@ class RedisTurnStore(TurnStore):
             int(record.state.is_terminal),
             _SESSION.dump_json(end.session).decode(),
             *self._optional(end),
-            keys.TASK_RETENTION_SECONDS,
+            keys.pack(keys.EndedMember(self._lease.tenant, self._lease.session_id, turn.task_id)),
+            keys.DETAIL_SECONDS,
             *_lines((*end.events, done)),
         ]
 
@@ -175,12 +174,6 @@ class RedisTurnStore(TurnStore):
             outcome.model_dump_json() if outcome else "",
         ]
 
-    async def _expire_aliases(self) -> None:
-        """Lets the task's names go with the task. Lost in a crash, it leaves a small key behind and no more."""
-        known_as = await self._read("HGET", self._task.record, "known_as")
-        for name in filter(None, (self._work.turn.task_id, known_as)):
-            alias = keys.alias_key(self._lease.tenant, str(name))
-            await self._read("EXPIRE", alias, str(keys.TASK_RETENTION_SECONDS))
 
     async def _write(self, script: str, names: Sequence[str], arguments: Sequence[Argument]) -> Pulse:
         reply = await self._scripts.run(script, *self._fenced(names, arguments))

@@ -1,9 +1,9 @@
 -- End one turn: record, session, events, approval, timer and outcome in one step, and the turn leaves its queue.
 -- A repeated finish changes nothing. An ended task stays as it ended; the turn leaves all the same.
 local lease, signals, turns, inbox, begun, session, open = unpack(KEYS, 1, 7)
-local record, journal, ledger, events, approvals, timers, outcomes = unpack(KEYS, 8, 14)
+local record, events, approvals, timers, outcomes, unarchived = unpack(KEYS, 8, 13)
 local owner, fence, kept, turn_id, task_id, version, json, state, ended = unpack(ARGV, 1, 9)
-local memory, approval_id, approval, timer, due, event_id, outcome, retention = unpack(ARGV, 10, 17)
+local memory, approval_id, approval, timer, due, event_id, outcome, member, detail = unpack(ARGV, 10, 18)
 
 if not holds(lease, owner, fence) then return {'lost'} end
 if redis.call('HEXISTS', turns, turn_id) == 0 then return {'ok', int(now_us())} end
@@ -19,15 +19,18 @@ if known[2] == '0' then
     redis.call('HSET', record, 'outcome', event_id)
   end
 end
-emit(events, kept, 18, #ARGV)
+emit(events, kept, 19, #ARGV)
 redis.call('LREM', inbox, 1, turn_id)
 redis.call('LREM', signals, 1, turn_id)
 redis.call('HDEL', turns, turn_id)
 redis.call('HDEL', begun, turn_id, turn_id .. ':at', turn_id .. ':error', 'now')
 if redis.call('HGET', record, 'ended') == '1' then
   redis.call('SREM', open, task_id)
-  for _, key in ipairs({record, journal, ledger, events, approvals}) do
-    redis.call('EXPIRE', key, retention)
+  -- Until it is archived nothing of it expires; afterwards a late turn's events must not stay for good.
+  if known[2] == '0' then
+    redis.call('ZADD', unarchived, int(now_ms()), member)
+  elseif not redis.call('ZSCORE', unarchived, member) then
+    redis.call('EXPIRE', events, detail)
   end
 end
 return {'ok', int(now_us())}

@@ -3,6 +3,7 @@
 import pytest
 
 from services.executor.__main__ import main
+from shared.infra.archive_open import new_key
 from tests.refusals import Refusal, refusal_of, refusal_of_process
 
 NEEDED = {
@@ -10,6 +11,8 @@ NEEDED = {
     "POLICY_URL": "http://x",
     "TENANT_FILE": "t.json",
     "ANTHROPIC_API_KEY": "k",
+    "ARCHIVE_URL": "file:///archive",
+    "ARCHIVE_KEY": new_key(),
 }
 LACKING = [(name, f"{name} is not set") for name in NEEDED] + [("", "PORT cannot be used")]
 
@@ -35,6 +38,21 @@ def test_it_names_what_it_lacks_and_exits_with_2(lacking: str, sentence: str) ->
 @pytest.mark.parametrize(("lacking", "sentence"), [LACKING[0], LACKING[-1]])
 def test_its_process_does_the_same(lacking: str, sentence: str) -> None:
     _refuses_with(refusal_of_process("services.executor", _without(lacking)), sentence)
+
+
+@pytest.mark.promise("archive.named_in_production")
+@pytest.mark.parametrize(("name", "value"), [("ARCHIVE_URL", "/archive"), ("ARCHIVE_URL", "s3:"), ("ARCHIVE_KEY", "x")])
+def test_an_archive_or_a_key_that_is_none_is_named_and_not_shown(name: str, value: str) -> None:
+    ended = refusal_of(lambda: main([]), {**NEEDED, name: value})
+    _refuses_with(ended, f"{name} cannot be used: ")
+
+
+@pytest.mark.promise("archive.named_in_production")
+def test_only_an_operator_who_says_so_runs_without_an_archive() -> None:
+    """Past its settings it fails at the tenant's file, which is not there."""
+    given = {name: value for name, value in NEEDED.items() if not name.startswith("ARCHIVE")}
+    ended = refusal_of(lambda: main([]), {**given, "ALLOW_NO_ARCHIVE": "true"})
+    assert (ended.code, "t.json" in ended.said) == (2, True)
 
 
 @pytest.mark.promise("state.refuses_to_start")
