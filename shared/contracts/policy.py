@@ -13,7 +13,7 @@ from shared.domain.words import RuleAction, ToolClass
 
 # str stands first: a text such as "007" must stay a text, and only a JSON number becomes a number.
 Scalar: TypeAlias = str | bool | int | Annotated[Decimal, WithJsonSchema({"type": "number"})] | None
-ContextValue: TypeAlias = "Scalar | list[Scalar] | dict[str, Scalar | list[Scalar] | dict[str, Scalar]]"
+ContextValue: TypeAlias = Scalar | list[Scalar] | dict[str, Scalar | list[Scalar] | dict[str, Scalar]]
 
 
 class CallOutcome(StrEnum):

@@ -1,12 +1,17 @@
-"""The verdict: what all rules of all policies find, brought down to pass, approval, escalation or block."""
+"""The verdict: what all rules of all policies find, brought down to pass, approval, escalation, refusal or block."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from services.policy.core.conditions import Conditions
-from services.policy.core.findings import Undecided, findings
-from services.policy.core.hashes import context_hash, policy_hash
-from services.policy.core.limits import refuse_too_much_text, refuse_too_much_work
-from services.policy.core.rules import prepared
+from services.policy.core.findings import Finding, Reported, Undecided, finding
+from services.policy.core.hashes import context_hash, history_hash
+from services.policy.core.plan_findings import PlanFindings, plan_findings
+from services.policy.core.prepared import Prepared, prepare
+from services.policy.core.rules import ReadyRule
+from services.policy.core.scenes import Scene, scenes
+from services.policy.core.text_findings import TextFindings, text_findings
+from services.policy.core.work import refuse_too_much_searching, refuse_too_much_work
 from shared.contracts.policy import EvaluateRequest, PolicyProblem, TriggeredRule, Verdict
 from shared.domain.words import Level, RuleAction
 
@@ -17,38 +22,73 @@ def evaluate(request: EvaluateRequest, conditions: Conditions) -> Verdict:
     A rule that cannot be parsed or evaluated is a problem in the verdict, which then does not pass. Raises
     ``TooMuch`` for a request over the service's bounds.
     """
-    refuse_too_much_text(request.policies)
-    ready = [(policy, *prepared(policy, conditions)) for policy in request.policies]
-    refuse_too_much_work(request, [rule.cost for _, rules, _ in ready for rule in rules])
-    found = [finding for policy, rules, _ in ready for finding in findings(rules, policy, request)]
-    triggered = [finding for finding in found if isinstance(finding, TriggeredRule)]
-    undecided = [finding.rule_id for finding in found if isinstance(finding, Undecided)]
-    problems = [problem for _, _, unready in ready for problem in unready]
-    problems += [finding for finding in found if isinstance(finding, PolicyProblem)]
-    return _verdict(request, triggered, undecided, problems)
+    return decide(request, prepare(request.policies, conditions))
 
 
-def _verdict(
-    request: EvaluateRequest,
-    triggered: Sequence[TriggeredRule],
-    undecided: Sequence[str],
-    problems: list[PolicyProblem],
-) -> Verdict:
+def decide(request: EvaluateRequest, prepared: Prepared) -> Verdict:
+    """As ``evaluate``, where the request's policies were prepared before."""
+    refuse_too_much_work(request, prepared)
+    refuse_too_much_searching(request.text, prepared)
+    seen = [scenes(ready.policy, request) for ready in prepared.ready]
+    pairs = zip(prepared.ready, seen, strict=True)
+    found = [finding for ready, looked in pairs for finding in _findings(ready.rules, looked)]
+    plan = plan_findings(prepared.ready, seen, request)
+    return _verdict(request, prepared, _Found(found, plan, text_findings(prepared, request)))
+
+
+def _findings(rules: Sequence[ReadyRule], looked: Sequence[Scene]) -> Iterator[Finding]:
+    """Call by call in the order of the plan."""
+    for scene in looked:
+        for ready in rules:
+            if found := finding(ready, scene):
+                yield found
+
+
+class _Found(NamedTuple):
+    rules: Sequence[Finding]
+    plan: PlanFindings
+    text: TextFindings
+
+    def triggered(self) -> list[TriggeredRule]:
+        own = [found for found in self.rules if isinstance(found, TriggeredRule)]
+        return [*own, *self.plan.triggered, *self.text.triggered]
+
+    def reported(self) -> list[TriggeredRule]:
+        return [*(found.rule for found in self.rules if isinstance(found, Reported)), *self.plan.reported_rules]
+
+    def undecided(self) -> list[str]:
+        own = [found.rule_id for found in self.rules if isinstance(found, Undecided)]
+        return [*own, *self.plan.undecided, *self.text.undecided]
+
+    def problems(self) -> list[PolicyProblem]:
+        own = [found for found in self.rules if isinstance(found, PolicyProblem)]
+        return [*own, *self.plan.problems, *self.text.problems]
+
+
+def _verdict(request: EvaluateRequest, prepared: Prepared, found: _Found) -> Verdict:
+    triggered = found.triggered()
+    problems = tuple(_once([*prepared.problems, *found.problems()]))
     actions = {rule.action for rule in triggered}
     blocked, escalate = RuleAction.BLOCK in actions, RuleAction.ESCALATE in actions
     return Verdict(
-        passed=not (blocked or escalate or problems),
+        passed=not (blocked or escalate or problems or found.plan.refusals),
         requires_approval=RuleAction.REQUIRE_APPROVAL in actions,
         escalate=escalate,
         escalation_level=_highest(triggered),
         blocked=blocked,
         triggered_rules=tuple(triggered),
-        indeterminate=tuple(dict.fromkeys(undecided)),
-        problems=tuple(_once(problems)),
+        indeterminate=tuple(dict.fromkeys(found.undecided())),
+        problems=problems,
         binding=request.binding,
-        policy_hash=policy_hash(request.policies),
+        policy_hash=prepared.hash,
         context_hash=context_hash(request),
         plan_hash=request.plan_hash,
+        history_hash=history_hash(request),
+        refusals=tuple(found.plan.refusals),
+        needs=tuple(found.plan.needs),
+        text=found.text.finding,
+        reported_rules=tuple(found.reported()),
+        reported_refusals=tuple(found.plan.reported),
     )
 
 

@@ -1,15 +1,13 @@
-"""What the rules of one policy find in a request: a rule is decided once for each planned call, or once without."""
+"""What a rule with a condition finds in one scene: a planned call, or the context where there are none."""
 
-from collections.abc import Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
 from services.policy.core.rules import ReadyRule, problem
-from services.policy.core.values import ConditionError, Context, Unknown
-from shared.contracts.policy import ContextValue, EvaluateRequest, Policy, PolicyProblem, Scalar, TriggeredRule
+from services.policy.core.scenes import Scene
+from services.policy.core.shown import cannot_be_decided, shown_values
+from services.policy.core.values import ConditionError, Unknown
+from shared.contracts.policy import PolicyProblem, TriggeredRule
 from shared.domain.words import Level, RuleAction
-
-_SHOWN_CHARACTERS = 200
-_SHOWN_ITEMS = 8
 
 
 class Undecided(NamedTuple):
@@ -18,35 +16,17 @@ class Undecided(NamedTuple):
     rule_id: str
 
 
-class _Scene(NamedTuple):
-    call_id: str | None
-    context: Context
-    binding: bool
+class Reported(NamedTuple):
+    """What a report-only rule would have done."""
+
+    rule: TriggeredRule
 
 
-Finding: TypeAlias = TriggeredRule | Undecided | PolicyProblem
+Finding: TypeAlias = TriggeredRule | Reported | Undecided | PolicyProblem
 
 
-def findings(rules: Iterable[ReadyRule], policy: Policy, request: EvaluateRequest) -> Iterator[Finding]:
-    """Everything that is not a plain "does not apply", call by call in the order of the plan."""
-    rules = tuple(rules)
-    for scene in _scenes(policy, request):
-        for ready in rules:
-            if finding := _finding(ready, scene):
-                yield finding
-
-
-def _scenes(policy: Policy, request: EvaluateRequest) -> Iterator[_Scene]:
-    """The request's facts win over the policy's own, a call's fields over both, and its true tool over its fields."""
-    context: Context = {**policy.context, **request.context}
-    if not request.calls:
-        yield _Scene(None, context, request.binding)
-    for call in request.calls:
-        fields = {**context, **call.fields, "tool": call.tool, "call_id": call.call_id}
-        yield _Scene(call.call_id, fields, request.binding)
-
-
-def _finding(ready: ReadyRule, scene: _Scene) -> Finding | None:
+def finding(ready: ReadyRule, scene: Scene) -> Finding | None:
+    """Everything that is not a plain "does not apply"."""
     try:
         decision = ready.condition.decide(scene.context)
     except ConditionError as error:
@@ -54,11 +34,15 @@ def _finding(ready: ReadyRule, scene: _Scene) -> Finding | None:
     if decision is False:
         return None
     if not isinstance(decision, Unknown):
-        return _triggered(ready, scene)
-    return _in_doubt(ready, scene) if scene.binding else Undecided(ready.rule.id)
+        found = _triggered(ready, scene)
+    elif scene.binding:
+        found = _in_doubt(ready, scene)
+    else:
+        return Undecided(ready.rule.id)
+    return Reported(found) if ready.rule.report_only else found
 
 
-def _triggered(ready: ReadyRule, scene: _Scene) -> TriggeredRule:
+def _triggered(ready: ReadyRule, scene: Scene) -> TriggeredRule:
     return TriggeredRule(
         rule_id=ready.rule.id,
         policy_id=ready.policy_id,
@@ -66,40 +50,19 @@ def _triggered(ready: ReadyRule, scene: _Scene) -> TriggeredRule:
         level=ready.level.word if ready.level else None,
         reason=ready.rule.reason or ready.rule.condition,
         call_id=scene.call_id,
-        values=_values(ready, scene),
+        values=shown_values(ready.condition, scene.context),
     )
 
 
-def _in_doubt(ready: ReadyRule, scene: _Scene) -> TriggeredRule:
-    missing = ", ".join(ready.condition.missing(scene.context))
+def _in_doubt(ready: ReadyRule, scene: Scene) -> TriggeredRule:
+    missing = ready.condition.missing(scene.context)
     return TriggeredRule(
         rule_id=ready.rule.id,
         policy_id=ready.policy_id,
         action=RuleAction.ESCALATE,
         level=(ready.level or Level.MANAGER).word,
-        reason=f"{ready.rule.reason or ready.rule.condition} (cannot be decided: {missing} missing or null)",
+        reason=f"{ready.rule.reason or ready.rule.condition} ({cannot_be_decided(missing)})",
         call_id=scene.call_id,
-        values=_values(ready, scene),
+        values=shown_values(ready.condition, scene.context),
         indeterminate=True,
     )
-
-
-def _values(ready: ReadyRule, scene: _Scene) -> dict[str, ContextValue]:
-    return {name: _shown(value) for name, value in ready.condition.values(scene.context).items()}
-
-
-def _shown(value: ContextValue) -> ContextValue:
-    """A value short enough to be repeated in a verdict."""
-    match value:
-        case dict():
-            return f"an object of {len(value)} fields"
-        case list():
-            return [_clipped(item) for item in value[:_SHOWN_ITEMS]]
-        case _:
-            return _clipped(value)
-
-
-def _clipped(value: Scalar) -> Scalar:
-    if isinstance(value, str) and len(value) > _SHOWN_CHARACTERS:
-        return value[: _SHOWN_CHARACTERS - 1] + "…"
-    return value

@@ -12,11 +12,38 @@ def policy_hash(policies: Sequence[Policy]) -> str:
 
 
 def context_hash(request: EvaluateRequest) -> str:
-    """Changes when a fact or a planned call changes."""
+    """Changes when a fact, the task's text or a planned call changes."""
     calls: list[Json] = [[call.call_id, call.tool, plain(call.fields)] for call in request.calls]
-    return digest([plain(request.context), calls])
+    texts: list[Json] = [] if request.text is None else [request.text]
+    return digest([plain(request.context), calls, *texts])
+
+
+def history_hash(request: EvaluateRequest) -> str | None:
+    """Changes when an earlier call or a confirmation is added; apart from the context, which these do not change."""
+    if not (request.history or request.confirmations):
+        return None
+    calls: list[Json] = [[call.tool, call.outcome.value, plain(call.fields)] for call in request.history]
+    yeses: list[Json] = [[yes.tool, yes.level, yes.call_id, plain(yes.fields)] for yes in request.confirmations]
+    return digest([calls, yeses])
 
 
 def _identity(policy: Policy) -> Json:
-    rules: list[Json] = [[rule.id, rule.condition, rule.action, rule.level, rule.reason] for rule in policy.rules]
-    return [policy.id, policy.version, plain(policy.context), rules]
+    rules: list[Json] = [
+        [rule.id, rule.condition, rule.action, rule.level, rule.reason, *(["report only"] * rule.report_only)]
+        for rule in policy.rules
+    ]
+    return [policy.id, policy.version, plain(policy.context), rules, *_about_tools(policy), *_about_texts(policy)]
+
+
+def _about_tools(policy: Policy) -> list[Json]:
+    if not policy.tool_rules and policy.tool_default == "allow":
+        return []
+    rules: list[Json] = [plain(rule.model_dump(exclude_defaults=True)) for rule in policy.tool_rules]
+    return [{"tools": rules, "default": policy.tool_default}]
+
+
+def _about_texts(policy: Policy) -> list[Json]:
+    if not policy.text_rules and policy.text_default == "allow":
+        return []
+    rules: list[Json] = [plain(rule.model_dump(exclude_defaults=True)) for rule in policy.text_rules]
+    return [{"texts": rules, "default": policy.text_default}]

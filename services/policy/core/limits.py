@@ -1,11 +1,11 @@
-"""How much one request may ask for, decided before any of it is done: the service answers everybody in turn."""
+"""How much text the policies of one request may have, decided before any of it is parsed."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from shared.contracts.policy import EvaluateRequest, Policy
+from shared.contracts.policy import Policy
 
 MAX_TEXT = 256 * 1024  # characters of all rules and their policies' ids
-MAX_WORK = 300_000  # nodes decided or merged, over all calls
+MAX_PATTERNS = 10_000  # characters of all regular expressions: compiling one is the dearest thing a rule can ask
 
 
 class TooMuch(Exception):
@@ -18,18 +18,20 @@ class TooMuch(Exception):
 
 def refuse_too_much_text(policies: Sequence[Policy]) -> None:
     """Raise ``TooMuch`` before anything is parsed."""
-    rules = [rule for policy in policies for rule in policy.rules]
-    text = sum(len(rule.id) + len(rule.condition) + len(rule.reason or "") for rule in rules)
-    text += sum(len(policy.id) * (1 + len(policy.rules)) for policy in policies)
+    text = sum(size for policy in policies for size in _sizes(policy))
     if text > MAX_TEXT:
         raise TooMuch(f"the rules have {text} characters; the limit is {MAX_TEXT}", "policies")
+    patterns = sum(len(rule.pattern or "") for policy in policies for rule in policy.text_rules)
+    if patterns > MAX_PATTERNS:
+        raise TooMuch(f"the patterns have {patterns} characters; the limit is {MAX_PATTERNS}", "policies")
 
 
-def refuse_too_much_work(request: EvaluateRequest, costs: Sequence[int]) -> None:
-    """Raise ``TooMuch`` where rules times calls would keep the service from its other callers."""
-    calls = max(1, len(request.calls))
-    names = sum(len(call.call_id) for call in request.calls) * len(costs) // 16
-    facts = len(request.policies) * (len(request.context) * calls + sum(len(call.fields) for call in request.calls))
-    facts += sum(len(policy.context) for policy in request.policies) * calls
-    if (work := sum(costs) * calls + names + facts // 8) > MAX_WORK:
-        raise TooMuch(f"{len(costs)} rules over {calls} calls are too much: {work} steps, {MAX_WORK} allowed", "calls")
+def _sizes(policy: Policy) -> Iterator[int]:
+    yield len(policy.id) * (1 + len(policy.rules) + len(policy.tool_rules) + len(policy.text_rules))
+    for rule in policy.rules:
+        yield len(rule.id) + len(rule.condition) + len(rule.reason or "")
+    for about in policy.tool_rules:
+        yield len(about.id) + len(about.tool) + len(about.condition or "") + len(about.reason or "")
+        yield sum(map(len, about.after)) + sum(map(len, about.per))
+    for sought in policy.text_rules:
+        yield len(sought.id) + len(sought.description) + len(sought.pattern or "") + sum(map(len, sought.keywords))

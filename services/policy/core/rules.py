@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 from services.policy.core.conditions import Condition, Conditions
-from services.policy.core.values import ConditionError
 from shared.contracts.policy import Policy, PolicyProblem, Rule
 from shared.domain.words import Level, RuleAction
 
@@ -21,19 +20,10 @@ class ReadyRule(NamedTuple):
         return 1 + self.condition.cost + (len(self.policy_id) + len(self.rule.id) + len(self.rule.reason or "")) // 16
 
 
-def prepared(policy: Policy, conditions: Conditions) -> tuple[list[ReadyRule], list[PolicyProblem]]:
-    """The policy's rules that can be decided, and the problems of those that cannot."""
-    ready: list[ReadyRule] = []
-    problems: list[PolicyProblem] = []
-    for rule in policy.rules:
-        try:
-            action = _action(rule.action)
-            ready.append(ReadyRule(policy.id, rule, action, _level(rule, action), conditions.get(rule.condition)))
-        except ConditionError as error:
-            problems.append(problem(policy.id, rule.id, error.cause, error.position))
-        except ValueError as error:
-            problems.append(problem(policy.id, rule.id, str(error)))
-    return ready, problems
+def ready_rule(policy: Policy, rule: Rule, conditions: Conditions) -> ReadyRule:
+    """Raises ``ConditionError`` for its condition and ``ValueError`` for a word that nobody knows."""
+    action = _action(rule.action)
+    return ReadyRule(policy.id, rule, action, _level(rule, action), conditions.get(rule.condition))
 
 
 def problem(policy_id: str, rule_id: str, cause: str, position: int | None = None) -> PolicyProblem:

@@ -1,5 +1,6 @@
 """The tree of a parsed condition, and its canonical text: ``parse(text_of(tree))`` is the tree again."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TypeAlias, assert_never
@@ -115,23 +116,26 @@ def _literal(value: str | bool | Decimal | None) -> str:
 
 def references(node: Node) -> tuple[Reference, ...]:
     """Every field that the condition reads, each once, in the order of the text."""
-    return tuple(dict.fromkeys(_walk(node)))
+    return tuple(dict.fromkeys(part for part in parts(node) if isinstance(part, Reference)))
 
 
-def _walk(node: Node) -> list[Reference]:
+def parts(node: Node) -> Iterator[Node]:
+    """The node and everything in it, in the order of the text."""
+    yield node
     match node:
-        case Constant():
-            return []
-        case Reference():
-            return [node]
+        case Constant() | Reference():
+            return
         case Not(operand):
-            return _walk(operand)
+            yield from parts(operand)
         case Conjunction(terms) | Disjunction(terms):
-            return [found for term in terms for found in _walk(term)]
+            for term in terms:
+                yield from parts(term)
         case Comparison(left=left, right=right):
-            return _walk(left) + _walk(right)
+            yield from parts(left)
+            yield from parts(right)
         case Membership(member, choices):
-            return _walk(member) + ([choices] if isinstance(choices, Reference) else [])
+            yield from parts(member)
+            yield from choices if isinstance(choices, tuple) else (choices,)
         case _:
             assert_never(node)
 

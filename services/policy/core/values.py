@@ -17,7 +17,7 @@ class Unknown(Enum):
 
 UNKNOWN: Final[Literal[Unknown.UNKNOWN]] = Unknown.UNKNOWN
 Context: TypeAlias = Mapping[str, ContextValue]
-Value: TypeAlias = "ContextValue | Unknown"  # quoted, for the first of them is a text at run time
+Value: TypeAlias = ContextValue | Unknown
 Truth: TypeAlias = bool | Unknown
 Orderable: TypeAlias = int | Decimal | str
 

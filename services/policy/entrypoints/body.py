@@ -1,20 +1,21 @@
 """Reads a request's body exactly (numbers stay decimal) and within bounds; a bad one is refused with its field."""
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 from fastapi import Request
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from services.policy.entrypoints.refusal import Refused
-from shared.contracts.policy import EvaluateRequest
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
 _NO_VALUE = "a text, number, boolean or null is needed, a list of these, or an object that holds nothing deeper"
+_Model = TypeVar("_Model", bound=BaseModel)
 
 
-async def evaluate_request(request: Request, limit: int) -> EvaluateRequest:
-    """The body as an ``EvaluateRequest``; raises ``Refused``."""
-    return _validated(_parsed(await _limited(request, limit)))
+async def document_of(request: Request, limit: int) -> JsonObject:
+    """The body as a JSON object; raises ``Refused``."""
+    return _parsed(await _limited(request, limit))
 
 
 async def _limited(request: Request, limit: int) -> bytes:
@@ -40,16 +41,21 @@ def _parsed(body: bytes) -> JsonObject:
     return document
 
 
-def _validated(document: JsonObject) -> EvaluateRequest:
+def read_as(model: type[_Model], document: JsonObject, **ready: object) -> _Model:
+    """The document as that model, with parts that are ``ready`` already; raises ``Refused`` with the wrong field."""
     try:
-        return EvaluateRequest.model_validate(document)
+        return model.model_validate({**document, **ready})
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     path = _path(document, first["loc"])
-    sentence = _NO_VALUE if "context" in path or "fields" in path else first["msg"]
+    sentence = _NO_VALUE if _is_about_a_value(path) else first["msg"]
     if first["type"] == "missing":
         path, sentence = [*path, str(first["loc"][-1])], "a value is required"
     raise Refused(422, f"{'.'.join(path)}: {sentence}", ".".join(path))
+
+
+def _is_about_a_value(path: Sequence[str]) -> bool:
+    return "context" in path or ("fields" in path and path[0] in ("calls", "history", "confirmations"))
 
 
 def _path(document: Json, places: Sequence[str | int]) -> list[str]:

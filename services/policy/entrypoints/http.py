@@ -1,4 +1,4 @@
-"""The HTTP surface: one verdict a request, and the two questions of an orchestrator."""
+"""The HTTP surface: verdicts, allowances, translated prose, and the two questions of an orchestrator."""
 
 from typing import Literal
 
@@ -6,16 +6,22 @@ import structlog
 from fastapi import FastAPI, Request, Response
 from pydantic import BaseModel
 
+from services.policy.core.allowances import allowances
 from services.policy.core.conditions import Conditions
-from services.policy.core.evaluate import evaluate
+from services.policy.core.evaluate import decide
 from services.policy.core.limits import TooMuch
-from services.policy.entrypoints.body import evaluate_request
+from services.policy.core.prepared import PreparedPolicies
+from services.policy.core.prose import check
+from services.policy.entrypoints.body import document_of, read_as
+from services.policy.entrypoints.held_policies import prepared_policies
 from services.policy.entrypoints.openapi import request_body, with_schemas
 from services.policy.entrypoints.refusal import Refusal, Refused, answer_refused
-from shared.contracts.policy import EvaluateRequest, Verdict
+from shared.contracts.allowance import AllowanceRequest, Allowances
+from shared.contracts.policy import EvaluateRequest, PolicyContract, Verdict
+from shared.contracts.prose import ProseAnswer, ProseRequest
+from shared.domain.exact_json import JsonObject
 
 _log = structlog.get_logger("policy")
-_REFUSALS: dict[int | str, dict[str, object]] = {status: {"model": Refusal} for status in (400, 413, 422)}
 
 
 class Health(BaseModel):
@@ -23,18 +29,35 @@ class Health(BaseModel):
 
 
 def application(conditions: Conditions, max_body_bytes: int) -> FastAPI:
-    """The service as an ASGI application. It keeps nothing between requests but parsed conditions."""
+    """The service as an ASGI application. It keeps nothing between requests but what it has parsed."""
     app = FastAPI(title="Purple Agent policy service", version="1", docs_url=None, redoc_url=None)
     app.add_exception_handler(Refused, answer_refused)
     refusals: dict[int | str, dict[str, object]] = {status: {"model": Refusal} for status in (400, 413, 422)}
+    held = PreparedPolicies(conditions)
 
     @app.post(
         "/v1/evaluate", response_model=Verdict, responses={**refusals}, openapi_extra=request_body(EvaluateRequest)
     )
     async def evaluate_rules(request: Request) -> Response:
-        """Decide rules over a context, and over each planned call."""
-        asked = await evaluate_request(request, max_body_bytes)
-        return Response(_decided(asked, conditions).to_json(), media_type="application/json")
+        """Decide rules over a context, over each planned call, and over the task's text."""
+        return _answer(_verdict(await document_of(request, max_body_bytes), held))
+
+    @app.post(
+        "/v1/allowances",
+        response_model=Allowances,
+        responses={**refusals},
+        openapi_extra=request_body(AllowanceRequest),
+    )
+    async def allow(request: Request) -> Response:
+        """Say what a turn may do with tools that it calls without a plan."""
+        return _answer(_allowances(await document_of(request, max_body_bytes), held))
+
+    @app.post(
+        "/v1/prose/check", response_model=ProseAnswer, responses={**refusals}, openapi_extra=request_body(ProseRequest)
+    )
+    async def check_prose(request: Request) -> Response:
+        """Check rules that were translated from prose against that prose, and against the tools that exist."""
+        return _answer(_prose(await document_of(request, max_body_bytes), conditions))
 
     @app.get("/health")
     async def health() -> Health:
@@ -46,23 +69,45 @@ def application(conditions: Conditions, max_body_bytes: int) -> FastAPI:
         """The service can give verdicts: it needs nothing but itself."""
         return Health()
 
-    with_schemas(app, EvaluateRequest)
+    with_schemas(app, EvaluateRequest, AllowanceRequest, ProseRequest)
     return app
 
 
-def _decided(asked: EvaluateRequest, conditions: Conditions) -> Verdict:
+def _answer(message: PolicyContract) -> Response:
+    return Response(message.to_json(), media_type="application/json")
+
+
+def _verdict(document: JsonObject, held: PreparedPolicies) -> Verdict:
     try:
-        verdict = evaluate(asked, conditions)
+        prepared = prepared_policies(document, held)
+        asked = read_as(EvaluateRequest, document, policies=prepared.policies)
+        verdict = decide(asked, prepared)
     except TooMuch as error:
         raise Refused(422, str(error), error.field) from None
     _log.info(
         "verdict",
         passed=verdict.passed,
         binding=verdict.binding,
-        rules=sum(len(policy.rules) for policy in asked.policies),
+        rules=prepared.rules,
         calls=len(asked.calls),
         triggered=len(verdict.triggered_rules),
+        refused=len(verdict.refusals),
         problems=len(verdict.problems),
         plan_hash=verdict.plan_hash,
     )
     return verdict
+
+
+def _allowances(document: JsonObject, held: PreparedPolicies) -> Allowances:
+    try:
+        prepared = prepared_policies(document, held)
+        return allowances(read_as(AllowanceRequest, document, policies=prepared.policies), prepared)
+    except TooMuch as error:
+        raise Refused(422, str(error), error.field) from None
+
+
+def _prose(document: JsonObject, conditions: Conditions) -> ProseAnswer:
+    try:
+        return check(read_as(ProseRequest, document), conditions)
+    except TooMuch as error:
+        raise Refused(422, str(error), error.field) from None

@@ -12,8 +12,9 @@ def request_body(model: type[BaseModel]) -> dict[str, object]:
     return {"requestBody": {"required": True, "content": content}}
 
 
-def with_schemas(app: FastAPI, model: type[BaseModel]) -> None:
-    """Add the model and what it refers to to the application's description."""
-    described = model.model_json_schema(by_alias=True, ref_template=_SCHEMAS)
-    parts = described.pop("$defs", {}) | {model.__name__: described}
-    app.openapi().setdefault("components", {}).setdefault("schemas", {}).update(parts)
+def with_schemas(app: FastAPI, *models: type[BaseModel]) -> None:
+    """Add the models and what they refer to to the application's description."""
+    for model in models:
+        described = model.model_json_schema(by_alias=True, ref_template=_SCHEMAS)
+        parts = described.pop("$defs", {}) | {model.__name__: described}
+        app.openapi().setdefault("components", {}).setdefault("schemas", {}).update(parts)

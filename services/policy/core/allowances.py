@@ -1,0 +1,112 @@
+"""What a turn may do with tools that are called without a plan: asked once, then decided where they are called."""
+
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+from services.policy.core.confirmations import reaches
+from services.policy.core.limits import TooMuch
+from services.policy.core.prepared import Prepared, ReadyPolicy
+from services.policy.core.session_calls import Earlier, past, preconditions, used_up
+from services.policy.core.tool_names import is_exact
+from services.policy.core.tool_reasons import left_out, reason_of
+from services.policy.core.tool_rules import ReadyToolRule, is_left_out
+from services.policy.core.work import MAX_WORK
+from shared.contracts.allowance import (
+    AllowanceRequest,
+    Allowances,
+    Bar,
+    CallLimit,
+    OfferedTool,
+    Precondition,
+    ToolAllowance,
+)
+from shared.contracts.policy import Confirmation, ToolRuleKind
+
+_Say: TypeAlias = Bar | None  # None: it depends on the call
+
+
+def allowances(request: AllowanceRequest, prepared: Prepared) -> Allowances:
+    """What holds for each tool that is under a rule. Raises ``TooMuch`` for a request over the service's bounds."""
+    _refuse_too_much(request, prepared)
+    earlier = past(request.history)
+    found = (_allowance(tool, prepared.ready, earlier, request.confirmations) for tool in request.tools)
+    return Allowances(
+        tools=tuple(allowance for allowance in found if allowance),
+        problems=prepared.problems,
+        policy_hash=prepared.hash,
+    )
+
+
+def _allowance(
+    offered: OfferedTool, ready: Sequence[ReadyPolicy], earlier: Sequence[Earlier], given: Sequence[Confirmation]
+) -> ToolAllowance | None:
+    said = [say for policy in ready for say in _say(policy, offered, earlier, given)]
+    if not said:
+        return None
+    return ToolAllowance(
+        tool=offered.tool,
+        bars=tuple(say for say in said if type(say) is Bar),
+        limits=tuple(say for say in said if isinstance(say, CallLimit)),
+        preconditions=tuple(say for say in said if isinstance(say, Precondition)),
+        ask=None in said,
+    )
+
+
+def _say(
+    policy: ReadyPolicy, offered: OfferedTool, earlier: Sequence[Earlier], given: Sequence[Confirmation]
+) -> Iterator[_Say]:
+    if is_left_out(policy.tool_default, policy.tool_rules, offered.tool, offered.tool_class):
+        yield Bar(rule_id="toolDefault", policy_id=policy.policy.id, reason=left_out(offered.tool, policy.policy.id))
+    for ready in policy.tool_rules:
+        if ready.matches(offered.tool) and not ready.rule.report_only:
+            yield from _of_rule(ready, offered.tool, earlier, given)
+
+
+def _of_rule(
+    ready: ReadyToolRule, tool: str, earlier: Sequence[Earlier], given: Sequence[Confirmation]
+) -> Iterator[_Say]:
+    bar = Bar(rule_id=ready.rule.id, policy_id=ready.policy_id, reason=reason_of(ready, tool))
+    match ready.kind:
+        case ToolRuleKind.NEVER:
+            yield bar
+        case ToolRuleKind.AT_MOST:
+            yield _limit(ready, bar, earlier)
+        case ToolRuleKind.ONLY_AFTER:
+            yield from _precondition(ready, bar, earlier)
+        case ToolRuleKind.ONLY_WHEN:
+            yield None
+        case ToolRuleKind.ONLY_AFTER_CONFIRMATION:
+            yield from _confirmation(ready, bar, tool, given)
+        case ToolRuleKind.ALLOW:
+            return
+
+
+def _limit(ready: ReadyToolRule, bar: Bar, earlier: Sequence[Earlier]) -> CallLimit | None:
+    """Several tools may share a limit, and calls be told apart by their arguments: then each call is asked for."""
+    if ready.per or not is_exact(ready.rule.tool):
+        return None
+    remaining = max(0, ready.limit - used_up(ready, earlier, {}))
+    return CallLimit(**dict(bar), remaining=remaining, successes_only=ready.successes_only)
+
+
+def _precondition(ready: ReadyToolRule, bar: Bar, earlier: Sequence[Earlier]) -> Iterator[_Say]:
+    if ready.per:
+        yield None
+    elif not any(preconditions(ready, earlier, {})):
+        yield Precondition(**dict(bar), any_of=ready.rule.after)
+
+
+def _confirmation(ready: ReadyToolRule, bar: Bar, tool: str, given: Sequence[Confirmation]) -> Iterator[_Say]:
+    """A call without a plan waits for nobody: what is not confirmed is barred."""
+    covering = [yes for yes in given if yes.tool == tool and reaches(yes, ready.level) and yes.call_id is None]
+    if not covering:
+        yield bar
+    elif all(yes.fields for yes in covering):
+        yield None
+
+
+def _refuse_too_much(request: AllowanceRequest, prepared: Prepared) -> None:
+    looks = prepared.looks_back * len(request.history) + len(request.confirmations) * prepared.rules_about_tools
+    work = (prepared.rules_about_tools + looks // 2) * len(request.tools)
+    if work > MAX_WORK:
+        raise TooMuch(f"{len(request.tools)} tools are too much: {work} steps, {MAX_WORK} allowed", "tools")

@@ -1,0 +1,72 @@
+"""The calls that come before a call: what the session has made, and what the plan makes earlier."""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, TypeAlias
+
+from services.policy.core.closures import value_at
+from services.policy.core.tool_rules import ReadyToolRule
+from services.policy.core.values import Context, TypeClash, Unknown, equal
+from shared.contracts.allowance import counts
+from shared.contracts.policy import CallOutcome, ContextValue, PastCall
+
+Paths: TypeAlias = tuple[tuple[str, ...], ...]
+
+
+class Earlier(NamedTuple):
+    """One earlier call. ``outcome`` is None and ``call_id`` set while it is only planned."""
+
+    tool: str
+    fields: Context
+    outcome: CallOutcome | None
+    call_id: str | None = None
+
+
+def past(history: Iterable[PastCall]) -> list[Earlier]:
+    return [Earlier(call.tool, call.fields, call.outcome) for call in history]
+
+
+def missing_of(per: Paths, context: Context) -> tuple[str, ...]:
+    """The fields by which calls are told apart that this call does not have."""
+    return tuple(".".join(path) for path in per if not _is_known(value_at(context, path)))
+
+
+def used_up(ready: ReadyToolRule, earlier: Iterable[Earlier], context: Context) -> int:
+    """How many calls count against the rule's limit; one that lacks a field by which calls are told apart counts."""
+    return sum(
+        1
+        for call in earlier
+        if ready.matches(call.tool)
+        and (call.outcome is None or counts(call.outcome, ready.successes_only))
+        and _agree(ready.per, call.fields, context, if_missing=True)
+    )
+
+
+def preconditions(ready: ReadyToolRule, earlier: Iterable[Earlier], context: Context) -> Iterator[Earlier]:
+    """The earlier calls that open the way, or will once they have succeeded."""
+    for call in earlier:
+        fits = call.tool in ready.rule.after and call.outcome in (None, CallOutcome.SUCCEEDED)
+        if fits and _agree(ready.per, call.fields, context, if_missing=False):
+            yield call
+
+
+def same(left: ContextValue, right: ContextValue) -> bool:
+    """Equal as ``==`` in conditions; lists and objects by their content."""
+    try:
+        return equal(left, right) is True
+    except TypeClash:
+        return left == right
+
+
+def _agree(per: Paths, fields: Context, context: Context, *, if_missing: bool) -> bool:
+    for path in per:
+        value, wanted = value_at(fields, path), value_at(context, path)
+        if isinstance(value, Unknown) or value is None or isinstance(wanted, Unknown):
+            if not if_missing:
+                return False
+        elif not same(value, wanted):
+            return False
+    return True
+
+
+def _is_known(value: object) -> bool:
+    return value is not None and not isinstance(value, Unknown)

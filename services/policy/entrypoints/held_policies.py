@@ -1,0 +1,26 @@
+"""A request's policies, prepared once for all requests that bring the same ones."""
+
+import marshal
+
+from services.policy.core.prepared import Prepared, PreparedPolicies
+from services.policy.entrypoints.body import read_as
+from shared.contracts.policy import Policy, PolicyContract
+from shared.domain.exact_json import Json, JsonObject, dumps
+
+
+class _Policies(PolicyContract):
+    policies: tuple[Policy, ...] = ()
+
+
+def prepared_policies(document: JsonObject, held: PreparedPolicies) -> Prepared:
+    """Raises ``Refused`` where the document's policies are none, ``TooMuch`` where they are too many."""
+    own = {"policies": document["policies"]} if "policies" in document else {}
+    return held.get(_key(own), lambda: read_as(_Policies, own).policies)
+
+
+def _key(policies: dict[str, Json]) -> bytes:
+    """The same for the same policies only. It never leaves the process: written, not read."""
+    try:
+        return marshal.dumps(policies, 2)
+    except ValueError:  # an exact decimal among a policy's own facts
+        return dumps(policies).encode()
