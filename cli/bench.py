@@ -24,18 +24,29 @@ def about() -> None:
 def queue(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Exit code 1, naming each missed target.")] = False,
+    sessions: Annotated[int, typer.Option(help="How many sessions run meanwhile.", min=1, max=20_000)] = 200,
 ) -> None:
-    """From accepting a task to starting it: on an idle executor, and while 200 sessions run.
+    """From accepting a task to starting it: on an idle executor, and while many sessions run; what keeping them costs.
 
     Examples:
 
       purple bench queue
 
+      purple bench queue --sessions 1000
+
       purple bench queue --check --json
     """
     try:
         figures = asyncio.run(
-            json_of("services.executor", "bench-queue", "--json", doing="Measuring", seconds=BENCH_SECONDS)
+            json_of(
+                "services.executor",
+                "bench-queue",
+                "--json",
+                "--sessions",
+                str(sessions),
+                doing="Measuring",
+                seconds=BENCH_SECONDS,
+            )
         )
     except Complaint as complaint:
         give_up(complaint)
