@@ -14,6 +14,8 @@ from shared.domain.partition import PARTITIONS, partition_of
 DAY = 24 * 3600
 
 DEDUPE_SECONDS = DAY  # how long a resent message still finds its first task
+LIFTED_SECONDS = DAY  # how long it is remembered that a tenant's stop was lifted, against a late echo of the stop
+SPEND_SECONDS = 62 * DAY  # how long a day's spending stays in Redis
 TASK_RETENTION_SECONDS = 7 * DAY  # how long an ended task's record stays in Redis once the task is archived
 DETAIL_SECONDS = 3600  # how long its ledger, approvals and events stay then; its journal leaves at once
 SESSION_RETENTION_SECONDS = 30 * DAY  # how long a session without an open task stays in Redis
@@ -31,6 +33,7 @@ HEALTH = "pa:queue:health"
 LEARNERS = "pa:learners:alive"
 MENDED = "pa:upkeep:mended"
 SERVER = "pa:server:line"
+STOPS = "pa:tenants:stops"
 
 
 class KeyKind(NamedTuple):
@@ -111,6 +114,26 @@ OTHER_KINDS = (
     ),
     KeyKind("alias", "gateway, executor", "open", "a task id that a client knows -> task id, newline, session id"),
     KeyKind("upkeep", "executor", "kept", "hash kind of fault -> how often executors have found and mended it"),
+    KeyKind("tenants", "gateway", "kept", "hash tenant -> version, newline, why it is stopped (empty: it is not)"),
+    KeyKind(
+        "stopped",
+        "gateway, executor",
+        "kept",
+        "the tenant's row of 'tenants', spread to each partition; once lifted it goes after a day",
+    ),
+    KeyKind(
+        "spend",
+        "executor",
+        "short",
+        "hash of a tenant's day: tokens, nanos, calls; reserved_tokens, reserved_nanos and 'r:call' -> set aside",
+    ),
+    KeyKind(
+        "seats",
+        "executor",
+        "short",
+        "of a tenant with a cap, sorted sets of sessions: running (score: end of the seat, ms), queue (since when)",
+    ),
+    KeyKind("translated", "executor", "short", "a prose policy of a tenant as rules, by the hash of its text and tools"),
     KeyKind("learners", "learner", "short", "sorted set of the learners that live; score: last sign of life (ms)"),
     KeyKind(
         "server",
@@ -231,6 +254,40 @@ def alias_key(tenant: str, task_id: str) -> str:
 def thread_key(tenant: str, client_id: str) -> str:
     """Its own slot, like the alias: it is read before the session is known."""
     return f"pa:thread:{_q(tenant)}:{_q(client_id)}"
+
+
+def stopped_key(tenant: str, session_id: str) -> str:
+    """Whether the session's tenant is stopped, in the session's own slot."""
+    return stopped_key_in(partition_of(tenant, session_id), tenant)
+
+
+def stopped_key_in(partition: int, tenant: str) -> str:
+    return f"{_tag(partition)}:stopped:{_q(tenant)}"
+
+
+def members_of(tenant: str) -> str:
+    """What the members of a tenant's sessions begin with in a partition's sets."""
+    return f"{_q(tenant)}:"
+
+
+def spend_key(tenant: str, day: str) -> str:
+    """One day (YYYY-MM-DD by the tenant's calendar)."""
+    return f"pa:spend:{_q(tenant)}:{day}"
+
+
+class SeatKeys(NamedTuple):
+    running: str
+    queue: str
+
+
+def seat_keys(tenant: str) -> SeatKeys:
+    """Which sessions of a tenant are worked on, over all executors, and which wait for a seat: one slot."""
+    stem = f"pa:seats:{{{_q(tenant)}}}"
+    return SeatKeys(f"{stem}:running", f"{stem}:queue")
+
+
+def translated_key(tenant: str, key: str) -> str:
+    return f"pa:translated:{_q(tenant)}:{_q(key)}"
 
 
 class Member(NamedTuple):

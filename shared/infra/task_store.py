@@ -9,7 +9,7 @@ from shared.contracts.task import TaskEvent, TaskRecord, Turn
 from shared.infra import keys
 from shared.infra.live import Live
 from shared.infra.lua import Argument, Scripts
-from shared.ports.tasks import Accepted, SessionBelongsToOther, TaskEnded, Tasks
+from shared.ports.tasks import Accepted, SessionBelongsToOther, TaskEnded, Tasks, TenantIsStopped
 
 
 class UnknownTask(LookupError):
@@ -31,11 +31,11 @@ class TaskStore(Tasks):
 
         ``dedupe`` names the message among the caller's (the turn's id if None). A known task keeps the record it has.
         ``known_as``: a further task id that leads to this task from now on.
-        Raises ``SessionBelongsToOther``, ``TaskEnded``.
+        Raises ``SessionBelongsToOther``, ``TaskEnded``, ``TenantIsStopped``.
         """
         fresh_alias = await self._claim_alias(record)
         reply = await self._accept(record, turn, dedupe or turn.turn_id, known_as or "")
-        if reply[0] in ("other", "ended") and fresh_alias:
+        if reply[0] in ("other", "ended", "stopped") and fresh_alias:
             await self._command("DEL", keys.alias_key(record.tenant, record.task_id))
         accepted = await self._accepted(record, turn, reply)
         if known_as is not None:
@@ -83,7 +83,7 @@ class TaskStore(Tasks):
         dedupe = keys.dedupe_key(tenant, session_id, turn.principal.id, message)
         event = TaskEvent(kind="submitted", at=turn.received_at, data={"turn_id": turn.turn_id})
         names = [dedupe, session.session, session.lease, session.open, session.inbox, session.turns, session.begun]
-        names += [partition.waiting, partition.leased, task.record, task.events]
+        names += [partition.waiting, partition.leased, task.record, task.events, keys.stopped_key(tenant, session_id)]
         arguments: list[Argument] = [turn.turn_id, turn.model_dump_json(), record.task_id]
         arguments += [record.model_dump_json(), record.state.value]
         arguments += [turn.principal.id, keys.pack(keys.Member(tenant, session_id))]
@@ -101,6 +101,8 @@ class TaskStore(Tasks):
                 return Accepted(stored or record, turn_id, False)
             case ["ended"]:
                 raise TaskEnded(record.task_id)
+            case ["stopped", reason]:
+                raise TenantIsStopped(record.tenant, reason)
             case _:
                 raise SessionBelongsToOther(record.session_id)
 

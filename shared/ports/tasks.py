@@ -22,12 +22,20 @@ class TaskEnded(Exception):
     """The task had ended before the turn came; nothing was stored."""
 
 
+class TenantIsStopped(Exception):
+    """An operator has stopped the tenant: it takes no messages for now; nothing was stored."""
+
+    def __init__(self, tenant: str, reason: str) -> None:
+        super().__init__(f"tenant {tenant!r} is stopped and takes no messages for now: {reason}")
+        self.reason = reason
+
+
 class Tasks(Protocol):
     async def accept(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> Accepted:
         """Store the task (if it is new) and the turn in one atomic step.
 
         A ``dedupe`` seen in the last 24 hours gives the first acceptance again.
-        Raises ``SessionBelongsToOther`` and ``TaskEnded``.
+        Raises ``SessionBelongsToOther``, ``TaskEnded`` and ``TenantIsStopped``.
         """
         ...
 

@@ -18,6 +18,7 @@ from shared.infra.lua import Argument, Reply, Scripts
 _PATIENCE_SECONDS = 10.0  # a turn outlasts a restart of Redis; its lease decides at the end what counts
 _AT_ONCE = 500  # leases extended in one step
 _ERROR = 1000  # characters of what broke a turn
+_STOPPED_MS = 60_000  # until a stopped tenant's session is looked at again; lifting the stop does so at once
 
 
 class RedisSessions(Sessions):
@@ -32,8 +33,10 @@ class RedisSessions(Sessions):
     async def claim(self, tenant: str, session_id: str) -> Lease | None:
         session, partition = keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
         names = [session.lease, session.inbox, session.signals, session.begun, partition.waiting, partition.leased]
+        names.append(keys.stopped_key(tenant, session_id))
         member = keys.pack(keys.Member(tenant, session_id))
         arguments: list[Argument] = [self._owner, self._lease_ms, member, Fault.NOT_RUNNING, Fault.OWNER_GONE]
+        arguments.append(_STOPPED_MS)
         match await self._scripts.run("claim", names, arguments):
             case [int(fence), str(mended)]:
                 return Lease(tenant, session_id, fence, self._owner, Fault(mended) if mended else None)

@@ -182,12 +182,15 @@ class RedisTurnStore(TurnStore):
     def _fenced(self, names: Sequence[str], arguments: Sequence[Argument]) -> tuple[list[str], list[Argument]]:
         """Keys and arguments of a script that begins by checking the lease."""
         common = [self._session.lease, self._session.signals, self._session.turns]
-        return [*common, *names], [self._lease.owner, str(self._lease.fence), *arguments]
+        names = [*common, *names, keys.stopped_key(self._lease.tenant, self._lease.session_id)]
+        return names, [self._lease.owner, str(self._lease.fence), *arguments]
 
     def _pulse(self, reply: list[str]) -> Pulse:
         match reply:
-            case ["ok", now, *signals]:
-                return Pulse(_EPOCH + timedelta(microseconds=int(now)), self._cancel(signals))
+            case ["ok", now, stopped, *signals]:
+                return Pulse(_EPOCH + timedelta(microseconds=int(now)), self._cancel(signals), stopped or None)
+            case ["ok", now]:
+                return Pulse(_EPOCH + timedelta(microseconds=int(now)))
             case ["lost"]:
                 raise LeaseLost(self._lease.session_id)
             case _:

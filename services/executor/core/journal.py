@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.executor.core.endings import Canceled, Failed, RunEnds
+from services.executor.core.endings import Canceled, Failed, RunEnds, TenantStopped
 from services.executor.core.spend.budget import RELEASED, RESERVED, Reservation, Spending
 from services.executor.ports import JournalEntry, Pulse, TurnStore
 from shared.contracts.task import TaskEvent
@@ -154,6 +154,8 @@ class Journal:
         self._now = pulse.now
         if pulse.cancel is not None:
             raise Canceled(f"canceled by {pulse.cancel.principal.id}")
+        if pulse.stopped is not None:
+            raise TenantStopped(pulse.stopped)
         if self.seconds_left <= 0:
             raise self.out_of_time()
 

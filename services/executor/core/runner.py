@@ -5,6 +5,7 @@ from typing import NamedTuple, Protocol
 
 import structlog
 
+from services.executor.core.endings import TenantStopped
 from services.executor.core.heartbeat import Heart
 from services.executor.core.mended import Mended
 from services.executor.core.poison import give_up, known_outcome, letter
@@ -22,6 +23,7 @@ from services.executor.ports import (
 from shared.ports.store import StoreUnavailable
 
 _PATIENCE_SECONDS = 2.0
+_STOPPED_SECONDS = 5.0  # then a claim asks whether the tenant is still stopped, lest its lifting came in between
 
 log = structlog.get_logger()
 
@@ -216,6 +218,10 @@ class Runner:
             await self._end_or_run(lease, work, store)
         except (LeaseLost, asyncio.CancelledError):
             raise
+        except TenantStopped as stopped:
+            log.info("tenant_stopped", session=lease.session_id, reason=stopped.reason)
+            await self._give_back(lease, _STOPPED_SECONDS, handed_over=True)
+            return False
         except HandedOver:
             await self._give_back(lease, 0.0, handed_over=True)
             return False

@@ -1,10 +1,12 @@
 -- Accept one turn: all of it or nothing.
-local dedupe, session, lease, open, inbox, turns, begun, waiting, leased, record, events = unpack(KEYS)
+local dedupe, session, lease, open, inbox, turns, begun, waiting, leased, record, events, stopped = unpack(KEYS)
 local turn_id, turn, task_id, json, state, owner, member, kept, dedupe_seconds, known_as, event = unpack(ARGV)
 
 local seen = redis.call('GET', dedupe)
 if again and seen == task_id .. '\n' .. turn_id then return {'ok', redis.call('HGET', record, 'json') or json} end
 if seen then return {'seen', seen} end
+local reason = stop_reason(stopped)
+if reason ~= '' then return {'stopped', reason} end
 local belongs = redis.call('HGET', session, 'owner')
 if belongs and belongs ~= owner then return {'other'} end
 local known = redis.call('HMGET', record, 'json', 'ended')

@@ -1,8 +1,9 @@
 -- Take the session's lease if it is free or over and something waits there; the fence grows with every owner.
 -- A living lease of the caller's own is one whose claim it never heard of: it is taken under a new fence.
 -- Replies with the fence and what the claim put right: the words are those of the port.
-local lease, inbox, signals, begun, waiting, leased = unpack(KEYS)
-local owner, lease_ms, member, not_running, owner_gone = unpack(ARGV)
+-- While the tenant is stopped only signals are taken, so that a task can be canceled; all else is looked at much later.
+local lease, inbox, signals, begun, waiting, leased, stopped = unpack(KEYS)
+local owner, lease_ms, member, not_running, owner_gone, stopped_ms = unpack(ARGV)
 
 local now = now_ms()
 local held = redis.call('HMGET', lease, 'owner', 'until', 'fence')
@@ -13,6 +14,12 @@ if redis.call('LLEN', inbox) + redis.call('LLEN', signals) == 0 then
   redis.call('HDEL', lease, 'owner', 'until')
   redis.call('ZREM', waiting, member)
   redis.call('ZREM', leased, member)
+  return false
+end
+if stop_reason(stopped) ~= '' and redis.call('LLEN', signals) == 0 then
+  redis.call('HDEL', lease, 'owner', 'until')
+  redis.call('ZREM', leased, member)
+  redis.call('ZADD', waiting, int(now + stopped_ms), member)
   return false
 end
 local mended = ''

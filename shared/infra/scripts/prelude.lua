@@ -24,9 +24,15 @@ local function emit(events, kept, first, last)
   end
 end
 
--- What a running turn is told with every answer: the time, and the signals that wait in its session.
+-- Why a tenant is stopped; '' if it is not. The key holds a version, a newline and the reason.
+local function stop_reason(key)
+  return string.match(redis.call('GET', key) or '', '\n(.*)$') or ''
+end
+
+-- What a running turn is told with every answer: the time, why its tenant is stopped, and the signals that wait in its
+-- session. The last key of every script that calls this is the tenant's ``stopped``.
 local function pulse(signals, turns)
-  local reply = {'ok', int(now_us())}
+  local reply = {'ok', int(now_us()), stop_reason(KEYS[#KEYS])}
   for _, id in ipairs(redis.call('LRANGE', signals, 0, -1)) do
     reply[#reply + 1] = redis.call('HGET', turns, id) or ''
   end

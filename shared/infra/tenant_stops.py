@@ -1,0 +1,55 @@
+"""Stopping a tenant: one row says so, and each partition holds a copy beside its sessions.
+
+The row is written first. The copies are what accepting, claiming and running turns look at. Spreading them again
+changes nothing, so whoever finds that somebody died half-way just does it again.
+"""
+
+from typing import cast
+
+from redis.asyncio import Redis
+
+from shared.domain.partition import PARTITIONS
+from shared.infra import keys
+from shared.infra.lua import Argument, Scripts
+
+
+class TenantStops:
+    """Every method may raise ``StoreUnavailable`` and may be repeated."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._scripts = Scripts(redis)
+        self._spread: dict[str, str] = {}  # what this process has told every partition
+
+    async def stop(self, tenant: str, reason: str) -> None:
+        """Take no more messages, and let the tenant's turns that run stop before their next call."""
+        await self._decree(tenant, " ".join(reason.split()) or "stopped by an operator")
+
+    async def resume(self, tenant: str) -> None:
+        """Let the tenant's tasks go on."""
+        await self._decree(tenant, "")
+
+    async def reason(self, tenant: str) -> str | None:
+        """Why the tenant is stopped; None if it is not."""
+        row = await self._scripts.command("HGET", keys.STOPS, tenant)
+        return None if row is None else _reason(str(row)) or None
+
+    async def spread_anew(self) -> int:
+        """Tell the partitions whatever this process has not told them; how many tenants that were."""
+        rows = cast("dict[str, str]", await self._scripts.command("HGETALL", keys.STOPS))
+        news = {tenant: row for tenant, row in rows.items() if self._spread.get(tenant) != row}
+        for tenant, row in news.items():
+            await self._tell(tenant, row)
+        return len(news)
+
+    async def _decree(self, tenant: str, reason: str) -> None:
+        await self._tell(tenant, str(await self._scripts.run("decree", [keys.STOPS], [tenant, reason])))
+
+    async def _tell(self, tenant: str, row: str) -> None:
+        arguments: list[Argument] = [row, keys.members_of(tenant), keys.LIFTED_SECONDS]
+        names = ((keys.stopped_key_in(number, tenant), keys.partition_keys(number)) for number in range(PARTITIONS))
+        await self._scripts.run_many("spread_stop", [([stopped, one.waiting], arguments) for stopped, one in names])
+        self._spread[tenant] = row
+
+
+def _reason(row: str) -> str:
+    return row.partition("\n")[2]
