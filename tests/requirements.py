@@ -267,10 +267,20 @@ PROMISES: tuple[Promise, ...] = (
     Promise("redis.no_double_effect", "A call whose reply was lost is repeated and takes hold once", "I3; I5"),
     Promise("redis.short_cut", "A short cut or restart of Redis costs a running turn no attempt", "I5"),
     Promise("redis.scripts_flushed", "A server that forgot its scripts is sent them again", "I5"),
+    Promise("redis.restart_loses_nothing", "What Redis acknowledged is there after it was killed under load", "I5"),
+    Promise("redis.out_of_memory", "Without memory work is refused whole, to be tried later, and goes on by itself", "I5"),
+    Promise("redis.queue_may_go", "Tasks end though the queue forgets every wake", "I5"),
+    Promise("redis.sentinel", "A service that sentinels watch is used through a failover", "I5"),
+    Promise("redis.cluster", "Each step of the durable state touches one slot", "I5"),
     Promise("redis.follows_primary", "A connection to a primary that became a replica is dropped, its name asked", "I5"),
     Promise("redis.failover_noticed", "A failover is noticed before the first command after it", "I3"),
     Promise("redis.intent_in_doubt", "After a failover a write that may have been sent is read back, not sent", "I3"),
     Promise("redis.intent_confirmed", "Where replicas confirm intents, no request leaves before they have", "I3"),
+    # rules about tools, and prose
+    Promise("prose.plain_forms", "Plain sentences become rules without a model, others are listed", "seed 001"),
+    Promise("prose.listed", "A prose policy shows the rules it became, and what became none", "seed 001; seed 003"),
+    Promise("prose.enforced", "Rules translated from prose are enforced where the tenant says so", "seed 001"),
+    Promise("tools.rules_retold", "A call that a rule forbids is told to the model and not made", "I2"),
     # the solver endpoint
     Promise(
         "solver.parser_chain", "Arrays, lists and separated words become sorted answers", "seed 001, Structured Output"

@@ -15,6 +15,7 @@ from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.policy import EvaluateRequest, Verdict
+from shared.contracts.prose import ProseAnswer, ProseRequest
 from shared.contracts.task import TaskEvent, TaskRecord, Turn
 from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
 from shared.domain.bandit import Arms
@@ -169,6 +170,10 @@ class PolicyService(Protocol):
 
     async def allowances(self, request: AllowanceRequest) -> Allowances:
         """What rules about tools say of tools that are called without a plan; raises ``PolicyUnavailable``."""
+        ...
+
+    async def check_prose(self, request: ProseRequest) -> ProseAnswer:
+        """Which translated rules their source bears out; raises ``PolicyUnavailable``."""
         ...
 
 
@@ -351,6 +356,14 @@ class Learned(Protocol):
         """Remember that the tenant has tools of these names."""
         ...
 
+    async def translation(self, tenant: str, key: str) -> str | None:
+        """What was kept under that key; None if nothing is."""
+        ...
+
+    async def keep_translation(self, tenant: str, key: str, text: str) -> None:
+        """Keep a translated policy for the tenant's later tasks, for as long as it is asked for."""
+        ...
+
 
 # --- the runner's side --------------------------------------------------------------------------------------------
 
@@ -440,33 +453,6 @@ class Sessions(Protocol):
 class Wakes(Protocol):
     async def wake(self, tenant: str, session_id: str) -> None:
         """Ask some executor to claim the session. May be lost or doubled without harm."""
-        ...
-
-
-# --- ended tasks --------------------------------------------------------------------------------------------------
-
-
-class EndedTask(NamedTuple):
-    """A task that has ended and is not archived yet."""
-
-    tenant: str
-    session_id: str
-    task_id: str
-
-
-class EndedTasks(Protocol):
-    """Ended tasks in the durable store. All may raise ``StoreUnavailable``."""
-
-    async def take(self, partitions: Collection[int], most: int) -> tuple[EndedTask, ...]:
-        """Tasks of these partitions to be archived now; nobody else takes them for half a minute."""
-        ...
-
-    async def read(self, task: EndedTask) -> bytes | None:
-        """Everything that is known of it, as an ``ArchivedTask``; None if it is gone."""
-        ...
-
-    async def let_go(self, tasks: Sequence[EndedTask], *, archived: bool) -> None:
-        """They need not be kept any longer than stated: shorter if they are archived. Repeat it freely."""
         ...
 
 

@@ -28,6 +28,13 @@ class Connection(Contract):
     catalogue: dict[str, CatalogueEntry] = Field(default={})
 
 
+class ProsePolicy(Contract):
+    """A standing policy in plain words. The executor's model translates it into rules, once for each text."""
+
+    id: str
+    text: str
+
+
 class TenantRecord(Contract):
     """A cap that is None does not limit.
 
@@ -43,6 +50,8 @@ class TenantRecord(Contract):
     tokens_per_day: int | None = Field(default=None, ge=0)  # fresh tokens of all tasks, by the tenant's calendar
     dollars_per_day: Decimal | None = Field(default=None, ge=0)  # what the model's calls may cost, in US dollars
     policies: tuple[Policy, ...] = ()
+    prose_policies: tuple[ProsePolicy, ...] = ()
+    enforce_prose: bool = False  # whether rules translated from prose are enforced; they only advise otherwise
     connections: tuple[Connection, ...] = ()
 
     @field_validator("time_zone")

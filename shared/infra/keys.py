@@ -21,6 +21,7 @@ DETAIL_SECONDS = 3600  # how long its ledger, approvals and events stay then; it
 SESSION_RETENTION_SECONDS = 30 * DAY  # how long a session without an open task stays in Redis
 THREAD_SECONDS = 30 * DAY  # how long a client's own task id leads to its newest task after its last use
 APPLIED_SECONDS = TASK_RETENTION_SECONDS + DAY  # how long an applied outcome is known; its task has left by then
+TRANSLATED_SECONDS = 30 * DAY  # how long a translated policy is kept after its last use
 EVENTS_KEPT = 2000  # events of one task, roughly; the journal holds what must not be lost
 
 OUTCOME_GROUP = "learner"  # the consumer group on every partition's outcomes
@@ -88,9 +89,6 @@ PARTITION_KINDS = (
     KeyKind("leased", "executor", "empty", "sorted set of sessions with a lease; score: its end (ms)"),
     KeyKind("timers", "executor", "empty", "sorted set of deadlines; score: due (ms)"),
     KeyKind("outcomes", "executor", "kept", "stream of ended tasks; the learner trims what it has applied"),
-    KeyKind(
-        "unarchived", "executor", "empty", "sorted set of ended tasks not archived yet; score: when to look next (ms)"
-    ),
     KeyKind(
         "unarchived", "executor", "empty", "sorted set of ended tasks not archived yet; score: when to look next (ms)"
     ),
@@ -178,7 +176,6 @@ class PartitionKeys:
     leased: str
     timers: str
     outcomes: str
-    unarchived: str
     unarchived: str
     reaper: str
     reader: str
@@ -321,11 +318,6 @@ def pack(parts: Member | TimerMember | EndedMember) -> str:
 def unpack_member(text: str) -> Member:
     tenant, session_id = map(unquote, text.split(":"))
     return Member(tenant, session_id)
-
-
-def unpack_ended(text: str) -> EndedMember:
-    tenant, session_id, task_id = map(unquote, text.split(":"))
-    return EndedMember(tenant, session_id, task_id)
 
 
 def unpack_ended(text: str) -> EndedMember:

@@ -17,6 +17,7 @@ class MemoryLearned(Learned):
         self.cases: dict[str, tuple[CaseEntry, ...]] = {}
         self.arms: dict[tuple[str, str], Arms] = {}
         self.tools: dict[str, set[str]] = defaultdict(set)
+        self.translations: dict[tuple[str, str], str] = {}
         self.broken: str | None = None
 
     @override
@@ -28,6 +29,16 @@ class MemoryLearned(Learned):
     async def note_tools(self, tenant: str, names: frozenset[str]) -> None:
         self._check()
         self.tools[tenant] |= names
+
+    @override
+    async def translation(self, tenant: str, key: str) -> str | None:
+        self._check()
+        return self.translations.get((tenant, key))
+
+    @override
+    async def keep_translation(self, tenant: str, key: str, text: str) -> None:
+        self._check()
+        self.translations[tenant, key] = text
 
     def _check(self) -> None:
         if self.broken:

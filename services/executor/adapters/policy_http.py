@@ -8,6 +8,7 @@ import httpx
 from services.executor.ports import PolicyService, PolicyUnavailable
 from shared.contracts.allowance import AllowanceRequest, Allowances
 from shared.contracts.policy import EvaluateRequest, PolicyContract, Verdict
+from shared.contracts.prose import ProseAnswer, ProseRequest
 
 Answer = TypeVar("Answer", bound=PolicyContract)
 _SECONDS = 5.0
@@ -31,6 +32,9 @@ class HttpPolicy(PolicyService):
 
     async def allowances(self, request: AllowanceRequest) -> Allowances:
         return await self._asked("/v1/allowances", request, Allowances)
+
+    async def check_prose(self, request: ProseRequest) -> ProseAnswer:
+        return await self._asked("/v1/prose/check", request, ProseAnswer)
 
     async def _asked(self, path: str, request: PolicyContract, shape: type[Answer]) -> Answer:
         try:

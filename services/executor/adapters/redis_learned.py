@@ -50,6 +50,17 @@ class RedisLearned(Learned):
         await self._scripts.run("note_tools", [keys.learned_keys(tenant).tools], [_TOOLS_KEPT, *sorted(new)])
         self._noted[tenant] = self._noted.get(tenant, frozenset()) | new
 
+    @override
+    async def translation(self, tenant: str, key: str) -> str | None:
+        async with answering(_SECONDS):
+            kept = await self._redis.getex(keys.translated_key(tenant, key), ex=keys.TRANSLATED_SECONDS)
+        return None if kept is None else str(kept)
+
+    @override
+    async def keep_translation(self, tenant: str, key: str, text: str) -> None:
+        async with answering(_SECONDS):
+            await self._redis.set(keys.translated_key(tenant, key), text, ex=keys.TRANSLATED_SECONDS)
+
 
 def _arms(numbers: Sequence[str | None]) -> dict[Strategy, Arm]:
     """Pulls and rewards of each strategy in turn."""

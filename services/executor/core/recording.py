@@ -24,9 +24,11 @@ from services.executor.ports import (
     ToolSilent,
     ToolUnreachable,
 )
+from shared.contracts.allowance import AllowanceRequest, Allowances
 from shared.contracts.case import CaseEntry
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.policy import EvaluateRequest, Verdict
+from shared.contracts.prose import ProseAnswer, ProseRequest
 from shared.contracts.task import Turn
 from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
 from shared.domain.bandit import Arm
@@ -125,6 +127,15 @@ class RecordedPolicy(PolicyService):
             raise
         self._journal.given(name, f'{{"verdict":{verdict.to_json()}}}')
         return verdict
+
+    @override
+    async def allowances(self, request: AllowanceRequest) -> Allowances:
+        """Not noted here: whoever asks keeps the answer as a step of the journal."""
+        return await self._policy.allowances(request)
+
+    @override
+    async def check_prose(self, request: ProseRequest) -> ProseAnswer:
+        return await self._policy.check_prose(request)
 
 
 def policy_name(request: EvaluateRequest) -> str:
@@ -242,6 +253,15 @@ class RecordedLearned(Learned):
     @override
     async def note_tools(self, tenant: str, names: frozenset[str]) -> None:
         await self._learned.note_tools(tenant, names)
+
+    @override
+    async def translation(self, tenant: str, key: str) -> str | None:
+        """Not noted here: what comes of it is kept as a step of the journal."""
+        return await self._learned.translation(tenant, key)
+
+    @override
+    async def keep_translation(self, tenant: str, key: str, text: str) -> None:
+        await self._learned.keep_translation(tenant, key, text)
 
 
 def read_experience(text: str) -> Experience:

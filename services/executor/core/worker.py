@@ -16,6 +16,7 @@ from services.executor.core.journal import Journal
 from services.executor.core.memory import with_history
 from services.executor.core.prime.prime import Opened, first_progress, prime
 from services.executor.core.prompts.texts import Prompts
+from services.executor.core.prose import with_prose
 from services.executor.core.recording import note_ending, note_session, note_turn, recorded
 from services.executor.core.reflect.outcome import Ended
 from services.executor.core.reflect.turn_end import nothing_new, turn_end
@@ -60,7 +61,7 @@ class Worker:
             ports = recorded(self._ports, opened.journal, opened.work.record.request.text)
             primed = await prime(ports, self._limits, self._prompts, opened)
             note_session(opened.journal, primed.session)
-            ctx = await with_history(primed)
+            ctx = await with_history(await with_prose(primed))
             return await self._execute(ctx, progress)
         except decisions.StillWaiting as waiting:
             return await _waits_on(opened, waiting), waiting.approval

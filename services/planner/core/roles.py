@@ -2,7 +2,18 @@
 
 from typing import NamedTuple
 
-from services.planner.core import answer, compute, corrected, decompose, general, plan, reads, refused, summarize
+from services.planner.core import (
+    answer,
+    compute,
+    corrected,
+    decompose,
+    general,
+    plan,
+    reads,
+    refused,
+    summarize,
+    translate,
+)
 from services.planner.core.request import Request
 from services.planner.core.situation import Situation, observe
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -28,6 +39,8 @@ def reply(request: Request, ignores_policy: bool = False) -> Reply:
             return Reply(dumps(_plan(request, ignores_policy)))
         case "COMPLETE":
             return Reply(answer.answer(request, observe(request)))
+        case "TRANSLATE POLICY":
+            return Reply(dumps(translate.translate(request)))
         case "SUMMARIZE":
             return Reply(summarize.summary(request))
         case _:

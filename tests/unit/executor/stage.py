@@ -8,7 +8,8 @@ from services.executor.core.prompts.texts import load
 from services.executor.core.worker import Worker
 from services.executor.ports import ModelReply, ModelRequest, PolicyService, PolicyUnavailable, Tenants
 from shared.contracts.allowance import AllowanceRequest, Allowances, ToolAllowance
-from shared.contracts.policy import EvaluateRequest, Verdict
+from shared.contracts.policy import EvaluateRequest, Policy, Verdict
+from shared.contracts.prose import ProseAnswer, ProseRequest
 from shared.contracts.task import Principal, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.contracts.tenant import Connection, TenantRecord
 from shared.domain.exact_json import Json, JsonObject, digest, dumps
@@ -74,6 +75,8 @@ class SaidPolicy(PolicyService):
         self.asked: list[EvaluateRequest] = []
         self.allows: tuple[ToolAllowance, ...] = ()
         self.asked_for_reads: list[AllowanceRequest] = []
+        self.checked: list[ProseRequest] = []
+        self.untranslated: tuple[str, ...] = ()
 
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
         self.asked.append(request)
@@ -90,10 +93,17 @@ class SaidPolicy(PolicyService):
         later = self.says_later is not None and len(self.asked) > 1
         return verdict.model_copy(update=self.says_later if later else self.says)
 
-
     async def allowances(self, request: AllowanceRequest) -> Allowances:
         self.asked_for_reads.append(request)
         return Allowances(tools=self.allows, policy_hash="p")
+
+    async def check_prose(self, request: ProseRequest) -> ProseAnswer:
+        self.checked.append(request)
+        rules = tuple(one.rule for one in request.candidates if one.rule)
+        tool_rules = tuple(one.tool_rule for one in request.candidates if one.tool_rule)
+        return ProseAnswer(
+            policy=Policy(id="prose", rules=rules, tool_rules=tool_rules), untranslated=self.untranslated
+        )
 
 
 class OneTenant(Tenants):

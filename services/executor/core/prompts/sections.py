@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from shared.domain.exact_json import Json, dumps
 
 ORDER = (
+    "source",
+    "tools",
     "task",
     "history",
     "primer",

@@ -16,6 +16,7 @@ class Prompts(NamedTuple):
     plan: str
     complete: str
     summarize: str
+    translate: str
 
 
 def load() -> Prompts:

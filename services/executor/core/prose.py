@@ -1,0 +1,170 @@
+"""Policies in plain words: translated once into rules that their source bears out, then advice, or enforced."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import NamedTuple, cast
+
+from pydantic import BaseModel, JsonValue
+
+from services.executor.core.context import TurnContext
+from services.executor.core.endings import Failed
+from services.executor.core.execute.structured import Question, answered
+from services.executor.core.prompts import schemas
+from services.executor.ports import PolicyUnavailable, Tier, Tool
+from shared.contracts.policy import Policy, Rule, ToolRule
+from shared.contracts.prose import Candidate, KnownTool, ProseAnswer, ProseRequest
+from shared.contracts.tenant import ProsePolicy
+from shared.domain.exact_json import Json, digest
+from shared.ports.store import StoreUnavailable
+
+_VERSION = 1  # of the translation: a new one translates every text anew
+_REQUEST = "request"
+_VALUES = "condition"
+
+
+class Proposed(BaseModel):
+    """One rule as the model writes it; what a kind does not use is empty."""
+
+    quote: str
+    kind: str
+    tool: str = ""
+    limit: int | None = None
+    after: tuple[str, ...] = ()
+    condition: str = ""
+    action: str = ""
+    level: str = ""
+    reason: str = ""
+
+
+class Proposals(BaseModel):
+    rules: tuple[Proposed, ...]
+
+
+class Translated(NamedTuple):
+    source: ProsePolicy
+    answer: ProseAnswer
+
+    @property
+    def policy(self) -> Policy:
+        return self.answer.policy.model_copy(update={"id": f"prose:{self.source.id}"})
+
+
+async def with_prose(ctx: TurnContext) -> TurnContext:
+    """The context with its prose policies as rules: enforced if the tenant says so, and listed in any case.
+
+    Without a translation an enforced policy ends the run; one that only advises is noted, and stays prose.
+    """
+    sources = _sources(ctx)
+    if not sources:
+        return ctx
+    found: list[Translated] = []
+    problems: list[JsonValue] = []
+    for source in sources:
+        try:
+            found.append(await _translated(ctx, source))
+        except (PolicyUnavailable, StoreUnavailable) as error:
+            if ctx.tenant.enforce_prose:
+                why = f"the policy {source.id!r} could not be translated into rules: {error}"
+                raise Failed(why, "policy_service") from error
+            problems.append({"policy": source.id, "problem": str(error)})
+    enforced = tuple(one.policy for one in found) if ctx.tenant.enforce_prose else ()
+    told = [*(_told(one, ctx.tenant.enforce_prose) for one in found), *problems]
+    return replace(
+        ctx,
+        policies=(*ctx.policies, *enforced),
+        sections={**ctx.sections, "policy_advice": "\n\n".join(source.text for source in sources)},
+        notes={**ctx.notes, "prose_policy": told},
+    )
+
+
+def _sources(ctx: TurnContext) -> tuple[ProsePolicy, ...]:
+    """The tenant's, and the request's own if it brought one in plain words."""
+    advice = ctx.sections.get("policy_advice")
+    own = (ProsePolicy(id=_REQUEST, text=advice),) if isinstance(advice, str) and advice.strip() else ()
+    return (*ctx.tenant.prose_policies, *own)
+
+
+async def _translated(ctx: TurnContext, source: ProsePolicy) -> Translated:
+    """From the journal, or kept from an earlier task of the tenant, or translated and checked now."""
+    tools = _known_tools(ctx.toolbox.tools.values())
+    key = digest([_VERSION, source.text, [[tool.name, *tool.fields] for tool in tools]])[:32]
+
+    async def find() -> str:
+        kept = await ctx.ports.learned.translation(ctx.record.tenant, key)
+        if kept is not None:
+            return kept
+        fresh = (await _translate(ctx, source, tools, key)).to_json()
+        await ctx.ports.learned.keep_translation(ctx.record.tenant, key, fresh)
+        return fresh
+
+    return Translated(source, ProseAnswer.from_json(await ctx.journal.once(f"prose:{key}", "verdict", find)))
+
+
+async def _translate(ctx: TurnContext, source: ProsePolicy, tools: Sequence[KnownTool], key: str) -> ProseAnswer:
+    question = Question(
+        step=f"prose:{key}:asked",
+        tier=Tier.HAIKU,
+        system=(ctx.prompts.role, ctx.prompts.translate),
+        sections={"source": source.text, "tools": _listed(ctx.toolbox.tools.values())},
+        schema=schemas.TRANSLATION,
+        max_tokens=4096,
+    )
+    proposals = (await answered(ctx, question, Proposals)).value
+    candidates = tuple(_candidate(number, rule) for number, rule in enumerate(proposals.rules, 1))
+    fields = tuple(sorted({field for tool in tools for field in tool.fields}))
+    return await ctx.ports.policy.check_prose(
+        ProseRequest(source=source.text, candidates=candidates, tools=tuple(tools), fields=fields)
+    )
+
+
+def _candidate(number: int, said: Proposed) -> Candidate:
+    """The proposal as a rule; whether it can be meant is for the policy service to say."""
+    rule_id, reason = f"P{number}", said.reason or said.quote
+    if said.kind == _VALUES:
+        condition = f'tool == "{said.tool}" && ({said.condition})' if said.tool and said.condition else said.condition
+        rule = Rule(
+            id=rule_id,
+            condition=condition or f'tool == "{said.tool}"',
+            action=said.action,
+            level=said.level or None,
+            reason=reason,
+            quote=said.quote,
+        )
+        return Candidate(quote=said.quote, rule=rule)
+    tool_rule = ToolRule(
+        id=rule_id,
+        kind=said.kind,
+        tool=said.tool,
+        limit=said.limit,
+        after=said.after,
+        condition=said.condition or None,
+        level=said.level or None,
+        reason=reason,
+        quote=said.quote,
+    )
+    return Candidate(quote=said.quote, tool_rule=tool_rule)
+
+
+def _told(one: Translated, enforced: bool) -> JsonValue:
+    """What clients see of it: the rules it became, those refused, and the sentences that became none."""
+    answer = one.answer
+    rules = [
+        rule.model_dump(mode="json", exclude_defaults=True)
+        for rule in (*answer.policy.rules, *answer.policy.tool_rules)
+    ]
+    refused = [{"rule": refused.rule_id, "cause": refused.cause} for refused in answer.refused]
+    said = {"policy": one.source.id, "enforced": enforced, "rules": rules, "refused": refused}
+    return cast(JsonValue, {**said, "untranslated": list(answer.untranslated)})
+
+
+def _known_tools(tools: Iterable[Tool]) -> list[KnownTool]:
+    return [KnownTool(name=tool.name, fields=_fields(tool)) for tool in tools]
+
+
+def _listed(tools: Iterable[Tool]) -> list[Json]:
+    return [{"name": tool.name, "class": tool.tool_class.value, "fields": [*_fields(tool)]} for tool in tools]
+
+
+def _fields(tool: Tool) -> tuple[str, ...]:
+    properties = tool.input_schema.get("properties")
+    return tuple(properties) if isinstance(properties, dict) else ()

@@ -1,0 +1,190 @@
+"""Prose policies in their plain forms, sentence by sentence, as rules; any other sentence is left for a model."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from services.planner.core.request import Request, objects
+from services.planner.core.words import field_stems, parts, stem, text_stems
+from shared.domain.exact_json import Json, JsonObject
+
+_SENTENCE = re.compile(r"\s*(?:\d{1,3}[.)]\s+|[-*•]\s+)?(?P<said>\S.*?)(?:[.;!](?=\s|$)|$)", re.MULTILINE)
+_NUMBERS = {"once": 1, "one": 1, "twice": 2, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "ten": 10}
+_COUNT = re.compile(
+    r"\b(?:only|at most|no more than|not more than|never more than|a maximum of|up to|just)(?:\s+\w+){0,2}?"
+    rf"\s+(?P<first>\d{{1,4}}|{'|'.join(_NUMBERS)})\b|\b(?P<then>once|twice)\s+(?:only|at most)\b",
+    re.IGNORECASE,
+)
+_NEVER = re.compile(
+    r"\b(?:never|do not|don['’]t|must not|may not|cannot|can['’]t|is forbidden|are forbidden|is not allowed"
+    r"|are not allowed|is prohibited)\b",
+    re.IGNORECASE,
+)
+_EXCEPT = re.compile(r"\b(?:unless|without|except|if|when|until|before|after)\b", re.IGNORECASE)
+_CONFIRM = re.compile(r"\b(?:confirm(?:ation|ed|s)?|confirming)\b", re.IGNORECASE)
+_OUTRIGHT = re.compile(
+    r"\b(?:forbidden|prohibited|not (?:be )?(?:allowed|permitted)|rejected|blocked|never)\b", re.IGNORECASE
+)
+_LEVEL = re.compile(r"\b(manager|hr|finance|committee|legal|cfo|ciso)\b", re.IGNORECASE)
+_OVER = re.compile(
+    r"\b(?P<how>over|above|more than|greater than|exceed(?:s|ing)?|at least|of)\s+[$€£]?\s?"
+    r"(?P<limit>\d[\d,]*(?:\.\d+)?)(?P<more>\s+or more)?",
+    re.IGNORECASE,
+)
+_MONEY = ("amount", "total", "price", "cost", "value", "sum")
+
+
+class _Tool(NamedTuple):
+    name: str
+    fields: tuple[str, ...]
+    writes: bool
+
+
+class _Mention(NamedTuple):
+    name: str
+    start: int
+    end: int
+
+
+def translate(request: Request) -> JsonObject:
+    """The rules found, each with the sentence it comes from; a sentence of no plain form gives none."""
+    tools = [_tool(item) for item in objects(request.section("tools"))]
+    found = [rule for sentence in sentences(request.sections.get("source", "")) for rule in _rules(sentence, tools)]
+    rules: list[Json] = [*found]
+    return {"rules": rules}
+
+
+def sentences(source: str) -> list[str]:
+    """The sentences as they stand in the text, without their numbers and bullets."""
+    return [match["said"] for line in source.splitlines() for match in _SENTENCE.finditer(line) if match["said"]]
+
+
+def _rules(sentence: str, tools: Sequence[_Tool]) -> Iterable[JsonObject]:
+    mentions = _mentions(sentence, tools)
+    for form in _FORMS:
+        found = form(sentence, mentions, tools)
+        if found:
+            return [{**_EMPTY, "quote": sentence, "reason": sentence, **rule} for rule in found]
+    return []
+
+
+_EMPTY: JsonObject = {
+    "quote": "", "kind": "", "tool": "", "limit": None, "after": [], "condition": "", "action": "", "level": "",
+    "reason": "",
+}  # fmt: skip
+_Form = Callable[[str, Sequence[_Mention], Sequence[_Tool]], list[JsonObject]]
+
+
+def _confirmed(sentence: str, mentions: Sequence[_Mention], _tools: Sequence[_Tool]) -> list[JsonObject]:
+    if not _CONFIRM.search(sentence) or _OVER.search(sentence):
+        return []
+    level = _LEVEL.search(sentence)
+    said = level[0].lower() if level else ""
+    return [{"kind": "only_after_confirmation", "tool": one.name, "level": said} for one in mentions]
+
+
+def _in_order(sentence: str, mentions: Sequence[_Mention], _tools: Sequence[_Tool]) -> list[JsonObject]:
+    """``A before B`` and ``B only after A``; with a "not" before it, ``A`` not before ``B`` is the other way round."""
+    if len(mentions) != 2:
+        return []
+    first, second = mentions
+    between, before = sentence[first.end : second.start], sentence[: first.start]
+    forbidden = bool(_NEVER.search(before) or _NEVER.search(between))
+    if re.search(r"\bbefore\b|\buntil\b|\bunless\b|\bwithout\b", between, re.IGNORECASE):
+        later, earlier = (first, second) if forbidden else (second, first)
+    elif re.search(r"\bafter\b|\bonce\b", between, re.IGNORECASE) and not forbidden:
+        later, earlier = first, second
+    else:
+        return []
+    return [{"kind": "only_after", "tool": later.name, "after": [earlier.name]}]
+
+
+def _counted(sentence: str, mentions: Sequence[_Mention], _tools: Sequence[_Tool]) -> list[JsonObject]:
+    match = _COUNT.search(sentence)
+    if match is None:
+        return []
+    word = (match["first"] or match["then"]).lower()
+    limit = int(word) if word.isdecimal() else _NUMBERS.get(word)
+    return [{"kind": "at_most", "tool": one.name, "limit": limit} for one in mentions if limit]
+
+
+def _forbidden(sentence: str, mentions: Sequence[_Mention], _tools: Sequence[_Tool]) -> list[JsonObject]:
+    if not _NEVER.search(sentence) or _EXCEPT.search(sentence) or _OVER.search(sentence):
+        return []
+    return [{"kind": "never", "tool": one.name} for one in mentions]
+
+
+def _limited(sentence: str, mentions: Sequence[_Mention], tools: Sequence[_Tool]) -> list[JsonObject]:
+    """``over $5,000 requires manager approval``: the money field of the tools that the sentence is about."""
+    over = _OVER.search(sentence)
+    consequence = _consequence(sentence) if over else None
+    if over is None or consequence is None or (over["how"].lower() == "of" and not over["more"]):
+        return []
+    about = _about(sentence[: over.start()], mentions, tools)
+    named = sorted({(tool.name, field) for tool in about if (field := _money(tool))})
+    fields = {field for _, field in named}
+    if len(fields) != 1:
+        return []
+    sign = ">=" if over["more"] or over["how"].lower() == "at least" else ">"
+    names = [name for name, _ in named]
+    which = f'tool == "{names[0]}"' if len(names) == 1 else f"tool in [{', '.join(f'{name!r}' for name in names)}]"
+    condition = f"{which} && {fields.pop()} {sign} {over['limit'].replace(',', '')}".replace("'", '"')
+    return [{"kind": "condition", "condition": condition, **consequence}]
+
+
+def _consequence(sentence: str) -> JsonObject | None:
+    level = _LEVEL.search(sentence)
+    said = level[0].lower() if level else "manager"
+    if re.search(r"\bescalat", sentence, re.IGNORECASE):
+        return {"action": "escalate", "level": said}
+    if re.search(r"\bapprov(?:al|ed)\b|\bsign-?off\b", sentence, re.IGNORECASE):
+        return {"action": "require_approval", "level": said}
+    if _OUTRIGHT.search(sentence):
+        return {"action": "block"}
+    return None
+
+
+def _about(subject: str, mentions: Sequence[_Mention], tools: Sequence[_Tool]) -> list[_Tool]:
+    """The tools that a sentence names, else the writing ones whose name shares a word with its subject, else all."""
+    named = {one.name for one in mentions}
+    if named:
+        return [tool for tool in tools if tool.name in named]
+    writers = [tool for tool in tools if tool.writes]
+    said = text_stems(subject)
+    sharing = [tool for tool in writers if said & {stem(part) for part in parts(tool.name)}]
+    return sharing or writers
+
+
+def _money(tool: _Tool) -> str | None:
+    """The field that is an amount of money, if exactly one is plainly so."""
+    for word in _MONEY:
+        found = [field for field in tool.fields if stem(word) in field_stems(field)]
+        exact = [field for field in found if field == word]
+        if len(exact or found) == 1:
+            return (exact or found)[0]
+    return None
+
+
+def _mentions(sentence: str, tools: Sequence[_Tool]) -> list[_Mention]:
+    """The tools named, in their order; of overlapping names the longest counts."""
+    found: list[_Mention] = []
+    for tool in sorted(tools, key=lambda tool: -len(tool.name)):
+        for match in _named(tool.name).finditer(sentence):
+            if all(match.end() <= one.start or match.start() >= one.end for one in found):
+                found.append(_Mention(tool.name, match.start(), match.end()))
+    return sorted(found, key=lambda one: one.start)
+
+
+def _named(name: str) -> re.Pattern[str]:
+    words = [re.escape(part) for part in parts(name)]
+    spoken = r"\s+(?:(?:a|an|the|any|each|every)\s+)?".join(f"{word}(?:s|es)?" for word in words)
+    return re.compile(rf"(?<![\w-])(?:{re.escape(name)}|{spoken})(?![\w-])", re.IGNORECASE)
+
+
+def _tool(item: JsonObject) -> _Tool:
+    fields = item.get("fields")
+    listed = tuple(map(str, fields)) if isinstance(fields, list) else ()
+    return _Tool(str(item.get("name")), listed, item.get("class") in ("change", "notify"))
+
+
+_FORMS: tuple[_Form, ...] = (_confirmed, _limited, _in_order, _counted, _forbidden)

@@ -1,0 +1,115 @@
+"""Policies in plain words, in the worker: translated once, listed always, enforced where the tenant says so."""
+
+import pytest
+
+from services.executor.ports import PolicyUnavailable
+from shared.contracts.policy import CallRefusal
+from shared.contracts.prose import ProseAnswer, ProseRequest
+from shared.contracts.tenant import ProsePolicy
+from shared.domain.exact_json import Json
+from shared.testing.scripted_model import json_reply, state_of
+from tests.unit.executor.stage import SaidPolicy, Stage
+
+SOURCE = "approve_claim may only be called once. Be kind."
+RULE: Json = {
+    "quote": "approve_claim may only be called once",
+    "kind": "at_most",
+    "tool": "approve_claim",
+    "limit": 1,
+    "after": [],
+    "condition": "",
+    "action": "",
+    "level": "",
+    "reason": "once only",
+}
+
+
+def _play(*, enforce: bool = False) -> Stage:
+    play = Stage()
+    play.scripts["translate_policy"] = json_reply({"rules": [RULE]})
+    play.policy.untranslated = ("Be kind",)
+    standing = (ProsePolicy(id="house", text=SOURCE),)
+    play.tenants.record = play.tenants.record.model_copy(update={"prose_policies": standing, "enforce_prose": enforce})
+    return play
+
+
+def _translations(play: Stage) -> int:
+    return sum(state_of(request) == "TRANSLATE POLICY" for request in play.model.requests)
+
+
+@pytest.mark.promise("prose.listed")
+async def test_a_prose_policy_is_advice_and_is_listed_with_what_was_not_translated() -> None:
+    """It stands in the prompts; its rules are shown, and have no effect on the verdict."""
+    play = _play()
+    record = await play.run()
+    assert record.metadata["prose_policy"] == [
+        {
+            "policy": "house",
+            "enforced": False,
+            "rules": [
+                {
+                    "id": "P1",
+                    "kind": "at_most",
+                    "tool": "approve_claim",
+                    "limit": 1,
+                    "reason": "once only",
+                    "quote": "approve_claim may only be called once",
+                }
+            ],
+            "refused": [],
+            "untranslated": ["Be kind"],
+        }
+    ]
+    assert all(not request.policies for request in play.policy.asked)
+    assert any(SOURCE in str(request.messages) for request in play.model.requests if state_of(request) == "WRITE PLAN")
+
+
+@pytest.mark.promise("prose.enforced")
+async def test_where_the_tenant_says_so_its_rules_are_enforced() -> None:
+    play = _play(enforce=True)
+    await play.run()
+    binding = next(request for request in play.policy.asked if request.calls)
+    assert [rule.tool for policy in binding.policies for rule in policy.tool_rules] == ["approve_claim"]
+    assert binding.policies[-1].id == "prose:house"
+
+
+async def test_it_is_translated_once_for_all_tasks_of_the_tenant() -> None:
+    first = _play()
+    await first.run()
+    second = _play()
+    second.learned = first.learned
+    record = await second.run()
+    assert (_translations(first), _translations(second)) == (1, 0)
+    assert record.metadata["prose_policy"] == first.turns.record.metadata["prose_policy"]
+
+
+class _NoProse(SaidPolicy):
+    async def check_prose(self, request: ProseRequest) -> ProseAnswer:
+        raise PolicyUnavailable("it is down")
+
+
+@pytest.mark.parametrize(("enforce", "state"), [(True, "failed"), (False, "completed")])
+async def test_an_enforced_policy_that_cannot_be_checked_ends_the_task_unwritten(enforce: bool, state: str) -> None:
+    """No rules, no writes; one that only advises is noted as not translated."""
+    play = _play(enforce=enforce)
+    play.policy = _NoProse()
+    record = await play.run()
+    assert record.state == state
+    assert bool(play.claims.applied) is not enforce
+    assert "it is down" in str(record.reason if enforce else record.metadata["prose_policy"])
+
+
+@pytest.mark.promise("tools.rules_retold")
+async def test_a_refused_call_is_told_to_the_model_which_plans_again() -> None:
+    """The plan with the call that a rule forbids is never carried out; the next one is checked like the first."""
+    play = Stage()
+    refused = CallRefusal(
+        call_id="c1", tool="approve_claim", rule_id="T1", policy_id="p", kind="only_after", reason="look first"
+    )
+    play.policy.says = {"refusals": (refused,), "passed": False}
+    record = await play.run()
+    plans = [str(request.messages) for request in play.model.requests if state_of(request) == "WRITE PLAN"]
+    assert len(plans) == 2
+    assert "look first" in plans[1]
+    assert (record.state, play.claims.applied) == ("rejected", [])
+    assert "T1: look first" in str(record.reason)
