@@ -4,27 +4,38 @@ from datetime import timedelta
 
 from services.executor.core.context import TurnContext
 from services.executor.core.dossier import Progress
-from services.executor.core.endings import Escalated
+from services.executor.core.endings import Escalated, Failed, Rejected
 from services.executor.core.execute.asking import needs_person
+from services.executor.core.execute.ledger import entries, has_begun
 from services.executor.core.execute.policy_check import binding_hash, refuse_if_blocked, refuse_if_refused, verdict_on
 
 
 async def renew_if_old(ctx: TurnContext, progress: Progress) -> None:
     """Ask for the verdict again before a call is sent, unless this attempt had it within ``verdict_seconds``.
 
-    Ends the run as ``Rejected`` if a rule blocks the plan now, as ``Escalated`` if a person would have to decide now.
+    Ends the run where it does not let the plan pass any more; as ``Escalated`` if a part of the plan is done already.
     """
-    plan, before = progress.dossier.plan, progress.dossier.verdict
-    if plan is None or before is None or _is_fresh(ctx, plan.hash):
+    plan = progress.dossier.plan
+    if plan is None or _is_fresh(ctx, plan.hash):
         return
+    try:
+        await _renew(ctx, progress)
+    except (Failed, Rejected) as error:
+        if not any(has_begun(entry) for entry in (await entries(ctx, plan)).values()):
+            raise
+        why = error.reason.replace(", so nothing was written", "")
+        raise Escalated(f"the plan is half done, and its remaining calls were not sent: {why}") from error
+
+
+async def _renew(ctx: TurnContext, progress: Progress) -> None:
+    before = progress.dossier.verdict
     verdict = await verdict_on(ctx, progress.process_type, progress.dossier)
     refuse_if_blocked(verdict)
     refuse_if_refused(verdict)
-    if binding_hash(verdict) == binding_hash(before):
+    if before is not None and binding_hash(verdict) == binding_hash(before):
         return
-    by_person = progress.dossier.approved_hash is None or needs_person(verdict, ctx.tenant, progress.process_type)
-    if by_person:
-        raise Escalated("the rules changed while the plan was carried out: its remaining calls were not sent")
+    if progress.dossier.approved_hash is None or needs_person(verdict, ctx.tenant, progress.process_type):
+        raise Failed("the rules changed since the plan was let through")
 
 
 def _is_fresh(ctx: TurnContext, plan_hash: str) -> bool:

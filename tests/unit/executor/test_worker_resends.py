@@ -1,0 +1,159 @@
+"""Our key in a call: a server that honours it may get a lost call again, a bounded number of times (I3)."""
+
+import pytest
+
+from services.executor.ports import ToolSilent, ToolUnreachable
+from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
+from shared.domain.exact_json import Json, JsonObject
+from shared.domain.words import TaskState, ToolClass
+from shared.testing.memory_turns import Died
+from shared.testing.scripted_model import json_reply
+from tests.unit.executor.stage import CALL, Stage
+from tests.unit.executor.test_worker_doubts import word
+
+_KEYED: JsonObject = {
+    "type": "object",
+    "properties": {"claim_id": {"type": "string"}, "once": {"type": "string"}},
+    "required": ["claim_id"],
+    "additionalProperties": False,
+}
+
+
+class KeyedOffice:
+    """An office that applies a write once for each key; ``lost_before`` calls vanish unseen, ``lost_after`` applied."""
+
+    def __init__(self, stage: Stage, lost_before: int = 0, lost_after: int = 0) -> None:
+        self.stage, self.lost_before, self.lost_after = stage, lost_before, lost_after
+        self.keys: list[str] = []
+        self.first: dict[str, Json] = {}
+
+    def approve(self, given: JsonObject) -> Json:
+        self.keys.append(str(given.get("once")))
+        if len(self.keys) <= self.lost_before:
+            raise ToolSilent("cut off")
+        if self.keys[-1] not in self.first:
+            self.first[self.keys[-1]] = self.stage.claims.approve({"claim_id": given["claim_id"]})
+        if len(self.keys) <= self.lost_before + self.lost_after:
+            raise ToolSilent("cut off")
+        return self.first[self.keys[-1]]
+
+
+def keyed(read_back: bool = True, schema: JsonObject = _KEYED, **lost: int) -> tuple[Stage, KeyedOffice]:
+    stage = Stage()
+    office = KeyedOffice(stage, **lost)
+    entry = CatalogueEntry(idempotency_field="once")
+    connection = Connection(id="office", url="http://office", catalogue={"approve_claim": entry})
+    stage.tenants.record = TenantRecord(id="acme", unruled_writes="allow", connections=(connection,))
+    stage.servers.add("approve_claim", office.approve, ToolClass.CHANGE, schema)
+    if not read_back:
+        stage.scripts["write_plan"] = json_reply({"calls": [{**CALL, "read_back": None}], "why_none": None})
+    return stage, office
+
+
+@pytest.mark.promise("I3.our_key")
+@pytest.mark.parametrize("lost", [{"lost_before": 1}, {"lost_before": 2}, {"lost_before": 1, "lost_after": 1}])
+@pytest.mark.parametrize("read_back", [True, False])
+async def test_a_lost_call_is_sent_again_under_the_same_key_and_applied_once(
+    lost: dict[str, int], read_back: bool
+) -> None:
+    stage, office = keyed(read_back, **lost)
+    record = await stage.run()
+    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    assert len(set(office.keys)) == 1
+    assert stage.statuses == ["verified" if read_back else "unverified"]
+
+
+@pytest.mark.promise("I3.our_key")
+async def test_the_key_is_the_ledgers_and_no_part_of_the_planned_arguments() -> None:
+    stage, office = keyed()
+    await stage.run()
+    (entry,) = stage.turns.writes.values()
+    assert office.keys == [entry.key]
+    assert (entry.arguments_json, entry.idempotency_field) == ('{"claim_id":"C-1"}', "once")
+
+
+@pytest.mark.promise("I3.our_key")
+async def test_resends_are_bounded_and_then_an_operator_is_asked() -> None:
+    stage, office = keyed(lost_before=10)
+    record = await stage.run()
+    assert (record.state, stage.statuses, len(office.keys)) == (TaskState.INPUT_REQUIRED, ["absent"], 3)
+    done = await stage.run(word(stage, "skip"))
+    assert (done.state, len(office.keys)) == (TaskState.COMPLETED, 3)
+
+
+@pytest.mark.promise("I3.our_key")
+async def test_a_field_that_the_tool_does_not_have_permits_no_resend() -> None:
+    plain: JsonObject = {**_KEYED, "properties": {"claim_id": {"type": "string"}}}
+    stage, office = keyed(schema=plain, lost_before=1)
+    record = await stage.run()
+    assert (record.state, stage.statuses, office.keys) == (TaskState.INPUT_REQUIRED, ["absent"], ["None"])
+
+
+@pytest.mark.promise("I3.our_key")
+async def test_a_resend_that_finds_no_server_stays_in_doubt() -> None:
+    stage, office = keyed()
+
+    def lost_then_gone(given: JsonObject) -> Json:
+        office.keys.append(str(given["once"]))
+        if len(office.keys) == 1:
+            raise ToolSilent("cut off")
+        raise ToolUnreachable("connection refused")
+
+    stage.servers.add("approve_claim", lost_then_gone, ToolClass.CHANGE, _KEYED)
+    record = await stage.run()
+    assert (record.state, stage.statuses) == (TaskState.INPUT_REQUIRED, ["in_doubt"])
+
+
+@pytest.mark.promise("I3.our_key")
+async def test_dying_at_any_step_of_a_resend_applies_the_write_once() -> None:
+    whole, _ = keyed(lost_before=1)
+    await whole.run()
+    for step in range(whole.turns.stored):
+        stage, office = keyed(lost_before=1)
+        stage.turns.die_before = step
+        with pytest.raises(Died):
+            await stage.run()
+        stage.turns.die_before = None
+        record = await stage.run(attempts=2)
+        assert (record.state, stage.claims.applied, stage.statuses) == (TaskState.COMPLETED, ["C-1"], ["verified"]), (
+            step
+        )
+        assert len(set(office.keys)) == 1, step
+
+
+@pytest.mark.promise("I3.our_key")
+async def test_a_server_that_no_longer_takes_our_key_gets_nothing_again() -> None:
+    stage, office = keyed(lost_before=1)
+    sending = office.approve
+
+    def dies(given: JsonObject) -> Json:
+        try:
+            return sending(given)
+        except ToolSilent:
+            stage.turns.die_before = stage.turns.stored + 1  # the loss is settled, the resend is not begun
+            raise
+
+    stage.servers.add("approve_claim", dies, ToolClass.CHANGE, _KEYED)
+    with pytest.raises(Died):
+        await stage.run()
+    assert stage.statuses == ["resend"]
+    stage.turns.die_before = None
+    stage.servers.add("approve_claim", sending, ToolClass.CHANGE, {"type": "object", "properties": {}})
+    record = await stage.run(attempts=2)
+    assert (record.state, stage.statuses, len(office.keys)) == (TaskState.INPUT_REQUIRED, ["in_doubt"], 1)
+
+
+async def test_the_model_is_not_shown_the_argument_that_is_ours_to_fill() -> None:
+    stage, _ = keyed()
+    await stage.run()
+    plan = next(request for request in stage.model.requests if "# State: WRITE PLAN" in request.system[-1])
+    assert '"once"' not in str(plan.messages)
+
+
+async def test_a_plan_that_fills_our_argument_is_asked_for_again() -> None:
+    stage, office = keyed()
+    filled = {**CALL, "arguments_json": '{"claim_id":"C-1","once":"mine"}'}
+    stage.scripts["write_plan"] = json_reply({"calls": [filled], "why_none": None})
+    record = await stage.run()
+    assert (record.state, office.keys) == (TaskState.FAILED, [])
+    assert "not for you to fill" in (record.reason or "")
