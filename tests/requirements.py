@@ -308,6 +308,11 @@ PROMISES: tuple[Promise, ...] = (
     Promise("plan.compensates", "A plan's rule says what is taken back when a later call fails, latest first", "I3"),
     Promise("plan.never_blindly", "What is not proved is never taken back; a person is told", "I3; I4"),
     Promise("plan.compensations_are_approved", "Compensations are judged, hashed and shown to the approver", "I7"),
+    # chaos
+    Promise("chaos.nothing_lost", "Whatever is killed or cut, every accepted task ends and counts once", "I5"),
+    Promise("chaos.nothing_twice", "Whatever is killed or cut, no write is made twice or falsely called proved", "I3"),
+    Promise("chaos.finds_harm", "A chaos run finds each harm where there is one, and none where there is none", "I5"),
+    Promise("chaos.replayable", "A chaos run's tasks and strikes are a pure function of its seed", "quality"),
 )
 
 

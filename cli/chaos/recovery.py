@@ -15,6 +15,7 @@ class Recovered(NamedTuple):
     """One turn that went on elsewhere. ``doubtful``: a write was under way, whose time had to pass first."""
 
     session_id: str
+    died: float  # monotonic time of the kill
     seconds: float
     doubtful: bool
     everything_was_dead: bool
@@ -56,7 +57,9 @@ class Recoveries:
             if fence > one.held.fence:
                 self._lost.remove(one)
                 held = one.held
-                self.known.append(Recovered(held.session_id, now - one.since, held.doubtful, one.everything_was_dead))
+                self.known.append(
+                    Recovered(held.session_id, one.since, now - one.since, held.doubtful, one.everything_was_dead)
+                )
 
 
 def percentile(seconds: Sequence[float], share: float) -> float | None:

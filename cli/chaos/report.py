@@ -54,6 +54,7 @@ def report_json(report: Report) -> JsonObject:
         "strikes_that_met_nobody": run.striker.missed,
         "ended_by_themselves": _counts(Counter(run.crew.ended_by_themselves)),
         "recovery_of_a_killed_executors_turns": recovery_json(run.recoveries.known, run.recoveries.outstanding),
+        "recoveries": [[_number(one.died - run.began), _number(one.seconds)] for one in run.recoveries.known],
         "findings": [_finding(finding) for finding in report.findings],
     }
 

@@ -10,7 +10,7 @@ from cli.chaos.errands import Errand, Kind, errand
 from cli.chaos.strikes import Strike, strikes
 from shared.domain.exact_json import JsonObject
 
-TASKS_A_SECOND = 2.0
+TASKS_A_SECOND = 1.8
 QUIET_SHARE = 0.05  # of the time, at the end: work goes on, nothing is struck
 
 _MIX: Mapping[Kind, int] = MappingProxyType(

@@ -63,7 +63,6 @@ class Card(NamedTuple):
 _EXECUTORS: tuple[Card, ...] = (
     Card(Blow.KILL, ("executor",), 6),
     Card(Blow.STOP, ("executor",), 1, (LEASE_SECONDS + 1.0, LEASE_SECONDS + 2.0)),
-    Card(Blow.TERM, ("executor",), 1),
 )
 _OTHERS: tuple[Card, ...] = (
     Card(Blow.KILL, ("redis",), 4, (0.0, 1.0)),
@@ -73,6 +72,7 @@ _OTHERS: tuple[Card, ...] = (
     Card(Blow.KILL, ("company-mcp", "company-rest"), 3),
     Card(Blow.KILL, ("gateway-1", "gateway-2"), 2),
     Card(Blow.KILL, ("learner",), 2),
+    Card(Blow.TERM, ("executor-2", "gateway-1", "learner", "policy"), 1),
     Card(Blow.STOP, ("gateway-1", "learner", "policy", "company-mcp", "redis"), 2, (1.0, 4.0)),
     Card(Blow.CUT, ("executor-1>redis", "executor-2>redis", "gateway-1>redis", "learner>redis"), 2),
     Card(Blow.CUT, ("company-mcp", "company-rest", "planner"), 2),

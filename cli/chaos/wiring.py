@@ -18,6 +18,7 @@ _SETTINGS: Mapping[str, str] = MappingProxyType(
         "ALLOW_FAULTS": "true",
         "PLANNER_ALLOW_FAULTS": "true",
         "PLANNER_LATENCY_MS": "150",  # so that there are turns in hand when an executor dies
+        "EXECUTOR_CAPACITY": "16",  # what is begun is done before its executor dies again
     }
 )
 

@@ -1,0 +1,91 @@
+"""What a chaos run must find: each harm, when there is one, and nothing when there is none."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from cli.chaos.doors import Accepted
+from cli.chaos.errands import Errand, Intended, Kind, Row
+from cli.chaos.findings import Evidence, Harm, findings, untold_writes
+from cli.chaos.ledgers import Applied, CompanyLedger
+from cli.chaos.load import Sent
+from cli.chaos.recovery import percentile
+from cli.chaos.schedule import Planned
+from cli.chaos.sight import Counted
+from cli.gateway.messages import TaskView
+from shared.domain.exact_json import Json, JsonObject
+
+_REFUND = Applied("create_refund", {"order_id": "ORD-1", "amount": "5.00"})
+_OTHER = Applied("create_refund", {"order_id": "ORD-9", "amount": "5.00"})
+_REPORTED: JsonObject = {"tool": "create_refund", "arguments": {"order_id": "ORD-1", "amount": 5}, "status": "verified"}
+
+
+def _sent() -> Sent:
+    intended = Intended("create_refund", (("order_id", "ORD-1"),))
+    wanted = Errand(Kind.REFUND, "Refund 5.00 of order ORD-1.", (Row("orders", {"id": "ORD-1"}),), (intended,))
+    return Sent(Planned(0, 0.0, wanted, "mcp"), accepted=Accepted("t1", "s1"))
+
+
+def _view(state: str = "completed", writes: tuple[Json, ...] = (_REPORTED,)) -> TaskView:
+    return TaskView("t1", state, "Done.", {"writes": [*writes]})
+
+
+def _evidence() -> Evidence:
+    """A run in which all is as it should be."""
+    return Evidence(
+        sent=(_sent(),),
+        views={"t1": _view()},
+        books={"mcp": CompanyLedger((_REFUND,)), "rest": CompanyLedger(())},
+        counted=Counted(frozenset({"t1:1"}), 1, (), 0),
+        known_tasks=frozenset({"t1"}),
+    )
+
+
+def _books(*writes: Applied) -> dict[str, CompanyLedger]:
+    return {"mcp": CompanyLedger(writes), "rest": CompanyLedger(())}
+
+
+def _said_twice(evidence: Evidence) -> Evidence:
+    sent = _sent()
+    sent.twice = "the message sent again made a second task"
+    return replace(evidence, sent=(sent,))
+
+
+@pytest.mark.promise("chaos.finds_harm")
+def test_nothing_is_found_where_nothing_happened() -> None:
+    assert findings(_evidence()) == ()
+    assert untold_writes(_evidence()) == ()
+
+
+@pytest.mark.promise("chaos.finds_harm")
+@pytest.mark.parametrize(
+    ("harm", "spoil"),
+    [
+        (Harm.LOST, lambda e: replace(e, views={"t1": _view("working")}, counted=Counted(frozenset(), 0, (), 0))),
+        (Harm.LOST, lambda e: replace(e, views={}, counted=Counted(frozenset(), 0, (), 0))),
+        (Harm.TWICE_ACCEPTED, _said_twice),
+        (Harm.TWICE_ACCEPTED, lambda e: replace(e, known_tasks=frozenset({"t1", "t2"}))),
+        (Harm.DOUBLE_WRITE, lambda e: replace(e, books=_books(_REFUND, _REFUND))),
+        (Harm.UNCALLED_WRITE, lambda e: replace(e, books=_books(_REFUND, _OTHER))),
+        (Harm.FALSE_PROOF, lambda e: replace(e, books=_books())),
+        (Harm.OUTCOME_MISSING, lambda e: replace(e, counted=Counted(frozenset(), 0, (), 0))),
+        (Harm.OUTCOME_REPEATED, lambda e: replace(e, counted=Counted(frozenset({"t1:1"}), 2, (), 0))),
+        (Harm.OUTCOME_REPEATED, lambda e: replace(e, counted=Counted(frozenset({"t1:1", "t1:2"}), 2, (), 0))),
+    ],
+)
+def test_each_harm_is_found_alone(harm: Harm, spoil: Callable[[Evidence], Evidence]) -> None:
+    """And named with the task that it befell, where there is one."""
+    assert [finding.harm for finding in findings(spoil(_evidence()))] == [harm]
+
+
+def test_a_write_that_its_task_does_not_tell_of_is_shown() -> None:
+    """It is no harm by itself, but somebody should look."""
+    silent = replace(_evidence(), views={"t1": _view("failed", ())})
+    assert len(untold_writes(silent)) == 1
+
+
+def test_percentiles_are_values_that_occurred() -> None:
+    assert percentile([3.0, 1.0, 2.0], 0.5) == 2.0
+    assert percentile([float(second) for second in range(100)], 0.95) == 95.0
+    assert percentile([], 0.95) is None

@@ -1,0 +1,65 @@
+"""The plan of a chaos run: a pure function of its seed, with enough of everything in it."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from cli.chaos.errands import Kind
+from cli.chaos.schedule import schedule
+from cli.chaos.strikes import Blow
+from cli.chaos.wiring import Wiring
+from shared.domain.exact_json import dumps
+
+THREE_MINUTES = 180.0
+
+
+@pytest.mark.promise("chaos.replayable")
+def test_a_seed_is_one_run_and_another_seed_another() -> None:
+    """Word for word, tasks and strikes: what a seed found can be tried again."""
+    first, again, other = (dumps(schedule(seed, 60).as_json()) for seed in (7, 7, 8))
+    assert first == again
+    assert first != other
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_three_minutes_hold_enough_tasks_and_kills(seed: int) -> None:
+    """At least 300 tasks of every kind over both protocols, 60 kills, 15 of them of executors."""
+    planned = schedule(seed, THREE_MINUTES)
+    kills = Counter(strike.victim for strike in planned.strikes if strike.blow is Blow.KILL)
+    assert len(planned.tasks) >= 300
+    assert {task.errand.kind for task in planned.tasks} == set(Kind)
+    assert {task.protocol for task in planned.tasks} == {"mcp", "rest"}
+    assert kills.total() >= 60
+    assert kills["executor-1"] + kills["executor-2"] >= 15
+    assert all(0 < strike.at < THREE_MINUTES for strike in planned.strikes)
+
+
+def test_no_two_tasks_touch_the_same_row() -> None:
+    """So every write can be told to one task by its content."""
+    rows = [row.cells["id"] for task in schedule(1, THREE_MINUTES).tasks for row in task.errand.rows]
+    assert len(rows) == len(set(rows))
+
+
+def test_what_a_person_or_a_rule_forbids_is_no_intended_write() -> None:
+    """A write of such a task would be found as one that nobody asked for."""
+    refused = {Kind.REJECTED_CLAIM, Kind.REJECTED_REFUND, Kind.BLOCKED_CLAIM, Kind.LEFT_WAITING, Kind.QUESTION}
+    for task in schedule(1, THREE_MINUTES).tasks:
+        assert bool(task.errand.writes) is (task.errand.kind not in refused)
+
+
+def test_a_line_that_can_fail_lies_between_any_two_processes(tmp_path: Path) -> None:
+    """No process is told the address of another, but that of its line."""
+    wiring = Wiring.of(tmp_path, {}, executors=2)
+    ends = wiring.lines("unix:///far/redis.sock", "unix:///far/queue.sock")
+    specs = wiring.specs({name: f"line-{name}" for name in ends})
+    known = {
+        name: value
+        for spec in specs
+        for name, value in spec.environ.items()
+        if name.endswith("_URL") and name not in ("PURPLE_AGENT_CARD_URL", "ARCHIVE_URL")
+    }
+    assert {spec.name for spec in specs} >= {"gateway-1", "gateway-2", "executor-1", "executor-2", "company-rest"}
+    assert len({spec.url for spec in specs}) == len(specs)
+    assert known
+    assert all("line-" in value for value in known.values() if value)
