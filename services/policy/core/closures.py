@@ -1,7 +1,6 @@
 """Turns a parsed condition into a tree of closures: no ``eval``, no text at evaluation time.
 
-Two terms, a plain field as a flag, and a plain field against a literal number have short ways of their own: they decide
-the usual values at once and leave all else to the general way.
+Two terms have a short way of their own, and so have the usual comparisons of a plain field (``shortcuts``).
 """
 
 import operator
@@ -9,6 +8,7 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import TypeAlias, assert_never, cast
 
+from services.policy.core.shortcuts import AGAINST_NUMBER, AGAINST_TEXT, Decide, flag, no_flag
 from services.policy.core.tree import Comparison, Conjunction, Constant, Disjunction, Membership, Node, Not, Reference
 from services.policy.core.values import (
     UNKNOWN,
@@ -28,7 +28,6 @@ from services.policy.core.values import (
 from shared.contracts.policy import Scalar
 
 Read: TypeAlias = Callable[[Context], Value]
-Decide: TypeAlias = Callable[[Context], Truth]
 Compare: TypeAlias = Callable[[Value, Value], Truth]
 _Order: TypeAlias = Callable[[Orderable, Orderable], bool]
 
@@ -42,6 +41,8 @@ def decider(node: Node) -> Decide:
             return _both(*map(decider, terms)) if len(terms) == 2 else _every(tuple(map(decider, terms)))
         case Disjunction(terms):
             return _one_of(*map(decider, terms)) if len(terms) == 2 else _any(tuple(map(decider, terms)))
+        case Not(Reference(path=(name,))):
+            return no_flag(name, _opposite(decider(node.operand)))
         case Not(operand):
             return _opposite(decider(operand))
         case Comparison():
@@ -49,7 +50,7 @@ def decider(node: Node) -> Decide:
         case Membership():
             return _membership(node)
         case Reference(path=(name,)):
-            return _named_flag(name, _flag(_reader(node), node.position))
+            return flag(name, _flag(_reader(node), node.position))
         case Constant() | Reference():
             return _flag(_reader(node), node.position)
         case _:
@@ -117,28 +118,25 @@ def _opposite(decide: Decide) -> Decide:
 
 
 def _flag(read: Read, position: int) -> Decide:
-    def flag(context: Context) -> Truth:
+    def is_true(context: Context) -> Truth:
         try:
             return truth(read(context))
         except TypeClash as clash:
             raise ConditionError(str(clash), position) from clash
 
-    return flag
-
-
-def _named_flag(name: str, general: Decide) -> Decide:
-    def named_flag(context: Context) -> Truth:
-        value = context.get(name)
-        return value if value is True or value is False else general(context)
-
-    return named_flag
+    return is_true
 
 
 def _comparison(node: Comparison) -> Decide:
-    left, right = _reader(node.left), _reader(node.right)
-    if isinstance(node.right, Constant) and isinstance(node.right.value, Decimal) and node.operator in _ORDERS:
-        return _against_number(node, left, node.right.value)
-    return _located(left, right, _compare(node.operator), node.position)
+    general = _located(_reader(node.left), _reader(node.right), _compare(node.operator), node.position)
+    match node:
+        case Comparison(operator, Reference(path=(name,)), Constant(Decimal() as limit)) if operator in AGAINST_NUMBER:
+            number = int(limit) if limit == limit.to_integral_value() else limit
+            return AGAINST_NUMBER[operator](name, number, general)
+        case Comparison(operator, Reference(path=(name,)), Constant(str(text))) if operator in AGAINST_TEXT:
+            return AGAINST_TEXT[operator](name, text, general)
+        case _:
+            return general
 
 
 def _compare(operation: str) -> Compare:
@@ -179,26 +177,6 @@ def _located(left: Read, right: Read, compare: Compare, position: int) -> Decide
             raise ConditionError(str(clash), position) from clash
 
     return located
-
-
-def _against_number(node: Comparison, read: Read, limit: Decimal) -> Decide:
-    order = _ORDERS[node.operator]
-    general = _located(read, lambda _: limit, _ordering(order), node.position)
-    number: int | Decimal = int(limit) if limit == limit.to_integral_value() else limit
-    if isinstance(node.left, Reference) and len(node.left.path) == 1:
-        return _named_against_number(node.left.name, order, number, general)
-    return general
-
-
-def _named_against_number(name: str, order: _Order, number: int | Decimal, general: Decide) -> Decide:
-    def against_number(context: Context) -> Truth:
-        value = context.get(name)
-        kind = type(value)  # not isinstance: a boolean is no number
-        if kind is int or kind is Decimal:
-            return order(cast(int | Decimal, value), number)
-        return general(context)
-
-    return against_number
 
 
 def _membership(node: Membership) -> Decide:
