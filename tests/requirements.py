@@ -280,6 +280,8 @@ PROMISES: tuple[Promise, ...] = (
     Promise("prose.plain_forms", "Plain sentences become rules without a model, others are listed", "seed 001"),
     Promise("prose.listed", "A prose policy shows the rules it became, and what became none", "seed 001; seed 003"),
     Promise("prose.enforced", "Rules translated from prose are enforced where the tenant says so", "seed 001"),
+    Promise("tools.only_after", "A call that a rule puts after another is not made before that one succeeded", "I2"),
+    Promise("tools.reads_under_rules", "A once-only read is made once, however often a model asks for it", "I2"),
     Promise("tools.rules_retold", "A call that a rule forbids is told to the model and not made", "I2"),
     # the solver endpoint
     Promise(

@@ -2,13 +2,15 @@
 
 import pytest
 
-from services.executor.ports import PolicyUnavailable
-from shared.contracts.policy import CallRefusal
+from services.executor.ports import PolicyUnavailable, ToolAnswer
+from shared.contracts.allowance import CallLimit, ToolAllowance
+from shared.contracts.policy import CallNeed, CallRefusal, Policy, ToolRule
 from shared.contracts.prose import ProseAnswer, ProseRequest
 from shared.contracts.tenant import ProsePolicy
-from shared.domain.exact_json import Json
-from shared.testing.scripted_model import json_reply, state_of
-from tests.unit.executor.stage import SaidPolicy, Stage
+from shared.domain.exact_json import Json, JsonObject
+from shared.domain.words import ToolClass
+from shared.testing.scripted_model import json_reply, state_of, text_reply, tool_reply
+from tests.unit.executor.stage import CALL, SaidPolicy, Stage
 
 SOURCE = "approve_claim may only be called once. Be kind."
 RULE: Json = {
@@ -113,3 +115,37 @@ async def test_a_refused_call_is_told_to_the_model_which_plans_again() -> None:
     assert "look first" in plans[1]
     assert (record.state, play.claims.applied) == ("rejected", [])
     assert "T1: look first" in str(record.reason)
+
+
+@pytest.mark.promise("tools.only_after")
+async def test_a_call_waits_for_the_success_of_the_one_before_it() -> None:
+    """Its plan goes on although the first call failed; the call that a rule puts after it is not made."""
+    play = Stage()
+    play.servers.add("approve_claim", lambda _: ToolAnswer({"error": "closed"}, is_error=True), ToolClass.CHANGE)
+    notice: JsonObject = {**CALL, "call_id": "c2", "tool": "notify_person", "arguments_json": "{}", "origins": []}
+    calls: list[Json] = [{**CALL, "on_failure": "continue"}, {**notice, "read_back": None}]
+    play.scripts["write_plan"] = json_reply({"calls": calls, "why_none": None})
+    need = CallNeed(call_id="c2", any_of=("c1",), rule_id="T2", policy_id="p", reason="approve first")
+    play.policy.says = {"needs": (need,)}
+    record = await play.run()
+    assert play.claims.told == []
+    assert "T2: approve first" in str(record.reason)
+
+
+@pytest.mark.promise("tools.reads_under_rules")
+async def test_a_once_only_read_asked_for_twice_in_one_breath_is_made_once() -> None:
+    """The second is answered with the rule's reason, also where both are asked for side by side."""
+    play = Stage(text="Which claims are open?")
+    limit = CallLimit(rule_id="T3", policy_id="p", reason="once a session", remaining=1)
+    play.policy.allows = (ToolAllowance(tool="get_claim", limits=(limit,)),)
+    play.tenants.record = play.tenants.record.model_copy(update={"policies": (Policy(id="p", tool_rules=(ONCE,)),)})
+    replies = iter([tool_reply(("get_claim", {"claim_id": "C-1"}), ("get_claim", {"claim_id": "C-2"}))])
+    play.scripts["assess"] = lambda _: next(replies, text_reply("done"))
+    await play.run()
+    told = next(str(request.messages) for request in play.model.requests if "Refused by policy rule" in str(request))
+    assert play.servers.called("get_claim") == [{"claim_id": "C-1"}]
+    assert "T3: once a session" in told
+    assert [call.tool for call in (await play.turns.session()).calls] == ["get_claim"]
+
+
+ONCE = ToolRule(id="T3", kind="at_most", tool="get_*")

@@ -9,6 +9,7 @@ from services.executor.core.endings import Escalated, Failed, Rejected, RunEnds
 from services.executor.core.execute.compensation import TakenBack, still_standing, to_take_back, took_hold
 from services.executor.core.execute.freshness import renew_if_old
 from services.executor.core.execute.ledger import entries, write_key
+from services.executor.core.execute.preconditions import refuse_too_early
 from services.executor.core.execute.sending import NotSent, prepare, same_key, send, under_our_key
 from services.executor.core.execute.settling import brought_to_truth, settle
 from shared.contracts.ledger import LedgerEntry
@@ -76,6 +77,7 @@ async def _sent(
 ) -> LedgerEntry:
     """The entry after the call went out, on a verdict that is fresh, or after it was seen that it must not."""
     await renew_if_old(ctx, progress)
+    await refuse_too_early(ctx, progress, call)
     sending = await prepare(ctx, plan, call, state, known)
     if known is not None and under_our_key(known) and not same_key(known, sending.tool):
         return await settle(ctx, known, WriteStatus.IN_DOUBT, "no answer came, and the server no longer takes our key")
