@@ -8,6 +8,7 @@ from redis.asyncio.cluster import ClusterNode, ClusterPipeline
 from redis.asyncio.connection import parse_url
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError, RedisClusterException
 
 from shared.infra.redis_address import RedisAddress
 
@@ -35,6 +36,14 @@ class ClusterRedis(RedisCluster):
             ssl=self._tls,
             **self._listener,
         )
+
+    async def initialize(self) -> "ClusterRedis":
+        """Find the nodes; that none answers is said as any other lost connection is."""
+        try:
+            await super().initialize()
+        except RedisClusterException as error:  # no RedisError, in redis-py
+            raise ConnectionError(str(error)) from error
+        return self
 
     def pipeline(self, transaction: object = None, shard_hint: object = None) -> ClusterPipeline:  # noqa: ARG002
         return super().pipeline()

@@ -53,7 +53,7 @@ class Heart:
         """Extend every lease there is; False if the store did not answer in time."""
         held = tuple(self._held)
         try:
-            async with asyncio.timeout(self._lease_seconds / 2):
+            async with asyncio.timeout(self._lease_seconds):
                 lost = await self._extended(held)
         except TimeoutError:
             self._tell(held)

@@ -23,6 +23,7 @@ CODES: dict[type[Exception], int] = {
     errors.UnsupportedContent: -32005,
     StoreUnavailable: INTERNAL_ERROR,
 }
+RETRY_LATER = {"Retry-After": "2"}  # with what the store's absence is answered; most absences are shorter
 Fault = errors.Refusal | StoreUnavailable
 
 
@@ -47,7 +48,10 @@ def fault_reply(call_id: str | int | None, fault: Fault, *, bad_input_status: in
     """``bad_input_status``: the early protocol's servers answer invalid parameters with HTTP 400."""
     code = CODES[type(fault)]
     status = bad_input_status if code in (-32602, -32005) else 200
-    return error_reply(call_id, code, str(fault), status)
+    reply = error_reply(call_id, code, str(fault), status)
+    if isinstance(fault, StoreUnavailable):
+        reply.headers.update(RETRY_LATER)
+    return reply
 
 
 def bad_call_reply(bad: BadCall, *, plain_http: bool) -> JSONResponse:

@@ -9,6 +9,7 @@ from services.gateway.core.fields import kind_of, object_at
 from services.gateway.core.resolve import read_word
 from services.gateway.core.views import public_view
 from services.gateway.entrypoints.body import BadCall, parse_value, read_body
+from services.gateway.entrypoints.replies import RETRY_LATER
 from services.gateway.ports import Identity, StoreUnavailable
 from shared.domain.exact_json import JsonObject
 
@@ -43,4 +44,5 @@ async def _object(request: Request, max_body: int) -> JsonObject:
 
 
 def _refused(fault: _Fault) -> JSONResponse:
-    return JSONResponse({"error": str(fault)}, status_code=_STATUS[type(fault)])
+    status = _STATUS[type(fault)]
+    return JSONResponse({"error": str(fault)}, status, RETRY_LATER if status == 503 else None)

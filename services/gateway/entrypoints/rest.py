@@ -10,6 +10,7 @@ from services.gateway.core.desk import TaskDesk
 from services.gateway.core.errors import InvalidField, UnknownTask
 from services.gateway.core.views import public_view
 from services.gateway.entrypoints.kept_alive import SSE_BEAT, KeptAlive
+from services.gateway.entrypoints.replies import RETRY_LATER
 from services.gateway.entrypoints.story import story
 from services.gateway.ports import Caller, Identity, Readiness, StoreUnavailable
 from shared.domain.version import VERSION
@@ -56,7 +57,7 @@ class RestEndpoints:
         """Whether requests should come here; 503 with the reasons otherwise."""
         problems = await self._readiness.problems()
         if problems:
-            return JSONResponse({"status": "not ready", "problems": list(problems)}, status_code=503)
+            return JSONResponse({"status": "not ready", "problems": list(problems)}, 503, RETRY_LATER)
         return JSONResponse({"status": "ready"})
 
     def _caller(self, request: Request) -> Caller:
@@ -65,4 +66,4 @@ class RestEndpoints:
 
 def _refused(fault: UnknownTask | InvalidField | StoreUnavailable) -> JSONResponse:
     status = {UnknownTask: 404, InvalidField: 400, StoreUnavailable: 503}[type(fault)]
-    return JSONResponse({"error": str(fault)}, status_code=status)
+    return JSONResponse({"error": str(fault)}, status, RETRY_LATER if status == 503 else None)

@@ -5,6 +5,7 @@ from starlette.responses import JSONResponse, Response
 
 from services.gateway.core.errors import InvalidField
 from services.gateway.core.learning_view import learning_view
+from services.gateway.entrypoints.replies import RETRY_LATER
 from services.gateway.ports import Identity, Statistics, StoreUnavailable
 
 
@@ -19,6 +20,6 @@ def rl_status_routes(statistics: Statistics, identity: Identity) -> APIRouter:
         except InvalidField as fault:
             return JSONResponse({"error": str(fault)}, status_code=400)
         except StoreUnavailable as fault:
-            return JSONResponse({"error": str(fault)}, status_code=503)
+            return JSONResponse({"error": str(fault)}, 503, RETRY_LATER)
 
     return router

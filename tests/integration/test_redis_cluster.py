@@ -1,0 +1,109 @@
+"""The durable state on a cluster of one node, which refuses every step that touches two slots."""
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+from redis.asyncio import Redis
+
+from services.executor.adapters.redis_learned import RedisLearned
+from services.executor.adapters.redis_upkeep import RedisUpkeep
+from services.executor.ports import JournalEntry
+from services.gateway.adapters.redis_statistics import RedisStatistics
+from services.gateway.adapters.redis_threads import RedisThreads
+from shared.domain.words import WriteStatus
+from shared.infra.embedded_redis import EmbeddedRedis
+from shared.infra.live import Live
+from shared.infra.redis import check_durable, connect
+from shared.infra.task_store import TaskStore
+from shared.ports.store import StoreUnavailable
+from tests.integration.redis_pair import PATIENCE, Node, free_ports
+from tests.integration.state_stage import NOTE, accepted, an_end, an_entry, begin, sessions_of
+
+
+@pytest.fixture(scope="module")
+def node() -> Iterator[Node]:
+    port, bus = free_ports(2)
+    more = ["--port", str(port), "--bind", "127.0.0.1", "--cluster-enabled", "yes", "--cluster-port", str(bus)]
+    with tempfile.TemporaryDirectory(prefix="pa-") as folder, EmbeddedRedis(Path(folder), more=more) as server:
+        yield Node(server, port)
+
+
+@pytest.fixture
+async def cluster(node: Node) -> AsyncIterator[Redis]:
+    """A client of the whole cluster, which is empty."""
+    await node.say("FLUSHALL")
+    if "cluster_slots_assigned:16384" not in str(await node.say("CLUSTER", "INFO")):
+        await node.say("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
+    async with asyncio.timeout(PATIENCE):
+        while "cluster_state:ok" not in str(await node.say("CLUSTER", "INFO")):
+            await asyncio.sleep(0.02)  # between two looks
+    client = connect(f"redis+cluster://127.0.0.1:{node.port}")
+    yield client
+    await client.aclose()
+
+
+@pytest.mark.promise("redis.cluster")
+async def test_every_step_of_a_turn_touches_one_slot(cluster: Redis) -> None:
+    async with Live(cluster) as live:
+        store = TaskStore(cluster, live)
+        record = await accepted(store)
+        begun = await begin(sessions_of(cluster, "one"))
+        await begun.store.append([JournalEntry("k1", "note", "{}")], [NOTE])
+        await begun.store.publish(begun.work.record, [NOTE])
+        await begun.store.open_write(an_entry(), 1.0)
+        await begun.store.settle_write(an_entry(WriteStatus.SENT), WriteStatus.SENDING)
+        await begun.store.finish(an_end(begun.work))
+        kinds = await _told(store, record.task_id)
+        ended = await store.record("acme", record.task_id)
+    assert kinds[0] == "submitted"
+    assert kinds[-1] == "turn_finished"
+    assert ended is not None
+    assert ended.state.is_terminal
+
+
+@pytest.mark.promise("redis.cluster")
+async def test_sessions_are_looked_after_there(cluster: Redis) -> None:
+    """The reaper looks at all partitions in one round trip, and one heartbeat keeps leases of many partitions."""
+    async with Live(cluster) as live:
+        store = TaskStore(cluster, live)
+        for number in range(8):
+            await accepted(store, f"s{number}")
+        sessions = sessions_of(cluster, "one")
+        leases = [await sessions.claim("acme", f"s{number}") for number in range(8)]
+        kept = [lease for lease in leases if lease is not None]
+        assert await sessions.extend_all(kept) == []
+        assert len(kept) == 8
+        async with asyncio.timeout(PATIENCE):
+            late = await accepted(store, "late")
+            while late.session_id not in {one.session_id for one in (await RedisUpkeep(cluster).overdue()).sessions}:
+                await asyncio.sleep(0.05)  # until its wake counts as lost
+
+
+async def test_what_else_the_services_ask_works_there(cluster: Redis) -> None:
+    await check_durable(cluster)
+    await RedisThreads(cluster).points_to("acme", "c1", "t1")
+    assert (await RedisThreads(cluster).of("acme", "c1", "f")).task_id == "t1"
+    assert (await RedisStatistics(cluster).learning("acme")).cases == 0
+    assert (await RedisLearned(cluster).recall("acme", "general")).cases == ()
+
+
+async def test_a_cluster_that_is_away_says_so(node: Node) -> None:
+    (nobody,) = free_ports(1)
+    client = connect(f"redis+cluster://127.0.0.1:{nobody}")
+    with pytest.raises(StoreUnavailable):
+        await TaskStore(client, Live(client)).ping()
+    await client.aclose()
+
+
+async def _told(store: TaskStore, task_id: str) -> list[str]:
+    kinds: list[str] = []
+    async with asyncio.timeout(PATIENCE), aclosing(store.watch("acme", task_id)) as events:
+        async for _, event in events:
+            kinds.append(event.kind)
+            if event.kind == "turn_finished":
+                return kinds
+    return kinds
