@@ -315,6 +315,12 @@ PROMISES: tuple[Promise, ...] = (
     Promise("chaos.nothing_twice", "Whatever is killed or cut, no write is made twice or falsely called proved", "I3"),
     Promise("chaos.finds_harm", "A chaos run finds each harm where there is one, and none where there is none", "I5"),
     Promise("chaos.replayable", "A chaos run's tasks and strikes are a pure function of its seed", "quality"),
+    # --- leases, reaper, dead letters, drain
+    Promise(
+        "state.two_believers", "Of two executors that believe they own a session only the newest fence writes", "I6"
+    ),
+    Promise("state.faults_mended", "Each kind of fault of leases, wakes and outcomes is found, mended, counted", "I5"),
+    Promise("state.dead_letters", "A turn that is given up is kept with its reason and its last error", "I5"),
 )
 
 

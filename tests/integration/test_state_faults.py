@@ -1,0 +1,243 @@
+"""Each kind of fault that crashes and lost replies leave behind is found, mended and counted."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+import pytest
+from redis.asyncio import Redis
+
+from services.executor.adapters.redis_upkeep import RedisUpkeep
+from services.executor.core.mended import Mended
+from services.executor.core.reaper import Reaper
+from services.executor.core.runner import Runner, RunnerLimits, RunsTurns
+from services.executor.ports import Fault, Lease, Timer, TurnStore, Work
+from shared.contracts.dead_letter import DeadTurn
+from shared.contracts.outcome import TaskOutcome
+from shared.contracts.task import TaskRecord
+from shared.domain.words import TaskState
+from shared.infra.keys import MENDED, partition_keys_of, task_keys
+from shared.infra.lua import Scripts
+from shared.infra.task_store import TaskStore
+from shared.ports.tasks import Wakes
+from shared.testing.redis_tasks import NOON, a_turn
+from tests.integration.state_stage import accepted, an_end, begin, break_lease, sessions_of
+
+LIMITS = RunnerLimits(lease_seconds=0.6, attempts=2, retry_seconds=0.01, retry_seconds_most=0.02)
+PATIENCE = 15.0
+
+
+class HeardWakes(Wakes):
+    def __init__(self) -> None:
+        self.heard: list[tuple[str, str]] = []
+
+    async def wake(self, tenant: str, session_id: str) -> None:
+        self.heard.append((tenant, session_id))
+
+
+class Finishes(RunsTurns):
+    """Ends each turn at once, or breaks, or waits for ever."""
+
+    def __init__(self, *, broken: bool = False, endless: bool = False) -> None:
+        self.broken, self.endless = broken, endless
+        self.begun = asyncio.Event()
+
+    async def run(self, work: Work, store: TurnStore) -> None:
+        self.begun.set()
+        if self.broken:
+            raise RuntimeError("the bug that kills")
+        if self.endless:
+            await asyncio.Event().wait()
+        await store.finish(an_end(work))
+
+
+@asynccontextmanager
+async def _running(redis: Redis, worker: RunsTurns, mended: Mended, name: str = "one") -> AsyncIterator[Runner]:
+    runner = Runner(sessions_of(redis, name, LIMITS.lease_seconds), HeardWakes(), worker, LIMITS, mended)
+    async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
+        group.create_task(runner.serve())
+        await asyncio.sleep(0)
+        yield runner
+        await runner.stop(0.0)
+
+
+async def _worked_off(redis: Redis, mended: Mended, worker: RunsTurns | None = None, name: str = "one") -> None:
+    async with _running(redis, worker or Finishes(), mended, name) as runner:
+        assert await runner.offer("acme", "s1")
+        await runner.idle.wait()
+
+
+async def _state(store: TaskStore, record: TaskRecord) -> TaskState:
+    found = await store.record("acme", record.task_id)
+    assert found is not None
+    return found.state
+
+
+async def _raw(redis: Redis, *words: str) -> object:
+    return await Scripts(redis).command(*words)
+
+
+@pytest.mark.promise("state.faults_mended")
+async def test_accepted_but_not_woken_is_woken_and_counted(redis: Redis, task_store: TaskStore) -> None:
+    await accepted(task_store)
+    await redis.zadd(partition_keys_of("acme", "s1").waiting, {"acme:s1": 1}, xx=True)
+    mended, wakes = Mended(), HeardWakes()
+    await Reaper(RedisUpkeep(redis), wakes, mended).tick()
+    assert (wakes.heard, mended.counts[Fault.NOT_WOKEN]) == ([("acme", "s1")], 1)
+
+
+@pytest.mark.promise("state.faults_mended")
+async def test_a_claim_whose_reply_was_lost_is_taken_up_by_the_same_process_at_once(
+    redis: Redis, task_store: TaskStore
+) -> None:
+    record = await accepted(task_store)
+    unheard = await sessions_of(redis, "one", 60.0).claim("acme", "s1")
+    mended = Mended()
+    await _worked_off(redis, mended)
+    assert (unheard is not None, await _state(task_store, record)) == (True, TaskState.COMPLETED)
+    assert mended.counts[Fault.NOT_RUNNING] == 1
+
+
+@pytest.mark.promise("state.faults_mended")
+async def test_a_claim_that_began_nothing_is_taken_over_and_counted(redis: Redis, task_store: TaskStore) -> None:
+    record = await accepted(task_store)
+    dead = await sessions_of(redis, "two").claim("acme", "s1")
+    assert dead is not None
+    await break_lease(redis, dead)
+    mended, wakes = Mended(), HeardWakes()
+    await Reaper(RedisUpkeep(redis), wakes, mended).tick()
+    await _worked_off(redis, mended)
+    assert (wakes.heard, await _state(task_store, record)) == ([("acme", "s1")], TaskState.COMPLETED)
+    assert [fault for fault, number in mended.counts.items() if number] == [Fault.NOT_RUNNING]
+
+
+@pytest.mark.promise("state.faults_mended")
+async def test_a_turn_whose_owner_fell_silent_is_taken_over_and_counted(redis: Redis, task_store: TaskStore) -> None:
+    record = await accepted(task_store)
+    await break_lease(redis, (await begin(sessions_of(redis, "two"))).lease)
+    mended = Mended()
+    await _worked_off(redis, mended)
+    assert (await _state(task_store, record), mended.counts[Fault.OWNER_GONE]) == (TaskState.COMPLETED, 1)
+
+
+@pytest.mark.promise("state.faults_mended")
+async def test_running_but_not_owned_is_cancelled_and_counted(redis: Redis, task_store: TaskStore) -> None:
+    await accepted(task_store)
+    mended, worker = Mended(), Finishes(endless=True)
+    async with _running(redis, worker, mended) as runner:
+        await runner.offer("acme", "s1")
+        await worker.begun.wait()
+        await break_lease(redis, Lease("acme", "s1", 1, "one"))
+        await begin(sessions_of(redis, "two", 60.0))
+        await runner.idle.wait()
+    assert mended.counts[Fault.NOT_OWNED] == 1
+
+
+@pytest.mark.promise("state.faults_mended")
+async def test_an_ended_task_whose_outcome_was_never_emitted_gets_it_once(redis: Redis, task_store: TaskStore) -> None:
+    """A script that is broken off half-way leaves the record ended and the turn in its queue."""
+    record = await accepted(task_store)
+    ended = record.model_copy(update={"state": TaskState.COMPLETED, "metadata": {"quality": 0.75}})
+    name = task_keys("acme", "s1", record.task_id).record
+    await _raw(redis, "HSET", name, "json", ended.model_dump_json(), "state", "completed", "ended", "1")
+    mended = Mended()
+    await _worked_off(redis, mended)
+    outcomes = await redis.xrange(partition_keys_of("acme", "s1").outcomes)
+    told = [TaskOutcome.model_validate_json(row["o"]) for _, row in outcomes]
+    assert [(one.task_id, one.quality) for one in told] == [(record.task_id, 0.75)]
+    assert mended.counts[Fault.OUTCOME_MISSING] == 1
+
+
+async def test_an_outcome_that_was_emitted_is_not_emitted_again_by_a_late_turn(
+    redis: Redis, task_store: TaskStore
+) -> None:
+    record = await accepted(task_store)
+    mended = Mended()
+    await task_store.accept(record, a_turn(record), dedupe=None)
+    await _worked_off(redis, mended)
+    assert await redis.xlen(partition_keys_of("acme", "s1").outcomes) == 1
+    assert not any(mended.counts.values())
+
+
+@pytest.mark.promise("state.faults_mended")
+async def test_an_overdue_timer_is_fired_and_counted_for_the_whole_installation(
+    redis: Redis, task_store: TaskStore
+) -> None:
+    await accepted(task_store)
+    one = sessions_of(redis, "one")
+    begun = await begin(one)
+    due = Timer(NOON - timedelta(days=365), "a1")
+    await begun.store.finish(an_end(begun.work, TaskState.INPUT_REQUIRED)._replace(timer=due))
+    assert await one.release(begun.lease)
+    reaper = Reaper(RedisUpkeep(redis), HeardWakes(), Mended())
+    for _ in range(2):
+        await reaper.tick()
+    assert await _raw(redis, "HGETALL", MENDED) == {Fault.TIMER_OVERDUE.value: "1"}
+
+
+@pytest.mark.promise("state.dead_letters")
+async def test_a_turn_given_up_goes_to_the_dead_letters_with_its_last_error(
+    redis: Redis, task_store: TaskStore
+) -> None:
+    record = await accepted(task_store)
+    for _ in range(LIMITS.attempts + 1):
+        await _worked_off(redis, Mended(), Finishes(broken=True))
+    (letter,) = await _dead(redis)
+    assert (letter.task_id, letter.attempts, letter.request) == (record.task_id, LIMITS.attempts, record.request)
+    assert "the bug that kills" in letter.last_error
+
+
+async def test_a_turn_is_buried_once_though_its_end_is_tried_again(redis: Redis, task_store: TaskStore) -> None:
+    record = await accepted(task_store)
+    begun = await begin(sessions_of(redis, "one"))
+    letter = DeadTurn(
+        tenant="acme",
+        session_id="s1",
+        task_id=record.task_id,
+        turn=begun.work.turn,
+        dialect=record.dialect,
+        requester=record.requester,
+        request=record.request,
+        attempts=2,
+        reason="it died",
+        last_error="",
+        died_at=NOON,
+    )
+    for _ in range(2):
+        await sessions_of(redis, "one").bury(begun.lease, letter)
+    assert await _dead(redis) == [letter]
+
+
+async def test_what_the_learner_has_not_applied_is_told(redis: Redis, task_store: TaskStore) -> None:
+    for number in range(3):
+        await redis.xadd(partition_keys_of("acme", "s1").outcomes, {"id": str(number), "o": "{}"})
+    reaper = Reaper(RedisUpkeep(redis), HeardWakes())
+    await reaper.tick()
+    assert reaper.outcomes_behind == 2
+
+
+async def test_a_wake_that_comes_while_its_session_ends_is_not_lost(redis: Redis, task_store: TaskStore) -> None:
+    """The session runs here, so its wake claims nothing; but it is looked at once more when it ends."""
+    record = await accepted(task_store)
+    go = asyncio.Event()
+
+    class Waits(Finishes):
+        async def run(self, work: Work, store: TurnStore) -> None:
+            self.begun.set()
+            await go.wait()
+            await store.finish(an_end(work))
+
+    worker = Waits()
+    async with _running(redis, worker, Mended()) as runner:
+        await runner.offer("acme", "s1")
+        await worker.begun.wait()
+        assert not await runner.offer("acme", "s1")
+        go.set()
+        await runner.idle.wait()
+    assert await _state(task_store, record) is TaskState.COMPLETED
+
+
+async def _dead(redis: Redis) -> list[DeadTurn]:
+    rows = await redis.xrange(partition_keys_of("acme", "s1").dead_turns)
+    return [DeadTurn.model_validate_json(row["letter"]) for _, row in rows]
