@@ -6,6 +6,7 @@ from cli.bench import bench
 from cli.chaos.command import chaos
 from cli.demo.command import demo
 from cli.send import send
+from cli.task import task
 from cli.tools import tools
 from cli.up import up
 
@@ -47,6 +48,7 @@ app.command()(up)
 app.command()(send)
 app.command()(tools)
 app.command()(chaos)
+app.add_typer(task, name="task")
 app.add_typer(bench, name="bench", help="Measure, and compare with the stated targets.")
 
 if __name__ == "__main__":

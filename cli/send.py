@@ -70,7 +70,9 @@ def _show(view: TaskView) -> None:
         err.print(f"({notice})", style="dim")
     escalated = ", escalated" if view.metadata.get("escalated") else ""
     err.print(f"task {view.id}: {view.state}{escalated}", style="bold" if view.went_well else "bold red")
-    if view.state == "input-required":
+    if view.state == "input-required" and view.metadata.get("doubts"):
+        err.print(f"It waits for an operator: purple task show {view.id}", soft_wrap=True)
+    elif view.state == "input-required":
         level = f" --level {view.level}" if view.level else ""
         err.print(f"It waits: purple send approve --task {view.id} --as NAME --role approver{level}", soft_wrap=True)
 

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime
+from urllib.parse import quote
 
 import httpx
 from httpx_sse import aconnect_sse
@@ -32,6 +33,14 @@ class GatewayClient:
     async def cancel(self, task_id: str) -> TaskView:
         return task_view(await self._rpc("tasks/cancel", {"id": task_id}))
 
+    async def record(self, task_id: str) -> JsonObject:
+        """The task as its gateway shows it to operators: ``GET /tasks/{id}``."""
+        return await self._rest("GET", f"/tasks/{quote(task_id, safe='')}")
+
+    async def resolve(self, task_id: str, word: JsonObject) -> JsonObject:
+        """Hand over an operator's word on a write in doubt; the task as it then stands."""
+        return await self._rest("POST", f"/tasks/{quote(task_id, safe='')}/resolve", word)
+
     async def events(self, task_id: str, after: str = "") -> AsyncIterator[Event]:
         """The task's events after that one, until the task has ended or waits for somebody."""
         headers = {"Last-Event-ID": after} if after else {}
@@ -57,6 +66,17 @@ class GatewayClient:
             raise self._unreachable(error) from error
         return _result(method, answer)
 
+    async def _rest(self, method: str, path: str, body: JsonObject | None = None) -> JsonObject:
+        content = None if body is None else dumps(body)
+        headers = {"Content-Type": "application/json"}
+        try:
+            answer = await self._http.request(
+                method, f"{self.url}{path}", content=content, headers=headers, timeout=TIMEOUT
+            )
+        except httpx.TransportError as error:
+            raise self._unreachable(error) from error
+        return _object(method, path, answer)
+
     def _unreachable(self, error: httpx.TransportError) -> Complaint:
         sentence = f"No gateway answers at {self.url} ({type(error).__name__}): start one with `purple up`."
         return Complaint(sentence)
@@ -78,6 +98,16 @@ def _result(method: str, answer: httpx.Response) -> JsonObject:
         return result
     sentence = problem.get("message") if isinstance(problem, dict) else f"HTTP {answer.status_code}"
     raise Complaint(f"The gateway refused {method}: {sentence}")
+
+
+def _object(method: str, path: str, answer: httpx.Response) -> JsonObject:
+    try:
+        body = loads_object(answer.text)
+    except ValueError as error:
+        raise Complaint(f"{answer.url} answered {method} with {answer.status_code} and no JSON.") from error
+    if answer.is_success:
+        return body
+    raise Complaint(f"The gateway refused {method} {path}: {body.get('error')}")
 
 
 def _event(event_id: str, kind: str, body: JsonObject) -> Event:

@@ -1,0 +1,140 @@
+"""`purple task`: how a task stands, and an operator's word on a write in doubt."""
+
+import asyncio
+import os
+from collections.abc import Coroutine
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from cli.console import Complaint, err, give_up, out, say_json
+from cli.gateway.client import connected
+from cli.gateway.messages import Speaker
+from cli.send import DEFAULT_URL
+from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.words import Resolution, Role
+
+_STYLES = {"verified": "green", "unverified": "yellow", "refused": "red", "absent": "bold red", "in_doubt": "bold red"}
+
+TaskId = Annotated[str, typer.Argument(help="The task's id.")]
+Gateway = Annotated[str, typer.Option("--url", help="The gateway.", envvar="PURPLE_URL")]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object instead of tables.")]
+
+task = typer.Typer(no_args_is_help=True, help="Look at one task, and settle a write in doubt.")
+
+
+@task.command()
+def show(task_id: TaskId, url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """Show how a task stands: its state, its writes, and what is known of those in doubt.
+
+    Example:
+
+      purple task show TASK
+    """
+    _say(_done(_shown(url, task_id)), as_json)
+
+
+@task.command()
+def resolve(
+    task_id: TaskId,
+    resolution: Annotated[
+        Resolution,
+        typer.Argument(
+            help="retry: it did not take hold, send it again. skip: leave it undone, go on. "
+            "done: it took hold, go on. take-over: end the task, a person does the rest."
+        ),
+    ],
+    call: Annotated[str, typer.Option(help="The call in doubt, such as c1: `purple task show` lists them.")],
+    comment: Annotated[str, typer.Option(help="Why, for whoever reads it later.")] = "",
+    name: Annotated[str, typer.Option("--as", help="Who speaks (believed in the embedded profile only).")] = "",
+    url: Gateway = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Say what became of a write in doubt. It takes the role operator; exit code 1 if the word has no effect.
+
+    Examples:
+
+      purple task resolve TASK done --call c1 --comment "seen in the ledger"
+
+      purple task resolve TASK retry --call c1 --as olga
+    """
+    speaker = Speaker(name or os.environ.get("USER", "cli"), (Role.OPERATOR.value,))
+    body: JsonObject = {
+        "call": call,
+        "resolution": resolution.value,
+        "comment": comment,
+        "metadata": {"principal": speaker.as_json()},
+    }
+    _say(_done(_resolved(url, task_id, body)), as_json)
+
+
+async def _shown(url: str, task_id: str) -> JsonObject:
+    async with connected(url) as client:
+        return await client.record(task_id)
+
+
+async def _resolved(url: str, task_id: str, body: JsonObject) -> JsonObject:
+    async with connected(url) as client:
+        return await client.resolve(task_id, body)
+
+
+def _done(asking: Coroutine[None, None, JsonObject]) -> JsonObject:
+    try:
+        return asyncio.run(asking)
+    except Complaint as complaint:
+        give_up(complaint)
+
+
+def _say(record: JsonObject, as_json: bool) -> None:
+    if as_json:
+        return say_json(dumps(record))
+    metadata = _object(record.get("metadata"))
+    escalated = ", escalated" if metadata.get("escalated") else ""
+    out.print(Text(f"task {record.get('task_id')}: {record.get('state')}{escalated}", "bold"))
+    if record.get("reason"):
+        out.print(Text(str(record["reason"])))
+    for table in _tables(metadata):
+        out.print(table)
+    doubts = _rows(metadata.get("doubts"))
+    if doubts and record.get("state") == "input-required":
+        words = "|".join(Resolution)
+        err.print(
+            f"Settle it: purple task resolve {record.get('task_id')} {words} --call {doubts[0].get('call_id')}",
+            markup=False,
+            soft_wrap=True,
+        )
+    return None
+
+
+def _tables(metadata: JsonObject) -> list[Table]:
+    """The writes, those in doubt with what was read, and what operators said; those that there are."""
+    writes, doubts = _rows(metadata.get("writes")), _rows(metadata.get("doubts"))
+    said = _rows(metadata.get("resolutions"))
+    tables = [_table("Writes", ("call_id", "tool", "arguments", "status", "note"), writes)]
+    columns = ("call_id", "tool", "arguments", "status", "since", "before", "after", "deadline")
+    tables.append(_table("In doubt", columns, doubts))
+    tables.append(_table("What operators said", ("call_id", "resolution", "by", "at", "comment"), said))
+    return [table for table in tables if table.row_count]
+
+
+def _table(title: str, columns: tuple[str, ...], rows: list[JsonObject]) -> Table:
+    table = Table(*columns, title=title)
+    for row in rows:
+        table.add_row(*(_cell(name, row.get(name)) for name in columns))
+    return table
+
+
+def _cell(name: str, value: Json) -> Text:
+    """A server's words are shown as they are, never read as markup."""
+    text = value if isinstance(value, str) else "" if value is None else dumps(value)
+    return Text(text, _STYLES.get(text, "none") if name == "status" else "none")
+
+
+def _object(value: Json) -> JsonObject:
+    return value if isinstance(value, dict) else {}
+
+
+def _rows(value: Json) -> list[JsonObject]:
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
