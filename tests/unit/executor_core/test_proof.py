@@ -106,6 +106,15 @@ def test_what_could_have_another_cause_proves_nothing(shown: Evidence) -> None:
     assert judge(shown).status is WriteStatus.UNVERIFIED
 
 
+OWNED_BY_1: JsonObject = {"id": "A-1", "owner_id": "E-1", "status": "assigned"}
+
+
+def handed_over(after: Json) -> Evidence:
+    """A write that changes another identifier of its record, with an answer that was lost."""
+    before: Json = {"id": "A-1", "owner_id": None, "status": "stored"}
+    return Evidence("assign_asset", {"asset_id": "A-1", "owner_id": "E-1"}, {}, before, None, after)
+
+
 @pytest.mark.promise("I4.proof")
 @pytest.mark.parametrize(
     ("shown", "status"),
@@ -122,6 +131,10 @@ def test_what_could_have_another_cause_proves_nothing(shown: Evidence) -> None:
         (evidence([{"id": "C-1", "status": "open", "t": 1}, {"id": "C-2", "status": "approved", "t": 1}],
                   [{"id": "C-1", "status": "open", "t": 2}, {"id": "C-2", "status": "approved", "t": 2}], expect={}),
          WriteStatus.IN_DOUBT),
+        (handed_over(OWNED_BY_1), WriteStatus.VERIFIED),
+        (handed_over({"id": "A-1", "owner_id": "E-2", "status": "assigned"}), WriteStatus.IN_DOUBT),
+        (handed_over({"id": "A-2", "owner_id": "E-1", "status": "assigned"}), WriteStatus.IN_DOUBT),
+        (handed_over({"id": "A-1", "owner_id": "E-1", "status": "reserved"}), WriteStatus.IN_DOUBT),
     ],
 )  # fmt: skip
 def test_a_lost_answer_is_settled_by_the_named_record_alone(shown: Evidence, status: WriteStatus) -> None:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from services.executor.core.execute.records import records_in
 from services.executor.core.execute.sameness import names_a_record, same
-from services.executor.core.execute.subject import subjects
+from services.executor.core.execute.subject import own_id, subjects
 from services.executor.core.tooling.echo import is_echo
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import WriteStatus
@@ -135,16 +135,23 @@ def _matches(record: JsonObject, claims: Mapping[str, Json]) -> list[str]:
 
 
 def _done_by_verb(evidence: Evidence) -> Shown:
-    """Fields that changed to a form of the tool's own verb: ``approve_x`` leaves "approved" in a status."""
+    """Fields that changed to a form of the tool's own verb: ``approve_x`` leaves "approved" in a status.
+
+    Not where another changed field says something else than the call's argument of that name.
+    """
     done = participles(evidence.tool)
     before = _subjects(evidence, evidence.before)
     for record in _subjects(evidence, evidence.after):
         earlier = [old for old in before if set(old) == set(record) and _is_the_same(old, record)]
         changed = [key for key in record if any(old[key] != record[key] for old in earlier)]
         fields = [key for key in changed if str(record[key]).lower() in done]
-        if fields:
+        if fields and not any(_contradicts(record, key, evidence.arguments) for key in changed):
             return Shown(fields, record)
     return Shown([], {})
+
+
+def _contradicts(record: JsonObject, key: str, arguments: JsonObject) -> bool:
+    return key in arguments and not same(record[key], arguments[key])
 
 
 def participles(tool: str) -> frozenset[str]:
@@ -155,6 +162,9 @@ def participles(tool: str) -> frozenset[str]:
 
 
 def _is_the_same(old: JsonObject, record: JsonObject) -> bool:
+    """By its own id; a record without one, by every identifier in it."""
+    if own_id(record) is not None:
+        return own_id(old) == own_id(record)
     return all(old[key] == record[key] for key in record if names_a_record(key))
 
 
