@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 from typing_extensions import override
 
 from services.executor.core.context import Ports
-from services.executor.core.endings import RunEnds
+from services.executor.core.endings import Failed, Part, RunEnds
 from services.executor.core.journal import Journal
 from services.executor.core.prime.recall import primer_cases
 from services.executor.ports import (
@@ -50,10 +50,11 @@ class Begun(NamedTuple):
 
 
 class EndedBefore(NamedTuple):
-    """How a run ended before its answer: the reason, and the step it stood at, if it stood at one."""
+    """How a run ended before its answer, in the attempt that began then, and the step it stood at, if at one."""
 
-    reason: str
+    ending: RunEnds
     step: str | None
+    began: str
 
 
 def note_turn(journal: Journal, turn: Turn, ledger: Mapping[str, LedgerEntry]) -> None:
@@ -73,13 +74,22 @@ def read_turn(text: str) -> Begun:
 
 
 def note_ending(journal: Journal, ending: RunEnds) -> None:
-    journal.given("ended", dumps({"reason": ending.reason, "step": journal.stopped_at, "began": str(journal.began)}))
+    """Note how the run ends."""
+    said: JsonObject = {"kind": type(ending).__name__, "reason": ending.reason, "part": ending.part}
+    journal.given("ended", dumps({**said, "step": journal.stopped_at, "began": journal.began.isoformat()}))
 
 
 def read_ending(text: str) -> EndedBefore:
+    """The ending of that kind, to be raised again; ``Failed`` for a kind that is no more."""
     noted = loads_object(text)
-    step = noted.get("step")
-    return EndedBefore(str(noted["reason"]), None if step is None else str(step))
+    kind = _kinds(RunEnds).get(str(noted["kind"]), Failed)
+    step = cast("str | None", noted["step"])
+    return EndedBefore(kind(str(noted["reason"]), cast("Part | None", noted["part"])), step, str(noted["began"]))
+
+
+def _kinds(kind: type[RunEnds]) -> dict[str, type[RunEnds]]:
+    below = [_kinds(one) for one in kind.__subclasses__()]
+    return {name: one for kinds in below for name, one in kinds.items()} | {kind.__name__: kind}
 
 
 def note_session(journal: Journal, session: SessionState) -> None:

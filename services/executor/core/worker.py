@@ -1,5 +1,9 @@
 """The AI worker: PRIME, EXECUTE, REFLECT, once for each turn of a task."""
 
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import TypeAlias
+
 from services.executor.core.checkpoints import Checkpoints, latest
 from services.executor.core.context import Limits, Ports, TurnContext
 from services.executor.core.dossier import Progress
@@ -12,7 +16,7 @@ from services.executor.core.execute.policy_check import binding_hash, level_aske
 from services.executor.core.execute.settling import settle_unread
 from services.executor.core.execute.strategies.fsm_path import Finished, Waiting, let_through, walk
 from services.executor.core.fsm.templates import TEMPLATES
-from services.executor.core.journal import Journal
+from services.executor.core.journal import Bounds, Journal
 from services.executor.core.memory import with_history
 from services.executor.core.prime.prime import Opened, first_progress, prime
 from services.executor.core.prompts.texts import Prompts
@@ -22,16 +26,18 @@ from services.executor.core.reflect.outcome import Ended
 from services.executor.core.reflect.turn_end import nothing_new, turn_end
 from services.executor.core.side_by_side import together
 from services.executor.core.spend.budget import BudgetSpent, ending, known_so_far
-from services.executor.ports import Timer, TurnStore, Work
+from services.executor.ports import JournalEntry, Timer, TurnStore, Work
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.task import TaskEvent, Turn, TurnKind
 from shared.domain.words import FsmState, Phase, TaskState
+
+MakesJournal: TypeAlias = Callable[[TurnStore, Sequence[JournalEntry], datetime, float, Bounds], Journal]
 
 
 class Worker:
     """Carries out turns. It has no state of its own: everything that matters is in the turn's store."""
 
-    def __init__(self, ports: Ports, limits: Limits, prompts: Prompts, journal: type[Journal] = Journal) -> None:
+    def __init__(self, ports: Ports, limits: Limits, prompts: Prompts, journal: MakesJournal = Journal) -> None:
         self._ports = ports
         self._limits = limits
         self._prompts = prompts

@@ -1,0 +1,128 @@
+"""The course of one attempt as it is replayed: which of its steps were taken again, and where it goes another way."""
+
+from typing import NamedTuple
+
+from services.executor.core.endings import RunEnds
+from services.executor.core.journal import CHECKPOINT
+from services.executor.core.replay.attempts import Attempt
+from services.executor.ports import JournalEntry
+from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
+
+_VOLATILE = ("worked_ms",)  # how long it took is no difference
+_READ_AGAIN = ":again:"  # before the first write of a plan; the ledger that a replay has shows that write already
+
+
+class Differs(Exception):
+    """Today's run goes another way than the archived one: ``at`` which step, and ``how``."""
+
+    def __init__(self, at: str, how: str) -> None:
+        super().__init__(f"{at}: {how}")
+        self.at = at
+        self.how = how
+
+
+class StoppedHere(Exception):
+    """The archived attempt stopped here, and another one went on."""
+
+
+class Taken(NamedTuple):
+    """A step that both runs took."""
+
+    turn_id: str
+    key: str
+    kind: str
+    size: int
+
+
+class Course:
+    """``given_up``: the last attempt of the task stopped too, and no other one was made."""
+
+    def __init__(self, attempt: Attempt, given_up: bool = False) -> None:
+        self.attempt = attempt
+        self.taken: list[Taken] = []
+        self._seen: set[str] = set()
+        self._fields = _overlaid(attempt.before)
+        self._stops = given_up or not attempt.is_last
+
+    def take(self, key: str, asked: str = "") -> JournalEntry:
+        """The archived step; raises ``Differs``, ``StoppedHere`` or the ending that stood there."""
+        entry = self.attempt.steps.get(key)
+        if entry is None:
+            raise self.absent(key, "this step was not taken then")
+        before = loads_object(entry.data_json).get("request", asked) if entry.kind == "model" else asked
+        if before != asked:
+            raise Differs(key, "the model would be asked something else")
+        self._note(entry)
+        return entry
+
+    def peek(self, key: str) -> str | None:
+        """A step's data, if it was taken then."""
+        entry = self.attempt.steps.get(key)
+        if entry is not None:
+            self._note(entry)
+        return entry.data_json if entry else None
+
+    def compare(self, key: str, kind: str, data: str) -> None:
+        """A step that needs nobody: it must have been stored then, and a checkpoint must say the same."""
+        entry = self.attempt.steps.get(key)
+        if entry is None:
+            raise self.absent(key, "this was not stored then")
+        if kind == CHECKPOINT:
+            was, now = {**self._fields, **_told(entry.data_json)}, {**self._fields, **_told(data)}
+            different = sorted(name for name in was.keys() | now.keys() if _text(was, name) != _text(now, name))
+            if different:
+                raise Differs(key, f"the checkpoint says something else of {', '.join(different)}")
+            self._fields = now
+        self._note(entry)
+
+    def given(self, name: str, what: str) -> str:
+        """What the world gave the run under that name."""
+        found = self.attempt.inputs.get(name)
+        if found is None:
+            raise self.absent(name, what)
+        return found
+
+    def absent(self, key: str, how: str) -> Exception:
+        """What to raise where the archived attempt knows nothing of ``key``."""
+        ended = self.attempt.ending
+        if ended is not None and ended.step in (None, key):
+            return self._ending(ended.ending)
+        return StoppedHere() if self._stops else Differs(key, how)
+
+    def so_far(self) -> tuple[JournalEntry, ...]:
+        """The task's journal as it stands at this point of the replay."""
+        own = (self.attempt.steps[key] for key in self.attempt.own if key in self._seen)
+        return (*self.attempt.before, *own)
+
+    def untaken(self) -> str | None:
+        """The first step that only the archived attempt took."""
+        return next((key for key in self.attempt.own if key not in self._seen and _READ_AGAIN not in key), None)
+
+    def _ending(self, ending: RunEnds) -> Exception:
+        left = self.untaken()
+        return ending if left is None else Differs(left, "this step would not be taken")
+
+    def _note(self, entry: JournalEntry) -> None:
+        if entry.key in self._seen:
+            return
+        self._seen.add(entry.key)
+        if entry.key in self.attempt.own:
+            self.taken.append(Taken(self.attempt.begun.turn.turn_id, entry.key, entry.kind, len(entry.data_json)))
+
+
+def _overlaid(entries: tuple[JournalEntry, ...]) -> JsonObject:
+    fields: JsonObject = {}
+    for entry in entries:
+        if entry.kind == CHECKPOINT:
+            fields.update(_told(entry.data_json))
+    return fields
+
+
+def _told(checkpoint: str) -> JsonObject:
+    return {name: value for name, value in loads_object(checkpoint).items() if name not in _VOLATILE}
+
+
+def _text(fields: JsonObject, name: str) -> str | None:
+    """Compared as text: to Python, 1 and true are the same."""
+    missing: Json = None
+    return dumps(fields.get(name, missing))

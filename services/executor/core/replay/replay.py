@@ -1,0 +1,120 @@
+"""Runs an archived task again, in memory, with today's code, prompts and templates, and compares."""
+
+from functools import partial
+from typing import NamedTuple
+
+from services.executor.core.context import Limits, Ports
+from services.executor.core.prompts.texts import Prompts
+from services.executor.core.replay.attempts import Attempt, CannotReplay, attempts_of
+from services.executor.core.replay.course import Course, Differs, StoppedHere, Taken
+from services.executor.core.replay.stand_ins import (
+    NoModel,
+    ReplayJournal,
+    ReplayLearned,
+    ReplayPolicy,
+    ReplayStore,
+    ReplayTenants,
+    ReplayTools,
+)
+from services.executor.core.worker import Worker
+from services.executor.ports import Work
+from shared.contracts.approval import Approval
+from shared.contracts.archive import ArchivedTask
+from shared.contracts.task import TaskRecord
+from shared.domain.words import TaskState
+
+__all__ = ["CannotReplay", "Replayed", "replay"]
+_COMPARED = ("process_type", "strategy", "states", "plan_hash", "escalated", "values")
+
+
+class Replayed(NamedTuple):
+    """``difference`` is the first one, and ``at`` its step; both are empty where today's run ends the same."""
+
+    steps: tuple[Taken, ...]
+    at: str
+    difference: str
+    state: TaskState | None
+    answer: str
+
+    @property
+    def is_same(self) -> bool:
+        return not self.difference
+
+
+class _Standing(NamedTuple):
+    """The task as the replay has brought it so far."""
+
+    record: TaskRecord
+    approval: Approval | None = None
+
+
+async def replay(task: ArchivedTask, limits: Limits, prompts: Prompts) -> Replayed:
+    """Calls nothing and nobody. Raises ``CannotReplay``."""
+    taken: list[Taken] = []
+    standing = _Standing(_as_accepted(task.record))
+    attempts = attempts_of(task)
+    try:
+        for number, attempt in enumerate(attempts, 1):
+            course = Course(attempt, given_up=number == len(attempts) and _is_given_up(task.record))
+            try:
+                standing = await _run(course, standing, limits, prompts)
+            finally:
+                taken += course.taken
+        if not _is_given_up(task.record):
+            _compare(task.record, standing.record)
+    except Differs as found:
+        return Replayed(tuple(taken), found.at, found.how, None, "")
+    return Replayed(tuple(taken), "", "", task.record.state, task.record.answer or "")
+
+
+async def _run(course: Course, standing: _Standing, limits: Limits, prompts: Prompts) -> _Standing:
+    """One attempt to its end, or to where it stopped."""
+    attempt = course.attempt
+    store = ReplayStore(course, standing.record, standing.approval)
+    ports = Ports(
+        NoModel(course), ReplayTools(course), ReplayPolicy(course), ReplayTenants(course), ReplayLearned(course)
+    )
+    worker = Worker(ports, limits, prompts, partial(ReplayJournal, course))
+    try:
+        await worker.run(Work(attempt.begun.turn, standing.record, attempts=1), store)
+    except StoppedHere:
+        return _Standing(store.record, standing.approval)
+    left = course.untaken()
+    if left is not None:
+        raise Differs(left, "this step would not be taken")
+    return _after(attempt, store, standing)
+
+
+def _after(attempt: Attempt, store: ReplayStore, standing: _Standing) -> _Standing:
+    if store.end is None:
+        raise Differs(f"turn {attempt.begun.turn.turn_id}", "the turn would not end")
+    return _Standing(store.end.record, store.end.approval or standing.approval)
+
+
+def _as_accepted(record: TaskRecord) -> TaskRecord:
+    """The record before its first turn."""
+    blank: dict[str, object] = {
+        "reason": None,
+        "answer": None,
+        "artifacts": (),
+        "metadata": {},
+        "history": (),
+        "turns_done": (),
+    }
+    update = {**blank, "state": TaskState.SUBMITTED, "started_at": None, "updated_at": record.accepted_at}
+    return record.model_copy(update=update)
+
+
+def _is_given_up(record: TaskRecord) -> bool:
+    """Whether no run brought the task to its end: what ended it was that too many runs had stopped."""
+    return record.state is TaskState.FAILED and "states" not in record.metadata
+
+
+def _compare(then: TaskRecord, now: TaskRecord) -> None:
+    if then.state is not now.state:
+        raise Differs("the end", f"the task would be {now.state}, not {then.state}")
+    for name in _COMPARED:
+        if then.metadata.get(name) != now.metadata.get(name):
+            raise Differs("the end", f"its {name} would be {now.metadata.get(name)}, not {then.metadata.get(name)}")
+    if then.answer != now.answer:
+        raise Differs("the end", "its answer would be another")

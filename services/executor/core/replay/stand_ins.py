@@ -1,0 +1,235 @@
+"""Everything a replayed run talks to: it answers from the archive, and nobody is called."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+
+from typing_extensions import override
+
+from services.executor.core.journal import Bounds, Journal
+from services.executor.core.recording import (
+    call_name,
+    policy_name,
+    raise_failure,
+    read_experience,
+    read_session,
+    read_tools,
+    read_verdict,
+    tools_name,
+)
+from services.executor.core.replay.course import Course, StoppedHere
+from services.executor.ports import (
+    Experience,
+    JournalEntry,
+    Learned,
+    Model,
+    ModelReply,
+    ModelRequest,
+    PolicyService,
+    Pulse,
+    SessionState,
+    Tenants,
+    Tool,
+    ToolAnswer,
+    ToolServers,
+    ToolUnreachable,
+    TurnEnd,
+    TurnStore,
+)
+from shared.contracts.allowance import AllowanceRequest, Allowances
+from shared.contracts.approval import Approval
+from shared.contracts.ledger import LedgerEntry
+from shared.contracts.policy import EvaluateRequest, Verdict
+from shared.contracts.prose import ProseAnswer, ProseRequest
+from shared.contracts.task import TaskEvent, TaskRecord
+from shared.contracts.tenant import Connection, TenantRecord
+from shared.domain.exact_json import JsonObject, loads_object
+from shared.domain.words import WriteStatus
+from shared.ports.store import StoreUnavailable
+
+
+class ReplayJournal(Journal):
+    """Every step is answered from the archive; what is added is compared with it."""
+
+    def __init__(
+        self,
+        course: Course,
+        store: TurnStore,
+        entries: Iterable[JournalEntry],
+        now: datetime,
+        seconds: float,
+        bounds: Bounds,
+    ) -> None:
+        super().__init__(store, entries, now, seconds, bounds)
+        self._course = course
+
+    @override
+    def get(self, key: str) -> str | None:
+        return self._course.peek(key)
+
+    @override
+    async def once(
+        self,
+        key: str,
+        kind: str,
+        step: Callable[[], Awaitable[str]],
+        asked: str = "",
+        before: Callable[[], Awaitable[None]] | None = None,
+    ) -> str:
+        if key not in self._course.attempt.steps:
+            await asyncio.sleep(0)  # those beside it may have been finished then
+            await asyncio.sleep(0)
+        return self._course.take(key, asked).data_json
+
+    @override
+    async def add(self, key: str, kind: str, data: str) -> None:
+        self._course.compare(key, kind, data)
+
+    @override
+    def given(self, name: str, data: str) -> None:
+        return
+
+    @override
+    def begins(self, turn_id: str, data: str) -> None:
+        return
+
+
+class ReplayStore(TurnStore):
+    """The task as it stood when the attempt began; its ledger as it stood at the attempt's end."""
+
+    def __init__(self, course: Course, record: TaskRecord, approval: Approval | None) -> None:
+        self._course = course
+        self._approval = approval
+        self.record = record
+        self.end: TurnEnd | None = None
+
+    @override
+    async def journal(self) -> tuple[JournalEntry, ...]:
+        return self._course.so_far()
+
+    @override
+    async def ledger(self) -> Mapping[str, LedgerEntry]:
+        return self._course.attempt.ledger
+
+    @override
+    async def approval(self) -> Approval | None:
+        return self._approval
+
+    @override
+    async def session(self) -> SessionState:
+        found = self._course.attempt.inputs.get("session")
+        return SessionState() if found is None else read_session(found)
+
+    @override
+    async def pulse(self) -> Pulse:
+        return Pulse(self._course.attempt.begun.began)
+
+    @override
+    async def append(self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = ()) -> Pulse:
+        return await self.pulse()
+
+    @override
+    async def publish(self, record: TaskRecord, events: Sequence[TaskEvent]) -> Pulse:
+        self.record = record
+        return await self.pulse()
+
+    @override
+    async def open_write(self, entry: LedgerEntry, hold_seconds: float) -> Pulse:
+        if entry.key not in self._course.attempt.ledger:
+            raise self._course.absent(f"write {entry.call.call_id}", f"{entry.call.tool} would be called; it was not")
+        return await self.pulse()
+
+    @override
+    async def settle_write(self, entry: LedgerEntry, before: WriteStatus, events: Sequence[TaskEvent] = ()) -> Pulse:
+        return await self.pulse()
+
+    @override
+    async def finish(self, end: TurnEnd) -> None:
+        self.end = end
+
+
+class NoModel(Model):
+    def __init__(self, course: Course) -> None:
+        self._course = course
+
+    @override
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        raise self._course.absent("model", "a model would be asked")
+
+
+class ReplayTools(ToolServers):
+    def __init__(self, course: Course) -> None:
+        self._course = course
+
+    @override
+    async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
+        return self._listed(connection)[0]
+
+    @override
+    def may_have_unlisted(self, connection: Connection) -> bool:
+        return self._listed(connection)[1]
+
+    @override
+    async def call(
+        self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
+    ) -> ToolAnswer:
+        """Only writes and their read-backs come here, and the ledger knows what came of them."""
+        noted = self._course.attempt.inputs.get(call_name(connection, tool, arguments))
+        if noted is not None:
+            raise_failure(loads_object(noted))
+        if not self._course.attempt.is_last:
+            raise StoppedHere
+        raise ToolUnreachable("nothing is called in a replay")
+
+    def _listed(self, connection: Connection) -> tuple[tuple[Tool, ...], bool]:
+        return read_tools(self._course.given(tools_name(connection), "its tools were not listed then"), connection)
+
+
+class ReplayPolicy(PolicyService):
+    def __init__(self, course: Course) -> None:
+        self._course = course
+
+    @override
+    async def evaluate(self, request: EvaluateRequest) -> Verdict:
+        return read_verdict(self._course.given(policy_name(request), "the policy would be asked something else"))
+
+    @override
+    async def allowances(self, request: AllowanceRequest) -> Allowances:
+        raise self._course.absent("allowances", "the policy would be asked about reads")
+
+    @override
+    async def check_prose(self, request: ProseRequest) -> ProseAnswer:
+        raise self._course.absent("prose", "a prose policy would be checked")
+
+
+class ReplayTenants(Tenants):
+    def __init__(self, course: Course) -> None:
+        self._course = course
+
+    @override
+    async def get(self, tenant: str) -> TenantRecord:
+        return TenantRecord.model_validate_json(self._course.given("tenant", "the tenant's record was not read then"))
+
+
+class ReplayLearned(Learned):
+    def __init__(self, course: Course) -> None:
+        self._course = course
+
+    @override
+    async def recall(self, tenant: str, process_type: str) -> Experience:
+        found = self._course.attempt.inputs.get("experience")
+        if found is None:
+            raise StoreUnavailable("nothing was recalled then")
+        return read_experience(found)
+
+    @override
+    async def note_tools(self, tenant: str, names: frozenset[str]) -> None:
+        return
+
+    @override
+    async def translation(self, tenant: str, key: str) -> str | None:
+        raise self._course.absent(key, "a translation would be looked up")
+
+    @override
+    async def keep_translation(self, tenant: str, key: str, text: str) -> None:
+        return

@@ -1,0 +1,150 @@
+"""A replay of an archived task calls nobody, and says where today's run would go another way."""
+
+import json
+
+import pytest
+
+from services.executor.core.context import Limits
+from services.executor.core.prompts.texts import load
+from services.executor.core.replay.replay import CannotReplay, replay
+from services.executor.ports import ModelReply, ModelRequest, ModelUnavailable, ToolSilent
+from shared.domain.exact_json import Json, JsonObject
+from shared.domain.words import TaskState
+from shared.testing.memory_turns import Died
+from shared.testing.scripted_model import json_reply
+from tests.unit.executor.archived import archived, replayed
+from tests.unit.executor.stage import CALL, Stage, decision, message
+
+BLOCKED: dict[str, object] = {"blocked": True, "passed": False}
+
+
+def _nobody_thinks(_request: ModelRequest) -> ModelReply:
+    raise ModelUnavailable("overloaded")
+
+
+def _nobody_answers(_arguments: JsonObject) -> Json:
+    raise ToolSilent("cut off")
+
+
+def _asks_a_person(stage: Stage) -> None:
+    stage.tenants.record = stage.tenants.record.model_copy(update={"unruled_writes": "approve"})
+
+
+@pytest.mark.promise("replay.same_end")
+async def test_a_task_that_wrote_is_replayed_to_the_same_end() -> None:
+    """Every step again, in order; the same answer; and no write."""
+    stage = Stage()
+    record = await stage.run()
+    asked, applied = len(stage.model.requests), list(stage.claims.applied)
+    done = await replayed(stage)
+    assert (done.difference, done.answer) == ("", record.answer)
+    assert [step.key for step in done.steps][:2] == ["1.DECOMPOSE:entered", "1.DECOMPOSE:try0:model:0"]
+    assert (len(stage.model.requests), stage.claims.applied) == (asked, applied)
+
+
+@pytest.mark.promise("replay.same_end")
+@pytest.mark.parametrize("word", ["approve", "reject"])
+async def test_a_task_of_several_turns_is_replayed_turn_by_turn(word: str) -> None:
+    stage = Stage()
+    _asks_a_person(stage)
+    await stage.run()
+    await stage.run(message("how is it going?", "turn-1b"))
+    record = await stage.run(decision(word))
+    assert record.state.is_terminal
+    done = await replayed(stage)
+    assert (done.at, done.difference, done.state) == ("", "", record.state)
+    assert {step.turn_id for step in done.steps} == {"turn-1", "turn-2"}
+
+
+@pytest.mark.promise("replay.same_end")
+@pytest.mark.parametrize("die_before", range(1, 16))
+async def test_a_task_whose_worker_died_on_the_way_is_replayed_all_the_same(die_before: int) -> None:
+    """What a first attempt left, and where the second went on."""
+    stage = Stage()
+    stage.turns.die_before = die_before
+    with pytest.raises(Died):
+        await stage.run()
+    stage.turns.die_before = None
+    record = await stage.run(attempts=2)
+    done = await replayed(stage)
+    assert (done.at, done.difference, done.state) == ("", "", record.state)
+
+
+@pytest.mark.promise("replay.same_end")
+@pytest.mark.parametrize("fault", ["model", "tools", "policy", "blocked", "plan", "tool"])
+async def test_a_task_that_ended_before_its_answer_is_replayed_to_the_same_end(fault: str) -> None:
+    """Nobody answered, or what was answered ended it: the reason is the same."""
+    stage = Stage()
+    match fault:
+        case "model":
+            stage.scripts["assess"] = _nobody_thinks
+        case "tools":
+            stage.servers.go_down("office")
+        case "policy":
+            stage.policy.fails_from = 1
+        case "blocked":
+            stage.policy.says = BLOCKED
+        case "plan":
+            stage.scripts["write_plan"] = json_reply({"calls": [{**CALL, "tool": "no_such_tool"}], "why_none": None})
+        case _:
+            stage.servers.add("get_claim", _nobody_answers)
+    record = await stage.run()
+    assert record.state is not TaskState.COMPLETED
+    done = await replayed(stage)
+    assert (done.at, done.difference, done.state) == ("", "", record.state)
+
+
+@pytest.mark.promise("replay.first_difference")
+async def test_changed_prompts_are_found_at_the_first_request_that_differs() -> None:
+    stage = Stage()
+    await stage.run()
+    done = await replayed(stage, load()._replace(plan="Plan nothing today."))
+    assert (done.at, done.difference) == ("3.WRITE PLAN:try0:model:0", "the model would be asked something else")
+
+
+@pytest.mark.promise("replay.first_difference")
+async def test_a_step_that_the_archive_does_not_know_is_a_difference() -> None:
+    stage = Stage()
+    await stage.run()
+    key = next(key for key in stage.turns.steps if key.endswith("tool:0:0"))
+    del stage.turns.steps[key]
+    done = await replayed(stage)
+    assert (done.at, done.difference) == (key, "this step was not taken then")
+
+
+@pytest.mark.promise("replay.first_difference")
+async def test_a_checkpoint_that_says_something_else_is_a_difference() -> None:
+    stage = Stage()
+    await stage.run()
+    key = next(key for key in stage.turns.steps if key.startswith("3.") and key.endswith(":entered"))
+    said = json.loads(stage.turns.steps[key].data_json)
+    stage.turns.steps[key] = stage.turns.steps[key]._replace(data_json=json.dumps({**said, "tool_calls": 77}))
+    done = await replayed(stage)
+    assert (done.at, done.difference) == (key, "the checkpoint says something else of tool_calls")
+
+
+@pytest.mark.promise("replay.first_difference")
+async def test_a_write_that_was_not_made_then_is_a_difference() -> None:
+    stage = Stage()
+    await stage.run()
+    stage.turns.writes.clear()
+    done = await replayed(stage)
+    assert done.at == "write c1"
+
+
+@pytest.mark.promise("replay.first_difference")
+async def test_another_answer_is_a_difference() -> None:
+    stage = Stage()
+    record = await stage.run()
+    stage.turns.record = record.model_copy(update={"answer": "Something else."})
+    assert (await replayed(stage)).at == "the end"
+
+
+async def test_a_journal_of_the_version_before_says_why_it_cannot_be_replayed() -> None:
+    """It does not tell what its turns were given; model replies without the name of their request are still read."""
+    stage = Stage()
+    await stage.run()
+    task = archived(stage)
+    old = task.model_copy(update={"journal": tuple(step for step in task.journal if step.kind != "turn")})
+    with pytest.raises(CannotReplay, match="too old"):
+        await replay(old, Limits(), load())
