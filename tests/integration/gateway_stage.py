@@ -31,6 +31,7 @@ class ScriptedWorker:
         self._bell = connect(url)
         self._redis = redis
         self._sessions = RedisSessions(redis, owner="script", lease_seconds=30)
+        self._held: dict[tuple[str, str], bool] = {}  # what is claimed here; was it woken meanwhile?
         self.release = asyncio.Event()
         self.works: list[Work] = []
         self._news = asyncio.Condition()
@@ -56,6 +57,16 @@ class ScriptedWorker:
     async def _claim(self, name: str) -> None:
         job = await self._redis.get(job_key_prefix + name)
         tenant, session_id = cast(list[str], from_bytes(str(job).encode())["a"])
+        if (tenant, session_id) in self._held:
+            self._held[tenant, session_id] = True
+            return
+        self._held[tenant, session_id] = True
+        while self._held[tenant, session_id]:
+            self._held[tenant, session_id] = False
+            await self._work_off(tenant, session_id)
+        del self._held[tenant, session_id]
+
+    async def _work_off(self, tenant: str, session_id: str) -> None:
         lease = await self._sessions.claim(tenant, session_id)
         while lease:
             while work := await self._sessions.next(lease):
