@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from shared.infra.archive_open import ArchiveSettings
-from shared.infra.redis import RedisUrl
+from shared.infra.redis import QueueRedisUrl, RedisUrl, check_queue
 
 
 class RunSettings(BaseSettings):
@@ -16,7 +16,7 @@ class RunSettings(BaseSettings):
     model_config = SettingsConfigDict(frozen=True, extra="ignore")
 
     redis_url: RedisUrl
-    queue_redis_url: RedisUrl | Literal[""] = ""
+    queue_redis_url: QueueRedisUrl = ""
     allow_volatile_redis: bool = False
     host: str = Field(default="127.0.0.1", min_length=1)
     port: int = Field(default=9011, ge=0, le=65535)
@@ -24,6 +24,11 @@ class RunSettings(BaseSettings):
     executor_capacity: int = Field(default=500, ge=1)
     turn_attempts: int = Field(default=5, ge=1)
     grace_seconds: float = Field(default=20.0, ge=0)
+
+    @model_validator(mode="after")
+    def _has_a_queue(self) -> Self:
+        check_queue(self.redis_url, self.queue_redis_url)
+        return self
 
     @property
     def queue_url(self) -> str:

@@ -6,7 +6,7 @@ from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from shared.infra.redis import RedisUrl
+from shared.infra.redis import QueueRedisUrl, RedisUrl, check_queue
 
 
 class Settings(BaseSettings):
@@ -15,7 +15,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(frozen=True, extra="ignore")
 
     redis_url: RedisUrl
-    queue_redis_url: RedisUrl | Literal[""] = ""
+    queue_redis_url: QueueRedisUrl = ""
     allow_volatile_redis: bool = False
     profile: Literal["embedded", "production"] = "production"
     authentication: Literal["", "off"] = ""
@@ -40,6 +40,11 @@ class Settings(BaseSettings):
                 "AUTHENTICATION must be set: with PROFILE=production nobody is let in unchecked by default, "
                 "and no way of checking is configured; AUTHENTICATION=off opens the gateway to everybody.",
             )
+        return self
+
+    @model_validator(mode="after")
+    def _has_a_queue(self) -> Self:
+        check_queue(self.redis_url, self.queue_redis_url)
         return self
 
     @property

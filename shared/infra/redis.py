@@ -21,7 +21,7 @@ def _readable(url: str) -> str:
 
 
 def _readable_queue(url: str) -> str:
-    if read_address(url).kind == "cluster":
+    if url and read_address(url).kind == "cluster":
         raise ValueError("the queue needs one primary, or a service that sentinels watch, not a cluster")
     return url
 
@@ -30,7 +30,13 @@ RedisUrl = Annotated[str, AfterValidator(_readable)]
 """A setting that names the state's Redis: one server, a service that sentinels watch, or a cluster."""
 
 QueueRedisUrl = Annotated[str, AfterValidator(_readable_queue)]
-"""A setting that names the queue's Redis, which cannot be a cluster."""
+"""A setting that names the queue's Redis, which cannot be a cluster; empty for the state's."""
+
+
+def check_queue(redis_url: str, queue_redis_url: str) -> None:
+    """Raise ``ValueError`` with a sentence if the state's Redis cannot hold the queue and no other is named."""
+    if not queue_redis_url and read_address(redis_url).kind == "cluster":
+        raise ValueError("QUEUE_REDIS_URL is not set, and REDIS_URL names a cluster, which cannot hold the queue")
 
 
 class VolatileRedis(Exception):

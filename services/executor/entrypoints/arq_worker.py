@@ -8,10 +8,10 @@ from typing import Protocol, cast
 import structlog
 from arq.connections import ArqRedis
 from arq.worker import Worker, func
-from redis.asyncio.connection import ConnectionPool
 
 from shared.infra.keys import BELL, HEALTH, QUEUE
 from shared.infra.lua import answering
+from shared.infra.redis import queue_connections
 from shared.infra.wakes import WAKE_JOB, from_bytes, to_bytes
 from shared.ports.store import StoreUnavailable
 
@@ -126,5 +126,6 @@ class WakeWorker(Worker):
 def queue_pool(url: str) -> ArqRedis:
     """arq's connections to the queue's server. Its own log of each job is turned down."""
     logging.getLogger("arq").setLevel(logging.WARNING)
-    connections = ConnectionPool.from_url(url, socket_connect_timeout=2.0)
-    return ArqRedis(connections, job_serializer=to_bytes, job_deserializer=from_bytes, default_queue_name=QUEUE)
+    return ArqRedis(
+        queue_connections(url), job_serializer=to_bytes, job_deserializer=from_bytes, default_queue_name=QUEUE
+    )

@@ -1,5 +1,6 @@
 """The outcome streams on Redis. Each partition has one reader at a time, by a short lock in its own slot."""
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from typing import cast
@@ -9,9 +10,11 @@ from redis.asyncio import Redis
 from services.learner.ports import DeadLetter, Delivery, Outcomes, Roster, Taken
 from shared.infra import keys
 from shared.infra.lua import Argument, Reply, Scripts, answering
+from shared.infra.redis_cluster import ClusterRedis
 
 AT_ONCE = 64  # events of one partition in one round
 _ANSWER_SECONDS = 5.0
+_LOOK_SECONDS = 0.25
 _ERROR = 500  # characters of an error kept with a dead letter
 
 
@@ -80,9 +83,28 @@ class RedisOutcomes(Outcomes):
         await self._scripts.command("ZREM", keys.LEARNERS, self._owner)
 
     async def news(self, partitions: Collection[int], seconds: float) -> None:
+        if isinstance(self._redis, ClusterRedis):
+            await self._looked(partitions, seconds)
+            return
         streams = {self._partitions[number].outcomes: self._newest.get(number, "0-0") for number in sorted(partitions)}
         async with answering(seconds + _ANSWER_SECONDS):
             await self._redis.xread(streams, count=1, block=max(1, int(seconds * 1000)))  # type: ignore[arg-type]  # redis-py's dict is invariant
+
+    async def _looked(self, partitions: Collection[int], seconds: float) -> None:
+        """On a cluster one command cannot wait for streams of many slots: look at each from time to time."""
+        wanted = sorted(partitions)
+        for _ in range(max(1, round(seconds / _LOOK_SECONDS))):
+            if await self._has_news(wanted):
+                return
+            await asyncio.sleep(min(_LOOK_SECONDS, seconds))
+
+    async def _has_news(self, wanted: Sequence[int]) -> bool:
+        async with answering(), self._redis.pipeline(transaction=False) as pipe:
+            for number in wanted:
+                pipe.xrevrange(self._partitions[number].outcomes, count=1)
+            rows = cast("list[list[tuple[str, object]]]", await pipe.execute())
+        pairs = zip(wanted, rows, strict=True)
+        return any(row and row[0][0] != self._newest.get(number) for number, row in pairs)
 
 
 def _delivery(partition: int, entry: list[Reply]) -> Delivery:

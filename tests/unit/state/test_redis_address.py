@@ -1,0 +1,59 @@
+"""What Redis URLs say, and the sentence for one that cannot be read."""
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from services.executor.settings import RunSettings
+from shared.infra.redis import QueueRedisUrl, RedisUrl
+from shared.infra.redis_address import RedisAddress, read_address
+
+SENTINEL = "redis+sentinel://bob:p%40ss@h1:26379,h2/orders/2?sentinel_password=s3&confirm_replicas=1"
+
+
+def test_a_plain_url_is_left_as_it_is() -> None:
+    url = "rediss://:secret@host:6380/1?ssl_cert_reqs=none"
+    assert read_address(url) == RedisAddress("server", url)
+
+
+def test_a_service_is_read_with_its_sentinels_and_both_passwords() -> None:
+    assert read_address(SENTINEL) == RedisAddress(
+        "sentinel",
+        "redis://bob:p%40ss@/2?",
+        (("h1", 26379), ("h2", 26379)),
+        "orders",
+        None,
+        "s3",
+        1,
+    )
+
+
+def test_a_cluster_is_read_with_its_nodes() -> None:
+    address = read_address("rediss+cluster://:secret@h1:7000,h2:7001")
+    assert (address.kind, address.url, address.nodes) == ("cluster", "rediss://:secret@?", (("h1", 7000), ("h2", 7001)))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://host",
+        "redis+sentinel://h1:26379",
+        "redis+sentinel:///orders",
+        "redis+sentinel://h1:port/orders",
+        "redis+cluster://h1/3",
+        "redis+cluster://h1?confirm_replicas=1",
+        "redis://host?confirm_replicas=many",
+        "redis://host?confirm_replicas=-1",
+    ],
+)
+@pytest.mark.promise("redis.sentinel")
+def test_a_url_that_cannot_be_read_is_refused_without_repeating_it(url: str) -> None:
+    with pytest.raises(ValidationError, match="it must be like") as caught:
+        TypeAdapter(RedisUrl).validate_python(url.replace("://", "://:s3cret@"))
+    assert "s3cret" not in str(caught.value.errors(include_input=False))
+
+
+def test_the_queue_cannot_be_on_a_cluster() -> None:
+    with pytest.raises(ValidationError, match="not a cluster"):
+        TypeAdapter(QueueRedisUrl).validate_python("redis+cluster://h1")
+    with pytest.raises(ValidationError, match="QUEUE_REDIS_URL is not set, and REDIS_URL names a cluster"):
+        RunSettings(redis_url="redis+cluster://h1", queue_redis_url="")
