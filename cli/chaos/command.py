@@ -25,7 +25,7 @@ from shared.domain.exact_json import dumps
 
 # The run's stack is its own: nothing of the caller's installation may be struck.
 _NOT_ITS_OWN = ("ANTHROPIC_", "REDIS_URL", "QUEUE_REDIS_URL", "GREEN_AGENT_MCP_URL", "TENANT_FILE", "PURPLE_AGENT_")
-_EXECUTORS = 2
+_EXECUTORS = 3
 
 
 def chaos(
@@ -37,7 +37,7 @@ def chaos(
 ) -> None:
     """Kill anything at any moment: is anything lost, does anything happen twice? Exit code 0 only if not.
 
-    A stack of its own (two gateways, two executors, policy, learner, planner, two companies, Redis) does business
+    A stack of its own (two gateways, three executors, policy, learner, planner, two companies, Redis) does business
     tasks while its processes are killed and stopped, its lines cut and its Redis restarted. Afterwards every task,
     every write in the companies' databases and every outcome is accounted for.
 

@@ -67,7 +67,7 @@ class Schedule:
         }
 
 
-def schedule(seed: int, seconds: float, executors: int = 2) -> Schedule:
+def schedule(seed: int, seconds: float, executors: int = 3) -> Schedule:
     """The same for the same arguments, on every machine."""
     for_tasks, for_strikes = Random(f"tasks {seed}"), Random(f"strikes {seed}")  # noqa: S311  # not a secret
     struck = strikes(for_strikes, seconds * (1 - QUIET_SHARE), executors)
