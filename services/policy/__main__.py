@@ -1,4 +1,4 @@
-"""``python -m services.policy``: serves verdicts until SIGTERM, then finishes what it has begun."""
+"""``python -m services.policy``: serves verdicts until SIGTERM, then finishes what it has begun. ``bench`` measures."""
 
 import sys
 
@@ -9,8 +9,12 @@ from shared.infra.process import configure_logging
 from shared.infra.starting import CannotStart, read_settings, refused
 
 
-def main() -> int:
+def main(arguments: list[str]) -> int:
     """The exit code: 0 after a stop that was asked for, 2 for a setting that cannot be used."""
+    if arguments and arguments[0] == "bench":
+        from services.policy.bench.command import bench  # only whoever measures needs it
+
+        return bench(arguments[1:])
     try:
         settings = read_settings(Settings)
     except CannotStart as problem:
@@ -21,4 +25,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

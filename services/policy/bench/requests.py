@@ -1,0 +1,34 @@
+"""The requests that the service is measured with: as many rules, a planned call, and no two requests alike."""
+
+from shared.contracts.policy import CallContext, EvaluateRequest, Policy, Rule
+
+_VERSION, _NUMBER = "@VERSION@", "@NUMBER@"
+_ACTIONS = ("require_approval", "escalate", "block")
+
+
+def bodies(rules: int, count: int, *, new_policies: bool = False) -> list[bytes]:
+    """Binding requests of which a few rules trigger. ``new_policies``: each brings a version of its own."""
+    text = _request(rules).to_json()
+    versions = range(count) if new_policies else [0] * count
+    kind = "new" if new_policies else "known"
+    return [
+        text.replace(_VERSION, f"{kind}-{version}").replace(_NUMBER, f"{number:08}").encode()
+        for number, version in enumerate(versions)
+    ]
+
+
+def _request(rules: int) -> EvaluateRequest:
+    policy = Policy(id="bench", version=_VERSION, rules=tuple(map(_rule, range(rules))))
+    fields = {"amount": 7_000, "requires_board": False, "is_manager": True, "reference": _NUMBER}
+    call = CallContext(call_id="c1", tool="tool_3", fields=dict(fields))
+    return EvaluateRequest(policies=(policy,), calls=(call,), plan_hash=_NUMBER * 8, binding=True)
+
+
+def _rule(number: int) -> Rule:
+    return Rule(
+        id=f"RULE_{number}",
+        condition=f'tool == "tool_{number % 50}" && amount > {5_000 + number} || requires_board && !is_manager',
+        action=_ACTIONS[number % len(_ACTIONS)],
+        level="finance",
+        reason="More than this tool may move without a second pair of eyes",
+    )
