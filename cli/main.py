@@ -7,6 +7,7 @@ from cli.chaos.command import chaos
 from cli.demo.command import demo
 from cli.send import send
 from cli.task import task
+from cli.tenant import tenant
 from cli.tools import tools
 from cli.up import up
 
@@ -49,6 +50,8 @@ app.command()(send)
 app.command()(tools)
 app.command()(chaos)
 app.add_typer(task, name="task")
+app.add_typer(dlq, name="dlq")
+app.add_typer(tenant, name="tenant")
 app.add_typer(bench, name="bench", help="Measure, and compare with the stated targets.")
 
 if __name__ == "__main__":

@@ -41,6 +41,14 @@ class GatewayClient:
         """Hand over an operator's word on a write in doubt; the task as it then stands."""
         return await self._rest("POST", f"/tasks/{quote(task_id, safe='')}/resolve", word)
 
+    async def tenant(self, tenant: str, action: str, body: JsonObject) -> JsonObject:
+        """Let an operator ``stop``, ``resume`` or ``show`` a tenant; the tenant as it then stands."""
+        return await self._rest("POST", f"/tenants/{quote(tenant, safe='')}/{action}", body)
+
+    async def dead_letters(self, path: str, body: JsonObject) -> JsonObject:
+        """What an operator asks about dead letters: ``list``, or ``ID/show``, ``ID/requeue``, ``ID/drop``."""
+        return await self._rest("POST", f"/dlq/{quote(path)}", body)
+
     async def events(self, task_id: str, after: str = "") -> AsyncIterator[Event]:
         """The task's events after that one, until the task has ended or waits for somebody."""
         headers = {"Last-Event-ID": after} if after else {}

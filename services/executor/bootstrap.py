@@ -9,8 +9,10 @@ from typing import TypeAlias
 from services.executor.adapters.anthropic_model import AnthropicModel
 from services.executor.adapters.file_tenants import BadTenantFile, FileTenants
 from services.executor.adapters.mcp_tools import McpTools
+from services.executor.adapters.model_prices import read_prices
 from services.executor.adapters.policy_http import HttpPolicy
 from services.executor.adapters.redis_learned import RedisLearned
+from services.executor.adapters.redis_spend import RedisSpend
 from services.executor.adapters.rest_bridge import RestBridge
 from services.executor.adapters.tool_servers import DetectingToolServers
 from services.executor.core.context import Limits, Ports
@@ -18,6 +20,8 @@ from services.executor.core.journal import Bounds
 from services.executor.core.prompts.texts import Prompts
 from services.executor.core.prompts.texts import load as load_prompts
 from services.executor.core.runner import RunsTurns
+from services.executor.core.spend.budget import Ceilings
+from services.executor.core.spend.tariff import NANO, Tariff
 from services.executor.core.worker import Worker
 from services.executor.entrypoints.tools import Discovered, Wanted, parsed, shown
 from services.executor.hosting import run_sessions
@@ -34,13 +38,18 @@ async def carry_out_turns(settings: Settings, worker: MakesWorker = Worker) -> N
     """The service: the real worker on its ports, until SIGTERM or SIGINT. Also raises ``BadTenantFile``."""
     tenants = FileTenants.read(settings.tenant_file, settings.green_agent_mcp_url)
     bounds = Bounds(settings.journal_steps, settings.journal_bytes)
-    limits = Limits(tool_seconds=settings.tool_timeout, task_seconds=settings.task_timeout, journal=bounds)
+    limits = Limits(
+        tool_seconds=settings.tool_timeout,
+        task_seconds=settings.task_timeout,
+        journal=bounds,
+        ceilings=_ceilings(settings),
+    )
     policy, model = HttpPolicy(settings.policy_url), _model(settings)
     redis = connect(settings.redis_url)
     try:
         async with McpTools() as mcp, RestBridge() as rest:
             tools = DetectingToolServers(mcp, rest)
-            ports = Ports(model, tools, policy, tenants, RedisLearned(redis))
+            ports = Ports(model, tools, policy, tenants, RedisLearned(redis), RedisSpend(redis))
             await run_sessions(settings, worker(ports, limits, load_prompts()), settings.archive())
     finally:
         await redis.aclose()
@@ -80,6 +89,16 @@ def _connection(wanted: Wanted) -> Connection:
     record = FileTenants.read(wanted.tenant_file).record
     known = (found for found in record.connections if found.url.rstrip("/") == wanted.endpoint.rstrip("/"))
     return next(known, plain)
+
+
+def _ceilings(settings: Settings) -> Ceilings:
+    """What a task may use. A call may be served by the tier's model or by its fallback, so the dearer one counts."""
+    tiers = {
+        Tier.HAIKU: (settings.haiku_model, settings.fallback_model),
+        Tier.SONNET: (settings.sonnet_model, settings.fallback_model),
+    }
+    tariff = Tariff(read_prices(settings.model_prices), tiers)
+    return Ceilings(settings.task_tokens, int(settings.task_money * NANO), tariff)
 
 
 def _model(settings: Settings) -> AnthropicModel:

@@ -19,11 +19,13 @@ from services.executor.core.runner import Runner, RunnerLimits, RunsTurns
 from services.executor.entrypoints.archive_loop import News, TellingWorker, keep_archived
 from services.executor.entrypoints.arq_worker import WakeWorker, queue_pool
 from services.executor.entrypoints.http import health_app
+from services.executor.entrypoints.stops_loop import keep_stops_spread
 from services.executor.entrypoints.upkeep_loop import keep_up
 from services.executor.settings import RunSettings
 from shared.infra.process import tune_gc
 from shared.infra.redis import check_durable, connect
 from shared.infra.side_server import QuietServer, side_server
+from shared.infra.tenant_stops import TenantStops
 from shared.infra.wakes import ArqWakes
 from shared.ports.archive import Archive
 
@@ -59,10 +61,11 @@ async def _serve(settings: RunSettings, worker: RunsTurns, state: Redis, wakes: 
         group.create_task(runner.serve())
         group.create_task(server.serve())
         upkeep = group.create_task(keep_up(reaper))
+        stopping = group.create_task(keep_stops_spread(TenantStops(state)))
         listening = group.create_task(queue.main())
         archiving = group.create_task(keep_archived(archiver, news))
         await stop.wait()
-        await _wind_down(settings, runner, queue, server, upkeep, listening, archiving)
+        await _wind_down(settings, runner, queue, server, upkeep, listening, archiving, stopping)
 
 
 async def _wind_down(

@@ -1,5 +1,6 @@
 """The service's settings, read once at its start. Environment variables of the same names in capitals."""
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Literal, Self
 
@@ -53,6 +54,9 @@ class Settings(RunSettings, ArchiveSettings):
     green_agent_mcp_url: str = ""
     tool_timeout: float = Field(default=10.0, gt=0)
     task_timeout: float = Field(default=120.0, gt=0)
+    task_tokens: int = Field(default=200_000, ge=1_000)
+    task_money: Decimal = Field(default=Decimal("1.00"), gt=0, le=1_000_000)
+    model_prices: Path | None = None
     allow_no_archive: bool = False
     journal_steps: int = Field(default=1_000, ge=10)
     journal_bytes: int = Field(default=8_000_000, ge=10_000)

@@ -9,10 +9,12 @@ from fastapi import FastAPI
 
 from services.gateway.adapters.readiness import RedisReadiness
 from services.gateway.adapters.redis_statistics import RedisStatistics
+from services.gateway.adapters.redis_tenants import RedisTenants
 from services.gateway.adapters.redis_threads import RedisThreads
 from services.gateway.adapters.unverified_identity import UnverifiedIdentity
 from services.gateway.adapters.wakes import BestEffortWakes
 from services.gateway.core.desk import Rules, TaskDesk
+from services.gateway.core.tenant_desk import TenantDesk
 from services.gateway.entrypoints.app import Face, create_app
 from services.gateway.settings import Settings
 from shared.infra.live import Live
@@ -29,7 +31,7 @@ def build(settings: Settings) -> FastAPI:
         tasks=TaskStore(state, live),
         wakes=BestEffortWakes(ArqWakes(queue)),
         threads=RedisThreads(state),
-        clock=lambda: datetime.now(UTC),
+        clock=_now,
         new_id=lambda: str(uuid4()),
         rules=_rules(settings),
     )
@@ -43,7 +45,15 @@ def build(settings: Settings) -> FastAPI:
 
     readiness = RedisReadiness(state, queue, allow_volatile=settings.allow_volatile_redis)
     face = Face(settings.card_url, settings.model_notice, settings.max_body_bytes)
-    return create_app(desk, UnverifiedIdentity(), readiness, RedisStatistics(state), face, lifespan)
+    tenants = TenantDesk(RedisTenants(state), _now)
+    app = create_app(desk, UnverifiedIdentity(), readiness, RedisStatistics(state), tenants, face, lifespan)
+    clerk = Clerk(RedisDeadLetters(state), TaskStore(state, live), BestEffortWakes(ArqWakes(queue)), _now)
+    app.include_router(DeadLetterEndpoints(clerk, UnverifiedIdentity(), face.max_body).routes())
+    return app
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
 
 
 def _rules(settings: Settings) -> Rules:

@@ -1,6 +1,8 @@
 """What the gateway needs from outside, in its own words."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
@@ -8,7 +10,7 @@ from shared.contracts.task import Principal
 from shared.domain.bandit import Arm
 from shared.domain.exact_json import JsonObject
 from shared.ports.store import StoreUnavailable
-from shared.ports.tasks import Accepted, SessionBelongsToOther, TaskEnded, Tasks, Wakes
+from shared.ports.tasks import Accepted, SessionBelongsToOther, TaskEnded, Tasks, TenantIsStopped, Wakes
 
 __all__ = [
     "Accepted",
@@ -21,6 +23,7 @@ __all__ = [
     "StoreUnavailable",
     "TaskEnded",
     "Tasks",
+    "TenantIsStopped",
     "Thread",
     "Threads",
     "Wakes",
@@ -60,6 +63,46 @@ class Threads(Protocol):
     async def answered(self, tenant: str, client_id: str, fingerprint: str, turn_id: str) -> None: ...
 
 
+class LetterKind(StrEnum):
+    TURN = "turn"
+    OUTCOME = "outcome"
+
+
+class DeadLetter(NamedTuple):
+    """A turn that was given up, or an outcome that could not be learned from.
+
+    ``tenant`` is None, and there is no ``content``, where it cannot be read; ``content`` is a ``DeadTurn`` or a
+    ``TaskOutcome``.
+    """
+
+    letter_id: str
+    kind: LetterKind
+    at: datetime
+    tenant: str | None = None
+    session_id: str = ""
+    task_id: str = ""
+    reason: str = ""
+    error: str = ""
+    tries: int = 0
+    content: str = ""
+
+
+class DeadLetters(Protocol):
+    """All may raise ``StoreUnavailable``. A letter whose tenant cannot be read belongs to every tenant's operators."""
+
+    async def newest(self, tenant: str, limit: int) -> Sequence[DeadLetter]: ...
+
+    async def find(self, tenant: str, letter_id: str) -> DeadLetter | None: ...
+
+    async def drop(self, letter: DeadLetter) -> bool:
+        """Take it out for good; False if it was gone."""
+        ...
+
+    async def replay(self, letter: DeadLetter) -> bool:
+        """Hand an outcome to the learner once more and take the letter out, in one step; False if it was gone."""
+        ...
+
+
 class Readiness(Protocol):
     async def problems(self) -> tuple[str, ...]:
         """Why this replica should get no requests, one sentence each; empty when it is ready."""
@@ -76,6 +119,40 @@ class Learning(NamedTuple):
     arms: Mapping[str, Mapping[str, Arm]] = MappingProxyType({})
     tools: int = 0
     synthesized: int = 0
+
+
+class DaySpent(NamedTuple):
+    """What a tenant's model calls used on one day of its calendar, and what is set aside for calls under way."""
+
+    date: str
+    tokens: int = 0
+    nanos: int = 0  # billionth parts of a dollar
+    calls: int = 0
+    reserved_tokens: int = 0
+    reserved_nanos: int = 0
+
+
+class TenantState(NamedTuple):
+    """``stopped``: why, if it is. ``waiting`` and ``running`` count sessions."""
+
+    stopped: str | None = None
+    waiting: int = 0
+    running: int = 0
+    spent: tuple[DaySpent, ...] = ()
+
+
+class Tenants(Protocol):
+    """All may raise ``StoreUnavailable`` and may be repeated."""
+
+    async def stop(self, tenant: str, reason: str) -> None:
+        """Take no messages, and stop what runs before its next call, until ``resume``."""
+        ...
+
+    async def resume(self, tenant: str) -> None: ...
+
+    async def state(self, tenant: str, now: datetime) -> TenantState:
+        """As it stands; its days are those around ``now``."""
+        ...
 
 
 class Statistics(Protocol):

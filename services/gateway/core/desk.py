@@ -7,7 +7,14 @@ from datetime import datetime
 from typing import NamedTuple
 
 from services.gateway.core.endpoint import permitted_endpoint
-from services.gateway.core.errors import InvalidField, NotCancelable, NothingToResolve, TaskHasEnded, UnknownTask
+from services.gateway.core.errors import (
+    InvalidField,
+    NotCancelable,
+    NothingToResolve,
+    TaskHasEnded,
+    TenantStopped,
+    UnknownTask,
+)
 from services.gateway.core.identity import may_read, may_stop
 from services.gateway.core.message import ClientMessage
 from services.gateway.core.resolve import Word, check_not_refused, check_operator, resolution_turn, was_heeded
@@ -18,6 +25,7 @@ from services.gateway.ports import (
     StoreUnavailable,
     TaskEnded,
     Tasks,
+    TenantIsStopped,
     Thread,
     Threads,
     Wakes,
@@ -164,6 +172,8 @@ class TaskDesk:
     async def _accept(self, intake: Accept, message: ClientMessage) -> tuple[TaskRecord, str]:
         try:
             accepted = await self._tasks.accept(intake.record, intake.turn, intake.dedupe)
+        except TenantIsStopped as stopped:
+            raise TenantStopped(intake.record.tenant, stopped.reason) from stopped
         except SessionBelongsToOther:
             field = "metadata.session_id" if message.dialect is Dialect.LEGACY else "message.contextId"
             cause = f"session {intake.record.session_id!r} belongs to another principal"

@@ -49,6 +49,23 @@ class NothingToResolve(Refusal):
         super().__init__(f"nothing is to be resolved about call {call!r} of task {task_id!r}: {why}")
 
 
+class UnknownTenant(Refusal):
+    def __init__(self, tenant: str, principal_id: str) -> None:
+        super().__init__(f"tenant {tenant!r} is unknown to principal {principal_id!r}")
+
+
+class TenantStopped(Refusal):
+    """An operator has stopped the tenant; the same message may be sent again later."""
+
+    def __init__(self, tenant: str, reason: str) -> None:
+        super().__init__(f"tenant {tenant!r} is stopped and takes no messages for now: {reason}")
+
+
+class NoSuchLetter(Refusal):
+    def __init__(self, letter_id: str) -> None:
+        super().__init__(f"there is no dead letter {letter_id!r}")
+
+
 class Unsupported(Refusal):
     """A method or operation that this gateway does not offer."""
 

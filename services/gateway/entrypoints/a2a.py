@@ -27,6 +27,7 @@ _ERRORS: dict[type[Exception], type[sdk.A2AError]] = {
     errors.PushUnsupported: sdk.PushNotificationNotSupportedError,
     errors.Unsupported: sdk.UnsupportedOperationError,
     errors.TaskHasEnded: sdk.UnsupportedOperationError,
+    errors.TenantStopped: sdk.InternalError,
     errors.UnsupportedContent: sdk.ContentTypeNotSupportedError,
     StoreUnavailable: sdk.InternalError,
 }

@@ -7,12 +7,14 @@ from starlette.responses import Response
 from starlette.types import Lifespan
 
 from services.gateway.core.desk import TaskDesk
+from services.gateway.core.tenant_desk import TenantDesk
 from services.gateway.entrypoints.card import agent_card, card_routes
 from services.gateway.entrypoints.jsonrpc import JsonRpcEndpoint
 from services.gateway.entrypoints.resolve import resolve_routes
 from services.gateway.entrypoints.rest import RestEndpoints
 from services.gateway.entrypoints.rl_status import rl_status_routes
 from services.gateway.entrypoints.solver import SolverEndpoint
+from services.gateway.entrypoints.tenants import TenantEndpoints
 from services.gateway.ports import Identity, Readiness, Statistics
 
 
@@ -29,6 +31,7 @@ def create_app(
     identity: Identity,
     readiness: Readiness,
     statistics: Statistics,
+    tenants: TenantDesk,
     face: Face,
     lifespan: Lifespan[FastAPI] | None = None,
 ) -> FastAPI:
@@ -38,6 +41,7 @@ def create_app(
     app.include_router(card_routes(agent_card(face.url, face.notice)))
     app.include_router(RestEndpoints(desk, identity, readiness, face.notice).routes())
     app.include_router(resolve_routes(desk, identity, face.notice, face.max_body))
+    app.include_router(TenantEndpoints(tenants, identity, face.max_body).routes())
     app.include_router(SolverEndpoint(desk, identity, face.max_body).routes())
     app.include_router(rl_status_routes(statistics, identity))
     return app

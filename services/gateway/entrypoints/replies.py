@@ -20,6 +20,7 @@ CODES: dict[type[Exception], int] = {
     errors.PushUnsupported: -32003,
     errors.Unsupported: -32004,
     errors.TaskHasEnded: -32004,
+    errors.TenantStopped: INTERNAL_ERROR,
     errors.UnsupportedContent: -32005,
     StoreUnavailable: INTERNAL_ERROR,
 }
@@ -48,6 +49,7 @@ def fault_reply(call_id: str | int | None, fault: Fault, *, bad_input_status: in
     """``bad_input_status``: the early protocol's servers answer invalid parameters with HTTP 400."""
     code = CODES[type(fault)]
     status = bad_input_status if code in (-32602, -32005) else 200
+    status = 503 if isinstance(fault, errors.TenantStopped) else status
     reply = error_reply(call_id, code, str(fault), status)
     if isinstance(fault, StoreUnavailable):
         reply.headers.update(RETRY_LATER)

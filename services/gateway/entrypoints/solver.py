@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse
 
 from services.gateway.core.desk import TaskDesk
-from services.gateway.core.errors import InvalidField, Refusal
+from services.gateway.core.errors import InvalidField, Refusal, TenantStopped
 from services.gateway.core.fields import kind_of
 from services.gateway.core.solver import Ask, read_solver, solver_view, status_of
 from services.gateway.core.views import answer_of
@@ -45,6 +45,8 @@ class SolverEndpoint:
             return _error(bad.status, bad.message)
         except InvalidField as fault:
             return _field_error(fault)
+        except TenantStopped as fault:
+            return JSONResponse({"error": str(fault)}, 503, {"Retry-After": _RETRY_AFTER})
         except Refusal as fault:
             return _error(409, str(fault))
         except StoreUnavailable as fault:

@@ -1,0 +1,107 @@
+"""`purple tenant`: stop a tenant, let it go on, see how it stands."""
+
+import asyncio
+import os
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from cli.console import Complaint, err, give_up, out, say_json
+from cli.gateway.client import connected
+from cli.gateway.messages import Speaker
+from cli.send import DEFAULT_URL
+from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.words import Role
+
+TenantId = Annotated[str, typer.Argument(help="The tenant; the embedded profile has one, `default`.")]
+Name = Annotated[str, typer.Option("--as", help="Who speaks (believed in the embedded profile only).")]
+Gateway = Annotated[str, typer.Option("--url", help="The gateway.", envvar="PURPLE_URL")]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")]
+
+tenant = typer.Typer(no_args_is_help=True, help="Stop a tenant, let it go on, see what it spends.")
+
+
+@tenant.command()
+def stop(
+    tenant_id: TenantId,
+    reason: Annotated[str, typer.Option(help="Why: whoever sends a message meanwhile is told.")] = "",
+    name: Name = "",
+    url: Gateway = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Refuse new messages, and stop what runs before its next call. It takes the role operator.
+
+    A write in flight is settled; the task then waits and goes on from where it stood after `purple tenant resume`.
+
+    Example:
+
+      purple tenant stop default --reason "the ledger is being repaired"
+    """
+    _say(_asked(url, tenant_id, "stop", {"reason": reason, **_by(name)}), as_json)
+
+
+@tenant.command()
+def resume(tenant_id: TenantId, name: Name = "", url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """Take messages again, and let what was stopped go on from where it stood.
+
+    Example:
+
+      purple tenant resume default
+    """
+    _say(_asked(url, tenant_id, "resume", _by(name)), as_json)
+
+
+@tenant.command()
+def show(tenant_id: TenantId, name: Name = "", url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """Show whether a tenant is stopped, how many of its sessions wait and run, and what it spent by day.
+
+    Example:
+
+      purple tenant show default --json
+    """
+    _say(_asked(url, tenant_id, "show", _by(name)), as_json)
+
+
+def _by(name: str) -> JsonObject:
+    speaker = Speaker(name or os.environ.get("USER", "cli"), (Role.OPERATOR.value,))
+    return {"metadata": {"principal": speaker.as_json()}}
+
+
+def _asked(url: str, tenant_id: str, action: str, body: JsonObject) -> JsonObject:
+    async def ask() -> JsonObject:
+        async with connected(url) as client:
+            return await client.tenant(tenant_id, action, body)
+
+    try:
+        return asyncio.run(ask())
+    except Complaint as complaint:
+        give_up(complaint)
+
+
+def _say(state: JsonObject, as_json: bool) -> None:
+    if as_json:
+        return say_json(dumps(state))
+    stands = f"stopped: {state.get('reason')}" if state.get("stopped") else "takes messages"
+    out.print(Text(f"tenant {state.get('tenant')} {stands}", "bold red" if state.get("stopped") else "bold"))
+    sessions = state.get("sessions")
+    if isinstance(sessions, dict):
+        err.print(f"sessions: {sessions.get('running')} running, {sessions.get('waiting')} waiting", style="dim")
+    days = _rows(state.get("spend"))
+    if days:
+        out.print(_table(days))
+    return None
+
+
+def _table(days: list[JsonObject]) -> Table:
+    table = Table("date", "model calls", "fresh tokens", "US dollars", "set aside", title="what model calls used")
+    for day in days:
+        aside = f"{day.get('set_aside_tokens')} tokens, {day.get('set_aside_dollars')} dollars"
+        cells = (day.get("date"), day.get("model_calls"), day.get("tokens"), day.get("dollars"), aside)
+        table.add_row(*(str(cell) for cell in cells))
+    return table
+
+
+def _rows(value: Json) -> list[JsonObject]:
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []

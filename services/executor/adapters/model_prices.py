@@ -1,0 +1,68 @@
+"""What models cost: read once from a file, the one beside this by default."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from services.executor.core.spend.tariff import NANO, Price
+from shared.infra.starting import CannotStart
+
+_OURS = Path(__file__).with_name("model_prices.json")
+_MILLION = 1_000_000
+
+
+class BadPriceFile(CannotStart):
+    """The file cannot be used; the message names it and what is wrong."""
+
+
+class _Model(BaseModel):
+    """US dollars for a million tokens."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    input: Decimal = Field(ge=0)
+    output: Decimal = Field(ge=0)
+    cache_read: Decimal = Field(ge=0)
+    cache_write: Decimal = Field(ge=0)
+
+
+class _File(BaseModel):
+    """``as_of`` and ``source`` say whose prices these are."""
+
+    source: str
+    as_of: str
+    models: dict[str, _Model] = Field(min_length=1)
+
+
+def read_prices(path: Path | None = None) -> Mapping[str, Price]:
+    """Prices by model, the file's laid over ours. Raises ``BadPriceFile``."""
+    own = {} if path is None else _read(path)
+    return {**_read(_OURS), **own}
+
+
+def _read(path: Path) -> dict[str, Price]:
+    try:
+        read = _File.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise BadPriceFile(f"MODEL_PRICES cannot be read: {error}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "the document"
+        raise BadPriceFile(f"MODEL_PRICES {path} cannot be used: {where}: {first['msg']}") from error
+    return {name: _price(model) for name, model in read.models.items()}
+
+
+def _price(model: _Model) -> Price:
+    return Price(
+        input=_nanos(model.input),
+        output=_nanos(model.output),
+        cache_read=_nanos(model.cache_read),
+        cache_write=_nanos(model.cache_write),
+    )
+
+
+def _nanos(dollars: Decimal) -> int:
+    """Nano-dollars for one token, rounded up."""
+    return -int(-(dollars * NANO) // _MILLION)
