@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from examples.company import money
 from examples.company.tables import SCHEMA
-from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.exact_json import Json, JsonObject, dumps, loads
 
 Value: TypeAlias = "str | int | None"
 Clock: TypeAlias = Callable[[], datetime]
@@ -22,6 +22,10 @@ class Refused(Exception):
 
 class AlreadyDone(Refused):
     """What may happen once only has happened before."""
+
+
+class KeyReused(Refused):
+    """The idempotency key belongs to another call."""
 
 
 class Books:
@@ -69,19 +73,33 @@ class Books:
         )
         return f"{prefix}-{max(highest + 1, first)}"
 
-    def apply(self, tool: str, arguments: JsonObject, effect: Callable[[], Json]) -> Json:
-        """Apply one write and count it, in one transaction; a refusal or an error leaves no trace."""
+    def apply(self, tool: str, arguments: JsonObject, effect: Callable[[], Json], key: str | None = None) -> Json:
+        """Apply one write and count it, in one transaction; a refusal or an error leaves no trace.
+
+        A call whose ``key`` was seen before gets the first one's result again, and nothing is written.
+        """
         self.execute("BEGIN IMMEDIATE")
         try:
-            result = effect()
-            self.execute(
-                "INSERT INTO writes (tool, arguments, at) VALUES (?, ?, ?)", tool, dumps(arguments), self.now()
-            )
+            result = self._once(tool, arguments, effect, key)
         except BaseException:
             self.execute("ROLLBACK")
             raise
         self.execute("COMMIT")
         self.checkpoint()
+        return result
+
+    def _once(self, tool: str, arguments: JsonObject, effect: Callable[[], Json], key: str | None) -> Json:
+        said = dumps(arguments)
+        known = self._connection.execute("SELECT * FROM idempotency_keys WHERE key = ?", (key,)).fetchone()
+        if known is not None and (known["tool"], known["arguments"]) != (tool, said):
+            raise KeyReused(f"The idempotency key {key} belongs to another call.")
+        if known is not None:
+            return loads(known["result"])
+        result = effect()
+        self.execute("INSERT INTO writes (tool, arguments, at) VALUES (?, ?, ?)", tool, said, self.now())
+        if key is not None:
+            row = (key, tool, said, dumps(result), self.now())
+            self.execute("INSERT INTO idempotency_keys VALUES (?, ?, ?, ?, ?)", *row)
         return result
 
     def checkpoint(self) -> None:

@@ -44,36 +44,39 @@ class Calls:
         self._faults = faults
         books.renamed = faults.renamed
 
-    async def run(self, name: str, raw: Mapping[str, JsonValue]) -> Reply:
-        """One call with its faults; whatever is wrong with it comes back as a sentence."""
+    async def run(self, name: str, raw: Mapping[str, JsonValue], key: str | None = None) -> Reply:
+        """One call with its faults; whatever is wrong with it comes back as a sentence.
+
+        ``key``: what is done under one idempotency key is done once.
+        """
         tool = TOOLS.get(name)
         if tool is None:
             return Reply(Outcome.MALFORMED, f"There is no tool {name}.")
         fault = self._faults.take(name)
         if fault.ignore_disconnect:
-            return await self._to_the_end(tool, raw, fault)
+            return await self._to_the_end(tool, raw, key, fault)
         if fault.delay_before_ms and not await stays(fault.delay_before_ms / 1000):
             return Reply(Outcome.REFUSED, _CUT_SHORT)
-        return await self._with_fault(tool, raw, fault)
+        return await self._with_fault(tool, raw, key, fault)
 
-    async def _to_the_end(self, tool: AnyTool, raw: Mapping[str, JsonValue], fault: Fault) -> Reply:
+    async def _to_the_end(self, tool: AnyTool, raw: Mapping[str, JsonValue], key: str | None, fault: Fault) -> Reply:
         reply = Reply(Outcome.REFUSED, _CUT_SHORT)
         with anyio.CancelScope(shield=True):
             await anyio.sleep(fault.delay_before_ms / 1000)
-            reply = await self._with_fault(tool, raw, fault)
+            reply = await self._with_fault(tool, raw, key, fault)
         return reply  # noqa: RET504 - the type checker holds that the scope may swallow
 
-    async def _with_fault(self, tool: AnyTool, raw: Mapping[str, JsonValue], fault: Fault) -> Reply:
-        reply = Reply(Outcome.REFUSED, fault.fail) if fault.fail else self._reply(tool, raw)
+    async def _with_fault(self, tool: AnyTool, raw: Mapping[str, JsonValue], key: str | None, fault: Fault) -> Reply:
+        reply = Reply(Outcome.REFUSED, fault.fail) if fault.fail else self._reply(tool, raw, key)
         if fault.delay_after_ms:
             await anyio.sleep(fault.delay_after_ms / 1000)
         if fault.lose_reply:
             lose_reply()
         return reply
 
-    def _reply(self, tool: AnyTool, raw: Mapping[str, JsonValue]) -> Reply:
+    def _reply(self, tool: AnyTool, raw: Mapping[str, JsonValue], key: str | None) -> Reply:
         try:
-            return Reply(Outcome.DONE, as_shown(tool.call(self._books, raw), self._faults.renamed))
+            return Reply(Outcome.DONE, as_shown(tool.call(self._books, raw, key), self._faults.renamed))
         except Refused as refusal:
             log.info("call_refused", tool=tool.name, reason=str(refusal))
             return Reply(Outcome.REPEATED if isinstance(refusal, AlreadyDone) else Outcome.REFUSED, str(refusal))

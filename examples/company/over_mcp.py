@@ -1,8 +1,11 @@
 """The tools over MCP: streamable HTTP, stateless, with JSON answers."""
 
+from collections.abc import Mapping
+
 from mcp.server.lowlevel import Server
 from mcp.types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams, TextContent, Tool
 from mcp.types import ToolAnnotations as Annotations
+from pydantic import JsonValue
 
 from examples.company.calls import Calls, Outcome, Reply
 from examples.company.catalogue import TOOLS
@@ -10,7 +13,23 @@ from examples.company.faults import Faults
 from examples.company.toolbox import AnyTool
 from shared.domain.exact_json import dumps
 
-_SCHEMAS = {tool.name: tool.input_schema() for tool in TOOLS.values()}
+KEY = "idempotency_key"
+_KEY_SCHEMA: dict[str, JsonValue] = {
+    "type": "string",
+    "description": "A second call with the same key does nothing more",
+}
+
+
+def schema_of(tool: AnyTool) -> dict[str, JsonValue]:
+    """The arguments, and with them the key of a tool that takes one; the bridge has no place for it."""
+    schema = tool.input_schema()
+    properties = schema["properties"]
+    if not tool.keyed or not isinstance(properties, dict):
+        return schema
+    return {**schema, "properties": {**properties, KEY: _KEY_SCHEMA}}
+
+
+_SCHEMAS = {tool.name: schema_of(tool) for tool in TOOLS.values()}
 
 
 def mcp_server(calls: Calls, faults: Faults) -> Server[object]:
@@ -20,7 +39,8 @@ def mcp_server(calls: Calls, faults: Faults) -> Server[object]:
         return ListToolsResult(tools=[_published(tool, faults) for tool in TOOLS.values()])
 
     async def call_tool(_: object, params: CallToolRequestParams) -> CallToolResult:
-        return _result(await calls.run(params.name, params.arguments or {}))
+        arguments, key = _without_key(params.name, params.arguments or {})
+        return _result(await calls.run(params.name, arguments, key))
 
     return Server(
         "example-company",
@@ -29,6 +49,14 @@ def mcp_server(calls: Calls, faults: Faults) -> Server[object]:
         on_call_tool=call_tool,
         get_tool_input_schema=_SCHEMAS.get,
     )
+
+
+def _without_key(name: str, given: Mapping[str, JsonValue]) -> tuple[Mapping[str, JsonValue], str | None]:
+    """The tool's own arguments and the call's key; where it takes none, such a key is an unknown argument."""
+    key, tool = given.get(KEY), TOOLS.get(name)
+    if tool is None or not tool.keyed or not isinstance(key, str) or not key:
+        return given, None
+    return {argument: value for argument, value in given.items() if argument != KEY}, key
 
 
 def _published(tool: AnyTool, faults: Faults) -> Tool:
@@ -40,7 +68,7 @@ def _published(tool: AnyTool, faults: Faults) -> Tool:
         idempotent_hint=hints.idempotent,
         open_world_hint=False,
     )
-    return Tool(name=tool.name, description=tool.description, input_schema=tool.input_schema(), annotations=annotations)
+    return Tool(name=tool.name, description=tool.description, input_schema=_SCHEMAS[tool.name], annotations=annotations)
 
 
 def _result(reply: Reply) -> CallToolResult:

@@ -49,12 +49,20 @@ class AnyTool(Protocol):
     @property
     def hints(self) -> Hints: ...
 
+    @property
+    def keyed(self) -> bool:
+        """Whether a call may carry an idempotency key, where the protocol has a place for it."""
+        ...
+
     def input_schema(self) -> dict[str, JsonValue]:
         """The JSON Schema of the arguments, without the noise of titles."""
         ...
 
-    def call(self, books: Books, raw: Mapping[str, JsonValue]) -> Json:
-        """Validate, run, and count it if it writes; ``ValidationError`` or ``Refused`` change nothing."""
+    def call(self, books: Books, raw: Mapping[str, JsonValue], key: str | None = None) -> Json:
+        """Validate, run, and count it if it writes; ``ValidationError`` or ``Refused`` change nothing.
+
+        A keyed tool does once what is asked under one ``key``; the others heed none.
+        """
         ...
 
 
@@ -67,6 +75,7 @@ class CompanyTool(Generic[A]):
     arguments: type[A]
     hints: Hints
     run: Callable[[Books, A], Json]
+    keyed: bool = False
 
     def input_schema(self) -> dict[str, JsonValue]:
         schema = self.arguments.model_json_schema()
@@ -78,12 +87,12 @@ class CompanyTool(Generic[A]):
             "additionalProperties": False,
         }
 
-    def call(self, books: Books, raw: Mapping[str, JsonValue]) -> Json:
+    def call(self, books: Books, raw: Mapping[str, JsonValue], key: str | None = None) -> Json:
         arguments = self.arguments.model_validate(raw)
         if self.hints.read_only:
             return self.run(books, arguments)
         given = arguments.model_dump(mode="json", exclude_none=True)
-        return books.apply(self.name, given, lambda: self.run(books, arguments))
+        return books.apply(self.name, given, lambda: self.run(books, arguments), key if self.keyed else None)
 
 
 def _plain(field: Mapping[str, JsonValue]) -> dict[str, JsonValue]:

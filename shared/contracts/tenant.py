@@ -23,7 +23,7 @@ class Connection(Contract):
     """One tool server of a tenant."""
 
     id: str
-    url: str
+    url: str  # empty in a tenant's file: the server that the executor is started with
     protocol: Literal["auto", "mcp", "rest"] = "auto"
     catalogue: dict[str, CatalogueEntry] = Field(default={})
 

@@ -102,7 +102,7 @@ def _decide(books: Books, expense_id: str, status: str, note: str | None = None,
 TOOLS = (
     CompanyTool("get_expense", "One expense claim by id.", ById, READ, get_expense),
     CompanyTool("list_expenses", "Expense claims, by status or by employee if given.", Filter, READ, list_expenses),
-    CompanyTool("submit_expense", "File a new expense claim for an employee.", Claim, ADD, submit_expense),
+    CompanyTool("submit_expense", "File a new expense claim for an employee.", Claim, ADD, submit_expense, keyed=True),
     CompanyTool(
         "approve_expense",
         "Approve a pending expense claim and charge it to the department's budget; once only.",

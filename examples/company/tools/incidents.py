@@ -134,7 +134,7 @@ def list_sla_credits(books: Books, asked: Credits) -> Json:
 TOOLS = (
     CompanyTool("get_incident", "One incident by id, with its downtime in minutes.", ById, READ, get_incident),
     CompanyTool("list_incidents", "Incidents, by status or by severity if given.", Filter, READ, list_incidents),
-    CompanyTool("create_incident", "Open a new incident.", New, ADD, create_incident),
+    CompanyTool("create_incident", "Open a new incident.", New, ADD, create_incident, keyed=True),
     CompanyTool("escalate_incident", "Raise an open incident's severity.", Escalate, DECIDE, escalate_incident),
     CompanyTool("assign_incident", "Give an open incident to an employee.", Assign, DECIDE, assign_incident),
     CompanyTool("resolve_incident", "Resolve an open incident; once only.", Resolve, DECIDE, resolve_incident),

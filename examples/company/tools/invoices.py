@@ -141,7 +141,7 @@ TOOLS = (
         DECIDE,
         flag_invoice,
     ),
-    CompanyTool("pay_invoice", "Pay a matched invoice in full; once only.", Pay, ADD, pay_invoice),
+    CompanyTool("pay_invoice", "Pay a matched invoice in full; once only.", Pay, ADD, pay_invoice, keyed=True),
     CompanyTool("get_payment", "One payment to a vendor by id.", ByPayment, READ, get_payment),
     CompanyTool(
         "list_payments", "Payments to vendors, page by page, by vendor if given.", Payments, READ, list_payments

@@ -104,5 +104,6 @@ TOOLS = (
         NewRefund,
         ADD,
         create_refund,
+        keyed=True,
     ),
 )

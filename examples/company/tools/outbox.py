@@ -52,7 +52,7 @@ def list_outbox(books: Books, asked: Sent) -> Json:
 
 
 TOOLS = (
-    CompanyTool("notify_vendor", "Send a message to a vendor.", ToVendor, ADD, notify_vendor),
-    CompanyTool("notify_customer", "Send a message to a customer.", ToCustomer, ADD, notify_customer),
+    CompanyTool("notify_vendor", "Send a message to a vendor.", ToVendor, ADD, notify_vendor, keyed=True),
+    CompanyTool("notify_customer", "Send a message to a customer.", ToCustomer, ADD, notify_customer, keyed=True),
     CompanyTool("list_outbox", "Messages sent to anybody, oldest first, page by page.", Sent, READ, list_outbox),
 )

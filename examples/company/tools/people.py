@@ -88,5 +88,5 @@ TOOLS = (
     CompanyTool(
         "update_employee_phone", "Replace an employee's phone number.", NewPhone, DECIDE, update_employee_phone
     ),
-    CompanyTool("notify_employee", "Send a message to an employee.", Notice, ADD, notify_employee),
+    CompanyTool("notify_employee", "Send a message to an employee.", Notice, ADD, notify_employee, keyed=True),
 )

@@ -70,7 +70,7 @@ TOOLS = (
     CompanyTool(
         "list_tickets", "Tickets, page by page, by status or by customer if given.", Filter, READ, list_tickets
     ),
-    CompanyTool("create_ticket", "Open a ticket for a customer.", New, ADD, create_ticket),
+    CompanyTool("create_ticket", "Open a ticket for a customer.", New, ADD, create_ticket, keyed=True),
     CompanyTool("assign_ticket", "Give an open ticket to an employee.", Assign, DECIDE, assign_ticket),
     CompanyTool("close_ticket", "Close an open ticket with what was done; once only.", Close, DECIDE, close_ticket),
 )

@@ -14,7 +14,10 @@ class BadTenantFile(ValueError):
 
 
 class FileTenants(Tenants):
-    """One tenant. ``tool_server`` becomes its connection ``default`` where the file names none."""
+    """One tenant. ``tool_server`` becomes its connection ``default`` where the file names none.
+
+    A connection whose ``url`` is empty describes that server too: it may bring a catalogue without knowing the address.
+    """
 
     def __init__(self, record: TenantRecord) -> None:
         self.record = record
@@ -30,11 +33,17 @@ class FileTenants(Tenants):
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"]) or "the document"
             raise BadTenantFile(f"TENANT_FILE {path} cannot be used: {where}: {first['msg']}") from error
-        if tool_server and not record.connections:
-            record = record.model_copy(update={"connections": (Connection(id="default", url=tool_server),)})
-        return cls(record)
+        return cls(record.model_copy(update={"connections": _addressed(record.connections, tool_server)}))
 
     async def get(self, tenant: str) -> TenantRecord:
         if tenant != self.record.id:
             raise UnknownTenant(f"there is no tenant {tenant!r}")
         return self.record
+
+
+def _addressed(connections: tuple[Connection, ...], tool_server: str) -> tuple[Connection, ...]:
+    """The connections with an address; without a tool server, one that has none is left out."""
+    if tool_server and not connections:
+        return (Connection(id="default", url=tool_server),)
+    filled = (one if one.url else one.model_copy(update={"url": tool_server}) for one in connections)
+    return tuple(one for one in filled if one.url)
