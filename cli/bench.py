@@ -54,6 +54,34 @@ def queue(
         say_json(dumps(figures))
     else:
         out.print(_table(figures))
+    _say_missed(figures, check)
+
+
+@bench.command()
+def policy(
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Exit code 1, naming each missed target.")] = False,
+) -> None:
+    """A condition in our language against the same by hand and in other libraries; the policy service with many rules.
+
+    Examples:
+
+      purple bench policy
+
+      purple bench policy --check --json
+    """
+    try:
+        figures = asyncio.run(json_of("services.policy", "bench", "--json", doing="Measuring", seconds=BENCH_SECONDS))
+    except Complaint as complaint:
+        give_up(complaint)
+    if as_json:
+        say_json(dumps(figures))
+    else:
+        out.print(_policy_table(figures))
+    _say_missed(figures, check)
+
+
+def _say_missed(figures: JsonObject, check: bool) -> None:
     missed = figures.get("missed")
     if isinstance(missed, list) and missed:
         err.print("\n".join(f"Missed: {sentence}" for sentence in missed), style="yellow", soft_wrap=True)
@@ -65,6 +93,19 @@ def _table(figures: JsonObject) -> Table:
     for name, value in figures.items():
         if name != "missed":
             table.add_row(name.replace("_", " "), _shown(value))
+    return table
+
+
+def _policy_table(figures: JsonObject) -> Table:
+    """Nested figures stand each on a line of its own."""
+    table = Table("of", "figure", "value", title="policy: evaluations a second, and answers of the service")
+    for name, value in figures.items():
+        rows = value if isinstance(value, list) else [value]
+        for row in rows if name != "missed" else []:
+            of = f"{row['rules']} rules" if isinstance(row, dict) and "rules" in row else name.replace("_", " ")
+            for figure, number in row.items() if isinstance(row, dict) else [("", row)]:
+                if figure != "rules":
+                    table.add_row(of, figure.replace("_", " "), _shown(number))
     return table
 
 

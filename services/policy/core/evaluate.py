@@ -4,12 +4,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from services.policy.core.conditions import Conditions
-from services.policy.core.findings import Finding, Reported, Undecided, finding
+from services.policy.core.findings import Finding, Reported, Undecided, findings
 from services.policy.core.hashes import context_hash, history_hash
 from services.policy.core.plan_findings import PlanFindings, plan_findings
 from services.policy.core.prepared import Prepared, prepare
-from services.policy.core.rules import ReadyRule
-from services.policy.core.scenes import Scene, scenes
+from services.policy.core.scenes import scenes
 from services.policy.core.text_findings import TextFindings, text_findings
 from services.policy.core.work import refuse_too_much_searching, refuse_too_much_work
 from shared.contracts.policy import EvaluateRequest, PolicyProblem, TriggeredRule, Verdict
@@ -31,17 +30,9 @@ def decide(request: EvaluateRequest, prepared: Prepared) -> Verdict:
     refuse_too_much_searching(request.text, prepared)
     seen = [scenes(ready.policy, request) for ready in prepared.ready]
     pairs = zip(prepared.ready, seen, strict=True)
-    found = [finding for ready, looked in pairs for finding in _findings(ready.rules, looked)]
+    found = [finding for ready, looked in pairs for scene in looked for finding in findings(ready.rules, scene)]
     plan = plan_findings(prepared.ready, seen, request)
     return _verdict(request, prepared, _Found(found, plan, text_findings(prepared, request)))
-
-
-def _findings(rules: Sequence[ReadyRule], looked: Sequence[Scene]) -> Iterator[Finding]:
-    """Call by call in the order of the plan."""
-    for scene in looked:
-        for ready in rules:
-            if found := finding(ready, scene):
-                yield found
 
 
 class _Found(NamedTuple):

@@ -1,11 +1,12 @@
-"""What a rule with a condition finds in one scene: a planned call, or the context where there are none."""
+"""What rules with conditions find in one scene: a planned call, or the context where there are none."""
 
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
 from services.policy.core.rules import ReadyRule, problem
 from services.policy.core.scenes import Scene
 from services.policy.core.shown import cannot_be_decided, shown_values
-from services.policy.core.values import ConditionError, Unknown
+from services.policy.core.values import ConditionError, Truth, Unknown
 from shared.contracts.policy import PolicyProblem, TriggeredRule
 from shared.domain.words import Level, RuleAction
 
@@ -25,14 +26,20 @@ class Reported(NamedTuple):
 Finding: TypeAlias = TriggeredRule | Reported | Undecided | PolicyProblem
 
 
-def finding(ready: ReadyRule, scene: Scene) -> Finding | None:
+def findings(rules: Iterable[ReadyRule], scene: Scene) -> Iterator[Finding]:
     """Everything that is not a plain "does not apply"."""
-    try:
-        decision = ready.condition.decide(scene.context)
-    except ConditionError as error:
-        return problem(ready.policy_id, ready.rule.id, error.cause, error.position)
-    if decision is False:
-        return None
+    context = scene.context
+    for ready in rules:
+        try:
+            decision = ready.condition.decide(context)
+        except ConditionError as error:
+            yield problem(ready.policy_id, ready.rule.id, error.cause, error.position)
+        else:
+            if decision is not False:
+                yield _finding(ready, decision, scene)
+
+
+def _finding(ready: ReadyRule, decision: Truth, scene: Scene) -> Finding:
     if not isinstance(decision, Unknown):
         found = _triggered(ready, scene)
     elif scene.binding:
