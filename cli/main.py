@@ -5,6 +5,7 @@ import typer
 from cli.bench import bench
 from cli.chaos.command import chaos
 from cli.demo.command import demo
+from cli.dlq import dlq
 from cli.send import send
 from cli.task import task
 from cli.tenant import tenant
@@ -50,6 +51,7 @@ app.command()(send)
 app.command()(tools)
 app.command()(chaos)
 app.add_typer(task, name="task")
+app.add_typer(dlq, name="dlq")
 app.add_typer(dlq, name="dlq")
 app.add_typer(tenant, name="tenant")
 app.add_typer(bench, name="bench", help="Measure, and compare with the stated targets.")

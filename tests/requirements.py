@@ -282,6 +282,10 @@ PROMISES: tuple[Promise, ...] = (
     Promise("prose.enforced", "Rules translated from prose are enforced where the tenant says so", "seed 001"),
     Promise("tools.only_after", "A call that a rule puts after another is not made before that one succeeded", "I2"),
     Promise("tools.reads_under_rules", "A once-only read is made once, however often a model asks for it", "I2"),
+    Promise("tools.once_only", "A once-only tool that the model calls twice is called once, a session long", "seed 003"),
+    Promise("tools.order", "A forbidden order is refused, and the model recovers", "seed 003"),
+    Promise("prose.shown", "A prose policy of eight sentences shows the rules it became", "seed 001"),
+    Promise("solver.ground_truth", "Whether a task keeps the policy is decided without the model", "seed 001"),
     Promise("tools.rules_retold", "A call that a rule forbids is told to the model and not made", "I2"),
     # the solver endpoint
     Promise(
@@ -318,6 +322,9 @@ PROMISES: tuple[Promise, ...] = (
     Promise("chaos.finds_harm", "A chaos run finds each harm where there is one, and none where there is none", "I5"),
     Promise("chaos.replayable", "A chaos run's tasks and strikes are a pure function of its seed", "quality"),
     # --- leases, reaper, dead letters, drain
+    Promise("dlq.operator", "Only an operator of the tenant sees or moves its dead letters", "I10"),
+    Promise("dlq.requeue_turn", "A dead turn is begun anew once, as a linked task of its session", "I5"),
+    Promise("dlq.requeue_outcome", "A dead outcome goes back to the learner and is counted once", "I5"),
     Promise(
         "state.two_believers", "Of two executors that believe they own a session only the newest fence writes", "I6"
     ),

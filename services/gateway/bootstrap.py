@@ -8,14 +8,17 @@ from uuid import uuid4
 from fastapi import FastAPI
 
 from services.gateway.adapters.readiness import RedisReadiness
+from services.gateway.adapters.redis_dead_letters import RedisDeadLetters
 from services.gateway.adapters.redis_statistics import RedisStatistics
 from services.gateway.adapters.redis_tenants import RedisTenants
 from services.gateway.adapters.redis_threads import RedisThreads
 from services.gateway.adapters.unverified_identity import UnverifiedIdentity
 from services.gateway.adapters.wakes import BestEffortWakes
+from services.gateway.core.dead_letters import Clerk
 from services.gateway.core.desk import Rules, TaskDesk
 from services.gateway.core.tenant_desk import TenantDesk
 from services.gateway.entrypoints.app import Face, create_app
+from services.gateway.entrypoints.dead_letters import DeadLetterEndpoints
 from services.gateway.settings import Settings
 from shared.infra.live import Live
 from shared.infra.redis import connect

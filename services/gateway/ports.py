@@ -15,8 +15,11 @@ from shared.ports.tasks import Accepted, SessionBelongsToOther, TaskEnded, Tasks
 __all__ = [
     "Accepted",
     "Caller",
+    "DeadLetter",
+    "DeadLetters",
     "Identity",
     "Learning",
+    "LetterKind",
     "Readiness",
     "SessionBelongsToOther",
     "Statistics",

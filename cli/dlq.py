@@ -1,0 +1,119 @@
+"""`purple dlq`: what was given up, and what an operator does about it."""
+
+import asyncio
+import os
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from cli.console import Complaint, err, give_up, out, say_json
+from cli.gateway.client import connected
+from cli.gateway.messages import Speaker
+from cli.send import DEFAULT_URL
+from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.words import Role
+
+LetterId = Annotated[str, typer.Argument(help="The letter's id: `purple dlq list` shows them.")]
+Name = Annotated[str, typer.Option("--as", help="Who speaks (believed in the embedded profile only).")]
+Gateway = Annotated[str, typer.Option("--url", help="The gateway.", envvar="PURPLE_URL")]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")]
+
+dlq = typer.Typer(
+    no_args_is_help=True, help="Dead letters: turns given up, and outcomes that nothing was learned from."
+)
+
+
+@dlq.command("list")
+def listed(
+    limit: Annotated[int, typer.Option(help="How many, the newest first.", min=1, max=1000)] = 100,
+    name: Name = "",
+    url: Gateway = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """List the dead letters, the newest first. It takes the role operator, as all of these do.
+
+    Example:
+
+      purple dlq list
+    """
+    found = _asked(url, "list", name, {"limit": limit})
+    if as_json:
+        return say_json(dumps(found))
+    letters = found.get("letters")
+    rows = [letter for letter in letters if isinstance(letter, dict)] if isinstance(letters, list) else []
+    out.print(_table(rows) if rows else "No dead letters.")
+    return None
+
+
+@dlq.command()
+def show(letter_id: LetterId, name: Name = "", url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """Show one letter with its content: the turn and its request, or the outcome.
+
+    Example:
+
+      purple dlq show turn-12-1790000000000-0
+    """
+    _say(_asked(url, f"{letter_id}/show", name), as_json)
+
+
+@dlq.command()
+def requeue(letter_id: LetterId, name: Name = "", url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """Put a letter back to work: a turn's task begins anew, under a new id; an outcome goes back to the learner.
+
+    Example:
+
+      purple dlq requeue turn-12-1790000000000-0
+    """
+    _say(_asked(url, f"{letter_id}/requeue", name), as_json)
+
+
+@dlq.command()
+def drop(letter_id: LetterId, name: Name = "", url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """Take a letter out for good.
+
+    Example:
+
+      purple dlq drop outcome-3-1790000000000-0
+    """
+    _say(_asked(url, f"{letter_id}/drop", name), as_json)
+
+
+def _asked(url: str, path: str, name: str, body: JsonObject | None = None) -> JsonObject:
+    speaker = Speaker(name or os.environ.get("USER", "cli"), (Role.OPERATOR.value,))
+    whole: JsonObject = {**(body or {}), "metadata": {"principal": speaker.as_json()}}
+    try:
+        return asyncio.run(_posted(url, path, whole))
+    except Complaint as complaint:
+        give_up(complaint)
+
+
+async def _posted(url: str, path: str, body: JsonObject) -> JsonObject:
+    async with connected(url) as client:
+        return await client.dead_letters(path, body)
+
+
+def _table(letters: list[JsonObject]) -> Table:
+    table = Table("letter", "since", "task", "tries", "why")
+    for letter in letters:
+        why = " ".join(str(letter.get(key)) for key in ("reason", "error") if letter.get(key))
+        cells = (str(letter.get(key, "")) for key in ("id", "at", "task_id", "tries"))
+        table.add_row(*(Text(cell) for cell in cells), Text(why))  # words of others, no markup
+    return table
+
+
+def _say(found: JsonObject, as_json: bool) -> None:
+    if as_json:
+        return say_json(dumps(found))
+    table = Table("what", "value", show_header=False)
+    for key, value in found.items():
+        table.add_row(key.replace("_", " "), Text(_plain(value)))
+    out.print(table)
+    if found.get("requeued") and found.get("task_id"):
+        err.print(f"Follow it: purple task show {found['task_id']}", style="dim", soft_wrap=True)
+    return None
+
+
+def _plain(value: Json) -> str:
+    return value if isinstance(value, str) else dumps(value)
