@@ -27,12 +27,13 @@ LONGEST_FOLDER = 90  # the system limits a socket's name to about 100 bytes
 
 @dataclass(frozen=True)
 class Stack:
-    """A running stack. ``redis_url`` is what the services were told; ``redis`` the server, where it is ours."""
+    """A running stack. ``redis_url`` is what the services were told; ``redis`` and ``queue`` our own servers."""
 
     options: StackOptions
     children: tuple[Child, ...]
     redis_url: str
     redis: EmbeddedRedis | None
+    queue: EmbeddedRedis | None = None
 
     @property
     def notice(self) -> str:
@@ -52,8 +53,9 @@ class Stack:
             for child in self.children:
                 if child.exit_code is not None:
                     return died(child)
-            if self.redis is not None and self.redis.exit_code is not None:
-                return Complaint(f"redis ended with exit code {self.redis.exit_code}.", f"see {self.redis.log}")
+            for name, server in (("redis", self.redis), ("queue", self.queue)):
+                if server is not None and server.exit_code is not None:
+                    return Complaint(f"{name} ended with exit code {server.exit_code}.", f"see {server.log}")
             await asyncio.sleep(LOOK_EVERY)
 
 
@@ -80,11 +82,13 @@ async def running(
     options = replace(options, archive_key=key_of(options.folder))
     async with AsyncExitStack() as held:
         redis = await held.enter_async_context(_redis(options))
+        queue = await held.enter_async_context(_queue(options))
         redis_url = redis.url if redis else options.environ["REDIS_URL"]
         ports = Ports.of(free_ports(Ports.needed(options.executors)))
-        children = await held.enter_async_context(_children(plan_stack(options, ports, redis_url), options.folder))
+        specs = plan_stack(options, ports, redis_url, queue.url if queue else "")
+        children = await held.enter_async_context(_children(specs, options.folder))
         await wait_until_ready(children, ready_seconds, tell)
-        yield Stack(options, children, redis_url, redis)
+        yield Stack(options, children, redis_url, redis, queue)
 
 
 @asynccontextmanager
@@ -93,10 +97,25 @@ async def _redis(options: StackOptions) -> AsyncIterator[EmbeddedRedis | None]:
     if options.environ.get("REDIS_URL"):
         yield None
         return
-    folder = options.folder / "redis"
+    async with _server(options.folder / "redis", durable=True) as server:
+        yield server
+
+
+@asynccontextmanager
+async def _queue(options: StackOptions) -> AsyncIterator[EmbeddedRedis | None]:
+    """Ours, which keeps nothing: a wake may be lost, so it waits for no disk. None where the caller has one."""
+    if options.environ.get("REDIS_URL") or options.environ.get("QUEUE_REDIS_URL"):
+        yield None
+        return
+    async with _server(options.folder / "queue", durable=False) as server:
+        yield server
+
+
+@asynccontextmanager
+async def _server(folder: Path, *, durable: bool) -> AsyncIterator[EmbeddedRedis]:
     if len(str(folder)) > LONGEST_FOLDER:
         raise Complaint(f"{folder} is too long a path for a socket: choose a shorter one with --dir, or set REDIS_URL.")
-    server = EmbeddedRedis(folder)
+    server = EmbeddedRedis(folder, durable=durable)
     try:
         server.start()
     except NoRedisServer as error:

@@ -74,4 +74,6 @@ def _table(stack: Stack) -> Table:
     for child in stack.children:
         table.add_row(child.spec.name, child.spec.url, str(child.pid))
     table.add_row("redis", stack.redis_url, str(stack.redis.pid) if stack.redis else "")
+    if stack.queue:
+        table.add_row("queue", stack.queue.url, str(stack.queue.pid))
     return table

@@ -76,9 +76,11 @@ class ProcessSpec:
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
-def plan_stack(options: StackOptions, ports: Ports, redis_url: str) -> tuple[ProcessSpec, ...]:
-    """The processes of a stack, in the order in which they are started."""
-    base = _base(options, redis_url)
+def plan_stack(
+    options: StackOptions, ports: Ports, redis_url: str, queue_redis_url: str = ""
+) -> tuple[ProcessSpec, ...]:
+    """The processes of a stack, in the order in which they are started. No queue of its own: the caller's, if any."""
+    base = _base(options, redis_url) | ({"QUEUE_REDIS_URL": queue_redis_url} if queue_redis_url else {})
     specs = [_policy(ports.policy, base)]
     if options.uses_planner:
         specs.append(_planner(ports.planner, base))
