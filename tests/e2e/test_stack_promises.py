@@ -1,6 +1,7 @@
 """What holds for the whole: order within a session, a verdict before a write, honest ends when a part is down."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import datetime
@@ -15,6 +16,7 @@ from cli.stack.readiness import wait_until_ready
 from examples.company import ledger
 from shared.contracts.task import TaskRecord
 from shared.domain.words import TaskState
+from tests.e2e.commands import purple
 from tests.e2e.whole_stack import WholeStack, whole_stack
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -64,6 +66,31 @@ async def test_a_write_that_calls_itself_read_only_is_still_a_write(stack: Whole
     assert (record.state, ledger.count(stack.database, TOOL) - before) == (TaskState.COMPLETED, 1)
     refused = await stack.event("liar", "tool", tool=TOOL, state="ASSESS")
     assert "tool of class change" in str(refused.data["refused"])
+
+
+@pytest.mark.promise("I3.doubt_waits")
+@pytest.mark.promise("I3.operator_decides")
+async def test_a_write_whose_fate_is_unknown_waits_until_an_operator_resolves_it(stack: WholeStack) -> None:
+    """The company refuses and cuts the line: nothing changed, and only the operator knows that it is so."""
+    await stack.faults({TOOL: {"fail": "out of order", "lose_reply": True, "times": 1}})
+    before = ledger.count(stack.database, TOOL)
+    await stack.send("Update the phone of employee EMP-447 to +1 555 4250.", "doubt")
+    waiting = await stack.record("doubt")
+    assert (waiting.state, waiting.metadata["escalated"]) == (TaskState.INPUT_REQUIRED, True)
+    url = stack.stack.url("gateway")
+    shown = await purple("task", "show", "doubt", "--url", url, "--json")
+    (doubt,) = json.loads(shown.out)["metadata"]["doubts"]
+    assert (doubt["tool"], doubt["status"], doubt["before"]) == (TOOL, "absent", doubt["after"])
+    word = {"call": doubt["call_id"], "resolution": "retry"}
+    assert (await stack.http.post("/tasks/doubt/resolve", json=word)).status_code == 403
+    settled = await purple(
+        "task", "resolve", "doubt", "retry", "--call", doubt["call_id"], "--as", "olga", "--url", url
+    )
+    assert (settled.code, ledger.count(stack.database, TOOL) - before) == (0, 1), settled.err
+    record = await stack.record("doubt")
+    assert (record.state, "verified" in (record.answer or "")) == (TaskState.COMPLETED, True)
+    late = await purple("task", "resolve", "doubt", "skip", "--call", doubt["call_id"], "--as", "otto", "--url", url)
+    assert (late.code, "olga said 'retry'" in late.err) == (1, True)
 
 
 @pytest.mark.promise("I2.policy_stopped")
