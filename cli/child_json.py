@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from collections.abc import Mapping
 
 from cli.console import Complaint, err
 from shared.domain.exact_json import JsonObject, loads_object
@@ -9,14 +10,21 @@ from shared.domain.exact_json import JsonObject, loads_object
 _SHOWN = 2000  # characters of what a process complained about
 
 
-async def json_of(*arguments: str, doing: str, seconds: float) -> JsonObject:
+async def json_of(*arguments: str, doing: str, seconds: float, environ: Mapping[str, str] | None = None) -> JsonObject:
     """``python -m`` these arguments, in a process of its own; its last line on stdout is one JSON object.
+
+    ``environ`` is its whole environment, this one's by default.
 
     Raises ``Complaint`` with the process's own sentence if it ends with an error, or not in time.
     """
     with err.status(f"{doing} ..."):
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+            sys.executable,
+            "-m",
+            *arguments,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=environ,
         )
         try:
             async with asyncio.timeout(seconds):

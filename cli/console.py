@@ -21,12 +21,12 @@ class Complaint(Exception):
         self.detail = detail
 
 
-def give_up(complaint: Complaint) -> NoReturn:
-    """Say what is wrong on stderr and end with exit code 1."""
+def give_up(complaint: Complaint, code: int = 1) -> NoReturn:
+    """Say what is wrong on stderr and end with that exit code."""
     err.print(complaint.sentence, markup=False, style="bold red", soft_wrap=True)
     if complaint.detail:
         err.print(complaint.detail, markup=False, style="dim", soft_wrap=True)
-    raise typer.Exit(1)
+    raise typer.Exit(code)
 
 
 def say_json(text: str) -> None:

@@ -6,6 +6,7 @@ from cli.bench import bench
 from cli.chaos.command import chaos
 from cli.demo.command import demo
 from cli.dlq import dlq
+from cli.replay import replay
 from cli.send import send
 from cli.task import task
 from cli.tenant import tenant
@@ -49,6 +50,7 @@ app.command()(demo)
 app.command()(up)
 app.command()(send)
 app.command()(tools)
+app.command()(replay)
 app.command()(chaos)
 app.add_typer(task, name="task")
 app.add_typer(dlq, name="dlq")

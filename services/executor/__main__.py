@@ -1,4 +1,6 @@
-"""``python -m services.executor``: carries out turns until SIGTERM. ``bench-queue`` measures, ``tools`` lists."""
+"""``python -m services.executor``: carries out turns until SIGTERM. ``bench-queue`` measures, ``tools`` lists,
+``replay`` looks back.
+"""
 
 # ruff: noqa: E402  # the collector is set aside between the imports
 import asyncio
@@ -26,6 +28,10 @@ def main(arguments: list[str]) -> int:
         return bench_queue(arguments[1:])
     if arguments and arguments[0] == "tools":
         return show_tools(arguments[1:])
+    if arguments and arguments[0] == "replay":
+        from services.executor.replaying import show_replay  # only whoever looks back needs it
+
+        return show_replay(arguments[1:])
     try:
         settings = read_settings(Settings)
         configure_logging("executor")

@@ -1,0 +1,75 @@
+"""`purple replay`: an archived task, run again with today's code, calling nothing."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from cli.archived import archive_environ
+from cli.child_json import json_of
+from cli.console import Complaint, err, give_up, out, say_json
+from shared.domain.exact_json import Json, JsonObject, dumps
+
+_SECONDS = 120.0
+_CANNOT = 2
+
+
+def replay(
+    task: Annotated[str, typer.Argument(help="The id of an ended task.")],
+    tenant: Annotated[str, typer.Option(help="Whose task it is; the embedded profile has one tenant.")] = "default",
+    folder: Annotated[
+        Path, typer.Option("--dir", help="Where `purple up` keeps its data, if ARCHIVE_URL is not set.")
+    ] = Path(".purple"),
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")] = False,
+) -> None:
+    """Run an archived task again, in memory, with today's code, prompts and templates. Nothing and nobody is called.
+
+    Every model reply, tool result and verdict comes from the archive. Shows the steps, and the first one that would
+    differ today. Exit code 0 if the task ends the same, 1 if it differs, 2 if it cannot be replayed.
+
+    Examples:
+
+      purple replay TASK
+
+      ARCHIVE_URL=s3://bucket/prefix ARCHIVE_KEY=... purple replay TASK --tenant acme --json
+    """
+    try:
+        asking = json_of(
+            "services.executor",
+            "replay",
+            task,
+            "--tenant",
+            tenant,
+            "--json",
+            doing="Replaying",
+            seconds=_SECONDS,
+            environ=archive_environ(folder),
+        )
+        done = asyncio.run(asking)
+    except Complaint as complaint:
+        give_up(complaint, _CANNOT)
+    if as_json:
+        say_json(dumps(done))
+    else:
+        _show(done)
+    raise typer.Exit(0 if done.get("same") else 1)
+
+
+def _show(done: JsonObject) -> None:
+    table = Table("turn", "step", "kind", "characters", title=f"{done.get('task')}: its steps, taken again")
+    for step in _steps(done):
+        table.add_row(*(Text(str(step.get(name, ""))) for name in ("turn", "step", "kind", "characters")))
+    out.print(table)
+    difference = done.get("difference")
+    if isinstance(difference, dict):
+        err.print(f"First difference at {difference.get('at')}: {difference.get('how')}.", style="bold red")
+    else:
+        err.print(f"It ends the same: {done.get('state')}.", style="bold")
+
+
+def _steps(done: JsonObject) -> list[dict[str, Json]]:
+    steps = done.get("steps")
+    return [step for step in steps if isinstance(step, dict)] if isinstance(steps, list) else []

@@ -1,0 +1,47 @@
+"""Joins what a replay needs: the archive and the worker's code, and neither Redis nor a model nor a tool server."""
+
+import asyncio
+import logging
+import sys
+from collections.abc import Sequence
+
+from services.executor.core.context import Limits
+from services.executor.core.prompts.texts import load as load_prompts
+from services.executor.core.replay.replay import CannotReplay, Replayed, replay
+from services.executor.entrypoints.replay import CANNOT, DIFFERS, SAME, WantedTask, parsed, shown
+from shared.contracts.archive import read_archived
+from shared.infra.archive_open import ArchiveSettings
+from shared.infra.process import configure_logging
+from shared.infra.starting import CannotStart, read_settings, refused
+from shared.ports.archive import ArchiveUnavailable
+
+
+def show_replay(arguments: Sequence[str]) -> int:
+    """The steps and the first difference on stdout; 0 if the task ends the same, 1 if not, 2 if it cannot be replayed.
+
+    Needs ``ARCHIVE_URL`` and ``ARCHIVE_KEY`` alone.
+    """
+    wanted = parsed(arguments)
+    configure_logging("executor-replay", logging.CRITICAL)  # what went wrong is said in one sentence
+    try:
+        done = asyncio.run(_replayed(wanted))
+    except CannotStart as problem:
+        return refused(problem)
+    except (CannotReplay, ArchiveUnavailable, ValueError) as error:
+        sys.stderr.write(f"{wanted.task_id} cannot be replayed: {error}\n")
+        return CANNOT
+    sys.stdout.write(shown(wanted, done) + "\n")
+    return SAME if done.is_same else DIFFERS
+
+
+async def _replayed(wanted: WantedTask) -> Replayed:
+    archive = read_settings(ArchiveSettings).archive()
+    if archive is None:
+        raise CannotStart("ARCHIVE_URL is not set: it names the archive to read.")
+    content = await archive.get(wanted.tenant, wanted.task_id)
+    if content is None:
+        raise CannotReplay(f"the archive of tenant {wanted.tenant} has no such task; an open task is not in it yet")
+    task = read_archived(content)
+    if (task.record.tenant, task.record.task_id) != (wanted.tenant, wanted.task_id):
+        raise CannotReplay("what lies in its place in the archive is another task")
+    return await replay(task, Limits(), load_prompts())
