@@ -276,6 +276,9 @@ PROMISES: tuple[Promise, ...] = (
     Promise("redis.failover_noticed", "A failover is noticed before the first command after it", "I3"),
     Promise("redis.intent_in_doubt", "After a failover a write that may have been sent is read back, not sent", "I3"),
     Promise("redis.intent_confirmed", "Where replicas confirm intents, no request leaves before they have", "I3"),
+    # trying policies
+    Promise("policy.backtest", "A changed policy is tried on archived plans: what would differ", "seed 002"),
+    Promise("policy.check_command", "People see how a policy is understood, its verdict and why", "seed 002"),
     # rules about tools, and prose
     Promise("prose.plain_forms", "Plain sentences become rules without a model, others are listed", "seed 001"),
     Promise("prose.listed", "A prose policy shows the rules it became, and what became none", "seed 001; seed 003"),
@@ -322,6 +325,8 @@ PROMISES: tuple[Promise, ...] = (
     Promise("chaos.finds_harm", "A chaos run finds each harm where there is one, and none where there is none", "I5"),
     Promise("chaos.replayable", "A chaos run's tasks and strikes are a pure function of its seed", "quality"),
     # --- leases, reaper, dead letters, drain
+    Promise("state.drained", "A stopped executor ends its steps in time, and its tasks end elsewhere", "I5"),
+    Promise("state.recovery", "The turns of a killed executor run elsewhere within ten seconds", "I5"),
     Promise("dlq.operator", "Only an operator of the tenant sees or moves its dead letters", "I10"),
     Promise("dlq.requeue_turn", "A dead turn is begun anew once, as a linked task of its session", "I5"),
     Promise("dlq.requeue_outcome", "A dead outcome goes back to the learner and is counted once", "I5"),

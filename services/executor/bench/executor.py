@@ -1,4 +1,4 @@
-"""An executor for measuring: real queue, leases and runner, but turns that end at once or never.
+"""An executor for measuring: real queue, leases and runner, but turns that end at once, never, or step by step.
 
 It is started by ``bench-queue`` alone; ``python -m services.executor`` cannot be told to become this.
 """
@@ -6,25 +6,41 @@ It is started by ``bench-queue`` alone; ``python -m services.executor`` cannot b
 import asyncio
 
 from services.executor.hosting import run_sessions
-from services.executor.ports import TurnEnd, TurnStore, Work
+from services.executor.ports import JournalEntry, TurnEnd, TurnStore, Work
 from services.executor.settings import RunSettings
 from shared.contracts.task import TaskEvent
 from shared.domain.words import TaskState
 from shared.infra.process import configure_logging
 
 WAIT = "wait"
+STEPS = "steps"
+STEPS_OF_A_TURN, STEP_SECONDS = 30, 0.1
 STARTED = "note"
 
 
 class NoWork:
-    """Says when the turn began; then ends it, or waits for ever if that is the task's text."""
+    """Says when the turn began; then ends it, or waits for ever, or goes step by step, as the task's text says."""
 
     async def run(self, work: Work, store: TurnStore) -> None:
-        if work.record.request.text == WAIT:
-            await store.append((), (TaskEvent(kind=STARTED, at=work.turn.received_at),))
+        began = TaskEvent(kind=STARTED, at=work.turn.received_at)
+        text = work.record.request.text
+        if text in (WAIT, STEPS):
+            await store.append((), (began,))
+        if text == WAIT:
             await asyncio.Event().wait()
-        update = {"state": TaskState.COMPLETED, "metadata": {"waited_us": work.waited_us}}
+        if text == STEPS:
+            await _step_by_step(store)
+        metadata = {"waited_us": work.waited_us, "attempts": work.attempts}
+        update = {"state": TaskState.COMPLETED, "metadata": metadata}
         await store.finish(TurnEnd(record=work.record.model_copy(update=update), session=await store.session()))
+
+
+async def _step_by_step(store: TurnStore) -> None:
+    """As the real worker does it: go on after the last stored step, and ask before each whether it may go on."""
+    for number in range(len(await store.journal()), STEPS_OF_A_TURN):
+        await store.pulse()
+        await asyncio.sleep(STEP_SECONDS)
+        await store.append((JournalEntry(str(number), "note", "{}"),))
 
 
 if __name__ == "__main__":
