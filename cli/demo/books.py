@@ -12,6 +12,7 @@ from shared.domain.exact_json import JsonObject
 # When, and the worker's own words about it: part of a change, but nothing that could be known beforehand.
 _INCIDENTAL = frozenset({"decided_at", "note", "reason", "subject", "message", "created_at", "place"})
 _COUNT = "writes"  # where the company counts what it applied
+_KEYS = "idempotency_keys"  # where it notes what it did under which of its callers' keys
 
 
 class Change(NamedTuple):
@@ -64,8 +65,8 @@ class Books:
 
 
 def _tables(connection: sqlite3.Connection) -> list[str]:
-    sql = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> ?"
-    return [row["name"] for row in connection.execute(sql, (_COUNT,)).fetchall()]
+    sql = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT IN (?, ?)"
+    return [row["name"] for row in connection.execute(sql, (_COUNT, _KEYS)).fetchall()]
 
 
 def _cells(connection: sqlite3.Connection, table: str) -> Iterator[tuple[tuple[str, str, str], str | int | None]]:
