@@ -268,11 +268,15 @@ PROMISES: tuple[Promise, ...] = (
     Promise("redis.short_cut", "A short cut or restart of Redis costs a running turn no attempt", "I5"),
     Promise("redis.scripts_flushed", "A server that forgot its scripts is sent them again", "I5"),
     Promise("redis.restart_loses_nothing", "What Redis acknowledged is there after it was killed under load", "I5"),
-    Promise("redis.out_of_memory", "Without memory work is refused whole, to be tried later, and goes on by itself", "I5"),
+    Promise(
+        "redis.out_of_memory", "Without memory work is refused whole, to be tried later, and goes on by itself", "I5"
+    ),
     Promise("redis.queue_may_go", "Tasks end though the queue forgets every wake", "I5"),
     Promise("redis.sentinel", "A service that sentinels watch is used through a failover", "I5"),
     Promise("redis.cluster", "Each step of the durable state touches one slot", "I5"),
-    Promise("redis.follows_primary", "A connection to a primary that became a replica is dropped, its name asked", "I5"),
+    Promise(
+        "redis.follows_primary", "A connection to a primary that became a replica is dropped, its name asked", "I5"
+    ),
     Promise("redis.failover_noticed", "A failover is noticed before the first command after it", "I3"),
     Promise("redis.intent_in_doubt", "After a failover a write that may have been sent is read back, not sent", "I3"),
     Promise("redis.intent_confirmed", "Where replicas confirm intents, no request leaves before they have", "I3"),
@@ -285,7 +289,9 @@ PROMISES: tuple[Promise, ...] = (
     Promise("prose.enforced", "Rules translated from prose are enforced where the tenant says so", "seed 001"),
     Promise("tools.only_after", "A call that a rule puts after another is not made before that one succeeded", "I2"),
     Promise("tools.reads_under_rules", "A once-only read is made once, however often a model asks for it", "I2"),
-    Promise("tools.once_only", "A once-only tool that the model calls twice is called once, a session long", "seed 003"),
+    Promise(
+        "tools.once_only", "A once-only tool that the model calls twice is called once, a session long", "seed 003"
+    ),
     Promise("tools.order", "A forbidden order is refused, and the model recovers", "seed 003"),
     Promise("prose.shown", "A prose policy of eight sentences shows the rules it became", "seed 001"),
     Promise("solver.ground_truth", "Whether a task keeps the policy is decided without the model", "seed 001"),
@@ -323,6 +329,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise("chaos.nothing_lost", "Whatever is killed or cut, every accepted task ends and counts once", "I5"),
     Promise("chaos.nothing_twice", "Whatever is killed or cut, no write is made twice or falsely called proved", "I3"),
     Promise("chaos.finds_harm", "A chaos run finds each harm where there is one, and none where there is none", "I5"),
+    Promise("chaos.patience", "A verdict or a tool list is asked for again while its server is replaced", "seed 000"),
     Promise("chaos.replayable", "A chaos run's tasks and strikes are a pure function of its seed", "quality"),
     # --- leases, reaper, dead letters, drain
     Promise("state.drained", "A stopped executor ends its steps in time, and its tasks end elsewhere", "I5"),
@@ -335,6 +342,10 @@ PROMISES: tuple[Promise, ...] = (
     ),
     Promise("state.faults_mended", "Each kind of fault of leases, wakes and outcomes is found, mended, counted", "I5"),
     Promise("state.dead_letters", "A turn that is given up is kept with its reason and its last error", "I5"),
+    # kills and footprint
+    Promise(
+        "I3.killed_at_every_step", "Killed at any step boundary, a task leaves what it leaves undisturbed", "I3; I5"
+    ),
 )
 
 
