@@ -10,6 +10,7 @@ from services.executor.adapters.anthropic_model import AnthropicModel
 from services.executor.adapters.file_tenants import BadTenantFile, FileTenants
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.model_prices import read_prices
+from services.executor.adapters.patience import PatientPolicy, PatientTools
 from services.executor.adapters.policy_http import HttpPolicy
 from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.redis_spend import RedisSpend
@@ -48,9 +49,9 @@ async def carry_out_turns(settings: Settings, worker: MakesWorker = Worker) -> N
     redis = connect(settings.redis_url)
     try:
         async with McpTools() as mcp, RestBridge() as rest:
-            tools = DetectingToolServers(mcp, rest)
-            ports = Ports(model, tools, policy, tenants, RedisLearned(redis), RedisSpend(redis))
-            await run_sessions(settings, worker(ports, limits, load_prompts()), settings.archive())
+            tools = PatientTools(DetectingToolServers(mcp, rest))
+            ports = Ports(model, tools, PatientPolicy(policy), tenants, RedisLearned(redis), RedisSpend(redis))
+            await run_sessions(settings, worker(ports, limits, load_prompts()), settings.archive(), tenants)
     finally:
         await redis.aclose()
         await policy.close()
