@@ -85,7 +85,7 @@ _OTHERS: tuple[Card, ...] = (
     Card(Blow.MODEL, ("planner",), 1, (1.0, 3.0)),
 )
 _MINUTE = 60.0
-_POWER_FROM = 90.0  # a run that lasts at least so long has its power cut once, after two thirds
+_POWER_FROM = 90.0  # a run that lasts at least so long ends with a power cut
 _SPREAD: Mapping[bool, float] = MappingProxyType({True: 0.25, False: 0.9})  # of a slot, how far a strike may move
 
 
@@ -94,7 +94,7 @@ def strikes(random: Random, seconds: float, executors: int) -> tuple[Strike, ...
     named = tuple(f"executor-{number + 1}" for number in range(executors))
     dealt = [*_dealt(random, _EXECUTORS, seconds, named), *_dealt(random, _OTHERS, seconds, ())]
     if seconds >= _POWER_FROM:
-        dealt.append(Strike(round(seconds * 2 / 3, 3), Blow.POWER, "everything"))
+        dealt.append(Strike(round(seconds, 3), Blow.POWER, "everything"))
     return tuple(sorted(dealt, key=lambda strike: strike.at))
 
 
