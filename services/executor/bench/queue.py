@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from contextlib import ExitStack, aclosing, asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -120,9 +120,10 @@ def bench_queue(arguments: Sequence[str]) -> int:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--sessions", type=int, default=SESSIONS, help="how many run while a new one is measured")
+    parser.add_argument("--one-redis", action="store_true", help="the queue beside the state, as without a launcher")
     options = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory(prefix="pa-bench-") as folder, EmbeddedRedis(Path(folder)) as redis:
-        figures = asyncio.run(_with_executor(redis.url, options.sessions))
+    with _servers(one=options.one_redis) as urls:
+        figures = asyncio.run(_with_executor(urls, options.sessions))
     sys.stdout.write(_shown(figures, as_json=options.json))
     if not (options.check and figures.missed):
         return 0
@@ -130,10 +131,27 @@ def bench_queue(arguments: Sequence[str]) -> int:
     return 1
 
 
-async def _with_executor(url: str, sessions: int) -> Figures:
-    with _executor(url, sessions + ROOM) as pid:
-        async with _client(url) as client:
-            return await _figures(client, pid, url, sessions)
+class Urls(NamedTuple):
+    """Where state and queue are kept."""
+
+    state: str
+    queue: str
+
+
+@contextmanager
+def _servers(*, one: bool) -> Iterator[Urls]:
+    """As the launcher arranges them: the queue waits for no disk."""
+    with ExitStack() as held:
+        folder = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="pa-bench-")))
+        state = held.enter_context(EmbeddedRedis(folder / "redis"))
+        queue = state if one else held.enter_context(EmbeddedRedis(folder / "queue", durable=False))
+        yield Urls(state.url, queue.url)
+
+
+async def _with_executor(urls: Urls, sessions: int) -> Figures:
+    with _executor(urls, sessions + ROOM) as pid:
+        async with _client(urls) as client:
+            return await _figures(client, pid, urls.state, sessions)
 
 
 async def _figures(client: Client, pid: int, url: str, sessions: int) -> Figures:
@@ -151,23 +169,24 @@ async def _figures(client: Client, pid: int, url: str, sessions: int) -> Figures
 
 
 @asynccontextmanager
-async def _client(url: str) -> AsyncIterator[Client]:
-    redis = connect(url)
+async def _client(urls: Urls) -> AsyncIterator[Client]:
+    state, queue = connect(urls.state), connect(urls.queue)
     try:
-        async with Live(redis) as live:
-            yield Client(TaskStore(redis, live), ArqWakes(redis))
+        async with Live(state) as live:
+            yield Client(TaskStore(state, live), ArqWakes(queue))
     finally:
-        await redis.aclose()
+        await state.aclose()
+        await queue.aclose()
 
 
 @contextmanager
-def _executor(url: str, capacity: int) -> Iterator[int]:
+def _executor(urls: Urls, capacity: int) -> Iterator[int]:
     process = subprocess.Popen(  # this interpreter and a module of ours
         [sys.executable, "-m", "services.executor.bench.executor"],
         env={
             **os.environ,
-            "REDIS_URL": url,
-            "QUEUE_REDIS_URL": "",
+            "REDIS_URL": urls.state,
+            "QUEUE_REDIS_URL": urls.queue,
             "PORT": "0",
             "GRACE_SECONDS": "0",
             "EXECUTOR_CAPACITY": str(capacity),
