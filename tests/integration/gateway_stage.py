@@ -7,6 +7,7 @@ from typing import cast
 
 import httpx
 from arq.constants import job_key_prefix
+from pydantic import JsonValue
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_sessions import RedisSessions
@@ -90,15 +91,26 @@ class ScriptedWorker:
 def _ended(work: Work) -> TaskRecord:
     turn = work.turn
     state, answer, reason = _outcome(work)
+    part = "model" if turn.text.startswith("down") else None
     return work.record.model_copy(
         update={
             "state": state,
             "answer": answer,
             "reason": reason,
-            "metadata": {"process_type": "general", "failed_part": "model" if turn.text.startswith("down") else None},
+            "metadata": {"process_type": "general", "failed_part": part, **_doubts(work)},
             "turns_done": (*work.record.turns_done, turn.turn_id),
         }
     )
+
+
+def _doubts(work: Work) -> dict[str, JsonValue]:
+    """``doubt ...`` leaves a write in doubt, and whoever resolves it is heeded."""
+    if work.turn.text.startswith("doubt"):
+        return {"doubts": [{"doubt": "key:1", "call_id": "c1"}]}
+    if work.turn.kind is not TurnKind.RESOLUTION:
+        return {}
+    said: dict[str, JsonValue] = {**work.turn.data, "by": work.turn.principal.id, "at": "noon"}
+    return {"doubts": [], "resolutions": [said]}
 
 
 def _outcome(work: Work) -> tuple[TaskState, str | None, str | None]:
@@ -110,7 +122,9 @@ def _outcome(work: Work) -> tuple[TaskState, str | None, str | None]:
             return TaskState.COMPLETED, f"approved by {turn.principal.id}", None
         case TurnKind.DECISION, _:
             return TaskState.REJECTED, None, f"rejected by {turn.principal.id}"
-        case _, "ask":
+        case TurnKind.RESOLUTION, _:
+            return TaskState.COMPLETED, f"{turn.principal.id} says {turn.text}", None
+        case _, "ask" | "doubt":
             return TaskState.INPUT_REQUIRED, None, "waits for a manager's approval"
         case _, "block":
             return TaskState.REJECTED, None, "blocked by policy limit-1"
