@@ -1,8 +1,12 @@
-"""``python -m services.policy``: serves verdicts until SIGTERM, then finishes what it has begun. ``bench`` measures."""
+"""``python -m services.policy``: serves verdicts until SIGTERM, then finishes what it has begun.
+
+``bench`` measures; ``check`` and ``backtest`` try a policy before it rules.
+"""
 
 import sys
 
 from services.policy.bootstrap import build
+from services.policy.entrypoints.trying import backtest, check
 from services.policy.settings import Settings
 from shared.infra.main_server import serve_until_stopped
 from shared.infra.process import configure_logging
@@ -15,6 +19,10 @@ def main(arguments: list[str]) -> int:
         from services.policy.bench.command import bench  # only whoever measures needs it
 
         return bench(arguments[1:])
+    if arguments and arguments[0] == "check":
+        return check(arguments[1:])
+    if arguments and arguments[0] == "backtest":
+        return _backtest(arguments[1:])
     try:
         settings = read_settings(Settings)
     except CannotStart as problem:
@@ -22,6 +30,18 @@ def main(arguments: list[str]) -> int:
     configure_logging("policy")
     serve_until_stopped(build(settings), settings.host, settings.port)
     return 0
+
+
+def _backtest(arguments: list[str]) -> int:
+    from shared.infra.archive_open import ArchiveSettings  # it decrypts: only whoever reads archives needs it
+
+    try:
+        archive = read_settings(ArchiveSettings).archive()
+    except CannotStart as problem:
+        return refused(problem)
+    if archive is None:
+        return refused(CannotStart("ARCHIVE_URL is not set: it names the archive of ended tasks."))
+    return backtest(arguments, archive)
 
 
 if __name__ == "__main__":

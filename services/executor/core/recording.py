@@ -135,7 +135,8 @@ class RecordedPolicy(PolicyService):
         except PolicyUnavailable as error:
             self._journal.given(name, dumps({"unavailable": str(error)}))
             raise
-        self._journal.given(name, f'{{"verdict":{verdict.to_json()}}}')
+        asked = f'"request":{request.to_json()},' if request.binding else ""  # for whoever tries a changed policy on it
+        self._journal.given(name, f'{{{asked}"verdict":{verdict.to_json()}}}')
         return verdict
 
     @override

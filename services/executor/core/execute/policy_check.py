@@ -68,6 +68,7 @@ def request_for(
         plan_hash=plan.hash,
         binding=bool(plan.calls),
         history=history,
+        text=ctx.task if plan.calls else None,
         confirmations=_confirmations(dossier),
     )
 

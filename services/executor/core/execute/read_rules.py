@@ -12,6 +12,7 @@ from shared.domain.exact_json import JsonObject
 from shared.domain.words import ToolClass
 
 _CALL = "read"
+_TOOL_RULES_ALONE = {"rules": (), "text_rules": (), "text_default": "allow"}
 
 
 class ReadRules:
@@ -48,7 +49,7 @@ class ReadRules:
         ctx = self._ctx
         call = CallContext(call_id=_CALL, tool=tool.name, fields=sayable(arguments), tool_class=tool.tool_class)
         return EvaluateRequest(
-            policies=tuple(policy.model_copy(update={"rules": ()}) for policy in ctx.policies),
+            policies=tuple(policy.model_copy(update=_TOOL_RULES_ALONE) for policy in ctx.policies),
             calls=(call,),
             history=(*of_session(ctx.session.calls), *since),
             binding=True,

@@ -1,0 +1,132 @@
+"""`purple policy`: a policy tried before it rules."""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from cli.archived import archive_environ
+from cli.child_json import json_of
+from cli.console import Complaint, err, give_up, out, say_json
+from shared.domain.exact_json import Json, JsonObject, dumps
+
+_SECONDS = 120.0
+_CANNOT = 2
+_File = Annotated[Path, typer.Argument(help="A policy, a list of policies, or a tenant's record.", exists=True)]
+_AsJson = Annotated[bool, typer.Option("--json", help="One JSON object instead of tables.")]
+
+policy = typer.Typer(no_args_is_help=True, help="Try policies before they rule: what they mean, what they would do.")
+
+
+@policy.command()
+def check(
+    file: _File,
+    context: Annotated[
+        Path | None, typer.Option(help="The facts: a JSON object of fields, or a whole request.", exists=True)
+    ] = None,
+    task: Annotated[str | None, typer.Option(help="The task's text, for rules about texts.")] = None,
+    as_json: _AsJson = False,
+) -> None:
+    """Show how a policy is understood, what it says of the given facts, and why.
+
+    Exit code 0 if every rule can be understood and decided, 1 if not, 2 if the file cannot be read.
+
+    Examples:
+
+      purple policy check policy.json
+
+      purple policy check policy.json --context facts.json --task "Refund order ORD-1"
+    """
+    facts = ("--context", str(context)) if context else ()
+    text = ("--task", task) if task else ()
+    found = _asked("check", str(file), *facts, *text, doing="Checking")
+    if as_json:
+        say_json(dumps(found))
+    else:
+        _show_check(found)
+    raise typer.Exit(0 if found.get("valid") else 1)
+
+
+@policy.command()
+def backtest(
+    file: _File,
+    tenant: Annotated[str, typer.Option(help="Whose tasks; the embedded profile has one tenant.")] = "default",
+    folder: Annotated[
+        Path, typer.Option("--dir", help="Where `purple up` keeps its data, if ARCHIVE_URL is not set.")
+    ] = Path(".purple"),
+    as_json: _AsJson = False,
+) -> None:
+    """Decide every archived plan again, with the file's policies in the place of those of the same id.
+
+    Shows the tasks that would have gone another way, and the rules that make the difference. Nothing is written.
+
+    Examples:
+
+      purple policy backtest policy.json
+
+      ARCHIVE_URL=s3://bucket/prefix ARCHIVE_KEY=... purple policy backtest policy.json --tenant acme --json
+    """
+    try:
+        environ = archive_environ(folder)
+    except Complaint as complaint:
+        give_up(complaint, _CANNOT)
+    found = _asked("backtest", str(file), "--tenant", tenant, doing="Reading the archive", environ=environ)
+    if as_json:
+        say_json(dumps(found))
+    else:
+        _show_backtest(found)
+
+
+def _asked(*arguments: str, doing: str, environ: Mapping[str, str] | None = None) -> JsonObject:
+    try:
+        return asyncio.run(json_of("services.policy", *arguments, doing=doing, seconds=_SECONDS, environ=environ))
+    except Complaint as complaint:
+        give_up(complaint, _CANNOT)
+
+
+def _show_check(found: JsonObject) -> None:
+    out.print(
+        _table("rules, as they are understood", ("policy", "rule", "about", "what", "effect"), found.get("rules"))
+    )
+    details = found.get("details")
+    known = details if isinstance(details, dict) else {}
+    for name, title in (("problems", "invalid"), ("triggeredRules", "triggered"), ("refusals", "calls refused")):
+        for entry in _objects(known.get(name)):
+            said = entry.get("message") or entry.get("reason")
+            values = f"  {dumps(entry['values'])}" if entry.get("values") else ""
+            err.print(Text(f"{title}: {entry.get('ruleId')}: {said}{values}"), soft_wrap=True)
+    text = known.get("text")
+    for violation in _list(text.get("violations")) if isinstance(text, dict) else []:
+        err.print(Text(f"violated by the text: {violation}"), soft_wrap=True)
+    if unasked := _list(found.get("not_asked")):
+        err.print(Text(f"not asked, for want of --task: {', '.join(map(str, unasked))}"), style="dim")
+    verdict = str(found.get("verdict"))
+    out.print(Text(f"verdict: {verdict}", "bold green" if verdict == "passes" else "bold red"))
+
+
+def _show_backtest(found: JsonObject) -> None:
+    different = _objects(found.get("different"))
+    rows: list[Json] = [{**one, "rules": "\n".join(map(str, _list(one.get("rules"))))} for one in different]
+    title = f"{len(different)} of {found.get('plans')} plans would have been decided otherwise"
+    out.print(_table(title, ("task", "text", "before", "after", "rules"), rows))
+    if found.get("without_plan"):
+        err.print(f"{found['without_plan']} archived tasks planned no writes.", style="dim")
+
+
+def _table(title: str, columns: tuple[str, ...], rows: Json) -> Table:
+    table = Table(*columns, title=title)
+    for row in _objects(rows):
+        table.add_row(*(Text(str(row.get(column, ""))) for column in columns))
+    return table
+
+
+def _objects(value: Json) -> list[JsonObject]:
+    return [item for item in _list(value) if isinstance(item, dict)]
+
+
+def _list(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []

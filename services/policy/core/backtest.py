@@ -1,0 +1,77 @@
+"""A changed policy tried on plans that were decided before: what would have been different."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from services.policy.core.conditions import Conditions
+from services.policy.core.evaluate import evaluate
+from shared.contracts.archive import ArchivedTask
+from shared.contracts.policy import EvaluateRequest, Policy, Verdict
+from shared.domain.exact_json import dumps, loads_object
+
+_NOTED = "policy:"  # how the executor's journal names what it asked of this service
+
+
+class Decided(NamedTuple):
+    """The last plan of a task, as it was decided."""
+
+    task_id: str
+    text: str
+    request: EvaluateRequest
+    verdict: Verdict
+
+
+class Backtested(NamedTuple):
+    """One plan under both policies, in a few words each; ``why`` names the rules that make the difference."""
+
+    task_id: str
+    text: str
+    before: str
+    after: str
+    why: tuple[str, ...]
+
+    @property
+    def differs(self) -> bool:
+        return self.before != self.after or bool(self.why)
+
+
+def decided(task: ArchivedTask) -> Decided | None:
+    """None for a task that planned no writes, or that was archived before plans were noted."""
+    noted = [step.data for step in task.journal if step.key.startswith(_NOTED)]
+    plans = [note for note in map(loads_object, noted) if "request" in note and "verdict" in note]
+    if not plans:
+        return None
+    request = EvaluateRequest.from_json(dumps(plans[-1]["request"]))
+    verdict = Verdict.from_json(dumps(plans[-1]["verdict"]))
+    return Decided(task.record.task_id, task.record.request.text, request, verdict)
+
+
+def backtested(known: Decided, changed: Sequence[Policy], conditions: Conditions) -> Backtested:
+    """The plan decided again, the changed policies in the place of those of the same id, new ones beside them."""
+    ids = {policy.id for policy in changed}
+    policies = (*(policy for policy in known.request.policies if policy.id not in ids), *changed)
+    verdict = evaluate(known.request.model_copy(update={"policies": policies}), conditions)
+    old, new = _findings(known.verdict), _findings(verdict)
+    why = (*(f"- {rule}" for rule in sorted(old - new)), *(f"+ {rule}" for rule in sorted(new - old)))
+    return Backtested(known.task_id, known.text, in_words(known.verdict), in_words(verdict), why)
+
+
+def in_words(verdict: Verdict) -> str:
+    """What a verdict comes to: the strictest of its findings."""
+    if verdict.problems:
+        return "policy invalid"
+    if verdict.blocked:
+        return "blocked"
+    if verdict.refusals:
+        return "calls refused"
+    if verdict.escalate:
+        return f"escalates to {verdict.escalation_level}"
+    if verdict.requires_approval:
+        return f"needs approval by {verdict.escalation_level}"
+    return "passes"
+
+
+def _findings(verdict: Verdict) -> set[str]:
+    rules: Iterable[str] = (f"{rule.policy_id}/{rule.rule_id}" for rule in verdict.triggered_rules)
+    refused = (f"{refusal.policy_id}/{refusal.rule_id}" for refusal in verdict.refusals)
+    return {*rules, *refused, *(f"{problem.policy_id}/{problem.rule_id}" for problem in verdict.problems)}

@@ -1,0 +1,123 @@
+"""``python -m services.policy check`` and ``backtest``: policies tried before they rule; one JSON object each."""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from services.policy.core.backtest import Backtested, backtested, decided, in_words
+from services.policy.core.conditions import Conditions
+from services.policy.core.evaluate import evaluate
+from services.policy.core.limits import TooMuch
+from services.policy.entrypoints.documents import Unreadable, object_in, policies_in
+from shared.contracts.archive import read_archived
+from shared.contracts.policy import EvaluateRequest, Policy
+from shared.domain.exact_json import Json, JsonObject, dumps, loads
+from shared.ports.archive import Archive, ArchiveUnavailable
+
+USABLE, NOT_USABLE, CANNOT = 0, 1, 2
+_CONTEXT_FIELDS = {"context", "calls", "history", "confirmations", "text", "binding", "planHash"}
+
+
+def check(arguments: Sequence[str]) -> int:
+    """Prints the verdict, why, and the rules as they were understood; 1 if the policy is invalid."""
+    parser = argparse.ArgumentParser("python -m services.policy check", allow_abbrev=False)
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--context", type=Path, help="the facts: an object of fields, or a whole request")
+    parser.add_argument("--task", help="the task's text, for rules about texts")
+    given = parser.parse_args(arguments)
+    try:
+        policies = policies_in(given.file)
+        request = _request(policies, given.context, given.task)
+        verdict = evaluate(request, Conditions())
+    except (Unreadable, TooMuch) as error:
+        return _refused(str(error))
+    unasked: list[Json] = [rule.id for policy in policies for rule in policy.text_rules if request.text is None]
+    said: JsonObject = {
+        "not_asked": unasked,
+        "verdict": in_words(verdict),
+        "valid": not verdict.problems,
+        "rules": [rule for policy in policies for rule in _rules(policy)],
+        "details": loads(verdict.to_json()),
+    }
+    sys.stdout.write(dumps(said) + "\n")
+    return NOT_USABLE if verdict.problems else USABLE
+
+
+def backtest(arguments: Sequence[str], archive: Archive) -> int:
+    """Prints each archived plan that the changed policy decides otherwise."""
+    parser = argparse.ArgumentParser("python -m services.policy backtest", allow_abbrev=False)
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--tenant", default="default")
+    given = parser.parse_args(arguments)
+    try:
+        changed = policies_in(given.file)
+        plans, unread = asyncio.run(_tried(archive, given.tenant, changed))
+    except (Unreadable, ArchiveUnavailable) as error:
+        return _refused(str(error))
+    differing: list[Json] = [_told(plan) for plan in plans if plan.differs]
+    said: JsonObject = {"plans": len(plans), "without_plan": unread, "different": differing}
+    sys.stdout.write(dumps(said) + "\n")
+    return USABLE
+
+
+async def _tried(archive: Archive, tenant: str, changed: Sequence[Policy]) -> tuple[list[Backtested], int]:
+    conditions, plans, unread = Conditions(), list[Backtested](), 0
+    for task_id in await archive.list(tenant):
+        content = await archive.get(tenant, task_id)
+        known = decided(read_archived(content)) if content is not None else None
+        if known is None:
+            unread += 1
+        else:
+            plans.append(backtested(known, changed, conditions))
+    return plans, unread
+
+
+def _request(policies: Sequence[Policy], context: Path | None, task: str | None) -> EvaluateRequest:
+    facts = object_in(context) if context else {}
+    whole = facts if _CONTEXT_FIELDS & {*facts} else {"context": facts}
+    try:
+        request = EvaluateRequest.model_validate({**whole, "text": task or whole.get("text")})
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise Unreadable(f"{context}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    asked = policies if request.text is not None else [_without_texts(policy) for policy in policies]
+    return request.model_copy(update={"policies": tuple(asked)})
+
+
+def _without_texts(policy: Policy) -> Policy:
+    """Rules about texts need one; without ``--task`` they are shown, and not asked."""
+    return policy.model_copy(update={"text_rules": (), "text_default": "allow"})
+
+
+def _rules(policy: Policy) -> list[Json]:
+    """Every rule in one shape: what it is about, and what it does."""
+    rules: list[Json] = []
+    for rule in policy.rules:
+        effect = f"{rule.action} {rule.level or ''}".strip()
+        rules.append(_row(policy, rule.id, "condition", rule.condition, effect))
+    for tool_rule in policy.tool_rules:
+        shown = {"limit": tool_rule.limit, "after": list(tool_rule.after), "condition": tool_rule.condition}
+        more = ", ".join(f"{name} {value}" for name, value in shown.items() if value)
+        rules.append(_row(policy, tool_rule.id, "tool", tool_rule.tool, f"{tool_rule.kind} {more}".strip()))
+    for text_rule in policy.text_rules:
+        words = text_rule.pattern or ", ".join(text_rule.keywords)
+        rules.append(_row(policy, text_rule.id, "text", words, text_rule.type))
+    return rules
+
+
+def _row(policy: Policy, rule_id: str, about: str, what: str, effect: str) -> Json:
+    return {"policy": policy.id, "rule": rule_id, "about": about, "what": what, "effect": effect}
+
+
+def _told(plan: Backtested) -> Json:
+    why: list[Json] = [*plan.why]
+    return {"task": plan.task_id, "text": plan.text, "before": plan.before, "after": plan.after, "rules": why}
+
+
+def _refused(sentence: str) -> int:
+    sys.stderr.write(f"{sentence}\n")
+    return CANNOT

@@ -1,0 +1,58 @@
+"""`purple policy check`: for people who write policies."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from cli.main import app
+
+POLICY = {
+    "id": "house",
+    "rules": [
+        {"id": "A", "condition": 'tool == "pay" && amount > 5000', "action": "require_approval", "level": "cfo"},
+        {"id": "B", "kind": "at_most", "tool": "pay", "limit": 2},
+        {"id": "C", "type": "deny", "keywords": ["salary"], "description": "no salaries"},
+    ],
+}
+FACTS = {"calls": [{"callId": "c1", "tool": "pay", "fields": {"amount": 7200}}], "binding": True}
+
+
+def _file(folder: Path, name: str, value: object) -> str:
+    path = folder / name
+    path.write_text(json.dumps(value), "utf-8")
+    return str(path)
+
+
+@pytest.mark.promise("policy.check_command")
+def test_it_shows_the_rules_as_understood_the_verdict_and_why(tmp_path: Path) -> None:
+    policy, facts = _file(tmp_path, "p.json", POLICY), _file(tmp_path, "f.json", FACTS)
+    done = CliRunner().invoke(app, ["policy", "check", policy, "--context", facts, "--json"])
+    said = json.loads(done.stdout)
+    assert (done.exit_code, said["verdict"], said["valid"]) == (0, "needs approval by cfo", True)
+    assert [(rule["rule"], rule["about"]) for rule in said["rules"]] == [
+        ("A", "condition"),
+        ("B", "tool"),
+        ("C", "text"),
+    ]
+    assert said["details"]["triggeredRules"][0]["values"] == {"amount": 7200, "tool": "pay"}
+    assert said["not_asked"] == ["C"]
+    shown = CliRunner().invoke(app, ["policy", "check", policy, "--context", facts, "--task", "What salary?"])
+    assert "salary" in shown.output
+    assert "verdict: blocked" in shown.output
+
+
+@pytest.mark.parametrize(
+    ("value", "code", "sentence"),
+    [
+        ({"rules": [{"id": "A", "condition": "a >< 3", "action": "block"}]}, 1, "at character 3"),
+        ({"rules": [{"id": "A", "condition": "a > 3", "action": "hold"}]}, 1, "unknown action 'hold'"),
+        ({"rules": [{"condition": "a > 3"}]}, 2, "policy 1: rules.0.id"),
+        ([], 2, "holds no policy"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path: Path, value: object, code: int, sentence: str) -> None:
+    done = CliRunner().invoke(app, ["policy", "check", _file(tmp_path, "p.json", value)])
+    assert done.exit_code == code
+    assert sentence in done.output.replace("\n", " ")

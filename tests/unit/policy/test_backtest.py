@@ -1,0 +1,67 @@
+"""A changed policy on plans that were decided before."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from services.policy.core.backtest import backtested, decided
+from services.policy.core.conditions import Conditions
+from services.policy.core.evaluate import evaluate
+from shared.contracts.archive import ArchivedStep, ArchivedTask
+from shared.contracts.policy import CallContext, EvaluateRequest, Policy, Rule
+from shared.contracts.task import Principal, TaskRecord, TaskRequest
+from shared.domain.words import Dialect, TaskState
+
+NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
+LIMIT = Rule(id="LIMIT", condition='tool == "pay" && amount > 5000', action="require_approval", level="cfo")
+
+
+def _archived(*policies: Policy) -> ArchivedTask:
+    call = CallContext(call_id="c1", tool="pay", fields={"amount": 700})
+    request = EvaluateRequest(policies=policies, calls=(call,), binding=True, plan_hash="h")
+    verdict = evaluate(request, Conditions())
+    record = TaskRecord(
+        tenant="default",
+        task_id="t1",
+        session_id="s1",
+        dialect=Dialect.A2A_1_0,
+        requester=Principal(id="clerk"),
+        request=TaskRequest(text="Pay it"),
+        state=TaskState.COMPLETED,
+        accepted_at=NOW,
+        updated_at=NOW,
+    )
+    noted = f'{{"request":{request.to_json()},"verdict":{verdict.to_json()}}}'
+    provisional = f'{{"verdict":{verdict.to_json()}}}'
+    steps = (("policy:0#1", provisional), ("policy:a#1", noted), ("1.ASSESS:model:0", "{}"))
+    return ArchivedTask(
+        record=record, journal=tuple(ArchivedStep(key=key, kind="input", data=data) for key, data in steps)
+    )
+
+
+@pytest.mark.promise("policy.backtest")
+@pytest.mark.parametrize(
+    ("changed", "after", "why"),
+    [
+        (Policy(id="pay", rules=(LIMIT,)), "passes", ()),
+        (
+            Policy(id="pay", rules=(LIMIT.model_copy(update={"condition": 'tool == "pay" && amount > 500'}),)),
+            "needs approval by cfo",
+            ("+ pay/LIMIT",),
+        ),
+        (Policy(id="new", rules=(Rule(id="NO", condition="amount > 1", action="block"),)), "blocked", ("+ new/NO",)),
+        (Policy(id="pay", rules=(Rule(id="X", condition="a >< 1", action="block"),)), "policy invalid", ("+ pay/X",)),
+    ],
+)
+def test_what_would_have_been_different_is_named(changed: Policy, after: str, why: tuple[str, ...]) -> None:
+    """The changed policy stands in for the one of its id; the rules that make the difference are listed."""
+    known = decided(_archived(Policy(id="pay", rules=(LIMIT,))))
+    assert known is not None
+    tried = backtested(known, (changed,), Conditions())
+    assert (tried.before, tried.after, tried.why) == ("passes", after, why)
+    assert tried.differs is bool(why)
+
+
+def test_a_task_without_a_plan_is_left_out() -> None:
+    archived = _archived(Policy(id="pay"))
+    assert decided(archived.model_copy(update={"journal": archived.journal[:1]})) is None
