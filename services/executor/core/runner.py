@@ -1,7 +1,7 @@
 """Runs claimed sessions: one turn after the other, for as long as the lease is ours."""
 
 import asyncio
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, cast
 
 import structlog
 
@@ -23,6 +23,7 @@ from services.executor.ports import (
 from shared.ports.store import StoreUnavailable
 
 _PATIENCE_SECONDS = 2.0
+_SPARED = 4  # times this patience: what a store that answers slowly has for taking many sessions back at once
 _STOPPED_SECONDS = 5.0  # then a claim asks whether the tenant is still stopped, lest its lifting came in between
 
 log = structlog.get_logger()
@@ -59,6 +60,7 @@ class Runner:
         self._heart = Heart(sessions, limits.lease_seconds)
         self._group = asyncio.TaskGroup()
         self._running: set[asyncio.Task[None]] = set()
+        self._leaving: set[asyncio.Task[None]] = set()  # those that give their session back
         self._here: dict[tuple[str, str], bool] = {}  # sessions claimed or being claimed; was one woken meanwhile?
         self._stopping = asyncio.Event()
         self.room = asyncio.Event()
@@ -118,10 +120,17 @@ class Runner:
         self._sessions.halt()
         if self._running:
             await asyncio.wait(self._running, timeout=grace_seconds / 2)
-        while self._running:  # again and again: a library may swallow one cancellation
-            for task in tuple(self._running):
+        await self._cancel_all()
+
+    async def _cancel_all(self) -> None:
+        """Again and again: a library may swallow one cancellation. Who is giving its session back is let end that."""
+        tries = 0
+        while self._running:
+            spared = self._leaving if tries < _SPARED else set[asyncio.Task[None]]()
+            for task in self._running - spared:
                 task.cancel()
             await asyncio.wait(self._running, timeout=_PATIENCE_SECONDS)
+            tries += 1
 
     async def _claim(self, name: tuple[str, str]) -> bool:
         self._here[name] = False
@@ -147,6 +156,7 @@ class Runner:
 
     def _ended(self, name: tuple[str, str], task: asyncio.Task[None]) -> None:
         self._running.discard(task)
+        self._leaving.discard(task)
         self._gone(name)
 
     def _gone(self, name: tuple[str, str]) -> None:
@@ -261,6 +271,7 @@ class Runner:
     ) -> None:
         """Abandon the lease; if that fails, it runs out by itself and the reaper sees it."""
         said = f"{type(error).__name__}: {error}" if error else ""
+        self._leaving |= self._running & {cast("asyncio.Task[None]", asyncio.current_task())}
         try:
             with self._heart.letting_go(lease):
                 await self._sessions.abandon(lease, retry_in, handed_over=handed_over, error=said)
