@@ -14,7 +14,7 @@ from redis.exceptions import RedisError
 from shared.infra.keys import LIVE_CHANNEL
 from shared.infra.lua import unavailable
 
-_QUIET_SECONDS = 15.0
+_QUIET_SECONDS = 5.0  # after so long without news the server is asked for a sign of life
 _CONFIRM_SECONDS = 5.0
 _AGAIN_SECONDS = 0.2
 
@@ -27,8 +27,9 @@ class Live:
     A lost connection is made anew and every listener told to look, so nothing is missed.
     """
 
-    def __init__(self, redis: Redis) -> None:
+    def __init__(self, redis: Redis, quiet_seconds: float = _QUIET_SECONDS) -> None:
         self._redis = redis
+        self._quiet_seconds = quiet_seconds
         self._pubsub: PubSub = redis.pubsub()
         self._news: dict[str, set[asyncio.Event]] = {}
         self._confirmed: dict[str, asyncio.Event] = {}
@@ -103,14 +104,19 @@ class Live:
 
     async def _connect(self) -> None:
         """Ask anew for every channel; meanwhile nobody else may use the subscription, or it would connect twice."""
-        async with self._turn:
+        async with asyncio.timeout(_CONFIRM_SECONDS), self._turn:
             await self._pubsub.aclose()  # type: ignore[no-untyped-call]  # redis-py leaves it untyped
             self._pubsub = self._redis.pubsub()
             await self._pubsub.subscribe(LIVE_CHANNEL, *self._news)
 
     async def _read(self) -> None:
+        """Until the connection is lost, or a server that was asked for a sign of life gives none."""
+        asked = False
         while True:
-            message = await self._pubsub.get_message(timeout=_QUIET_SECONDS)
+            message = await self._pubsub.get_message(timeout=self._quiet_seconds)
+            if message is None and asked:
+                raise ConnectionError(f"nothing was heard for {2 * self._quiet_seconds} seconds")
+            asked = message is None
             if message is None:
                 await self._pubsub.ping()
             elif message["type"] in ("subscribe", "message"):

@@ -144,6 +144,19 @@ async def test_a_signal_is_put_once(far: Far, task_store: TaskStore, what: str) 
 
 
 @pytest.mark.promise("redis.short_cut")
+async def test_a_subscription_that_has_gone_silent_is_made_anew(far: Far) -> None:
+    """The connection stands, but nothing comes through it, as behind a network that drops everything."""
+    async with asyncio.timeout(PATIENCE), Live(far.redis, quiet_seconds=0.05) as live, live.listen("news") as news:
+        news.clear()
+        far.proxy.answers.pause()
+        before = far.proxy.connections
+        while far.proxy.connections == before:
+            await asyncio.sleep(0.01)  # between two looks
+        far.proxy.answers.resume()
+        await news.wait()
+
+
+@pytest.mark.promise("redis.short_cut")
 async def test_a_short_cut_costs_a_turn_nothing(far: Far, task_store: TaskStore) -> None:
     """Nobody listens for a while; the turn waits and goes on, with its lease."""
     await accepted(task_store)
