@@ -8,7 +8,7 @@ from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
 from shared.testing.memory_turns import Died
 from shared.testing.scripted_model import json_reply
-from tests.unit.executor.stage import CALL, Stage
+from tests.unit.executor.stage import CALL, Stage, cancel
 from tests.unit.executor.test_worker_doubts import word
 
 _KEYED: JsonObject = {
@@ -141,6 +141,28 @@ async def test_a_server_that_no_longer_takes_our_key_gets_nothing_again() -> Non
     stage.servers.add("approve_claim", sending, ToolClass.CHANGE, {"type": "object", "properties": {}})
     record = await stage.run(attempts=2)
     assert (record.state, stage.statuses, len(office.keys)) == (TaskState.INPUT_REQUIRED, ["in_doubt"], 1)
+
+
+@pytest.mark.promise("I3.our_key")
+@pytest.mark.parametrize("servers_down", [True, False])
+async def test_a_run_that_ends_before_its_resend_leaves_the_doubt_as_it_was(servers_down: bool) -> None:
+    stage, office = keyed(lost_before=1)
+
+    def lost(given: JsonObject) -> Json:
+        stage.turns.die_before = stage.turns.stored + 1
+        return office.approve(given)
+
+    stage.servers.add("approve_claim", lost, ToolClass.CHANGE, _KEYED)
+    with pytest.raises(Died):
+        await stage.run()
+    assert stage.statuses == ["resend"]
+    stage.turns.die_before = None
+    if servers_down:
+        stage.servers.go_down("office")
+        record = await stage.run(attempts=2)
+        assert (record.state, stage.statuses) == (TaskState.INPUT_REQUIRED, ["in_doubt"])
+    record = await stage.run(cancel())
+    assert (record.state, stage.statuses, len(office.keys)) == (TaskState.CANCELED, ["in_doubt"], 1)
 
 
 async def test_the_model_is_not_shown_the_argument_that_is_ours_to_fill() -> None:

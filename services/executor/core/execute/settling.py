@@ -39,6 +39,8 @@ async def brought_to_truth(ctx: TurnContext, entry: LedgerEntry, *, may_resend: 
             return await _prove(ctx, entry)
         case WriteStatus.DENIED:
             return await _check_refusal(ctx, entry)
+        case WriteStatus.RESEND if not may_resend and entry.resolved is None:
+            return await settle(ctx, entry, WriteStatus.IN_DOUBT, f"{_before_resend(entry)}; it was not sent again")
     return entry
 
 
@@ -50,18 +52,29 @@ async def settle(ctx: TurnContext, entry: LedgerEntry, status: WriteStatus, note
 async def settle_unread(store: TurnStore, journal: Journal, why: str) -> None:
     """Settle what is in flight where no tool server can be asked: nothing is verified then, and nothing is guessed."""
     for entry in (await store.ledger()).values():
-        status = _UNREAD.get(entry.status)
-        if status is not None and (entry.status is not WriteStatus.SENT or entry.call.tool_class is ToolClass.CHANGE):
+        status = _unread(entry)
+        if status is not None:
             await _wait_until_closed(store, journal, entry)
             note = f"{entry.note or 'no answer came'}, and nothing could be read: {why}"
             await _stored(store, journal, entry, status, note, TenantRecord(id="").approval_hours)
 
 
-_UNREAD = {
-    WriteStatus.SENDING: WriteStatus.IN_DOUBT,
-    WriteStatus.SENT: WriteStatus.UNVERIFIED,
-    WriteStatus.DENIED: WriteStatus.REFUSED,
-}
+def _unread(entry: LedgerEntry) -> WriteStatus | None:
+    """What a write is that is open, and cannot be looked at; None for one that is not open."""
+    match entry.status:
+        case WriteStatus.SENDING:
+            return WriteStatus.IN_DOUBT
+        case WriteStatus.SENT if entry.call.tool_class is ToolClass.CHANGE:
+            return WriteStatus.UNVERIFIED
+        case WriteStatus.DENIED:
+            return WriteStatus.REFUSED
+        case WriteStatus.RESEND if entry.resolved is None:
+            return WriteStatus.IN_DOUBT
+    return None
+
+
+def _before_resend(entry: LedgerEntry) -> str:
+    return entry.earlier[-1].note or "no answer came" if entry.earlier else "no answer came"
 
 
 async def _stored(

@@ -16,7 +16,7 @@ _SAID: dict[WriteStatus, str] = {
     WriteStatus.UNSENT: "not sent",
     WriteStatus.ABSENT: "not applied as far as a read can show, and not repeated",
     WriteStatus.IN_DOUBT: "in doubt, and not repeated",
-    WriteStatus.RESEND: "to be sent again, and not sent again yet",
+    WriteStatus.RESEND: "not sent again",
     WriteStatus.SKIPPED: "left undone",
 }
 
