@@ -27,6 +27,7 @@ def send(
     task: Annotated[str | None, typer.Option(help="A further turn of this task, such as an approval.")] = None,
     policy: Annotated[str | None, typer.Option(help="Rules that come with the task: JSON or prose.")] = None,
     tools: Annotated[str | None, typer.Option(help="The tool server of this task.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="All but the writes: the plan is the answer.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of the story.")] = False,
 ) -> None:
     """Send one task, watch it being done, read the answer. Exit code 1 if it failed or was refused.
@@ -35,12 +36,14 @@ def send(
 
       purple send "Approve expense claim EXP-1001."
 
+      purple send "Approve expense claim EXP-1001." --dry-run
+
       purple send approve --task TASK --as dana --role approver --level manager
     """
     if text.strip().lower() in _DECISIONS and task is None:
         raise typer.BadParameter(f"{text} of what? Say which task waits: --task TASK", param_hint="TEXT")
     speaker = Speaker(name or os.environ.get("USER", "cli"), tuple(role or ()), _levels(level or []))
-    utterance = Utterance(text, speaker, session, task, policy, tools)
+    utterance = Utterance(text, speaker, session, task, policy, tools, dry_run)
     try:
         view = asyncio.run(_send(url, utterance, quiet=as_json))
     except Complaint as complaint:

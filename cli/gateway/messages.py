@@ -31,6 +31,7 @@ class Utterance:
     task_id: str | None = None
     policy_doc: str | None = None
     tools_endpoint: str | None = None
+    dry_run: bool = False
 
     def as_params(self) -> JsonObject:
         """The parameters of ``message/send``; it answers at once, and the events tell the rest."""
@@ -49,7 +50,8 @@ class Utterance:
 
     def _metadata(self) -> JsonObject:
         said: dict[str, Json] = {"principal": self.speaker.as_json()}
-        optional = {"policy_doc": self.policy_doc, "tools_endpoint": self.tools_endpoint, "session_id": self.session}
+        optional: dict[str, Json] = {"policy_doc": self.policy_doc, "tools_endpoint": self.tools_endpoint}
+        optional |= {"session_id": self.session, "dry_run": self.dry_run}
         return said | {key: value for key, value in optional.items() if value}
 
 

@@ -73,13 +73,17 @@ class Pull(NamedTuple):
 
 
 class Lesson(NamedTuple):
-    """What is to be learned from one event. ``pull`` is None if it says nothing about a strategy."""
+    """What is to be learned from one event. ``pull`` is None if it says nothing about a strategy.
+
+    One that ``is_example`` False is counted as an event, and that is all.
+    """
 
     event_id: str
     tenant: str
     case: CaseEntry
     reward_units: int
     pull: Pull | None
+    is_example: bool = True
 
 
 class Refused(NamedTuple):

@@ -19,6 +19,7 @@ class TaskOutcome(Contract):
     process_type: str
     strategy: Strategy
     strategy_applied: bool = True  # false where the task's end says nothing about its strategy
+    dry_run: bool = False  # nothing was to be written: it is counted, and nothing is learned from it
     quality: float  # 0 to 1, a score and no amount of money
     summary: str
     tool_calls: int

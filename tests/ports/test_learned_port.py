@@ -163,3 +163,16 @@ async def _commands(monitor: Monitor) -> list[str]:
         if word != "CLIENT":
             seen.append(word)
     return seen
+
+
+@pytest.mark.promise("dry_run.not_learned_from")
+async def test_a_dry_run_is_counted_and_teaches_nothing(redis: Redis) -> None:
+    """Alone and beside a real run; a second time it is known."""
+    dry = lesson_of(an_outcome(1, dry_run=True, strategy_applied=False))
+    memory = RedisMemory(redis)
+    assert await memory.learn([dry]) == [True]
+    assert await memory.learn([dry, lesson_of(an_outcome(2))]) == [False, True]
+    names = keys.learned_keys("acme")
+    counts = await cast("Awaitable[dict[str, str]]", redis.hgetall(names.counts))
+    assert (counts["events"], await cast("Awaitable[int]", redis.llen(names.cases))) == ("2", 1)
+    assert sum(int(counts.get(word, 0)) for word in ("success", "partial", "failure")) == 1

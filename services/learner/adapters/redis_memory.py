@@ -52,7 +52,7 @@ def _call(step: _Step, lessons: Sequence[Lesson]) -> tuple[list[str], list[Argum
     for place in step.places:
         lesson = lessons[place]
         arm = keys.arm_fields(*lesson.pull) if lesson.pull else ("", "")
-        entry = lesson.case.model_dump_json()
+        entry = lesson.case.model_dump_json() if lesson.is_example else ""
         arguments += [lesson.event_id, *arm, lesson.reward_units, entry, lesson.case.outcome.value]
     return [names.applied, names.arms, names.cases, names.counts], arguments
 

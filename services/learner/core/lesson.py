@@ -39,7 +39,8 @@ def read(event: str) -> TaskOutcome:
 def lesson_of(outcome: TaskOutcome) -> Lesson:
     """The lesson of one outcome. The quality is taken as it was measured."""
     pull = Pull(outcome.process_type, outcome.strategy) if outcome.strategy_applied else None
-    return Lesson(outcome.event_id, outcome.tenant, _case(outcome), reward_units(outcome.quality), pull)
+    units = reward_units(outcome.quality)
+    return Lesson(outcome.event_id, outcome.tenant, _case(outcome), units, pull, is_example=not outcome.dry_run)
 
 
 def _case(outcome: TaskOutcome) -> CaseEntry:

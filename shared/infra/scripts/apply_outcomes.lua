@@ -15,17 +15,19 @@ for n, id in ipairs(ids) do
   if not known[n] and not marks[id] then
     local pulls, sum, units, entry, outcome = unpack(ARGV, 4 + 6 * (n - 1), 8 + 6 * (n - 1))
     reply[n], marks[id] = 1, true
-    entries[#entries + 1] = entry
+    if entry ~= '' then -- without an entry it is counted as an event, and that is all
+      entries[#entries + 1] = entry
+      add(counted, outcome, 1)
+      add(counted, 'quality_units', tonumber(units))
+    end
     if pulls ~= '' then
       add(pulled, pulls, 1)
       add(pulled, sum, tonumber(units))
     end
     add(counted, 'events', 1)
-    add(counted, outcome, 1)
-    add(counted, 'quality_units', tonumber(units))
   end
 end
-if #entries == 0 then return reply end
+if not next(marks) then return reply end
 
 -- A script that fails is not undone, so whatever could fail is asked before anything is written.
 redis.call('LLEN', cases)
@@ -42,6 +44,8 @@ redis.call('ZREMRANGEBYSCORE', applied, '-inf', int(now - known_ms))
 for hash, sums in pairs({[arms] = pulled, [counts] = counted}) do
   for field, amount in pairs(sums) do redis.call('HINCRBY', hash, field, int(amount)) end
 end
-redis.call('LPUSH', cases, unpack(entries))
-redis.call('LTRIM', cases, 0, cap - 1)
+if #entries > 0 then
+  redis.call('LPUSH', cases, unpack(entries))
+  redis.call('LTRIM', cases, 0, cap - 1)
+end
 return reply

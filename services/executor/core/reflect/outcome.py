@@ -10,6 +10,7 @@ from pydantic import JsonValue
 
 from services.executor.core.dossier import Progress
 from services.executor.core.doubts import described, open_doubts, spoken
+from services.executor.core.dry_run import is_dry_run
 from services.executor.ports import Timer
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import TaskOutcome
@@ -86,7 +87,8 @@ def outcome(record: TaskRecord, ended: Ended, now: datetime) -> TaskOutcome:
         state=ended.state,
         process_type=progress.process_type if progress else "general",
         strategy=progress.strategy if progress else Strategy.FSM,
-        strategy_applied=progress is not None and ended.state is not TaskState.CANCELED,
+        strategy_applied=progress is not None and ended.state is not TaskState.CANCELED and not is_dry_run(record),
+        dry_run=is_dry_run(record),
         quality=score(ended),
         summary=record.request.text[:200],
         tool_calls=progress.tool_calls if progress else 0,

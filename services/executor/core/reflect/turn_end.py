@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from pydantic import JsonValue
+
+from services.executor.core.dry_run import KEY, artifacts, is_dry_run
 from services.executor.core.past_calls import of_facts, of_writes, remembered
 from services.executor.core.reflect.answer import final_answer
 from services.executor.core.reflect.outcome import Ended, metadata, outcome
@@ -10,7 +13,11 @@ from services.executor.ports import SessionState, Timer, TurnEnd, Work
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.task import HistoryMessage, TaskEvent, TaskRecord, Turn, TurnKind
 
+# What a session of any length keeps between its turns; see also the bounds of its calls.
 _TURNS_KEPT = 20
+_TEXT_KEPT = 4_000  # characters of one text that a later turn is reminded of
+_CORRECTIONS_KEPT = 200
+_HISTORY_KEPT = 100  # messages of one task
 
 
 def turn_end(
@@ -50,12 +57,13 @@ def _record(work: Work, ended: Ended, answer: str, approval_id: str | None, now:
             "state": ended.state,
             "reason": ended.reason,
             "answer": answer,
-            "metadata": {**work.record.metadata, **metadata(ended), "approval_id": approval_id},
+            "metadata": {**work.record.metadata, **metadata(ended), **_dry(work.record), "approval_id": approval_id},
+            "artifacts": (*work.record.artifacts, *artifacts(work.record, ended.progress)),
             "history": (
                 *work.record.history,
                 *spoken,
                 _message("agent", answer, f"{work.turn.turn_id}:answer", now),
-            ),
+            )[-_HISTORY_KEPT:],
             "started_at": work.record.started_at or now,
             "updated_at": now,
             "turns_done": (*work.record.turns_done, work.turn.turn_id)[-_TURNS_KEPT:],
@@ -66,12 +74,19 @@ def _record(work: Work, ended: Ended, answer: str, approval_id: str | None, now:
 def _remembered(session: SessionState, turn: Turn, answer: str) -> SessionState:
     if turn.kind not in (TurnKind.MESSAGE, TurnKind.DECISION):
         return session
-    return session._replace(turns=(*session.turns, ("user", _words(turn)), ("agent", answer))[-_TURNS_KEPT:])
+    said = (("user", _words(turn)[:_TEXT_KEPT]), ("agent", answer[:_TEXT_KEPT]))
+    return session._replace(turns=(*session.turns, *said)[-_TURNS_KEPT:])
 
 
 def _corrected(session: SessionState, ended: Ended) -> SessionState:
+    """With what the task learned of renamed columns; the oldest are forgotten."""
     learned = ended.progress.corrections if ended.progress else {}
-    return session._replace(corrections={**session.corrections, **learned})
+    older = {old: new for old, new in session.corrections.items() if old not in learned}
+    return session._replace(corrections=dict([*older.items(), *learned.items()][-_CORRECTIONS_KEPT:]))
+
+
+def _dry(record: TaskRecord) -> dict[str, JsonValue]:
+    return {KEY: True} if is_dry_run(record) else {}
 
 
 def _called(session: SessionState, ended: Ended) -> SessionState:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from services.executor.core.context import TurnContext
 from services.executor.core.dossier import Progress
+from services.executor.core.dry_run import as_answer, stops_here
 from services.executor.core.endings import Failed
 from services.executor.core.execute.asking import needs_person
 from services.executor.core.execute.assess import assess
@@ -14,10 +15,18 @@ from services.executor.core.execute.compute import compute
 from services.executor.core.execute.decompose import decompose
 from services.executor.core.execute.escalation import ends_escalated
 from services.executor.core.execute.mutations import carry_out
-from services.executor.core.execute.policy_check import broken_rules, check_policy, refuse_if_refused, told
+from services.executor.core.execute.policy_check import (
+    broken_rules,
+    check_policy,
+    level_asked,
+    reasons,
+    refuse_if_refused,
+    told,
+)
 from services.executor.core.execute.recheck import Stale, still_true
 from services.executor.core.execute.write_plan import make_plan, without_repeats
 from services.executor.core.fsm import machine
+from services.executor.core.fsm.templates import TEMPLATES
 from shared.contracts.plan import WritePlan
 from shared.contracts.policy import ToolRuleKind, Verdict
 from shared.domain.words import FsmState, ToolClass
@@ -41,6 +50,8 @@ async def walk(ctx: TurnContext, progress: Progress) -> Finished | Waiting:
     while True:
         if machine.is_end(progress.state):
             return Finished(await complete(ctx, progress))
+        if stops_here(ctx.record, progress):
+            return Finished(as_answer(progress, _approval_needed(ctx, progress)))
         if progress.state in (FsmState.APPROVAL_GATE, FsmState.MUTATE) and not _is_let_through(progress):
             if needs_person(_verdict(progress), ctx.tenant, progress.process_type):
                 return Waiting(progress)
@@ -65,6 +76,17 @@ async def reopen_approval_gate(ctx: TurnContext, progress: Progress) -> Progress
         planned = planned.model_copy(update={"path": (FsmState.APPROVAL_GATE, FsmState.COMPLETE)})
     await ctx.checkpoints.save(planned, "replanned")
     return planned
+
+
+def _approval_needed(ctx: TurnContext, progress: Progress) -> str | None:
+    """Who would have to decide on the plan, and why; None if nobody."""
+    verdict = _verdict(progress)
+    if not needs_person(verdict, ctx.tenant, progress.process_type):
+        return None
+    level, count = level_asked(verdict, ctx.policies), TEMPLATES[progress.process_type].approvers
+    who = f"a {level}" if level else "an approver"
+    why = "; ".join(reasons(verdict)) or "the tenant asks for it where no rule speaks"
+    return f"{who}{f' ({count} different people)' if count > 1 else ''}: {why}"
 
 
 def let_through(progress: Progress, note: str, *, by_person: bool = False, level: str | None = None) -> Progress:

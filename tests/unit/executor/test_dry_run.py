@@ -1,0 +1,98 @@
+"""A dry run does everything but writes and notices, and answers with the plan."""
+
+import pytest
+
+from shared.contracts.task import TaskRecord
+from shared.domain.words import TaskState
+from shared.testing.scripted_model import json_reply
+from tests.unit.executor.archived import replayed
+from tests.unit.executor.stage import Stage
+
+
+def _dry(stage: Stage, value: object = True) -> Stage:
+    record = stage.turns.record
+    request = record.request.model_copy(update={"metadata": {"dry_run": value}})
+    stage.turns.record = record.model_copy(update={"request": request})
+    return stage
+
+
+def _untouched(stage: Stage) -> bool:
+    return not (stage.claims.applied or stage.claims.told or stage.turns.writes or stage.turns.approvals)
+
+
+@pytest.mark.promise("dry_run.no_writes")
+async def test_it_ends_with_the_plan_and_leaves_the_world_as_it_was() -> None:
+    """Calls, arguments, verdict and approval as a table for people and as data; nothing in the ledger."""
+    stage = _dry(Stage())
+    record = await stage.run()
+    assert (record.state, _untouched(stage)) == (TaskState.COMPLETED, True)
+    assert '| c1 | approve_claim | claim_id="C-1" | change | get_claim | stop |' in (record.answer or "")
+    assert "Policy: passed." in (record.answer or "")
+    assert "MUTATE" not in str(record.metadata["states"])
+    assert record.metadata["dry_run"] is True
+    assert _planned(record) == ["approve_claim"]
+    assert stage.servers.called("get_claim") == [{"claim_id": "C-1"}]
+
+
+@pytest.mark.promise("dry_run.no_writes")
+async def test_it_waits_for_nobody_and_says_for_whom_a_real_run_would() -> None:
+    stage = _dry(Stage())
+    stage.policy.says = {"requires_approval": True, "escalation_level": "manager"}
+    record = await stage.run()
+    assert (record.state, _untouched(stage)) == (TaskState.COMPLETED, True)
+    assert "a real run would wait for a manager" in (record.answer or "")
+
+
+@pytest.mark.promise("dry_run.no_writes")
+async def test_a_plan_that_policy_blocks_is_refused_as_a_real_one_would_be() -> None:
+    stage = _dry(Stage())
+    stage.policy.says = {"blocked": True, "passed": False}
+    record = await stage.run()
+    assert (record.state, _untouched(stage), record.metadata["dry_run"]) == (TaskState.REJECTED, True, True)
+
+
+@pytest.mark.promise("dry_run.no_writes")
+@pytest.mark.parametrize("value", ["true", 1, "no", {}])
+async def test_whatever_is_not_plainly_no_means_a_dry_run(value: object) -> None:
+    """A client that wrote it wrongly finds nothing changed."""
+    stage = _dry(Stage(), value)
+    await stage.run()
+    assert _untouched(stage)
+
+
+@pytest.mark.promise("dry_run.no_writes")
+async def test_plainly_no_means_a_real_run() -> None:
+    stage = _dry(Stage(), False)
+    await stage.run()
+    assert stage.claims.applied == ["C-1"]
+    assert "dry_run" not in stage.turns.record.metadata
+
+
+@pytest.mark.promise("dry_run.not_learned_from")
+async def test_its_outcome_says_so() -> None:
+    """It is counted as a task, and its strategy has not been tried."""
+    stage = _dry(Stage())
+    await stage.run()
+    outcome = stage.turns.ends[-1].outcome
+    assert outcome is not None
+    assert (outcome.dry_run, outcome.strategy_applied) == (True, False)
+
+
+async def test_a_task_with_nothing_to_write_is_answered_as_ever() -> None:
+    stage = _dry(Stage())
+    stage.scripts["write_plan"] = json_reply({"calls": [], "why_none": "it is approved already"})
+    record = await stage.run()
+    assert (record.answer, record.metadata["dry_run"]) == ("Claim C-1 is approved.", True)
+
+
+async def test_it_can_be_replayed() -> None:
+    stage = _dry(Stage())
+    await stage.run()
+    assert (await replayed(stage)).is_same
+
+
+def _planned(record: TaskRecord) -> list[object]:
+    (artifact,) = record.artifacts
+    calls = (artifact.data or {})["calls"]
+    assert isinstance(calls, list)
+    return [call["tool"] for call in calls if isinstance(call, dict)]
