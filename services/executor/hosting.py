@@ -10,9 +10,11 @@ import structlog
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_ended import RedisEndedTasks
+from services.executor.adapters.redis_seats import RedisSeats
 from services.executor.adapters.redis_sessions import RedisSessions
 from services.executor.adapters.redis_upkeep import RedisUpkeep
 from services.executor.core.archiver import Archiver
+from services.executor.core.fair import Shares
 from services.executor.core.mended import Mended
 from services.executor.core.reaper import Reaper
 from services.executor.core.runner import Runner, RunnerLimits, RunsTurns
@@ -21,6 +23,7 @@ from services.executor.entrypoints.arq_worker import WakeWorker, queue_pool
 from services.executor.entrypoints.http import health_app
 from services.executor.entrypoints.stops_loop import keep_stops_spread
 from services.executor.entrypoints.upkeep_loop import keep_up
+from services.executor.ports import Seats, Tenants
 from services.executor.settings import RunSettings
 from shared.infra.process import tune_gc
 from shared.infra.redis import check_durable, connect
@@ -32,26 +35,37 @@ from shared.ports.archive import Archive
 log = structlog.get_logger()
 
 
-async def run_sessions(settings: RunSettings, worker: RunsTurns, archive: Archive | None = None) -> None:
+async def run_sessions(
+    settings: RunSettings, worker: RunsTurns, archive: Archive | None = None, tenants: Tenants | None = None
+) -> None:
     """Run sessions with that worker until SIGTERM or SIGINT. Raises ``VolatileRedis`` and ``StoreUnavailable``.
 
-    Without an archive ended tasks leave when their time in Redis is over.
+    Without an archive ended tasks leave when their time in Redis is over; without ``tenants`` nobody has a cap.
     """
     state, queue = connect(settings.redis_url), connect(settings.queue_url)
     try:
         await check_durable(state, allow_volatile=settings.allow_volatile_redis)
-        await _serve(settings, worker, state, ArqWakes(queue), Archiver(RedisEndedTasks(state), archive))
+        archiver = Archiver(RedisEndedTasks(state), archive)
+        await _serve(settings, worker, state, ArqWakes(queue), archiver, tenants)
     finally:
         await state.aclose()
         await queue.aclose()
 
 
-async def _serve(settings: RunSettings, worker: RunsTurns, state: Redis, wakes: ArqWakes, archiver: Archiver) -> None:
+async def _serve(
+    settings: RunSettings,
+    worker: RunsTurns,
+    state: Redis,
+    wakes: ArqWakes,
+    archiver: Archiver,
+    tenants: Tenants | None,
+) -> None:
     news = News()
     sessions = RedisSessions(state, _owner(), settings.lease_seconds)
     limits = RunnerLimits(settings.lease_seconds, settings.executor_capacity, settings.turn_attempts)
     mended = Mended()
-    runner = Runner(sessions, wakes, TellingWorker(worker, news), limits, mended)
+    seats = _seats(settings, state, wakes, tenants)
+    runner = Runner(sessions, wakes, TellingWorker(worker, news), limits, mended, seats)
     reaper = Reaper(RedisUpkeep(state), wakes, mended)
     queue = WakeWorker(queue_pool(settings.queue_url), runner)
     server = side_server(health_app(sessions, runner, mended, reaper), settings.host, settings.port)
@@ -66,6 +80,13 @@ async def _serve(settings: RunSettings, worker: RunsTurns, state: Redis, wakes: 
         archiving = group.create_task(keep_archived(archiver, news))
         await stop.wait()
         await _wind_down(settings, runner, queue, server, upkeep, listening, archiving, stopping)
+
+
+def _seats(settings: RunSettings, state: Redis, wakes: ArqWakes, tenants: Tenants | None) -> Seats | None:
+    """A seat outlives its session's lease, lest one slow heartbeat seats two."""
+    if tenants is None:
+        return None
+    return Shares(RedisSeats(state), tenants, wakes, settings.executor_capacity, 2 * settings.lease_seconds)
 
 
 async def _wind_down(

@@ -36,6 +36,7 @@ class MemoryTurns(TurnStore):
         self.ends: list[TurnEnd] = []
         self.cancel: Turn | None = None
         self.fenced = False
+        self.stopped: str | None = None  # why the tenant is stopped
         self.die_before: int | None = None
         self.stored = 0
         self.ahead = timedelta()
@@ -62,7 +63,7 @@ class MemoryTurns(TurnStore):
         await asyncio.sleep(0)
         if self.fenced:
             raise LeaseLost(self.record.session_id)
-        return Pulse(self.now(), self.cancel)
+        return Pulse(self.now(), self.cancel, self.stopped)
 
     async def append(self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = ()) -> Pulse:
         await self._write()

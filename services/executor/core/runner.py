@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol, cast
 import structlog
 
 from services.executor.core.endings import TenantStopped
+from services.executor.core.fair import FreeSeating
 from services.executor.core.heartbeat import Heart
 from services.executor.core.mended import Mended
 from services.executor.core.poison import give_up, known_outcome, letter
@@ -14,6 +15,7 @@ from services.executor.ports import (
     HandedOver,
     Lease,
     LeaseLost,
+    Seats,
     Sessions,
     TurnEnd,
     TurnStore,
@@ -50,13 +52,20 @@ class Runner:
     """Sessions in one process. ``serve`` runs until ``stop``; ``offer`` comes from the queue."""
 
     def __init__(
-        self, sessions: Sessions, wakes: Wakes, worker: RunsTurns, limits: RunnerLimits, mended: Mended | None = None
+        self,
+        sessions: Sessions,
+        wakes: Wakes,
+        worker: RunsTurns,
+        limits: RunnerLimits,
+        mended: Mended | None = None,
+        seats: Seats | None = None,
     ) -> None:
         self._sessions = sessions
         self._wakes = wakes
         self._worker = worker
         self._limits = limits
         self._mended = mended or Mended()
+        self._seats = seats or FreeSeating()
         self._heart = Heart(sessions, limits.lease_seconds)
         self._group = asyncio.TaskGroup()
         self._running: set[asyncio.Task[None]] = set()
@@ -104,9 +113,11 @@ class Runner:
         """Run what is offered until ``stop``; returns when the last session is given back."""
         async with self._group:
             beating = self._group.create_task(self._heart.beat())
+            keeping = self._group.create_task(self._seats.keep())
             await self._stopping.wait()
             await self.idle.wait()
             beating.cancel()
+            keeping.cancel()
 
     async def stop(self, grace_seconds: float) -> None:
         """Take nothing more, and give back within the grace every session that has work left.
@@ -137,7 +148,7 @@ class Runner:
         self.idle.clear()
         lease = None
         try:
-            lease = await self._sessions.claim(*name)
+            lease = await self._seated(name)
         finally:
             if lease is None:
                 self._gone(name)
@@ -148,8 +159,26 @@ class Runner:
         self._start(name, lease)
         return True
 
+    async def _seated(self, name: tuple[str, str]) -> Lease | None:
+        """The session's lease, if its tenant has a seat for it."""
+        if not await self._seats.take(*name):
+            return None
+        lease = None
+        try:
+            lease = await self._sessions.claim(*name)
+        finally:
+            if lease is None:
+                await self._leave(name)
+        return lease
+
+    async def _leave(self, name: tuple[str, str]) -> None:
+        try:
+            await self._seats.leave(*name)
+        except StoreUnavailable as error:  # a seat ends by itself, and the reaper wakes whoever waited for it
+            log.warning("seat_not_left", session=name[1], error=str(error))
+
     def _start(self, name: tuple[str, str], lease: Lease) -> None:
-        task = self._group.create_task(self._session(lease))
+        task = self._group.create_task(self._sitting(name, lease))
         self._running.add(task)
         self._mark_room()
         task.add_done_callback(lambda ended: self._ended(name, ended))
@@ -179,6 +208,12 @@ class Runner:
             self.room.set()
         else:
             self.room.clear()
+
+    async def _sitting(self, name: tuple[str, str], lease: Lease) -> None:
+        try:
+            await self._session(lease)
+        finally:
+            await self._leave(name)
 
     async def _session(self, lease: Lease) -> None:
         try:

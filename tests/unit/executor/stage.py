@@ -5,8 +5,9 @@ from datetime import UTC, datetime
 
 from services.executor.core.context import Limits, Ports
 from services.executor.core.prompts.texts import load
+from services.executor.core.spend.unmetered import Unmetered
 from services.executor.core.worker import Worker
-from services.executor.ports import ModelReply, ModelRequest, PolicyService, PolicyUnavailable, Tenants
+from services.executor.ports import DailySpend, ModelReply, ModelRequest, PolicyService, PolicyUnavailable, Tenants
 from shared.contracts.allowance import AllowanceRequest, Allowances, ToolAllowance
 from shared.contracts.policy import EvaluateRequest, Policy, Verdict
 from shared.contracts.prose import ProseAnswer, ProseRequest
@@ -134,12 +135,13 @@ class Stage:
         self.model = ScriptedModel(self._reply)
         self.tenants = OneTenant(office())
         self.learned = MemoryLearned()
+        self.daily: DailySpend = Unmetered()
         self.limits = Limits(tool_seconds=0.05, settle_margin_seconds=0.0)
         self.turns = MemoryTurns(new_record(text))
 
     @property
     def worker(self) -> Worker:
-        ports = Ports(self.model, self.servers, self.policy, self.tenants, self.learned)
+        ports = Ports(self.model, self.servers, self.policy, self.tenants, self.learned, self.daily)
         return Worker(ports, self.limits, load())
 
     async def run(self, turn: Turn | None = None, attempts: int = 1) -> TaskRecord:

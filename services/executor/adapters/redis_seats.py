@@ -1,0 +1,44 @@
+"""The seats of tenants with a cap, on Redis (``SeatStore``). A dead process's seats end with their time."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from redis.asyncio import Redis
+from typing_extensions import override
+
+from services.executor.ports import SeatStore
+from shared.infra import keys
+from shared.infra.lua import Argument, Scripts
+
+_PUT_OFF_MS = 30_000  # until the reaper asks again for a session that waits for a seat
+_QUEUE_SECONDS = keys.DAY
+
+
+class RedisSeats(SeatStore):
+    def __init__(self, redis: Redis) -> None:
+        self._scripts = Scripts(redis)
+
+    @override
+    async def take(self, tenant: str, session_id: str, cap: int, seconds: float) -> bool:
+        arguments: list[Argument] = [session_id, cap, int(seconds * 1000), _QUEUE_SECONDS]
+        return await self._scripts.run("take_seat", keys.seat_keys(tenant), arguments) == 1
+
+    @override
+    async def leave(self, tenant: str, session_id: str) -> str | None:
+        following = await self._scripts.run("leave_seat", keys.seat_keys(tenant), [session_id])
+        return None if following is None else str(following)
+
+    @override
+    async def extend(self, seats: Sequence[tuple[str, str]], seconds: float) -> None:
+        by_tenant: defaultdict[str, list[Argument]] = defaultdict(list)
+        for tenant, session_id in seats:
+            by_tenant[tenant].append(session_id)
+        milliseconds = int(seconds * 1000)
+        calls = [(keys.seat_keys(tenant), [milliseconds, *sessions]) for tenant, sessions in by_tenant.items()]
+        if calls:
+            await self._scripts.run_many("extend_seats", calls)
+
+    @override
+    async def put_off(self, tenant: str, session_id: str) -> None:
+        waiting = keys.partition_keys_of(tenant, session_id).waiting
+        await self._scripts.run("put_off", [waiting], [keys.pack(keys.Member(tenant, session_id)), _PUT_OFF_MS])

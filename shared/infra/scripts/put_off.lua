@@ -1,0 +1,5 @@
+-- Let the reaper leave a waiting session alone for a while: somebody else will wake it.
+local waiting = unpack(KEYS)
+local member, delay_ms = unpack(ARGV)
+
+return redis.call('ZADD', waiting, 'XX', int(now_ms() + delay_ms), member)

@@ -1,0 +1,186 @@
+"""A task whose budget is spent, and a task whose tenant is stopped."""
+
+import pytest
+
+from services.executor.core.endings import TenantStopped
+from services.executor.core.spend.budget import Ceilings
+from services.executor.ports import Charge, DailySpend, DayCaps, ModelReply, ModelRequest, Usage
+from shared.domain.exact_json import Json, JsonObject
+from shared.domain.words import TaskState, ToolClass
+from shared.testing.memory_turns import Died
+from shared.testing.scripted_model import ScriptedModel, by_state, state_of
+from tests.unit.executor.stage import Stage, cancel
+
+ROOMY = Ceilings(tokens=100_000)
+
+
+class MemorySpend(DailySpend):
+    """One tenant's day, with the caps of whoever reserves."""
+
+    def __init__(self) -> None:
+        self.spent = 0
+        self.calls = 0
+        self.aside: dict[str, int] = {}
+
+    async def reserve(self, tenant: str, day: str, charge: Charge, caps: DayCaps) -> bool:
+        fits = caps.tokens is None or self.spent + sum(self.aside.values()) + charge.tokens <= caps.tokens
+        if fits:
+            self.aside[charge.name] = charge.tokens
+        return fits
+
+    async def settle(self, tenant: str, day: str, charge: Charge, *, reserved: bool) -> None:
+        if reserved and self.aside.pop(charge.name, None) is None:
+            return
+        self.spent += charge.tokens
+        self.calls += 1
+
+
+@pytest.mark.promise("budget.task")
+async def test_a_task_whose_budget_is_spent_while_reading_ends_partial() -> None:
+    """Completed, marked, with the reason; no further model call, nothing written."""
+    stage = Stage()
+    stage.scripts["decompose"] = _dear(stage.scripts["decompose"], output=90_000)
+    stage.limits = stage.limits._replace(ceilings=ROOMY)
+    record = await stage.run()
+    assert (record.state, record.metadata["partial"]) == (TaskState.COMPLETED, True)
+    assert "TASK_TOKENS" in str(record.reason)
+    assert str(record.answer).startswith("Partial result")
+    assert stage.claims.applied == []
+
+
+@pytest.mark.promise("budget.task")
+async def test_a_task_whose_writes_are_made_when_its_budget_is_spent_says_what_it_wrote() -> None:
+    """The answer's call no longer fits; nothing planned is undone, so the result is partial, with its proofs."""
+    stage = Stage()
+    stage.scripts["write_plan"] = _dear(stage.scripts["write_plan"], output=200_000)
+    stage.limits = stage.limits._replace(ceilings=ROOMY)
+    record = await stage.run()
+    assert stage.claims.applied == ["C-1"]
+    assert (record.state, record.metadata["partial"]) == (TaskState.COMPLETED, True)
+    assert "verified" in str(record.answer)
+
+
+async def test_what_was_spent_stands_in_the_tasks_metadata_and_outcome() -> None:
+    """Fresh tokens and dollars, as the model's own count has them."""
+    stage = Stage()
+    record = await stage.run()
+    outcome = stage.turns.ends[-1].outcome
+    assert outcome is not None
+    assert outcome.details["spend"] == record.metadata["spend"]
+    spend = record.metadata["spend"]
+    assert isinstance(spend, dict)
+    assert spend["tokens"] == 10 * len(stage.model.requests)  # the input fits into the prefix
+
+
+@pytest.mark.promise("budget.reserved_first")
+@pytest.mark.parametrize("write", range(16))
+async def test_wherever_a_run_dies_what_may_have_been_billed_stays_counted(write: int) -> None:
+    """After the crash the task goes on and ends; each call of the model is covered by what is counted."""
+    stage = Stage()
+    stage.turns.die_before = write
+    try:
+        await stage.run()
+    except Died:
+        stage.turns.die_before = None
+        await stage.run(attempts=2)
+    spending = stage.turns.record.metadata["spend"]
+    assert isinstance(spending, dict)
+    counted = int(str(spending["tokens"])) + int(str(spending["set_aside_tokens"]))
+    assert counted >= 10 * len(stage.model.requests)
+    assert stage.turns.record.state is TaskState.COMPLETED
+
+
+@pytest.mark.promise("budget.tenant_day")
+async def test_a_tenants_day_has_a_ceiling_over_all_its_tasks() -> None:
+    """A task that begins after it is reached makes no model call."""
+    spend = MemorySpend()
+    first, second = Stage(), Stage()
+    for stage in (first, second):
+        stage.tenants.record = stage.tenants.record.model_copy(update={"tokens_per_day": 12_000})
+        stage.daily = spend
+    await first.run()
+    spend.spent += 12_000
+    record = await second.run()
+    assert spend.calls == len(first.model.requests)
+    assert not spend.aside
+    assert second.model.requests == []
+    assert "tenant's budget" in str(record.reason)
+
+
+@pytest.mark.promise("budget.tenant_day")
+@pytest.mark.parametrize("write", range(0, 14, 2))
+async def test_a_day_counts_each_reply_once_wherever_the_run_dies(write: int) -> None:
+    """What was set aside for a call whose reply is not stored stays; all else is settled."""
+    stage = Stage()
+    stage.daily = spend = MemorySpend()
+    stage.tenants.record = stage.tenants.record.model_copy(update={"tokens_per_day": 1_000_000})
+    stage.turns.die_before = write
+    try:
+        await stage.run()
+    except Died:
+        stage.turns.die_before = None
+        await stage.run(attempts=2)
+    replies = sum(entry.kind == "model" for entry in stage.turns.steps.values())
+    assert spend.calls == replies
+    assert len(spend.aside) == len(stage.model.requests) - replies
+
+
+@pytest.mark.promise("tenant.stop")
+async def test_a_stopped_tenants_turn_goes_back_and_later_goes_on_from_its_journal() -> None:
+    """No call is made after the stop; what was paid for is not paid for again, nor set aside for a call not made."""
+    stage = Stage()
+    replies = by_state(**stage.scripts)
+
+    def stopping(request: ModelRequest) -> ModelReply:
+        if len(stage.model.requests) == 1:
+            stage.turns.stopped = "repairs"
+        return replies(request)
+
+    stage.model = ScriptedModel(stopping)
+    with pytest.raises(TenantStopped):
+        await stage.run()
+    waits, asked = stage.turns.record, len(stage.model.requests)
+    stage.turns.stopped = None
+    record = await stage.run()
+    assert (waits.state, waits.reason, asked) == (TaskState.SUBMITTED, "the tenant is stopped: repairs", 1)
+    assert (record.state, record.reason, stage.claims.applied) == (TaskState.COMPLETED, None, ["C-1"])
+    assert state_of(stage.model.requests[1]) != state_of(stage.model.requests[0])
+    spend = record.metadata["spend"]
+    assert isinstance(spend, dict)
+    assert spend["set_aside_tokens"] == 0
+
+
+@pytest.mark.promise("tenant.stop")
+async def test_a_stop_that_comes_during_a_write_waits_until_the_write_is_settled() -> None:
+    """The write in flight is proved; then the turn goes back."""
+    stage = Stage()
+
+    def stopping(given: JsonObject) -> Json:
+        stage.turns.stopped = "repairs"
+        return stage.claims.approve(given)
+
+    stage.servers.add("approve_claim", stopping, ToolClass.CHANGE)
+    with pytest.raises(TenantStopped):
+        await stage.run()
+    settled = stage.statuses
+    stage.turns.stopped = None
+    record = await stage.run()
+    assert settled == ["verified"]
+    assert record.state is TaskState.COMPLETED
+    assert stage.claims.applied == ["C-1"]
+
+
+@pytest.mark.promise("tenant.stop")
+async def test_a_task_of_a_stopped_tenant_can_be_canceled() -> None:
+    """A cancel goes before the stop."""
+    stage = Stage()
+    stage.turns.stopped = "repairs"
+    stage.turns.cancel = cancel()
+    record = await stage.run(cancel())
+    assert record.state is TaskState.CANCELED
+    assert stage.claims.applied == []
+
+
+def _dear(script: object, output: int) -> ModelReply:
+    assert isinstance(script, ModelReply)
+    return script._replace(usage=Usage(input=10, output=output))

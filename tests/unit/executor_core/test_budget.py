@@ -1,0 +1,118 @@
+"""The ceilings of a task: what is set aside before a model call, and what is settled after it (I11)."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.executor.core.spend.budget import BudgetSpent, Ceilings, Purse, Settlement, Spending
+from services.executor.core.spend.tariff import Amount, Price, Size, Tariff, billed, estimated, size_of
+from services.executor.ports import JournalEntry, Message, ModelReply, ModelRequest, TextBlock, Tier, Usage
+
+pytestmark = pytest.mark.promise("budget.reserved_first")
+PRICE = Price(input=3000, output=15000, cache_read=300, cache_write=3750)
+SMALL = Size(prefix=100, messages=100)
+
+
+def test_a_call_that_does_not_fit_is_not_made() -> None:
+    """Nothing is set aside for it either."""
+    spending = Spending()
+    with pytest.raises(BudgetSpent):
+        spending.reserve("k", SMALL, 1000, Ceilings(tokens=150), PRICE, Purse.WHOLE)
+    assert spending.counted == Amount()
+
+
+def test_an_answer_is_shortened_to_what_is_left() -> None:
+    """The request is paid for first; the rest of the budget is the longest answer."""
+    reservation = Spending().reserve("k", SMALL, 1000, Ceilings(tokens=600), PRICE, Purse.WHOLE)
+    assert (reservation.max_tokens, reservation.amount.tokens) == (500, 600)
+
+
+def test_a_quarter_is_kept_for_the_plan_and_the_answer() -> None:
+    """What reads may use three quarters; the plan of writes may use all."""
+    spending = Spending()
+    spending.settle(Settlement("other", Amount(7_000, 0), "d"))
+    with pytest.raises(BudgetSpent, match="a quarter is kept"):
+        spending.reserve("k", SMALL, 1000, Ceilings(tokens=10_000 - 500), PRICE, Purse.READING)
+    assert spending.reserve("k", SMALL, 1000, Ceilings(tokens=10_000), PRICE, Purse.WHOLE).max_tokens == 1000
+
+
+def test_money_is_a_ceiling_of_its_own() -> None:
+    """Tokens may be left, and money not."""
+    with pytest.raises(BudgetSpent, match="TASK_MONEY"):
+        Spending().reserve("k", SMALL, 1000, Ceilings(tokens=10**6, nanos=900_000), PRICE, Purse.WHOLE)
+
+
+def test_a_reservation_whose_call_was_never_answered_stays_counted() -> None:
+    """Whoever died in the call may have been billed; the next attempt pays again, on top."""
+    first = Spending().reserve("k", SMALL, 1000, Ceilings(), PRICE, Purse.WHOLE)
+    later = Spending([first.entry])
+    second = later.reserve("k", SMALL, 1000, Ceilings(), PRICE, Purse.WHOLE)
+    later.settle(Settlement(second.name, Amount(7, 7), "d"))
+    assert second.name != first.name
+    assert later.counted == first.amount + Amount(7, 7)
+
+
+def test_a_stored_reply_settles_its_reservation() -> None:
+    """The journal alone says what was spent, whoever reads it."""
+    reserved = Spending().reserve("k", SMALL, 1000, Ceilings(), PRICE, Purse.WHOLE)
+    reply = {"spent": Settlement(reserved.name, Amount(40, 50), "2026-01-02").as_json()}
+    spending = Spending([reserved.entry, JournalEntry("k", "model", json.dumps(reply))])
+    assert spending.counted == Amount(40, 50)
+
+
+def test_tokens_count_what_is_fresh_and_money_counts_everything() -> None:
+    """Cached input is no fresh input; where nothing was cached, the static prefix is taken off."""
+    cached = ModelReply((), "end_turn", Usage(input=30, output=10, cache_read=100), "m")
+    plain = ModelReply((), "end_turn", Usage(input=130, output=10), "m")
+    assert billed(cached, SMALL, PRICE) == Amount(40, 30 * 3000 + 10 * 15000 + 100 * 300)
+    assert billed(plain, SMALL, PRICE) == Amount(40, 130 * 3000 + 10 * 15000)
+
+
+def test_an_unknown_model_costs_as_much_as_the_dearest() -> None:
+    """And a tier that two models may serve costs as the dearer one."""
+    tariff = Tariff({"cheap": Price(1, 2, 0, 1), "dear": PRICE}, {Tier.HAIKU: ("cheap", "dear")})
+    assert tariff.of("unheard-of") == PRICE
+    assert tariff.of_tier(Tier.HAIKU) == PRICE
+
+
+def test_four_characters_are_a_token() -> None:
+    """Rounded up; the static prefix apart from the messages."""
+    request = ModelRequest(Tier.HAIKU, ("12345678",), (Message("user", (TextBlock("123456789"),)),))
+    assert size_of(request) == Size(prefix=2, messages=3)
+
+
+Call = tuple[int, int, int, bool]
+calls = st.lists(
+    st.tuples(st.integers(0, 400), st.integers(256, 900), st.integers(0, 2_000), st.booleans()), max_size=30
+)
+
+
+@given(calls, st.integers(0, 6_000), st.integers(0, 40_000_000))
+def test_whatever_is_billed_and_wherever_it_dies_the_ceilings_hold(made: list[Call], tokens: int, nanos: int) -> None:
+    """What is counted goes over a ceiling by no more than what the API billed over a call's own reservation.
+
+    Each call is (its request's tokens, its max_tokens, the output billed, whether the process dies in it).
+    """
+    ceilings = Ceilings(tokens, nanos)
+    entries: list[JournalEntry] = []
+    spending, over = Spending(), Amount()
+    for number, (messages, output, used, dies) in enumerate(made):
+        size = Size(50, messages)
+        try:
+            reservation = spending.reserve(f"k{number}", size, output, ceilings, PRICE, Purse.WHOLE)
+        except BudgetSpent:
+            continue
+        entries.append(reservation.entry)
+        if dies:
+            spending = Spending(entries)
+            continue
+        cost = estimated(size, used, PRICE)
+        settlement = Settlement(reservation.name, cost, "d")
+        entries.append(JournalEntry(f"k{number}", "model", json.dumps({"spent": settlement.as_json()})))
+        spending.settle(settlement)
+        over += Amount(max(0, cost.tokens - reservation.amount.tokens), max(0, cost.nanos - reservation.amount.nanos))
+    assert Spending(entries).counted == spending.counted
+    assert spending.counted.tokens <= tokens + over.tokens
+    assert spending.counted.nanos <= nanos + over.nanos
