@@ -2,6 +2,7 @@
 
 import typer
 
+from cli.audit import audit
 from cli.bench import bench
 from cli.chaos.command import chaos
 from cli.demo.command import demo
@@ -51,6 +52,7 @@ app.command()(demo)
 app.command()(up)
 app.command()(send)
 app.command()(tools)
+app.command()(audit)
 app.command()(replay)
 app.command()(chaos)
 app.add_typer(task, name="task")

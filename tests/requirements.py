@@ -326,6 +326,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise("I2.no_old_verdict", "No call goes out on a verdict of another attempt, or on an old one", "I2"),
     Promise("plan.compensates", "A plan's rule says what is taken back when a later call fails, latest first", "I3"),
     Promise("plan.never_blindly", "What is not proved is never taken back; a person is told", "I3; I4"),
+    Promise("audit.each_write", "Each write is shown with who asked, what let it pass, and its proof", "I4"),
     Promise("plan.compensations_are_approved", "Compensations are judged, hashed and shown to the approver", "I7"),
     # chaos
     Promise("chaos.nothing_lost", "Whatever is killed or cut, every accepted task ends and counts once", "I5"),
