@@ -48,14 +48,15 @@ class Stack:
         return next(child.spec.url for child in self.children if child.spec.name == name)
 
     async def until_one_dies(self) -> Complaint:
-        """Waits for as long as every process runs; says which one ended."""
+        """Waits for as long as every process runs; says which one ended. The queue's server is started again."""
         while True:
             for child in self.children:
                 if child.exit_code is not None:
                     return died(child)
-            for name, server in (("redis", self.redis), ("queue", self.queue)):
-                if server is not None and server.exit_code is not None:
-                    return Complaint(f"{name} ended with exit code {server.exit_code}.", f"see {server.log}")
+            if self.redis is not None and self.redis.exit_code is not None:
+                return Complaint(f"redis ended with exit code {self.redis.exit_code}.", f"see {self.redis.log}")
+            if self.queue is not None and self.queue.exit_code is not None:
+                _start(self.queue)  # it held nothing that is not found again
             await asyncio.sleep(LOOK_EVERY)
 
 
@@ -116,14 +117,18 @@ async def _server(folder: Path, *, durable: bool) -> AsyncIterator[EmbeddedRedis
     if len(str(folder)) > LONGEST_FOLDER:
         raise Complaint(f"{folder} is too long a path for a socket: choose a shorter one with --dir, or set REDIS_URL.")
     server = EmbeddedRedis(folder, durable=durable)
-    try:
-        server.start()
-    except NoRedisServer as error:
-        raise Complaint(str(error)) from error
+    _start(server)
     try:
         yield server
     finally:
         await asyncio.to_thread(server.stop)
+
+
+def _start(server: EmbeddedRedis) -> None:
+    try:
+        server.start()
+    except NoRedisServer as error:
+        raise Complaint(str(error)) from error
 
 
 @asynccontextmanager

@@ -107,9 +107,16 @@ async def test_a_whole_stack_dies_with_a_killed_launcher(tmp_path: Path) -> None
 
 @pytest.mark.promise("launcher.no_orphans")
 async def test_a_stack_whose_redis_dies_says_so_and_ends(tmp_path: Path) -> None:
-    """Without it nothing can be accepted or carried out: better down, and said, than up and of no use."""
+    """Without it nothing can be accepted or carried out: better down, and said, than up and of no use.
+
+    The queue's server may die: it is started again.
+    """
     async with _up(tmp_path) as up:
-        os.kill(up.pids[-1], signal.SIGKILL)  # the table's last row
+        redis, queue = up.pids[-2:]  # the table's last rows
+        os.kill(queue, signal.SIGKILL)
+        sent = await purple("send", EXAMPLE, "--url", up.url)
+        assert sent.code == 0, sent.err
+        os.kill(redis, signal.SIGKILL)
         assert await asyncio.wait_for(up.process.wait(), 30) == 1
         assert up.process.stderr is not None
         assert "redis ended with exit code -9" in (await up.process.stderr.read()).decode()
