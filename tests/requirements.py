@@ -126,6 +126,12 @@ PROMISES: tuple[Promise, ...] = (
     Promise("policy.bounds", "A hostile condition is refused at once", "bad input"),
     Promise("policy.bad_input", "No input is a server's error", "bad input"),
     Promise("policy.service", "The service starts, describes itself and stops as told", "seed 000, Running"),
+    Promise("policy.tool_rules", "Never, once, after, when and with a yes: rules about tools hold", "seed 003, policy adherence"),
+    Promise("policy.allowances", "A turn's reads are under the same rules, asked for once", "seed 003, policy adherence"),
+    Promise("policy.report_only", "A report-only rule is reported and changes nothing", "seed 003, policy adherence"),
+    Promise("policy.text_rules", "A text complies or not by its rules alone", "seed 001, Policy Enforcement"),
+    Promise("policy.prose", "A translated rule cites its source and adds nothing to it", "seed 003, policy adherence"),
+    Promise("policy.speed", "The language and the service are measured against their rivals", "quality"),
     # --- tools and models
     Promise("tools.class_by_name", "A tool's name says what calling it may do", "I1; seed 002, hitl_guard.py"),
     Promise("tools.annotation_never_lowers", "A server's annotation never lowers a tool's class", "I1"),
@@ -345,6 +351,13 @@ PROMISES: tuple[Promise, ...] = (
     ),
     Promise("state.faults_mended", "Each kind of fault of leases, wakes and outcomes is found, mended, counted", "I5"),
     Promise("state.dead_letters", "A turn that is given up is kept with its reason and its last error", "I5"),
+    # stop, ceilings, fair shares
+    Promise("budget.reserved_first", "A model call is paid for before it is made; what died in one stays counted", "I11"),
+    Promise("budget.task", "A task whose budget is spent ends with what is known, partial or failed, and says so", "I11"),
+    Promise("budget.tenant_day", "A tenant's day has a ceiling over all its tasks, counted once wherever a run dies", "I11"),
+    Promise("tenant.stop", "A stopped tenant's work stops before its next call and goes on from its journal", "I6"),
+    Promise("tenant.operator", "Only an operator of a tenant stops it, lets it go on, or sees what it spends", "I10"),
+    Promise("tenant.fair_shares", "One tenant's flood leaves room for another; who waits is woken, not polled", "quality"),
     # kills and footprint
     Promise(
         "I3.killed_at_every_step", "Killed at any step boundary, a task leaves what it leaves undisturbed", "I3; I5"

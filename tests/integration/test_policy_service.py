@@ -12,18 +12,45 @@ from contextlib import contextmanager
 import httpx
 import jsonschema
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.policy.bootstrap import build
 from services.policy.settings import Settings
 from shared.contracts.policy import Verdict
-from tests.unit.policy.generated import requests
+from tests.unit.policy.generated import plans, requests
 
 REQUEST = {
     "policies": [{"id": "P", "rules": [{"id": "R", "condition": "amount > 5000.5", "action": "require_approval"}]}],
     "context": {"amount": 7200.25},
     "planHash": "h",
+}
+_POLICY = {
+    "id": "P",
+    "rules": [{"id": "R", "condition": "amount > 5000", "action": "escalate", "reportOnly": True}],
+    "toolRules": [
+        {"id": "ONCE", "kind": "at_most", "tool": "pay"},
+        {"id": "AFTER", "kind": "only_after", "tool": "ship", "after": ["pay"]},
+        {"id": "NO", "kind": "never", "tool": "x"},
+    ],
+    "textRules": [{"id": "T", "type": "deny", "keywords": ["damn"]}],
+}
+EVERYTHING: dict[str, object] = {
+    "policies": [_POLICY],
+    "calls": [
+        {"callId": f"c{n}", "tool": tool, "fields": {"amount": 7200}} for n, tool in enumerate(["pay", "ship", "x"])
+    ],
+    "history": [{"tool": "other", "outcome": "succeeded", "fields": {"a": 1}}],
+    "confirmations": [{"tool": "other"}],
+    "text": "damn",
+}
+PROSE = {
+    "source": "Never call delete at all. Be nice to everybody.",
+    "candidates": [
+        {"quote": "Never call delete", "toolRule": {"id": "NO", "kind": "never", "tool": "delete"}},
+        {"quote": "Never call refund", "toolRule": {"id": "NO2", "kind": "never", "tool": "refund"}},
+    ],
+    "tools": [{"name": "delete", "fields": ["id"]}],
 }
 
 
@@ -100,22 +127,49 @@ async def test_numbers_stay_exact_over_the_wire(client: httpx.AsyncClient) -> No
 
 
 @pytest.mark.promise("policy.service")
-async def test_the_description_is_true(client: httpx.AsyncClient) -> None:
+@pytest.mark.parametrize(
+    ("path", "asked", "answered", "request_body"),
+    [
+        ("/v1/evaluate", "EvaluateRequest", "Verdict", REQUEST),
+        ("/v1/evaluate", "EvaluateRequest", "Verdict", EVERYTHING),
+        ("/v1/allowances", "AllowanceRequest", "Allowances", {**EVERYTHING, "tools": [{"tool": "pay"}, {"tool": "x"}]}),
+        ("/v1/prose/check", "ProseRequest", "ProseAnswer", PROSE),
+    ],
+)
+async def test_the_description_is_true(
+    client: httpx.AsyncClient, path: str, asked: str, answered: str, request_body: dict[str, object]
+) -> None:
     """Requests and answers validate against what /openapi.json says of them."""
     described = (await client.get("/openapi.json")).json()
     schemas = described["components"]["schemas"]
-    answer = await client.post("/v1/evaluate", json=REQUEST)
-    refusal = await client.post("/v1/evaluate", json={"policies": 1})
+    answer = await client.post(path, json=request_body)
+    refusal = await client.post(path, json={"policies": 1, "candidates": 1})
 
     def validate(document: object, name: str) -> None:
         jsonschema.validate(document, {"$ref": f"#/components/schemas/{name}", "components": {"schemas": schemas}})
 
-    operation = described["paths"]["/v1/evaluate"]["post"]
-    assert operation["requestBody"]["content"]["application/json"]["schema"]["$ref"].endswith("/EvaluateRequest")
+    operation = described["paths"][path]["post"]
+    assert operation["requestBody"]["content"]["application/json"]["schema"]["$ref"].endswith(f"/{asked}")
     assert set(operation["responses"]) == {"200", "400", "413", "422"}
-    validate(REQUEST, "EvaluateRequest")
-    validate(answer.json(), "Verdict")
+    assert answer.status_code == 200
+    validate(request_body, asked)
+    validate(answer.json(), answered)
     validate(refusal.json(), "Refusal")
+
+
+@pytest.mark.promise("policy.service")
+async def test_the_same_policies_are_prepared_once_and_decide_the_same(client: httpx.AsyncClient) -> None:
+    """A second request with them finds them ready; a version, a word or a number more makes others of them."""
+    first = await client.post("/v1/evaluate", json=EVERYTHING)
+    again = await client.post("/v1/evaluate", json=EVERYTHING)
+    others = [{**_POLICY, "version": "2"}, {**_POLICY, "context": {"limit": 1}}, {**_POLICY, "context": {"limit": 1.5}}]
+    hashes = [
+        (await client.post("/v1/evaluate", json={**EVERYTHING, "policies": [other]})).json()["policyHash"]
+        for other in others
+    ]
+
+    assert first.json() == again.json()
+    assert len({first.json()["policyHash"], *hashes}) == 4
 
 
 @pytest.mark.promise("policy.bad_input")
@@ -147,6 +201,31 @@ async def test_the_description_is_true(client: httpx.AsyncClient) -> None:
         (b'{"plan_hash":5}', 422, "plan_hash", "string"),
         (b'{"context":7}', 422, "context", "needed"),
         (b'{"binding":"perhaps"}', 422, "binding", "boolean"),
+        (b'{"history":[{"tool":"t","outcome":"fine"}]}', 422, "history.0.outcome", "succeeded"),
+        (
+            b'{"history":[{"tool":"t","outcome":"failed","fields":{"a":{"b":{"c":{}}}}}]}',
+            422,
+            "history.0.fields.a",
+            "deeper",
+        ),
+        (
+            b'{"policies":[{"id":"P","toolRules":[{"id":"R","kind":"never"}]}]}',
+            422,
+            "policies.0.toolRules.0.tool",
+            "req",
+        ),
+        (
+            b'{"policies":[{"id":"P","textRules":[{"id":"R","type":"deny","keywords":"x"}]}]}',
+            422,
+            "policies.0.textRules.0.keywords",
+            "tuple",
+        ),
+        (
+            b'{"policies":[{"id":"P","toolRules":[{"id":"R","kind":"never","tool":"t","limit":1.5}]}]}',
+            422,
+            "policies.0.toolRules.0.limit",
+            "integer",
+        ),
     ],
 )
 async def test_bad_input_is_refused_with_its_field(
@@ -186,7 +265,11 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
     max_leaves=8,
 )
-FIELDS = ["policies", "context", "calls", "binding", "planHash", "id", "rules", "condition", "action", "level", "tool"]
+FIELDS = [
+    *["policies", "context", "calls", "binding", "planHash", "id", "rules", "condition", "action", "level", "tool"],
+    *["toolRules", "textRules", "kind", "type", "keywords", "pattern", "history", "confirmations", "text", "tools"],
+    *["source", "candidates", "quote", "toolRule", "rule", "fields", "per", "after", "limit", "outcome"],
+]
 shaped = st.recursive(
     json_values,
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(FIELDS), inner),
@@ -197,15 +280,23 @@ odd_bodies = (
     | json_values.map(lambda value: json.dumps(value).encode())
     | st.dictionaries(st.sampled_from(FIELDS), shaped, max_size=4).map(lambda value: json.dumps(value).encode())
     | requests.map(lambda request: request.to_json().encode())
+    | plans.map(lambda request: request.to_json().encode())
 )
 
 
+@pytest.fixture(scope="module")
+def served() -> Iterator[httpx.Client]:
+    """A client of a service in a process of its own."""
+    with _service() as (_, port), httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=20) as client:
+        yield client
+
+
 @pytest.mark.promise("policy.bad_input")
-@settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(body=odd_bodies)
-async def test_no_input_is_a_server_error(client: httpx.AsyncClient, body: bytes) -> None:
-    """Whatever is sent gets a verdict or a refusal that names a cause."""
-    answer = await client.post("/v1/evaluate", content=body)
+@settings(max_examples=250, deadline=None)
+@given(body=odd_bodies, path=st.sampled_from(["/v1/evaluate", "/v1/evaluate", "/v1/allowances", "/v1/prose/check"]))
+def test_no_input_is_a_server_error(served: httpx.Client, body: bytes, path: str) -> None:
+    """Whatever is sent gets an answer or a refusal that names a cause."""
+    answer = served.post(path, content=body)
 
     assert answer.status_code in (200, 400, 413, 422)
-    assert "passed" in answer.json() or answer.json()["error"]
+    assert answer.status_code == 200 or answer.json()["error"]

@@ -7,9 +7,7 @@ from typing import NamedTuple
 _MARKER = re.compile(r"[ \t]*(?:[-*+•–—]|\(?(?:[0-9]{1,3}|[a-zA-Z]|[ivxIVX]{1,5})[.)])[ \t]+")
 _HEADING = re.compile(r"[ \t]*#{1,6}[ \t]")
 _END = re.compile(r"[.!?]+[\"'”’)\]]*(?=\s|$)|[。！？]")
-_SHORTENED = re.compile(
-    r"(?:^|[\s(])(?:e\.g|i\.e|etc|cf|approx|incl|excl|no|nr|mr|mrs|ms|dr|inc|ltd|vs|sec|art)\.$", re.I
-)
+_SHORTENED = re.compile(r"(?:^|[\s(])(?:e\.g|i\.e|cf|approx|incl|excl|nr|mr|mrs|ms|dr|vs)\.$", re.I)
 # A character of a script without spaces is a word of its own.
 _WORD = re.compile(
     r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u9fff]+(?:[.,'’_-][^\W_\u3040-\u30ff\u3400-\u9fff]+)*"
@@ -40,7 +38,7 @@ def sentences(source: str) -> tuple[Sentence, ...]:
     A new one begins at an item of a list, an empty line, a line with a capital, and behind a mark that ends one.
     """
     found = [sentence for start, end in _blocks(source) for sentence in _in_block(source, start, end)]
-    return tuple(sentence for sentence in found if _WORD.search(sentence.text))
+    return tuple(sentence for sentence in found if any(map(str.isalpha, sentence.text)))
 
 
 def _blocks(source: str) -> Iterator[tuple[int, int]]:

@@ -5,7 +5,17 @@ from decimal import Decimal
 from hypothesis import strategies as st
 
 from services.policy.core.tree import Comparison, Conjunction, Constant, Disjunction, Membership, Node, Not, Reference
-from shared.contracts.policy import ContextValue, EvaluateRequest, Policy, Rule
+from shared.contracts.policy import (
+    CallContext,
+    CallOutcome,
+    Confirmation,
+    ContextValue,
+    EvaluateRequest,
+    PastCall,
+    Policy,
+    Rule,
+    ToolRule,
+)
 
 PATHS = [("a",), ("b",), ("c",), ("flag",), ("ünder_scored",), ("o", "x"), ("o", "y"), ("a", "z")]
 OPERATORS = [">", "<", ">=", "<=", "==", "!=", "===", "!=="]
@@ -106,5 +116,64 @@ requests = st.builds(
     EvaluateRequest,
     policies=st.lists(policies, max_size=2).map(tuple),
     context=contexts,
+    binding=st.booleans(),
+)
+
+# Plans over a handful of tools, so that rules, calls and history meet.
+_tools = st.sampled_from(["pay", "ship", "cancel", "note"])
+_named_tools = _tools | st.sampled_from(["*", "p*", "s*p"])
+_call_fields: st.SearchStrategy[dict[str, ContextValue]] = st.fixed_dictionaries(
+    {}, optional={"a": amounts, "order_id": st.sampled_from(["7", 7, "8", None])}
+).map(dict)
+_per = st.sampled_from([(), ("order_id",)])
+_report_only = st.sampled_from([False, False, True])
+_ids = st.sampled_from(["T1", "T2", "T3"])
+tool_rules: st.SearchStrategy[ToolRule] = st.one_of(
+    st.builds(
+        ToolRule,
+        id=_ids,
+        kind=st.sampled_from(["never", "allow", "only_after_confirmation", "forbid"]),
+        tool=_named_tools,
+        report_only=_report_only,
+    ),
+    st.builds(
+        ToolRule,
+        id=_ids,
+        kind=st.just("at_most"),
+        tool=_named_tools,
+        limit=st.sampled_from([None, 1, 2]),
+        per=_per,
+        report_only=_report_only,
+    ),
+    st.builds(
+        ToolRule,
+        id=_ids,
+        kind=st.just("only_after"),
+        tool=_named_tools,
+        after=st.lists(_tools, min_size=1, max_size=2).map(tuple),
+        per=_per,
+        report_only=_report_only,
+    ),
+    st.builds(ToolRule, id=_ids, kind=st.just("only_when"), tool=_named_tools, condition=conditions),
+)
+tool_policies = st.builds(
+    Policy,
+    id=st.sampled_from(["P", "Q"]),
+    tool_rules=st.lists(tool_rules, max_size=4).map(tuple),
+    tool_default=st.sampled_from(["allow", "allow", "deny", "deny_writes"]),
+)
+_planned = st.lists(st.tuples(_tools, _call_fields), max_size=5).map(
+    lambda calls: tuple(
+        CallContext(call_id=f"c{number}", tool=tool, fields=fields) for number, (tool, fields) in enumerate(calls)
+    )
+)
+plans = st.builds(
+    EvaluateRequest,
+    policies=st.lists(tool_policies, max_size=2).map(tuple),
+    calls=_planned,
+    history=st.lists(
+        st.builds(PastCall, tool=_tools, outcome=st.sampled_from(CallOutcome), fields=_call_fields), max_size=3
+    ).map(tuple),
+    confirmations=st.lists(st.builds(Confirmation, tool=_tools), max_size=2).map(tuple),
     binding=st.booleans(),
 )

@@ -1,0 +1,52 @@
+"""What the bench of policies compares, and when it says that a target is missed."""
+
+import pytest
+
+from services.policy.bench.command import Figures
+from services.policy.bench.engines import CONTEXTS, engines
+from services.policy.bench.requests import bodies
+from services.policy.bench.service import Answers
+from services.policy.core.conditions import Conditions
+from services.policy.core.evaluate import evaluate
+from shared.contracts.policy import EvaluateRequest
+
+
+def _figures(ours: float, by_hand: float, library: float, p99_ms: float) -> Figures:
+    answers = Answers(100, 1.0, p99_ms, 1.0, 1.0, 500.0)
+    rates = {"ours": ours, "by_hand_with_checks": by_hand, "by_hand_bare": 9.0, "a-library": library}
+    return Figures(rates, frozenset({"a-library"}), (answers,))
+
+
+@pytest.mark.promise("policy.speed")
+def test_every_engine_decides_the_measured_condition_alike() -> None:
+    """They are checked against each other before anything is measured."""
+    found = engines()
+
+    assert [bool(found.by_hand(facts)) for facts in CONTEXTS] == [True, True, False, False]
+    assert set(found.libraries) == {"common-expression-language", "rule-engine", "panzi-json-logic"}
+
+
+@pytest.mark.promise("policy.speed")
+def test_each_missed_target_is_named_once() -> None:
+    """And none that was met."""
+    assert _figures(3.0, 6.0, 1.0, 4.9).missed == []
+
+    slow = _figures(2.0, 6.0, 1.0, 5.0).missed
+    assert [sentence.split(",")[0] for sentence in slow] == [
+        "2.0 times the fastest library",
+        "3.0 times slower than by hand with the same checks",
+        "100 rules: p99 5.0 ms",
+    ]
+
+
+@pytest.mark.promise("policy.speed")
+def test_the_measured_requests_make_rules_trigger_and_are_none_alike() -> None:
+    """A service that answers from a memory of requests, or over rules that never apply, would measure nothing."""
+    first, second = bodies(100, 2)
+    new = bodies(100, 2, new_policies=True)
+
+    verdict = evaluate(EvaluateRequest.from_json(first), Conditions())
+    assert {rule.rule_id for rule in verdict.triggered_rules} == {"RULE_3", "RULE_53"}
+    assert not verdict.problems
+    assert len({first, second, *new}) == 4
+    assert len({EvaluateRequest.from_json(body).policies[0].version for body in (first, second, *new)}) == 3

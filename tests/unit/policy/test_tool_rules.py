@@ -1,0 +1,363 @@
+"""Rules about tools: what a plan may call, how often, after what, and with whose yes."""
+
+import pytest
+from hypothesis import given, settings
+
+from services.policy.core.conditions import Conditions
+from services.policy.core.evaluate import evaluate
+from services.policy.core.limits import TooMuch
+from shared.contracts.policy import (
+    CallContext,
+    CallOutcome,
+    Confirmation,
+    ContextValue,
+    EvaluateRequest,
+    PastCall,
+    Policy,
+    ToolRule,
+    Verdict,
+)
+from shared.domain.words import RuleAction, ToolClass
+from tests.unit.policy.generated import plans, tool_policies
+
+
+def _verdict(
+    rules: ToolRule | tuple[ToolRule, ...],
+    *calls: tuple[str, dict[str, ContextValue]],
+    default: str = "allow",
+    history: tuple[PastCall, ...] = (),
+    confirmations: tuple[Confirmation, ...] = (),
+    binding: bool = True,
+) -> Verdict:
+    rules = rules if isinstance(rules, tuple) else (rules,)
+    request = EvaluateRequest(
+        policies=(Policy(id="P", tool_rules=rules, tool_default=default),),
+        calls=tuple(CallContext(call_id=f"c{n}", tool=tool, fields=fields) for n, (tool, fields) in enumerate(calls)),
+        history=history,
+        confirmations=confirmations,
+        binding=binding,
+    )
+    return evaluate(request, Conditions())
+
+
+def _refused(verdict: Verdict) -> list[tuple[str, str]]:
+    return [(refusal.call_id, refusal.rule_id) for refusal in verdict.refusals]
+
+
+@pytest.mark.promise("policy.tool_rules")
+def test_a_tool_that_is_never_called_is_refused_with_rule_and_reason() -> None:
+    """The verdict does not pass, and it is not a block: a plan without the call may."""
+    verdict = _verdict(
+        ToolRule(id="NO", kind="never", tool="delete_*", reason="we keep everything"), ("delete_all", {})
+    )
+
+    assert not verdict.passed
+    assert not verdict.blocked
+    assert verdict.refused_calls == {"c0"}
+    assert (verdict.refusals[0].rule_id, verdict.refusals[0].reason) == ("NO", "we keep everything")
+
+
+@pytest.mark.promise("policy.tool_rules")
+def test_of_two_planned_calls_the_second_breaks_a_once_only_rule() -> None:
+    """The first goes through: refusing both would leave the task undone."""
+    verdict = _verdict(ToolRule(id="ONCE", kind="at_most", tool="cancel"), ("cancel", {}), ("note", {}), ("cancel", {}))
+
+    assert _refused(verdict) == [("c2", "ONCE")]
+    assert "at most once" in verdict.refusals[0].reason
+    assert verdict.refusals[0].values == {"calls": 1}
+
+
+@pytest.mark.promise("policy.tool_rules")
+@pytest.mark.parametrize(
+    ("outcome", "counting", "is_refused"),
+    [
+        (CallOutcome.SUCCEEDED, "calls", True),
+        (CallOutcome.FAILED, "calls", True),
+        (CallOutcome.UNKNOWN, "calls", True),
+        (CallOutcome.UNSENT, "calls", False),
+        (CallOutcome.SUCCEEDED, "successes", True),
+        (CallOutcome.FAILED, "successes", False),
+        (CallOutcome.UNKNOWN, "successes", True),
+        (CallOutcome.UNSENT, "successes", False),
+    ],
+)
+def test_what_counts_against_a_limit(outcome: CallOutcome, counting: str, is_refused: bool) -> None:
+    """A call whose end nobody knows counts; one that was never sent does not."""
+    rule = ToolRule(id="ONCE", kind="at_most", tool="cancel", counting=counting)
+    verdict = _verdict(rule, ("cancel", {}), history=(PastCall(tool="cancel", outcome=outcome),))
+
+    assert bool(verdict.refusals) is is_refused
+
+
+@pytest.mark.promise("policy.tool_rules")
+def test_a_limit_is_counted_over_all_tools_that_a_star_takes_in() -> None:
+    """At most two refunds, whichever of the refunding tools makes them."""
+    rule = ToolRule(id="TWO", kind="at_most", tool="refund_*", limit=2)
+    verdict = _verdict(rule, ("refund_card", {}), ("refund_cash", {}), ("refund_card", {}), ("unrefund_x", {}))
+
+    assert _refused(verdict) == [("c2", "TWO")]
+
+
+@pytest.mark.promise("policy.tool_rules")
+def test_a_limit_per_field_tells_calls_apart_by_its_value() -> None:
+    """``7`` and ``"7"`` are the same order, as in conditions."""
+    rule = ToolRule(id="ONCE", kind="at_most", tool="cancel", per=("order_id",))
+    verdict = _verdict(
+        rule,
+        ("cancel", {"order_id": "8"}),
+        ("cancel", {"order_id": "7"}),
+        ("cancel", {"order_id": 7}),
+        history=(PastCall(tool="cancel", outcome=CallOutcome.SUCCEEDED, fields={"order_id": 8}),),
+    )
+
+    assert _refused(verdict) == [("c0", "ONCE"), ("c2", "ONCE")]
+    assert verdict.refusals[1].values == {"order_id": 7, "calls": 1}
+
+
+@pytest.mark.promise("policy.tool_rules")
+def test_a_call_without_the_field_it_is_told_apart_by_is_refused_when_it_binds() -> None:
+    """Left out, the field would open a way round the limit; a provisional verdict only names the rule."""
+    rule = ToolRule(id="ONCE", kind="at_most", tool="cancel", per=("order_id",))
+
+    verdict = _verdict(rule, ("cancel", {}))
+    assert verdict.refusals[0].indeterminate
+    assert "order_id missing or null" in verdict.refusals[0].reason
+
+    provisional = _verdict(rule, ("cancel", {}), binding=False)
+    assert (provisional.passed, provisional.indeterminate) == (True, ("ONCE",))
+
+
+@pytest.mark.promise("policy.tool_rules")
+def test_a_tool_waits_for_the_one_it_comes_after() -> None:
+    """Earlier in the plan is enough: the call is told which call it has to wait for."""
+    rule = ToolRule(id="PAID", kind="only_after", tool="ship", after=("pay", "invoice"))
+    verdict = _verdict(rule, ("ship", {}), ("pay", {}), ("ship", {}))
+
+    assert _refused(verdict) == [("c0", "PAID")]
+    [need] = verdict.needs
+    assert (need.call_id, need.any_of, need.rule_id) == ("c2", ("c1",), "PAID")
+
+
+@pytest.mark.promise("policy.tool_rules")
+@pytest.mark.parametrize(
+    ("outcome", "is_refused"),
+    [
+        (CallOutcome.SUCCEEDED, False),
+        (CallOutcome.FAILED, True),
+        (CallOutcome.UNKNOWN, True),
+        (CallOutcome.UNSENT, True),
+    ],
+)
+def test_only_a_call_that_succeeded_opens_the_way(outcome: CallOutcome, is_refused: bool) -> None:
+    """Tried is not done."""
+    rule = ToolRule(id="PAID", kind="only_after", tool="ship", after=("pay",))
+    verdict = _verdict(rule, ("ship", {}), history=(PastCall(tool="pay", outcome=outcome),))
+
+    assert bool(verdict.refusals) is is_refused
+    assert not verdict.needs
+
+
+@pytest.mark.promise("policy.tool_rules")
+def test_the_way_is_opened_for_the_same_record_only() -> None:
+    """Paying one order does not let another be shipped, and a payment for nobody knows what lets none."""
+    rule = ToolRule(id="PAID", kind="only_after", tool="ship", after=("pay",), per=("order_id",))
+    paid = (
+        PastCall(tool="pay", outcome=CallOutcome.SUCCEEDED, fields={"order_id": "A"}),
+        PastCall(tool="pay", outcome=CallOutcome.SUCCEEDED),
+    )
+    verdict = _verdict(rule, ("ship", {"order_id": "A"}), ("ship", {"order_id": "B"}), history=paid)
+
+    assert _refused(verdict) == [("c1", "PAID")]
+
+
+@pytest.mark.promise("policy.tool_rules")
+def test_a_refused_call_opens_no_way_and_uses_up_no_limit() -> None:
+    """It will not be made, so nothing may count on it."""
+    rules = (
+        ToolRule(id="SMALL", kind="only_when", tool="pay", condition="amount <= 50"),
+        ToolRule(id="ONCE", kind="at_most", tool="pay"),
+        ToolRule(id="PAID", kind="only_after", tool="ship", after=("pay",)),
+    )
+    verdict = _verdict(rules, ("pay", {"amount": 60}), ("ship", {}), ("pay", {"amount": 40}))
+
+    assert _refused(verdict) == [("c0", "SMALL"), ("c1", "PAID")]
+
+
+@pytest.mark.promise("policy.tool_rules")
+def test_a_tool_is_called_only_when_its_condition_holds() -> None:
+    """The values that decided it are named; a field that is missing does not let the call through."""
+    rule = ToolRule(id="SMALL", kind="only_when", tool="refund", condition="amount <= 50")
+    verdict = _verdict(rule, ("refund", {"amount": "$49.99"}), ("refund", {"amount": 51}), ("refund", {}))
+
+    assert [(refusal.call_id, refusal.indeterminate) for refusal in verdict.refusals] == [("c1", False), ("c2", True)]
+    assert verdict.refusals[0].values == {"amount": 51}
+
+
+@pytest.mark.promise("policy.tool_rules")
+def test_a_missing_confirmation_is_asked_for_as_an_approval() -> None:
+    """Nobody but a person can give it, so the plan waits instead of being refused."""
+    rule = ToolRule(id="YES", kind="only_after_confirmation", tool="transfer", level="cfo")
+    verdict = _verdict(rule, ("transfer", {}))
+
+    assert verdict.passed
+    assert verdict.requires_approval
+    assert verdict.escalation_level == "cfo"
+    assert verdict.triggered_rules[0].action is RuleAction.REQUIRE_APPROVAL
+    assert verdict.triggered_rules[0].call_id == "c0"
+
+
+@pytest.mark.promise("policy.tool_rules")
+@pytest.mark.parametrize(
+    ("given", "covers"),
+    [
+        (Confirmation(tool="transfer", level="cfo"), True),
+        (Confirmation(tool="transfer", level="ciso", fields={"to": "ACME"}), True),
+        (Confirmation(tool="transfer", level="cfo", call_id="c0"), True),
+        (Confirmation(tool="transfer", level="cfo", call_id="c9"), False),
+        (Confirmation(tool="transfer", level="manager"), False),
+        (Confirmation(tool="transfer", level="queen"), False),
+        (Confirmation(tool="transfer"), False),
+        (Confirmation(tool="transfer", level="cfo", fields={"to": "EVIL"}), False),
+        (Confirmation(tool="transfer", level="cfo", fields={"from": "X"}), False),
+        (Confirmation(tool="delete", level="cfo"), False),
+    ],
+)
+def test_a_confirmation_covers_what_it_was_given_for(given: Confirmation, covers: bool) -> None:
+    """Its tool, its call, its fields, and a level that is high enough."""
+    rule = ToolRule(id="YES", kind="only_after_confirmation", tool="transfer", level="cfo")
+    verdict = _verdict(rule, ("transfer", {"to": "ACME"}), confirmations=(given,))
+
+    assert verdict.requires_approval is not covers
+
+
+@pytest.mark.promise("policy.tool_rules")
+def test_denied_by_default_a_tool_needs_a_rule_that_admits_it() -> None:
+    """Any rule but ``never`` admits its tool, under its own terms."""
+    rules = (
+        ToolRule(id="OK", kind="allow", tool="note_*"),
+        ToolRule(id="ONCE", kind="at_most", tool="cancel"),
+        ToolRule(id="NO", kind="never", tool="delete"),
+    )
+    calls: list[tuple[str, dict[str, ContextValue]]] = [("note_x", {}), ("cancel", {}), ("delete", {}), ("other", {})]
+    verdict = _verdict(rules, *calls, default="deny")
+
+    assert _refused(verdict) == [("c2", "toolDefault"), ("c2", "NO"), ("c3", "toolDefault")]
+    assert "not among the tools that policy P admits" in verdict.refusals[0].reason
+
+
+@pytest.mark.promise("policy.tool_rules")
+@pytest.mark.parametrize(("tool_class", "passes"), [(ToolClass.READ, True), (ToolClass.CHANGE, False)])
+def test_deny_writes_leaves_reading_free(tool_class: ToolClass, passes: bool) -> None:
+    """A call of no stated class is taken for a write."""
+    call = CallContext(call_id="c", tool="get", tool_class=tool_class)
+    policies = (Policy(id="P", tool_default="deny_writes"),)
+
+    assert evaluate(EvaluateRequest(policies=policies, calls=(call,)), Conditions()).passed is passes
+    assert not evaluate(
+        EvaluateRequest(policies=policies, calls=(CallContext(call_id="c", tool="get"),)), Conditions()
+    ).passed
+
+
+@pytest.mark.promise("policy.report_only")
+def test_a_report_only_rule_says_what_it_would_have_done() -> None:
+    """It is listed apart, has no effect, and its refusal does not count for others."""
+    rules = (
+        ToolRule(id="NO", kind="never", tool="pay", report_only=True),
+        ToolRule(id="PAID", kind="only_after", tool="ship", after=("pay",)),
+    )
+    verdict = _verdict(rules, ("pay", {}), ("ship", {}))
+
+    assert verdict.passed
+    assert not verdict.refusals
+    assert [refusal.rule_id for refusal in verdict.reported_refusals] == ["NO"]
+
+
+@pytest.mark.promise("policy.errors")
+@pytest.mark.parametrize(
+    ("rule", "cause"),
+    [
+        (ToolRule(id="R", kind="forbid", tool="t"), "unknown kind 'forbid'; known kinds: never"),
+        (ToolRule(id="R", kind="never", tool=" "), "names a tool"),
+        (ToolRule(id="R", kind="never", tool="*a*b*c*d*e"), "more than 4 stars"),
+        (ToolRule(id="R", kind="never", tool="t", limit=2), "limit: no field of a rule of kind never"),
+        (ToolRule(id="R", kind="at_most", tool="t", limit=0), "at least 1"),
+        (ToolRule(id="R", kind="at_most", tool="t", counting="tries"), "unknown counting 'tries'"),
+        (ToolRule(id="R", kind="at_most", tool="t", per=("a..b",)), "names of fields"),
+        (ToolRule(id="R", kind="only_after", tool="t"), "only_after needs"),
+        (ToolRule(id="R", kind="only_after", tool="t", after=("get_*",)), "whole names"),
+        (ToolRule(id="R", kind="only_when", tool="t"), "needs a condition"),
+        (ToolRule(id="R", kind="only_when", tool="t", condition="a >"), "at character 3"),
+        (ToolRule(id="R", kind="only_after_confirmation", tool="t", level="vp"), "unknown level 'vp'"),
+    ],
+)
+def test_a_rule_about_tools_that_cannot_be_meant_makes_the_policy_invalid(rule: ToolRule, cause: str) -> None:
+    """A word nobody knows and a field that does nothing are never passed over."""
+    verdict = _verdict(rule, ("other", {}))
+
+    assert not verdict.passed
+    assert cause in verdict.problems[0].message
+
+
+@pytest.mark.promise("policy.errors")
+def test_an_unknown_default_makes_the_policy_invalid() -> None:
+    """``forbid`` would otherwise allow everything."""
+    verdict = _verdict((), ("t", {}), default="forbid")
+
+    assert not verdict.passed
+    assert "unknown default 'forbid'" in verdict.problems[0].message
+
+
+@pytest.mark.promise("policy.errors")
+def test_a_condition_of_a_tool_rule_that_meets_wrong_types_is_a_problem() -> None:
+    """It is named like any other rule's, with its position."""
+    verdict = _verdict(ToolRule(id="R", kind="only_when", tool="t", condition="name > 5"), ("t", {"name": "Ann"}))
+
+    assert [(problem.rule_id, problem.position) for problem in verdict.problems] == [("R", 5)]
+
+
+@pytest.mark.promise("policy.hashes")
+def test_the_verdict_tells_which_history_it_was_made_on_apart_from_the_context() -> None:
+    """A call made meanwhile changes the history's hash; plan, policy and facts are the same."""
+    rule = ToolRule(id="ONCE", kind="at_most", tool="cancel", limit=5)
+    first = _verdict(rule, ("cancel", {}))
+    later = _verdict(rule, ("cancel", {}), history=(PastCall(tool="cancel", outcome=CallOutcome.SUCCEEDED),))
+
+    assert first.history_hash is None
+    assert later.history_hash is not None
+    assert (first.context_hash, first.policy_hash) == (later.context_hash, later.policy_hash)
+    assert _verdict(ToolRule(id="ONCE", kind="at_most", tool="cancel"), ("cancel", {})).policy_hash != first.policy_hash
+
+
+@pytest.mark.promise("policy.monotone")
+@settings(max_examples=300, deadline=None)
+@given(plans, tool_policies)
+def test_a_further_policy_about_tools_never_turns_a_refusal_into_a_pass(
+    request: EvaluateRequest, further: Policy
+) -> None:
+    """Policies are judged each for itself: what another allows opens nothing."""
+    tighter = request.model_copy(update={"policies": (*request.policies, further)})
+
+    assert evaluate(request, Conditions()).passed or not evaluate(tighter, Conditions()).passed
+
+
+@pytest.mark.promise("policy.tool_rules")
+@settings(max_examples=300, deadline=None)
+@given(plans)
+def test_a_plan_without_its_refused_calls_has_no_refused_call(request: EvaluateRequest) -> None:
+    """So whoever plans again, without them, comes to an end."""
+    refused = evaluate(request, Conditions()).refused_calls
+    kept = tuple(call for call in request.calls if call.call_id not in refused)
+
+    assert not evaluate(request.model_copy(update={"calls": kept}), Conditions()).refusals
+
+
+@pytest.mark.promise("policy.bounds")
+def test_looking_back_over_too_much_is_refused() -> None:
+    """Rules times calls times history is bounded before it is begun."""
+    history = (PastCall(tool="t", outcome=CallOutcome.FAILED),) * 2_000
+    rules = tuple(ToolRule(id=f"R{n}", kind="at_most", tool="t", limit=99_999) for n in range(400))
+
+    with pytest.raises(TooMuch) as caught:
+        _verdict(rules, ("t", {}), history=history)
+
+    assert caught.value.field == "calls"
