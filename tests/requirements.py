@@ -352,12 +352,20 @@ PROMISES: tuple[Promise, ...] = (
     Promise("state.faults_mended", "Each kind of fault of leases, wakes and outcomes is found, mended, counted", "I5"),
     Promise("state.dead_letters", "A turn that is given up is kept with its reason and its last error", "I5"),
     # stop, ceilings, fair shares
-    Promise("budget.reserved_first", "A model call is paid for before it is made; what died in one stays counted", "I11"),
-    Promise("budget.task", "A task whose budget is spent ends with what is known, partial or failed, and says so", "I11"),
-    Promise("budget.tenant_day", "A tenant's day has a ceiling over all its tasks, counted once wherever a run dies", "I11"),
+    Promise(
+        "budget.reserved_first", "A model call is paid for before it is made; what died in one stays counted", "I11"
+    ),
+    Promise(
+        "budget.task", "A task whose budget is spent ends with what is known, partial or failed, and says so", "I11"
+    ),
+    Promise(
+        "budget.tenant_day", "A tenant's day has a ceiling over all its tasks, counted once wherever a run dies", "I11"
+    ),
     Promise("tenant.stop", "A stopped tenant's work stops before its next call and goes on from its journal", "I6"),
     Promise("tenant.operator", "Only an operator of a tenant stops it, lets it go on, or sees what it spends", "I10"),
-    Promise("tenant.fair_shares", "One tenant's flood leaves room for another; who waits is woken, not polled", "quality"),
+    Promise(
+        "tenant.fair_shares", "One tenant's flood leaves room for another; who waits is woken, not polled", "quality"
+    ),
     # kills and footprint
     Promise(
         "I3.killed_at_every_step", "Killed at any step boundary, a task leaves what it leaves undisturbed", "I3; I5"

@@ -1,0 +1,134 @@
+"""Stopping a tenant on a real store: what is accepted, claimed and run meanwhile, and how it goes on."""
+
+import asyncio
+
+import pytest
+from redis.asyncio import Redis
+
+from services.executor.core.endings import TenantStopped
+from services.executor.core.runner import Runner, RunnerLimits, RunsTurns
+from services.executor.ports import TurnStore, Work
+from shared.contracts.task import TurnKind
+from shared.infra import keys
+from shared.infra.lua import Scripts
+from shared.infra.task_store import TaskStore
+from shared.infra.tenant_stops import TenantStops
+from shared.ports.tasks import TenantIsStopped, Wakes
+from shared.testing.redis_tasks import a_record, a_turn
+from tests.integration.state_stage import accepted, an_end, begin, sessions_of
+
+pytestmark = pytest.mark.promise("tenant.stop")
+
+
+class NoWakes(Wakes):
+    async def wake(self, tenant: str, session_id: str) -> None:
+        return None
+
+
+class StoppedThrice(RunsTurns):
+    """Its tenant is stopped as it begins, three times; it looks at its pulse as a worker does before each call."""
+
+    def __init__(self, stops: TenantStops) -> None:
+        self._stops = stops
+        self.attempts: list[int] = []
+
+    async def run(self, work: Work, store: TurnStore) -> None:
+        self.attempts.append(work.attempts)
+        if len(self.attempts) <= 3:
+            await self._stops.stop("acme", "repairs")
+        pulse = await store.pulse()
+        if pulse.stopped is not None:
+            raise TenantStopped(pulse.stopped)
+        await store.finish(an_end(work))
+
+
+async def test_a_stopped_tenant_takes_no_message_and_says_why(redis: Redis, task_store: TaskStore) -> None:
+    """Nothing is stored of a refused message; another tenant is not touched."""
+    await TenantStops(redis).stop("acme", "repairs")
+    record = a_record("s1")
+    with pytest.raises(TenantIsStopped, match="repairs"):
+        await task_store.accept(record, a_turn(record), dedupe=None)
+    assert await task_store.record("acme", record.task_id) is None
+    other = a_record("s1").model_copy(update={"tenant": "globex"})
+    assert (await task_store.accept(other, a_turn(other), dedupe=None)).fresh
+
+
+async def test_a_message_accepted_before_the_stop_is_found_again_when_it_is_resent(
+    redis: Redis, task_store: TaskStore
+) -> None:
+    """Whoever resends after a time-out is not told that the message was refused."""
+    record = a_record("s1")
+    turn = a_turn(record)
+    await task_store.accept(record, turn, "m1")
+    await TenantStops(redis).stop("acme", "repairs")
+    assert not (await task_store.accept(record, turn, "m1")).fresh
+
+
+async def test_a_running_turn_hears_of_the_stop_and_of_its_end(redis: Redis, task_store: TaskStore) -> None:
+    """Every answer of the store tells."""
+    await accepted(task_store)
+    stops, begun = TenantStops(redis), await begin(sessions_of(redis, "one"))
+    await stops.stop("acme", "repairs")
+    heard = [(await begun.store.pulse()).stopped, (await begun.store.append([])).stopped]
+    await stops.resume("acme")
+    assert [*heard, (await begun.store.pulse()).stopped] == ["repairs", "repairs", None]
+
+
+async def test_a_stopped_tenants_session_is_not_claimed_and_looked_at_at_once_after_the_stop(
+    redis: Redis, task_store: TaskStore
+) -> None:
+    """The accepted turn waits; nobody polls it meanwhile."""
+    await accepted(task_store)
+    stops, one = TenantStops(redis), sessions_of(redis, "one")
+    await stops.stop("acme", "repairs")
+    waiting, member = keys.partition_keys_of("acme", "s1").waiting, keys.pack(keys.Member("acme", "s1"))
+    refused = await one.claim("acme", "s1")
+    put_off = await redis.zscore(waiting, member)
+    await stops.resume("acme")
+    again = await redis.zscore(waiting, member)
+    assert refused is None
+    assert put_off is not None
+    assert again is not None
+    assert put_off - again > 30_000
+    assert await one.claim("acme", "s1") is not None
+
+
+async def test_a_cancel_reaches_a_task_of_a_stopped_tenant(redis: Redis, task_store: TaskStore) -> None:
+    """A session with a signal is claimed all the same."""
+    record = await accepted(task_store)
+    await TenantStops(redis).stop("acme", "repairs")
+    await task_store.signal("acme", "s1", a_turn(record, TurnKind.CANCEL))
+    assert (await begin(sessions_of(redis, "one"))).work.turn.kind is TurnKind.CANCEL
+
+
+async def test_a_stop_that_was_spread_half_way_is_spread_by_whoever_looks_next(redis: Redis) -> None:
+    """The row counts, whatever became of the process that wrote it; an older row told late changes nothing."""
+    stops = TenantStops(redis)
+    await stops.stop("acme", "repairs")
+    copies = [keys.stopped_key_in(number, "acme") for number in range(64)]
+    old = await redis.get(copies[0])
+    await redis.delete(*copies[32:])
+    told = await TenantStops(redis).spread_anew()
+    assert (told, await redis.exists(*copies)) == (1, 64)
+    await stops.resume("acme")
+    arguments = [str(old), keys.members_of("acme"), keys.LIFTED_SECONDS]
+    late = await Scripts(redis).run("spread_stop", [copies[0], keys.partition_keys(0).waiting], arguments)
+    assert late == 0
+    assert await stops.reason("acme") is None
+
+
+async def test_a_turn_that_a_stop_sends_back_uses_up_no_attempt(redis: Redis, task_store: TaskStore) -> None:
+    """However often its tenant is stopped."""
+    await accepted(task_store)
+    stops = TenantStops(redis)
+    worker = StoppedThrice(stops)
+    runner = Runner(sessions_of(redis, "one"), NoWakes(), worker, RunnerLimits(attempts=1))
+    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+        group.create_task(runner.serve())
+        await asyncio.sleep(0)
+        for _ in range(4):
+            assert await runner.offer("acme", "s1")
+            await runner.idle.wait()
+            await stops.resume("acme")
+        await runner.stop(0.0)
+    assert worker.attempts == [1, 1, 1, 1]
