@@ -1,14 +1,14 @@
 """What the world gives a run outside its journaled steps, noted so that a replay can give it the same again."""
 
-from collections.abc import Mapping
-from datetime import datetime
-from typing import NamedTuple, cast
+import json
+import zlib
+from base64 import b64decode, b64encode
+from typing import cast
 
 from pydantic import TypeAdapter
 from typing_extensions import override
 
 from services.executor.core.context import Ports
-from services.executor.core.endings import Failed, Part, RunEnds
 from services.executor.core.journal import Journal
 from services.executor.core.prime.recall import primer_cases
 from services.executor.ports import (
@@ -16,7 +16,6 @@ from services.executor.ports import (
     Learned,
     PolicyService,
     PolicyUnavailable,
-    SessionState,
     Tenants,
     Tool,
     ToolAnswer,
@@ -26,78 +25,15 @@ from services.executor.ports import (
 )
 from shared.contracts.allowance import AllowanceRequest, Allowances
 from shared.contracts.case import CaseEntry
-from shared.contracts.ledger import LedgerEntry
 from shared.contracts.policy import EvaluateRequest, Verdict
 from shared.contracts.prose import ProseAnswer, ProseRequest
-from shared.contracts.task import Turn
 from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
 from shared.domain.bandit import Arm
 from shared.domain.exact_json import Json, JsonObject, digest, dumps, loads_object
 from shared.domain.words import Strategy, ToolClass
 
-VERSION = 1  # of what is noted; a reader handles the one before
+_PACKED = "z:"
 _CASES = TypeAdapter(tuple[CaseEntry, ...])
-_LEDGER = TypeAdapter(dict[str, LedgerEntry])
-_SESSION = TypeAdapter(SessionState)
-
-
-class Begun(NamedTuple):
-    """An attempt at a turn as it began; ``ledger`` is the task's at that moment."""
-
-    turn: Turn
-    began: datetime
-    ledger: Mapping[str, LedgerEntry]
-
-
-class EndedBefore(NamedTuple):
-    """How a run ended before its answer, in the attempt that began then, and the step it stood at, if at one."""
-
-    ending: RunEnds
-    step: str | None
-    began: str
-
-
-def note_turn(journal: Journal, turn: Turn, ledger: Mapping[str, LedgerEntry]) -> None:
-    """Note that an attempt at the turn begins."""
-    parts = [f'"v":{VERSION}', f'"turn":{turn.model_dump_json()}', f'"began":"{journal.began.isoformat()}"']
-    parts.append(f'"ledger":{_LEDGER.dump_json(dict(ledger)).decode()}')
-    journal.begins(turn.turn_id, "{" + ",".join(parts) + "}")
-
-
-def read_turn(text: str) -> Begun:
-    """Raises ``ValueError`` for a note of a version that this one cannot read."""
-    noted = loads_object(text)
-    if noted.get("v") not in (1, VERSION):
-        raise ValueError(f"version {noted.get('v')} of a turn's note is not known here")
-    turn = Turn.model_validate_json(dumps(noted["turn"]))
-    return Begun(turn, datetime.fromisoformat(str(noted["began"])), _LEDGER.validate_json(dumps(noted["ledger"])))
-
-
-def note_ending(journal: Journal, ending: RunEnds) -> None:
-    """Note how the run ends."""
-    said: JsonObject = {"kind": type(ending).__name__, "reason": ending.reason, "part": ending.part}
-    journal.given("ended", dumps({**said, "step": journal.stopped_at, "began": journal.began.isoformat()}))
-
-
-def read_ending(text: str) -> EndedBefore:
-    """The ending of that kind, to be raised again; ``Failed`` for a kind that is no more."""
-    noted = loads_object(text)
-    kind = _kinds(RunEnds).get(str(noted["kind"]), Failed)
-    step = cast("str | None", noted["step"])
-    return EndedBefore(kind(str(noted["reason"]), cast("Part | None", noted["part"])), step, str(noted["began"]))
-
-
-def _kinds(kind: type[RunEnds]) -> dict[str, type[RunEnds]]:
-    below = [_kinds(one) for one in kind.__subclasses__()]
-    return {name: one for kinds in below for name, one in kinds.items()} | {kind.__name__: kind}
-
-
-def note_session(journal: Journal, session: SessionState) -> None:
-    journal.given("session", _SESSION.dump_json(session).decode())
-
-
-def read_session(text: str) -> SessionState:
-    return _SESSION.validate_json(text)
 
 
 def recorded(ports: Ports, journal: Journal, task: str) -> Ports:
@@ -177,7 +113,8 @@ class RecordedTools(ToolServers):
             self._journal.given(name, _failure(error))
             raise
         listed: list[Json] = [_tool(tool) for tool in tools]
-        self._journal.given(name, dumps({"tools": listed, "unlisted": self._servers.may_have_unlisted(connection)}))
+        known: JsonObject = {"tools": listed, "unlisted": self._servers.may_have_unlisted(connection)}
+        self._journal.given(name, _small(known))
         return tools
 
     @override
@@ -205,7 +142,7 @@ def call_name(connection: Connection, tool: str, arguments: JsonObject) -> str:
 
 def read_tools(text: str, connection: Connection) -> tuple[tuple[Tool, ...], bool]:
     """The tools as they were listed, and whether there could be others; raises what the server's silence raised."""
-    noted = loads_object(text)
+    noted = _whole(text)
     raise_failure(noted)
     listed = cast("list[JsonObject]", noted["tools"])
     return tuple(_read_tool(tool, connection.id) for tool in listed), bool(noted["unlisted"])
@@ -216,6 +153,21 @@ def raise_failure(noted: JsonObject) -> None:
         raise ToolUnreachable(str(noted["unreachable"]))
     if "silent" in noted:
         raise ToolSilent(str(noted["silent"]))
+
+
+def _small(value: JsonObject) -> str:
+    """Schemas are long and all alike: a fifth of the size, and the quick way of writing JSON where it is exact."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, sort_keys=True)
+    except TypeError:  # a Decimal among them
+        text = dumps(value)
+    return _PACKED + b64encode(zlib.compress(text.encode(), level=1)).decode()
+
+
+def _whole(text: str) -> JsonObject:
+    if not text.startswith(_PACKED):
+        return loads_object(text)
+    return loads_object(zlib.decompress(b64decode(text.removeprefix(_PACKED))))
 
 
 def _failure(error: ToolUnreachable | ToolSilent) -> str:

@@ -18,10 +18,11 @@ from services.executor.core.execute.strategies.fsm_path import Finished, Waiting
 from services.executor.core.fsm.templates import TEMPLATES
 from services.executor.core.journal import Bounds, Journal
 from services.executor.core.memory import with_history
+from services.executor.core.notes import note_ending, note_session, note_turn
 from services.executor.core.prime.prime import Opened, first_progress, prime
 from services.executor.core.prompts.texts import Prompts
 from services.executor.core.prose import with_prose
-from services.executor.core.recording import note_ending, note_session, note_turn, recorded
+from services.executor.core.recording import recorded
 from services.executor.core.reflect.outcome import Ended
 from services.executor.core.reflect.turn_end import nothing_new, turn_end
 from services.executor.core.side_by_side import together

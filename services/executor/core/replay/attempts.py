@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from services.executor.core.journal import INPUT, NO_STEPS, TURN
-from services.executor.core.recording import Begun, EndedBefore, read_ending, read_turn
+from services.executor.core.notes import Begun, EndedBefore, read_ending, read_turn
 from services.executor.ports import JournalEntry
 from shared.contracts.archive import ArchivedTask
 from shared.contracts.ledger import LedgerEntry

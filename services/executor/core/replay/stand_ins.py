@@ -7,12 +7,12 @@ from datetime import datetime
 from typing_extensions import override
 
 from services.executor.core.journal import Bounds, Journal
+from services.executor.core.notes import read_session
 from services.executor.core.recording import (
     call_name,
     policy_name,
     raise_failure,
     read_experience,
-    read_session,
     read_tools,
     read_verdict,
     tools_name,

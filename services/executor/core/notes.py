@@ -1,0 +1,77 @@
+"""What a run notes of itself in the journal: how its turns began, and how it ended before its answer."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import NamedTuple, cast
+
+from pydantic import TypeAdapter
+
+from services.executor.core.endings import Failed, Part, RunEnds
+from services.executor.core.journal import Journal
+from services.executor.ports import SessionState
+from shared.contracts.ledger import LedgerEntry
+from shared.contracts.task import Turn
+from shared.domain.exact_json import JsonObject, dumps, loads_object
+
+VERSION = 1  # of what is noted; a reader handles the one before
+_LEDGER = TypeAdapter(dict[str, LedgerEntry])
+_SESSION = TypeAdapter(SessionState)
+
+
+class Begun(NamedTuple):
+    """An attempt at a turn as it began; ``ledger`` is the task's at that moment."""
+
+    turn: Turn
+    began: datetime
+    ledger: Mapping[str, LedgerEntry]
+
+
+class EndedBefore(NamedTuple):
+    """How a run ended before its answer, in the attempt that began then, and the step it stood at, if at one."""
+
+    ending: RunEnds
+    step: str | None
+    began: str
+
+
+def note_turn(journal: Journal, turn: Turn, ledger: Mapping[str, LedgerEntry]) -> None:
+    """Note that an attempt at the turn begins."""
+    parts = [f'"v":{VERSION}', f'"turn":{turn.model_dump_json()}', f'"began":"{journal.began.isoformat()}"']
+    parts.append(f'"ledger":{_LEDGER.dump_json(dict(ledger)).decode()}')
+    journal.begins(turn.turn_id, "{" + ",".join(parts) + "}")
+
+
+def read_turn(text: str) -> Begun:
+    """Raises ``ValueError`` for a note of a version that this one cannot read."""
+    noted = loads_object(text)
+    if noted.get("v") not in (1, VERSION):
+        raise ValueError(f"version {noted.get('v')} of a turn's note is not known here")
+    turn = Turn.model_validate_json(dumps(noted["turn"]))
+    return Begun(turn, datetime.fromisoformat(str(noted["began"])), _LEDGER.validate_json(dumps(noted["ledger"])))
+
+
+def note_ending(journal: Journal, ending: RunEnds) -> None:
+    """Note how the run ends."""
+    said: JsonObject = {"kind": type(ending).__name__, "reason": ending.reason, "part": ending.part}
+    journal.given("ended", dumps({**said, "step": journal.stopped_at, "began": journal.began.isoformat()}))
+
+
+def read_ending(text: str) -> EndedBefore:
+    """The ending of that kind, to be raised again; ``Failed`` for a kind that is no more."""
+    noted = loads_object(text)
+    kind = _kinds(RunEnds).get(str(noted["kind"]), Failed)
+    step = cast("str | None", noted["step"])
+    return EndedBefore(kind(str(noted["reason"]), cast("Part | None", noted["part"])), step, str(noted["began"]))
+
+
+def _kinds(kind: type[RunEnds]) -> dict[str, type[RunEnds]]:
+    below = [_kinds(one) for one in kind.__subclasses__()]
+    return {name: one for kinds in below for name, one in kinds.items()} | {kind.__name__: kind}
+
+
+def note_session(journal: Journal, session: SessionState) -> None:
+    journal.given("session", _SESSION.dump_json(session).decode())
+
+
+def read_session(text: str) -> SessionState:
+    return _SESSION.validate_json(text)
