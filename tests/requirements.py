@@ -126,11 +126,17 @@ PROMISES: tuple[Promise, ...] = (
     Promise("policy.bounds", "A hostile condition is refused at once", "bad input"),
     Promise("policy.bad_input", "No input is a server's error", "bad input"),
     Promise("policy.service", "The service starts, describes itself and stops as told", "seed 000, Running"),
-    Promise("policy.tool_rules", "Never, once, after, when and with a yes: rules about tools hold", "seed 003, policy adherence"),
-    Promise("policy.allowances", "A turn's reads are under the same rules, asked for once", "seed 003, policy adherence"),
-    Promise("policy.report_only", "A report-only rule is reported and changes nothing", "seed 003, policy adherence"),
+    Promise(
+        "policy.tool_rules",
+        "Never, once, after, when and with a yes: rules about tools hold",
+        "seed 003",
+    ),
+    Promise(
+        "policy.allowances", "A turn's reads are under the same rules, asked for once", "seed 003"
+    ),
+    Promise("policy.report_only", "A report-only rule is reported and changes nothing", "seed 003"),
     Promise("policy.text_rules", "A text complies or not by its rules alone", "seed 001, Policy Enforcement"),
-    Promise("policy.prose", "A translated rule cites its source and adds nothing to it", "seed 003, policy adherence"),
+    Promise("policy.prose", "A translated rule cites its source and adds nothing to it", "seed 003"),
     Promise("policy.speed", "The language and the service are measured against their rivals", "quality"),
     # --- tools and models
     Promise("tools.class_by_name", "A tool's name says what calling it may do", "I1; seed 002, hitl_guard.py"),
