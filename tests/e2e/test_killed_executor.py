@@ -61,8 +61,8 @@ async def test_another_executor_takes_the_task_to_its_end(stack: WholeStack, mom
     statuses = [write["status"] for write in _writes(record.metadata)]
     if record.state is TaskState.COMPLETED:
         assert (applied, statuses) == (1, [WriteStatus.VERIFIED.value])
-    else:  # the kill fell between intent and answer: said to be absent, and so it is
-        assert (record.state, applied, statuses) == (TaskState.FAILED, 0, [WriteStatus.ABSENT.value])
+    else:  # the kill fell between intent and answer: said to be absent, and so it is; an operator is asked
+        assert (record.state, applied, statuses) == (TaskState.INPUT_REQUIRED, 0, [WriteStatus.ABSENT.value])
     assert result["id"] == task
 
 
@@ -88,7 +88,7 @@ async def test_a_kill_between_sending_and_result_never_writes_twice(stack: Whole
     record, applied = await stack.record(task), _applied(stack, phone)
     assert applied == 1 or case == "before the server acts"
     assert [write["status"] for write in _writes(record.metadata)] == [_TRUTH[applied].value]
-    assert record.state is (TaskState.COMPLETED if applied else TaskState.FAILED)
+    assert record.state is (TaskState.COMPLETED if applied else TaskState.INPUT_REQUIRED)
     assert ("verified" if applied else "not repeated") in (record.answer or "")
 
 
