@@ -116,13 +116,15 @@ def test_what_cannot_be_parsed_is_refused_with_position_and_cause(text: str, pos
     ],
 )
 def test_a_hostile_condition_is_refused_at_once(text: str) -> None:
-    """Length, terms and nesting are bounded; the bound on time is generous for a busy machine."""
-    before = perf_counter()
+    """Length, terms and nesting are bounded: within a tenth of a second, the best of three on a busy machine."""
+    best = 1.0
+    for _ in range(3):
+        before = perf_counter()
+        with pytest.raises(ConditionError):
+            parse(text)
+        best = min(best, perf_counter() - before)
 
-    with pytest.raises(ConditionError):
-        parse(text)
-
-    assert perf_counter() - before < 1
+    assert best < 0.1
 
 
 def test_a_condition_at_the_bounds_is_accepted() -> None:

@@ -31,6 +31,7 @@ def _block(condition: str) -> Rule:
         ("order.total > 5000", {"order": {"total": 7200}}),
         ("active == true", {"active": True}),
         ("active == false", {"active": False}),
+        ("3 == 3.0", {}),
         ("count == 3.0", {"count": 3}),
         ("count == 3", {"count": Decimal("3.0")}),
         ("note == 'a && b'", {"note": "a && b"}),
