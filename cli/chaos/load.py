@@ -10,6 +10,9 @@ from cli.gateway.messages import Speaker, Utterance
 from shared.domain.words import TaskState
 
 CLERK = Speaker("casey")
+MOST_OPEN = 24
+_LATE = 1.0
+_LOOK_EVERY = 0.1
 ENDED = frozenset(state.value for state in TaskState if state.is_terminal)
 
 
@@ -29,6 +32,10 @@ class Sent:
     def has_ended(self) -> bool:
         return self.state in ENDED
 
+    @property
+    def waits(self) -> bool:
+        return self.state == TaskState.INPUT_REQUIRED
+
 
 class Load:
     """Runs the clients of a schedule. ``endpoint``: the tool server of the tasks over the bridge."""
@@ -43,15 +50,27 @@ class Load:
         return ((sent, sent.accepted) for sent in self.sent if sent.accepted is not None)
 
     async def run(self, tasks: Sequence[Planned]) -> None:
-        """Returns when every client has done its part; it is for the caller to bound that."""
-        began = asyncio.get_running_loop().time()
+        """Returns when every client has done its part; it is for the caller to bound that.
+
+        Nobody sends while too much is open: on a slow machine a queue would grow, and its length be measured. What
+        was not sent by the time of the last task is not sent any more.
+        """
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        over = began + tasks[-1].at + _LATE
         async with asyncio.TaskGroup() as group:
             for planned in tasks:
-                wait = began + planned.at - asyncio.get_running_loop().time()
-                await asyncio.sleep(max(0.0, wait))
+                await asyncio.sleep(max(0.0, began + planned.at - clock()))
+                while self._open() >= MOST_OPEN and clock() < over:  # noqa: ASYNC110  # Redis is looked at by polling
+                    await asyncio.sleep(_LOOK_EVERY)
+                if clock() >= over:
+                    return
                 sent = Sent(planned)
                 self.sent.append(sent)
                 group.create_task(self._client(sent))
+
+    def _open(self) -> int:
+        return sum(not (sent.refused or sent.has_ended or sent.waits) for sent in self.sent)
 
     async def _client(self, sent: Sent) -> None:
         planned = sent.planned

@@ -36,6 +36,7 @@ def report_json(report: Report) -> JsonObject:
         "seed": run.schedule.seed,
         "seconds_of_load": _number(run.schedule.seconds),
         "seconds": _number(report.seconds),
+        "not_sent": len(run.schedule.tasks) - len(evidence.sent),
         "accepted": len(evidence.views),
         "refused": [sent.refused for sent in evidence.sent if sent.refused],
         "ended": len(evidence.ended),
@@ -89,7 +90,7 @@ def _rows(report: Report) -> list[tuple[str, str]]:
     plain = [one.seconds for one in known if not one.doubtful and not one.everything_was_dead]
     return [
         ("time", f"{run.schedule.seconds:.0f} s of load, {report.seconds:.0f} s altogether"),
-        ("tasks accepted", str(len(evidence.views))),
+        ("tasks accepted", f"{len(evidence.views)} of {len(run.schedule.tasks)} planned"),
         ("ended", f"{len(evidence.ended)} ({_listed(evidence.states())})"),
         ("writes applied", ", ".join(f"{len(books.writes)} over {name}" for name, books in evidence.books.items())),
         ("kills (SIGKILL)", f"{sum(run.crew.killed.values())} ({_listed(run.crew.killed)})"),
