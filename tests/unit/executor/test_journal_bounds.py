@@ -1,0 +1,81 @@
+"""A task's journal, and what a session remembers, stay within bounds whatever happens."""
+
+import pytest
+
+from services.executor.core.context import Limits
+from services.executor.core.journal import NO_STEPS, Bounds
+from services.executor.ports import SessionState
+from shared.domain.words import TaskState, WriteStatus
+from shared.testing.scripted_model import text_reply, tool_reply
+from tests.unit.executor.archived import replayed
+from tests.unit.executor.stage import Stage, message
+
+TURNS = 24
+
+
+def _bounded(stage: Stage, **bounds: int) -> Stage:
+    stage.limits = stage.limits._replace(journal=Bounds(**bounds))
+    return stage
+
+
+@pytest.mark.promise("journal.bounded")
+async def test_a_task_of_too_many_steps_ends_with_the_reason() -> None:
+    """A model that reads and reads and never comes to an end."""
+    stage = _bounded(Stage(), steps=12)
+    stage.scripts["assess"] = tool_reply(("get_claim", {"claim_id": "C-1"}))
+    record = await stage.run()
+    assert (record.state, "JOURNAL_STEPS" in (record.reason or "")) == (TaskState.FAILED, True)
+    assert sum(step.kind not in NO_STEPS for step in stage.turns.steps.values()) <= 12
+
+
+@pytest.mark.promise("journal.bounded")
+async def test_a_task_that_collects_too_much_ends_with_the_reason() -> None:
+    stage = _bounded(Stage(), size=20_000)
+    stage.servers.add("get_claim", lambda _: {"text": "long " * 10_000})
+    record = await stage.run()
+    assert (record.state, "JOURNAL_BYTES" in (record.reason or "")) == (TaskState.FAILED, True)
+    assert sum(len(step.data_json) for step in stage.turns.steps.values()) < 20_000
+    assert (await replayed(stage)).is_same
+
+
+@pytest.mark.promise("journal.bounded")
+async def test_what_is_in_flight_is_settled_all_the_same() -> None:
+    """The write was made and proved; then there is no room for the answer, and both are said."""
+    stage = Stage()
+    await stage.run()
+    steps = sum(step.kind not in NO_STEPS for step in stage.turns.steps.values())
+    tight = _bounded(Stage(), steps=steps - 1)
+    record = await tight.run()
+    assert (record.state, tight.statuses) == (TaskState.FAILED, [WriteStatus.VERIFIED.value])
+    assert "approve_claim" in (record.answer or "")
+
+
+@pytest.mark.promise("journal.bounded")
+async def test_a_session_of_many_turns_remembers_no_more_than_a_short_one() -> None:
+    """Turns, their texts and renamed columns: after 24 turns as after 12."""
+    sizes: list[int] = []
+    remembered = SessionState()
+    for number in range(TURNS):
+        stage = Stage("approve " * 2_000)
+        stage.scripts["complete"] = text_reply("done " * 4_000)
+        learned = {f"old{number:02}{column}": "new" for column in range(20)}
+        stage.turns.remembered = remembered._replace(corrections={**remembered.corrections, **learned})
+        await stage.run()
+        remembered = stage.turns.remembered
+        sizes.append(len(str(remembered)))
+    assert sizes[-1] == sizes[TURNS // 2] < 100_000
+
+
+@pytest.mark.promise("journal.bounded")
+async def test_a_task_of_many_messages_keeps_the_newest_of_them() -> None:
+    stage = Stage()
+    stage.tenants.record = stage.tenants.record.model_copy(update={"unruled_writes": "approve"})
+    await stage.run()
+    for number in range(120):
+        await stage.run(message(f"and now? {number}", f"turn-m{number}"))
+    history = stage.turns.record.history
+    assert (len(history), history[-2].text) == (100, "and now? 119")
+
+
+def test_a_task_of_the_usual_kind_is_far_from_the_bounds() -> None:
+    assert Limits().journal == Bounds(steps=1_000, size=8_000_000)
