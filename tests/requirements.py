@@ -290,7 +290,7 @@ PROMISES: tuple[Promise, ...] = (
         "redis.follows_primary", "A connection to a primary that became a replica is dropped, its name asked", "I5"
     ),
     Promise("redis.failover_noticed", "A failover is noticed before the first command after it", "I3"),
-    Promise("redis.intent_in_doubt", "After a failover a write that may have been sent is read back, not sent", "I3"),
+    Promise("redis.intent_in_doubt", "After a failover a write that may have been sent is left to an operator", "I3"),
     Promise("redis.intent_confirmed", "Where replicas confirm intents, no request leaves before they have", "I3"),
     # trying policies
     Promise("policy.backtest", "A changed policy is tried on archived plans: what would differ", "seed 002"),
