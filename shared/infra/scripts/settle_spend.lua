@@ -9,8 +9,8 @@ if not aside and (reserved == '1' or again) then return 0 end
 if aside then
   local set_aside = {string.match(aside, '^(%d+) (%d+)$')}
   redis.call('HDEL', spend, call)
-  redis.call('HINCRBY', spend, 'reserved_tokens', '-' .. set_aside[1])
-  redis.call('HINCRBY', spend, 'reserved_nanos', '-' .. set_aside[2])
+  redis.call('HINCRBY', spend, 'reserved_tokens', int(0 - set_aside[1]))
+  redis.call('HINCRBY', spend, 'reserved_nanos', int(0 - set_aside[2]))
 end
 redis.call('HINCRBY', spend, 'tokens', tokens)
 redis.call('HINCRBY', spend, 'nanos', nanos)
