@@ -30,7 +30,7 @@ from tests.integration.gateway_stage import at, gateway
 from tests.integration.state_stage import accepted, an_end, begin, sessions_of
 
 PATIENCE = 30.0
-DOWN_SECONDS = 2.0
+DOWN_SECONDS = 3.0
 STEPS = 60
 
 
