@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import TypeAlias, cast
 
@@ -51,16 +51,16 @@ def digest(value: Json) -> str:
 
 
 def _is_too_deep(value: Json) -> bool:
-    level: list[Json] = [value]
-    for _ in range(MAX_DEPTH):
-        level = [child for item in level for child in _children(item)]
-    return bool(level)
+    level = _containers([value])
+    for _ in range(MAX_DEPTH - 1):
+        if not level:
+            return False
+        level = [found for item in level for found in _containers(item.values() if isinstance(item, dict) else item)]
+    return any(level)
 
 
-def _children(value: Json) -> list[Json]:
-    if isinstance(value, dict):
-        return list(value.values())
-    return value if isinstance(value, list) else []
+def _containers(values: Iterable[Json]) -> list[list[Json] | dict[str, Json]]:
+    return [value for value in values if isinstance(value, dict | list)]
 
 
 def _decimal(text: str) -> Decimal:
