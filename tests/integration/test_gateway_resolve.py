@@ -23,7 +23,11 @@ async def doubtful(redis: Redis, redis_url: str) -> AsyncIterator[Stage]:
 
 
 async def resolve(stage: Stage, task_id: str = "t-1", **changes: object) -> httpx.Response:
-    return await stage.client.post(f"/tasks/{task_id}/resolve", json={**WORD, **changes})
+    return await said(stage, task_id, {**WORD, **changes})
+
+
+async def said(stage: Stage, task_id: str, body: dict[str, object]) -> httpx.Response:
+    return await stage.client.post(f"/tasks/{task_id}/resolve", json=body)
 
 
 @pytest.mark.promise("I3.operator_decides")
@@ -70,7 +74,7 @@ async def test_a_word_that_cannot_be_understood_is_refused_by_its_field(doubtful
         ({"metadata": {"principal": {"id": "olga", "roles": ["king"]}}}, 400, "roles"),
     ]
     for changes, status, named in refused:
-        answer = await resolve(doubtful, **changes)
+        answer = await said(doubtful, "t-1", {**WORD, **changes})
         assert (answer.status_code, named in answer.json()["error"]) == (status, True), changes
     for body in (b"", b"[]", b"{", b"\xff"):
         assert (await doubtful.client.post("/tasks/t-1/resolve", content=body)).status_code == 400, body

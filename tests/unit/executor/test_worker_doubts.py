@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from pydantic import JsonValue
 
 from services.executor.ports import ToolAnswer, ToolSilent
 from shared.contracts.task import Principal, TaskRecord, Turn, TurnKind
@@ -58,8 +59,8 @@ async def in_doubt(stage: Stage, times: int = 1) -> list[JsonObject]:
     return asked
 
 
-def doubts(record: TaskRecord) -> list[JsonObject]:
-    found = record.metadata["doubts"]
+def listed(record: TaskRecord, name: str) -> list[dict[str, JsonValue]]:
+    found = record.metadata[name]
     assert isinstance(found, list)
     return [item for item in found if isinstance(item, dict)]
 
@@ -69,7 +70,7 @@ async def test_a_doubt_waits_for_an_operator_with_what_is_known() -> None:
     stage = Stage()
     await in_doubt(stage)
     record = stage.turns.record
-    (doubt,) = doubts(record)
+    (doubt,) = listed(record, "doubts")
     assert (record.state, record.metadata["escalated"]) == (TaskState.INPUT_REQUIRED, True)
     assert (doubt["call_id"], doubt["tool"], doubt["arguments"]) == ("c1", "approve_claim", {"claim_id": "C-1"})
     assert doubt["before"] == doubt["after"] == {"id": "C-1", "amount": "120.50", "status": "open"}
@@ -86,7 +87,7 @@ async def test_a_doubt_that_nobody_settles_in_time_ends_the_task_with_what_is_kn
     record = await stage.run(late(stage))
     assert (record.state, record.metadata["escalated"], len(asked)) == (TaskState.FAILED, True, 1)
     assert "no operator said in time" in (record.reason or "")
-    assert doubts(record)[0]["call_id"] == "c1"
+    assert listed(record, "doubts")[0]["call_id"] == "c1"
     assert stage.turns.ends[-1].outcome is not None
 
 
@@ -163,8 +164,7 @@ async def test_who_decided_what_and_when_is_in_the_tasks_metadata_and_in_the_led
     stage = Stage()
     await in_doubt(stage)
     record = await stage.run(word(stage, "done"))
-    (said,) = record.metadata["resolutions"]  # type: ignore[misc,union-attr]  # JSON
-    assert isinstance(said, dict)
+    (said,) = listed(record, "resolutions")
     assert (said["by"], said["resolution"], said["comment"]) == ("olga", "done", "looked it up")
     (entry,) = stage.turns.writes.values()
     assert [one.by.id for one in entry.resolutions] == ["olga"]
@@ -204,7 +204,7 @@ async def test_a_cancel_ends_the_wait_with_what_is_known() -> None:
     await in_doubt(stage)
     record = await stage.run(cancel())
     assert (record.state, stage.statuses) == (TaskState.CANCELED, ["absent"])
-    assert doubts(record)[0]["call_id"] == "c1"
+    assert listed(record, "doubts")[0]["call_id"] == "c1"
     assert "not repeated" in (record.answer or "")
 
 

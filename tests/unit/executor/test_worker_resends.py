@@ -38,9 +38,11 @@ class KeyedOffice:
         return self.first[self.keys[-1]]
 
 
-def keyed(read_back: bool = True, schema: JsonObject = _KEYED, **lost: int) -> tuple[Stage, KeyedOffice]:
+def keyed(
+    read_back: bool = True, schema: JsonObject = _KEYED, lost_before: int = 0, lost_after: int = 0
+) -> tuple[Stage, KeyedOffice]:
     stage = Stage()
-    office = KeyedOffice(stage, **lost)
+    office = KeyedOffice(stage, lost_before, lost_after)
     entry = CatalogueEntry(idempotency_field="once")
     connection = Connection(id="office", url="http://office", catalogue={"approve_claim": entry})
     stage.tenants.record = TenantRecord(id="acme", unruled_writes="allow", connections=(connection,))
@@ -51,12 +53,12 @@ def keyed(read_back: bool = True, schema: JsonObject = _KEYED, **lost: int) -> t
 
 
 @pytest.mark.promise("I3.our_key")
-@pytest.mark.parametrize("lost", [{"lost_before": 1}, {"lost_before": 2}, {"lost_before": 1, "lost_after": 1}])
+@pytest.mark.parametrize(("before", "after"), [(1, 0), (2, 0), (1, 1)])
 @pytest.mark.parametrize("read_back", [True, False])
 async def test_a_lost_call_is_sent_again_under_the_same_key_and_applied_once(
-    lost: dict[str, int], read_back: bool
+    before: int, after: int, read_back: bool
 ) -> None:
-    stage, office = keyed(read_back, **lost)
+    stage, office = keyed(read_back, lost_before=before, lost_after=after)
     record = await stage.run()
     assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
     assert len(set(office.keys)) == 1

@@ -101,3 +101,38 @@ def test_a_plans_hash_names_everything_that_will_happen() -> None:
     assert checked(GOOD).hash == checked(same_again).hash
     for changed in ({**GOOD, "call_id": "c7"}, {**GOOD, "on_failure": "continue"}, {**GOOD, "read_back": None}):
         assert checked(changed).hash != checked(GOOD).hash
+
+
+TAKE_BACK: JsonObject = {"connection": "office", "tool": "approve_claim", "arguments_json": '{"claim_id": "C-1"}'}
+
+
+@pytest.mark.promise("plan.compensations_are_approved")
+@pytest.mark.parametrize(
+    ("calls", "why"),
+    [
+        ([{**GOOD, "compensation": {**TAKE_BACK, "tool": "unapprove"}}], "undo-c1: .* has no tool"),
+        ([{**GOOD, "compensation": {**TAKE_BACK, "tool": "get_claim"}}], "undo-c1: get_claim does not write"),
+        ([{**GOOD, "compensation": {**TAKE_BACK, "tool": "notify"}}], "takes nothing back"),
+        ([{**GOOD, "compensation": {**TAKE_BACK, "arguments_json": "{}"}}], "undo-c1: .* do not fit"),
+        ([{**GOOD, "compensation": {**TAKE_BACK, "arguments_json": '{"claim_id": "C-9"}'}}], "undo-c1 C-9"),
+        ([{**GOOD, "compensation": {**TAKE_BACK, "arguments_json": '{"claim_id": {"$ref": "c2.id"}}'}}], "no earlier"),
+        ([{**GOOD, "compensation": TAKE_BACK}, {**GOOD, "call_id": "undo-c1"}], "used twice"),
+        ([{**SECOND, "arguments_json": "{}", "compensation": TAKE_BACK}], "only tells somebody"),
+        ([{**SECOND, "arguments_json": "{}", "on_failure": "compensate"}], "only tells somebody"),
+    ],
+)
+def test_a_compensation_is_checked_as_any_call(calls: list[JsonObject], why: str) -> None:
+    with pytest.raises(UnusableAnswer, match=why):
+        checked(*calls)
+
+
+@pytest.mark.promise("plan.compensations_are_approved")
+def test_a_compensation_may_refer_to_its_own_calls_result_and_is_part_of_the_hash() -> None:
+    own = {**TAKE_BACK, "arguments_json": '{"claim_id": {"$ref": "c1.id"}}'}
+    plan = checked({**GOOD, "compensation": own})
+    assert [call.call_id for call in plan.every_call] == ["c1", "undo-c1"]
+    assert plan.hash != checked(GOOD).hash
+    assert plan.hash != checked({**GOOD, "compensation": TAKE_BACK}).hash
+    (shown,) = calls_as_json(plan)
+    assert isinstance(shown, dict)
+    assert "compensation" in shown
