@@ -38,8 +38,6 @@ class Ended(NamedTuple):
     escalated: bool = False
     failed_part: str | None = None  # the part of the installation that did not work, where one did not
     partial: bool = False  # the budget was spent: what is known is the result
-    spend: Mapping[str, JsonValue] = MappingProxyType({})  # what the model's calls have used up
-    partial: bool = False  # the budget was spent: what is known is the result
     timer: Timer | None = None  # what ends its waiting, where it waits for something else than an approval
     spend: Mapping[str, JsonValue] = MappingProxyType({})  # what the model's calls have used up
 
