@@ -11,6 +11,7 @@ from cli.console import Complaint, err, give_up, out, say_json
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 BENCH_SECONDS = 300.0
+SESSIONS_SECONDS = 1200.0
 
 bench = typer.Typer(no_args_is_help=True)
 
@@ -58,6 +59,35 @@ def queue(
 
 
 @bench.command()
+def sessions(
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Exit code 1, naming each missed target.")] = False,
+    finished: Annotated[int, typer.Option(help="How many sessions are finished.", min=1, max=1_000_000)] = 10_000,
+    turns: Annotated[int, typer.Option(help="How many turns the long session has.", min=20, max=100_000)] = 500,
+) -> None:
+    """What finished sessions leave in Redis as time passes; whether a long session slows its next turn.
+
+    Whether many running sessions delay a new one: purple bench queue --sessions 1000.
+
+    Examples:
+
+      purple bench sessions
+
+      purple bench sessions --check --json
+    """
+    arguments = ("bench-sessions", "--json", "--finished", str(finished), "--turns", str(turns))
+    try:
+        figures = asyncio.run(json_of("services.executor", *arguments, doing="Measuring", seconds=SESSIONS_SECONDS))
+    except Complaint as complaint:
+        give_up(complaint)
+    if as_json:
+        say_json(dumps(figures))
+    else:
+        out.print(_sessions_table(figures))
+    _say_missed(figures, check)
+
+
+@bench.command()
 def policy(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Exit code 1, naming each missed target.")] = False,
@@ -93,6 +123,19 @@ def _table(figures: JsonObject) -> Table:
     for name, value in figures.items():
         if name != "missed":
             table.add_row(name.replace("_", " "), _shown(value))
+    return table
+
+
+def _sessions_table(figures: JsonObject) -> Table:
+    """Figures of figures stand each on a line of its own."""
+    table = Table("of", "figure", "value", title="sessions: what they leave in Redis, what a long one costs")
+    for name, value in figures.items():
+        for row in value if isinstance(value, list) and name != "missed" else []:
+            if isinstance(row, dict):
+                table.add_row(name.replace("_", " "), f"after {_shown(row['hours'])} h", _shown(row["bytes"]))
+        rows = value.items() if isinstance(value, dict) else [("", value)]
+        for figure, number in rows if not isinstance(value, list) else []:
+            table.add_row(name.replace("_", " "), figure.replace("_", " "), _shown(number))
     return table
 
 

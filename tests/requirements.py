@@ -131,9 +131,7 @@ PROMISES: tuple[Promise, ...] = (
         "Never, once, after, when and with a yes: rules about tools hold",
         "seed 003",
     ),
-    Promise(
-        "policy.allowances", "A turn's reads are under the same rules, asked for once", "seed 003"
-    ),
+    Promise("policy.allowances", "A turn's reads are under the same rules, asked for once", "seed 003"),
     Promise("policy.report_only", "A report-only rule is reported and changes nothing", "seed 003"),
     Promise("policy.text_rules", "A text complies or not by its rules alone", "seed 001, Policy Enforcement"),
     Promise("policy.prose", "A translated rule cites its source and adds nothing to it", "seed 003"),
@@ -292,6 +290,11 @@ PROMISES: tuple[Promise, ...] = (
     Promise("redis.failover_noticed", "A failover is noticed before the first command after it", "I3"),
     Promise("redis.intent_in_doubt", "After a failover a write that may have been sent is left to an operator", "I3"),
     Promise("redis.intent_confirmed", "Where replicas confirm intents, no request leaves before they have", "I3"),
+    Promise(
+        "policy.request_values",
+        "A value that only the request gives triggers a rule, and clears none in production",
+        "I2",
+    ),
     # trying policies
     Promise("policy.backtest", "A changed policy is tried on archived plans: what would differ", "seed 002"),
     Promise("policy.check_command", "People see how a policy is understood, its verdict and why", "seed 002"),
@@ -378,6 +381,8 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "I3.killed_at_every_step", "Killed at any step boundary, a task leaves what it leaves undisturbed", "I3; I5"
     ),
+    Promise("footprint.finished_session", "A finished session takes a stated, bounded number of bytes", "seed 002"),
+    Promise("footprint.long_session", "A session of many turns does not slow its next turn", "seed 002"),
 )
 
 

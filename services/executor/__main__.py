@@ -26,6 +26,10 @@ def main(arguments: list[str]) -> int:
         from services.executor.bench.queue import bench_queue  # only whoever measures needs it
 
         return bench_queue(arguments[1:])
+    if arguments and arguments[0] == "bench-sessions":
+        from services.executor.bench.sessions import bench_sessions  # likewise
+
+        return bench_sessions(arguments[1:])
     if arguments and arguments[0] == "tools":
         return show_tools(arguments[1:])
     if arguments and arguments[0] == "replay":

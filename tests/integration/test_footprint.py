@@ -1,0 +1,28 @@
+"""What sessions leave in Redis, and what a long one costs: `purple bench sessions` in small."""
+
+import pytest
+
+from services.executor.bench.sessions import BOUNDS, SLOWER, Figures, Left, Turns, measured
+
+
+@pytest.mark.promise("footprint.finished_session")
+@pytest.mark.promise("footprint.long_session")
+async def test_a_finished_session_keeps_to_its_bounds_and_a_long_one_reads_no_more_than_its_latest_turns() -> None:
+    """Each time something leaves; after a month nothing is left but the streams of the partitions, which all share."""
+    figures = await measured(40, 40)
+    sizes = [left.bytes for left in figures.left]
+    assert sizes == sorted(sizes, reverse=True)
+    assert all(left.bytes <= BOUNDS[left.hours] for left in figures.left[:-1])
+    assert sizes[-1] <= figures.kinds["outcomes"] + figures.kinds["server"] + 1  # each is rounded down
+    assert figures.last.bytes_read <= SLOWER.bytes_read * figures.first.bytes_read
+
+
+@pytest.mark.promise("footprint.finished_session")
+def test_each_missed_target_is_named() -> None:
+    left = tuple(Left(hours, bound + (hours == 1)) for hours, bound in BOUNDS.items())
+    slow = Figures(10, left, {}, 500, Turns(10, 1000), Turns(16, 2001))
+    assert [sentence.split(",")[0] for sentence in slow.missed] == [
+        "a finished session takes 8193 bytes after 1 hours",
+        "turn 500 takes 16 ms",
+        "turn 500 takes 2001 bytes read",
+    ]
