@@ -27,6 +27,7 @@ class Sent:
     cancel_said: str = ""
     decisions: set[str] = field(default_factory=set)
     state: str = ""
+    looked_at: float = 0.0  # when somebody last looked at it because it waited
 
     @property
     def has_ended(self) -> bool:

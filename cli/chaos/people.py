@@ -1,6 +1,7 @@
 """The people of a run: an approver who answers as the errand says, and an operator who settles writes in doubt."""
 
 import asyncio
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from shared.domain.words import Level, TaskState
 APPROVER = Speaker("dana", ("approver",), tuple(level.word for level in Level))
 OPERATOR = Speaker("otto", ("operator",))
 _LOOK_EVERY = 0.5
+_AGAIN = 1.5
+_OPERATOR_SECONDS = 8.0  # nobody looks into the books at once: what a frozen server has yet to do is done by then
 
 
 class People:
@@ -26,6 +29,7 @@ class People:
         self._books = books
         self._seed = seed
         self.resolved: dict[str, str] = {}  # doubt -> what was said of it
+        self._seen: dict[str, float] = {}  # doubt -> when the operator first saw it
         self.unasked = 0  # approvals that no errand foresaw: the answer was no
 
     async def serve(self) -> None:
@@ -40,8 +44,16 @@ class People:
         states = await self._sight.states([accepted for _, accepted in open_tasks])
         for (sent, _), state in zip(open_tasks, states, strict=True):
             sent.state = state
-        waiting = [pair for pair in open_tasks if pair[0].state == TaskState.INPUT_REQUIRED]
+        now = time.monotonic()
+        waiting = [pair for pair in open_tasks if pair[0].waits and self._is_due(pair[0], now)]
         await asyncio.gather(*(self._answer(sent, accepted) for sent, accepted in waiting))
+
+    def _is_due(self, sent: Sent, now: float) -> bool:
+        """Whether somebody looks at a waiting task now: not all the time, and never where nobody is there."""
+        if sent.planned.errand.decision == "" or now < sent.looked_at + _AGAIN:
+            return False
+        sent.looked_at = now
+        return True
 
     async def _answer(self, sent: Sent, accepted: Accepted) -> None:
         view = await self._doors.view(accepted.task_id, OPERATOR)
@@ -59,7 +71,7 @@ class People:
     async def _decide(self, sent: Sent, accepted: Accepted, view: TaskView) -> None:
         approval = str(view.metadata.get("approval_id"))
         word = sent.planned.errand.decision
-        if word == "" or approval in sent.decisions:
+        if approval in sent.decisions:
             return
         if word is None:
             self.unasked += 1
@@ -70,7 +82,10 @@ class People:
     async def _resolve(self, sent: Sent, accepted: Accepted, doubts: list[JsonObject]) -> None:
         """Done if the company has applied the write, else to be left undone: what a person would look up."""
         applied = CompanyLedger.read(self._books[sent.planned.protocol])
+        now = time.monotonic()
         for doubt in doubts:
+            if now - self._seen.setdefault(str(doubt.get("doubt")), now) < _OPERATOR_SECONDS:
+                continue
             name, call = str(doubt.get("doubt")), str(doubt.get("call_id"))
             intended = _intended(sent, doubt)
             word = "done" if any(applied.times(one) for one in intended) else "skip"

@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from cli.chaos.sight import Held, Sight
@@ -21,9 +20,7 @@ class Recovered(NamedTuple):
     everything_was_dead: bool
 
 
-@dataclass
-class _Lost:
-    held: Held
+class _Lost(NamedTuple):
     since: float
     everything_was_dead: bool
 
@@ -31,7 +28,7 @@ class _Lost:
 class Recoveries:
     def __init__(self, sight: Sight) -> None:
         self._sight = sight
-        self._lost: list[_Lost] = []
+        self._lost: dict[Held, _Lost] = {}
         self.known: list[Recovered] = []
 
     @property
@@ -39,9 +36,15 @@ class Recoveries:
         return len(self._lost)
 
     async def note(self, pids: Sequence[int], since: float, *, everything_was_dead: bool = False) -> None:
-        """Executors of these pids died at ``since`` (monotonic): remember what they had in hand."""
+        """Executors of these pids died at ``since`` (monotonic): remember what they had in hand.
+
+        With ``everything_was_dead`` whatever still waits for an owner waits for the restart of everything.
+        """
+        if everything_was_dead:
+            self._lost = {held: lost._replace(everything_was_dead=True) for held, lost in self._lost.items()}
         for pid in pids:
-            self._lost += [_Lost(held, since, everything_was_dead) for held in await self._sight.held_by(pid)]
+            found = await self._sight.held_by(pid)
+            self._lost |= {held: _Lost(since, everything_was_dead) for held in found}
 
     async def serve(self) -> None:
         """Until cancelled."""
@@ -50,16 +53,13 @@ class Recoveries:
             if self._lost:
                 await self._look(tuple(self._lost))
 
-    async def _look(self, lost: Sequence[_Lost]) -> None:
-        fences = await self._sight.fences([one.held.session_id for one in lost])
+    async def _look(self, lost: Sequence[Held]) -> None:
+        fences = await self._sight.fences([held.session_id for held in lost])
         now = time.monotonic()
-        for one, fence in zip(lost, fences, strict=True):
-            if fence > one.held.fence:
-                self._lost.remove(one)
-                held = one.held
-                self.known.append(
-                    Recovered(held.session_id, one.since, now - one.since, held.doubtful, one.everything_was_dead)
-                )
+        for held, fence in zip(lost, fences, strict=True):
+            if fence > held.fence:
+                since, everything_was_dead = self._lost.pop(held)
+                self.known.append(Recovered(held.session_id, since, now - since, held.doubtful, everything_was_dead))
 
 
 def percentile(seconds: Sequence[float], share: float) -> float | None:
