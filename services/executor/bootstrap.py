@@ -42,6 +42,7 @@ async def carry_out_turns(settings: Settings, worker: MakesWorker = Worker) -> N
     limits = Limits(
         tool_seconds=settings.tool_timeout,
         task_seconds=settings.task_timeout,
+        trusts_requests=settings.profile == "embedded",
         journal=bounds,
         ceilings=_ceilings(settings),
     )

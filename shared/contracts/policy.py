@@ -106,12 +106,16 @@ class Policy(PolicyContract):
 
 
 class CallContext(PolicyContract):
-    """One planned call as the rules see it: its tool, and the fields known for it (arguments, linked facts, values)."""
+    """One planned call as the rules see it: its tool, and the fields known for it (arguments, linked facts, values).
+
+    ``unproven`` names fields that only the request gives: they can set a rule off, and cannot keep one from it.
+    """
 
     call_id: str
     tool: str
     fields: dict[str, ContextValue] = {}
     tool_class: ToolClass = ToolClass.CHANGE
+    unproven: tuple[str, ...] = ()
 
 
 class PastCall(PolicyContract):

@@ -131,7 +131,7 @@ OTHER_KINDS = (
         "short",
         "of a tenant with a cap, sorted sets of sessions: running (score: end of the seat, ms), queue (since when)",
     ),
-    KeyKind("translated", "executor", "short", "a prose policy of a tenant as rules, by the hash of its text and tools"),
+    KeyKind("translated", "executor", "short", "a prose policy as rules, by the hash of its text and tools"),
     KeyKind("learners", "learner", "short", "sorted set of the learners that live; score: last sign of life (ms)"),
     KeyKind(
         "server",

@@ -39,6 +39,7 @@ class Limits(NamedTuple):
     verdict_seconds: float = 30.0  # how old a verdict may be when a call goes out
     iterations: int = 20
     tool_calls: int = 18
+    trusts_requests: bool = True  # whether a value that only the request gives can keep a rule from acting
     journal: Bounds = Bounds()
     ceilings: Ceilings = Ceilings()
 

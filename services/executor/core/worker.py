@@ -12,7 +12,7 @@ from services.executor.core.endings import Canceled, Failed, RunEnds, TenantStop
 from services.executor.core.execute import approval_gate, decisions, resolutions
 from services.executor.core.execute.escalation import told
 from services.executor.core.execute.mutations import settle_open
-from services.executor.core.execute.policy_check import binding_hash, level_asked
+from services.executor.core.execute.policy_check import binding_hash
 from services.executor.core.execute.settling import settle_unread
 from services.executor.core.execute.strategies.fsm_path import Finished, Waiting, let_through, walk
 from services.executor.core.fsm.templates import TEMPLATES
@@ -208,7 +208,6 @@ async def _asks(ctx: TurnContext, progress: Progress, why: tuple[str, ...]) -> t
         hours=ctx.tenant.approval_hours,
         needed=TEMPLATES[progress.process_type].approvers,
         why=why,
-        level=level_asked(verdict, ctx.policies),
     )
     ctx.journal.tell("approval", status="waiting", level=approval.level, deadline=approval.deadline.isoformat())
     return _waiting(approval, progress, note=""), approval

@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
+from services.policy.core.conditions import Condition
 from services.policy.core.rules import ReadyRule, problem
 from services.policy.core.scenes import Scene
-from services.policy.core.shown import cannot_be_decided, shown_values
-from services.policy.core.values import ConditionError, Truth, Unknown
+from services.policy.core.shown import RESTS_ON_THE_REQUEST, cannot_be_decided, shown_values
+from services.policy.core.values import ConditionError, Context, Truth, Unknown
 from shared.contracts.policy import PolicyProblem, TriggeredRule
 from shared.domain.words import Level, RuleAction
 
@@ -37,6 +38,24 @@ def findings(rules: Iterable[ReadyRule], scene: Scene) -> Iterator[Finding]:
         else:
             if decision is not False:
                 yield _finding(ready, decision, scene)
+            elif scene.proven is not None and not is_proven(ready.condition, scene.proven, expected=False):
+                yield _on_a_word(ready, scene)
+
+
+def is_proven(condition: Condition, proven: Context, *, expected: bool) -> bool:
+    """Whether a condition comes out as expected without what only the request gives."""
+    try:
+        return condition.decide(proven) is expected
+    except ConditionError:  # of a field that is not there
+        return False
+
+
+def _on_a_word(ready: ReadyRule, scene: Scene) -> Finding:
+    """The rule would not act, but for no better reason than that the request says so."""
+    found = _in_doubt(ready, scene)
+    said = f"{ready.rule.reason or ready.rule.condition} ({RESTS_ON_THE_REQUEST})"
+    found = found.model_copy(update={"reason": said})
+    return Reported(found) if ready.rule.report_only else found
 
 
 def _finding(ready: ReadyRule, decision: Truth, scene: Scene) -> Finding:

@@ -7,10 +7,13 @@ from shared.contracts.policy import CallContext, ContextValue, EvaluateRequest, 
 
 
 class Scene(NamedTuple):
+    """``proven``: the same without what only the request gives; None where everything is known from elsewhere too."""
+
     call_id: str | None
     tool: str
     context: Context
     binding: bool
+    proven: Context | None = None
 
 
 def scenes(policy: Policy, request: EvaluateRequest) -> tuple[Scene, ...]:
@@ -18,7 +21,15 @@ def scenes(policy: Policy, request: EvaluateRequest) -> tuple[Scene, ...]:
     context = facts(policy, request.context)
     if not request.calls:
         return (Scene(None, "", context, request.binding),)
-    return tuple(Scene(call.call_id, call.tool, call_facts(context, call), request.binding) for call in request.calls)
+    return tuple(_scene(context, call, request.binding) for call in request.calls)
+
+
+def _scene(context: Context, call: CallContext, binding: bool) -> Scene:
+    known = call_facts(context, call)
+    if not call.unproven or not binding:
+        return Scene(call.call_id, call.tool, known, binding)
+    proven = {name: value for name, value in known.items() if name not in call.unproven}
+    return Scene(call.call_id, call.tool, known, binding, proven)
 
 
 def facts(policy: Policy, context: Context) -> dict[str, ContextValue]:

@@ -5,11 +5,11 @@ from typing import NamedTuple, TypeAlias
 
 from services.policy.core.closures import value_at
 from services.policy.core.confirmations import is_confirmed
-from services.policy.core.findings import Undecided
+from services.policy.core.findings import Undecided, is_proven
 from services.policy.core.rules import problem
 from services.policy.core.scenes import Scene
 from services.policy.core.session_calls import Earlier, missing_of, preconditions, used_up
-from services.policy.core.shown import cannot_be_decided, shown, shown_values
+from services.policy.core.shown import RESTS_ON_THE_REQUEST, cannot_be_decided, shown, shown_values
 from services.policy.core.tool_reasons import reason_of
 from services.policy.core.tool_rules import ReadyToolRule
 from services.policy.core.values import ConditionError, Unknown
@@ -87,7 +87,14 @@ def _only_when(ready: ReadyToolRule, scene: Scene) -> ToolFinding | None:
         return problem(ready.policy_id, ready.rule.id, error.cause, error.position)
     if isinstance(decision, Unknown):
         return _undecided(ready, scene, ready.condition.missing(scene.context))
-    return None if decision else _refused(ready, scene, shown_values(ready.condition, scene.context))
+    if not decision:
+        return _refused(ready, scene, shown_values(ready.condition, scene.context))
+    if scene.proven is not None and not is_proven(ready.condition, scene.proven, expected=True):
+        refusal = _refused(ready, scene, shown_values(ready.condition, scene.context))
+        return refusal.model_copy(
+            update={"reason": f"{refusal.reason} ({RESTS_ON_THE_REQUEST})", "indeterminate": True}
+        )
+    return None
 
 
 def _only_after_confirmation(ready: ReadyToolRule, scene: Scene, before: Before) -> ToolFinding | None:

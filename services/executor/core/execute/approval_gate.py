@@ -23,7 +23,6 @@ def ask(
     hours: int,
     needed: int,
     why: tuple[str, ...] = (),
-    level: str | None = None,
 ) -> Approval:
     """A new approval of a plan, bound to its hash and to the verdict it was asked on."""
     binding = binding_hash(verdict)
@@ -33,7 +32,7 @@ def ask(
         plan=plan,
         plan_hash=plan.hash,
         verdict_hash=binding,
-        level=level or verdict.escalation_level,
+        level=verdict.escalation_level,
         requester_id=requester_id,
         reasons=(*why, *reasons(verdict)),
         needed=needed,

@@ -6,6 +6,7 @@ from decimal import Decimal
 from services.executor.core.context import TurnContext
 from services.executor.core.dossier import Dossier, NamedValue, Progress
 from services.executor.core.endings import Failed, Rejected
+from services.executor.core.execute.provenance import unproven
 from services.executor.core.execute.records import fields_about
 from services.executor.core.past_calls import has_tool_rules, of_facts, of_session, of_writes, sayable
 from services.executor.ports import PolicyUnavailable
@@ -16,12 +17,9 @@ from shared.contracts.policy import (
     Confirmation,
     EvaluateRequest,
     PastCall,
-    Policy,
-    ToolRuleKind,
     Verdict,
 )
 from shared.domain.exact_json import Json, digest
-from shared.domain.words import Level
 
 
 async def check_policy(ctx: TurnContext, progress: Progress) -> Progress:
@@ -62,6 +60,7 @@ def request_for(
                 tool=call.tool,
                 tool_class=call.tool_class,
                 fields=sayable({**fields_about(call.arguments, dossier.facts), **common, **call.arguments}),
+                unproven=() if ctx.limits.trusts_requests else unproven(call.arguments, dossier),
             )
             for call in plan.every_call
         ),
@@ -88,35 +87,19 @@ def refuse_if_blocked(verdict: Verdict) -> None:
 
 
 def refuse_if_refused(verdict: Verdict) -> None:
-    """Raises ``Rejected`` naming the rules about tools that a call breaks, those that a person can lift aside."""
-    if broken := broken_rules(verdict):
-        raise Rejected("refused by policy, so nothing was written: " + "; ".join(map(told, broken)))
-
-
-def broken_rules(verdict: Verdict) -> tuple[CallRefusal, ...]:
-    """The refusals that no confirmation lifts: a plan with such a call has to be made again without it."""
-    return tuple(refusal for refusal in verdict.refusals if refusal.kind != ToolRuleKind.ONLY_AFTER_CONFIRMATION)
+    """Raises ``Rejected`` naming the rules about tools that a call breaks."""
+    if verdict.refusals:
+        raise Rejected("refused by policy, so nothing was written: " + "; ".join(map(told, verdict.refusals)))
 
 
 def told(refusal: CallRefusal) -> str:
     return f"{refusal.call_id} {refusal.tool}: {refusal.rule_id}: {refusal.reason}"
 
 
-def level_asked(verdict: Verdict, policies: Sequence[Policy]) -> str | None:
-    """The highest level that a triggered rule, or a rule that waits for a confirmation, names."""
-    waiting = {(refusal.policy_id, refusal.rule_id) for refusal in verdict.refusals}
-    rules = [(policy.id, rule) for policy in policies for rule in policy.tool_rules]
-    named = [rule.level for policy_id, rule in rules if (policy_id, rule.id) in waiting and rule.level]
-    levels = [Level.parse(level) for level in (verdict.escalation_level, *named) if level]
-    return max(levels).word if levels else None
-
-
 def reasons(verdict: Verdict, blocking: bool = False) -> tuple[str, ...]:
     """One sentence for each triggered rule, once."""
     rules = [rule for rule in verdict.triggered_rules if not blocking or rule.action == "block"]
-    said = [f"{rule.rule_id}: {rule.reason}" for rule in rules]
-    said += [] if blocking else [f"{refusal.rule_id}: {refusal.reason}" for refusal in verdict.refusals]
-    return tuple(dict.fromkeys(said))
+    return tuple(dict.fromkeys(f"{rule.rule_id}: {rule.reason}" for rule in rules))
 
 
 async def _history(ctx: TurnContext, dossier: Dossier) -> tuple[PastCall, ...]:

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 
 from services.executor.core.dossier import Dossier
+from services.executor.core.execute.records import records_in
 from services.executor.core.execute.refs import literal_parts
 from services.executor.core.finance.figures import normal, number_bearing_tokens
 from shared.contracts.plan import WritePlan
-from shared.domain.exact_json import Json, dumps
+from shared.domain.exact_json import Json, JsonObject, dumps
 
 
 def untraced(plan: WritePlan, dossier: Dossier, task: str) -> tuple[str, ...]:
@@ -23,6 +24,20 @@ def untraced(plan: WritePlan, dossier: Dossier, task: str) -> tuple[str, ...]:
         for token in _tokens(part)
         if normal(token) not in known
     )
+
+
+def unproven(arguments: JsonObject, dossier: Dossier) -> tuple[str, ...]:
+    """The arguments whose value neither a record shows under that name nor a computation gives: the request's word."""
+    records = (record for fact in dossier.facts if fact.ok for record in records_in(fact.result))
+    shown = {(name, _plain(value)) for record in records for name, value in record.items()}
+    computed = {_plain(value.value) for value in dossier.values}
+    said = {name: _plain(value) for name, value in arguments.items()}
+    return tuple(name for name, value in said.items() if (name, value) not in shown and value not in computed)
+
+
+def _plain(value: Json) -> str:
+    """A figure by its value, whichever way it is written; anything else as it stands."""
+    return normal(value if isinstance(value, str) else dumps(value))
 
 
 def _known(dossier: Dossier, task: str) -> Iterator[str]:

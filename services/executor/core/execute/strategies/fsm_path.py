@@ -16,9 +16,7 @@ from services.executor.core.execute.decompose import decompose
 from services.executor.core.execute.escalation import ends_escalated
 from services.executor.core.execute.mutations import carry_out
 from services.executor.core.execute.policy_check import (
-    broken_rules,
     check_policy,
-    level_asked,
     reasons,
     refuse_if_refused,
     told,
@@ -83,7 +81,7 @@ def _approval_needed(ctx: TurnContext, progress: Progress) -> str | None:
     verdict = _verdict(progress)
     if not needs_person(verdict, ctx.tenant, progress.process_type):
         return None
-    level, count = level_asked(verdict, ctx.policies), TEMPLATES[progress.process_type].approvers
+    level, count = verdict.escalation_level, TEMPLATES[progress.process_type].approvers
     who = f"a {level}" if level else "an approver"
     why = "; ".join(reasons(verdict)) or "the tenant asks for it where no rule speaks"
     return f"{who}{f' ({count} different people)' if count > 1 else ''}: {why}"
@@ -128,14 +126,14 @@ def _is_let_through(progress: Progress) -> bool:
 async def _permitted(ctx: TurnContext, progress: Progress) -> Progress:
     """The progress with its verdict. A plan that breaks rules about tools is made once more, told which and why."""
     checked = await check_policy(ctx, progress)
-    broken = broken_rules(_verdict(checked))
+    broken = _verdict(checked).refusals
     if not broken:
         return checked
     ctx.journal.tell("note", refused=[told(refusal) for refusal in broken])
     again = await make_plan(ctx, checked, broken)
     path = again.path if _plan(again).calls else machine.without_writes(again.path)
     checked = await check_policy(ctx, again.model_copy(update={"path": path}))
-    still = {refusal.call_id for refusal in broken_rules(_verdict(checked)) if refusal.kind == ToolRuleKind.AT_MOST}
+    still = {refusal.call_id for refusal in _verdict(checked).refusals if refusal.kind == ToolRuleKind.AT_MOST}
     fewer = without_repeats(_plan(checked), still)
     if still and fewer.hash != _plan(checked).hash:  # a model that repeats itself, and once is what was wanted
         checked = await check_policy(ctx, checked.learned(plan=fewer))

@@ -1,0 +1,71 @@
+"""A value that only the request gives: it sets a rule off, and in production it does not keep one from acting."""
+
+from decimal import Decimal
+
+import pytest
+
+from services.executor.core.dossier import Dossier, Fact, NamedValue
+from services.executor.core.execute.provenance import unproven
+from services.policy.core.conditions import Conditions
+from services.policy.core.evaluate import evaluate
+from shared.contracts.policy import CallContext, EvaluateRequest, Policy, Rule, ToolRule
+from shared.domain.exact_json import JsonObject, dumps
+from tests.unit.executor.stage import Stage
+
+LIMIT = Rule(id="LIMIT", condition='tool == "pay" && amount > 500', action="require_approval", level="cfo")
+SMALL = ToolRule(id="SMALL", kind="only_when", tool="pay", condition="amount <= 500")
+
+
+def _asked(amount: int, unproven: tuple[str, ...], policy: Policy, *, binding: bool = True) -> EvaluateRequest:
+    call = CallContext(call_id="c1", tool="pay", fields={"amount": amount}, unproven=unproven)
+    return EvaluateRequest(policies=(policy,), calls=(call,), binding=binding)
+
+
+@pytest.mark.promise("policy.request_values")
+@pytest.mark.parametrize(
+    ("amount", "unproven", "approval", "escalates"),
+    [(700, (), True, False), (700, ("amount",), True, False), (50, (), False, False), (50, ("amount",), False, True)],
+)
+def test_it_can_trigger_a_rule_and_not_clear_one(
+    amount: int, unproven: tuple[str, ...], approval: bool, escalates: bool
+) -> None:
+    """An amount that nothing but the request says goes to a person, however small it is said to be."""
+    verdict = evaluate(_asked(amount, unproven, Policy(id="p", rules=(LIMIT,))), Conditions())
+    assert (verdict.requires_approval, verdict.escalate) == (approval, escalates)
+    if escalates:
+        assert verdict.triggered_rules[0].indeterminate
+        assert "only the request gives" in verdict.triggered_rules[0].reason
+        provisional = _asked(amount, unproven, Policy(id="p", rules=(LIMIT,)), binding=False)
+        assert evaluate(provisional, Conditions()).passed
+
+
+@pytest.mark.parametrize(("unproven", "refused"), [((), False), (("amount",), True), (("note",), False)])
+def test_it_opens_no_tool_either(unproven: tuple[str, ...], refused: bool) -> None:
+    verdict = evaluate(_asked(50, unproven, Policy(id="p", tool_rules=(SMALL,))), Conditions())
+    assert bool(verdict.refusals) is refused
+
+
+def test_a_rule_about_another_tool_is_not_held_up() -> None:
+    """What the request says does not matter to a rule that is settled by the tool alone."""
+    other = LIMIT.model_copy(update={"condition": 'tool == "hire" && amount > 500'})
+    assert evaluate(_asked(50, ("amount",), Policy(id="p", rules=(other,))), Conditions()).passed
+
+
+def test_what_a_record_shows_under_the_same_name_or_a_computation_gives_is_proven() -> None:
+    record = dumps({"id": "C-1", "amount": "50.00"})
+    fact = Fact(ref="f1", connection_id="c", tool="get_claim", arguments_json="{}", result_json=record)
+    value = NamedValue(name="net", operation="sum", operands=(), value="7.5")
+    dossier = Dossier(facts=(fact,), values=(value,))
+    arguments: JsonObject = {"id": "C-1", "amount": 50, "net": Decimal("7.50"), "tip": 50, "note": "hello"}
+    assert unproven(arguments, dossier) == ("tip", "note")
+    assert unproven(arguments, Dossier(facts=(fact.model_copy(update={"ok": False}),))) == tuple(arguments)
+
+
+@pytest.mark.parametrize("trusts", [True, False])
+async def test_the_worker_names_them_in_production_only(trusts: bool) -> None:
+    """The claim was read under another name than the argument's, so its id is the request's word."""
+    play = Stage()
+    play.limits = play.limits._replace(trusts_requests=trusts)
+    await play.run()
+    binding = next(request for request in play.policy.asked if request.calls)
+    assert binding.calls[0].unproven == (() if trusts else ("claim_id",))
