@@ -97,7 +97,7 @@ async def _posted(url: str, path: str, body: JsonObject) -> JsonObject:
 def _table(letters: list[JsonObject]) -> Table:
     table = Table("letter", "since", "task", "tries", "why")
     for letter in letters:
-        why = " ".join(str(letter.get(key)) for key in ("reason", "error") if letter.get(key))
+        why = ": ".join(str(letter.get(key)) for key in ("reason", "error") if letter.get(key))
         cells = (str(letter.get(key, "")) for key in ("id", "at", "task_id", "tries"))
         table.add_row(*(Text(cell) for cell in cells), Text(why))  # words of others, no markup
     return table

@@ -219,8 +219,9 @@ def test_of_two_who_believe_they_own_a_session_only_the_newest_fence_writes(
 
 
 @pytest.mark.long
+@pytest.mark.timeout(600)
 @pytest.mark.promise("state.two_believers")
-@settings(max_examples=3000, deadline=None)
+@settings(max_examples=2000, deadline=None)
 @given(steps=st.lists(st.tuples(st.sampled_from(BELIEVERS), st.sampled_from((*WRITES, "claim"))), max_size=40))
 def test_of_two_who_believe_they_own_a_session_only_the_newest_fence_writes_for_long(
     quick_server: str, steps: list[Step]

@@ -72,6 +72,8 @@ class DeadLetterEndpoints:
         async def act() -> JsonValue:
             _, caller = await self._asked(request)
             done = await self._clerk.requeue(caller, letter_id)
+            if done.task_id is None:
+                return {"requeued": letter_id, "outcome_of": done.letter.task_id}
             return {"requeued": letter_id, "task_id": done.task_id, "requeued_from": done.letter.task_id}
 
         return await _answer(act)
