@@ -9,7 +9,7 @@ from services.executor.core.context import TurnContext
 from services.executor.core.endings import RunEnds, TenantStopped
 from services.executor.core.spend.budget import BudgetSpent, Purse, Reservation, Settlement, dollars, settlement_in
 from services.executor.core.spend.tariff import NANO, billed, size_of
-from services.executor.ports import Charge, DayCaps, ModelReply, ModelRequest
+from services.executor.ports import Charge, DayCaps, HandedOver, ModelReply, ModelRequest
 from shared.contracts.tenant import TenantRecord
 
 
@@ -46,7 +46,7 @@ class Payment:
             raise BudgetSpent(_day_is_spent(self._caps, self._day))
         try:
             await self._ctx.journal.reserve(self._reserved)
-        except (RunEnds, TenantStopped):  # the call is not made
+        except (RunEnds, TenantStopped, HandedOver):  # the call is not made
             await self._ctx.journal.release(self._reserved)
             await self._give_back()
             raise
