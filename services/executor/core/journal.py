@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from services.executor.core.endings import Canceled, Failed, RunEnds, TenantStopped
 from services.executor.core.spend.budget import RELEASED, RESERVED, Reservation, Spending
-from services.executor.ports import JournalEntry, Pulse, TurnStore
+from services.executor.ports import JournalEntry, PolicyUnavailable, Pulse, TurnStore
 from shared.contracts.task import TaskEvent
 
 CHECKPOINT = "checkpoint"
@@ -118,6 +118,9 @@ class Journal:
             result = await self._done(key, step, before or self.check)
         except RunEnds:
             self.stopped_at = self.stopped_at or key
+            raise
+        except PolicyUnavailable as error:
+            self.given(f"unavailable:{key}", str(error))
             raise
         await self.add(key, kind, result)
         return result

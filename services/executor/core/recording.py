@@ -3,6 +3,7 @@
 import json
 import zlib
 from base64 import b64decode, b64encode
+from collections import Counter
 from typing import cast
 
 from pydantic import TypeAdapter
@@ -62,10 +63,11 @@ class RecordedPolicy(PolicyService):
     def __init__(self, policy: PolicyService, journal: Journal) -> None:
         self._policy = policy
         self._journal = journal
+        self._asked: Counter[str] = Counter()
 
     @override
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
-        name = policy_name(request)
+        name = policy_name(request, self._asked)
         try:
             verdict = await self._policy.evaluate(request)
         except PolicyUnavailable as error:
@@ -85,8 +87,11 @@ class RecordedPolicy(PolicyService):
         return await self._policy.check_prose(request)
 
 
-def policy_name(request: EvaluateRequest) -> str:
-    return f"policy:{digest(request.to_json())[:32]}"
+def policy_name(request: EvaluateRequest, asked: Counter[str]) -> str:
+    """One name for each time that one run asks this; ``asked`` counts them."""
+    same = digest(request.to_json())[:32]
+    asked[same] += 1
+    return f"policy:{same}:{asked[same]}"
 
 
 def read_verdict(text: str) -> Verdict:

@@ -1,14 +1,19 @@
 """The course of one attempt as it is replayed: which of its steps were taken again, and where it goes another way."""
 
+import re
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from services.executor.core.endings import RunEnds
 from services.executor.core.journal import CHECKPOINT
 from services.executor.core.replay.attempts import Attempt
 from services.executor.ports import JournalEntry
+from shared.contracts.ledger import LedgerEntry
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
+from shared.domain.words import FsmState
 
 _VOLATILE = ("worked_ms",)  # how long it took is no difference
+_WRITING = re.compile(rf"\d+\.({FsmState.MUTATE}|{FsmState.SCHEDULE_NOTIFY}):entered")
 _READ_AGAIN = ":again:"  # before the first write of a plan; the ledger that a replay has shows that write already
 
 
@@ -34,11 +39,29 @@ class Taken(NamedTuple):
     size: int
 
 
+class Writes:
+    """The ledger of one attempt: as it stood at its beginning, and each write as it ended once the run comes to it."""
+
+    def __init__(self, attempt: Attempt) -> None:
+        self._end = attempt.ledger
+        self.shown: Mapping[str, LedgerEntry] = attempt.begun.ledger
+
+    def show(self, key: str) -> bool:
+        """Whether the write was made in this attempt or before."""
+        if key in self._end:
+            self.shown = {**self.shown, key: self._end[key]}
+        return key in self.shown
+
+    def show_all(self) -> None:
+        self.shown = self._end
+
+
 class Course:
     """``given_up``: the last attempt of the task stopped too, and no other one was made."""
 
     def __init__(self, attempt: Attempt, given_up: bool = False) -> None:
         self.attempt = attempt
+        self.ledger = Writes(attempt)
         self.taken: list[Taken] = []
         self._seen: set[str] = set()
         self._fields = _overlaid(attempt.before)
@@ -54,6 +77,14 @@ class Course:
             raise Differs(key, "the model would be asked something else")
         self._note(entry)
         return entry
+
+    def unavailable(self, key: str) -> str | None:
+        """Why the policy service could not be had for a step that was not finished then."""
+        found = self.attempt.inputs.get(f"unavailable:{key}")
+        if found is None or key in self.attempt.steps:
+            return None
+        self._seen.update(inner for inner in self.attempt.own if inner.startswith(f"{key}:"))
+        return found
 
     def peek(self, key: str) -> str | None:
         """A step's data, if it was taken then."""
@@ -98,6 +129,11 @@ class Course:
         """The first step that only the archived attempt took."""
         return next((key for key in self.attempt.own if key not in self._seen and _READ_AGAIN not in key), None)
 
+    def _within(self, key: str) -> Iterator[str]:
+        """The steps that were taken in the course of that one: stored before it, and named after it."""
+        own = self.attempt.own
+        return (inner for inner in own[: own.index(key)] if inner.startswith(f"{key}:")) if key in own else iter(())
+
     def _ending(self, ending: RunEnds) -> Exception:
         left = self.untaken()
         return ending if left is None else Differs(left, "this step would not be taken")
@@ -105,9 +141,14 @@ class Course:
     def _note(self, entry: JournalEntry) -> None:
         if entry.key in self._seen:
             return
-        self._seen.add(entry.key)
+        self._seen.update(self._within(entry.key), (entry.key,))
         if entry.key in self.attempt.own:
             self.taken.append(Taken(self.attempt.begun.turn.turn_id, entry.key, entry.kind, len(entry.data_json)))
+
+
+def writes_begin(key: str) -> bool:
+    """Whether a step of that name enters a state that writes."""
+    return bool(_WRITING.match(key))
 
 
 def _overlaid(entries: tuple[JournalEntry, ...]) -> JsonObject:

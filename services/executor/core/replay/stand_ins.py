@@ -1,6 +1,7 @@
 """Everything a replayed run talks to: it answers from the archive, and nobody is called."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
@@ -17,7 +18,7 @@ from services.executor.core.recording import (
     read_verdict,
     tools_name,
 )
-from services.executor.core.replay.course import Course, StoppedHere
+from services.executor.core.replay.course import Course, StoppedHere, writes_begin
 from services.executor.ports import (
     Experience,
     JournalEntry,
@@ -26,6 +27,7 @@ from services.executor.ports import (
     ModelReply,
     ModelRequest,
     PolicyService,
+    PolicyUnavailable,
     Pulse,
     SessionState,
     Tenants,
@@ -79,11 +81,16 @@ class ReplayJournal(Journal):
         if key not in self._course.attempt.steps:
             await asyncio.sleep(0)  # those beside it may have been finished then
             await asyncio.sleep(0)
+        unavailable = self._course.unavailable(key)
+        if unavailable is not None:
+            raise PolicyUnavailable(unavailable)
         return self._course.take(key, asked).data_json
 
     @override
     async def add(self, key: str, kind: str, data: str) -> None:
         self._course.compare(key, kind, data)
+        if writes_begin(key):
+            self._course.ledger.show_all()
 
     @override
     def given(self, name: str, data: str) -> None:
@@ -95,7 +102,7 @@ class ReplayJournal(Journal):
 
 
 class ReplayStore(TurnStore):
-    """The task as it stood when the attempt began; its ledger as it stood at the attempt's end."""
+    """The task as it stood when the attempt began; its writes show their end as the run comes to them."""
 
     def __init__(self, course: Course, record: TaskRecord, approval: Approval | None) -> None:
         self._course = course
@@ -109,7 +116,7 @@ class ReplayStore(TurnStore):
 
     @override
     async def ledger(self) -> Mapping[str, LedgerEntry]:
-        return self._course.attempt.ledger
+        return self._course.ledger.shown
 
     @override
     async def approval(self) -> Approval | None:
@@ -117,6 +124,9 @@ class ReplayStore(TurnStore):
 
     @override
     async def session(self) -> SessionState:
+        """PRIME asks for it: what the turn says of the writes before it has been heeded by then."""
+        if any(writes_begin(entry.key) for entry in self._course.attempt.before):
+            self._course.ledger.show_all()
         found = self._course.attempt.inputs.get("session")
         return SessionState() if found is None else read_session(found)
 
@@ -135,12 +145,13 @@ class ReplayStore(TurnStore):
 
     @override
     async def open_write(self, entry: LedgerEntry, hold_seconds: float) -> Pulse:
-        if entry.key not in self._course.attempt.ledger:
+        if not self._course.ledger.show(entry.key):
             raise self._course.absent(f"write {entry.call.call_id}", f"{entry.call.tool} would be called; it was not")
         return await self.pulse()
 
     @override
     async def settle_write(self, entry: LedgerEntry, before: WriteStatus, events: Sequence[TaskEvent] = ()) -> Pulse:
+        self._course.ledger.show(entry.key)
         return await self.pulse()
 
     @override
@@ -188,10 +199,12 @@ class ReplayTools(ToolServers):
 class ReplayPolicy(PolicyService):
     def __init__(self, course: Course) -> None:
         self._course = course
+        self._asked: Counter[str] = Counter()
 
     @override
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
-        return read_verdict(self._course.given(policy_name(request), "the policy would be asked something else"))
+        name = policy_name(request, self._asked)
+        return read_verdict(self._course.given(name, "the policy would be asked something else"))
 
     @override
     async def allowances(self, request: AllowanceRequest) -> Allowances:
