@@ -3,12 +3,14 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from typing import cast
 
 import pytest
 from redis.asyncio import Redis
 
 from services.executor.core.runner import Runner, RunnerLimits, RunsTurns
 from services.executor.ports import Lease, TurnStore, Work
+from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState, WriteStatus
 from shared.infra.keys import partition_keys_of, session_keys
 from shared.infra.task_store import TaskStore
@@ -115,7 +117,9 @@ async def test_a_turn_that_breaks_is_tried_again_and_at_last_failed_with_its_rea
     assert await redis.xlen(partition_keys_of("acme", "s1").outcomes) == 1
 
 
-async def test_a_turn_given_up_names_its_writes_in_doubt(redis: Redis, task_store: TaskStore) -> None:
+@pytest.mark.promise("chaos.given_up_tells")
+async def test_a_turn_given_up_tells_of_its_writes(redis: Redis, task_store: TaskStore) -> None:
+    """In its reason and in its report: who reads that a task failed must not take it for undone."""
     record = await accepted(task_store)
     one = sessions_of(redis, "one")
     begun = await begin(one)
@@ -128,7 +132,9 @@ async def test_a_turn_given_up_names_its_writes_in_doubt(redis: Redis, task_stor
         await _all_ended(runner)
     stored = await task_store.record("acme", record.task_id)
     assert stored is not None
-    assert "approve_expense" in str(stored.reason)
+    assert "In doubt, to be checked by a person: approve_expense." in str(stored.reason)
+    (told,) = cast("list[JsonObject]", stored.metadata["writes"])
+    assert (told["tool"], told["status"]) == ("approve_expense", "sending")
 
 
 async def test_a_turn_that_comes_after_its_task_ended_leaves_without_being_run(

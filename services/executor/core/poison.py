@@ -1,29 +1,43 @@
 """The end of a turn that was begun too often without ever ending."""
 
 from collections import Counter
+from collections.abc import Collection, Iterable
 from datetime import datetime
 
+from services.executor.core.reflect.answer import final_answer
+from services.executor.core.reflect.outcome import told_writes
 from services.executor.ports import TurnEnd, TurnStore, Work
 from shared.contracts.dead_letter import DeadTurn
+from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import TaskRecord
 from shared.domain.words import Strategy, TaskState, WriteStatus
 
-_OPEN = (WriteStatus.SENDING, WriteStatus.IN_DOUBT)
+_OPEN = (WriteStatus.SENDING, WriteStatus.DENIED, WriteStatus.ABSENT, WriteStatus.IN_DOUBT)
+_MADE = (WriteStatus.SENT, WriteStatus.VERIFIED, WriteStatus.UNVERIFIED)
 _SILENT = "No attempt could say why: the process that ran it ended."
 
 
 async def give_up(work: Work, store: TurnStore, attempts: int) -> TurnEnd:
-    """The task ends ``failed``; its reason names the attempts and every write whose fate is not known."""
-    ledger = await store.ledger()
-    doubtful = [entry.call.tool for entry in ledger.values() if entry.status in _OPEN]
+    """The task ends ``failed``; its reason and its report name every write that was made or whose fate is not known."""
+    entries = tuple((await store.ledger()).values())
     reason = f"The worker stopped {attempts} times while carrying out this turn; it is not tried again."
-    if doubtful:
-        reason += f" In doubt, to be checked by a person: {', '.join(doubtful)}."
-    now = (await store.pulse()).now
-    update = {"state": TaskState.FAILED, "reason": reason, "answer": reason, "updated_at": now}
+    reason += _named("Carried out before", entries, _MADE)
+    reason += _named("In doubt, to be checked by a person", entries, _OPEN)
+    update = {
+        "state": TaskState.FAILED,
+        "reason": reason,
+        "answer": final_answer(reason, entries),
+        "metadata": {**work.record.metadata, "writes": told_writes(entries)},
+        "updated_at": (await store.pulse()).now,
+    }
     record = work.record.model_copy(update=update)
     return TurnEnd(record=record, session=await store.session(), outcome=await known_outcome(record, store))
+
+
+def _named(heading: str, entries: Iterable[LedgerEntry], statuses: Collection[WriteStatus]) -> str:
+    tools = ", ".join(entry.call.tool for entry in entries if entry.status in statuses)
+    return f" {heading}: {tools}." if tools else ""
 
 
 def letter(work: Work, reason: str, attempts: int, now: datetime) -> DeadTurn:

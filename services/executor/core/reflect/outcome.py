@@ -1,7 +1,7 @@
 """REFLECT: what an ended or waiting run leaves behind, in the record's metadata and in the outcome event."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 from typing import NamedTuple, cast
@@ -57,7 +57,7 @@ def metadata(ended: Ended) -> dict[str, JsonValue]:
         "states": cast("list[JsonValue]", states),
         "tool_calls": progress.tool_calls if progress else 0,
         "model_calls": progress.model_calls if progress else 0,
-        "writes": [cast(JsonValue, wire(_write(entry))) for entry in ended.writes],
+        "writes": told_writes(ended.writes),
         "values": {value.name: value.value for value in dossier.values} if dossier else {},
         "verdict": verdict,
         "plan_hash": dossier.plan.hash if dossier and dossier.plan else None,
@@ -151,6 +151,11 @@ def _policy_kept(ended: Ended) -> bool | None:
 def _to_be_proved(plan: WritePlan) -> int:
     """The plan's calls without its notices, which no read can show."""
     return sum(call.tool_class is ToolClass.CHANGE for call in plan.calls)
+
+
+def told_writes(entries: Iterable[LedgerEntry]) -> list[JsonValue]:
+    """Each write with what came of it, as clients see it."""
+    return [cast(JsonValue, wire(_write(entry))) for entry in entries]
 
 
 def _write(entry: LedgerEntry) -> JsonObject:
