@@ -1,15 +1,15 @@
 """Runs claimed sessions: one turn after the other, for as long as the lease is ours."""
 
 import asyncio
-from typing import NamedTuple, Protocol, cast
+from typing import NamedTuple, cast
 
 import structlog
 
+from services.executor.core.attempt import Attempt, RunsTurns
 from services.executor.core.endings import TenantStopped
 from services.executor.core.fair import FreeSeating
 from services.executor.core.heartbeat import Heart
 from services.executor.core.mended import Mended
-from services.executor.core.poison import give_up, known_outcome, letter
 from services.executor.ports import (
     Fault,
     HandedOver,
@@ -17,24 +17,18 @@ from services.executor.ports import (
     LeaseLost,
     Seats,
     Sessions,
-    TurnEnd,
-    TurnStore,
     Wakes,
     Work,
 )
 from shared.ports.store import StoreUnavailable
+
+__all__ = ["Runner", "RunnerLimits", "RunsTurns"]
 
 _PATIENCE_SECONDS = 2.0
 _SPARED = 4  # times this patience: what a store that answers slowly has for taking many sessions back at once
 _STOPPED_SECONDS = 5.0  # then a claim asks whether the tenant is still stopped, lest its lifting came in between
 
 log = structlog.get_logger()
-
-
-class RunsTurns(Protocol):
-    async def run(self, work: Work, store: TurnStore) -> None:
-        """Carry one turn out; it ends with ``store.finish``."""
-        ...
 
 
 class RunnerLimits(NamedTuple):
@@ -62,9 +56,9 @@ class Runner:
     ) -> None:
         self._sessions = sessions
         self._wakes = wakes
-        self._worker = worker
         self._limits = limits
         self._mended = mended or Mended()
+        self._attempt = Attempt(sessions, worker, limits.attempts, self._mended)
         self._seats = seats or FreeSeating()
         self._heart = Heart(sessions, limits.lease_seconds)
         self._group = asyncio.TaskGroup()
@@ -260,7 +254,7 @@ class Runner:
         """One turn; False if the session was given back for a later attempt."""
         store = self._sessions.turn_store(lease, work)
         try:
-            await self._end_or_run(lease, work, store)
+            await self._attempt.carry_out(lease, work, store)
         except (LeaseLost, asyncio.CancelledError):
             raise
         except TenantStopped as stopped:
@@ -275,28 +269,6 @@ class Runner:
             await self._give_back(lease, self._pause(work.attempts), error=error)
             return False
         return True
-
-    async def _end_or_run(self, lease: Lease, work: Work, store: TurnStore) -> None:
-        if work.record.state.is_terminal:
-            await self._pass_over(lease, work, store)
-        elif work.attempts > self._limits.attempts:
-            await self._bury(lease, work, store)
-        else:
-            await self._worker.run(work, store)
-
-    async def _pass_over(self, lease: Lease, work: Work, store: TurnStore) -> None:
-        """A turn that came too late: it leaves the queue, the task stays as it is, and its outcome is surely out."""
-        if await self._sessions.emit_missing(lease, await known_outcome(work.record, store)):
-            self._mended.add(Fault.OUTCOME_MISSING, session=lease.session_id, task=work.record.task_id)
-        await store.finish(TurnEnd(record=work.record, session=await store.session()))
-
-    async def _bury(self, lease: Lease, work: Work, store: TurnStore) -> None:
-        """End the task of a turn that was begun too often, and put the turn to the dead letters."""
-        attempts = self._limits.attempts
-        log.error("turn_given_up", turn=work.turn.turn_id, attempts=attempts, last_error=work.last_error)
-        end = await give_up(work, store, attempts)
-        await self._sessions.bury(lease, letter(work, str(end.record.reason), attempts, end.record.updated_at))
-        await store.finish(end)
 
     def _pause(self, attempts: int) -> float:
         return float(min(self._limits.retry_seconds * 2 ** (attempts - 1), self._limits.retry_seconds_most))
