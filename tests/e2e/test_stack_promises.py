@@ -5,10 +5,12 @@ import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import datetime
+from typing import cast
 
 import httpx
 import pytest
 import pytest_asyncio
+from pydantic import JsonValue
 
 from cli.stack.child import Child
 from cli.stack.free_ports import free_ports
@@ -91,6 +93,18 @@ async def test_a_write_whose_fate_is_unknown_waits_until_an_operator_resolves_it
     assert (record.state, "verified" in (record.answer or "")) == (TaskState.COMPLETED, True)
     late = await purple("task", "resolve", "doubt", "skip", "--call", doubt["call_id"], "--as", "otto", "--url", url)
     assert (late.code, "olga said 'retry'" in late.err) == (1, True)
+
+
+@pytest.mark.promise("I3.our_key")
+async def test_a_lost_call_of_a_tool_that_honours_our_key_is_sent_again_by_itself(stack: WholeStack) -> None:
+    """The tenant's catalogue names the argument: the notice went out, its answer was lost, and it goes out once."""
+    await stack.faults({"notify_employee": {"lose_reply": True, "times": 1}})
+    await stack.send("Notify employee EMP-447 that the badge is ready.", "our-key")
+    record = await stack.record("our-key")
+    assert (record.state, record.metadata["escalated"]) == (TaskState.COMPLETED, False), record.reason
+    assert ledger.count(stack.database, "notify_employee") == 1
+    (write,) = cast("list[dict[str, JsonValue]]", record.metadata["writes"])
+    assert (write["tool"], write["attempt"]) == ("notify_employee", 2)
 
 
 @pytest.mark.promise("I2.policy_stopped")
