@@ -22,9 +22,18 @@ from cli.console import Complaint, err, give_up, out, say_json
 from cli.launcher import stop_on_signals
 from cli.starting import Starting
 from shared.domain.exact_json import dumps
+from shared.infra.archive_key import key_of
 
 # The run's stack is its own: nothing of the caller's installation may be struck.
-_NOT_ITS_OWN = ("ANTHROPIC_", "REDIS_URL", "QUEUE_REDIS_URL", "GREEN_AGENT_MCP_URL", "TENANT_FILE", "PURPLE_AGENT_")
+_NOT_ITS_OWN = (
+    "ANTHROPIC_",
+    "ARCHIVE_",
+    "REDIS_URL",
+    "QUEUE_REDIS_URL",
+    "GREEN_AGENT_MCP_URL",
+    "TENANT_FILE",
+    "PURPLE_AGENT_",
+)
 _EXECUTORS = 3
 
 
@@ -71,7 +80,7 @@ async def _chaos(planned: Schedule, folder: Path | None, quiet: bool) -> Report:
     stop_on_signals()
     began = time.monotonic()
     place = _folder(folder)
-    wiring = Wiring.of(place, _environ(), _EXECUTORS)
+    wiring = Wiring.of(place, _environ(), _EXECUTORS, key_of(place))
     kept = True  # whether something is left for which one would look into the logs
     try:
         with Starting(err, quiet) as starting:
@@ -104,6 +113,7 @@ def _folder(folder: Path | None) -> Path:
         return Path(mkdtemp(prefix="purple-chaos-"))
     if folder.exists() and any(folder.iterdir()):
         raise Complaint(f"{folder} is not empty: a run begins with fresh books. Choose another --dir.")
+    folder.mkdir(parents=True, exist_ok=True)
     return folder.resolve()
 
 

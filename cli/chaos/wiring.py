@@ -33,10 +33,12 @@ class Wiring:
     second_company: int
 
     @classmethod
-    def of(cls, folder: Path, environ: Mapping[str, str], executors: int) -> "Wiring":
+    def of(cls, folder: Path, environ: Mapping[str, str], executors: int, archive_key: str = "") -> "Wiring":
         gateway, second_gateway, second_company, *rest = free_ports(3 + Ports.needed(executors))
         told = {**environ, **_SETTINGS}
-        options = StackOptions(folder, told, port=gateway, executors=executors, company_faults=True)
+        options = StackOptions(
+            folder, told, port=gateway, executors=executors, company_faults=True, archive_key=archive_key
+        )
         return cls(options, Ports.of(tuple(rest)), second_gateway, second_company)
 
     def lines(self, redis: str, queue: str) -> Mapping[str, str]:
