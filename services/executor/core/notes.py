@@ -6,6 +6,7 @@ from typing import NamedTuple, cast
 
 from pydantic import TypeAdapter
 
+from services.executor.core.context import Limits
 from services.executor.core.endings import Failed, Part, RunEnds
 from services.executor.core.journal import Journal
 from services.executor.ports import SessionState
@@ -14,16 +15,27 @@ from shared.contracts.task import Turn
 from shared.domain.exact_json import JsonObject, dumps, loads_object
 
 VERSION = 1  # of what is noted; a reader handles the one before
+_DECIDING = ("iterations", "tool_calls", "trusts_requests")
 _LEDGER = TypeAdapter(dict[str, LedgerEntry])
 _SESSION = TypeAdapter(SessionState)
 
 
 class Begun(NamedTuple):
-    """An attempt at a turn as it began; ``ledger`` is the task's at that moment."""
+    """An attempt at a turn as it began; ``ledger`` is the task's at that moment, ``settings`` what it was set to."""
 
     turn: Turn
     began: datetime
     ledger: Mapping[str, LedgerEntry]
+    settings: JsonObject
+
+    def limits(self, today: Limits) -> Limits:
+        """Today's limits, with those that decide which way a run goes as they were set then."""
+        said = {name: self.settings.get(name, getattr(today, name)) for name in _DECIDING}
+        return today._replace(
+            iterations=int(str(said["iterations"])),
+            tool_calls=int(str(said["tool_calls"])),
+            trusts_requests=bool(said["trusts_requests"]),
+        )
 
 
 class EndedBefore(NamedTuple):
@@ -34,10 +46,11 @@ class EndedBefore(NamedTuple):
     began: str
 
 
-def note_turn(journal: Journal, turn: Turn, ledger: Mapping[str, LedgerEntry]) -> None:
+def note_turn(journal: Journal, turn: Turn, ledger: Mapping[str, LedgerEntry], limits: Limits) -> None:
     """Note that an attempt at the turn begins."""
     parts = [f'"v":{VERSION}', f'"turn":{turn.model_dump_json()}', f'"began":"{journal.began.isoformat()}"']
-    parts.append(f'"ledger":{_LEDGER.dump_json(dict(ledger)).decode()}')
+    settings: JsonObject = {name: getattr(limits, name) for name in _DECIDING}
+    parts.append(f'"settings":{dumps(settings)},"ledger":{_LEDGER.dump_json(dict(ledger)).decode()}')
     journal.begins(turn.turn_id, "{" + ",".join(parts) + "}")
 
 
@@ -47,7 +60,8 @@ def read_turn(text: str) -> Begun:
     if noted.get("v") not in (1, VERSION):
         raise ValueError(f"version {noted.get('v')} of a turn's note is not known here")
     turn = Turn.model_validate_json(dumps(noted["turn"]))
-    return Begun(turn, datetime.fromisoformat(str(noted["began"])), _LEDGER.validate_json(dumps(noted["ledger"])))
+    began, ledger = datetime.fromisoformat(str(noted["began"])), _LEDGER.validate_json(dumps(noted["ledger"]))
+    return Begun(turn, began, ledger, cast(JsonObject, noted.get("settings", {})))
 
 
 def note_ending(journal: Journal, ending: RunEnds) -> None:

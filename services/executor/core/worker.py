@@ -52,7 +52,7 @@ class Worker:
         known = latest(entries)
         left = self._limits.task_seconds - (known.worked_ms / 1000 if known else 0)
         journal = self._journal(store, entries, pulse.now, left, self._limits.journal)
-        note_turn(journal, work.turn, await store.ledger() if entries else {})
+        note_turn(journal, work.turn, await store.ledger() if entries else {}, self._limits)
         opened = Opened(work, store, journal, Checkpoints(journal, entries))
         return await self._reflect(opened, *await self._ended(opened, known, approval))
 

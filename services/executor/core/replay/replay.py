@@ -74,7 +74,7 @@ async def _run(course: Course, standing: _Standing, limits: Limits, prompts: Pro
     ports = Ports(
         NoModel(course), ReplayTools(course), ReplayPolicy(course), ReplayTenants(course), ReplayLearned(course)
     )
-    worker = Worker(ports, limits, prompts, partial(ReplayJournal, course))
+    worker = Worker(ports, attempt.begun.limits(limits), prompts, partial(ReplayJournal, course))
     try:
         await worker.run(Work(attempt.begun.turn, standing.record, attempts=1), store)
     except StoppedHere:
