@@ -40,7 +40,7 @@ async def test_only_an_operator_of_the_tenant_has_to_do_with_it(redis_url: str, 
 async def test_a_stopped_tenants_clients_are_told_why_in_every_dialect(redis_url: str) -> None:
     """Refused at once, not kept waiting; after the stop the same message is accepted."""
     legacy = {"id": "t1", "message": {"parts": [{"text": "go"}]}}
-    modern = {"message": {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "go"}]}}
+    modern: dict[str, object] = {"message": {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "go"}]}}
     modern |= {"configuration": {"returnImmediately": True}}
     async with gateway(redis_url) as url:
         stopped = await _tenant(url, "stop", reason="the ledger is repaired")

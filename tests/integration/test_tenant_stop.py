@@ -10,7 +10,7 @@ from services.executor.core.runner import Runner, RunnerLimits, RunsTurns
 from services.executor.ports import TurnStore, Work
 from shared.contracts.task import TurnKind
 from shared.infra import keys
-from shared.infra.lua import Scripts
+from shared.infra.lua import Argument, Scripts
 from shared.infra.task_store import TaskStore
 from shared.infra.tenant_stops import TenantStops
 from shared.ports.tasks import TenantIsStopped, Wakes
@@ -111,7 +111,7 @@ async def test_a_stop_that_was_spread_half_way_is_spread_by_whoever_looks_next(r
     told = await TenantStops(redis).spread_anew()
     assert (told, await redis.exists(*copies)) == (1, 64)
     await stops.resume("acme")
-    arguments = [str(old), keys.members_of("acme"), keys.LIFTED_SECONDS]
+    arguments: list[Argument] = [str(old), keys.members_of("acme"), keys.LIFTED_SECONDS]
     late = await Scripts(redis).run("spread_stop", [copies[0], keys.partition_keys(0).waiting], arguments)
     assert late == 0
     assert await stops.reason("acme") is None

@@ -6,9 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.spend.budget import BudgetSpent, Ceilings, Purse, Settlement, Spending
+from services.executor.core.dossier import Dossier, Progress
+from services.executor.core.spend.budget import BudgetSpent, Ceilings, Purse, Settlement, Spending, ending
 from services.executor.core.spend.tariff import Amount, Price, Size, Tariff, billed, estimated, size_of
 from services.executor.ports import JournalEntry, Message, ModelReply, ModelRequest, TextBlock, Tier, Usage
+from shared.contracts.ledger import LedgerEntry
+from shared.contracts.plan import PlannedCall, WritePlan
+from shared.domain.words import FsmState, TaskState, ToolClass, WriteStatus
 
 pytestmark = pytest.mark.promise("budget.reserved_first")
 PRICE = Price(input=3000, output=15000, cache_read=300, cache_write=3750)
@@ -81,6 +85,29 @@ def test_four_characters_are_a_token() -> None:
     """Rounded up; the static prefix apart from the messages."""
     request = ModelRequest(Tier.HAIKU, ("12345678",), (Message("user", (TextBlock("123456789"),)),))
     assert size_of(request) == Size(prefix=2, messages=3)
+
+
+@pytest.mark.parametrize(
+    ("status", "state"),
+    [
+        (WriteStatus.VERIFIED, TaskState.COMPLETED),
+        (WriteStatus.SKIPPED, TaskState.COMPLETED),
+        (WriteStatus.REFUSED, TaskState.FAILED),
+        (WriteStatus.IN_DOUBT, TaskState.FAILED),
+        (None, TaskState.FAILED),
+    ],
+)
+def test_a_task_is_partial_only_if_no_planned_write_is_undone_or_open(
+    status: WriteStatus | None, state: TaskState
+) -> None:
+    """``None``: the planned write was never begun. A failed task names what was planned and not done."""
+    call = PlannedCall(call_id="c1", connection_id="c", tool="pay", tool_class=ToolClass.CHANGE, arguments_json="{}")
+    plan = WritePlan(task_id="t", calls=(call,))
+    progress = Progress(process_type="general", path=(), visited=(FsmState.COMPLETE,), dossier=Dossier(plan=plan))
+    entry = status and LedgerEntry(key="k", call=call, arguments_json="{}", plan_hash=plan.hash, status=status)
+    end = ending(BudgetSpent("the budget is spent"), progress, [entry] if entry else [])
+    assert (end.state, end.partial) == (state, state is TaskState.COMPLETED)
+    assert ("planned and not done: pay" in end.reason) is (state is TaskState.FAILED)
 
 
 Call = tuple[int, int, int, bool]

@@ -19,12 +19,13 @@ from services.executor.core.spend.tariff import NANO, Amount, Price, Size, Tarif
 from services.executor.ports import JournalEntry
 from shared.contracts.ledger import LedgerEntry
 from shared.domain.exact_json import JsonObject
-from shared.domain.words import TaskState, WriteStatus
+from shared.domain.words import DOUBTS, TaskState, WriteStatus
 
 RESERVED = "reserved"  # the kinds of journal entries: a reservation, and one whose call was never made
 RELEASED = "released"
 _LEAST_OUTPUT = 256  # an answer of fewer tokens would be cut off: then the call is not made at all
-_DONE = frozenset({WriteStatus.VERIFIED, WriteStatus.UNVERIFIED, WriteStatus.SENT})
+_DONE = frozenset({WriteStatus.VERIFIED, WriteStatus.UNVERIFIED, WriteStatus.SENT, WriteStatus.SKIPPED})
+_OPEN = frozenset({WriteStatus.SENDING, WriteStatus.DENIED, WriteStatus.RESEND, *DOUBTS})
 
 
 class Purse(Enum):
@@ -167,11 +168,11 @@ def settlement_in(reply: str) -> Settlement | None:
 def ending(spent: BudgetSpent, progress: Progress | None, writes: Sequence[LedgerEntry]) -> RunEnds:
     """``Partial`` if no write is open and none was planned and not made; else ``Failed``."""
     plan = progress.dossier.plan if progress else None
-    done = {entry.call.call_id for entry in writes if entry.status in _DONE}
-    undone = [call.tool for call in plan.calls if call.call_id not in done] if plan else []
+    done = {(entry.plan_hash, entry.call.call_id) for entry in writes if entry.status in _DONE}
+    undone = [call.tool for call in plan.calls if (plan.hash, call.call_id) not in done] if plan else []
     if undone:
         return Failed(f"{spent.reason}; planned and not done: {', '.join(undone)}")
-    if any(entry.status not in _DONE for entry in writes):
+    if any(entry.status in _OPEN for entry in writes):
         return Failed(spent.reason)
     return Partial(spent.reason)
 
