@@ -124,7 +124,15 @@ async def test_dying_at_any_step_of_a_resend_applies_the_write_once() -> None:
 
 
 @pytest.mark.promise("I3.our_key")
-async def test_a_server_that_no_longer_takes_our_key_gets_nothing_again() -> None:
+@pytest.mark.parametrize(
+    "later",
+    [
+        {"type": "object", "properties": {"claim_id": {"type": "string"}}},
+        {"type": "object", "properties": {}, "additionalProperties": False},
+    ],
+    ids=["without our key", "without the planned argument"],
+)
+async def test_a_server_that_no_longer_takes_our_key_gets_nothing_again(later: JsonObject) -> None:
     stage, office = keyed(lost_before=1)
     sending = office.approve
 
@@ -140,7 +148,7 @@ async def test_a_server_that_no_longer_takes_our_key_gets_nothing_again() -> Non
         await stage.run()
     assert stage.statuses == ["resend"]
     stage.turns.die_before = None
-    stage.servers.add("approve_claim", sending, ToolClass.CHANGE, {"type": "object", "properties": {}})
+    stage.servers.add("approve_claim", sending, ToolClass.CHANGE, later)
     record = await stage.run(attempts=2)
     assert (record.state, stage.statuses, len(office.keys)) == (TaskState.INPUT_REQUIRED, ["in_doubt"], 1)
 
@@ -172,6 +180,13 @@ async def test_the_model_is_not_shown_the_argument_that_is_ours_to_fill() -> Non
     await stage.run()
     plan = next(request for request in stage.model.requests if "# State: WRITE PLAN" in request.system[-1])
     assert '"once"' not in str(plan.messages)
+
+
+async def test_the_approver_is_told_of_our_key() -> None:
+    stage, _ = keyed()
+    stage.policy.says = {"requires_approval": True}
+    record = await stage.run()
+    assert "[sent with a key of ours in once]" in (record.answer or "")
 
 
 async def test_a_plan_that_fills_our_argument_is_asked_for_again() -> None:

@@ -77,8 +77,14 @@ async def _sent(
 ) -> LedgerEntry:
     """The entry after the call went out, on a verdict that is fresh, or after it was seen that it must not."""
     await renew_if_old(ctx, progress)
-    await refuse_too_early(ctx, progress, call)
-    sending = await prepare(ctx, plan, call, state, known)
+    try:
+        await refuse_too_early(ctx, progress, call)
+        sending = await prepare(ctx, plan, call, state, known)
+    except NotSent as unprepared:
+        if known is None or not under_our_key(known):
+            raise
+        note = f"no answer came, and it cannot be sent again: {unprepared.reason}"
+        return await settle(ctx, known, WriteStatus.IN_DOUBT, note)
     if known is not None and under_our_key(known) and not same_key(known, sending.tool):
         return await settle(ctx, known, WriteStatus.IN_DOUBT, "no answer came, and the server no longer takes our key")
     return await send(ctx, sending)
