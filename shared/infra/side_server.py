@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 
 class QuietServer(uvicorn.Server):
@@ -15,5 +15,5 @@ class QuietServer(uvicorn.Server):
         yield
 
 
-def side_server(app: FastAPI, host: str, port: int) -> QuietServer:
+def side_server(app: ASGIApp, host: str, port: int) -> QuietServer:
     return QuietServer(uvicorn.Config(app, host=host, port=port, log_config=None, access_log=False, lifespan="off"))
