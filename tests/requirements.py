@@ -373,7 +373,6 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "budget.tenant_day", "A tenant's day has a ceiling over all its tasks, counted once wherever a run dies", "I11"
     ),
-    Promise("task.cancel", "A cancel settles the write in flight, drops the unsent and says what took hold", "seed 003"),
     Promise("tenant.stop", "A stopped tenant's work stops before its next call and goes on from its journal", "I6"),
     Promise("tenant.operator", "Only an operator of a tenant stops it, lets it go on, or sees what it spends", "I10"),
     Promise(
