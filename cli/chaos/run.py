@@ -20,6 +20,7 @@ from cli.chaos.schedule import Schedule
 from cli.chaos.sight import Sight
 from cli.chaos.striker import Striker
 from cli.chaos.wiring import GATEWAYS, QUEUE, REST, Wiring
+from cli.console import Complaint
 from cli.gateway.messages import TaskView
 from cli.stack.readiness import Tell, wait_until_ready
 from shared.infra.embedded_redis import EmbeddedRedis
@@ -108,7 +109,7 @@ async def carry_out(run: Run) -> Evidence:
         attending = [group.create_task(run.people.serve()), group.create_task(run.recoveries.serve())]
         await _struck(run)
         await run.striker.heal()
-        await wait_until_ready(run.crew.children, READY_SECONDS)
+        await _bounded(_ready(run), READY_SECONDS)
         await _bounded(_settled(run), SETTLE_SECONDS)
         await _bounded(_all_counted(run), COUNT_SECONDS)
         evidence = await _evidence(run)
@@ -130,6 +131,14 @@ async def _bounded(work: Coroutine[None, None, None], seconds: float) -> None:
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await work
+
+
+async def _ready(run: Run) -> None:
+    """Until all processes are; one that ends because another is not back yet is started again meanwhile."""
+    while True:
+        with suppress(Complaint):
+            return await wait_until_ready(run.crew.children, READY_SECONDS)
+        await asyncio.sleep(_LOOK_EVERY)
 
 
 async def _settled(run: Run) -> None:
