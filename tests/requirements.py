@@ -133,6 +133,7 @@ PROMISES: tuple[Promise, ...] = (
     ),
     Promise("policy.allowances", "A turn's reads are under the same rules, asked for once", "seed 003"),
     Promise("policy.report_only", "A report-only rule is reported and changes nothing", "seed 003"),
+    Promise("policy.unproven", "What only the request says sets a rule off and clears none", "I2"),
     Promise("policy.text_rules", "A text complies or not by its rules alone", "seed 001, Policy Enforcement"),
     Promise("policy.prose", "A translated rule cites its source and adds nothing to it", "seed 003"),
     Promise("policy.speed", "The language and the service are measured against their rivals", "quality"),

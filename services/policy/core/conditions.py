@@ -10,7 +10,7 @@ from services.policy.core.tree import Node, Reference, references, size
 from services.policy.core.values import Context, Truth, Unknown
 from shared.contracts.policy import ContextValue
 
-REMEMBERED = 200_000
+REMEMBERED = 100_000
 
 
 class Condition(NamedTuple):

@@ -12,8 +12,11 @@ def policy_hash(policies: Sequence[Policy]) -> str:
 
 
 def context_hash(request: EvaluateRequest) -> str:
-    """Changes when a fact, the task's text or a planned call changes."""
-    calls: list[Json] = [[call.call_id, call.tool, plain(call.fields)] for call in request.calls]
+    """Changes when a fact, what is known of its origin, the task's text or a planned call changes."""
+    calls: list[Json] = [
+        [call.call_id, call.tool, plain(call.fields), *([list(call.unproven)] if call.unproven else [])]
+        for call in request.calls
+    ]
     texts: list[Json] = [] if request.text is None else [request.text]
     return digest([plain(request.context), calls, *texts])
 

@@ -14,7 +14,7 @@ from services.policy.core.tool_rules import ReadyToolRule, ToolDefault, ready_to
 from services.policy.core.values import ConditionError
 from shared.contracts.policy import Policy, PolicyProblem
 
-REMEMBERED = 2 * 1024 * 1024  # bytes of the keys; what they stand for takes a few times as much
+REMEMBERED = 1024 * 1024  # bytes of the keys; what a rule stands for takes fifty times its own
 _T = TypeVar("_T")
 
 

@@ -38,4 +38,5 @@ def _work(request: EvaluateRequest, prepared: Prepared) -> int:
     earlier = len(request.history) + len(request.calls)
     confirming = sum(1 + len(yes.fields) for yes in request.confirmations) * prepared.rules_about_tools
     looks = (prepared.looks_back * earlier + confirming) * len(request.calls)
-    return prepared.cost * calls + names + facts // 8 + looks // 2
+    twice = sum(1 for call in request.calls if call.unproven)
+    return prepared.cost * (calls + twice) + names + facts // 8 + looks // 2

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from services.policy.core.conditions import Conditions
 from services.policy.core.evaluate import evaluate
 from services.policy.core.limits import TooMuch
-from shared.contracts.policy import CallContext, EvaluateRequest, Policy, Rule
-from tests.unit.policy.generated import requests, rules
+from shared.contracts.policy import CallContext, ContextValue, EvaluateRequest, Policy, Rule, ToolRule
+from tests.unit.policy.generated import contexts, requests, rules
 
 _APPROVAL = Rule(id="LIMIT", condition="amount > 5000", action="require_approval", reason="over the limit")
 
@@ -119,6 +119,70 @@ def test_an_undecided_rule_escalates_in_a_binding_verdict(action: str, level: st
     assert (verdict.passed, verdict.escalate, verdict.escalation_level) == (False, True, expected)
     assert verdict.triggered_rules[0].indeterminate
     assert verdict.indeterminate == ()
+
+
+@pytest.mark.promise("policy.unproven")
+@pytest.mark.parametrize(
+    ("amount", "unproven", "outcome"),
+    [
+        (7200, (), (True, False)),
+        (7200, ("amount",), (True, False)),
+        (100, (), (False, False)),
+        (100, ("other",), (False, False)),
+        (100, ("amount",), (False, True)),
+    ],
+)
+def test_a_value_that_only_the_request_gives_sets_a_rule_off_and_clears_none(
+    amount: int, unproven: tuple[str, ...], outcome: tuple[bool, bool]
+) -> None:
+    """Whoever asks cannot talk a rule away: what rests on their word alone is decided by a person."""
+    rule = Rule(id="R", condition='tool == "pay" && amount > 5000', action="block")
+    call = CallContext(call_id="c", tool="pay", fields={"amount": amount}, unproven=unproven)
+    verdict = evaluate(_request(rule, calls=[call], binding=True), Conditions())
+
+    assert (verdict.blocked, verdict.escalate) == outcome
+
+
+@pytest.mark.promise("policy.unproven")
+def test_a_tool_rule_is_not_met_by_a_value_that_only_the_request_gives() -> None:
+    """The call is refused, with the reason; in a provisional request nothing is held against it."""
+    rule = ToolRule(id="SMALL", kind="only_when", tool="refund", condition="amount <= 50")
+    call = CallContext(call_id="c", tool="refund", fields={"amount": 20}, unproven=("amount",))
+    policy = Policy(id="P", tool_rules=(rule,))
+    [refusal] = evaluate(EvaluateRequest(policies=(policy,), calls=(call,), binding=True), Conditions()).refusals
+
+    assert refusal.indeterminate
+    assert "only the request gives" in refusal.reason
+    assert evaluate(EvaluateRequest(policies=(policy,), calls=(call,)), Conditions()).passed
+
+
+@pytest.mark.promise("policy.monotone")
+@settings(max_examples=300, deadline=None)
+@given(requests, contexts)
+def test_doubt_about_a_value_never_turns_a_refusal_into_a_pass(
+    request: EvaluateRequest, fields: dict[str, ContextValue]
+) -> None:
+    """Whatever fields are unproven, the verdict only becomes stricter."""
+    call = CallContext(call_id="c", tool="pay", fields=fields)
+    certain = request.model_copy(update={"calls": (call,)})
+    doubted = request.model_copy(update={"calls": (call.model_copy(update={"unproven": ("a", "b", "o")}),)})
+
+    assert evaluate(certain, Conditions()).passed or not evaluate(doubted, Conditions()).passed
+    assert evaluate(certain, Conditions()).context_hash != evaluate(doubted, Conditions()).context_hash
+
+
+@pytest.mark.promise("policy.report_only")
+def test_a_report_only_rule_neither_blocks_nor_escalates() -> None:
+    """Decided or undecided, it stands apart from the rules that act."""
+    rules_ = [
+        Rule(id="NO", condition="amount > 5000", action="block", report_only=True),
+        Rule(id="WHO", condition="who == 1", action="block", report_only=True),
+    ]
+    verdict = evaluate(_request(*rules_, context={"amount": 7200}, binding=True), Conditions())
+
+    assert verdict.passed
+    assert not verdict.triggered_rules
+    assert [(rule.rule_id, rule.indeterminate) for rule in verdict.reported_rules] == [("NO", False), ("WHO", True)]
 
 
 @pytest.mark.promise("policy.errors")
