@@ -7,9 +7,10 @@ from typing import NamedTuple
 from services.planner.core.request import Request, objects
 from services.planner.core.words import field_stems, parts, stem, text_stems
 from shared.domain.exact_json import Json, JsonObject
+from shared.domain.words import Level
 
 _SENTENCE = re.compile(r"\s*(?:\d{1,3}[.)]\s+|[-*•]\s+)?(?P<said>\S.*?)(?:[.;!](?=\s|$)|$)", re.MULTILINE)
-_NUMBERS = {"once": 1, "one": 1, "twice": 2, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "ten": 10}
+_NUMBERS = {"once": 1, "one": 1, "twice": 2, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
 _COUNT = re.compile(
     r"\b(?:only|at most|no more than|not more than|never more than|a maximum of|up to|just)(?:\s+\w+){0,2}?"
     rf"\s+(?P<first>\d{{1,4}}|{'|'.join(_NUMBERS)})\b|\b(?P<then>once|twice)\s+(?:only|at most)\b",
@@ -25,7 +26,7 @@ _CONFIRM = re.compile(r"\b(?:confirm(?:ation|ed|s)?|confirming)\b", re.IGNORECAS
 _OUTRIGHT = re.compile(
     r"\b(?:forbidden|prohibited|not (?:be )?(?:allowed|permitted)|rejected|blocked|never)\b", re.IGNORECASE
 )
-_LEVEL = re.compile(r"\b(manager|hr|finance|committee|legal|cfo|ciso)\b", re.IGNORECASE)
+_LEVEL = re.compile(rf"\b({'|'.join(level.word for level in Level)})\b", re.IGNORECASE)
 _OVER = re.compile(
     r"\b(?P<how>over|above|more than|greater than|exceed(?:s|ing)?|at least|of)\s+[$€£]?\s?"
     r"(?P<limit>\d[\d,]*(?:\.\d+)?)(?P<more>\s+or more)?",
@@ -134,7 +135,7 @@ def _limited(sentence: str, mentions: Sequence[_Mention], tools: Sequence[_Tool]
 
 def _consequence(sentence: str) -> JsonObject | None:
     level = _LEVEL.search(sentence)
-    said = level[0].lower() if level else "manager"
+    said = level[0].lower() if level else min(Level).word
     if re.search(r"\bescalat", sentence, re.IGNORECASE):
         return {"action": "escalate", "level": said}
     if re.search(r"\bapprov(?:al|ed)\b|\bsign-?off\b", sentence, re.IGNORECASE):
