@@ -57,7 +57,7 @@ def artifacts(record: TaskRecord, progress: Progress | None) -> tuple[Artifact, 
 def _told(plan: WritePlan, verdict: Verdict | None, note: str) -> str:
     rows = [_row(call) for call in plan.calls]
     parts = ["Dry run: nothing was written and nobody was told. The plan:", "", _HEAD, *rows, "", _policy(verdict)]
-    return "\n".join([*parts, f"Approval: {note}."])
+    return "\n".join([*parts, f"Approval: {note.rstrip('.')}."])
 
 
 def _row(call: PlannedCall) -> str:
@@ -72,7 +72,7 @@ def _policy(verdict: Verdict | None) -> str:
         return "Policy: no rule was asked."
     rules = "; ".join(dict.fromkeys(f"{rule.rule_id}: {rule.reason}" for rule in verdict.triggered_rules))
     word = "passed" if verdict.passed else "not passed"
-    return f"Policy: {word} ({rules})." if rules else f"Policy: {word}."
+    return f"Policy: {word}. {rules}" if rules else f"Policy: {word}."
 
 
 def _call(call: PlannedCall) -> JsonObject:

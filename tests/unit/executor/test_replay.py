@@ -1,5 +1,6 @@
 """A replay of an archived task calls nobody, and says where today's run would go another way."""
 
+import asyncio
 import json
 
 import pytest
@@ -11,7 +12,7 @@ from services.executor.ports import ModelReply, ModelRequest, ModelUnavailable, 
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState
 from shared.testing.memory_turns import Died
-from shared.testing.scripted_model import json_reply
+from shared.testing.scripted_model import json_reply, tool_reply
 from tests.unit.executor.archived import archived, replayed
 from tests.unit.executor.stage import CALL, Stage, decision, message
 
@@ -20,6 +21,11 @@ BLOCKED: dict[str, object] = {"blocked": True, "passed": False}
 
 def _nobody_thinks(_request: ModelRequest) -> ModelReply:
     raise ModelUnavailable("overloaded")
+
+
+async def _answers_late(_arguments: JsonObject) -> Json:
+    await asyncio.sleep(0.01)
+    return {"id": "C-1"}
 
 
 def _nobody_answers(_arguments: JsonObject) -> Json:
@@ -92,6 +98,32 @@ async def test_a_task_that_ended_before_its_answer_is_replayed_to_the_same_end(f
     assert record.state is not TaskState.COMPLETED
     done = await replayed(stage)
     assert (done.at, done.difference, done.state) == ("", "", record.state)
+
+
+@pytest.mark.promise("replay.same_end")
+async def test_a_run_that_ended_at_one_of_several_reads_is_replayed_to_that_end() -> None:
+    """The one beside it had not been finished then."""
+    stage = Stage()
+    stage.servers.add("get_other", _nobody_answers)
+    stage.servers.add("get_claim", _answers_late)
+    both = tool_reply(("get_claim", {"claim_id": "C-1"}), ("get_other", {}))
+    stage.scripts["assess"] = both
+    await stage.run()
+    done = await replayed(stage)
+    assert (done.at, done.difference, done.state) == ("", "", TaskState.FAILED)
+
+
+@pytest.mark.promise("replay.same_end")
+async def test_an_attempt_is_given_again_what_that_attempt_was_given() -> None:
+    """The tools had changed when the second attempt began; the step that the first had paid for stays as it was."""
+    stage = Stage()
+    stage.turns.die_before = 6
+    with pytest.raises(Died):
+        await stage.run()
+    stage.turns.die_before = None
+    stage.servers.add("get_weather", _nobody_answers)
+    await stage.run(attempts=2)
+    assert (await replayed(stage)).difference == ""
 
 
 @pytest.mark.promise("replay.first_difference")

@@ -72,8 +72,8 @@ class Course:
         entry = self.attempt.steps.get(key)
         if entry is None:
             raise self.absent(key, "this step was not taken then")
-        before = loads_object(entry.data_json).get("request", asked) if entry.kind == "model" else asked
-        if before != asked:
+        its_own = entry.kind == "model" and key in self.attempt.own  # an earlier attempt was given other things
+        if its_own and loads_object(entry.data_json).get("request", asked) != asked:
             raise Differs(key, "the model would be asked something else")
         self._note(entry)
         return entry
@@ -116,7 +116,7 @@ class Course:
     def absent(self, key: str, how: str) -> Exception:
         """What to raise where the archived attempt knows nothing of ``key``."""
         ended = self.attempt.ending
-        if ended is not None and ended.step in (None, key):
+        if ended is not None and (ended.step is None or _stood_at(ended.step, key)):
             return self._ending(ended.ending)
         return StoppedHere() if self._stops else Differs(key, how)
 
@@ -144,6 +144,11 @@ class Course:
         self._seen.update(self._within(entry.key), (entry.key,))
         if entry.key in self.attempt.own:
             self.taken.append(Taken(self.attempt.begun.turn.turn_id, entry.key, entry.kind, len(entry.data_json)))
+
+
+def _stood_at(step: str, key: str) -> bool:
+    """Whether a run that ended at that step can have stood at this one: the same, or one of those beside it."""
+    return step == key or (":tool:" in step and step.rpartition(":")[0] == key.rpartition(":")[0])
 
 
 def writes_begin(key: str) -> bool:
