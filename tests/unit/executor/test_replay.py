@@ -114,10 +114,11 @@ async def test_a_run_that_ended_at_one_of_several_reads_is_replayed_to_that_end(
 
 
 @pytest.mark.promise("replay.same_end")
-async def test_an_attempt_is_given_again_what_that_attempt_was_given() -> None:
+@pytest.mark.parametrize("die_before", range(4, 12))
+async def test_an_attempt_is_given_again_what_that_attempt_was_given(die_before: int) -> None:
     """The tools had changed when the second attempt began; the step that the first had paid for stays as it was."""
     stage = Stage()
-    stage.turns.die_before = 6
+    stage.turns.die_before = die_before
     with pytest.raises(Died):
         await stage.run()
     stage.turns.die_before = None
