@@ -296,6 +296,7 @@ PROMISES: tuple[Promise, ...] = (
         "A value that only the request gives triggers a rule, and clears none in production",
         "I2",
     ),
+    Promise("I3.held_up", "A process that froze after a write's intent does not send it late", "I3"),
     # trying policies
     Promise("policy.backtest", "A changed policy is tried on archived plans: what would differ", "seed 002"),
     Promise("policy.check_command", "People see how a policy is understood, its verdict and why", "seed 002"),

@@ -116,7 +116,7 @@ def _forbidden(sentence: str, mentions: Sequence[_Mention], _tools: Sequence[_To
 
 
 def _limited(sentence: str, mentions: Sequence[_Mention], tools: Sequence[_Tool]) -> list[JsonObject]:
-    """``over $5,000 requires manager approval``: the money field of the tools that the sentence is about."""
+    """``over $5,000 requires approval``: the money field of the tools that the sentence is about."""
     over = _OVER.search(sentence)
     consequence = _consequence(sentence) if over else None
     if over is None or consequence is None or (over["how"].lower() == "of" and not over["more"]):

@@ -1,10 +1,15 @@
 """A write's whole life in the worker: verdict, intent, call, proof, and what is said of it."""
 
-import pytest
+import time
 
-from services.executor.ports import ToolAnswer, ToolSilent, ToolUnreachable
+import pytest
+from typing_extensions import override
+
+from services.executor.ports import Pulse, ToolAnswer, ToolSilent, ToolUnreachable
+from shared.contracts.ledger import LedgerEntry
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
+from shared.testing.memory_turns import MemoryTurns
 from shared.testing.scripted_model import json_reply
 from tests.unit.executor.stage import CALL, Stage
 
@@ -175,3 +180,26 @@ async def test_wrong_arithmetic_keeps_writing_closed() -> None:
     assert (record.state, stage.claims.applied) == (TaskState.FAILED, [])
     assert "241.00" in (record.reason or "")
     assert record.metadata["escalated"] is True
+
+
+class FreezingTurns(MemoryTurns):
+    """A store after whose first stored intent the whole process stands still, as by a signal."""
+
+    opened = 0
+
+    @override
+    async def open_write(self, entry: LedgerEntry, hold_seconds: float) -> Pulse:
+        pulse = await super().open_write(entry, hold_seconds)
+        self.opened += 1
+        if self.opened == 1:
+            time.sleep(0.6)  # noqa: ASYNC251  # nothing else may run meanwhile
+        return pulse
+
+
+@pytest.mark.promise("I3.held_up")
+async def test_a_process_that_froze_after_the_intent_does_not_send_late() -> None:
+    """Others may have judged the write by then: it is recorded as unsent, and sent anew with an intent of its own."""
+    stage = Stage()
+    stage.turns = frozen = FreezingTurns(stage.turns.record)
+    record = await stage.run()
+    assert (record.state, stage.claims.applied, frozen.opened) == (TaskState.COMPLETED, ["C-1"], 2)

@@ -20,6 +20,7 @@ from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import FsmState, WriteStatus
 
+_HELD_UP_SECONDS = 0.5  # between storing an intent and making its request, at the least
 _CONNECT_PAUSES = (0.2, 0.5, 1.0)  # seconds between attempts of a call that provably was not sent
 
 
@@ -62,8 +63,10 @@ async def send(ctx: TurnContext, sending: Sending) -> LedgerEntry:
     """Store the intent, make the call, store what came. Repeated only while no connection could be made."""
     for pause in (*_CONNECT_PAUSES, None):
         await ctx.journal.check()
+        opening = asyncio.get_running_loop().time()
         entry = await _open(ctx, sending)
         try:
+            _refuse_if_held_up(ctx, opening)
             answer = await call_tool(ctx, sending.tool, as_sent(entry))
         except ToolUnreachable as error:
             sending = sending._replace(known=await _unsent(ctx, sending, entry, str(error), last=pause is None))
@@ -76,6 +79,13 @@ async def send(ctx: TurnContext, sending: Sending) -> LedgerEntry:
         else:
             return await answered(ctx, entry, answer)
     raise AssertionError("the last attempt returns")
+
+
+def _refuse_if_held_up(ctx: TurnContext, opening: float) -> None:
+    """A process that was frozen after it stored the intent must not send it late: others may have judged it by then."""
+    late = asyncio.get_running_loop().time() - opening
+    if late > max(ctx.limits.settle_margin_seconds, _HELD_UP_SECONDS):
+        raise ToolUnreachable(f"this process was held up for {late:.1f} s before the request, which was not made")
 
 
 async def _unsent(ctx: TurnContext, sending: Sending, entry: LedgerEntry, why: str, *, last: bool) -> LedgerEntry:
