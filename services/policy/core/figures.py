@@ -30,6 +30,8 @@ def figures_of(condition: Condition) -> tuple[Decimal, ...]:
 
 def missing_figures(wanted: Sequence[Decimal], said: Sequence[str]) -> list[str]:
     """Those of the figures that the words do not say; a percentage counts as a fraction too."""
+    if all(abs(number) in _FREE for number in wanted):
+        return []
     known = set(_FREE)
     for number in _said(said):
         known |= {number, number / 100}

@@ -1,16 +1,18 @@
-"""Texts as text rules compare them: one spelling for what a reader takes for the same, and whole words."""
+"""Texts as text rules compare them: one spelling for what a reader takes for the same, cut into words."""
 
+import re
 import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 _SEPARATE = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")  # written without spaces between words
+_ASCII_PARTS = re.compile(r"[A-Za-z0-9_]+|.")
+_BETWEEN = "\x1f"  # counts as white space, so that no folded text has it
 
 
 class FoldedText(NamedTuple):
-    """``words`` for keywords: compatibility forms, case, invisible characters and spacing folded.
-
-    ``plain`` for patterns: compatibility forms folded, all else as it was written.
-    """
+    """``words`` for keywords (see ``folded_words``); ``plain`` for patterns: compatibility forms folded, no more."""
 
     words: str
     plain: str
@@ -22,33 +24,43 @@ def folded(text: str) -> FoldedText:
 
 
 def folded_words(text: str) -> str:
-    """NFKC and case folding, without what nobody sees (category Cf), runs of white space as one space."""
-    text = unicodedata.normalize("NFKC", text)
+    """A text's words and other signs, each between two separators: a keyword is in a text if it is part of it so.
+
+    Compatibility forms (NFKC), case, what nobody sees (category Cf) and runs of white space are folded. Empty for a
+    text without any sign.
+    """
+    parts = list(_parts(_folded(text)))
+    return f"{_BETWEEN}{_BETWEEN.join(parts)}{_BETWEEN}" if parts else ""
+
+
+def _folded(text: str) -> str:
     if not text.isascii():
-        text = "".join(character for character in text if unicodedata.category(character) != "Cf")
-        text = unicodedata.normalize("NFKC", text.casefold())
+        text = "".join(character for character in text if not _is_unseen(character))
+        text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     return " ".join(text.casefold().split())
 
 
-def holds_word(text: str, word: str) -> bool:
-    """Whether ``word`` stands in ``text`` as a whole word; both folded, the word not empty."""
-    position = text.find(word)
-    while position >= 0:
-        end = position + len(word)
-        if not (_joined(text[position - 1 : position], word[0]) or _joined(word[-1], text[end : end + 1])):
-            return True
-        position = text.find(word, position + 1)
-    return False
+def _parts(text: str) -> Iterator[str]:
+    if text.isascii():
+        yield from _ASCII_PARTS.findall(text)
+        return
+    start = 0
+    for at in range(1, len(text)):
+        if not (_is_of_word(text[at - 1]) and _is_of_word(text[at])):
+            yield text[start:at]
+            start = at
+    if text:
+        yield text[start:]
 
 
-def _joined(before: str, after: str) -> bool:
-    """Whether two neighbours belong to one word; at an end of the text there is no neighbour."""
-    return _is_of_word(before) and _is_of_word(after) and not (_stands_alone(before) or _stands_alone(after))
+@lru_cache(8_192)
+def _is_unseen(character: str) -> bool:
+    return unicodedata.category(character) == "Cf"
 
 
+@lru_cache(8_192)
 def _is_of_word(character: str) -> bool:
-    return bool(character) and (character.isalnum() or character == "_" or unicodedata.category(character)[0] == "M")
-
-
-def _stands_alone(character: str) -> bool:
-    return not character.isascii() and unicodedata.name(character, "").startswith(_SEPARATE)
+    """Whether it makes one word with its neighbours."""
+    if not (character.isalnum() or character == "_" or unicodedata.category(character)[0] == "M"):
+        return False
+    return character.isascii() or not unicodedata.name(character, "").startswith(_SEPARATE)

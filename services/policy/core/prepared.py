@@ -86,7 +86,7 @@ def prepare(policies: Sequence[Policy], conditions: Conditions) -> Prepared:
         rules=len(conditional) + len(about_tools),
         cost=sum(rule.cost for rule in conditional) + sum(rule.cost for rule in about_tools),
         rules_about_tools=len(about_tools),
-        looks_back=sum(1 + 4 * len(rule.per) for rule in about_tools if rule.looks_back),
+        looks_back=sum(1 + 4 * len(rule.per) + len(rule.rule.after) // 4 for rule in about_tools if rule.looks_back),
         pattern_sizes=tuple(rule.pattern.size for rule in about_text if rule.pattern),
         keywords=sum(len(rule.words) for rule in about_text),
     )

@@ -14,7 +14,8 @@ from shared.domain.exact_json import digest
 
 MAX_SOURCE = 100_000  # characters
 MAX_PAIRS = 100_000  # candidates times tools
-MAX_PLACES = 3_000_000  # candidates times characters of the source
+MAX_PLACES = 10_000_000  # candidates times characters of the source
+MAX_CANDIDATES = 500
 
 
 def check(request: ProseRequest, conditions: Conditions) -> ProseAnswer:
@@ -74,7 +75,8 @@ def _refuse_too_much(request: ProseRequest) -> None:
     size, candidates = len(request.source), len(request.candidates)
     if size > MAX_SOURCE:
         raise TooMuch(f"the source has {size} characters; the limit is {MAX_SOURCE}", "source")
-    if candidates * size > MAX_PLACES or candidates * len(request.tools) > MAX_PAIRS:
+    too_many = candidates * size > MAX_PLACES or candidates * len(request.tools) > MAX_PAIRS
+    if too_many or candidates > MAX_CANDIDATES:
         raise TooMuch(f"{candidates} rules are too many for this source and these tools", "candidates")
     refuse_too_much_text([Policy(id="prose", rules=tuple(_rules(request)), tool_rules=tuple(_tool_rules(request)))])
 

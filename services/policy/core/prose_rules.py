@@ -26,8 +26,13 @@ class Vocabulary:
 
     def refuse_unknown_tools(self, names: Iterable[str]) -> None:
         """Raise ``ValueError`` for a name that no tool has."""
-        if unknown := [name for name in names if not self._named(name)]:
+        if unknown := [name for name in names if name not in self._tools]:
             raise ValueError(f"no such tool: {', '.join(unknown)}")
+
+    def refuse_unknown_pattern(self, name: str) -> None:
+        """Raise ``ValueError`` for a name, with or without stars, that fits no tool."""
+        if not self._named(name):
+            raise ValueError(f"no such tool: {name}")
 
     def refuse_unknown_fields(self, names: Iterable[str], tools: Iterable[str]) -> None:
         """Raise ``ValueError`` for a field that calls of these tools do not have; of any, where none are named."""
@@ -49,17 +54,18 @@ def refuse_unknown(rule: Rule | ToolRule, said: Sequence[str], vocabulary: Vocab
         _refuse_rule(ready_rule(_NOBODY, rule, conditions).condition, said, vocabulary)
         return
     ready = ready_tool_rule(_NOBODY, rule, conditions)
-    vocabulary.refuse_unknown_tools([rule.tool, *rule.after])
+    vocabulary.refuse_unknown_pattern(rule.tool)
+    vocabulary.refuse_unknown_tools(rule.after)
     vocabulary.refuse_unknown_fields(rule.per, [rule.tool])
     _refuse_figures([Decimal(ready.limit)], said)
     if ready.condition:
-        vocabulary.refuse_unknown_tools(_tools_named(ready.condition.tree))
+        vocabulary.refuse_unknown_tools(_tools_named(ready.condition))
         vocabulary.refuse_unknown_fields(_fields(ready.condition), [rule.tool])
         _refuse_figures(figures_of(ready.condition), said)
 
 
 def _refuse_rule(condition: Condition, said: Sequence[str], vocabulary: Vocabulary) -> None:
-    tools = list(_tools_named(condition.tree))
+    tools = _tools_named(condition)
     vocabulary.refuse_unknown_tools(tools)
     vocabulary.refuse_unknown_fields(_fields(condition), tools)
     _refuse_figures(figures_of(condition), said)
@@ -74,7 +80,11 @@ def _fields(condition: Condition) -> list[str]:
     return [field.name for field in condition.fields]
 
 
-def _tools_named(tree: Node) -> Iterator[str]:
+def _tools_named(condition: Condition) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_named_in(condition.tree)))
+
+
+def _named_in(tree: Node) -> Iterator[str]:
     for part in parts(tree):
         match part:
             case Comparison(left=Reference(path=("tool",)), right=Constant(str(name))):

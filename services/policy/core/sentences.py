@@ -8,6 +8,7 @@ _MARKER = re.compile(r"[ \t]*(?:[-*+•–—]|\(?(?:[0-9]{1,3}|[a-zA-Z]|[ivxIVX
 _HEADING = re.compile(r"[ \t]*#{1,6}[ \t]")
 _END = re.compile(r"[.!?]+[\"'”’)\]]*(?=\s|$)|[。！？]")
 _SHORTENED = re.compile(r"(?:^|[\s(])(?:e\.g|i\.e|cf|approx|incl|excl|nr|mr|mrs|ms|dr|vs)\.$", re.I)
+_LONGEST_SHORTENED = 12
 # A character of a script without spaces is a word of its own.
 _WORD = re.compile(
     r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u9fff]+(?:[.,'’_-][^\W_\u3040-\u30ff\u3400-\u9fff]+)*"
@@ -61,7 +62,7 @@ def _begins(line: str) -> bool:
 
 def _in_block(source: str, start: int, end: int) -> Iterator[Sentence]:
     for mark in _END.finditer(source, start, end):
-        if not _SHORTENED.search(source, start, mark.end()):
+        if not _SHORTENED.search(source, max(0, mark.end() - _LONGEST_SHORTENED), mark.end()):
             yield _sentence(source, start, mark.end())
             start = mark.end()
     yield _sentence(source, start, end)

@@ -26,7 +26,7 @@ def past(history: Iterable[PastCall]) -> list[Earlier]:
 
 
 def missing_of(per: Paths, context: Context) -> tuple[str, ...]:
-    """The fields by which calls are told apart that this call does not have."""
+    """The fields by which calls are told apart that have no single value in this call."""
     return tuple(".".join(path) for path in per if not _is_known(value_at(context, path)))
 
 
@@ -50,23 +50,23 @@ def preconditions(ready: ReadyToolRule, earlier: Iterable[Earlier], context: Con
 
 
 def same(left: ContextValue, right: ContextValue) -> bool:
-    """Equal as ``==`` in conditions; lists and objects by their content."""
+    """Equal as ``==`` in conditions; lists and objects agree with nothing."""
     try:
         return equal(left, right) is True
     except TypeClash:
-        return left == right
+        return False
 
 
 def _agree(per: Paths, fields: Context, context: Context, *, if_missing: bool) -> bool:
     for path in per:
         value, wanted = value_at(fields, path), value_at(context, path)
-        if isinstance(value, Unknown) or value is None or isinstance(wanted, Unknown):
+        if not _is_known(value):
             if not if_missing:
                 return False
-        elif not same(value, wanted):
+        elif isinstance(value, Unknown) or isinstance(wanted, Unknown) or not same(value, wanted):
             return False
     return True
 
 
 def _is_known(value: object) -> bool:
-    return value is not None and not isinstance(value, Unknown)
+    return not (value is None or isinstance(value, Unknown | list | dict))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Literal, NamedTuple, TypeAlias
 
-from services.policy.core.fold import FoldedText, folded_words, holds_word
+from services.policy.core.fold import FoldedText, folded_words
 from services.policy.core.patterns import Pattern, pattern
 from shared.contracts.policy import Policy, TextRule
 
@@ -26,7 +26,7 @@ class ReadyTextRule(NamedTuple):
     def match(self, text: FoldedText) -> str | None:
         """What of the rule is in the text, in words for people; None if nothing is."""
         for word, written in zip(self.words, self.rule.keywords, strict=True):
-            if holds_word(text.words, word):
+            if word in text.words:
                 return f"{written!r} is in the text"
         return "its pattern is in the text" if self.pattern and self.pattern.is_in(text.plain) else None
 
