@@ -26,7 +26,7 @@ from services.executor.entrypoints.upkeep_loop import keep_up
 from services.executor.ports import Seats, Tenants
 from services.executor.settings import RunSettings
 from shared.infra.process import tune_gc
-from shared.infra.redis import check_durable, connect
+from shared.infra.redis import connect, until_durable
 from shared.infra.side_server import QuietServer, side_server
 from shared.infra.tenant_stops import TenantStops
 from shared.infra.wakes import ArqWakes
@@ -44,7 +44,7 @@ async def run_sessions(
     """
     state, queue = connect(settings.redis_url), connect(settings.queue_url)
     try:
-        await check_durable(state, allow_volatile=settings.allow_volatile_redis)
+        await until_durable(state, allow_volatile=settings.allow_volatile_redis)
         archiver = Archiver(RedisEndedTasks(state), archive)
         await _serve(settings, worker, state, ArqWakes(queue), archiver, tenants)
     finally:

@@ -16,7 +16,7 @@ from services.learner.entrypoints.http import health_app
 from services.learner.entrypoints.loops import consume, keep_share
 from services.learner.settings import Settings
 from shared.infra.process import tune_gc
-from shared.infra.redis import check_durable, connect
+from shared.infra.redis import connect, until_durable
 from shared.infra.side_server import side_server
 from shared.ports.store import StoreUnavailable
 
@@ -27,7 +27,7 @@ async def learn(settings: Settings) -> None:
     """The service, until SIGTERM or SIGINT. Raises ``VolatileRedis`` and ``StoreUnavailable``."""
     redis = connect(settings.redis_url)
     try:
-        await check_durable(redis, allow_volatile=settings.allow_volatile_redis)
+        await until_durable(redis, allow_volatile=settings.allow_volatile_redis)
         await _serve(settings, redis)
     finally:
         await redis.aclose()

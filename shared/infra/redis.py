@@ -1,5 +1,6 @@
 """Connections to Redis, and the refusal of a server that would forget."""
 
+import asyncio
 from typing import Annotated, cast
 
 from pydantic import AfterValidator
@@ -11,7 +12,10 @@ from shared.infra.lua import answering
 from shared.infra.redis_address import read_address
 from shared.infra.redis_cluster import cluster_client
 from shared.infra.redis_pools import FollowingPool
+from shared.ports.store import StoreUnavailable
 
+START_SECONDS = 4.0
+_START_PAUSE = 0.1
 _DURABLE = {"appendonly": "yes", "appendfsync": "always", "maxmemory-policy": "noeviction"}
 
 
@@ -76,6 +80,19 @@ async def check_durable(redis: Redis, *, allow_volatile: bool = False) -> None:
             f"REDIS_URL must name a server that forgets nothing: {', '.join(wrong)}; "
             "set ALLOW_VOLATILE_REDIS=true to allow it."
         )
+
+
+async def until_durable(redis: Redis, *, allow_volatile: bool = False) -> None:
+    """``check_durable`` at a start: a server that is just being restarted is waited for, a little."""
+    clock = asyncio.get_running_loop().time
+    until = clock() + START_SECONDS
+    while True:
+        try:
+            return await check_durable(redis, allow_volatile=allow_volatile)
+        except StoreUnavailable:
+            if clock() >= until:
+                raise
+        await asyncio.sleep(_START_PAUSE)
 
 
 async def _configuration(redis: Redis) -> dict[str, str]:
