@@ -60,7 +60,7 @@ def read_turn(text: str) -> Begun:
     if noted.get("v") not in (1, VERSION):
         raise ValueError(f"version {noted.get('v')} of a turn's note is not known here")
     turn = Turn.model_validate_json(dumps(noted["turn"]))
-    began, ledger = datetime.fromisoformat(str(noted["began"])), _LEDGER.validate_json(dumps(noted["ledger"]))
+    began, ledger = datetime.fromisoformat(str(noted["began"])), _LEDGER.validate_python(noted["ledger"])
     return Begun(turn, began, ledger, cast(JsonObject, noted.get("settings", {})))
 
 

@@ -44,16 +44,20 @@ class Writes:
 
     def __init__(self, attempt: Attempt) -> None:
         self._end = attempt.ledger
-        self.shown: Mapping[str, LedgerEntry] = attempt.begun.ledger
+        self.shown = self._ordered(attempt.begun.ledger)
 
     def show(self, key: str) -> bool:
         """Whether the write was made in this attempt or before."""
         if key in self._end:
-            self.shown = {**self.shown, key: self._end[key]}
+            self.shown = self._ordered({**self.shown, key: self._end[key]})
         return key in self.shown
 
     def show_all(self) -> None:
         self.shown = self._end
+
+    def _ordered(self, known: Mapping[str, LedgerEntry]) -> Mapping[str, LedgerEntry]:
+        """In the ledger's own order, in which an answer lists them."""
+        return {key: known[key] for key in (*self._end, *known) if key in known}
 
 
 class Course:
