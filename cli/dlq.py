@@ -59,14 +59,20 @@ def show(letter_id: LetterId, name: Name = "", url: Gateway = DEFAULT_URL, as_js
 
 
 @dlq.command()
-def requeue(letter_id: LetterId, name: Name = "", url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
+def requeue(
+    letter_id: LetterId,
+    again: Annotated[bool, typer.Option("--again", help="Also if its task made writes: they are made again.")] = False,
+    name: Name = "",
+    url: Gateway = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
     """Put a letter back to work: a turn's task begins anew, under a new id; an outcome goes back to the learner.
 
     Example:
 
       purple dlq requeue turn-12-1790000000000-0
     """
-    _say(_asked(url, f"{letter_id}/requeue", name), as_json)
+    _say(_asked(url, f"{letter_id}/requeue", name, {"again": again}), as_json)
 
 
 @dlq.command()

@@ -8,7 +8,10 @@ from shared.domain.words import Dialect
 
 
 class DeadTurn(Contract):
-    """``attempts`` is how often the turn was begun; ``last_error`` is empty where no attempt could say anything."""
+    """``attempts`` is how often the turn was begun; ``last_error`` is empty where no attempt could say anything.
+
+    ``writes`` are those that its task made, or may have made: begun anew, it would make them once more.
+    """
 
     tenant: str
     session_id: str
@@ -21,3 +24,4 @@ class DeadTurn(Contract):
     reason: str
     last_error: str
     died_at: datetime
+    writes: tuple[str, ...] = ()

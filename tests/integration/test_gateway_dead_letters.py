@@ -2,6 +2,7 @@
 
 import httpx
 import pytest
+from pydantic import JsonValue
 from redis.asyncio import Redis
 
 from services.executor.core.poison import letter
@@ -24,8 +25,9 @@ def _record(tenant: str = "default") -> TaskRecord:
     return a_record("s1").model_copy(update={"tenant": tenant})
 
 
-async def _dead_turn(redis: Redis, record: TaskRecord, stream: str = PLACE.dead_turns) -> str:
-    dead = letter(Work(a_turn(record), record, 6, last_error="OSError: boom"), "it stopped 5 times", 5, NOON)
+async def _dead_turn(redis: Redis, record: TaskRecord, stream: str = PLACE.dead_turns, **told: JsonValue) -> str:
+    ended = record.model_copy(update={"reason": "it stopped 5 times", "updated_at": NOON, "metadata": told})
+    dead = letter(Work(a_turn(record), record, 6, last_error="OSError: boom"), ended, 5)
     return f"turn-{_number(stream)}-{await redis.xadd(stream, {'letter': dead.model_dump_json()})}"
 
 
@@ -90,6 +92,19 @@ async def test_a_requeue_that_died_half_way_makes_one_task_when_repeated(redis: 
         await scene.worker.has_begun(1)
     assert first == second
     assert len(scene.worker.works) == 1
+
+
+@pytest.mark.promise("dlq.repeats_no_write")
+async def test_a_task_that_made_writes_is_begun_anew_only_if_the_operator_insists(redis: Redis, redis_url: str) -> None:
+    """Beginning anew means a new plan: what the dead task wrote would be written a second time."""
+    write: dict[str, JsonValue] = {"tool": "create_refund", "arguments": {"order_id": "ORD-1"}, "status": "verified"}
+    name = await _dead_turn(redis, _record(), writes=[write, {**write, "tool": "pay", "status": "unsent"}])
+    async with gateway(redis_url) as url:
+        status, refused = await _ask(url, f"{name}/requeue")
+        insisted, _ = await _ask(url, f"{name}/requeue", again=True)
+    assert (status, insisted) == (409, 200)
+    assert "create_refund" in str(refused["error"])
+    assert "pay" not in str(refused["error"])
 
 
 @pytest.mark.promise("dlq.requeue_outcome")

@@ -46,5 +46,5 @@ class Attempt:
         attempts = self._attempts
         log.error("turn_given_up", turn=work.turn.turn_id, attempts=attempts, last_error=work.last_error)
         end = await give_up(work, store, attempts)
-        await self._sessions.bury(lease, letter(work, str(end.record.reason), attempts, end.record.updated_at))
+        await self._sessions.bury(lease, letter(work, end.record, attempts))
         await store.finish(end)

@@ -1,8 +1,8 @@
 """The end of a turn that was begun too often without ever ending."""
 
+import json
 from collections import Counter
-from collections.abc import Collection, Iterable
-from datetime import datetime
+from collections.abc import Collection, Iterable, Iterator
 
 from services.executor.core.reflect.answer import final_answer
 from services.executor.core.reflect.outcome import told_writes
@@ -40,7 +40,7 @@ def _named(heading: str, entries: Iterable[LedgerEntry], statuses: Collection[Wr
     return f" {heading}: {tools}." if tools else ""
 
 
-def letter(work: Work, reason: str, attempts: int, now: datetime) -> DeadTurn:
+def letter(work: Work, ended: TaskRecord, attempts: int) -> DeadTurn:
     """What an operator is told of the turn, and all that is needed to begin its task anew."""
     record = work.record
     return DeadTurn(
@@ -52,10 +52,18 @@ def letter(work: Work, reason: str, attempts: int, now: datetime) -> DeadTurn:
         requester=record.requester,
         request=record.request,
         attempts=attempts,
-        reason=reason,
+        reason=str(ended.reason),
         last_error=work.last_error or _SILENT,
-        died_at=now,
+        died_at=ended.updated_at,
+        writes=tuple(_begun(ended)),
     )
+
+
+def _begun(ended: TaskRecord) -> Iterator[str]:
+    told = ended.metadata.get("writes")
+    for write in told if isinstance(told, list) else ():
+        if isinstance(write, dict) and write.get("status") in (*_MADE, *_OPEN):
+            yield f"{write.get('tool')} {json.dumps(write.get('arguments'))}: {write.get('status')}"
 
 
 async def known_outcome(record: TaskRecord, store: TurnStore) -> TaskOutcome:

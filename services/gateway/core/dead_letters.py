@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import NAMESPACE_OID, uuid5
 
-from services.gateway.core.errors import NoSuchLetter
+from services.gateway.core.errors import NoSuchLetter, WouldRepeatWrites
 from services.gateway.core.resolve import check_operator
 from services.gateway.ports import Caller, DeadLetter, DeadLetters, LetterKind, Tasks, Wakes
 from shared.contracts.dead_letter import DeadTurn
@@ -40,14 +40,20 @@ class Clerk:
             raise NoSuchLetter(letter_id)
         return letter
 
-    async def requeue(self, caller: Caller, letter_id: str) -> Requeued:
-        """A dead turn's task begins anew in its session; a dead outcome goes back to the learner. Repeat it freely."""
+    async def requeue(self, caller: Caller, letter_id: str, *, again: bool = False) -> Requeued:
+        """A dead turn's task begins anew in its session; a dead outcome goes back to the learner. Repeat it freely.
+
+        Raises ``WouldRepeatWrites`` if the task made writes, or may have, and the operator does not say ``again``.
+        """
         letter = await self.shown(caller, letter_id)
         if letter.kind is LetterKind.OUTCOME:
             if not await self._letters.replay(letter):
                 raise NoSuchLetter(letter_id)
             return Requeued(letter)
-        return Requeued(letter, await self._begin_anew(letter))
+        dead = DeadTurn.model_validate_json(letter.content)
+        if dead.writes and not again:
+            raise WouldRepeatWrites(letter_id, dead.writes)
+        return Requeued(letter, await self._begin_anew(letter, dead))
 
     async def drop(self, caller: Caller, letter_id: str) -> DeadLetter:
         letter = await self.shown(caller, letter_id)
@@ -55,9 +61,9 @@ class Clerk:
             raise NoSuchLetter(letter_id)
         return letter
 
-    async def _begin_anew(self, letter: DeadLetter) -> str:
+    async def _begin_anew(self, letter: DeadLetter, dead: DeadTurn) -> str:
         """The letter goes when its task is accepted: dying in between, it is accepted once all the same."""
-        record, turn = fresh_task(DeadTurn.model_validate_json(letter.content), letter.letter_id, self._clock())
+        record, turn = fresh_task(dead, letter.letter_id, self._clock())
         accepted = await self._tasks.accept(record, turn, dedupe=f"requeued:{letter.letter_id}")
         await self._wakes.wake(record.tenant, record.session_id)
         await self._letters.drop(letter)

@@ -1,5 +1,7 @@
 """What the gateway refuses, and why. Each message is a sentence that a client's developer can act on."""
 
+from collections.abc import Sequence
+
 
 class Refusal(Exception):
     """A request that is not carried out; the message names the cause."""
@@ -64,6 +66,16 @@ class TenantStopped(Refusal):
 class NoSuchLetter(Refusal):
     def __init__(self, letter_id: str) -> None:
         super().__init__(f"there is no dead letter {letter_id!r}")
+
+
+class WouldRepeatWrites(Refusal):
+    """Beginning the task anew would make these writes once more; an operator may insist."""
+
+    def __init__(self, letter_id: str, writes: Sequence[str]) -> None:
+        super().__init__(
+            f"dead letter {letter_id!r} is not begun anew: its task made these writes, or may have, and would make "
+            f"them again: {'; '.join(writes)}. To have them made again all the same, say so: again"
+        )
 
 
 class Unsupported(Refusal):

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from starlette.responses import JSONResponse, Response
 
 from services.gateway.core.dead_letters import Clerk
-from services.gateway.core.errors import InvalidField, NoSuchLetter, NotAnOperator
+from services.gateway.core.errors import InvalidField, NoSuchLetter, NotAnOperator, WouldRepeatWrites
 from services.gateway.core.fields import kind_of, object_at
 from services.gateway.entrypoints.body import BadCall, parse_value, read_body
 from services.gateway.ports import (
@@ -27,6 +27,7 @@ _STATUS: Mapping[type[Exception], int] = {
     InvalidField: 400,
     NotAnOperator: 403,
     NoSuchLetter: 404,
+    WouldRepeatWrites: 409,
     TaskEnded: 409,
     SessionBelongsToOther: 409,
     TenantIsStopped: 409,
@@ -67,11 +68,11 @@ class DeadLetterEndpoints:
         return await _answer(act)
 
     async def requeue(self, letter_id: str, request: Request) -> Response:
-        """Also names the new task, where a turn's task was begun anew."""
+        """Also names the new task, where a turn's task was begun anew; ``again`` in the body repeats its writes."""
 
         async def act() -> JsonValue:
-            _, caller = await self._asked(request)
-            done = await self._clerk.requeue(caller, letter_id)
+            body, caller = await self._asked(request)
+            done = await self._clerk.requeue(caller, letter_id, again=body.get("again") is True)
             if done.task_id is None:
                 return {"requeued": letter_id, "outcome_of": done.letter.task_id}
             return {"requeued": letter_id, "task_id": done.task_id, "requeued_from": done.letter.task_id}
