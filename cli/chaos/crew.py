@@ -74,7 +74,7 @@ class Crew:
             watch.cancel()
 
     async def stop(self) -> None:
-        """SIGTERM to all, those first that accept work; then both Redis servers."""
+        """SIGTERM to all processes, those first that accept work; the servers stop with whoever started them."""
         for rank in sorted({child.spec.stops for child in self.children}):
             await asyncio.gather(*(child.stop() for child in self.children if child.spec.stops == rank))
 

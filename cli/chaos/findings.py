@@ -150,6 +150,9 @@ def _outcomes(evidence: Evidence) -> Iterator[Finding]:
     if counted.events != len(counted.ids):
         told = f"the learner counted {counted.events} outcomes of {len(counted.ids)} tasks"
         yield Finding(Harm.OUTCOME_REPEATED, NOWHERE, told)
+    for event_id, times in Counter(counted.cases).items():
+        if times > 1:
+            yield Finding(Harm.OUTCOME_REPEATED, event_id, f"the case log has it {times} times")
 
 
 def _shows(books: CompanyLedger, write: JsonObject) -> bool:

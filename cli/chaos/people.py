@@ -56,11 +56,11 @@ class People:
         return True
 
     async def _answer(self, sent: Sent, accepted: Accepted) -> None:
-        view = await self._doors.view(accepted.task_id, OPERATOR)
-        doubts = [doubt for doubt in _list(view.metadata.get("doubts")) if isinstance(doubt, dict)]
-        if view.state != TaskState.INPUT_REQUIRED:
-            return
         try:
+            view = await self._doors.view(accepted.task_id, OPERATOR)
+            doubts = [doubt for doubt in _list(view.metadata.get("doubts")) if isinstance(doubt, dict)]
+            if view.state != TaskState.INPUT_REQUIRED:
+                return
             if doubts:
                 await self._resolve(sent, accepted, doubts)
             else:

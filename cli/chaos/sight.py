@@ -8,6 +8,7 @@ from redis.asyncio import Redis
 from redis.asyncio.client import Pipeline
 
 from cli.chaos.doors import Accepted
+from shared.domain.exact_json import loads_object
 from shared.domain.words import WriteStatus
 from shared.infra import keys
 from shared.infra.lua import answering
@@ -29,12 +30,11 @@ class Held(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """What the learner says that it has counted: ``ids`` of outcomes, and how many altogether."""
+    """What the learner says that it has counted: ids of outcomes, how many altogether, and those of the case log."""
 
     ids: frozenset[str]
     events: int
-    cases: tuple[str, ...]
-    dead: int
+    cases: tuple[str, ...] = ()
 
 
 class Sight:
@@ -78,18 +78,15 @@ class Sight:
 
     async def counted(self) -> Counted:
         learned = keys.learned_keys(TENANT)
-        dead = [one.dead for one in keys.all_partitions()]
 
         def ask(pipe: Pipeline) -> None:
             pipe.zrange(learned.applied, 0, -1)
             pipe.hget(learned.counts, "events")
             pipe.lrange(learned.cases, 0, -1)
-            _each(pipe.xlen, ((stream,) for stream in dead))
 
-        ids, events, cases, *letters = await self._piped(ask)
-        buried = sum(cast("list[int]", letters))
-        kept = tuple(cast("list[str]", cases))
-        return Counted(frozenset(cast("list[str]", ids)), int(str(events or 0)), kept, buried)
+        ids, events, cases = await self._piped(ask)
+        kept = tuple(str(loads_object(case).get("case_id")) for case in cast("list[str]", cases))
+        return Counted(frozenset(cast("list[str]", ids)), int(str(events or 0)), kept)
 
     async def _held(self, session: str, pid: int) -> Held | None:
         own = keys.session_keys(TENANT, session)

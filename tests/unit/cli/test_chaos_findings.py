@@ -37,7 +37,7 @@ def _evidence() -> Evidence:
         sent=(_sent(),),
         views={"t1": _view()},
         books={"mcp": CompanyLedger((_REFUND,)), "rest": CompanyLedger(())},
-        counted=Counted(frozenset({"t1:1"}), 1, (), 0),
+        counted=Counted(frozenset({"t1:1"}), 1, ("t1:1",)),
         known_tasks=frozenset({"t1"}),
     )
 
@@ -62,16 +62,17 @@ def test_nothing_is_found_where_nothing_happened() -> None:
 @pytest.mark.parametrize(
     ("harm", "spoil"),
     [
-        (Harm.LOST, lambda e: replace(e, views={"t1": _view("working")}, counted=Counted(frozenset(), 0, (), 0))),
-        (Harm.LOST, lambda e: replace(e, views={}, counted=Counted(frozenset(), 0, (), 0))),
+        (Harm.LOST, lambda e: replace(e, views={"t1": _view("working")}, counted=Counted(frozenset(), 0))),
+        (Harm.LOST, lambda e: replace(e, views={}, counted=Counted(frozenset(), 0))),
         (Harm.TWICE_ACCEPTED, _said_twice),
         (Harm.TWICE_ACCEPTED, lambda e: replace(e, known_tasks=frozenset({"t1", "t2"}))),
         (Harm.DOUBLE_WRITE, lambda e: replace(e, books=_books(_REFUND, _REFUND))),
         (Harm.UNCALLED_WRITE, lambda e: replace(e, books=_books(_REFUND, _OTHER))),
         (Harm.FALSE_PROOF, lambda e: replace(e, books=_books())),
-        (Harm.OUTCOME_MISSING, lambda e: replace(e, counted=Counted(frozenset(), 0, (), 0))),
-        (Harm.OUTCOME_REPEATED, lambda e: replace(e, counted=Counted(frozenset({"t1:1"}), 2, (), 0))),
-        (Harm.OUTCOME_REPEATED, lambda e: replace(e, counted=Counted(frozenset({"t1:1", "t1:2"}), 2, (), 0))),
+        (Harm.OUTCOME_MISSING, lambda e: replace(e, counted=Counted(frozenset(), 0))),
+        (Harm.OUTCOME_REPEATED, lambda e: replace(e, counted=Counted(frozenset({"t1:1"}), 2))),
+        (Harm.OUTCOME_REPEATED, lambda e: replace(e, counted=Counted(frozenset({"t1:1", "t1:2"}), 2))),
+        (Harm.OUTCOME_REPEATED, lambda e: replace(e, counted=Counted(frozenset({"t1:1"}), 1, ("t1:1", "t1:1")))),
     ],
 )
 def test_each_harm_is_found_alone(harm: Harm, spoil: Callable[[Evidence], Evidence]) -> None:
