@@ -3,11 +3,11 @@
 import argparse
 import asyncio
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from services.policy.bench.engines import Engines, NotInstalled, engines
-from services.policy.bench.rates import rates
+from services.policy.bench.rates import Rates, rates
 from services.policy.bench.service import Answers, measure
 from shared.domain.exact_json import Json, JsonObject, dumps, plain
 
@@ -18,21 +18,22 @@ _P99_RULES = 100
 
 
 class Figures(NamedTuple):
-    """``rates``: evaluations a second of each engine."""
+    """``names``: of all engines; ``libraries``: of those that are not written by hand."""
 
-    rates: Mapping[str, float]
-    libraries: frozenset[str]
+    rates: Rates
+    names: tuple[str, ...]
+    libraries: tuple[str, ...]
     answers: tuple[Answers, ...]
 
     @property
     def against_library(self) -> float:
         """How many times faster than the fastest library."""
-        return round(self.rates["ours"] / max(self.rates[name] for name in self.libraries), 2)
+        return min(self.rates.times("ours", name) for name in self.libraries)
 
     @property
     def against_by_hand(self) -> float:
         """How many times slower than the same checks written by hand."""
-        return round(self.rates["by_hand_with_checks"] / self.rates["ours"], 2)
+        return self.rates.times("by_hand_with_checks", "ours")
 
     @property
     def missed(self) -> list[str]:
@@ -51,7 +52,7 @@ class Figures(NamedTuple):
     def as_json(self) -> JsonObject:
         rows: list[Json] = [{name: plain(value) for name, value in one._asdict().items()} for one in self.answers]
         return {
-            "evaluations_per_second": {name: round(rate) for name, rate in self.rates.items()},
+            "evaluations_per_second": {name: round(self.rates.typical(name)) for name in self.names},
             "times_faster_than_the_fastest_library": plain(self.against_library),
             "times_slower_than_by_hand_with_checks": plain(self.against_by_hand),
             "service": rows,
@@ -79,11 +80,12 @@ def bench(arguments: Sequence[str]) -> int:
 
 
 def _figures(found: Engines) -> Figures:
-    return Figures(rates(found.named()), frozenset(found.libraries), asyncio.run(measure()))
+    named = found.named()
+    return Figures(rates(named), tuple(named), tuple(found.libraries), asyncio.run(measure()))
 
 
 def _shown(figures: Figures) -> str:
-    lines = [f"{name:28} {rate:14,.0f} evaluations/s" for name, rate in figures.rates.items()]
+    lines = [f"{name:28} {figures.rates.typical(name):14,.0f} evaluations/s" for name in figures.names]
     lines += [
         f"{one.rules:5} rules: p50 {one.p50_ms} ms, p99 {one.p99_ms} ms; new policies p99 {one.new_p99_ms} ms; "
         f"{one.requests_per_second} requests/s"

@@ -3,21 +3,34 @@
 import statistics
 from collections.abc import Mapping
 from time import perf_counter
+from typing import NamedTuple
 
 from services.policy.bench.engines import CONTEXTS, Engine
 
-ROUNDS = 21
-ROUND_SECONDS = 0.05
+ROUNDS = 51
+ROUND_SECONDS = 0.02
 
 
-def rates(engines: Mapping[str, Engine]) -> dict[str, float]:
-    """Evaluations a second, the median of the rounds."""
-    turns = {name: _turns(engine) for name, engine in engines.items()}
-    rounds = [{name: _rate(engine, turns[name]) for name, engine in engines.items()} for _ in range(ROUNDS)]
-    return {name: statistics.median(one[name] for one in rounds) for name in engines}
+class Rates(NamedTuple):
+    """Evaluations a second of each engine, round by round."""
+
+    rounds: tuple[Mapping[str, float], ...]
+
+    def typical(self, name: str) -> float:
+        return statistics.median(one[name] for one in self.rounds)
+
+    def times(self, name: str, other: str) -> float:
+        """How many times faster than the other, compared within each round."""
+        return round(statistics.median(one[name] / one[other] for one in self.rounds), 2)
 
 
-def _turns(engine: Engine) -> int:
+def rates(engines: Mapping[str, Engine]) -> Rates:
+    """Each engine's rounds, after a first look at how many evaluations make a round."""
+    passes = {name: _passes(engine) for name, engine in engines.items()}
+    return Rates(tuple({name: _rate(engine, passes[name]) for name, engine in engines.items()} for _ in range(ROUNDS)))
+
+
+def _passes(engine: Engine) -> int:
     """As many passes over the contexts as take about one round."""
     passes, took = 1, 0.0
     while took < ROUND_SECONDS / 4:

@@ -60,10 +60,11 @@ def decider(node: Node) -> Decide:
 def _both(first: Decide, second: Decide) -> Decide:
     def both(context: Context) -> Truth:
         value = first(context)
-        if value is False:
+        if value is True:
+            return second(context)
+        if value is False or second(context) is False:
             return False
-        other = second(context)
-        return other if value is True or other is False else UNKNOWN
+        return UNKNOWN
 
     return both
 
@@ -71,10 +72,11 @@ def _both(first: Decide, second: Decide) -> Decide:
 def _one_of(first: Decide, second: Decide) -> Decide:
     def one_of(context: Context) -> Truth:
         value = first(context)
-        if value is True:
+        if value is False:
+            return second(context)
+        if value is True or second(context) is True:
             return True
-        other = second(context)
-        return other if value is False or other is True else UNKNOWN
+        return UNKNOWN
 
     return one_of
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from shared.contracts.policy import EvaluateRequest, Policy
+from shared.contracts.policy import CallContext, EvaluateRequest, Policy
 from shared.domain.exact_json import Json, digest, plain
 
 
@@ -13,10 +13,7 @@ def policy_hash(policies: Sequence[Policy]) -> str:
 
 def context_hash(request: EvaluateRequest) -> str:
     """Changes when a fact, what is known of its origin, the task's text or a planned call changes."""
-    calls: list[Json] = [
-        [call.call_id, call.tool, plain(call.fields), *([list(call.unproven)] if call.unproven else [])]
-        for call in request.calls
-    ]
+    calls: list[Json] = [_planned(call) for call in request.calls]
     texts: list[Json] = [] if request.text is None else [request.text]
     return digest([plain(request.context), calls, *texts])
 
@@ -28,6 +25,11 @@ def history_hash(request: EvaluateRequest) -> str | None:
     calls: list[Json] = [[call.tool, call.outcome.value, plain(call.fields)] for call in request.history]
     yeses: list[Json] = [[yes.tool, yes.level, yes.call_id, plain(yes.fields)] for yes in request.confirmations]
     return digest([calls, yeses])
+
+
+def _planned(call: CallContext) -> Json:
+    unproven: list[Json] = [plain(call.unproven)] if call.unproven else []
+    return [call.call_id, call.tool, plain(call.fields), *unproven]
 
 
 def _identity(policy: Policy) -> Json:

@@ -4,6 +4,7 @@ import pytest
 
 from services.policy.bench.command import Figures
 from services.policy.bench.engines import CONTEXTS, engines
+from services.policy.bench.rates import Rates
 from services.policy.bench.requests import bodies
 from services.policy.bench.service import Answers
 from services.policy.core.conditions import Conditions
@@ -13,8 +14,17 @@ from shared.contracts.policy import EvaluateRequest
 
 def _figures(ours: float, by_hand: float, library: float, p99_ms: float) -> Figures:
     answers = Answers(100, 1.0, p99_ms, 1.0, 1.0, 500.0)
-    rates = {"ours": ours, "by_hand_with_checks": by_hand, "by_hand_bare": 9.0, "a-library": library}
-    return Figures(rates, frozenset({"a-library"}), (answers,))
+    rounds = Rates(({"ours": ours, "by_hand_with_checks": by_hand, "a-library": library},))
+    return Figures(rounds, ("ours", "by_hand_with_checks", "a-library"), ("a-library",), (answers,))
+
+
+@pytest.mark.promise("policy.speed")
+def test_engines_are_compared_within_each_round() -> None:
+    """A busy moment slows all of them, and says nothing of one against another."""
+    quiet, busy, odd = {"a": 6.0, "b": 2.0}, {"a": 3.0, "b": 1.0}, {"a": 9.0, "b": 9.0}
+
+    assert Rates((quiet, busy, odd)).times("a", "b") == 3.0
+    assert Rates((quiet, busy, odd)).typical("a") == 6.0
 
 
 @pytest.mark.promise("policy.speed")
