@@ -354,6 +354,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise("chaos.given_up_tells", "A task given up after crashes tells of each write that was begun", "I4"),
     Promise("redis.awaited_at_start", "A process that starts while Redis restarts waits for it a little", "I5"),
     Promise("dlq.repeats_no_write", "A dead task that wrote is begun anew only where an operator insists", "I3"),
+    Promise("reaper.near_first", "A dead executor's turns go on although the queue stands still", "I5"),
     Promise("chaos.patience", "A verdict or a tool list is asked for again while its server is replaced", "seed 000"),
     Promise("chaos.replayable", "A chaos run's tasks and strikes are a pure function of its seed", "quality"),
     # --- leases, reaper, dead letters, drain

@@ -16,6 +16,7 @@ from services.executor.adapters.redis_upkeep import RedisUpkeep
 from services.executor.core.archiver import Archiver
 from services.executor.core.fair import Shares
 from services.executor.core.mended import Mended
+from services.executor.core.near_first import NearFirst
 from services.executor.core.reaper import Reaper
 from services.executor.core.runner import Runner, RunnerLimits, RunsTurns
 from services.executor.entrypoints.archive_loop import News, TellingWorker, keep_archived
@@ -66,7 +67,7 @@ async def _serve(
     mended = Mended()
     seats = _seats(settings, state, wakes, tenants)
     runner = Runner(sessions, wakes, TellingWorker(worker, news), limits, mended, seats)
-    reaper = Reaper(RedisUpkeep(state), wakes, mended)
+    reaper = Reaper(RedisUpkeep(state), NearFirst(runner, wakes), mended)
     queue = WakeWorker(queue_pool(settings.queue_url), runner)
     server = side_server(health_app(sessions, runner, mended, reaper), settings.host, settings.port)
     stop = _on_signals()
