@@ -339,11 +339,13 @@ PROMISES: tuple[Promise, ...] = (
     # --- the write ledger
     Promise("I3.doubt_waits", "A write in doubt waits for an operator with what is known, until a deadline", "I3"),
     Promise("I3.operator_decides", "An operator's retry, skip, done and take-over each do what they say, once", "I3"),
+    Promise("I3.retry_looks_first", "An operator's retry sends nothing if a read shows by now that it took hold", "I3"),
     Promise("I3.only_an_operator", "No word on a doubt of anybody without the role has any effect", "I3"),
     Promise("I3.our_key", "A lost call is sent again only under a key the server honours, and is bounded", "I3"),
     Promise("I3.refusal_survives", "A server's refusal is known to a successor before it is read back", "I3; I4"),
     Promise("I2.no_old_verdict", "No call goes out on a verdict of another attempt, or on an old one", "I2"),
     Promise("plan.compensates", "A plan's rule says what is taken back when a later call fails, latest first", "I3"),
+    Promise("plan.taken_back_for_good", "A plan that is being taken back sends none of its own calls any more", "I3"),
     Promise("plan.never_blindly", "What is not proved is never taken back; a person is told", "I3; I4"),
     Promise("audit.each_write", "Each write is shown with who asked, what let it pass, and its proof", "I4"),
     Promise("plan.compensations_are_approved", "Compensations are judged, hashed and shown to the approver", "I7"),

@@ -13,7 +13,7 @@ from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import TaskRecord
 from shared.domain.words import Strategy, TaskState, WriteStatus
 
-_OPEN = (WriteStatus.SENDING, WriteStatus.DENIED, WriteStatus.ABSENT, WriteStatus.IN_DOUBT)
+_OPEN = (WriteStatus.SENDING, WriteStatus.DENIED, WriteStatus.RESEND, WriteStatus.ABSENT, WriteStatus.IN_DOUBT)
 _MADE = (WriteStatus.SENT, WriteStatus.VERIFIED, WriteStatus.UNVERIFIED)
 _SILENT = "No attempt could say why: the process that ran it ended."
 

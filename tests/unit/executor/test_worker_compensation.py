@@ -3,7 +3,7 @@
 import pytest
 
 from services.executor.core.execute.approval_gate import brief
-from services.executor.ports import ToolAnswer, ToolSilent
+from services.executor.ports import ToolAnswer, ToolSilent, ToolUnreachable
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
@@ -193,6 +193,57 @@ async def test_dying_at_any_step_of_taking_back_takes_it_back_once() -> None:
             record = await stage.run(word(stage, "retry"))
         assert stage.claims.applied == ["C-1", "reopened C-1"], step
         assert (record.state, record.reason) == (end.state, end.reason), step
+
+
+def unreachable(stage: Stage, until: list[bool]) -> list[JsonObject]:
+    """Paying finds no connection until the list is not empty; what was paid."""
+    paid: list[JsonObject] = []
+
+    def pay(given: JsonObject) -> Json:
+        if not until:
+            raise ToolUnreachable("refused")
+        paid.append(given)
+        return {"paid": True}
+
+    stage.servers.add("pay_claim", pay, ToolClass.CHANGE)
+    return paid
+
+
+@pytest.mark.promise("plan.taken_back_for_good")
+async def test_a_call_that_could_not_be_sent_is_not_sent_after_the_plan_was_taken_back() -> None:
+    stage, reachable = planned(APPROVE, PAY), list[bool]()
+    paid = unreachable(stage, reachable)
+
+    def lost(_: JsonObject) -> Json:
+        raise ToolSilent("cut off")
+
+    stage.servers.add("reopen_claim", lost, ToolClass.CHANGE)
+    assert (await stage.run()).state is TaskState.INPUT_REQUIRED
+    reachable.append(True)
+    record = await stage.run(word(stage, "done"))
+    assert (record.state, paid) == (TaskState.FAILED, [])
+    assert by_call(stage) == {"c1": "verified", "c2": "unsent", "undo-c1": "unverified"}
+    assert "taken back: c1" in (record.reason or "")
+
+
+@pytest.mark.promise("plan.taken_back_for_good")
+async def test_a_successor_goes_on_taking_back_although_the_failed_call_could_be_sent_now() -> None:
+    named = {**APPROVE, "compensation": {**REOPEN, "arguments_json": '{"claim_id":"C-1"}'}}
+    stage, reachable = planned(named, PAY), list[bool]()
+    paid = unreachable(stage, reachable)
+    reopen = reopened(stage)
+
+    def dies(given: JsonObject) -> Json:
+        reopen(given)
+        raise Died
+
+    stage.servers.add("reopen_claim", dies, ToolClass.CHANGE)
+    with pytest.raises(Died):
+        await stage.run()
+    reachable.append(True)
+    record = await stage.run(attempts=2)
+    assert (record.state, paid, stage.claims.applied) == (TaskState.FAILED, [], ["C-1", "reopened C-1"])
+    assert by_call(stage) == {"c1": "verified", "c2": "unsent", "undo-c1": "verified"}
 
 
 @pytest.mark.promise("plan.compensations_are_approved")

@@ -118,6 +118,32 @@ async def test_retry_sends_the_call_again_on_a_renewed_verdict_and_proves_it() -
     assert (entry.attempt, [one.status.value for one in entry.earlier]) == (2, ["absent"])
 
 
+@pytest.mark.promise("I3.retry_looks_first")
+async def test_retry_sends_nothing_if_a_read_shows_by_now_that_it_took_hold() -> None:
+    stage = Stage()
+    asked = await in_doubt(stage)
+    stage.claims.approve({"claim_id": "C-1"})  # the lost request was on its way all the time
+    record = await stage.run(word(stage, "retry"))
+    assert (record.state, stage.statuses, len(asked)) == (TaskState.COMPLETED, ["verified"], 1)
+    assert "was not sent again" in (record.answer or "")
+
+
+@pytest.mark.promise("I3.operator_decides")
+async def test_retry_is_sent_although_a_read_shows_what_the_operator_was_shown() -> None:
+    stage = Stage()
+    asked: list[JsonObject] = []
+
+    def errs(given: JsonObject) -> Json:
+        asked.append(given)
+        stage.claims.approve(given)
+        return ToolAnswer("went wrong", is_error=True) if len(asked) == 1 else dict(stage.claims.rows["C-1"])
+
+    stage.servers.add("approve_claim", errs, ToolClass.CHANGE)
+    assert (await stage.run()).state is TaskState.INPUT_REQUIRED
+    await stage.run(word(stage, "retry"))
+    assert len(asked) == 2
+
+
 @pytest.mark.promise("I3.operator_decides")
 async def test_retry_is_not_sent_on_a_verdict_that_has_turned_to_no() -> None:
     stage = Stage()

@@ -11,7 +11,7 @@ from services.executor.core.execute.freshness import renew_if_old
 from services.executor.core.execute.ledger import entries, write_key
 from services.executor.core.execute.preconditions import refuse_too_early
 from services.executor.core.execute.sending import NotSent, prepare, same_key, send, under_our_key
-from services.executor.core.execute.settling import brought_to_truth, settle
+from services.executor.core.execute.settling import brought_to_truth, settle, shown_since
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.words import DOUBTS, SENDABLE, FsmState, ToolClass, WriteStatus
@@ -60,6 +60,8 @@ async def _settled(
     known = (await ctx.store.ledger()).get(write_key(plan, call))
     while known is None or known.status not in _SETTLED:
         if known is None or known.status in SENDABLE:
+            if call in plan.calls and await _is_being_taken_back(ctx, plan):
+                return _left_unsent(call, known)
             known = await _sent(ctx, progress, plan, call, state, known)
             if known.status is WriteStatus.UNSENT:
                 break
@@ -69,6 +71,18 @@ async def _settled(
             break
     if known.status in DOUBTS:
         raise Doubtful
+    return known
+
+
+async def _is_being_taken_back(ctx: TurnContext, plan: WritePlan) -> bool:
+    """Whether an earlier attempt began to take back what the plan did: then nothing of the plan itself is sent."""
+    return any(entry.compensates is not None for entry in (await entries(ctx, plan)).values())
+
+
+def _left_unsent(call: PlannedCall, known: LedgerEntry | None) -> LedgerEntry:
+    """The failed call for which the plan is being taken back; whoever comes back to it must not send it any more."""
+    if known is None:
+        raise NotSent(f"{call.call_id}: {call.tool} could not be made, and is not made any more")
     return known
 
 
@@ -87,6 +101,9 @@ async def _sent(
         return await settle(ctx, known, WriteStatus.IN_DOUBT, note)
     if known is not None and under_our_key(known) and not same_key(known, sending.tool):
         return await settle(ctx, known, WriteStatus.IN_DOUBT, "no answer came, and the server no longer takes our key")
+    if known is not None and (shown := shown_since(known, sending.before_json)) is not None:
+        proved = known.model_copy(update={"proof_json": sending.before_json})
+        return await settle(ctx, proved, WriteStatus.VERIFIED, f"it was not sent again: {shown}; before: {known.note}")
     return await send(ctx, sending)
 
 

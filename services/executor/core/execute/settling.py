@@ -12,7 +12,7 @@ from services.executor.core.journal import Journal
 from services.executor.ports import ToolAnswer, TurnStore
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.tenant import TenantRecord
-from shared.domain.exact_json import Json, dumps
+from shared.domain.exact_json import Json, dumps, loads
 from shared.domain.words import DOUBTS, ToolClass, WriteStatus
 
 
@@ -57,6 +57,21 @@ async def settle_unread(store: TurnStore, journal: Journal, why: str) -> None:
             await _wait_until_closed(store, journal, entry)
             note = f"{entry.note or 'no answer came'}, and nothing could be read: {why}"
             await _stored(store, journal, entry, status, note, TenantRecord(id="").approval_hours)
+
+
+def shown_since(entry: LedgerEntry, now_json: str) -> str | None:
+    """What shows that a write took hold after all, which an operator wants sent again; None if nothing does.
+
+    What the operator was shown is no news: only what a read shows beyond that counts.
+    """
+    if entry.status is not WriteStatus.RESEND or entry.resolved is None:
+        return None
+    known = next((text for text in (entry.proof_json, entry.before_json) if text not in (None, dumps(None))), None)
+    if known is None or now_json == dumps(None):
+        return None
+    seen = evidence(entry.model_copy(update={"before_json": known}), loads(now_json))
+    judgement = judge_lost(seen)
+    return judgement.note if judgement.status is WriteStatus.VERIFIED else None
 
 
 def _unread(entry: LedgerEntry) -> WriteStatus | None:
