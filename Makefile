@@ -8,6 +8,8 @@ SERVICES := gateway executor policy learner planner company
 DEMO_ARGS ?=
 UP_ARGS ?=
 TEST_ARGS ?=
+TEST_WORKERS ?= 2
+PYTEST = $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --junitxml=$(RESULTS)
 COMPILE = UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-package purple-agent
 
@@ -39,13 +41,13 @@ up: $(READY) ## the stack, staying up, with its URLs
 # The suite starts some hundred processes: code that is compiled once and kept makes each start shorter.
 test test-long: export PYTHONDONTWRITEBYTECODE =
 
-test: $(READY) ## the suite
+test: $(READY) ## the suite, in TEST_WORKERS=2 processes (TEST_WORKERS=0 TEST_ARGS=path for a few tests)
 	@mkdir -p $(dir $(RESULTS))
-	@$(BIN)/python -m pytest -m "not long" --junitxml=$(RESULTS) $(TEST_ARGS)
+	@$(PYTEST) -m "not long" $(TEST_ARGS)
 
 test-long: $(READY) ## the exhaustive matrices, long fault and property runs as well
 	@mkdir -p $(dir $(RESULTS))
-	@$(BIN)/python -m pytest --junitxml=$(RESULTS) $(TEST_ARGS)
+	@$(PYTEST) $(TEST_ARGS)
 
 check: $(READY) ## format, lint, types, import directions, promises against tests
 	@$(BIN)/ruff format --check --quiet . || { echo "Some files are not formatted: make format" >&2; exit 1; }
