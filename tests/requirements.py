@@ -305,6 +305,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise("prose.listed", "A prose policy shows the rules it became, and what became none", "seed 001; seed 003"),
     Promise("prose.enforced", "Rules translated from prose are enforced where the tenant says so", "seed 001"),
     Promise("tools.only_after", "A call that a rule puts after another is not made before that one succeeded", "I2"),
+    Promise("tools.once_beside_a_doubt", "A write in doubt counts for the other tasks of its session", "I3; seed 003"),
     Promise("tools.reads_under_rules", "A once-only read is made once, however often a model asks for it", "I2"),
     Promise(
         "tools.once_only", "A once-only tool that the model calls twice is called once, a session long", "seed 003"

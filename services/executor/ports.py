@@ -220,6 +220,7 @@ class SessionCall(NamedTuple):
     tool: str
     outcome: str
     fields_json: str
+    open_task: str = ""  # the task that made it, until that has ended: its later turns tell of the call again
 
 
 class SessionState(NamedTuple):

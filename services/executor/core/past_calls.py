@@ -24,8 +24,10 @@ _OUTCOMES: Mapping[WriteStatus, CallOutcome] = {
 }  # of any other nobody knows what came
 
 
-def of_session(calls: Iterable[SessionCall]) -> tuple[PastCall, ...]:
-    return tuple(_past(call.tool, CallOutcome(call.outcome), loads_object(call.fields_json)) for call in calls)
+def of_session(calls: Iterable[SessionCall], task_id: str) -> tuple[PastCall, ...]:
+    """Those of other tasks, ended or open: what the task itself called stands in its dossier and its ledger."""
+    others = (call for call in calls if call.open_task != task_id)
+    return tuple(_past(call.tool, CallOutcome(call.outcome), loads_object(call.fields_json)) for call in others)
 
 
 def of_facts(facts: Iterable[Fact]) -> tuple[PastCall, ...]:
@@ -46,11 +48,16 @@ def outcome_of(entry: LedgerEntry) -> CallOutcome:
     return _OUTCOMES.get(entry.status, CallOutcome.UNKNOWN)
 
 
-def remembered(known: Sequence[SessionCall], new: Iterable[PastCall], rules: Iterable[str]) -> tuple[SessionCall, ...]:
-    """What the session keeps: the calls of tools that one of the ``rules`` names, the newest of them."""
-    names = tuple(rules)
-    kept = [_kept(call) for call in new if any(fnmatchcase(call.tool, name) for name in names)]
-    return (*known, *kept)[-_REMEMBERED:]
+def remembered(
+    known: Sequence[SessionCall], new: Iterable[PastCall], rules: Iterable[str], task_id: str, *, ended: bool
+) -> tuple[SessionCall, ...]:
+    """What the session keeps: the calls of tools that one of the ``rules`` names, the newest of them.
+
+    ``new`` are all calls of the task so far; they take the place of what an earlier turn of it told.
+    """
+    names, open_task = tuple(rules), "" if ended else task_id
+    kept = [_kept(call, open_task) for call in new if any(fnmatchcase(call.tool, name) for name in names)]
+    return (*(call for call in known if call.open_task != task_id), *kept)[-_REMEMBERED:]
 
 
 def named_by_rules(policies: Iterable[Policy]) -> tuple[str, ...]:
@@ -72,8 +79,8 @@ def _past(tool: str, outcome: CallOutcome, arguments: JsonObject) -> PastCall:
     return PastCall(tool=tool, outcome=outcome, fields=sayable(arguments))
 
 
-def _kept(call: PastCall) -> SessionCall:
-    return SessionCall(call.tool, call.outcome.value, dumps(cast(JsonObject, call.fields)))
+def _kept(call: PastCall, open_task: str) -> SessionCall:
+    return SessionCall(call.tool, call.outcome.value, dumps(cast(JsonObject, call.fields)), open_task)
 
 
 def _is_sayable(value: Json) -> bool:

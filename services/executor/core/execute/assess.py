@@ -67,14 +67,14 @@ class Reader:
         repeated = self._same_call(tool, dumps(use.input))
         if repeated is not None:
             return ToolResult(use.id, repeated.result_json, is_error=not repeated.ok)
-        refused = await self._refused(key, tool, use)
-        if refused is not None:
-            return ToolResult(use.id, f"Refused by policy rule {refused}. It was not called.", is_error=True)
         mine = self._claimed(tool, use)
+        refused = await self._refused(key, tool, use, self._calls[:mine])
+        if refused is not None:
+            self._came_to(mine, CallOutcome.UNSENT)
+            return ToolResult(use.id, f"Refused by policy rule {refused}. It was not called.", is_error=True)
         reading = await read(self._ctx, key, tool, use.input, self.corrections)
         answer = reading.answer
-        outcome = CallOutcome.SUCCEEDED if reading.tells else CallOutcome.FAILED
-        self._calls[mine] = self._calls[mine].model_copy(update={"outcome": outcome})
+        self._came_to(mine, CallOutcome.SUCCEEDED if reading.tells else CallOutcome.FAILED)
         self.corrections = self.corrections.learned(tool, use.input, reading.learned)
         self._found[key] = Fact(
             ref="",
@@ -86,16 +86,19 @@ class Reader:
         )
         return ToolResult(use.id, dumps(answer.content), is_error=answer.is_error)
 
-    async def _refused(self, key: str, tool: Tool, use: ToolUse) -> str | None:
-        refused = await self._rules.refusal(key, tool, use.input, self._calls)
+    async def _refused(self, key: str, tool: Tool, use: ToolUse, since: Sequence[PastCall]) -> str | None:
+        refused = await self._rules.refusal(key, tool, use.input, since)
         if refused is not None:
             self._ctx.journal.tell("tool", tool=use.name, state=self._state.value, refused=refused)
         return refused
 
     def _claimed(self, tool: Tool, use: ToolUse) -> int:
-        """The place of a call that is about to be made: those beside it count it already."""
+        """The place of a call that is about to be made: those that come beside it count it while it is asked for."""
         self._calls.append(PastCall(tool=tool.name, outcome=CallOutcome.UNKNOWN, fields=sayable(use.input)))
         return len(self._calls) - 1
+
+    def _came_to(self, mine: int, outcome: CallOutcome) -> None:
+        self._calls[mine] = self._calls[mine].model_copy(update={"outcome": outcome})
 
     def _same_call(self, tool: Tool, arguments: str) -> Fact | None:
         wanted = (tool.connection_id, tool.name, arguments)

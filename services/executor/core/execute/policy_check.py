@@ -108,7 +108,7 @@ async def _history(ctx: TurnContext, dossier: Dossier) -> tuple[PastCall, ...]:
         return ()
     plan_hash = dossier.plan.hash if dossier.plan else None
     written = [entry for entry in (await ctx.store.ledger()).values() if entry.plan_hash != plan_hash]
-    return (*of_session(ctx.session.calls), *of_facts(dossier.facts), *of_writes(written))
+    return (*of_session(ctx.session.calls, ctx.record.task_id), *of_facts(dossier.facts), *of_writes(written))
 
 
 def _confirmations(dossier: Dossier) -> tuple[Confirmation, ...]:

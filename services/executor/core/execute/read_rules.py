@@ -51,7 +51,7 @@ class ReadRules:
         return EvaluateRequest(
             policies=tuple(policy.model_copy(update=_TOOL_RULES_ALONE) for policy in ctx.policies),
             calls=(call,),
-            history=(*of_session(ctx.session.calls), *since),
+            history=(*of_session(ctx.session.calls, ctx.record.task_id), *since),
             binding=True,
         )
 
@@ -78,7 +78,8 @@ async def _allowances(ctx: TurnContext, classes: frozenset[ToolClass]) -> Allowa
         for tool in ctx.toolbox.tools.values()
         if tool.tool_class in classes
     )
-    request = AllowanceRequest(policies=ctx.policies, tools=offered, history=of_session(ctx.session.calls))
+    earlier = of_session(ctx.session.calls, ctx.record.task_id)
+    request = AllowanceRequest(policies=ctx.policies, tools=offered, history=earlier)
     try:
         return await ctx.ports.policy.allowances(request)
     except PolicyUnavailable as error:

@@ -35,7 +35,7 @@ def turn_end(
     waits = approval is not None and approval.status is ApprovalStatus.WAITING
     return TurnEnd(
         record=record,
-        session=_remembered(_called(_corrected(session, ended), ended), work.turn, answer),
+        session=_remembered(_called(_corrected(session, ended), ended, work), work.turn, answer),
         events=(*events, status),
         approval=approval,
         timer=Timer(approval.deadline, approval.approval_id) if approval is not None and waits else ended.timer,
@@ -89,13 +89,14 @@ def _dry(record: TaskRecord) -> dict[str, JsonValue]:
     return {KEY: True} if is_dry_run(record) else {}
 
 
-def _called(session: SessionState, ended: Ended) -> SessionState:
-    """With the calls of an ended task that rules about tools will ask for again."""
-    progress = ended.progress
-    if progress is None or not ended.state.is_terminal or not progress.ruled_tools:
+def _called(session: SessionState, ended: Ended, work: Work) -> SessionState:
+    """With the task's calls that rules about tools will ask for again; also while it waits, beside other tasks."""
+    progress, task_id = ended.progress, work.record.task_id
+    if progress is None or not progress.ruled_tools:
         return session
     made = (*of_facts(progress.dossier.facts), *of_writes(ended.writes))
-    return session._replace(calls=remembered(session.calls, made, progress.ruled_tools))
+    names = progress.ruled_tools
+    return session._replace(calls=remembered(session.calls, made, names, task_id, ended=ended.state.is_terminal))
 
 
 def _words(turn: Turn) -> str:

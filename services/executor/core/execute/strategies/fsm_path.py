@@ -102,6 +102,7 @@ async def _leave(ctx: TurnContext, progress: Progress) -> Progress:
             path = machine.without_writes(path)
         elif FsmState.POLICY_CHECK not in path:
             progress = await _permitted(ctx, progress)
+            path = progress.path
     if progress.dossier.verdict is not None and _plan(progress).calls:
         verdict = progress.dossier.verdict
         path = machine.with_gate(path) if needs_person(verdict, ctx.tenant, progress.process_type) else path

@@ -1,0 +1,105 @@
+"""Rules about tools over one breath, one plan and one session: what was called counts wherever it was called."""
+
+import asyncio
+
+import pytest
+
+from services.executor.ports import ModelReply, ModelRequest, SessionCall, ToolAnswer, ToolSilent
+from shared.contracts.allowance import ToolAllowance, counts
+from shared.contracts.policy import CallContext, CallRefusal, EvaluateRequest, Policy, ToolRule, Verdict
+from shared.domain.exact_json import Json, JsonObject
+from shared.domain.words import ToolClass
+from shared.testing.scripted_model import json_reply, text_reply, tool_reply
+from tests.unit.executor.stage import CALL, SaidPolicy, Stage, message
+
+
+class _OnceInAll(SaidPolicy):
+    """Refuses a tool that was called before; takes its time to say so."""
+
+    async def evaluate(self, request: EvaluateRequest) -> Verdict:
+        verdict = await super().evaluate(request)
+        await asyncio.sleep(0)
+        made = {call.tool for call in request.history if counts(call.outcome, successes_only=False)}
+        refused = tuple(_once_only(call) for call in request.calls if call.tool in made)
+        return verdict.model_copy(update={"refusals": refused, "passed": not refused})
+
+
+def _once_only(call: CallContext) -> CallRefusal:
+    return CallRefusal(
+        call_id=call.call_id, tool=call.tool, rule_id="ONCE", policy_id="p", kind="at_most", reason="once only"
+    )
+
+
+def _play(rule: ToolRule, text: str = "Approve claim C-1 of 120.50") -> Stage:
+    play = Stage(text)
+    play.policy = _OnceInAll()
+    play.tenants.record = play.tenants.record.model_copy(update={"policies": (Policy(id="p", tool_rules=(rule,)),)})
+    return play
+
+
+@pytest.mark.promise("tools.reads_under_rules")
+async def test_two_reads_asked_for_in_one_breath_under_a_shared_limit_are_one_read() -> None:
+    """Each call has a verdict of its own there; the second is asked for while the first is, and counts it."""
+    play = _play(ToolRule(id="ONCE", kind="at_most", tool="get_*"), "Which claims are open?")
+    play.policy.allows = (ToolAllowance(tool="get_claim", ask=True),)
+    replies = iter([tool_reply(("get_claim", {"claim_id": "C-1"}), ("get_claim", {"claim_id": "C-2"}))])
+    play.scripts["assess"] = lambda _: next(replies, text_reply("done"))
+    await play.run()
+    assert play.servers.called("get_claim") == [{"claim_id": "C-1"}]
+
+
+@pytest.mark.parametrize("text", ["Change the order for claim C-1", "Set up the new customer of claim C-1"])
+async def test_a_plan_that_is_empty_after_a_refusal_asks_nobody(text: str) -> None:
+    """Also on a path without a state for policy: there is nothing to approve."""
+    play = Stage(text)
+    refused = CallRefusal(call_id="c1", tool="approve_claim", rule_id="N", policy_id="p", kind="never", reason="no")
+    play.policy.says_later = {"refusals": (refused,), "passed": False}
+    play.tenants.record = play.tenants.record.model_copy(
+        update={"policies": (Policy(id="p"),), "unruled_writes": "approve"}
+    )
+    replies = iter([json_reply({"calls": [CALL], "why_none": None})])
+
+    def planned(_: ModelRequest) -> ModelReply:
+        reply = next(replies, None)
+        if reply is None:
+            play.policy.says_later = None
+        return reply or json_reply({"calls": [], "why_none": "a rule forbids it"})
+
+    play.scripts["write_plan"] = planned
+    record = await play.run()
+    assert (record.state, play.claims.applied, play.turns.approvals) == ("completed", [], [])
+
+
+def _silent(_: JsonObject) -> Json:
+    raise ToolSilent("no answer")
+
+
+@pytest.mark.promise("tools.once_beside_a_doubt")
+async def test_a_write_in_doubt_counts_for_other_tasks_of_the_session() -> None:
+    """The first task waits for an operator; the second may not make the call that may have been made."""
+    rule = ToolRule(id="ONCE", kind="at_most", tool="approve_claim")
+    first = _play(rule)
+    first.servers.add("approve_claim", _silent, ToolClass.CHANGE)
+    first.servers.add("get_claim", lambda _: ToolAnswer({"error": "away"}, is_error=True), ToolClass.READ)
+    waiting = await first.run()
+    second = _play(rule)
+    second.turns.record = second.turns.record.model_copy(update={"task_id": "task-2"})
+    second.turns.remembered = await first.turns.session()
+    refused = await second.run()
+    assert (waiting.state, refused.state, second.claims.applied) == ("input-required", "rejected", [])
+    assert (await second.turns.session()).calls == (
+        SessionCall("approve_claim", "unknown", '{"claim_id":"C-1"}', open_task="task-1"),
+    )
+
+
+async def test_a_tasks_own_calls_are_told_once_however_many_turns_it_has() -> None:
+    """What it called before it waited does not stand beside its dossier, and is no open task's once it has ended."""
+    play = _play(ToolRule(id="ONCE", kind="at_most", tool="get_claim"))
+    play.turns.remembered = play.turns.remembered._replace(
+        calls=(SessionCall("get_claim", "succeeded", '{"claim_id":"C-1"}', open_task="task-1"),)
+    )
+    play.policy = SaidPolicy()
+    await play.run(message(play.turns.record.request.text))
+    binding = next(request for request in play.policy.asked if request.calls)
+    assert [call.tool for call in binding.history] == ["get_claim"]
+    assert (await play.turns.session()).calls == (SessionCall("get_claim", "succeeded", '{"claim_id":"C-1"}'),)
