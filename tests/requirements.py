@@ -362,6 +362,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise("chaos.replayable", "A chaos run's tasks and strikes are a pure function of its seed", "quality"),
     # --- leases, reaper, dead letters, drain
     Promise("state.drained", "A stopped executor ends its steps in time, and its tasks end elsewhere", "I5"),
+    Promise("state.sessions_leave", "A session leaves Redis in time, wherever its last owner died", "seed 002"),
     Promise("state.recovery", "The turns of a killed executor run elsewhere within ten seconds", "I5"),
     Promise("dlq.operator", "Only an operator of the tenant sees or moves its dead letters", "I10"),
     Promise("dlq.requeue_turn", "A dead turn is begun anew once, as a linked task of its session", "I5"),

@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 from services.executor.ports import JournalEntry, LeaseLost, LedgerConflict, SessionState, Timer, TurnEnd
 from shared.contracts.task import TurnKind
 from shared.domain.words import SENDABLE, TaskState, WriteStatus
-from shared.infra.keys import partition_keys_of
+from shared.infra.keys import partition_keys_of, session_keys
 from shared.infra.task_store import TaskStore
 from shared.testing.redis_tasks import NOON, a_turn
 from tests.integration.state_stage import (
@@ -235,6 +235,38 @@ async def test_an_open_write_stretches_the_lease_over_its_call(redis: Redis, tas
     now = (await begun.store.pulse()).now
     ends = await redis.zscore(partition_keys_of("acme", "s1").leased, "acme:s1")
     assert float(ends or 0) / 1000 - now.timestamp() > 50
+
+
+@pytest.mark.promise("state.recovery")
+async def test_a_lease_is_as_short_as_any_again_once_the_write_is_settled(redis: Redis, task_store: TaskStore) -> None:
+    """Else the turn of an executor that is killed after a write would wait for a call that is long over."""
+    await accepted(task_store)
+    begun = await begin(sessions_of(redis, "one", lease_seconds=3.0))
+    await begun.store.open_write(an_entry(), 60.0)
+    now = (await begun.store.settle_write(an_entry(WriteStatus.SENT), WriteStatus.SENDING)).now
+    ends = await redis.zscore(partition_keys_of("acme", "s1").leased, "acme:s1")
+    until = await redis.hget(session_keys("acme", "s1").lease, "until")
+    assert float(ends or 0) == float(until or 0)
+    assert 2 < float(ends or 0) / 1000 - now.timestamp() <= 3.1
+
+
+@pytest.mark.promise("state.sessions_leave")
+@pytest.mark.parametrize("after", ["a crash", "a stop"])
+async def test_a_session_whose_owner_ended_before_its_release_leaves_in_time(
+    redis: Redis, task_store: TaskStore, after: str
+) -> None:
+    await accepted(task_store)
+    one = sessions_of(redis, "one")
+    begun = await begin(one)
+    await begun.store.finish(an_end(begun.work))
+    if after == "a stop":
+        await one.abandon(begun.lease, handed_over=True)
+    else:
+        await break_lease(redis, begun.lease)
+        assert await sessions_of(redis, "two").claim("acme", "s1") is None
+    names = session_keys("acme", "s1")
+    assert await redis.ttl(names.session) > 0
+    assert await redis.ttl(names.lease) > 0
 
 
 @pytest.mark.promise("state.outcome_once")

@@ -33,10 +33,10 @@ class RedisSessions(Sessions):
     async def claim(self, tenant: str, session_id: str) -> Lease | None:
         session, partition = keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
         names = [session.lease, session.inbox, session.signals, session.begun, partition.waiting, partition.leased]
-        names.append(keys.stopped_key(tenant, session_id))
+        names += [keys.stopped_key(tenant, session_id), session.session, session.open]
         member = keys.pack(keys.Member(tenant, session_id))
         arguments: list[Argument] = [self._owner, self._lease_ms, member, Fault.NOT_RUNNING, Fault.OWNER_GONE]
-        arguments.append(_STOPPED_MS)
+        arguments += [_STOPPED_MS, keys.SESSION_RETENTION_SECONDS]
         match await self._scripts.run("claim", names, arguments):
             case [int(fence), str(mended)]:
                 return Lease(tenant, session_id, fence, self._owner, Fault(mended) if mended else None)
@@ -74,7 +74,9 @@ class RedisSessions(Sessions):
     async def abandon(self, lease: Lease, retry_in: float = 0.0, *, handed_over: bool = False, error: str = "") -> None:
         session, partition = _keys_of(lease)
         names = [session.lease, session.inbox, session.signals, session.begun, partition.waiting, partition.leased]
+        names += [session.session, session.open]
         arguments: list[Argument] = [_member(lease), int(retry_in * 1000), int(handed_over), error[:_ERROR]]
+        arguments.append(keys.SESSION_RETENTION_SECONDS)
         await self._fenced("abandon", lease, names, arguments)
 
     async def bury(self, lease: Lease, letter: DeadTurn) -> None:
@@ -98,7 +100,7 @@ class RedisSessions(Sessions):
         await self._scripts.command("PING")
 
     def turn_store(self, lease: Lease, work: Work) -> TurnStore:
-        return RedisTurnStore(self._scripts, lease, work, halted=lambda: self._halted)
+        return RedisTurnStore(self._scripts, lease, work, self._lease_ms, halted=lambda: self._halted)
 
     async def _work(self, lease: Lease, turn: Turn, attempts: int, waited_us: int) -> Work:
         name = keys.task_keys(lease.tenant, lease.session_id, turn.task_id).record

@@ -36,9 +36,15 @@ class RedisTurnStore(TurnStore):
     """One turn's store; make one for each ``Work``."""
 
     def __init__(
-        self, scripts: Scripts, lease: Lease, work: Work, halted: Callable[[], bool] = lambda: False
+        self,
+        scripts: Scripts,
+        lease: Lease,
+        work: Work,
+        lease_ms: int,
+        halted: Callable[[], bool] = lambda: False,
     ) -> None:
         self._halted = halted
+        self._lease_ms = lease_ms
         self._scripts = scripts
         self._intents = Intents(scripts.lineage, work)
         self._lease = lease
@@ -130,8 +136,9 @@ class RedisTurnStore(TurnStore):
         return await self._settle(entry, status, events)
 
     async def _settle(self, entry: LedgerEntry, before: WriteStatus, events: Sequence[TaskEvent]) -> Pulse:
-        arguments = [entry.key, before.value, entry.status.value, entry.model_dump_json()]
-        names = [self._task.ledger, self._task.events]
+        arguments: list[Argument] = [entry.key, before.value, entry.status.value, entry.model_dump_json()]
+        arguments += [self._member, self._lease_ms]
+        names = [self._task.ledger, self._task.events, self._partition.leased]
         return await self._write("settle_write", names, [keys.EVENTS_KEPT, *arguments, *_lines(events)])
 
     async def finish(self, end: TurnEnd) -> None:
@@ -173,7 +180,6 @@ class RedisTurnStore(TurnStore):
             outcome.event_id if outcome else "",
             outcome.model_dump_json() if outcome else "",
         ]
-
 
     async def _write(self, script: str, names: Sequence[str], arguments: Sequence[Argument]) -> Pulse:
         reply = await self._scripts.run(script, *self._fenced(names, arguments))

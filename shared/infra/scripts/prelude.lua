@@ -39,6 +39,14 @@ local function pulse(signals, turns)
   return reply
 end
 
+-- A session whose lease is given back and that has no open task leaves after its retention.
+local function leaves_in_time(open, session, lease, retention)
+  if redis.call('SCARD', open) == 0 then
+    redis.call('EXPIRE', session, retention, 'NX')
+    redis.call('EXPIRE', lease, retention, 'NX')
+  end
+end
+
 -- A session with work is in exactly one of the two sets: waiting, or leased.
 local function await_claim(waiting, leased, member)
   if not redis.call('ZSCORE', leased, member) then

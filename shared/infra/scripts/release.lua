@@ -6,8 +6,5 @@ if not holds(lease, owner, fence) then return {again and 'ok' or 'lost'} end
 if redis.call('LLEN', inbox) + redis.call('LLEN', signals) > 0 then return {'work'} end
 redis.call('HDEL', lease, 'owner', 'until')
 redis.call('ZREM', leased, member)
-if redis.call('SCARD', open) == 0 then
-  redis.call('EXPIRE', session, retention)
-  redis.call('EXPIRE', lease, retention)
-end
+leaves_in_time(open, session, lease, retention)
 return {'ok'}
