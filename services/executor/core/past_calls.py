@@ -31,11 +31,16 @@ def of_session(calls: Iterable[SessionCall], task_id: str) -> tuple[PastCall, ..
 
 
 def of_facts(facts: Iterable[Fact]) -> tuple[PastCall, ...]:
-    """The reads of this task. One whose answer was an error counts as failed."""
-    return tuple(
-        _past(fact.tool, CallOutcome.SUCCEEDED if fact.ok else CallOutcome.FAILED, loads_object(fact.arguments_json))
-        for fact in facts
-    )
+    """The reads of this task."""
+    return tuple(_past(fact.tool, read_outcome(fact), loads_object(fact.arguments_json)) for fact in facts)
+
+
+def read_outcome(fact: Fact) -> CallOutcome:
+    """A refusal failed. An answer that itself speaks of an error counts against limits and opens no way."""
+    if not fact.ok:
+        return CallOutcome.FAILED
+    says_error = isinstance(fact.result, dict) and bool(fact.result.get("error"))
+    return CallOutcome.UNKNOWN if says_error else CallOutcome.SUCCEEDED
 
 
 def of_writes(entries: Iterable[LedgerEntry]) -> tuple[PastCall, ...]:

@@ -7,8 +7,8 @@ from typing import NamedTuple, cast
 from pydantic import BaseModel, JsonValue
 
 from services.executor.core.context import TurnContext
-from services.executor.core.endings import Failed
-from services.executor.core.execute.structured import Question, answered
+from services.executor.core.endings import Failed, Part
+from services.executor.core.execute.structured import Question, Unanswered, answered
 from services.executor.core.prompts import schemas
 from services.executor.ports import PolicyUnavailable, Tier, Tool
 from shared.contracts.policy import Policy, Rule, ToolRule
@@ -62,10 +62,10 @@ async def with_prose(ctx: TurnContext) -> TurnContext:
     for source in sources:
         try:
             found.append(await _translated(ctx, source))
-        except (PolicyUnavailable, StoreUnavailable) as error:
+        except (PolicyUnavailable, StoreUnavailable, Unanswered) as error:
             if ctx.tenant.enforce_prose:
                 why = f"the policy {source.id!r} could not be translated into rules: {error}"
-                raise Failed(why, "policy_service") from error
+                raise Failed(why, _part(error)) from error
             problems.append({"policy": source.id, "problem": str(error)})
     enforced = tuple(one.policy for one in found) if ctx.tenant.enforce_prose else ()
     told = [*(_told(one, ctx.tenant.enforce_prose) for one in found), *problems]
@@ -75,6 +75,10 @@ async def with_prose(ctx: TurnContext) -> TurnContext:
         sections={**ctx.sections, "policy_advice": "\n\n".join(source.text for source in sources)},
         notes={**ctx.notes, "prose_policy": told},
     )
+
+
+def _part(error: Exception) -> Part:
+    return "model" if isinstance(error, Unanswered) else "policy_service"
 
 
 def _sources(ctx: TurnContext) -> tuple[ProsePolicy, ...]:

@@ -149,3 +149,15 @@ async def test_a_once_only_read_asked_for_twice_in_one_breath_is_made_once() -> 
 
 
 ONCE = ToolRule(id="T3", kind="at_most", tool="get_*")
+
+
+@pytest.mark.parametrize(("enforce", "state"), [(True, "failed"), (False, "completed")])
+async def test_a_translation_that_is_no_answer_ends_the_task_only_where_it_is_enforced(
+    enforce: bool, state: str
+) -> None:
+    play = _play(enforce=enforce)
+    play.scripts["translate_policy"] = text_reply("I would rather talk about the weather.")
+    record = await play.run()
+    assert record.state == state
+    assert bool(play.claims.applied) is not enforce
+    assert "no usable answer" in str(record.reason if enforce else record.metadata["prose_policy"])

@@ -10,7 +10,7 @@ from shared.contracts.policy import CallContext, CallRefusal, EvaluateRequest, P
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass
 from shared.testing.scripted_model import json_reply, text_reply, tool_reply
-from tests.unit.executor.stage import CALL, SaidPolicy, Stage, message
+from tests.unit.executor.stage import CALL, SaidPolicy, Stage, message, reads_once
 
 
 class _OnceInAll(SaidPolicy):
@@ -103,3 +103,13 @@ async def test_a_tasks_own_calls_are_told_once_however_many_turns_it_has() -> No
     binding = next(request for request in play.policy.asked if request.calls)
     assert [call.tool for call in binding.history] == ["get_claim"]
     assert (await play.turns.session()).calls == (SessionCall("get_claim", "succeeded", '{"claim_id":"C-1"}'),)
+
+
+@pytest.mark.promise("tools.only_after")
+async def test_a_read_that_answers_with_an_error_opens_no_way() -> None:
+    """Many servers say so in the answer alone. It counts against a limit all the same."""
+    play = _play(ToolRule(id="LOOK", kind="only_after", tool="approve_claim", after=("get_claim",)))
+    play.scripts["assess"] = reads_once("get_claim", {"claim_id": "C-9"})
+    await play.run()
+    binding = next(request for request in play.policy.asked if request.calls)
+    assert [(call.tool, call.outcome.value) for call in binding.history] == [("get_claim", "unknown")]

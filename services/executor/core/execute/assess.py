@@ -12,7 +12,7 @@ from services.executor.core.execute.read_rules import ReadRules, read_rules
 from services.executor.core.execute.reading import known_corrections, read
 from services.executor.core.execute.tool_loop import talk
 from services.executor.core.fsm.states import RULES, tier_of
-from services.executor.core.past_calls import of_facts, sayable
+from services.executor.core.past_calls import of_facts, read_outcome, sayable
 from services.executor.core.prompts.sections import render
 from services.executor.core.tooling.corrections import Corrections
 from services.executor.core.tooling.validate import problems_with
@@ -74,9 +74,8 @@ class Reader:
             return ToolResult(use.id, f"Refused by policy rule {refused}. It was not called.", is_error=True)
         reading = await read(self._ctx, key, tool, use.input, self.corrections)
         answer = reading.answer
-        self._came_to(mine, CallOutcome.SUCCEEDED if reading.tells else CallOutcome.FAILED)
         self.corrections = self.corrections.learned(tool, use.input, reading.learned)
-        self._found[key] = Fact(
+        self._found[key] = fact = Fact(
             ref="",
             connection_id=tool.connection_id,
             tool=tool.name,
@@ -84,6 +83,7 @@ class Reader:
             result_json=dumps(answer.content),
             ok=reading.tells,
         )
+        self._came_to(mine, read_outcome(fact))
         return ToolResult(use.id, dumps(answer.content), is_error=answer.is_error)
 
     async def _refused(self, key: str, tool: Tool, use: ToolUse, since: Sequence[PastCall]) -> str | None:
