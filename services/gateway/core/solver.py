@@ -8,6 +8,7 @@ from services.gateway.core.answers import Format, answers_in, asks_for_an_order
 from services.gateway.core.errors import InvalidField
 from services.gateway.core.fields import kind_of, list_at, required_id, text_at
 from services.gateway.core.message import ClientMessage, policy_document
+from services.gateway.core.policy_shape import refuse_unreadable
 from shared.contracts.task import PriorTurn, SolverRequest, TaskRecord
 from shared.domain.exact_json import Json, JsonObject, digest
 from shared.domain.words import Dialect, TaskState
@@ -32,6 +33,7 @@ def read_solver(body: JsonObject) -> Ask:
     wanted = _format(body)
     solver = SolverRequest(history=_history(body), expected_format=wanted)
     policy = body.get("policy_doc")
+    refuse_unreadable(policy, "policy_doc")
     message = ClientMessage(
         dialect=Dialect.LEGACY,
         task_id=task_id,
@@ -56,9 +58,14 @@ def solver_view(ask: Ask, record: TaskRecord) -> dict[str, JsonValue]:
 
 
 def status_of(record: TaskRecord) -> int:
-    """200 for an answer or a refusal by policy, 202 while it is open, 502 if a model or server failed, else 500."""
+    """200 for an answer or a refusal by policy, 202 while it is open, 502 if a model or server failed, else 500.
+
+    What is known when a budget is spent is no answer to the question.
+    """
     if not record.state.is_terminal:
         return 202 if record.state is TaskState.INPUT_REQUIRED else 504
+    if record.metadata.get("partial"):
+        return 500
     if record.state in (TaskState.COMPLETED, TaskState.REJECTED):
         return 200
     return 502 if record.metadata.get("failed_part") else 500
