@@ -7,13 +7,13 @@ from services.policy.core.conditions import Conditions
 from services.policy.core.evaluate import evaluate
 from shared.contracts.archive import ArchivedTask
 from shared.contracts.policy import EvaluateRequest, Policy, Verdict
-from shared.domain.exact_json import dumps, loads_object
+from shared.domain.exact_json import JsonObject, dumps, loads_object
 
 _NOTED = "policy:"  # how the executor's journal names what it asked of this service
 
 
 class Decided(NamedTuple):
-    """The last plan of a task, as it was decided."""
+    """One plan of a task, as it was decided at last."""
 
     task_id: str
     text: str
@@ -35,15 +35,20 @@ class Backtested(NamedTuple):
         return self.before != self.after or bool(self.why)
 
 
-def decided(task: ArchivedTask) -> Decided | None:
-    """None for a task that planned no writes, or that was archived before plans were noted."""
-    noted = [step.data for step in task.journal if step.key.startswith(_NOTED)]
-    plans = [note for note in map(loads_object, noted) if "request" in note and "verdict" in note]
-    if not plans:
-        return None
-    request = EvaluateRequest.from_json(dumps(plans[-1]["request"]))
-    verdict = Verdict.from_json(dumps(plans[-1]["verdict"]))
-    return Decided(task.record.task_id, task.record.request.text, request, verdict)
+def decided(task: ArchivedTask) -> tuple[Decided, ...]:
+    """Each plan of the task, those that were refused and planned again too.
+
+    Empty for a task that planned no writes, or that was archived before plans were noted. A read that was decided by
+    itself is no plan: it was judged by the rules about tools alone.
+    """
+    noted = [loads_object(step.data) for step in task.journal if step.key.startswith(_NOTED)]
+    found = [_decided(task, note) for note in noted if "request" in note and "verdict" in note]
+    return tuple({plan.request.plan_hash: plan for plan in found if plan.request.plan_hash is not None}.values())
+
+
+def _decided(task: ArchivedTask, note: JsonObject) -> Decided:
+    request = EvaluateRequest.from_json(dumps(note["request"]))
+    return Decided(task.record.task_id, task.record.request.text, request, Verdict.from_json(dumps(note["verdict"])))
 
 
 def backtested(known: Decided, changed: Sequence[Policy], conditions: Conditions) -> Backtested:

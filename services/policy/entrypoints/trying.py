@@ -68,11 +68,9 @@ async def _tried(archive: Archive, tenant: str, changed: Sequence[Policy]) -> tu
     conditions, plans, unread = Conditions(), list[Backtested](), 0
     for task_id in await archive.list(tenant):
         content = await archive.get(tenant, task_id)
-        known = decided(read_archived(content)) if content is not None else None
-        if known is None:
-            unread += 1
-        else:
-            plans.append(backtested(known, changed, conditions))
+        known = decided(read_archived(content)) if content is not None else ()
+        plans += [backtested(plan, changed, conditions) for plan in known]
+        unread += not known
     return plans, unread
 
 

@@ -55,8 +55,7 @@ def _archived(*policies: Policy) -> ArchivedTask:
 )
 def test_what_would_have_been_different_is_named(changed: Policy, after: str, why: tuple[str, ...]) -> None:
     """The changed policy stands in for the one of its id; the rules that make the difference are listed."""
-    known = decided(_archived(Policy(id="pay", rules=(LIMIT,))))
-    assert known is not None
+    (known,) = decided(_archived(Policy(id="pay", rules=(LIMIT,))))
     tried = backtested(known, (changed,), Conditions())
     assert (tried.before, tried.after, tried.why) == ("passes", after, why)
     assert tried.differs is bool(why)
@@ -64,4 +63,23 @@ def test_what_would_have_been_different_is_named(changed: Policy, after: str, wh
 
 def test_a_task_without_a_plan_is_left_out() -> None:
     archived = _archived(Policy(id="pay"))
-    assert decided(archived.model_copy(update={"journal": archived.journal[:1]})) is None
+    assert decided(archived.model_copy(update={"journal": archived.journal[:1]})) == ()
+
+
+def test_a_read_that_was_decided_by_itself_is_no_plan() -> None:
+    """It was judged by the rules about tools alone; conditions and texts have nothing to say of it."""
+    archived = _archived(Policy(id="pay"))
+    read = archived.journal[1].data.replace('"planHash":"h"', '"planHash":null')
+    journal = (archived.journal[1].model_copy(update={"data": read}),)
+    assert decided(archived.model_copy(update={"journal": journal})) == ()
+
+
+def test_a_plan_that_was_refused_and_made_again_is_tried_too() -> None:
+    """What a loosened policy would have let pass at first is a difference."""
+    archived = _archived(Policy(id="pay", rules=(LIMIT,)))
+    first = archived.journal[1]
+    other = first.model_copy(
+        update={"key": "policy:b#1", "data": first.data.replace('"planHash":"h"', '"planHash":"i"')}
+    )
+    plans = decided(archived.model_copy(update={"journal": (*archived.journal, other, first)}))
+    assert [plan.request.plan_hash for plan in plans] == ["h", "i"]
