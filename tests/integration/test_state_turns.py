@@ -10,9 +10,9 @@ from redis.asyncio import Redis
 from services.executor.ports import JournalEntry, LeaseLost, LedgerConflict, SessionState, Timer, TurnEnd
 from shared.contracts.task import TurnKind
 from shared.domain.words import SENDABLE, TaskState, WriteStatus
-from shared.infra.keys import partition_keys_of, session_keys
+from shared.infra.keys import dedupe_key, partition_keys_of, session_keys
 from shared.infra.task_store import TaskStore
-from shared.testing.redis_tasks import NOON, a_turn
+from shared.testing.redis_tasks import NOON, a_record, a_turn
 from tests.integration.state_stage import (
     NOTE,
     Begun,
@@ -45,6 +45,28 @@ async def test_of_many_claimers_at_once_one_gets_the_lease(redis: Redis, task_st
     rivals = [sessions_of(redis, f"e{number}") for number in range(10)]
     leases = await asyncio.gather(*(rival.claim("acme", "s1") for rival in rivals))
     assert len([lease for lease in leases if lease]) == 1
+
+
+@pytest.mark.promise("state.accept_once")
+async def test_a_message_resent_after_a_day_while_its_turn_still_waits_has_one_place_in_the_queue(
+    redis: Redis, task_store: TaskStore
+) -> None:
+    record = a_record()
+    turn = a_turn(record)
+    await task_store.accept(record, turn, dedupe="m1")
+    await redis.delete(dedupe_key("acme", "s1", turn.principal.id, "m1"))  # as it expires
+    again = await task_store.accept(record, turn, dedupe="m1")
+    assert (again.fresh, again.record.task_id) == (False, record.task_id)
+    assert await redis.llen(session_keys("acme", "s1").inbox) == 1
+
+
+async def test_an_id_without_its_turn_holds_up_nobody(redis: Redis, task_store: TaskStore) -> None:
+    await redis.rpush(session_keys("acme", "s1").inbox, "done-long-ago")
+    record = await accepted(task_store)
+    begun = await begin(sessions_of(redis, "one"))
+    assert begun.work.record.task_id == record.task_id
+    await begun.store.finish(an_end(begun.work))
+    assert await sessions_of(redis, "one").release(begun.lease)
 
 
 async def test_nothing_is_claimed_where_nothing_waits(redis: Redis) -> None:

@@ -3,11 +3,19 @@ local lease, inbox, signals, turns, begun = unpack(KEYS)
 local owner, fence = unpack(ARGV)
 
 if not holds(lease, owner, fence) then return {'lost'} end
-local turn_id = redis.call('LINDEX', signals, 0) or redis.call('LINDEX', inbox, 0)
-if not turn_id then return {'none'} end
+local turn_id, turn
+repeat
+  turn_id = redis.call('LINDEX', signals, 0) or redis.call('LINDEX', inbox, 0)
+  if not turn_id then return {'none'} end
+  turn = redis.call('HGET', turns, turn_id)
+  if not turn then -- an id whose turn is done: left standing, it would hold up the session for good
+    redis.call('LREM', signals, 1, turn_id)
+    redis.call('LREM', inbox, 1, turn_id)
+  end
+until turn
 local repeated = again and redis.call('HGET', begun, 'now') == fence .. ' ' .. turn_id
 local attempts = redis.call('HINCRBY', begun, turn_id, repeated and 0 or 1)
 redis.call('HSET', begun, 'now', fence .. ' ' .. turn_id)
 local waited = now_us() - tonumber(redis.call('HGET', begun, turn_id .. ':at') or now_us())
 local problem = redis.call('HGET', begun, turn_id .. ':error') or ''
-return {'ok', redis.call('HGET', turns, turn_id), attempts, int(waited), problem}
+return {'ok', turn, attempts, int(waited), problem}
