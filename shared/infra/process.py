@@ -10,6 +10,8 @@ from collections.abc import Callable
 
 import structlog
 
+from shared.domain.redaction import redacted, without_marks
+
 _PR_SET_PDEATHSIG = 1
 
 
@@ -46,7 +48,7 @@ def configure_logging(service: str, level: int = logging.INFO) -> None:
         structlog.processors.format_exc_info,
     ]
     structlog.configure(
-        processors=[*shared, _naming(service), structlog.processors.JSONRenderer()],
+        processors=[*shared, _without_marks, _naming(service), structlog.processors.JSONRenderer(default=_shown)],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
         cache_logger_on_first_use=True,
@@ -57,12 +59,25 @@ def configure_logging(service: str, level: int = logging.INFO) -> None:
             foreign_pre_chain=shared,
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                _without_marks,
                 _naming(service),
-                structlog.processors.JSONRenderer(),
+                structlog.processors.JSONRenderer(default=_shown),
             ],
         )
     )
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
+
+
+def _without_marks(
+    _: structlog.typing.WrappedLogger, __: str, event: structlog.typing.EventDict
+) -> structlog.typing.EventDict:
+    """Nothing that the privacy guard marks stands in a log, not even in the words of an error."""
+    return without_marks(event)
+
+
+def _shown(value: object) -> str:
+    """What is no JSON, as text; an error may quote what it was given."""
+    return redacted(repr(value))
 
 
 def _naming(service: str) -> structlog.typing.Processor:

@@ -1,6 +1,6 @@
 """The journal of one task: every paid or binding step once, whoever runs it and however often (I5)."""
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -10,6 +10,8 @@ from services.executor.core.endings import Canceled, Failed, RunEnds, TenantStop
 from services.executor.core.spend.budget import RELEASED, RESERVED, Reservation, Spending
 from services.executor.ports import JournalEntry, PolicyUnavailable, Pulse, TurnStore
 from shared.contracts.task import TaskEvent
+from shared.domain.marks import MarkKind
+from shared.domain.redaction import without_marks
 
 CHECKPOINT = "checkpoint"
 TURN = "turn"  # an attempt at a turn began
@@ -53,6 +55,7 @@ class Journal:
         self.stopped_at: str | None = None  # the step at which the run ended, if it ended there
         entries = tuple(entries)
         self.spending = Spending(entries)
+        self.hidden: dict[str, MarkKind] = {}  # what the guard marked in this run, and nobody who watches is told
         for entry in entries:
             self._know(entry)
 
@@ -80,8 +83,12 @@ class Journal:
         return self._steps.get(key)
 
     def tell(self, kind: str, **data: JsonValue) -> None:
-        """An event for people who watch; it is published with the next thing stored."""
-        self._events.append(TaskEvent(kind=kind, at=self._now, data=data))
+        """An event for people who watch; it is published with the next thing stored. What is hidden is not in it."""
+        self._events.append(TaskEvent(kind=kind, at=self._now, data=without_marks(data, self.hidden)))
+
+    def hide(self, values: Mapping[str, MarkKind]) -> None:
+        """From now on events hold a word for these values, wherever they appear."""
+        self.hidden.update(values)
 
     def untold(self) -> tuple[TaskEvent, ...]:
         """Events not published yet; they count as published from now on."""

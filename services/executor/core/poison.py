@@ -11,6 +11,8 @@ from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import TaskRecord
+from shared.domain.marks import marked
+from shared.domain.redaction import redacted
 from shared.domain.words import Strategy, TaskState, WriteStatus
 
 _OPEN = (WriteStatus.SENDING, WriteStatus.DENIED, WriteStatus.RESEND, WriteStatus.ABSENT, WriteStatus.IN_DOUBT)
@@ -68,7 +70,7 @@ def _begun(ended: TaskRecord) -> Iterator[str]:
 
 async def known_outcome(record: TaskRecord, store: TurnStore) -> TaskOutcome:
     """The outcome of an ended task, from what is stored of it."""
-    ledger = await store.ledger()
+    ledger, hidden = await store.ledger(), marked(record.request.text)
     started = record.started_at or record.accepted_at
     return TaskOutcome(
         event_id=f"{record.task_id}:1",
@@ -80,12 +82,12 @@ async def known_outcome(record: TaskRecord, store: TurnStore) -> TaskOutcome:
         strategy=Strategy(str(record.metadata.get("strategy") or Strategy.FSM.value)),
         strategy_applied=record.state is not TaskState.CANCELED,
         quality=_quality(record),
-        summary=record.reason or record.request.text[:200],
+        summary=redacted(record.reason or record.request.text, hidden)[:200],
         tool_calls=0,
         model_calls=0,
         writes=dict(Counter(entry.status.value for entry in ledger.values())),
         policy_passed=None,
-        reason=record.reason,
+        reason=None if record.reason is None else redacted(record.reason, hidden),
         duration_ms=max(0, int((record.updated_at - started).total_seconds() * 1000)),
         ended_at=record.updated_at,
     )

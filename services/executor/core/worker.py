@@ -30,6 +30,8 @@ from services.executor.core.spend.budget import BudgetSpent, ending, known_so_fa
 from services.executor.ports import JournalEntry, Timer, TurnStore, Work
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.task import TaskEvent, Turn, TurnKind
+from shared.domain.marks import marked
+from shared.domain.redaction import without_marks
 from shared.domain.words import FsmState, Phase, TaskState
 
 MakesJournal: TypeAlias = Callable[[TurnStore, Sequence[JournalEntry], datetime, float, Bounds], Journal]
@@ -52,6 +54,7 @@ class Worker:
         known = latest(entries)
         left = self._limits.task_seconds - (known.worked_ms / 1000 if known else 0)
         journal = self._journal(store, entries, pulse.now, left, self._limits.journal)
+        journal.hide(marked(work.record.request.text))
         note_turn(journal, work.turn, await store.ledger() if entries else {}, self._limits)
         opened = Opened(work, store, journal, Checkpoints(journal, entries))
         return await self._reflect(opened, *await self._ended(opened, known, approval))
@@ -103,7 +106,7 @@ class Worker:
         ended = ended._replace(spend=opened.journal.spending.as_json())
         now = opened.journal.now
         events = opened.journal.untold()
-        await opened.store.finish(turn_end(opened.work, ended, session, approval, events, now))
+        await opened.store.finish(turn_end(opened.work, ended, session, approval, events, now, opened.journal.hidden))
 
 
 def _comes_too_late(work: Work, asked: Approval | None) -> bool:
@@ -135,7 +138,8 @@ async def _goes_back(opened: Opened, stopped: TenantStopped) -> None:
     """Say that the task waits again. Whoever takes it up goes on from the journal."""
     update = {"state": TaskState.SUBMITTED, "reason": f"the tenant is stopped: {stopped.reason}"}
     record = opened.work.record.model_copy(update={**update, "updated_at": opened.journal.now})
-    status = TaskEvent(kind="status", at=record.updated_at, data={"state": record.state.value, "reason": record.reason})
+    told = without_marks({"state": record.state.value, "reason": record.reason}, opened.journal.hidden)
+    status = TaskEvent(kind="status", at=record.updated_at, data=told)
     await opened.store.publish(record, (*opened.journal.untold(), status))
 
 

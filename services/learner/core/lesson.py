@@ -10,6 +10,7 @@ from shared.contracts.outcome import TaskOutcome
 from shared.domain.bandit import reward_units
 from shared.domain.cases import judged
 from shared.domain.keywords import keywords
+from shared.domain.redaction import redacted
 from shared.domain.words import WriteStatus
 
 _SUMMARY = 200  # characters
@@ -44,12 +45,14 @@ def lesson_of(outcome: TaskOutcome) -> Lesson:
 
 
 def _case(outcome: TaskOutcome) -> CaseEntry:
+    """The case without anything that the privacy guard marks, whoever sent the event."""
+    summary = redacted(outcome.summary)
     return CaseEntry(
         case_id=outcome.event_id,
         session_id=outcome.session_id,
         task_id=outcome.task_id,
-        summary=outcome.summary[:_SUMMARY],
-        keywords=keywords(outcome.summary),
+        summary=summary[:_SUMMARY],
+        keywords=keywords(summary),
         outcome=judged(outcome.state, outcome.quality),
         quality=outcome.quality,
         worked=_notes(_worked(outcome)),
@@ -82,4 +85,4 @@ def _failed(outcome: TaskOutcome) -> Iterator[str]:
 
 
 def _notes(said: Iterator[str]) -> tuple[str, ...]:
-    return tuple(note[:_SAID] for note in said)[:_NOTES]
+    return tuple(redacted(note)[:_SAID] for note in said)[:_NOTES]

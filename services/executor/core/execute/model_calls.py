@@ -7,6 +7,7 @@ from pydantic import BaseModel, ValidationError
 
 from services.executor.core.context import TurnContext
 from services.executor.core.endings import Failed, TenantStopped
+from services.executor.core.masking import masked, restored
 from services.executor.core.request_digest import request_digest
 from services.executor.core.side_by_side import side_by_side
 from services.executor.core.spend.budget import Purse, Settlement
@@ -24,13 +25,18 @@ class UnusableAnswer(ValueError):
 
 
 async def ask(ctx: TurnContext, key: str, request: ModelRequest, purse: Purse = Purse.READING) -> ModelReply:
-    """The reply for ``key``; ends the run as ``Failed`` if the model cannot be had, or ``BudgetSpent``."""
-    payment = Payment(ctx, key, request, purse)
+    """The reply for ``key``; ends the run as ``Failed`` if the model cannot be had, or ``BudgetSpent``.
+
+    The model sees placeholders for what the privacy guard marks; the reply has the values again.
+    """
+    hidden = masked(request, ctx.task)
+    ctx.journal.hide(hidden.kinds)
+    payment = Payment(ctx, key, hidden.request, purse)
 
     async def call() -> str:
         try:
             async with asyncio.timeout(ctx.journal.seconds_left):
-                reply = await _unless_stopped(ctx, payment.affordable)
+                reply = restored(await _unless_stopped(ctx, payment.affordable), hidden)
         except ModelUnavailable as error:
             raise Failed(f"the model did not answer: {error}", "model") from error
         except TimeoutError as error:

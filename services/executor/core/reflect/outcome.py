@@ -19,7 +19,9 @@ from shared.contracts.policy import Verdict
 from shared.contracts.task import TaskRecord
 from shared.domain.answer import is_exact_match
 from shared.domain.exact_json import JsonObject, loads, wire
+from shared.domain.marks import MarkKind
 from shared.domain.quality import Evidence, quality
+from shared.domain.redaction import NOTHING, redacted
 from shared.domain.words import FsmState, Strategy, TaskState, ToolClass, WriteStatus
 
 _TOOLS_NAMED = 10
@@ -73,8 +75,8 @@ def metadata(ended: Ended) -> dict[str, JsonValue]:
     }
 
 
-def outcome(record: TaskRecord, ended: Ended, now: datetime) -> TaskOutcome:
-    """The one event that the learner gets for this task."""
+def outcome(record: TaskRecord, ended: Ended, now: datetime, hidden: Mapping[str, MarkKind] = NOTHING) -> TaskOutcome:
+    """The one event that the learner gets for this task; nothing that the guard marks is in it."""
     progress = ended.progress
     verdict = progress.dossier.verdict if progress else None
     return TaskOutcome(
@@ -88,12 +90,12 @@ def outcome(record: TaskRecord, ended: Ended, now: datetime) -> TaskOutcome:
         strategy_applied=progress is not None and ended.state is not TaskState.CANCELED and not is_dry_run(record),
         dry_run=is_dry_run(record),
         quality=score(ended),
-        summary=record.request.text[:200],
+        summary=redacted(record.request.text, hidden)[:200],
         tool_calls=progress.tool_calls if progress else 0,
         model_calls=progress.model_calls if progress else 0,
         writes=dict(Counter(entry.status.value for entry in ended.writes)),
         policy_passed=verdict.passed if verdict else None,
-        reason=ended.reason,
+        reason=None if ended.reason is None else redacted(ended.reason, hidden),
         duration_ms=round((now - record.accepted_at).total_seconds() * 1000),
         ended_at=now,
         worked=_tools(ended, worked=True),

@@ -1,6 +1,6 @@
 """The last step of a turn: everything it leaves behind, as one value to be stored at once."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from pydantic import JsonValue
@@ -12,6 +12,8 @@ from services.executor.core.reflect.outcome import Ended, metadata, outcome
 from services.executor.ports import SessionState, Timer, TurnEnd, Work
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.task import HistoryMessage, TaskEvent, TaskRecord, Turn, TurnKind
+from shared.domain.marks import MarkKind
+from shared.domain.redaction import NOTHING, without_marks
 
 # What a session of any length keeps between its turns; see also the bounds of its calls.
 _TURNS_KEPT = 20
@@ -27,11 +29,13 @@ def turn_end(
     approval: Approval | None,
     events: Sequence[TaskEvent],
     now: datetime,
+    hidden: Mapping[str, MarkKind] = NOTHING,
 ) -> TurnEnd:
-    """The end of a turn whose task ended, or waits for a person."""
+    """The end of a turn whose task ended, or waits for a person. Its event and outcome hold none of ``hidden``."""
     answer = final_answer(ended.answer, ended.writes)
     record = _record(work, ended, answer, approval.approval_id if approval else None, now)
-    status = TaskEvent(kind="status", at=now, data={"state": record.state.value, "reason": record.reason})
+    told = without_marks({"state": record.state.value, "reason": record.reason}, hidden)
+    status = TaskEvent(kind="status", at=now, data=told)
     waits = approval is not None and approval.status is ApprovalStatus.WAITING
     return TurnEnd(
         record=record,
@@ -39,7 +43,7 @@ def turn_end(
         events=(*events, status),
         approval=approval,
         timer=Timer(approval.deadline, approval.approval_id) if approval is not None and waits else ended.timer,
-        outcome=outcome(record, ended, now) if record.state.is_terminal else None,
+        outcome=outcome(record, ended, now, hidden) if record.state.is_terminal else None,
     )
 
 

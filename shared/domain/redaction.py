@@ -1,0 +1,62 @@
+"""Marked values taken out of what is told to others: logs, events, outcomes, cases. Nothing brings them back."""
+
+import re
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import TypeVar, cast
+
+from shared.domain.marks import MarkKind, marked
+
+T = TypeVar("T")
+NOTHING: Mapping[str, MarkKind] = MappingProxyType({})
+_WHOLE_WORD = 6  # shorter values are replaced only where they stand alone
+_LABELLED = re.compile(
+    r"(?:pass(?:word|wd|phrase|code)|pwd|secret|(?:api|access|private|secret)[ _-]?key|token)$", re.I
+)
+
+
+def redacted(text: str, known: Mapping[str, MarkKind] = NOTHING) -> str:
+    """The text with a word such as ``[card]`` for everything that is marked in it, and for the ``known`` values."""
+    values = {**marked(text), **known}
+    found = {value: kind for value, kind in values.items() if value in text}
+    return literals(found).sub(lambda match: f"[{found[match.group()]}]", text) if found else text
+
+
+def literals(values: Iterable[str]) -> re.Pattern[str]:
+    """Any of the values, the longest first; a short one only as a word of its own."""
+    longest_first = sorted(values, key=lambda value: (-len(value), value))
+    return re.compile("|".join(_literal(value) for value in longest_first))
+
+
+def without_marks(value: T, known: Mapping[str, MarkKind] = NOTHING) -> T:
+    """JSON-like data with every marked text in it redacted; a password also where only its field's name tells."""
+    return cast(T, _without(value, known))
+
+
+def _without(value: object, known: Mapping[str, MarkKind]) -> object:
+    match value:
+        case str():
+            return redacted(value, known)
+        case bool() | None | float():
+            return value
+        case int():
+            return redacted(str(value)) if marked(str(value)) else value
+        case Mapping():
+            return {key: _field(str(key), inner, known) for key, inner in value.items()}
+        case list():
+            return [_without(inner, known) for inner in value]
+        case tuple() if type(value) is tuple:
+            return tuple(_without(inner, known) for inner in value)
+        case _:
+            return value
+
+
+def _field(name: str, value: object, known: Mapping[str, MarkKind]) -> object:
+    if isinstance(value, str) and value and _LABELLED.search(name):
+        return f"[{MarkKind.PASSWORD}]"
+    return _without(value, known)
+
+
+def _literal(value: str) -> str:
+    escaped = re.escape(value)
+    return escaped if len(value) >= _WHOLE_WORD else rf"(?<!\w){escaped}(?!\w)"
