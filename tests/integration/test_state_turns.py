@@ -57,11 +57,11 @@ async def test_a_message_resent_after_a_day_while_its_turn_still_waits_has_one_p
     await redis.delete(dedupe_key("acme", "s1", turn.principal.id, "m1"))  # as it expires
     again = await task_store.accept(record, turn, dedupe="m1")
     assert (again.fresh, again.record.task_id) == (False, record.task_id)
-    assert await redis.llen(session_keys("acme", "s1").inbox) == 1
+    assert await redis.llen(session_keys("acme", "s1").inbox) == 1  # type: ignore[misc]  # redis-py's union
 
 
 async def test_an_id_without_its_turn_holds_up_nobody(redis: Redis, task_store: TaskStore) -> None:
-    await redis.rpush(session_keys("acme", "s1").inbox, "done-long-ago")
+    await redis.rpush(session_keys("acme", "s1").inbox, "done-long-ago")  # type: ignore[misc]  # redis-py's union
     record = await accepted(task_store)
     begun = await begin(sessions_of(redis, "one"))
     assert begun.work.record.task_id == record.task_id
@@ -267,7 +267,7 @@ async def test_a_lease_is_as_short_as_any_again_once_the_write_is_settled(redis:
     await begun.store.open_write(an_entry(), 60.0)
     now = (await begun.store.settle_write(an_entry(WriteStatus.SENT), WriteStatus.SENDING)).now
     ends = await redis.zscore(partition_keys_of("acme", "s1").leased, "acme:s1")
-    until = await redis.hget(session_keys("acme", "s1").lease, "until")
+    until = await redis.hget(session_keys("acme", "s1").lease, "until")  # type: ignore[misc]  # redis-py's union
     assert float(ends or 0) == float(until or 0)
     assert 2 < float(ends or 0) / 1000 - now.timestamp() <= 3.1
 
