@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from services.executor.ports import ModelReply, ModelRequest, SessionCall, ToolAnswer, ToolSilent
-from shared.contracts.allowance import ToolAllowance, counts
+from shared.contracts.allowance import Bar, ToolAllowance, counts
 from shared.contracts.policy import CallContext, CallRefusal, EvaluateRequest, Policy, ToolRule, Verdict
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass
@@ -113,3 +113,20 @@ async def test_a_read_that_answers_with_an_error_opens_no_way() -> None:
     await play.run()
     binding = next(request for request in play.policy.asked if request.calls)
     assert [(call.tool, call.outcome.value) for call in binding.history] == [("get_claim", "unknown")]
+
+
+@pytest.mark.promise("tools.reads_under_rules")
+async def test_a_tool_that_must_not_be_called_proves_no_write_either() -> None:
+    """The planner is told to leave the read-back out, and the write is said to be unproved."""
+    play = _play(ToolRule(id="PRIVATE", kind="never", tool="get_claim"))
+    bar = Bar(rule_id="PRIVATE", policy_id="p", reason="claims are not looked at")
+    play.policy.allows = (ToolAllowance(tool="get_claim", bars=(bar,)),)
+    bare: JsonObject = {**CALL, "read_back": None}
+
+    def planned(request: ModelRequest) -> ModelReply:
+        return json_reply({"calls": [bare if "PRIVATE" in str(request.messages) else CALL], "why_none": None})
+
+    play.scripts["write_plan"] = planned
+    record = await play.run()
+    assert (record.state, play.claims.applied, play.statuses) == ("completed", ["C-1"], ["unverified"])
+    assert play.servers.called("get_claim") == []

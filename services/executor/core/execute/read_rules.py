@@ -32,6 +32,11 @@ class ReadRules:
             return f"{bar.rule_id}: {bar.reason}"
         return await self._verdict(key, tool, arguments, since) if allowance.ask else None
 
+    def barred(self, tool: str) -> str | None:
+        """The rule, and its reason, that forbids any call of the tool, whatever was called before; or None."""
+        bars = self._tools[tool].bars if tool in self._tools else ()
+        return f"{bars[0].rule_id}: {bars[0].reason}" if bars else None
+
     async def _verdict(self, key: str, tool: Tool, arguments: JsonObject, since: Sequence[PastCall]) -> str | None:
         """A verdict of its own, for a rule that looks at the arguments."""
 

@@ -11,6 +11,7 @@ from services.executor.core.endings import Escalated, Failed
 from services.executor.core.execute.idempotency import key_field
 from services.executor.core.execute.model_calls import UnusableAnswer
 from services.executor.core.execute.provenance import untraced
+from services.executor.core.execute.read_rules import ReadRules, read_rules
 from services.executor.core.execute.reading import known_corrections
 from services.executor.core.execute.refs import references
 from services.executor.core.execute.structured import Question, checked
@@ -61,12 +62,18 @@ class Proposal(BaseModel):
 async def make_plan(ctx: TurnContext, progress: Progress, refused: Sequence[CallRefusal] = ()) -> Progress:
     """The progress with a plan whose calls exist, fit their schemas and carry no figure without a source (I2).
 
+    No read-back calls a tool that a rule bars: the write is then not proved, and said to be so.
     A plan that does not pass after one correction escalates. ``refused``: what rules forbade in the plan before.
     """
 
+    reading = RULES[FsmState.ASSESS].permits
+    rules = await read_rules(ctx, f"{len(progress.visited)}.WRITE PLAN", reading)
+
     def check(proposal: Proposal) -> WritePlan:
         corrections = known_corrections(ctx, progress)
-        return checked_plan(proposal, ctx.toolbox, progress.dossier, ctx.record.task_id, ctx.task, corrections)
+        plan = checked_plan(proposal, ctx.toolbox, progress.dossier, ctx.record.task_id, ctx.task, corrections)
+        _refuse_barred(plan, rules)
+        return plan
 
     dossier = progress.dossier
     question = Question(
@@ -79,7 +86,7 @@ async def make_plan(ctx: TurnContext, progress: Progress, refused: Sequence[Call
             "facts": [fact.as_json() for fact in dossier.facts],
             "values": [value.as_json() for value in dossier.values],
             "write_tools": ctx.toolbox.listing(_WRITES),
-            "read_tools": ctx.toolbox.listing(RULES[FsmState.ASSESS].permits),
+            "read_tools": ctx.toolbox.listing(reading),
         },
         schema=schemas.WRITE_PLAN,
         max_tokens=4096,
@@ -89,6 +96,15 @@ async def make_plan(ctx: TurnContext, progress: Progress, refused: Sequence[Call
     ctx.journal.tell("plan", calls=[call.tool for call in done.value.calls], why_none=done.value.why_none)
     counted = progress.model_copy(update={"model_calls": progress.model_calls + done.model_calls})
     return counted.learned(plan=done.value)
+
+
+def _refuse_barred(plan: WritePlan, rules: ReadRules) -> None:
+    for call in plan.every_call:
+        why = rules.barred(call.read_back.tool) if call.read_back else None
+        if call.read_back and why:
+            raise UnusableAnswer(
+                f"{call.call_id}.read_back: {call.read_back.tool} must not be called ({why}); leave it out"
+            )
 
 
 def without_repeats(plan: WritePlan, refused: Collection[str]) -> WritePlan:
