@@ -38,6 +38,8 @@ class TaskStore(Tasks):
         if reply[0] in ("other", "ended", "stopped") and fresh_alias:
             await self._command("DEL", keys.alias_key(record.tenant, record.task_id))
         accepted = await self._accepted(record, turn, reply)
+        if fresh_alias and accepted.record.task_id != record.task_id:  # a resend; its own task was never made
+            await self._command("DEL", keys.alias_key(record.tenant, record.task_id))
         if known_as is not None:
             await self._set_alias(accepted.record, known_as)
         return accepted
@@ -97,14 +99,19 @@ class TaskStore(Tasks):
                 return Accepted(TaskRecord.model_validate_json(json), turn.turn_id, True)
             case ["seen", first]:
                 task_id, turn_id = first.split("\n")
-                stored = await self._stored(record.tenant, task_id, record.session_id)
-                return Accepted(stored or record, turn_id, False)
+                return await self._known(record, task_id, turn_id)
+            case ["waits", known]:
+                return await self._known(record, Turn.model_validate_json(known).task_id, turn.turn_id)
             case ["ended"]:
                 raise TaskEnded(record.task_id)
             case ["stopped", reason]:
                 raise TenantIsStopped(record.tenant, reason)
             case _:
                 raise SessionBelongsToOther(record.session_id)
+
+    async def _known(self, record: TaskRecord, task_id: str, turn_id: str) -> Accepted:
+        stored = await self._stored(record.tenant, task_id, record.session_id)
+        return Accepted(stored or record, turn_id, False)
 
     async def _claim_alias(self, record: TaskRecord) -> bool:
         """Reserve the task's id before it exists; True if it was free. An id left by a lost accept is taken over."""

@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 from services.executor.ports import JournalEntry, LeaseLost, LedgerConflict, SessionState, Timer, TurnEnd
 from shared.contracts.task import TurnKind
 from shared.domain.words import SENDABLE, TaskState, WriteStatus
-from shared.infra.keys import dedupe_key, partition_keys_of, session_keys
+from shared.infra.keys import alias_key, dedupe_key, partition_keys_of, session_keys
 from shared.infra.task_store import TaskStore
 from shared.testing.redis_tasks import NOON, a_record, a_turn
 from tests.integration.state_stage import (
@@ -55,9 +55,22 @@ async def test_a_message_resent_after_a_day_while_its_turn_still_waits_has_one_p
     turn = a_turn(record)
     await task_store.accept(record, turn, dedupe="m1")
     await redis.delete(dedupe_key("acme", "s1", turn.principal.id, "m1"))  # as it expires
-    again = await task_store.accept(record, turn, dedupe="m1")
+    other = a_record(task_id="made-up-by-the-resend")
+    again = await task_store.accept(other, turn.model_copy(update={"task_id": other.task_id}), dedupe="m1")
     assert (again.fresh, again.record.task_id) == (False, record.task_id)
+    assert await redis.exists(alias_key("acme", other.task_id)) == 0
     assert await redis.llen(session_keys("acme", "s1").inbox) == 1  # type: ignore[misc]  # redis-py's union
+
+
+async def test_a_resent_message_leaves_no_name_of_the_task_it_did_not_make(redis: Redis, task_store: TaskStore) -> None:
+    """Each resend would leave one for good."""
+    record = a_record()
+    await task_store.accept(record, a_turn(record), dedupe="m1")
+    other = a_record()
+    again = await task_store.accept(other, a_turn(other), dedupe="m1")
+    assert again.record.task_id == record.task_id
+    assert await redis.exists(alias_key("acme", other.task_id)) == 0
+    assert await redis.exists(alias_key("acme", record.task_id)) == 1
 
 
 async def test_an_id_without_its_turn_holds_up_nobody(redis: Redis, task_store: TaskStore) -> None:

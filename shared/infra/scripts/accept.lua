@@ -5,8 +5,9 @@ local turn_id, turn, task_id, json, state, owner, member, kept, dedupe_seconds, 
 local seen = redis.call('GET', dedupe)
 if again and seen == task_id .. '\n' .. turn_id then return {'ok', redis.call('HGET', record, 'json') or json} end
 if seen then return {'seen', seen} end
--- Resent after that note is gone, while the first still waits: one place in the queue is enough.
-if redis.call('HEXISTS', turns, turn_id) == 1 then return {'seen', task_id .. '\n' .. turn_id} end
+-- Resent after that note is gone, while the first still waits: it must not take its place.
+local waits = redis.call('HGET', turns, turn_id)
+if waits then return {'waits', waits} end
 local reason = stop_reason(stopped)
 if reason ~= '' then return {'stopped', reason} end
 local belongs = redis.call('HGET', session, 'owner')
