@@ -12,14 +12,15 @@ from services.policy.core.backtest import Backtested, backtested, decided, in_wo
 from services.policy.core.conditions import Conditions
 from services.policy.core.evaluate import evaluate
 from services.policy.core.limits import TooMuch
-from services.policy.entrypoints.documents import Unreadable, object_in, policies_in
+from services.policy.entrypoints.documents import Unreadable, object_in, policies_in, strange_fields
 from shared.contracts.archive import read_archived
-from shared.contracts.policy import EvaluateRequest, Policy
+from shared.contracts.policy import EvaluateRequest, Policy, Rule, ToolRule
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 from shared.ports.archive import Archive, ArchiveUnavailable
 
 USABLE, NOT_USABLE, CANNOT = 0, 1, 2
-_CONTEXT_FIELDS = {"context", "calls", "history", "confirmations", "text", "binding", "planHash"}
+_REQUEST = {"context", "calls"}  # a file with one of these is a whole request
+_REQUEST_FIELDS = {*_REQUEST, "history", "confirmations", "text", "binding", "planHash"}
 
 
 def check(arguments: Sequence[str]) -> int:
@@ -33,18 +34,20 @@ def check(arguments: Sequence[str]) -> int:
         policies = policies_in(given.file)
         request = _request(policies, given.context, given.task)
         verdict = evaluate(request, Conditions())
+        strange: list[Json] = [*strange_fields(given.file)]
     except (Unreadable, TooMuch) as error:
         return _refused(str(error))
     unasked: list[Json] = [rule.id for policy in policies for rule in policy.text_rules if request.text is None]
     said: JsonObject = {
         "not_asked": unasked,
         "verdict": in_words(verdict),
-        "valid": not verdict.problems,
+        "valid": not (verdict.problems or strange),
+        "unknown_fields": strange,
         "rules": [rule for policy in policies for rule in _rules(policy)],
         "details": loads(verdict.to_json()),
     }
     sys.stdout.write(dumps(said) + "\n")
-    return NOT_USABLE if verdict.problems else USABLE
+    return NOT_USABLE if verdict.problems or strange else USABLE
 
 
 def backtest(arguments: Sequence[str], archive: Archive) -> int:
@@ -76,7 +79,9 @@ async def _tried(archive: Archive, tenant: str, changed: Sequence[Policy]) -> tu
 
 def _request(policies: Sequence[Policy], context: Path | None, task: str | None) -> EvaluateRequest:
     facts = object_in(context) if context else {}
-    whole = facts if _CONTEXT_FIELDS & {*facts} else {"context": facts}
+    whole = facts if _REQUEST & {*facts} else {"context": facts}
+    if strange := [name for name in whole if name not in _REQUEST_FIELDS]:
+        raise Unreadable(f"{context}: {strange[0]} is no field of a request; facts stand under context")
     try:
         request = EvaluateRequest.model_validate({**whole, "text": task or whole.get("text")})
     except ValidationError as error:
@@ -92,19 +97,31 @@ def _without_texts(policy: Policy) -> Policy:
 
 
 def _rules(policy: Policy) -> list[Json]:
-    """Every rule in one shape: what it is about, and what it does."""
+    """Every rule in one shape: what it is about, and what it does; and the defaults that do not allow."""
     rules: list[Json] = []
     for rule in policy.rules:
-        effect = f"{rule.action} {rule.level or ''}".strip()
-        rules.append(_row(policy, rule.id, "condition", rule.condition, effect))
+        rules.append(_row(policy, rule.id, "condition", rule.condition, _effect(rule.action, rule, ("level",))))
     for tool_rule in policy.tool_rules:
-        shown = {"limit": tool_rule.limit, "after": list(tool_rule.after), "condition": tool_rule.condition}
-        more = ", ".join(f"{name} {value}" for name, value in shown.items() if value)
-        rules.append(_row(policy, tool_rule.id, "tool", tool_rule.tool, f"{tool_rule.kind} {more}".strip()))
+        effect = _effect(tool_rule.kind, tool_rule, ("limit", "counting", "after", "condition", "level", "per"))
+        rules.append(_row(policy, tool_rule.id, "tool", tool_rule.tool, effect))
     for text_rule in policy.text_rules:
         words = text_rule.pattern or ", ".join(text_rule.keywords)
         rules.append(_row(policy, text_rule.id, "text", words, text_rule.type))
+    if policy.tool_default != "allow":
+        rules.append(_row(policy, "toolDefault", "tool", "any other", policy.tool_default))
+    if policy.text_default != "allow":
+        rules.append(_row(policy, "textDefault", "text", "any other", policy.text_default))
     return rules
+
+
+def _effect(word: str, rule: Rule | ToolRule, names: Sequence[str]) -> str:
+    """The word, what the rule says besides, and whether it only reports."""
+    said = [f"{name} {_plain(getattr(rule, name))}" for name in names if getattr(rule, name) not in (None, ())]
+    return " ".join(filter(None, [word, ", ".join(said), "(report only)" if rule.report_only else ""]))
+
+
+def _plain(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def _row(policy: Policy, rule_id: str, about: str, what: str, effect: str) -> Json:

@@ -49,10 +49,30 @@ def test_it_shows_the_rules_as_understood_the_verdict_and_why(tmp_path: Path) ->
         ({"rules": [{"id": "A", "condition": "a >< 3", "action": "block"}]}, 1, "at character 3"),
         ({"rules": [{"id": "A", "condition": "a > 3", "action": "hold"}]}, 1, "unknown action 'hold'"),
         ({"rules": [{"condition": "a > 3"}]}, 2, "policy 1: rules.0.id"),
+        ({"rules": [{"id": "A", "condition": "a > 3", "action": "escalate", "levle": "cfo"}]}, 1, "A.levle"),
+        ({"rules": [{"id": "B", "kind": "never", "tool": "x"}], "tooldefault": "deny"}, 1, ".tooldefault"),
+        ({"rules": [], "toolDefault": "deny", "default_action": "allow"}, 0, "toolDefault"),
         ([], 2, "holds no policy"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path: Path, value: object, code: int, sentence: str) -> None:
     done = CliRunner().invoke(app, ["policy", "check", _file(tmp_path, "p.json", value)])
+    assert done.exit_code == code
+    assert sentence in done.output.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("facts", "code", "sentence"),
+    [
+        ({"text": "hello", "amount": 9000}, 0, "verdict: blocked"),
+        ({"amuont": 9000}, 0, "undecided, for want of facts: A"),
+        ({"context": {"amount": 9000}}, 0, "verdict: blocked"),
+        ({"context": {}, "amount": 9000}, 2, "amount is no field of a request"),
+    ],
+)
+def test_no_fact_is_quietly_left_out(tmp_path: Path, facts: object, code: int, sentence: str) -> None:
+    """Facts that bear the name of a part of a request are facts; a request holds nothing that nobody reads."""
+    policy = _file(tmp_path, "p.json", {"rules": [{"id": "A", "condition": "amount > 5000", "action": "block"}]})
+    done = CliRunner().invoke(app, ["policy", "check", policy, "--context", _file(tmp_path, "f.json", facts)])
     assert done.exit_code == code
     assert sentence in done.output.replace("\n", " ")
