@@ -99,8 +99,8 @@ def _show_check(found: JsonObject) -> None:
             said = entry.get("message") or entry.get("reason")
             values = f"  {dumps(entry['values'])}" if entry.get("values") else ""
             err.print(Text(f"{title}: {entry.get('ruleId')}: {said}{values}"), soft_wrap=True)
-    for name in _list(found.get("unknown_fields")):
-        err.print(Text(f"unknown field, which nobody reads: {name}"), soft_wrap=True)
+    for unread in _list(found.get("unknown_fields")):
+        err.print(Text(f"unknown field, which nobody reads: {unread}"), soft_wrap=True)
     if undecided := _list(known.get("indeterminate")):
         err.print(Text(f"undecided, for want of facts: {', '.join(map(str, undecided))}"), style="dim")
     text = known.get("text")
