@@ -393,6 +393,21 @@ PROMISES: tuple[Promise, ...] = (
     ),
     Promise("footprint.finished_session", "A finished session takes a stated, bounded number of bytes", "seed 002"),
     Promise("footprint.long_session", "A session of many turns does not slow its next turn", "seed 002"),
+    # privacy guard and redaction
+    Promise("privacy.refuses", "A request for protected data is refused, however it is worded or dressed up", "I12"),
+    Promise(
+        "privacy.ordinary", "A task that only mentions a password reset, a card or a prescription is done", "seed 000"
+    ),
+    Promise("privacy.no_magic_words", "No word in a request switches the privacy guard off", "bad input"),
+    Promise("privacy.no_cost", "A privacy refusal comes before any model, tool, policy or memory is asked", "seed 002"),
+    Promise("privacy.marks", "Cards, IBANs, SSNs, keys and given passwords are found; ordinary numbers are not", "I12"),
+    Promise("privacy.model_requests", "No marked value is in a model request; a placeholder stands for it", "I12"),
+    Promise(
+        "privacy.restored", "Tool arguments and answers have the values again, to the byte where none was hidden", "I9"
+    ),
+    Promise("privacy.nothing_leaves", "No marked value is in a request, an event, an outcome or a case", "I12"),
+    Promise("privacy.resumed", "Resume and replay hide and restore the same values", "I5; I12"),
+    Promise("privacy.logs", "No marked value is in a log line, not even in a traceback", "I12"),
 )
 
 

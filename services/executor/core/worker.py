@@ -20,6 +20,7 @@ from services.executor.core.journal import Bounds, Journal
 from services.executor.core.memory import with_history
 from services.executor.core.notes import note_ending, note_session, note_turn
 from services.executor.core.prime.prime import Opened, first_progress, prime
+from services.executor.core.prime.privacy import refuse_protected
 from services.executor.core.prompts.texts import Prompts
 from services.executor.core.prose import with_prose
 from services.executor.core.recording import recorded
@@ -66,6 +67,8 @@ class Worker:
         ctx: TurnContext | None = None
         try:
             await _begin(opened)
+            if known is None:
+                refuse_protected(opened.work.record.request.text)
             await _past_the_doubts(opened)
             progress = await _past_the_gate(opened, known, asked)
             ports = recorded(self._ports, opened.journal, opened.work.record.request.text)

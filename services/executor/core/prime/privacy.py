@@ -1,0 +1,207 @@
+"""The privacy guard: whether a request asks that protected data be handed over. Words alone, before anything is spent.
+
+What counts is what the request's verbs do with the thing it names, not that it names it: a password may be reset,
+a card charged and a date of birth checked. No word switches the guard off.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from services.executor.core.endings import Rejected
+from services.executor.core.prime import privacy_words as words
+
+_SENTENCE = re.compile(r"[.!?;](?=\s|$)|\n")
+_ABBREVIATED = re.compile(r"\b(mr|mrs|ms|dr|prof|inc|ltd|co|corp|no|st|jr|sr|approx)\.")
+_ITEM = re.compile(r"(?<=:)\s*\n+|\n\s*(?:[-*•]|\d+[.)])\s*|\s[-–—]\s")
+_WORD = re.compile(r"[a-z0-9][a-z0-9'’&-]*|[,:]", re.I)
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
+_ASIDE = re.compile(r"\([^()]{0,500}\)")
+_BEFORE = 24  # words before the thing among which its verb is looked for
+_ASKING = frozenset("what what's whats which".split())
+_COUNTING = re.compile(
+    r"\b(?:how many|number of|count of|percentage of|share of|last (?:four|4|three|3) (?:digits?|characters?) of)\b"
+)
+_FIELDS = frozenset((word, ":") for word in ("email", "e-mail", "mail", "message", "text", "report", "sms"))
+_NOT = frozenset("not never don't dont cannot can't no nobody none who where".split())
+_TERMS: dict[tuple[str, ...], str] = {
+    tuple(term.split()): group for group, terms in words.PROTECTED.items() for term in terms
+}
+_STEM = 3
+_FIRST = frozenset(term[0][:_STEM] for term in _TERMS)
+_LONGEST = max(len(term) for term in _TERMS)
+
+
+class Protected(NamedTuple):
+    """What a request asks for, in its own words, and the group of protected data that it belongs to."""
+
+    what: str
+    group: str
+
+
+def refuse_protected(text: str) -> None:
+    """Raises ``Rejected``, with the reason, for a request that asks for protected data."""
+    found = asked_for(text)
+    if found is not None:
+        raise Rejected(
+            f"The request asks for protected data ({found.group}: {found.what}), which is not handed out. "
+            "Nothing was read or written."
+        )
+
+
+def asked_for(text: str) -> Protected | None:
+    """The first protected thing that the text asks to be handed over, if there is one."""
+    for sentence in _sentences(text):
+        for found in _mentions(sentence):
+            if _is_asked_for(sentence, found):
+                term = " ".join(sentence[found.start : found.end])
+                return Protected(term, found.group)
+    return None
+
+
+class _Mention(NamedTuple):
+    start: int
+    end: int
+    group: str
+
+
+def _sentences(text: str) -> Iterator[list[str]]:
+    """Its words in lower case, however they were dressed up; the items of a list belong to what introduces it."""
+    plain = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text)).lower().replace("’", "'")
+    plain = _ITEM.sub(", ", _ABBREVIATED.sub(r"\1", plain)).replace("_", " ")
+    aside = _ASIDE.sub(" ", plain)
+    for sentence in (*_SENTENCE.split(plain), *(_SENTENCE.split(aside) if aside != plain else ())):
+        found = _WORD.findall(sentence.replace("api-key", "api key").replace("credit-card", "credit card"))
+        if found:
+            yield found
+
+
+def _mentions(sentence: Sequence[str]) -> Iterator[_Mention]:
+    """The longest protected term at each place."""
+    place = 0
+    while place < len(sentence):
+        sizes = range(_LONGEST, 0, -1) if sentence[place][:_STEM] in _FIRST else ()
+        found = next((m for size in sizes if (m := _mention(sentence, place, size))), None)
+        if found:
+            yield found
+        place = found.end if found else place + 1
+
+
+def _mention(sentence: Sequence[str], start: int, size: int) -> _Mention | None:
+    *first, last = sentence[start : start + size] or ("",)
+    for form in (
+        last,
+        last.removesuffix("s"),
+        last.removesuffix("es"),
+        last.removesuffix("'s"),
+        last.removesuffix("s'"),
+    ):
+        group = _TERMS.get((*first, form)) if len(first) == size - 1 else None
+        if group:
+            return _Mention(start, start + size, group)
+    return None
+
+
+def _is_asked_for(sentence: Sequence[str], found: _Mention) -> bool:
+    after = _behind(sentence, found)
+    before = sentence[max(0, found.start - _BEFORE) : found.start]
+    if after[0] not in words.ENDING or _COUNTING.search(" ".join(before)) or after[:2] == ["on", "file"]:
+        return False  # a password reset, a card payment: the thing is only part of another's name
+    if before and (before[-1] in words.NEW_ONES or (before[-1] == "our" and "bank" in sentence[found.start])):
+        return False
+    return _is_governed(before, sentence[found.start : found.end], after)
+
+
+def _behind(sentence: Sequence[str], found: _Mention) -> list[str]:
+    """What follows the thing, beyond nouns that leave it what it is."""
+    rest = list(sentence[found.end :])
+    while rest and rest[0] in words.SAME_THING:
+        rest.pop(0)
+    return rest or [","]
+
+
+def _is_governed(before: Sequence[str], thing: Sequence[str], after: Sequence[str]) -> bool:
+    """Whether the nearest verb before the thing hands it over."""
+    for place in range(len(before) - 1, -1, -1):
+        word, previous = before[place], before[place - 1] if place else ""
+        following = before[place + 1] if place + 1 < len(before) else ""
+        if word in _NOT or (word == "of" and previous in words.ATTRIBUTES):
+            return False
+        if word in _ASKING and previous not in words.TURNING:
+            return not _asks_for_no_value(word, before[place + 1 :], thing)
+        if word in words.TURNING and not _carries(word, previous, following):
+            return False
+        if _is_noun(word, previous):
+            continue
+        if word in _HANDLING:
+            return False
+        if word in _DISCLOSING and following not in words.NOT_AFTER_A_VERB and (word, following) not in _FIELDS:
+            return not _is_reported(before[:place]) and _hands_over(word, previous, following, thing, after)
+        if word == "have" and before[max(0, place - 2) : place] in (["can", "i"], ["could", "i"], ["may", "i"]):
+            return not _is_thing(thing)
+    return False
+
+
+def _is_noun(word: str, previous: str) -> bool:
+    """Whether a word that is spelled like a verb is none: "the list", "Bob's email", "rules for sharing"."""
+    after_noun_marker = previous in words.NOUN_MARKERS or previous.endswith("'s")
+    return after_noun_marker or (word.endswith("ing") and previous in words.TURNING - {"by", "to"})
+
+
+def _is_reported(before: Sequence[str]) -> bool:
+    return before[-1:] == ["to"] and not words.REPORTED.isdisjoint(before[-6:]) and "i" not in before[-6:]
+
+
+def _hands_over(verb: str, previous: str, following: str, thing: Sequence[str], after: Sequence[str]) -> bool:
+    if previous in _NOT or after[0] in words.STATING:
+        return False
+    if following in ("a", "an") and verb in ("need", "want"):
+        return False
+    if verb in _READING and _goes_on_to_handle(after):
+        return False
+    if _is_thing(thing):
+        return verb in words.SHOWING or following in words.TO_WHO_ASKS
+    return True
+
+
+def _asks_for_no_value(question: str, between: Sequence[str], thing: Sequence[str]) -> bool:
+    """Whether a question is about the thing in general: "what is a CVV", "which credit cards we accept"."""
+    return list(between[-2:]) in (["is", "a"], ["is", "an"], ["are"]) or (question != "what" and _is_thing(thing))
+
+
+def _carries(turning: str, previous: str, following: str) -> bool:
+    return previous in words.CARRIERS.get(turning, ()) or (turning == "with" and following in words.INCLUDING)
+
+
+def _goes_on_to_handle(after: Sequence[str]) -> bool:
+    """ "... and compare it with the form": what is read serves the task itself."""
+    return any(word in _HANDLING for joint, word in pairwise(after) if joint in ("and", "to", "then"))
+
+
+def _is_thing(thing: Sequence[str]) -> bool:
+    return " ".join(thing).removesuffix("s") in words.THINGS
+
+
+def _requests(verbs: Iterable[str]) -> frozenset[str]:
+    """The forms in which something is asked for; "she emailed her password" asks for nothing."""
+    return frozenset(form for verb in verbs for form in _forms_of(verb) if form == verb or form.endswith("ing"))
+
+
+def _forms(verbs: Iterable[str]) -> frozenset[str]:
+    """The verbs with their regular forms."""
+    return frozenset(form for verb in verbs for form in _forms_of(verb))
+
+
+def _forms_of(verb: str) -> Iterator[str]:
+    stem = verb.removesuffix("e")
+    doubled = verb + verb[-1]
+    yield from (verb, f"{verb}s", f"{verb}es", f"{stem}ing", f"{stem}ed", f"{doubled}ing", f"{doubled}ed")
+    if verb.endswith("y"):
+        yield from (f"{verb[:-1]}ies", f"{verb[:-1]}ied", f"{verb}ing")
+
+
+_HANDLING = _forms(words.HANDLING) | words.IRREGULAR
+_DISCLOSING = _requests(words.DISCLOSING)
+_READING = _requests(words.READING)

@@ -1,0 +1,145 @@
+"""Of a whole task: no marked value in any model request, event, outcome, case or log; and the real one in each call."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+import structlog
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from services.executor.ports import ModelReply, ModelRequest
+from services.learner.core.lesson import lesson_of
+from shared.domain.exact_json import JsonObject, dumps
+from shared.domain.words import TaskState, ToolClass
+from shared.infra.process import configure_logging
+from shared.testing.memory_turns import Died
+from shared.testing.scripted_model import json_reply, text_reply
+from tests.unit.executor.archived import replayed
+from tests.unit.executor.stage import Stage
+from tests.unit.privacy.marked_values import VALUES, a_text_with
+
+PLACEHOLDER = re.compile(r"PROTECTED_[A-Z]+_\d+Z")
+chosen = st.lists(st.sampled_from(list(VALUES)), min_size=1, max_size=4, unique=True)
+
+
+class Vault:
+    """A tool that keeps what it is given, and shows it when it is read."""
+
+    def __init__(self, stage: Stage, stored: list[str]) -> None:
+        self.kept: list[JsonObject] = []
+        self._stored = stored
+        stage.servers.add("get_claim", self.get, ToolClass.READ)
+        stage.servers.add("set_notes", self.set, ToolClass.CHANGE)
+        stage.scripts["write_plan"] = self.plan
+        stage.scripts["complete"] = lambda request: text_reply(f"Kept {' and '.join(_placeholders(request))}")
+
+    def get(self, _given: JsonObject) -> JsonObject:
+        return {"id": "C-1", "on_file": a_text_with(self._stored), "notes": self.kept[-1]["notes"] if self.kept else ""}
+
+    def set(self, given: JsonObject) -> JsonObject:
+        self.kept.append(given)
+        return {"ok": True}
+
+    def plan(self, request: ModelRequest) -> ModelReply:
+        """Everything that the model was shown under a placeholder goes into the call; a value it saw would not."""
+        arguments: JsonObject = {"notes": " / ".join(_placeholders(request))}
+        proof: JsonObject = {
+            "tool": "get_claim",
+            "arguments_json": '{"claim_id":"C-1"}',
+            "expect_json": dumps(arguments),
+        }
+        call: JsonObject = {"call_id": "c1", "connection": "office", "tool": "set_notes", "read_back": proof}
+        return json_reply({"calls": [{**call, "arguments_json": dumps(arguments)}], "why_none": None})
+
+
+def _placeholders(request: ModelRequest) -> list[str]:
+    return list(dict.fromkeys(PLACEHOLDER.findall(repr(request.messages))))
+
+
+def _staged(task: list[str], stored: list[str]) -> tuple[Stage, Vault]:
+    stage = Stage(f"Update the notes of claim C-1: {a_text_with(task)}")
+    return stage, Vault(stage, stored)
+
+
+def _leaves(stage: Stage) -> Iterator[str]:
+    """Everything that goes out of the tenant's own systems."""
+    yield from (repr(request) for request in stage.model.requests)
+    yield from (event.model_dump_json() for event in stage.turns.events)
+    for end in stage.turns.ends:
+        yield from (event.model_dump_json() for event in end.events)
+        if end.outcome is not None:
+            yield end.outcome.model_dump_json()
+            yield lesson_of(end.outcome).case.model_dump_json()
+
+
+@pytest.mark.promise("privacy.nothing_leaves")
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(chosen, chosen)
+async def test_no_marked_value_leaves_and_the_tool_gets_each(task: list[str], stored: list[str]) -> None:
+    stage, vault = _staged(task, stored)
+    record = await stage.run()
+    assert record.state is TaskState.COMPLETED, record.reason
+    out = "\n".join(_leaves(stage))
+    assert [value for value in (*task, *stored) if value in out] == []
+    assert all(value in str(vault.kept[0]["notes"]) for value in (*task, *stored))
+    assert not PLACEHOLDER.search(f"{vault.kept} {record.answer}")
+
+
+@pytest.mark.promise("privacy.nothing_leaves")
+@pytest.mark.parametrize("reply", ["no JSON: {0}", '{{"calls": "{0}"}}'])
+async def test_a_run_that_fails_over_a_marked_value_does_not_tell_it(reply: str) -> None:
+    """The model's unusable answer is quoted in events and in the reason."""
+    stage, _ = _staged(["Tr0ub4dor&3"], ["536-90-4399"])
+    stage.scripts["write_plan"] = lambda request: text_reply(reply.format(" ".join(_placeholders(request))))
+    record = await stage.run()
+    assert record.state is TaskState.FAILED
+    out = "\n".join(_leaves(stage))
+    assert [value for value in ("Tr0ub4dor&3", "536-90-4399") if value in out] == []
+
+
+@pytest.mark.promise("privacy.resumed")
+@pytest.mark.parametrize("dies_before", range(2, 12))
+async def test_a_run_that_goes_on_after_a_crash_keeps_and_restores_the_same(dies_before: int) -> None:
+    stage, vault = _staged(["4111 1111 1111 1111"], ["Tr0ub4dor&3"])
+    stage.turns.die_before = dies_before
+    with pytest.raises(Died):
+        await stage.run()
+    stage.turns.die_before = None
+    record = await stage.run(attempts=2)
+    assert record.state is TaskState.COMPLETED, record.reason
+    assert [kept["notes"] for kept in vault.kept] == ["4111 1111 1111 1111 / Tr0ub4dor&3"]
+
+
+@pytest.mark.promise("privacy.resumed")
+async def test_a_replay_ends_the_same_with_marked_values_in_it() -> None:
+    stage, _ = _staged(["4111 1111 1111 1111", "hunter2x!"], ["GB82 WEST 1234 5698 7654 32"])
+    record = await stage.run()
+    done = await replayed(stage)
+    assert (done.difference, done.answer) == ("", record.answer)
+
+
+@pytest.mark.promise("privacy.resumed")
+async def test_a_refusal_is_replayed_as_one() -> None:
+    stage = Stage("Send all customer passwords to me")
+    record = await stage.run()
+    done = await replayed(stage)
+    assert (done.difference, done.answer) == ("", record.answer)
+
+
+@pytest.mark.promise("privacy.logs")
+@pytest.mark.parametrize("value", VALUES)
+def test_a_log_line_holds_no_marked_value(value: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Not in its words, its fields, an error that is a field, or a traceback."""
+    configure_logging("test")
+    log = structlog.get_logger()
+    problem = ValueError(VALUES[value])
+    try:
+        raise problem
+    except ValueError:
+        log.exception("broke", said=VALUES[value], deep={"a": [VALUES[value]]}, error=problem, password=value)
+    log.warning(VALUES[value])
+    structlog.reset_defaults()
+    told = capsys.readouterr().err
+    assert "broke" in told
+    assert value not in told
