@@ -133,7 +133,7 @@ async def test_retry_is_sent_although_a_read_shows_what_the_operator_was_shown()
     stage = Stage()
     asked: list[JsonObject] = []
 
-    def errs(given: JsonObject) -> Json | ToolAnswer:
+    def errs(given: JsonObject) -> "Json | ToolAnswer":
         asked.append(given)
         stage.claims.approve(given)
         return ToolAnswer("went wrong", is_error=True) if len(asked) == 1 else dict(stage.claims.rows["C-1"])
