@@ -61,6 +61,14 @@ def test_what_a_record_shows_under_the_same_name_or_a_computation_gives_is_prove
     assert unproven(arguments, Dossier(facts=(fact.model_copy(update={"ok": False}),))) == tuple(arguments)
 
 
+def test_somebody_elses_record_proves_nothing_against_the_calls_own() -> None:
+    """The second customer is a VIP; the call is about the first, who is none."""
+    records = dumps([{"id": "C-1", "is_vip": False, "tier": "b"}, {"id": "C-2", "is_vip": True, "tier": "a"}])
+    fact = Fact(ref="f1", connection_id="c", tool="list_customers", arguments_json="{}", result_json=records)
+    arguments: JsonObject = {"customer_id": "C-1", "is_vip": True, "tier": "b"}
+    assert unproven(arguments, Dossier(facts=(fact,))) == ("customer_id", "is_vip")
+
+
 @pytest.mark.parametrize("trusts", [True, False])
 async def test_the_worker_names_them_in_production_only(trusts: bool) -> None:
     """The claim was read under another name than the argument's, so its id is the request's word."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from services.executor.core.dossier import Dossier
-from services.executor.core.execute.records import records_in
+from services.executor.core.execute.records import fields_about, records_in
 from services.executor.core.execute.refs import literal_parts
 from services.executor.core.finance.figures import normal, number_bearing_tokens
 from shared.contracts.plan import WritePlan
@@ -27,12 +27,17 @@ def untraced(plan: WritePlan, dossier: Dossier, task: str) -> tuple[str, ...]:
 
 
 def unproven(arguments: JsonObject, dossier: Dossier) -> tuple[str, ...]:
-    """The arguments whose value neither a record shows under that name nor a computation gives: the request's word."""
+    """The arguments whose value neither a record shows under that name nor a computation gives: the request's word.
+
+    Nor does the record of somebody else prove a value that the call's own record has otherwise.
+    """
     records = (record for fact in dossier.facts if fact.ok for record in records_in(fact.result))
     shown = {(name, _plain(value)) for record in records for name, value in record.items()}
     computed = {_plain(value.value) for value in dossier.values}
+    own = {name: _plain(value) for name, value in fields_about(arguments, dossier.facts).items()}
     said = {name: _plain(value) for name, value in arguments.items()}
-    return tuple(name for name, value in said.items() if (name, value) not in shown and value not in computed)
+    proven = {(name, value) for name, value in shown if own.get(name, value) == value}
+    return tuple(name for name, value in said.items() if (name, value) not in proven and value not in computed)
 
 
 def _plain(value: Json) -> str:
