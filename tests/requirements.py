@@ -394,7 +394,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise("footprint.finished_session", "A finished session takes a stated, bounded number of bytes", "seed 002"),
     Promise("footprint.long_session", "A session of many turns does not slow its next turn", "seed 002"),
     # privacy guard and redaction
-    Promise("privacy.refuses", "A request for protected data is refused, however it is worded or dressed up", "I12"),
+    Promise("privacy.refuses", "A request that asks for protected data is refused: a table, and generated variants", "I12"),
     Promise(
         "privacy.ordinary", "A task that only mentions a password reset, a card or a prescription is done", "seed 000"
     ),

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from contextvars import ContextVar
 from types import MappingProxyType
 from typing import TypeVar, cast
 
@@ -9,6 +10,8 @@ from shared.domain.marks import MarkKind, marked
 
 T = TypeVar("T")
 NOTHING: Mapping[str, MarkKind] = MappingProxyType({})
+# What the task that is being worked on holds: a log line of its course, too, may quote a password without its label.
+HIDDEN: ContextVar[Mapping[str, MarkKind]] = ContextVar("hidden", default=NOTHING)
 _WHOLE_WORD = 6  # shorter values are replaced only where they stand alone
 _LABELLED = re.compile(
     r"(?:pass(?:word|wd|phrase|code)|pwd|secret|(?:api|access|private|secret)[ _-]?key|token)$", re.I

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import structlog
 
-from shared.domain.redaction import redacted, without_marks
+from shared.domain.redaction import HIDDEN, redacted, without_marks
 
 _PR_SET_PDEATHSIG = 1
 
@@ -72,12 +72,12 @@ def _without_marks(
     _: structlog.typing.WrappedLogger, __: str, event: structlog.typing.EventDict
 ) -> structlog.typing.EventDict:
     """Nothing that the privacy guard marks stands in a log, not even in the words of an error."""
-    return without_marks(event)
+    return without_marks(event, HIDDEN.get())
 
 
 def _shown(value: object) -> str:
     """What is no JSON, as text; an error may quote what it was given."""
-    return redacted(repr(value))
+    return redacted(repr(value), HIDDEN.get())
 
 
 def _naming(service: str) -> structlog.typing.Processor:

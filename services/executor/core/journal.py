@@ -11,7 +11,7 @@ from services.executor.core.spend.budget import RELEASED, RESERVED, Reservation,
 from services.executor.ports import JournalEntry, PolicyUnavailable, Pulse, TurnStore
 from shared.contracts.task import TaskEvent
 from shared.domain.marks import MarkKind
-from shared.domain.redaction import without_marks
+from shared.domain.redaction import HIDDEN, without_marks
 
 CHECKPOINT = "checkpoint"
 TURN = "turn"  # an attempt at a turn began
@@ -87,8 +87,9 @@ class Journal:
         self._events.append(TaskEvent(kind=kind, at=self._now, data=without_marks(data, self.hidden)))
 
     def hide(self, values: Mapping[str, MarkKind]) -> None:
-        """From now on events hold a word for these values, wherever they appear."""
+        """From now on events and log lines of this run hold a word for these values, wherever they appear."""
         self.hidden.update(values)
+        HIDDEN.set(self.hidden)
 
     def untold(self) -> tuple[TaskEvent, ...]:
         """Events not published yet; they count as published from now on."""

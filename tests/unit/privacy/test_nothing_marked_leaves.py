@@ -143,3 +143,25 @@ def test_a_log_line_holds_no_marked_value(value: str, capsys: pytest.CaptureFixt
     told = capsys.readouterr().err
     assert "broke" in told
     assert value not in told
+
+
+@pytest.mark.promise("privacy.logs")
+async def test_a_log_line_about_a_broken_turn_holds_no_password_even_without_its_label(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A bug of ours may quote what it was given."""
+    stage, _ = _staged(["hunter2x!"], ["Tr0ub4dor&3"])
+
+    def breaks(_given: JsonObject) -> JsonObject:
+        raise ZeroDivisionError("Tr0ub4dor&3, hunter2x! and nothing else")
+
+    stage.servers.add("set_notes", breaks, ToolClass.CHANGE)
+    configure_logging("test")
+    try:
+        await stage.run()
+    except ZeroDivisionError as error:
+        structlog.get_logger().exception("turn_failed", error=repr(error))
+    structlog.reset_defaults()
+    told = capsys.readouterr().err
+    assert "ZeroDivisionError" in told
+    assert [value for value in ("hunter2x", "Tr0ub4dor") if value in told] == []
