@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from services.executor.ports import (
+    HandedOver,
     JournalEntry,
     LeaseLost,
     LedgerConflict,
@@ -37,6 +38,7 @@ class MemoryTurns(TurnStore):
         self.cancel: Turn | None = None
         self.fenced = False
         self.stopped: str | None = None  # why the tenant is stopped
+        self.halted = False  # whether the process is to stop: asked whether it may go on, it is told no
         self.die_before: int | None = None
         self.stored = 0
         self.ahead = timedelta()
@@ -60,6 +62,11 @@ class MemoryTurns(TurnStore):
         return self.remembered
 
     async def pulse(self) -> Pulse:
+        if self.halted:
+            raise HandedOver(self.record.session_id)
+        return await self._pulse()
+
+    async def _pulse(self) -> Pulse:
         await asyncio.sleep(0)
         if self.fenced:
             raise LeaseLost(self.record.session_id)
@@ -70,13 +77,18 @@ class MemoryTurns(TurnStore):
         for entry in entries:
             self.steps.setdefault(entry.key, entry)
         self.events += events
-        return await self.pulse()
+        return await self._pulse()
+
+    async def append_ahead(self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = ()) -> Pulse:
+        if self.halted:
+            raise HandedOver(self.record.session_id)
+        return await self.append(entries, events)
 
     async def publish(self, record: TaskRecord, events: Sequence[TaskEvent]) -> Pulse:
         await self._write()
         self.record = record
         self.events += events
-        return await self.pulse()
+        return await self._pulse()
 
     async def open_write(self, entry: LedgerEntry, hold_seconds: float) -> Pulse:  # noqa: ARG002  # no lease here
         await self._write()
@@ -84,7 +96,7 @@ class MemoryTurns(TurnStore):
         if known is not None and known.status not in SENDABLE:
             raise LedgerConflict(entry.key)
         self.writes[entry.key] = entry
-        return await self.pulse()
+        return await self._pulse()
 
     async def settle_write(self, entry: LedgerEntry, before: WriteStatus, events: Sequence[TaskEvent] = ()) -> Pulse:
         await self._write()
@@ -92,7 +104,7 @@ class MemoryTurns(TurnStore):
             raise LedgerConflict(entry.key)
         self.writes[entry.key] = entry
         self.events += events
-        return await self.pulse()
+        return await self._pulse()
 
     async def finish(self, end: TurnEnd) -> None:
         await self._write()
@@ -104,7 +116,7 @@ class MemoryTurns(TurnStore):
         self.ends.append(end)
 
     async def _write(self) -> None:
-        await self.pulse()
+        await self._pulse()
         if self.die_before is not None and self.stored >= self.die_before:
             raise Died
         self.stored += 1

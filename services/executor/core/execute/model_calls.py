@@ -12,7 +12,16 @@ from services.executor.core.request_digest import request_digest
 from services.executor.core.side_by_side import side_by_side
 from services.executor.core.spend.budget import Purse, Settlement
 from services.executor.core.spend.payment import Payment
-from services.executor.ports import Message, ModelReply, ModelRequest, ModelUnavailable, TextBlock, ToolUse, Usage
+from services.executor.ports import (
+    HandedOver,
+    Message,
+    ModelReply,
+    ModelRequest,
+    ModelUnavailable,
+    TextBlock,
+    ToolUse,
+    Usage,
+)
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.ports.store import StoreUnavailable
 
@@ -76,7 +85,7 @@ async def _heed_a_cancel(ctx: TurnContext) -> None:
         await ctx.journal.check()
     except StoreUnavailable:  # the lease's heartbeat decides how long that may last
         return
-    except TenantStopped:  # the reply is paid for: it is stored, and the next call is not made
+    except (TenantStopped, HandedOver):  # the reply is paid for: it is stored, and the next call is not made
         return
 
 
