@@ -1,5 +1,6 @@
 """What a session has called so far, as rules about tools see it."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import cast
@@ -56,13 +57,25 @@ def outcome_of(entry: LedgerEntry) -> CallOutcome:
 def remembered(
     known: Sequence[SessionCall], new: Iterable[PastCall], rules: Iterable[str], task_id: str, *, ended: bool
 ) -> tuple[SessionCall, ...]:
-    """What the session keeps: the calls of tools that one of the ``rules`` names, the newest of them.
+    """What the session keeps: the calls of tools that one of the ``rules`` names, the newest of each tool.
 
     ``new`` are all calls of the task so far; they take the place of what an earlier turn of it told.
     """
     names, open_task = tuple(rules), "" if ended else task_id
     kept = [_kept(call, open_task) for call in new if any(fnmatchcase(call.tool, name) for name in names)]
-    return (*(call for call in known if call.open_task != task_id), *kept)[-_REMEMBERED:]
+    return _bounded((*(call for call in known if call.open_task != task_id), *kept))
+
+
+def _bounded(calls: tuple[SessionCall, ...]) -> tuple[SessionCall, ...]:
+    """The newest calls of each tool, the same share for all: many reads do not make a write be forgotten."""
+    counts = Counter(call.tool for call in calls)
+    fitting = (n for n in range(_REMEMBERED, 1, -1) if sum(min(n, count) for count in counts.values()) <= _REMEMBERED)
+    share, seen, kept = next(fitting, 1), Counter[str](), list[SessionCall]()
+    for call in reversed(calls):
+        seen[call.tool] += 1
+        if seen[call.tool] <= share:
+            kept.append(call)
+    return tuple(reversed(kept))[-_REMEMBERED:]
 
 
 def named_by_rules(policies: Iterable[Policy]) -> tuple[str, ...]:

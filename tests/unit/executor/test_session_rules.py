@@ -4,9 +4,19 @@ import asyncio
 
 import pytest
 
+from services.executor.core.past_calls import remembered
 from services.executor.ports import ModelReply, ModelRequest, SessionCall, ToolAnswer, ToolSilent
 from shared.contracts.allowance import Bar, ToolAllowance, counts
-from shared.contracts.policy import CallContext, CallRefusal, EvaluateRequest, Policy, ToolRule, Verdict
+from shared.contracts.policy import (
+    CallContext,
+    CallOutcome,
+    CallRefusal,
+    EvaluateRequest,
+    PastCall,
+    Policy,
+    ToolRule,
+    Verdict,
+)
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass
 from shared.testing.scripted_model import json_reply, text_reply, tool_reply
@@ -130,3 +140,12 @@ async def test_a_tool_that_must_not_be_called_proves_no_write_either() -> None:
     record = await play.run()
     assert (record.state, play.claims.applied, play.statuses) == ("completed", ["C-1"], ["unverified"])
     assert play.servers.called("get_claim") == []
+
+
+@pytest.mark.promise("tools.once_only")
+def test_many_reads_do_not_make_a_session_forget_a_write() -> None:
+    """What a session remembers is bounded, and shared out between the tools."""
+    write = SessionCall("approve_claim", "succeeded", '{"claim_id":"C-1"}')
+    read = PastCall(tool="get_claim", outcome=CallOutcome.SUCCEEDED)
+    kept = remembered((write,), [read] * 2_000, ("*",), "task-1", ended=True)
+    assert (len(kept), kept[0]) == (500, write)
