@@ -387,6 +387,8 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "tenant.fair_shares", "One tenant's flood leaves room for another; who waits is woken, not polled", "quality"
     ),
+    # lists in parts
+    Promise("pages.exactly", "Whatever a list's shape, page size, cap and length: its rows, once each", "seed 002"),
     # kills and footprint
     Promise(
         "I3.killed_at_every_step", "Killed at any step boundary, a task leaves what it leaves undisturbed", "I3; I5"

@@ -23,6 +23,7 @@ from services.executor.core.prompts.texts import load as load_prompts
 from services.executor.core.runner import RunsTurns
 from services.executor.core.spend.budget import Ceilings
 from services.executor.core.spend.tariff import NANO, Tariff
+from services.executor.core.tooling.paginate_walk import ListBounds
 from services.executor.core.worker import Worker
 from services.executor.entrypoints.tools import Discovered, Wanted, parsed, shown
 from services.executor.hosting import run_sessions
@@ -44,6 +45,7 @@ async def carry_out_turns(settings: Settings, worker: MakesWorker = Worker) -> N
         task_seconds=settings.task_timeout,
         trusts_requests=settings.profile == "embedded",
         journal=bounds,
+        lists=ListBounds(settings.list_pages, settings.list_rows, settings.list_bytes),
         ceilings=_ceilings(settings),
     )
     policy, model = HttpPolicy(settings.policy_url), _model(settings)

@@ -60,6 +60,9 @@ class Settings(RunSettings, ArchiveSettings):
     allow_no_archive: bool = False
     journal_steps: int = Field(default=1_000, ge=10)
     journal_bytes: int = Field(default=8_000_000, ge=10_000)
+    list_pages: int = Field(default=200, ge=1, le=900)
+    list_rows: int = Field(default=10_000, ge=1)
+    list_bytes: int = Field(default=1_000_000, ge=10_000)
 
     @model_validator(mode="after")
     def _has_an_archive(self) -> Self:

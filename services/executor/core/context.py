@@ -12,6 +12,7 @@ from services.executor.core.journal import Bounds, Journal
 from services.executor.core.prompts.texts import Prompts
 from services.executor.core.spend.budget import Ceilings
 from services.executor.core.spend.unmetered import Unmetered
+from services.executor.core.tooling.paginate_walk import ListBounds
 from services.executor.core.tooling.toolbox import Toolbox
 from services.executor.ports import (
     DailySpend,
@@ -41,6 +42,7 @@ class Limits(NamedTuple):
     tool_calls: int = 18
     trusts_requests: bool = True  # whether a value that only the request gives can keep a rule from acting
     journal: Bounds = Bounds()
+    lists: ListBounds = ListBounds()
     ceilings: Ceilings = Ceilings()
 
 

@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
+from services.executor.core.tooling.paginate_shown import beginning
 from shared.contracts.base import Contract
 from shared.contracts.plan import WritePlan
 from shared.contracts.policy import Verdict
@@ -12,7 +13,10 @@ from shared.domain.words import FsmState, Strategy
 
 
 class Fact(Contract):
-    """One tool result, by reference. ``ok`` is false where the server answered with an error or only an echo."""
+    """One tool result, by reference. ``ok`` is false where the server answered with an error or only an echo.
+
+    ``note``: what is to be said of a list that came in parts: how many, and why rows are missing if they are.
+    """
 
     ref: str
     connection_id: str
@@ -20,13 +24,17 @@ class Fact(Contract):
     arguments_json: str
     result_json: str
     ok: bool = True
+    note: str = ""
 
     @property
     def result(self) -> Json:
         return loads(self.result_json)
 
     def as_json(self) -> Json:
-        return {"ref": self.ref, "tool": self.tool, "arguments": loads(self.arguments_json), "result": self.result}
+        """As a model sees it: of a long list only the beginning, and what was left out."""
+        seen, cut = beginning(self.result)
+        said: dict[str, Json] = {"note": " ".join(filter(None, (self.note, cut)))} if self.note or cut else {}
+        return {"ref": self.ref, "tool": self.tool, "arguments": loads(self.arguments_json), "result": seen, **said}
 
 
 class Operand(Contract):

@@ -15,6 +15,7 @@ from services.executor.core.fsm.states import RULES, tier_of
 from services.executor.core.past_calls import of_facts, read_outcome, sayable
 from services.executor.core.prompts.sections import render
 from services.executor.core.tooling.corrections import Corrections
+from services.executor.core.tooling.paginate_shown import with_note
 from services.executor.core.tooling.validate import problems_with
 from services.executor.ports import ModelRequest, Tool, ToolResult, ToolUse
 from shared.contracts.policy import CallOutcome, PastCall
@@ -66,7 +67,8 @@ class Reader:
         self._asked[tool.connection_id, tool.name, dumps(use.input)] += 1
         repeated = self._same_call(tool, dumps(use.input))
         if repeated is not None:
-            return ToolResult(use.id, repeated.result_json, is_error=not repeated.ok)
+            again = with_note(repeated.result, repeated.note)
+            return ToolResult(use.id, dumps(again), is_error=not repeated.ok)
         mine = self._claimed(tool, use)
         refused = await self._refused(key, tool, use, self._calls[:mine])
         if refused is not None:
@@ -82,9 +84,10 @@ class Reader:
             arguments_json=dumps(use.input),
             result_json=dumps(answer.content),
             ok=reading.tells,
+            note=reading.note,
         )
         self._came_to(mine, read_outcome(fact))
-        return ToolResult(use.id, dumps(answer.content), is_error=answer.is_error)
+        return ToolResult(use.id, dumps(with_note(answer.content, reading.note)), is_error=answer.is_error)
 
     async def _refused(self, key: str, tool: Tool, use: ToolUse, since: Sequence[PastCall]) -> str | None:
         refused = await self._rules.refusal(key, tool, use.input, since)

@@ -12,6 +12,7 @@ from services.executor.core.tooling import schema_drift
 from services.executor.core.tooling.corrections import Corrections
 from services.executor.core.tooling.describing import inquiries
 from services.executor.core.tooling.echo import is_echo
+from services.executor.core.tooling.paginate_walk import listing, report
 from services.executor.core.tooling.validate import problems_with
 from services.executor.ports import Tool, ToolAnswer, ToolSilent, ToolUnreachable
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
@@ -25,6 +26,7 @@ class Reading(NamedTuple):
     answer: ToolAnswer
     learned: Mapping[str, str]
     echoes: bool = False
+    note: str = ""  # of a list that came in parts: how many, and whether all rows are there
 
     @property
     def tells(self) -> bool:
@@ -61,8 +63,34 @@ async def read(
         learned[old] = new.name
         ctx.journal.tell("note", tool=tool.name, renamed_column=old, now_called=new.name, found_by=new.tier)
         sent = await _sent(ctx, f"{key}:renamed{number}", tool, arguments, {**sent.names, old: new.name})
+    sent, note = await _whole(ctx, key, tool, arguments, sent)
     content = schema_drift.under_both_names(sent.answer.content, sent.names)
-    return Reading(sent.answer._replace(content=content), learned, is_echo(tool.name, content))
+    return Reading(sent.answer._replace(content=content), learned, is_echo(tool.name, content), note)
+
+
+async def _whole(ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, sent: _Sent) -> tuple[_Sent, str]:
+    """The answer with all rows of the list that it is the first part of, and what is to be said of it.
+
+    Every part is a step of the journal, and what is asked next follows from the answers alone.
+    """
+    found = None if _failed(sent.answer) else listing(tool, arguments, sent.answer.content, ctx.limits.lists)
+    if found is None:
+        return sent, ""
+    while (following := found.following) is not None:
+        problems = problems_with(following, tool)
+        if problems:
+            found.refused(problems)
+            break
+        part = await _sent(ctx, f"{key}:page{found.pages + 1}", tool, following, sent.names)
+        if _failed(part.answer):
+            found.refused(dumps(part.answer.content))
+        else:
+            found.add(part.answer.content)
+    note = report(found)
+    if note:
+        ctx.journal.tell("note", tool=tool.name, pages=found.pages, rows=found.total, partial=found.why_partial)
+        sent = sent._replace(answer=sent.answer._replace(content=found.merged(sent.answer.content)))
+    return sent, note
 
 
 async def _sent(ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, names: Mapping[str, str]) -> _Sent:

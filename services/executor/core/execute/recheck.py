@@ -92,4 +92,5 @@ async def _again(ctx: TurnContext, progress: Progress, fact: Fact) -> Fact:
         loads_object(fact.arguments_json),
     )
     reading = await read(ctx, key, tool, arguments, known_corrections(ctx, progress))
-    return fact.model_copy(update={"result_json": dumps(reading.answer.content), "ok": reading.tells})
+    renewed = {"result_json": dumps(reading.answer.content), "ok": reading.tells, "note": reading.note}
+    return fact.model_copy(update=renewed)

@@ -1,0 +1,29 @@
+"""What a model sees of a long list: its beginning, and in words what was left out; the fact holds all of it."""
+
+from services.executor.core.tooling.paginate import page_in, put
+from shared.domain.exact_json import Json, JsonObject, dumps
+
+MOST = 16_000  # characters of one result that a prompt holds
+
+
+def beginning(content: Json, most: int = MOST) -> tuple[Json, str]:
+    """The content with as many rows of its list as fit, and a sentence on those that do not; empty if all do."""
+    page = page_in(content)
+    if page is None or len(page.rows) < 2 or len(dumps(content)) <= most:
+        return content, ""
+    kept, size = 0, len(dumps(put(content, page.place, [])))
+    while kept < len(page.rows) and size + len(dumps(page.rows[kept])) < most:
+        size += len(dumps(page.rows[kept])) + 1
+        kept += 1
+    cut = f"Only the first {kept} of {len(page.rows)} rows are shown here; what is computed over them takes all."
+    return put(content, page.place, page.rows[:kept]), cut
+
+
+def with_note(content: Json, note: str) -> Json:
+    """A result as the answer to a call, and what is to be said of it."""
+    seen, cut = beginning(content)
+    said = " ".join(filter(None, (note, cut)))
+    if not said:
+        return content
+    told: JsonObject = {"_note": said}
+    return {**seen, **told} if isinstance(seen, dict) else {"rows": seen, **told}
