@@ -58,6 +58,10 @@ _SECRETS = re.compile(
     r"|-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----.{1,8000}?-----END [A-Z ]{0,30}PRIVATE KEY-----",
     re.S,
 )
+_SECRET_PREFIXES = (
+    *("sk-", "k_live_", "k_test_", "AKIA", "ASIA", "github_pat_", "glpat-", "xox", "AIza", "eyJ", "-----BEGIN"),
+    *(f"gh{kind}_" for kind in "pousr"),
+)
 _BEARER = re.compile(r"\bbearer\s+(?P<v>[\w.~+/-]{16,}=*)", re.I)
 _IN_URL = re.compile(r"://[^\s/:@\"']{1,80}:(?P<v>[^\s/@\"']{4,200})@")
 _LABEL = (
@@ -99,7 +103,8 @@ def _found(text: str) -> Iterator[Mark]:
     yield from _numbers(text)
     if any(word in lowered for word in _SSN_WORDS):
         yield from (_mark(match, "v", MarkKind.SSN) for match in _NAMED_SSN.finditer(text))
-    yield from (_mark(match, 0, MarkKind.SECRET) for match in _SECRETS.finditer(text))
+    if any(prefix in text for prefix in _SECRET_PREFIXES):
+        yield from (_mark(match, 0, MarkKind.SECRET) for match in _SECRETS.finditer(text))
     if "bearer" in lowered:
         yield from (_mark(match, "v", MarkKind.SECRET) for match in _BEARER.finditer(text))
     if "://" in text:
