@@ -91,7 +91,8 @@ def _sources(ctx: TurnContext) -> tuple[ProsePolicy, ...]:
 async def _translated(ctx: TurnContext, source: ProsePolicy) -> Translated:
     """From the journal, or kept from an earlier task of the tenant, or translated and checked now."""
     tools = _known_tools(ctx.toolbox.tools.values())
-    key = digest([_VERSION, source.text, [[tool.name, *tool.fields] for tool in tools]])[:32]
+    known: list[Json] = [[tool.name, *tool.fields] for tool in tools]
+    key = digest([_VERSION, source.text, known, ctx.prompts.translate])[:32]
 
     async def find() -> str:
         kept = await ctx.ports.learned.translation(ctx.record.tenant, key)
