@@ -389,6 +389,7 @@ PROMISES: tuple[Promise, ...] = (
     ),
     # lists in parts
     Promise("pages.exactly", "Whatever a list's shape, page size, cap and length: its rows, once each", "seed 002"),
+    Promise("lists.aggregates", "Sums and groups over a list are exact and computed again by the audit", "seed 002"),
     # kills and footprint
     Promise(
         "I3.killed_at_every_step", "Killed at any step boundary, a task leaves what it leaves undisturbed", "I3; I5"

@@ -57,7 +57,7 @@ async def test_a_request_offers_only_the_tools_that_its_state_permits() -> None:
     assert offered == {
         "DECOMPOSE": set(),
         "ASSESS": {"get_claim"},
-        "COMPUTE": {"calculate"},
+        "COMPUTE": {"calculate", "group_by", "sum_field"},
         "WRITE PLAN": set(),
         "COMPLETE": set(),
     }

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ValidationError, field_validator
 from services.executor.core.context import TurnContext
 from services.executor.core.dossier import Fact, NamedValue, Operand, Progress
 from services.executor.core.endings import Escalated
+from services.executor.core.execute.aggregates import AGGREGATES, aggregated
 from services.executor.core.execute.compute_audit import audit, evaluate
 from services.executor.core.execute.model_calls import UnusableAnswer
 from services.executor.core.execute.paths import NoSuchPath
@@ -64,7 +65,7 @@ async def compute(ctx: TurnContext, progress: Progress) -> Progress:
         system=(ctx.prompts.role, ctx.prompts.compute),
         sections={**ctx.sections, "facts": [fact.as_json() for fact in facts]},
         schema=schemas.COMPUTATION,
-        tools=(CALCULATE,),
+        tools=(CALCULATE, *AGGREGATES),
         dispatch=Calculator(facts, ctx.task),
     )
     done = await checked(ctx, question, Computation, check, giving_up=Escalated)
@@ -80,6 +81,8 @@ class Calculator:
         self._task = task
 
     async def __call__(self, _key: str, use: ToolUse) -> ToolResult:
+        if use.name in (tool.name for tool in AGGREGATES):
+            return aggregated(use, self._facts)
         if use.name != CALCULATE.name:
             return ToolResult(use.id, f"{use.name!r} was not called: COMPUTE permits no server's tools.", is_error=True)
         try:

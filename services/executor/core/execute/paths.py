@@ -1,10 +1,14 @@
-"""Paths into a JSON value: ``amount``, ``items[0].amount``, ``items[*].amount``; the empty path is the value itself."""
+"""Paths into a JSON value: ``amount``, ``items[0].amount``, ``items[*].amount``, ``items[status='open'].amount``.
+
+The empty path is the value itself. A condition selects the records of a list for which it holds.
+"""
 
 import re
 
+from services.executor.core.execute.conditions import CONDITION, condition
 from shared.domain.exact_json import Json
 
-_STEP = re.compile(r"([^.\[\]]+)|\[(\*|\d+)\]")
+_STEP = re.compile(rf"([^.\[\]]+)|\[(\*|\d+)\]|\[({CONDITION})\]")
 
 
 class NoSuchPath(LookupError):
@@ -15,7 +19,11 @@ def select(value: Json, path: str) -> list[Json]:
     """All values at ``path``: several where it has a ``[*]``. Raises ``NoSuchPath``."""
     found: list[Json] = [value]
     for match in _STEP.finditer(path.removeprefix("$").removeprefix(".")):
-        key, index = match.groups()
+        key, index, only = match[1], match[2], match[3]
+        if only is not None:
+            holds = condition(only)
+            found = [record for parent in found for record in _records(parent) if holds(record)]
+            continue
         found = [item for parent in found for item in _step(parent, key, index, path)]
     return found
 
@@ -36,3 +44,8 @@ def _step(parent: Json, key: str | None, index: str | None, path: str) -> list[J
     if index is not None and index != "*" and isinstance(parent, list) and int(index) < len(parent):
         return [parent[int(index)]]
     raise NoSuchPath(f"path {path!r}: no {key or f'[{index}]'} there")
+
+
+def _records(parent: Json) -> list[Json]:
+    """What a condition looks at: the items of a list, or the one thing that an earlier condition let through."""
+    return parent if isinstance(parent, list) else [parent]
