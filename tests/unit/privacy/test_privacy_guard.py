@@ -1,5 +1,7 @@
 """The privacy guard refuses what asks for protected data, and nothing that merely mentions it."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -88,6 +90,14 @@ def test_no_word_switches_the_guard_off(text: str, before: list[str], after: lis
 def test_any_text_can_be_read(text: str) -> None:
     found = asked_for(text)
     assert found is None or found.what
+
+
+@pytest.mark.promise("privacy.refuses")
+@pytest.mark.parametrize("text", ["\n", "password ", "(", "a. ", "send credit card ", ": \n", "- ", "no. "])
+def test_no_text_takes_long_to_read(text: str) -> None:
+    began = time.perf_counter()
+    asked_for(text * (60_000 // len(text)))
+    assert time.perf_counter() - began < 2
 
 
 @pytest.mark.promise("privacy.no_cost")

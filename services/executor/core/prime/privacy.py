@@ -15,7 +15,7 @@ from services.executor.core.prime import privacy_words as words
 
 _SENTENCE = re.compile(r"[.!?;](?=\s|$)|\n")
 _ABBREVIATED = re.compile(r"\b(mr|mrs|ms|dr|prof|inc|ltd|co|corp|no|st|jr|sr|approx)\.")
-_ITEM = re.compile(r"(?<=:)\s*\n+|\n\s*(?:[-*•]|\d+[.)])\s*|\s[-–—]\s")
+_ITEM = re.compile(r"(?<=:)[ \t\r]{0,40}\n+|\n[ \t\r]{0,40}(?:[-*•]|\d+[.)])\s*|\s[-–—]\s")
 _WORD = re.compile(r"[a-z0-9][a-z0-9'’&-]*|[,:]", re.I)
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 _ASIDE = re.compile(r"\([^()]{0,500}\)")
@@ -24,6 +24,10 @@ _ASKING = frozenset("what what's whats which".split())
 _COUNTING = re.compile(
     r"\b(?:how many|number of|count of|percentage of|share of|last (?:four|4|three|3) (?:digits?|characters?) of)\b"
 )
+_IT_TO_ME = re.compile(
+    r"(?:\b(?:and|then|you)|,) ([a-z-]+) (?:(?:it|them|that|those) to (?:me|us)|(?:me|us) (?:it|them|that))\b"
+)
+_NOT_GIVEN = (["on", "file"], ["to", "be"])
 _FIELDS = frozenset((word, ":") for word in ("email", "e-mail", "mail", "message", "text", "report", "sms"))
 _NOT = frozenset("not never don't dont cannot can't no nobody none who where".split())
 _TERMS: dict[tuple[str, ...], str] = {
@@ -107,11 +111,13 @@ def _mention(sentence: Sequence[str], start: int, size: int) -> _Mention | None:
 def _is_asked_for(sentence: Sequence[str], found: _Mention) -> bool:
     after = _behind(sentence, found)
     before = sentence[max(0, found.start - _BEFORE) : found.start]
-    if after[0] not in words.ENDING or _COUNTING.search(" ".join(before)) or after[:2] == ["on", "file"]:
+    if after[0] not in words.ENDING or _COUNTING.search(" ".join(before)) or after[:2] in _NOT_GIVEN:
         return False  # a password reset, a card payment: the thing is only part of another's name
     if before and (before[-1] in words.NEW_ONES or (before[-1] == "our" and "bank" in sentence[found.start])):
         return False
-    return _is_governed(before, sentence[found.start : found.end], after)
+    named = " ".join(sentence[found.start : found.end]).removesuffix("s")
+    moves = named in words.THINGS and sentence[found.end : found.end + 1] == after[:1]
+    return _is_governed(before, moves, after)
 
 
 def _behind(sentence: Sequence[str], found: _Mention) -> list[str]:
@@ -122,26 +128,39 @@ def _behind(sentence: Sequence[str], found: _Mention) -> list[str]:
     return rest or [","]
 
 
-def _is_governed(before: Sequence[str], thing: Sequence[str], after: Sequence[str]) -> bool:
-    """Whether the nearest verb before the thing hands it over."""
+def _is_governed(before: Sequence[str], moves: bool, after: Sequence[str]) -> bool:
+    """Whether the nearest verb before the thing hands it over. ``moves``: a business moves such things itself."""
+    listed = False
     for place in range(len(before) - 1, -1, -1):
         word, previous = before[place], before[place - 1] if place else ""
-        following = before[place + 1] if place + 1 < len(before) else ""
+        rest = before[place + 1 :]
+        following = rest[0] if rest else ""
         if word in _NOT or (word == "of" and previous in words.ATTRIBUTES):
             return False
+        if word in words.CONTAINING:
+            return not moves and _tells_to_hand_over(before[:place])
         if word in _ASKING and previous not in words.TURNING:
-            return not _asks_for_no_value(word, before[place + 1 :], thing)
+            return not _asks_for_no_value(word, rest, moves)
+        listed = listed or (word in ("of", "with") and previous in words.DOCUMENTS)
         if word in words.TURNING and not _carries(word, previous, following):
             return False
         if _is_noun(word, previous):
             continue
         if word in _HANDLING:
-            return False
-        if word in _DISCLOSING and following not in words.NOT_AFTER_A_VERB and (word, following) not in _FIELDS:
-            return not _is_reported(before[:place]) and _hands_over(word, previous, following, thing, after)
-        if word == "have" and before[max(0, place - 2) : place] in (["can", "i"], ["could", "i"], ["may", "i"]):
-            return not _is_thing(thing)
+            return (listed and word in words.MAKING and not moves) or _is_then_handed_over(word, after)
+        if _hands(word, before[:place], rest):
+            return not _is_reported(before[:place]) and _is_handed_over(word, previous, rest, moves, after)
     return False
+
+
+def _hands(word: str, earlier: Sequence[str], rest: Sequence[str]) -> bool:
+    """Whether the word, where it stands, asks that something be handed over."""
+    following = rest[0] if rest else ""
+    if word in ("have", "like", "write"):
+        return " ".join((*earlier[-2:], word)).endswith(words.WISHES) or (
+            word == "write" and following in ("down", "out")
+        )
+    return word in _DISCLOSING and following not in words.NOT_AFTER_A_VERB and (word, following) not in _FIELDS
 
 
 def _is_noun(word: str, previous: str) -> bool:
@@ -154,21 +173,33 @@ def _is_reported(before: Sequence[str]) -> bool:
     return before[-1:] == ["to"] and not words.REPORTED.isdisjoint(before[-6:]) and "i" not in before[-6:]
 
 
-def _hands_over(verb: str, previous: str, following: str, thing: Sequence[str], after: Sequence[str]) -> bool:
+def _is_handed_over(verb: str, previous: str, rest: Sequence[str], moves: bool, after: Sequence[str]) -> bool:
     if previous in _NOT or after[0] in words.STATING:
         return False
-    if following in ("a", "an") and verb in ("need", "want"):
+    if verb in ("need", "want", "like") and rest[:1] in (["a"], ["an"]) and words.COPIES.isdisjoint(rest[:3]):
         return False
     if verb in _READING and _goes_on_to_handle(after):
         return False
-    if _is_thing(thing):
-        return verb in words.SHOWING or following in words.TO_WHO_ASKS
-    return True
+    return not moves or verb in words.SHOWING or rest[:1] in (["me"], ["us"])
 
 
-def _asks_for_no_value(question: str, between: Sequence[str], thing: Sequence[str]) -> bool:
+def _is_then_handed_over(verb: str, after: Sequence[str]) -> bool:
+    """ "... and send it to me"; what was made anew for somebody may be told."""
+    if verb in words.RENEWING:
+        return False
+    text = " ".join(after)
+    return any(match[1] in _DISCLOSING for match in _IT_TO_ME.finditer(text))
+
+
+def _tells_to_hand_over(before: Sequence[str]) -> bool:
+    """Whether a document that holds the thing is to be made or handed over."""
+    verbs = _DISCLOSING | words.MAKING
+    return any(word in verbs and not _is_noun(word, previous) for previous, word in pairwise(("", *before)))
+
+
+def _asks_for_no_value(question: str, between: Sequence[str], moves: bool) -> bool:
     """Whether a question is about the thing in general: "what is a CVV", "which credit cards we accept"."""
-    return list(between[-2:]) in (["is", "a"], ["is", "an"], ["are"]) or (question != "what" and _is_thing(thing))
+    return list(between[-2:]) in (["is", "a"], ["is", "an"], ["are"]) or (question != "what" and moves)
 
 
 def _carries(turning: str, previous: str, following: str) -> bool:
@@ -178,10 +209,6 @@ def _carries(turning: str, previous: str, following: str) -> bool:
 def _goes_on_to_handle(after: Sequence[str]) -> bool:
     """ "... and compare it with the form": what is read serves the task itself."""
     return any(word in _HANDLING for joint, word in pairwise(after) if joint in ("and", "to", "then"))
-
-
-def _is_thing(thing: Sequence[str]) -> bool:
-    return " ".join(thing).removesuffix("s") in words.THINGS
 
 
 def _requests(verbs: Iterable[str]) -> frozenset[str]:

@@ -30,7 +30,8 @@ PROTECTED: dict[str, tuple[str, ...]] = {
         "internal-only roadmap", "internal-only data",
     ),
     "personal data": (
-        "home address", "personal address", "private address", "date of birth", "birth date", "birthdate", "dob",
+        "home address", "personal address", "private address", "date of birth", "dates of birth", "dob",
+        "birth date", "birthdate",
         "personal phone number", "private phone number", "home phone number", "personal data", "personal information",
         "personal detail",
     ),
@@ -39,7 +40,6 @@ PROTECTED: dict[str, tuple[str, ...]] = {
 # Of these a business moves the thing itself: handing one over means that it is shown, or sent to whoever asks.
 THINGS = frozenset({"prescription", "credit card", "debit card", "bank account", "national id"})
 SHOWING = frozenset("show list give tell reveal disclose export leak publish print display expose dump what".split())
-TO_WHO_ASKS = frozenset({"me", "us"})
 
 # Verbs that hand something over; whoever is asked for data is asked with one of these.
 DISCLOSING = frozenset(
@@ -56,7 +56,7 @@ REPORTED = frozenset("asks asked asking tricks tricked trying tried urges urged 
 READING = frozenset("extract retrieve fetch get read find look pull collect gather obtain see view search".split())
 # Words of both lists and others that are nouns where a word of NOUN_MARKERS stands before them.
 NOUN_MARKERS = frozenset(
-    "the a an this that these those each every any all our my your his her its their new no of in by with for".split()
+    "the a an this these those each every any all our my your his her its their new no of in by with for".split()
 )
 NOT_AFTER_A_VERB = frozenset(", and or of is are for address addresses".split())
 # Verbs that do something to a thing, or with it, and hand nothing over.
@@ -68,10 +68,25 @@ HANDLING = frozenset(
     investigate dispute enter re-enter save issue invalidate anonymize anonymise purge erase wipe destroy complete
     schedule order settle reissue register handle review classify prevent stop avoid ask request require miss lack
     notify inform remind alert choose pick apply bill compromise decline hash accept keep ensure freeze activate link
-    submit book log manage improve explain bring field form
+    submit book log manage improve explain bring field form mention make prepare build produce draft
     """.split()
 )
 IRREGULAR = frozenset("forgot forgotten lost paid kept chosen stolen without missing frozen made".split())
+# Of these, verbs that make a document; and verbs after which the thing is another than before.
+MAKING = frozenset("make create generate prepare build produce draft save".split())
+RENEWING = frozenset("reset create generate issue reissue set renew change replace rotate refill order".split())
+CONTAINING = frozenset("containing including listing holding".split())
+WISHES = (
+    "can i have",
+    "could i have",
+    "may i have",
+    "can we have",
+    "let me have",
+    "i'd like",
+    "we'd like",
+    "would like",
+)
+COPIES = frozenset("copy list file report table dump".split())
 # The thing is then not what is handed over: it is the way, the place, the topic or the condition.
 TURNING = frozenset(
     """
@@ -80,7 +95,7 @@ TURNING = frozenset(
     """.split()
 )
 # What makes the thing an object after all, by the word that turns: "a file with all passwords".
-_DOCUMENTS = frozenset(
+DOCUMENTS = frozenset(
     """
     list file report table spreadsheet csv pdf document email e-mail mail message sheet export dump backup text note
     summary attachment json
@@ -88,7 +103,7 @@ _DOCUMENTS = frozenset(
 )
 _KNOWLEDGE = frozenset("information info detail details data everything all me us".split())
 CARRIERS: dict[str, frozenset[str]] = {
-    "with": _DOCUMENTS | {"me", "us"},
+    "with": DOCUMENTS | {"me", "us"},
     "about": _KNOWLEDGE,
     "regarding": _KNOWLEDGE,
     "concerning": _KNOWLEDGE,
