@@ -389,6 +389,8 @@ PROMISES: tuple[Promise, ...] = (
     ),
     # lists in parts
     Promise("pages.exactly", "Whatever a list's shape, page size, cap and length: its rows, once each", "seed 002"),
+    Promise("pages.read", "A read takes all parts of a list, in journaled steps; a model sees a part", "seed 002"),
+    Promise("pages.says_what_is_missing", "What is missing of a list, and why, stands in what was read", "seed 002"),
     Promise("lists.aggregates", "Sums and groups over a list are exact and computed again by the audit", "seed 002"),
     # kills and footprint
     Promise(
@@ -397,7 +399,9 @@ PROMISES: tuple[Promise, ...] = (
     Promise("footprint.finished_session", "A finished session takes a stated, bounded number of bytes", "seed 002"),
     Promise("footprint.long_session", "A session of many turns does not slow its next turn", "seed 002"),
     # privacy guard and redaction
-    Promise("privacy.refuses", "A request that asks for protected data is refused: a table, and generated variants", "I12"),
+    Promise(
+        "privacy.refuses", "A request that asks for protected data is refused: a table, and generated variants", "I12"
+    ),
     Promise(
         "privacy.ordinary", "A task that only mentions a password reset, a card or a prescription is done", "seed 000"
     ),
@@ -411,6 +415,12 @@ PROMISES: tuple[Promise, ...] = (
     Promise("privacy.nothing_leaves", "No marked value is in a request, an event, an outcome or a case", "I12"),
     Promise("privacy.resumed", "Resume and replay hide and restore the same values", "I5; I12"),
     Promise("privacy.logs", "No marked value is in a log line, not even in a traceback", "I12"),
+    # money
+    Promise("money.splits", "Every split, proration and recognition of money sums to its whole", "seed 002"),
+    Promise("money.schedules", "Every loan ends at zero, every depreciation at the salvage value", "seed 002"),
+    Promise("money.reference", "Each calculator agrees with an independent reference, or says why not", "seed 000"),
+    Promise("money.rounding", "Money rounds half up once; a variance is compared without rounding", "seed 002; I8"),
+    Promise("money.currency", "Minor units follow the currency; two currencies are never put together", "I8"),
 )
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.finance.calculators import CannotCalculate, calculate, decimal_text
-from services.executor.core.prompts.schemas import OPERATIONS
+from services.executor.core.prompts.schemas import PLAIN_OPERATIONS
 
 CENTS = st.integers(-(10**12), 10**12)
 AMOUNTS = st.lists(CENTS.map(lambda cents: Decimal(cents).scaleb(-2)), min_size=1, max_size=20)
@@ -65,7 +65,7 @@ def test_what_cannot_be_calculated_exactly_is_an_error(operation: str, operands:
 
 
 def test_every_operation_that_is_offered_to_a_model_is_known() -> None:
-    for operation in OPERATIONS:
+    for operation in PLAIN_OPERATIONS:
         assert calculate(operation, numbers("6", "3")) is not None
 
 

@@ -13,6 +13,7 @@ from services.executor.core.execute.model_calls import UnusableAnswer
 from services.executor.core.execute.paths import NoSuchPath
 from services.executor.core.execute.structured import Question, checked
 from services.executor.core.finance.calculators import CannotCalculate, decimal_text
+from services.executor.core.finance.catalogue import offered
 from services.executor.core.fsm.states import tier_of
 from services.executor.core.prompts import schemas
 from services.executor.ports import ToolDefinition, ToolResult, ToolUse
@@ -22,7 +23,10 @@ from shared.domain.words import FsmState
 CALCULATE = ToolDefinition(
     "calculate",
     "Exact decimal arithmetic over facts and figures of the task. quotient and average keep six places, half up; "
-    "percentage takes a base and a percent; count counts what a path selects.",
+    "percentage takes a base and a percent; count counts what a path selects. The rest take their operands in this "
+    "order (a list such as values... may be one path) and round once, half up to the currency's minor unit: "
+    + offered()
+    + ".",
     schemas.CALCULATE,
 )
 

@@ -1,13 +1,20 @@
 """The arithmetic audit: every named value is computed again from its operands, exactly and without a model (I2)."""
 
+import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
 from services.executor.core.dossier import Fact, NamedValue, Operand
 from services.executor.core.execute.paths import NoSuchPath, select
 from services.executor.core.finance.calculators import CannotCalculate, calculate, decimal_text
+from services.executor.core.finance.calendar_days import day_number
+from services.executor.core.finance.catalogue import CALCULATORS
+from services.executor.core.finance.currency import currency_of, is_currency, places
 from services.executor.core.finance.figures import figure, normal, number_bearing_tokens
 from shared.domain.exact_json import Json, dumps
+
+_OF_RATES = frozenset({"product", "quotient", "percentage"})  # what converts one currency into another
+DATE_OPERATIONS = frozenset(name for name, calculator in CALCULATORS.items() if calculator.dates)
 
 
 def audit(values: Sequence[NamedValue], facts: Sequence[Fact], task: str) -> tuple[str, ...]:
@@ -38,12 +45,15 @@ def evaluate(
 ) -> Decimal:
     """The result of one operation. Raises ``NoSuchPath`` or ``CannotCalculate`` naming the operand at fault.
 
-    A count is over things of any kind; every other operation is over figures.
+    A count is over things of any kind, days are over dates; every other operation is over figures. An operand that is a
+    currency code names the currency; amounts of two currencies are never put together.
     """
     found = [item for operand in operands for item in _found(operand, known, facts, task)]
     if operation == "count":
         return Decimal(len(found))
-    return calculate(operation, [_number(item, operation) for item in found])
+    currency = _one_currency(operation, found)
+    figures = [_number(item, operation) for item in found if not is_currency(item)]
+    return calculate(operation, figures, places(currency))
 
 
 def _problems(value: NamedValue, known: Mapping[str, Decimal], facts: Sequence[Fact], task: str) -> list[str]:
@@ -68,15 +78,25 @@ def _found(operand: Operand, known: Mapping[str, Decimal], facts: Sequence[Fact]
     return select(fact.result, operand.path)
 
 
-def _stated(literal: str, task: str) -> Decimal:
-    number = figure(literal)
-    if number is None or normal(literal) not in {normal(token) for token in number_bearing_tokens(task)}:
+def _stated(literal: str, task: str) -> Json:
+    if is_currency(literal) and re.search(rf"\b{re.escape(literal.strip())}\b", task):
+        return literal
+    known = figure(literal) is not None or day_number(literal) is not None
+    if not known or normal(literal) not in {normal(token) for token in number_bearing_tokens(task)}:
         raise CannotCalculate(f"the task states no figure {literal!r}")
-    return number
+    return literal
+
+
+def _one_currency(operation: str, found: Sequence[Json]) -> str:
+    named = {currency_of(item) for item in found} - {""}
+    if len(named) > 1 and operation not in _OF_RATES:
+        raise CannotCalculate(f"{operation} of amounts in {' and '.join(sorted(named))}: convert them first")
+    return min(named, default="")
 
 
 def _number(item: Json, operation: str) -> Decimal:
-    number = figure(item)
+    number = day_number(item) if operation in DATE_OPERATIONS else figure(item)
     if number is None:
-        raise CannotCalculate(f"{operation} needs figures, and {dumps(item)[:60]} is none")
+        kind = "dates" if operation in DATE_OPERATIONS else "figures"
+        raise CannotCalculate(f"{operation} needs {kind}, and {dumps(item)[:60]} is none")
     return number

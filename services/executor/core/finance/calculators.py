@@ -3,26 +3,42 @@
 from collections.abc import Callable, Mapping, Sequence
 from decimal import ROUND_HALF_UP, Context, Decimal, DivisionByZero, Inexact, InvalidOperation, Overflow, localcontext
 
+from services.executor.core.finance.catalogue import CALCULATORS, Calculator, Result
+from services.executor.core.finance.money import CannotCalculate as CannotCalculate
+from services.executor.core.finance.money import to_minor_unit
+
 # What would not fit is an error and never rounded; only quotients and averages may round, in a context of their own.
 _EXACT = Context(prec=50, traps=[DivisionByZero, Inexact, InvalidOperation, Overflow])
 _ROUNDING = Context(prec=50, rounding=ROUND_HALF_UP, traps=[DivisionByZero, InvalidOperation, Overflow])
-_RATIO = Decimal("0.000001")  # quotients and averages are kept to six places, half up
+_RATIO_PLACES = 6
+_RATIO = Decimal(1).scaleb(-_RATIO_PLACES)  # quotients and averages are kept to six places, half up
 
 
-class CannotCalculate(ValueError):
-    """The operation does not fit its operands; the message says why."""
+def calculate(operation: str, operands: Sequence[Decimal], places: int = 2) -> Decimal:
+    """The result of one operation; ``CannotCalculate`` if unknown, of wrong arity, by zero or over 50 digits.
 
-
-def calculate(operation: str, operands: Sequence[Decimal]) -> Decimal:
-    """The result of one operation; ``CannotCalculate`` if unknown, of wrong arity, by zero or over 50 digits."""
+    ``places`` are those of the currency's minor unit; they round what the catalogue calls money and nothing else.
+    """
     function = _OPERATIONS.get(operation)
-    if function is None:
-        raise CannotCalculate(f"unknown operation {operation!r}; known: {', '.join(_OPERATIONS)}")
-    with localcontext(_EXACT):
-        try:
-            return function(operands)
-        except ArithmeticError as error:
-            raise CannotCalculate(f"{operation} of {_listed(operands)[:120]}: {type(error).__name__}") from None
+    calculator = CALCULATORS.get(operation)
+    try:
+        if function is not None:
+            with localcontext(_EXACT):
+                return function(operands)
+        if calculator is not None:
+            with localcontext(_ROUNDING):
+                return _rounded(operation, calculator, operands, places)
+    except ArithmeticError as error:
+        raise CannotCalculate(f"{operation} of {_listed(operands)[:120]}: {type(error).__name__}") from None
+    raise CannotCalculate(f"unknown operation {operation!r}; known: {', '.join([*_OPERATIONS, *CALCULATORS])}")
+
+
+def _rounded(operation: str, calculator: Calculator, operands: Sequence[Decimal], places: int) -> Decimal:
+    """The one place where a calculator's answer is rounded: money to the minor unit, all else to six places."""
+    if not calculator.fits(len(operands)):
+        raise CannotCalculate(f"{operation} needs {calculator.arguments}; got {len(operands)} operands")
+    result = calculator.function(operands, places)
+    return to_minor_unit(result, places if calculator.result is Result.MONEY else _RATIO_PLACES)
 
 
 def decimal_text(value: Decimal) -> str:

@@ -5,6 +5,7 @@ Objects are closed and every property is required, as structured output demands;
 
 from pydantic import JsonValue
 
+from services.executor.core.finance.catalogue import CALCULATORS
 from shared.domain.words import Level, RuleAction
 
 Schema = dict[str, JsonValue]
@@ -39,7 +40,8 @@ DECOMPOSITION = _object(
     answer_format=_enum("prose", "list"),
 )
 
-OPERATIONS = ("sum", "difference", "product", "quotient", "percentage", "minimum", "maximum", "count", "average")
+PLAIN_OPERATIONS = ("sum", "difference", "product", "quotient", "percentage", "minimum", "maximum", "count", "average")
+OPERATIONS = (*PLAIN_OPERATIONS, *CALCULATORS)
 
 OPERAND = _object(source=_enum("result", "task", "value"), ref=TEXT, path=TEXT, literal=TEXT)
 

@@ -1,0 +1,101 @@
+"""Calculators behind the audit: currencies, dates and provenance of what they are given."""
+
+from decimal import Decimal
+
+import pytest
+
+from services.executor.core.dossier import NamedValue, Operand
+from services.executor.core.execute.compute import CALCULATE, Calculator
+from services.executor.core.execute.compute_audit import audit
+from services.executor.core.finance.catalogue import CALCULATORS
+from services.executor.core.finance.currency import currency_of, is_currency, places
+from services.executor.core.prompts.schemas import OPERATIONS
+from services.executor.ports import ToolUse
+from shared.domain.exact_json import Json
+from tests.unit.executor_core.makers import fact, from_fact, from_task, from_value, value
+
+TASK = (
+    "Prorate the 1000 JPY plan: 1 of 3 months, from 2026-01-05 to 2026-01-12. Invoices reach $45,000; this one $6,000"
+)
+PLAN = fact({"price": 1000, "yen": "JPY", "dinar": "KWD", "fee": "12 USD", "tip": "€5", "lines": [1, 2, 3, 4]})
+THIRD = (from_task("1"), from_task("3"))
+
+
+@pytest.mark.promise("money.currency")
+@pytest.mark.parametrize(
+    ("stated", "operands"),
+    [
+        ("333.33", (from_fact("price"), *THIRD)),
+        ("333", (from_fact("price"), *THIRD, from_fact("yen"))),
+        ("333.333", (from_fact("dinar"), from_fact("price"), *THIRD)),
+        ("333", (from_fact("price"), *THIRD, from_task("JPY"))),
+    ],
+)
+def test_a_split_is_in_the_minor_unit_of_its_currency(stated: str, operands: tuple[Operand, ...]) -> None:
+    assert audit([value("first", "split_part", stated, *operands)], [PLAN], TASK) == ()
+
+
+@pytest.mark.promise("money.currency")
+@pytest.mark.parametrize("operation", ["sum", "net_price_delta", "maximum"])
+def test_amounts_in_two_currencies_are_never_put_together(operation: str) -> None:
+    (problem,) = audit([value("both", operation, "17", from_fact("fee"), from_fact("tip"))], [PLAN], TASK)
+    assert problem == f"both: {operation} of amounts in EUR and USD: convert them first"
+
+
+@pytest.mark.promise("money.currency")
+def test_a_currency_that_nobody_named_is_no_operand() -> None:
+    (problem,) = audit([value("x", "split_part", "333", from_fact("price"), *THIRD, from_task("KRW"))], [PLAN], TASK)
+    assert "states no figure 'KRW'" in problem
+
+
+@pytest.mark.promise("money.currency")
+@pytest.mark.parametrize(("code", "digits"), [("USD", 2), ("JPY", 0), ("KWD", 3), ("CLF", 4), ("", 2)])
+def test_minor_units_follow_iso_4217(code: str, digits: int) -> None:
+    assert places(code) == digits
+    assert is_currency(code) == bool(code)
+
+
+@pytest.mark.parametrize(("text", "code"), [("USD 5", "USD"), ("£5", "GBP"), ("$5", ""), ("ABC 5", ""), (5, "")])
+def test_the_currency_of_an_amount_is_what_it_is_written_with(text: Json, code: str) -> None:
+    assert currency_of(text) == code
+
+
+@pytest.mark.promise("I2.audit")
+@pytest.mark.parametrize(
+    "good",
+    [
+        value("days", "business_days", "5", from_task("2026-01-05"), from_task("2026-01-12")),
+        value("credit", "sla_credit", "60", from_task("$6,000"), from_fact("lines[*]")),
+        value("slope", "regression_slope", "1", from_fact("lines[*]"), from_fact("lines[*]")),
+    ],
+)
+def test_a_calculator_is_recomputed_from_dates_and_lists_with_their_provenance(good: NamedValue) -> None:
+    """The credit is of the invoice that is named, not of the largest amount in the text; so is the cap of its rule."""
+    assert audit([good], [PLAN], TASK) == ()
+
+
+@pytest.mark.promise("I2.audit")
+def test_a_wrong_schedule_figure_is_found_and_values_chain() -> None:
+    loan = fact({"principal": Decimal(2500), "rate": "8.24", "months": 12, "first": 1})
+    operands = [from_fact(path) for path in ("principal", "rate", "months", "first")]
+    interest = value("interest", "loan_interest", "17.17", *operands)
+
+    assert audit([interest, value("owed", "round_money", "17.17", from_value("interest"))], [loan], "") == ()
+    assert audit([value("interest", "loan_interest", "17.18", *operands)], [loan], "")
+
+
+def test_every_calculator_is_in_the_one_local_tool_and_its_schema() -> None:
+    assert set(CALCULATORS) < set(OPERATIONS)
+    assert all(f"{name}(" in CALCULATE.description for name in CALCULATORS)
+
+
+async def test_the_local_tool_answers_with_the_figure_or_with_the_reason() -> None:
+    dispatch = Calculator((PLAN,), TASK)
+    operands: list[Json] = [operand.as_json() for operand in (from_fact("price"), *THIRD, from_fact("yen"))]
+
+    good = await dispatch("k", ToolUse("1", "calculate", {"operation": "split_part", "operands": operands}))
+    short = await dispatch("k", ToolUse("2", "calculate", {"operation": "split_part", "operands": operands[:2]}))
+
+    assert (good.content, good.is_error) == ("333", False)
+    assert short.is_error
+    assert "total, part number, parts" in short.content

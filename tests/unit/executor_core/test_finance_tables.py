@@ -1,0 +1,113 @@
+"""Calculators against worked examples: published tables, numpy-financial 1.0.0, Excel's functions."""
+
+from decimal import Decimal
+
+import pytest
+
+from services.executor.core.finance.calculators import CannotCalculate, calculate
+from services.executor.core.finance.calendar_days import day_number
+from services.executor.core.finance.catalogue import CALCULATORS
+
+# operation, operands, result; the source where it is not plain arithmetic
+WORKED = [
+    ("round_money", "1.005", "1.01"), ("round_money", "-1.005", "-1.01"),
+    ("split_part", "100.01 1 2", "50.01"), ("split_part", "100.01 2 2", "50.00"),
+    ("allocation", "100 3 1 1 1", "33.33"), ("allocation", "100 2 1 1 1", "33.34"),
+    ("prorated_used", "1200 73 365", "240"), ("prorated_remaining", "1200 73 365", "960"),
+    ("recognized_revenue", "1000 12 1", "83.33"), ("recognized_revenue", "1000 12 12", "1000"),
+    ("deferred_revenue", "1000 12 1", "916.67"),
+    ("termination_fee", "960 15", "144"), ("early_termination_refund", "960 15", "816"),
+    ("contract_escalation", "10000 3 5", "11592.74"),  # 10000 x 1.1592740743
+    ("variance_percent", "1050 1000", "5"), ("variance_percent", "0.33 0.30", "10"),
+    ("variance_exceeds", "0.33 0.30 10", "0"), ("variance_exceeds", "0.34 0.30 10", "1"),
+    ("variance_exceeds", "5 0 10", "1"), ("variance_exceeds", "0 0 10", "0"),
+    ("sla_credit", "6000 10 30 43.2 50 12 99", "1200"), ("sla_credit", "6000 10 15 43.2 50 12 99", "900"),
+    ("sla_credit", "6000 10 30 43.2 43.2", "0"),
+    ("sub_limit_payable", "9000 5000 2500", "7500"), ("sub_limit_payable", "4000 5000 0", "4000"),
+    ("gift_card_capacity", "450 100 500", "50"), ("gift_card_overflow", "450 100 500", "50"),
+    ("gift_card_capacity", "600 100 500", "0"), ("net_price_delta", "20 35.50 12 25 0 12", "-30.50"),
+    ("loan_payment", "200000 7.5 180 1", "1854.02"),  # numpy-financial: pmt -1854.0247200054619
+    ("loan_interest", "2500 8.24 12 1", "17.17"),  # numpy-financial's ipmt example: -17.17
+    ("loan_balance", "2500 8.24 12 1", "2299.42"), ("loan_balance", "2500 8.24 12 12", "0"),
+    ("loan_total_interest", "2500 8.24 12", "112.97"),  # numpy-financial: sum of ipmt -112.98; the last pays off
+    ("straight_line", "30000 7500 10 1", "2250"),  # Excel SLN
+    ("sum_of_years", "30000 7500 10 1", "4090.91"), ("sum_of_years", "30000 7500 10 10", "409.09"),  # Excel SYD
+    ("declining_balance", "2400 300 10 1", "480"), ("declining_balance", "2400 300 10 2", "384"),  # Excel VDB
+    ("units_of_production", "100000 10000 90000 0 12000", "12000"),
+    ("tax_depreciation", "10000 5 1", "2000"), ("tax_depreciation", "10000 7 8", "446"),  # Publication 946, A-1
+    ("npv", "8 -40000 5000 8000 12000 30000", "3065.22"),  # numpy-financial: 3065.2226681795255
+    ("irr", "-100 39 59 55 20", "28.094842"), ("irr", "-150000 15000 25000 35000 45000 60000", "5.243289"),
+    ("bond_price", "1000 6 5 10 2", "1077.95"), ("bond_price", "1000 6 6 10 2", "1000"),
+    ("wacc", "600 400 10 5 20", "7.6"), ("compound_interest", "1500 4.3 4 6", "438.84"),
+    ("monte_carlo", "100 5 0 1 10", "105.13"),  # no volatility: 100 e^0.05
+    ("black_scholes_call", "42 40 10 20 0.5", "4.76"), ("black_scholes_put", "42 40 10 20 0.5", "0.81"),  # Hull, 15.6
+    ("value_at_risk", "1000000 0 1 99 1", "23263.48"), ("newton_raphson", "1 -2 0 1", "1.414214"),
+    ("overtime_pay", "45 40 20 1.5", "950"), ("overtime_pay", "38 40 20 1.5", "760"),
+    ("benefits_cost", "50000 25 1200 3", "41100"), ("headcount", "101 25", "5"),
+    ("uptime_percent", "43200 43.2", "99.9"), ("late_penalty", "1000 0.5 10 10", "50"),
+    ("late_penalty", "1000 0.5 30 10", "100"), ("late_penalty", "1000 0.5 -3 10", "0"),
+    ("economic_order_quantity", "1000 10 0.5", "200"), ("inventory_value", "10 5 2.50 4", "45"),
+    ("stockout_risk", "120 10 2 9", "0.000029"), ("stockout_risk", "90 10 2 9", "50"),
+    ("vat_on_net", "100 21", "21"), ("vat_in_gross", "121 21", "21"),
+    ("tax_withheld", "999.99 15", "150.00"), ("withholding_net", "999.99 15", "849.99"),
+    ("weighted_average", "90 80 3 1", "87.5"), ("z_score", "8 2 4 4 4 5 5 7 9", "1.403122"),
+    ("regression_slope", "1 2 3 2 4 6", "2"), ("regression_forecast", "4 1 2 3 2 4 6", "8"),
+    ("concentration", "30 30 20 20", "2600"), ("bad_debt_allowance", "1000 500 1 10", "60"),
+    ("collection_rate", "75 80", "93.75"), ("days_sales_outstanding", "150 900 90", "15"),
+    ("aging_bucket", "738000 738000", "0"), ("aging_bucket", "738000 738030", "1"),
+    ("aging_bucket", "738000 738031", "2"),
+    ("aging_bucket", "738000 738091", "4"), ("days_between", "738000 738031", "31"),
+    ("business_days", "738000 738007", "5"),
+]  # fmt: skip
+
+
+def numbers(text: str) -> list[Decimal]:
+    return [Decimal(word) for word in text.split()]
+
+
+@pytest.mark.promise("money.reference")
+@pytest.mark.parametrize(("operation", "operands", "result"), WORKED)
+def test_a_calculator_has_its_worked_result(operation: str, operands: str, result: str) -> None:
+    assert calculate(operation, numbers(operands)) == Decimal(result)
+
+
+@pytest.mark.promise("money.reference")
+def test_every_calculator_has_a_worked_example() -> None:
+    assert {operation for operation, _, _ in WORKED} == set(CALCULATORS)
+
+
+@pytest.mark.promise("money.reference")
+@pytest.mark.parametrize(
+    ("operation", "operands"),
+    [
+        ("loan_payment", "1000 5 0 1"), ("loan_payment", "1000 5 12 13"), ("loan_payment", "1000 5 1.5 1"),
+        ("loan_payment", "-1 5 12 1"), ("loan_payment", "1000 5 12"), ("straight_line", "100 200 5 1"),
+        ("tax_depreciation", "100 4 1"), ("variance_percent", "5 0"), ("prorated_used", "100 31 30"),
+        ("irr", "100 200"), ("irr", "-100 230 -132"), ("npv", "-100 1 1"), ("allocation", "100 3 1 1"),
+        ("split_part", "1 1 100000"), ("z_score", "1 2"), ("weighted_average", "1 2 3"), ("headcount", "1 0"),
+        ("newton_raphson", "0 1 0 1"), ("black_scholes_call", "42 40 10 0 1"), ("value_at_risk", "1 0 1 100 1"),
+        ("business_days", "738007 738000"), ("business_days", "1 700000"), ("monte_carlo", "100 5 10 1 100000"),
+        ("contract_escalation", "1 1E40 1000"), ("units_of_production", "1 0 10 9 2"), ("compound_interest", "1 1"),
+        ("economic_order_quantity", "-1 1 1"), ("net_price_delta", ""), ("concentration", ""), ("irr", ""),
+    ],
+)  # fmt: skip
+def test_what_no_formula_covers_is_an_error_and_never_a_guess(operation: str, operands: str) -> None:
+    with pytest.raises(CannotCalculate):
+        calculate(operation, numbers(operands))
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "holidays", "days"),
+    [
+        ("2026-01-05", "2026-01-12", [], 5), ("2026-01-10", "2026-01-12", [], 0), ("2026-01-05", "2026-01-05", [], 0),
+        ("2025-12-24", "2026-01-02", ["2025-12-25", "2026-01-01", "2025-12-27"], 5),
+    ],
+)  # fmt: skip
+def test_business_days_leave_out_weekends_and_holidays(first: str, last: str, holidays: list[str], days: int) -> None:
+    found = [day_number(day) for day in (first, last, *holidays)]
+    assert calculate("business_days", [day for day in found if day is not None]) == days
+
+
+@pytest.mark.parametrize("value", ["2026-02-30", "15/01/2026", "2026-1-5", "20260115", 20260115, None, "2026-01-15x"])
+def test_only_an_iso_date_that_exists_is_a_day(value: str | int | None) -> None:
+    assert day_number(value) is None
