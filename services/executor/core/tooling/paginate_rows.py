@@ -11,7 +11,7 @@ _NAMED_IDS = ("id", "uuid", "number", "no", "key", "code", "ref")
 
 class Rows:
     """Rows with an identifier of their own are told apart by it, and the newest of a row stays. Others cannot be told
-    apart: they are all kept, and only a whole part that comes again is left out.
+    apart: they are all kept, and only a whole part that comes again is left out; ``left_out`` counts those parts.
     """
 
     def __init__(self, noun: str) -> None:
@@ -22,19 +22,24 @@ class Rows:
         self._at: dict[str, int] = {}
         self._parts: set[str] = set()
         self.all: list[Json] = []
+        self.left_out = 0
         self.size = 0  # in characters
 
-    def add(self, rows: Sequence[Json], *, is_sure: bool = False) -> int:
-        """How many of them are new. ``is_sure``: the server says that this is the part that was asked for."""
+    def add(self, rows: Sequence[Json], beside: Json = None, *, is_sure: bool = False) -> int:
+        """How many of them are new. ``beside``: what the answer says of its place, by which parts differ.
+
+        ``is_sure``: the server says that this is the part that was asked for.
+        """
         if self._is_first:
             self._id, self._is_first = _identifier(rows, self._noun), False
-        part = digest(list(rows))
+        part = digest([list(rows), beside])
         again = part in self._parts
         self._parts.add(part)
         if self._id is not None and self._identified(rows):
             return sum(self._took(row, dumps(_value(row, self._id))) for row in rows)
         self._id = None
-        if again and not is_sure:
+        if again and rows and not is_sure:
+            self.left_out += 1
             return 0
         for row in rows:
             self._append(row)

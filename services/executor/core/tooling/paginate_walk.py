@@ -30,10 +30,11 @@ class Listing:
         self._bounds = bounds
         self._asked = arguments
         self._rows = Rows(singular(page.place[-1] if page.place else tool.name.partition("_")[2]))
-        self._rows.add(page.rows)
+        self._rows.add(page.rows, _place_told(page))
         self._marks: set[str] = set()
         self._probing = False  # whether the first page may be asked for under another number
         self._barren = 0
+        self._is_in_doubt = False  # whether the last part came before, and its rows have nothing to tell them apart
         self._totals = [page.total] if page.total is not None else []
         self.pages = 1
         self.why_partial = ""
@@ -47,7 +48,9 @@ class Listing:
             return
         self._asked, self._last = self.following, page
         self._totals += [page.total] if page.total is not None else []
-        fresh = self._rows.add(page.rows, is_sure=self._is_the_one_asked_for(page))
+        probed = self._rows.left_out + self._probing
+        fresh = self._rows.add(page.rows, _place_told(page), is_sure=self._is_the_one_asked_for(page))
+        self._is_in_doubt = self._rows.left_out > probed
         self.pages += 1
         self.following = self._next(fresh)
 
@@ -195,6 +198,8 @@ class Listing:
             self._stop(f"the list changed while it was read: of {most} rows there were {fewest} later")
         elif page.total is not None and self.total > most and not self._rows.are_identified:
             self._stop(f"{self.total} rows came where the server speaks of {page.total}, and nothing tells them apart")
+        elif self._is_in_doubt:
+            self._stop("a page came twice, and its rows have no identifier by which to tell whether they are others")
         elif page.goes_on:
             self._stop("the server says that there is more, and no way led to it")
         elif page.following is not None and self.pages == 1 and page.goes_on is not False:
@@ -215,6 +220,11 @@ def listing(tool: Tool, arguments: JsonObject, content: Json, bounds: ListBounds
     if not speaks or asks_for_a_part(paging, arguments) or not (page.rows or page.following):
         return None
     return Listing(tool, arguments, page, paging, bounds)
+
+
+def _place_told(page: Page) -> Json:
+    """Where an answer says that it stands: what differs between two parts whose rows look the same."""
+    return [mark.value for mark in page.said(Word.NEXT, Word.CURSOR, Word.PAGE, Word.OFFSET)]
 
 
 def report(found: Listing) -> str:

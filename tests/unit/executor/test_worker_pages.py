@@ -1,0 +1,111 @@
+"""Long lists in the middle of a task: read to their end in journaled steps, and seen by the model in part."""
+
+from collections.abc import Callable
+
+import pytest
+
+from services.executor.core.checkpoints import latest
+from services.executor.core.dossier import Fact
+from services.executor.core.tooling.paginate_shown import MOST
+from services.executor.core.tooling.paginate_walk import ListBounds
+from services.executor.ports import ToolAnswer
+from shared.domain.exact_json import Json, JsonObject
+from shared.domain.words import TaskState
+from shared.testing.memory_turns import Died
+from shared.testing.paged_lists import PagedList
+from tests.unit.executor.archived import replayed
+from tests.unit.executor.stage import Stage, decision, message, reads_once
+
+
+def listing_stage(count: int, shape: str = "page_total") -> tuple[Stage, PagedList]:
+    rows: list[Json] = [{"id": f"C-{number}", "amount": number, "memo": "x" * 60} for number in range(1, count + 1)]
+    paged, stage = PagedList(rows, shape, 10, 10), Stage()
+    stage.servers.add("list_claims", paged, input_schema=paged.schema)
+    stage.scripts["assess"] = reads_once("list_claims", {})
+    return stage, paged
+
+
+def the_fact(stage: Stage) -> Fact:
+    progress = latest(stage.turns.steps.values())
+    assert progress is not None
+    return progress.dossier.facts[0]
+
+
+def prompt(stage: Stage, state: str) -> str:
+    return str([request.messages for request in stage.model.requests if f"# State: {state}" in "".join(request.system)])
+
+
+@pytest.mark.promise("pages.read")
+@pytest.mark.parametrize("shape", ["page_total", "offset_has_more", "cursor", "link"])
+async def test_a_list_in_parts_is_one_fact_with_all_its_rows(shape: str) -> None:
+    stage, paged = listing_stage(35, shape)
+    record = await stage.run()
+    assert record.state is TaskState.COMPLETED
+    assert len(stage.servers.called("list_claims")) == 4
+    assert paged.rows in (the_fact(stage).result, *getattr(the_fact(stage).result, "values", list)())
+    assert the_fact(stage).note == "All 35 rows, from 4 pages."
+    assert (await replayed(stage)).is_same
+
+
+@pytest.mark.promise("pages.read")
+@pytest.mark.parametrize("dies_at", range(1, 30, 3))
+async def test_a_killed_run_goes_on_with_the_page_that_is_missing(dies_at: int) -> None:
+    """No page is read twice but the one that was not stored yet, and the fact is what it would have been."""
+    undisturbed, _ = listing_stage(35)
+    await undisturbed.run()
+    stage, _ = listing_stage(35)
+    stage.turns.die_before = dies_at
+    try:
+        await stage.run()
+    except Died:
+        stage.turns.die_before = None
+        await stage.run(attempts=2)
+    assert the_fact(stage) == the_fact(undisturbed)
+    assert len(stage.servers.called("list_claims")) <= 5
+
+
+@pytest.mark.promise("pages.says_what_is_missing")
+async def test_a_ceiling_stands_in_the_fact_and_before_the_model() -> None:
+    stage, _ = listing_stage(100)
+    stage.limits = stage.limits._replace(lists=ListBounds(pages=3))
+    await stage.run()
+    assert "NOT all rows: 30 rows from 3 pages" in the_fact(stage).note
+    assert "LIST_PAGES" in prompt(stage, "ASSESS")
+    assert "LIST_PAGES" in prompt(stage, "COMPLETE")
+
+
+def _fails_on_page(paged: PagedList, number: int) -> Callable[[JsonObject], "Json | ToolAnswer"]:
+    def handler(given: JsonObject) -> "Json | ToolAnswer":
+        return ToolAnswer("too many requests", is_error=True) if given.get("page") == number else paged(given)
+
+    return handler
+
+
+@pytest.mark.promise("pages.says_what_is_missing")
+async def test_a_page_that_is_refused_leaves_what_was_read_and_is_said() -> None:
+    stage, paged = listing_stage(35)
+    stage.servers.add("list_claims", _fails_on_page(paged, 3), input_schema=paged.schema)
+    await stage.run()
+    assert the_fact(stage).ok
+    assert "page 3 could not be read" in the_fact(stage).note
+    assert "too many requests" in the_fact(stage).note
+
+
+@pytest.mark.promise("pages.read")
+async def test_a_model_sees_the_beginning_of_a_long_list_and_is_told_so() -> None:
+    stage, paged = listing_stage(900)
+    await stage.run()
+    assert len(the_fact(stage).result_json) > 3 * MOST
+    for state in ("ASSESS", "COMPUTE", "WRITE PLAN", "COMPLETE"):
+        assert "of 900 rows are shown here" in prompt(stage, state)
+        assert str(paged.rows[-1]) not in prompt(stage, state)
+
+
+@pytest.mark.promise("pages.read")
+async def test_an_approved_list_is_read_again_to_its_end() -> None:
+    stage, _ = listing_stage(35)
+    stage.tenants.record = stage.tenants.record.model_copy(update={"unruled_writes": "approve"})
+    await stage.run(message("Approve claim C-1 of 120.50"))
+    await stage.run(decision("approve"))
+    assert stage.turns.record.state is TaskState.COMPLETED
+    assert len(stage.servers.called("list_claims")) == 8
