@@ -297,6 +297,8 @@ PROMISES: tuple[Promise, ...] = (
         "I2",
     ),
     Promise("I3.held_up", "A process that froze after a write's intent does not send it late", "I3"),
+    Promise("policy.says_nothing", "A rule that means nothing is said or refused, never silently idle", "bad input"),
+    Promise("plan.as_made", "Policy and people see a plan in the order in which it is made", "I7"),
     # trying policies
     Promise("policy.backtest", "A changed policy is tried on archived plans: what would differ", "seed 002"),
     Promise("policy.check_command", "People see how a policy is understood, its verdict and why", "seed 002"),

@@ -43,6 +43,7 @@ async def carry_out_turns(settings: Settings, worker: MakesWorker = Worker) -> N
     limits = Limits(
         tool_seconds=settings.tool_timeout,
         task_seconds=settings.task_timeout,
+        translator=settings.haiku_model,
         trusts_requests=settings.profile == "embedded",
         journal=bounds,
         lists=ListBounds(settings.list_pages, settings.list_rows, settings.list_bytes),

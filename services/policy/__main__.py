@@ -23,6 +23,9 @@ def main(arguments: list[str]) -> int:
         return check(arguments[1:])
     if arguments and arguments[0] == "backtest":
         return _backtest(arguments[1:])
+    if arguments:
+        known = "bench, check and backtest are commands, HOST and PORT are variables"
+        return refused(CannotStart(f"{arguments[0]!r} means nothing here: {known}."))
     try:
         settings = read_settings(Settings)
     except CannotStart as problem:

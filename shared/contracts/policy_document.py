@@ -1,9 +1,17 @@
 """A policy as people write it: one list of rules of every kind, told apart by their fields."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from shared.contracts.policy import Policy, PolicyContract, Rule, TextRule, ToolRule
 from shared.domain.exact_json import Json, JsonObject
 
+_RULES: Mapping[str, type[PolicyContract]] = {
+    "rules": Rule,
+    "tool_rules": ToolRule,
+    "toolRules": ToolRule,
+    "text_rules": TextRule,
+    "textRules": TextRule,
+}
 _PLACES = {"kind": "tool_rules", "type": "text_rules"}
 
 
@@ -23,6 +31,23 @@ def sorted_document(document: JsonObject) -> JsonObject:
         if name in document and "text_default" not in document and "textDefault" not in document:
             sorted_["text_default"] = sorted_.pop(name)
     return sorted_
+
+
+def strange_fields(document: JsonObject) -> tuple[str, ...]:
+    """The fields of a policy that nobody reads: a misspelt one would silently not hold."""
+    written = sorted_document(document)
+    found = [*_unread(written, Policy, str(document.get("id", "policy")))]
+    for name, shape in _RULES.items():
+        rules = written.get(name)
+        for rule in rules if isinstance(rules, list) else ():
+            if isinstance(rule, dict):
+                found += _unread(rule, shape, str(rule.get("id", name)))
+    return tuple(found)
+
+
+def _unread(written: JsonObject, shape: type[PolicyContract], where: str) -> Iterator[str]:
+    known = {name for field, info in shape.model_fields.items() for name in (field, info.alias)}
+    return (f"{where}.{name}" for name in written if name not in known)
 
 
 def _place(rule: Json) -> str:

@@ -6,7 +6,9 @@ from typing import Self
 from pydantic import ValidationError
 
 from services.executor.ports import Tenants, UnknownTenant
+from shared.contracts.policy_document import sorted_document, strange_fields
 from shared.contracts.tenant import Connection, TenantRecord
+from shared.domain.exact_json import JsonObject, loads_object
 
 
 class BadTenantFile(ValueError):
@@ -26,8 +28,8 @@ class FileTenants(Tenants):
     def read(cls, path: Path, tool_server: str = "") -> Self:
         """Raises ``BadTenantFile``."""
         try:
-            record = TenantRecord.model_validate_json(path.read_bytes())
-        except OSError as error:
+            record = TenantRecord.model_validate(_document(path))
+        except (OSError, UnicodeError) as error:
             raise BadTenantFile(f"TENANT_FILE cannot be read: {error}") from error
         except ValidationError as error:
             first = error.errors()[0]
@@ -39,6 +41,21 @@ class FileTenants(Tenants):
         if tenant != self.record.id:
             raise UnknownTenant(f"there is no tenant {tenant!r}")
         return self.record
+
+
+def _document(path: Path) -> JsonObject:
+    """The file with the rules of each policy sorted by their kind; a field that nobody reads is refused."""
+    try:
+        document = loads_object(path.read_text("utf-8"))
+    except ValueError as error:
+        raise BadTenantFile(f"TENANT_FILE {path} cannot be used: {error}") from error
+    policies = document.get("policies")
+    if not isinstance(policies, list):
+        return document
+    written = [one for one in policies if isinstance(one, dict)]
+    if strange := [name for policy in written for name in strange_fields(policy)]:
+        raise BadTenantFile(f"TENANT_FILE {path} cannot be used: no policy has a field {', '.join(strange)}")
+    return {**document, "policies": [sorted_document(one) if isinstance(one, dict) else one for one in policies]}
 
 
 def _addressed(connections: tuple[Connection, ...], tool_server: str) -> tuple[Connection, ...]:

@@ -40,6 +40,7 @@ class Limits(NamedTuple):
     verdict_seconds: float = 30.0  # how old a verdict may be when a call goes out
     iterations: int = 20
     tool_calls: int = 18
+    translator: str = ""  # the model that translates prose: another one translates anew
     trusts_requests: bool = True  # whether a value that only the request gives can keep a rule from acting
     journal: Bounds = Bounds()
     lists: ListBounds = ListBounds()

@@ -84,6 +84,17 @@ def named_by_rules(policies: Iterable[Policy]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for rule in rules for name in (rule.tool, *rule.after)))
 
 
+def rules_about_nothing(policies: Iterable[Policy], offered: Iterable[str]) -> list[str]:
+    """A sentence for each rule whose tool nobody offers: a misspelt name would silently forbid nothing."""
+    names = tuple(offered)
+    rules = [(policy.id, rule) for policy in policies for rule in policy.tool_rules]
+    return [
+        f"rule {rule.id} of {policy_id} is about {rule.tool!r}, and no such tool is offered"
+        for policy_id, rule in rules
+        if not any(fnmatchcase(name, rule.tool.strip()) for name in names)
+    ]
+
+
 def has_tool_rules(policies: Iterable[Policy]) -> bool:
     return any(policy.tool_rules or policy.tool_default != "allow" for policy in policies)
 

@@ -92,7 +92,7 @@ async def _translated(ctx: TurnContext, source: ProsePolicy) -> Translated:
     """From the journal, or kept from an earlier task of the tenant, or translated and checked now."""
     tools = _known_tools(ctx.toolbox.tools.values())
     known: list[Json] = [[tool.name, *tool.fields] for tool in tools]
-    key = digest([_VERSION, source.text, known, ctx.prompts.translate])[:32]
+    key = digest([_VERSION, source.text, known, ctx.prompts.translate, ctx.limits.translator])[:32]
 
     async def find() -> str:
         kept = await ctx.ports.learned.translation(ctx.record.tenant, key)

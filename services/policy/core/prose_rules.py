@@ -9,8 +9,9 @@ from services.policy.core.rules import ready_rule
 from services.policy.core.tool_names import is_exact, matching
 from services.policy.core.tool_rules import ready_tool_rule
 from services.policy.core.tree import Comparison, Constant, Membership, Node, Reference, parts
-from shared.contracts.policy import Policy, Rule, ToolRule
+from shared.contracts.policy import Policy, Rule, ToolRule, ToolRuleKind
 from shared.contracts.prose import KnownTool
+from shared.domain.words import Level
 
 _OWN = ("tool", "call_id")  # every call has these
 _NOBODY = Policy(id="prose")
@@ -50,6 +51,7 @@ class Vocabulary:
 
 def refuse_unknown(rule: Rule | ToolRule, said: Sequence[str], vocabulary: Vocabulary, conditions: Conditions) -> None:
     """Raise ``ValueError`` or ``ConditionError`` for a rule that cannot be accepted; ``said`` are its quote's words."""
+    _refuse_loosening(rule, said)
     if isinstance(rule, Rule):
         _refuse_rule(ready_rule(_NOBODY, rule, conditions).condition, said, vocabulary)
         return
@@ -59,16 +61,32 @@ def refuse_unknown(rule: Rule | ToolRule, said: Sequence[str], vocabulary: Vocab
     vocabulary.refuse_unknown_fields(rule.per, [rule.tool])
     _refuse_figures([Decimal(ready.limit)], said)
     if ready.condition:
+        _refuse_constant(ready.condition)
         vocabulary.refuse_unknown_tools(_tools_named(ready.condition))
         vocabulary.refuse_unknown_fields(_fields(ready.condition), [rule.tool])
         _refuse_figures(figures_of(ready.condition), said)
 
 
+def _refuse_loosening(rule: Rule | ToolRule, said: Sequence[str]) -> None:
+    """A translation only tightens, and asks nobody lower than whom the quote names."""
+    if rule.report_only or (isinstance(rule, ToolRule) and rule.kind.strip().lower() == ToolRuleKind.ALLOW):
+        raise ValueError("a translated rule forbids or asks; it does not allow, nor only report")
+    named = {level.word for level in Level} & {*said}
+    if named and rule.level is not None and Level.parse(rule.level).word not in named:
+        raise ValueError(f"the quote names {', '.join(sorted(named))}, and not {rule.level}")
+
+
 def _refuse_rule(condition: Condition, said: Sequence[str], vocabulary: Vocabulary) -> None:
+    _refuse_constant(condition)
     tools = _tools_named(condition)
     vocabulary.refuse_unknown_tools(tools)
     vocabulary.refuse_unknown_fields(_fields(condition), tools)
     _refuse_figures(figures_of(condition), said)
+
+
+def _refuse_constant(condition: Condition) -> None:
+    if not condition.fields:
+        raise ValueError("the condition reads no field: it says the same of every call")
 
 
 def _refuse_figures(figures: Sequence[Decimal], said: Sequence[str]) -> None:

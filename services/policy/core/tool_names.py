@@ -9,7 +9,8 @@ MAX_STARS = 4  # every further one multiplies the ways to look
 
 def matching(name: str) -> Matches:
     """Whether a tool's name fits; raises ``ValueError`` for a name that cannot be used."""
-    if not name.strip():
+    name = name.strip()
+    if not name:
         raise ValueError("a rule about tools names a tool")
     if "*" not in name:
         return name.__eq__

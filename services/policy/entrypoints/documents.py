@@ -1,21 +1,12 @@
 """Policies out of a file: one document, a list of them, or a tenant's record."""
 
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from shared.contracts.policy import Policy, PolicyContract, Rule, TextRule, ToolRule
-from shared.contracts.policy_document import sorted_document
+from shared.contracts.policy import Policy
+from shared.contracts.policy_document import sorted_document, strange_fields
 from shared.domain.exact_json import Json, JsonObject, loads
-
-_RULES: Mapping[str, type[PolicyContract]] = {
-    "rules": Rule,
-    "tool_rules": ToolRule,
-    "toolRules": ToolRule,
-    "text_rules": TextRule,
-    "textRules": TextRule,
-}
 
 
 class Unreadable(ValueError):
@@ -31,27 +22,12 @@ def policies_in(file: Path) -> tuple[Policy, ...]:
     return tuple(_policy(file, document, number) for number, document in enumerate(documents, 1))
 
 
-def strange_fields(file: Path) -> tuple[str, ...]:
-    """The fields of a file's policies that nobody reads: a misspelt one would silently not hold."""
+def strange_in(file: Path) -> tuple[str, ...]:
+    """The fields of a file's policies that nobody reads."""
     value = value_in(file)
     documents = value.get("policies", [value]) if isinstance(value, dict) else value
     listed = documents if isinstance(documents, list) else []
-    return tuple(name for document in listed if isinstance(document, dict) for name in _strange(document))
-
-
-def _strange(document: JsonObject) -> Iterator[str]:
-    written = sorted_document(document)
-    yield from _unread(written, Policy, str(document.get("id", "policy")))
-    for name, shape in _RULES.items():
-        rules = written.get(name)
-        for rule in rules if isinstance(rules, list) else ():
-            if isinstance(rule, dict):
-                yield from _unread(rule, shape, str(rule.get("id", name)))
-
-
-def _unread(written: JsonObject, shape: type[PolicyContract], where: str) -> Iterator[str]:
-    known = {name for field, info in shape.model_fields.items() for name in (field, info.alias)}
-    return (f"{where}.{name}" for name in written if name not in known)
+    return tuple(name for document in listed if isinstance(document, dict) for name in strange_fields(document))
 
 
 def object_in(file: Path) -> JsonObject:

@@ -12,7 +12,7 @@ from services.policy.core.backtest import Backtested, backtested, decided, in_wo
 from services.policy.core.conditions import Conditions
 from services.policy.core.evaluate import evaluate
 from services.policy.core.limits import TooMuch
-from services.policy.entrypoints.documents import Unreadable, object_in, policies_in, strange_fields
+from services.policy.entrypoints.documents import Unreadable, object_in, policies_in, strange_in
 from shared.contracts.archive import read_archived
 from shared.contracts.policy import EvaluateRequest, Policy, Rule, ToolRule
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
@@ -34,7 +34,7 @@ def check(arguments: Sequence[str]) -> int:
         policies = policies_in(given.file)
         request = _request(policies, given.context, given.task)
         verdict = evaluate(request, Conditions())
-        strange: list[Json] = [*strange_fields(given.file)]
+        strange: list[Json] = [*strange_in(given.file)]
     except (Unreadable, TooMuch) as error:
         return _refused(str(error))
     unasked: list[Json] = [rule.id for policy in policies for rule in policy.text_rules if request.text is None]

@@ -115,6 +115,28 @@ def test_the_version_of_a_translated_policy_is_its_source() -> None:
             ),
             "no such field: total",
         ),
+        (
+            Candidate(quote="never call delete_customer", tool_rule=ToolRule(id="R", kind="Allow", tool="refund")),
+            "it does not allow",
+        ),
+        (
+            Candidate(quote=ONCE.quote, tool_rule=ToolRule(id="R", kind="never", tool="refund", report_only=True)),
+            "nor only report",
+        ),
+        (
+            Candidate(
+                quote="never call delete_customer",
+                tool_rule=ToolRule(id="R", kind="only_when", tool="refund", condition="1 == 1"),
+            ),
+            "the condition reads no field",
+        ),
+        (
+            Candidate(
+                quote=LIMIT.quote,
+                rule=Rule(id="R", condition="amount > 5000", action="require_approval", level="manager"),
+            ),
+            "the quote names finance, and not manager",
+        ),
         (Candidate(quote=LIMIT.quote), "either a rule or a toolRule"),
         (Candidate(quote=LIMIT.quote, rule=LIMIT.rule, tool_rule=ONCE.tool_rule), "either a rule or a toolRule"),
     ],

@@ -144,11 +144,21 @@ def checked_plan(
     calls: list[PlannedCall] = []
     for proposed in proposal.calls:
         calls.append(_checked_call(proposed, calls, tools, corrections))
-    plan = WritePlan(task_id=task_id, calls=tuple(calls), why_none=proposal.why_none)
+    plan = WritePlan(task_id=task_id, calls=_as_made(calls), why_none=proposal.why_none)
     strange = untraced(plan, dossier, task)
     if strange:
         raise UnusableAnswer("no source for: " + ", ".join(strange))
     return plan
+
+
+def _as_made(calls: Sequence[PlannedCall]) -> tuple[PlannedCall, ...]:
+    """In the order in which they will be made, changes before notices: what rules say of the order is then true."""
+    ordered = sorted(calls, key=lambda call: call.tool_class is ToolClass.NOTIFY)
+    for place, call in enumerate(ordered):
+        before = {one.call_id for one in ordered[:place]}
+        if late := [ref for ref in references(call.arguments) if ref not in before]:
+            raise UnusableAnswer(f"{call.call_id}: {late[0]!r} is a notice, which is sent after every change")
+    return tuple(ordered)
 
 
 def _checked_call(

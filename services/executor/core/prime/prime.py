@@ -3,13 +3,15 @@
 import json
 from typing import NamedTuple
 
+from pydantic import JsonValue
+
 from services.executor.core.checkpoints import Checkpoints
 from services.executor.core.context import Limits, Ports, TurnContext
 from services.executor.core.dossier import Progress
 from services.executor.core.endings import Failed
 from services.executor.core.fsm.templates import READ_ONLY
 from services.executor.core.journal import Journal
-from services.executor.core.past_calls import named_by_rules
+from services.executor.core.past_calls import named_by_rules, rules_about_nothing
 from services.executor.core.prime.choose import shown, strategy_for
 from services.executor.core.prime.classify import classify
 from services.executor.core.prime.foreseen import Foreseen, foreseen
@@ -79,8 +81,18 @@ async def prime(ports: Ports, limits: Limits, prompts: Prompts, opened: Opened) 
             "policy_advice": asked.advice,
             "constraints": "\n".join((*foreseen.constraints, *(() if names else (NO_TOOLS,)))),
         },
-        notes={"text_policy": foreseen.text} if foreseen.text else {},
+        notes=_notes(foreseen, policies, names, asked.unread),
     )
+
+
+def _notes(
+    foreseen: Foreseen, policies: tuple[Policy, ...], names: frozenset[str], unread: tuple[str, ...]
+) -> dict[str, JsonValue]:
+    """What a client should know of the policies: what was found in the text, and what is written and means nothing."""
+    idle: list[JsonValue] = [f"nobody reads the field {name}" for name in unread]
+    idle += rules_about_nothing(policies, names)
+    said: dict[str, JsonValue] = {"text_policy": foreseen.text} if foreseen.text else {}
+    return {**said, "policy_notes": idle} if idle else said
 
 
 def first_progress(ctx: TurnContext) -> Progress:

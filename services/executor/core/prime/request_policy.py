@@ -7,17 +7,18 @@ from pydantic import JsonValue, ValidationError
 
 from services.executor.core.endings import Failed
 from shared.contracts.policy import Policy
-from shared.contracts.policy_document import sorted_document
+from shared.contracts.policy_document import sorted_document, strange_fields
 from shared.domain.exact_json import loads, plain
 
 _SAYS = {"rules", "tool_rules", "toolRules", "text_rules", "textRules"}  # one of these, or it is no policy
 
 
 class RequestPolicy(NamedTuple):
-    """``rules`` tighten the tenant's standing policies; ``advice`` only informs."""
+    """``rules`` tighten the tenant's standing policies, ``advice`` only informs; nobody reads the fields ``unread``."""
 
     rules: Policy | None = None
     advice: str = ""
+    unread: tuple[str, ...] = ()
 
 
 def read_policy(document: str | Mapping[str, JsonValue] | None) -> RequestPolicy:
@@ -41,7 +42,7 @@ def read_policy(document: str | Mapping[str, JsonValue] | None) -> RequestPolicy
         raise Failed(f"metadata.policy_doc cannot be read as rules: {where}: {first['msg']}") from error
     if not _SAYS & {*document}:
         raise Failed('metadata.policy_doc cannot be read as rules: it has no "rules"')
-    return RequestPolicy(rules=rules.model_copy(update={"id": "request"}))
+    return RequestPolicy(rules=rules.model_copy(update={"id": "request"}), unread=strange_fields(written))
 
 
 def _parsed(text: str) -> dict[str, JsonValue]:
