@@ -8,7 +8,7 @@ from services.executor.core.dossier import NamedValue, Operand
 from services.executor.core.execute.compute import CALCULATE, Calculator
 from services.executor.core.execute.compute_audit import audit
 from services.executor.core.finance.catalogue import CALCULATORS
-from services.executor.core.finance.currency import currency_of, is_currency, places
+from services.executor.core.finance.currency import is_currency, one_currency, places
 from services.executor.core.prompts.schemas import OPERATIONS
 from services.executor.ports import ToolUse
 from shared.domain.exact_json import Json
@@ -39,7 +39,7 @@ def test_a_split_is_in_the_minor_unit_of_its_currency(stated: str, operands: tup
 @pytest.mark.parametrize("operation", ["sum", "net_price_delta", "maximum"])
 def test_amounts_in_two_currencies_are_never_put_together(operation: str) -> None:
     (problem,) = audit([value("both", operation, "17", from_fact("fee"), from_fact("tip"))], [PLAN], TASK)
-    assert problem == f"both: {operation} of amounts in EUR and USD: convert them first"
+    assert problem == f"both: {operation} of amounts in different currencies (12 USD, €5): convert them first"
 
 
 @pytest.mark.promise("money.currency")
@@ -55,9 +55,18 @@ def test_minor_units_follow_iso_4217(code: str, digits: int) -> None:
     assert is_currency(code) == bool(code)
 
 
-@pytest.mark.parametrize(("text", "code"), [("USD 5", "USD"), ("£5", "GBP"), ("$5", ""), ("ABC 5", ""), (5, "")])
-def test_the_currency_of_an_amount_is_what_it_is_written_with(text: Json, code: str) -> None:
-    assert currency_of(text) == code
+@pytest.mark.promise("money.currency")
+@pytest.mark.parametrize(
+    ("amounts", "code"),
+    [
+        (["USD 5"], "USD"), (["€5"], "EUR"), (["$5"], ""), (["ABC 5"], ""), ([5], ""), (["$5", "CAD"], "CAD"),
+        (["¥5", 3, "JPY"], "JPY"), (["$5", "€5"], None), (["$5", "KWD"], None), (["5 EUR", "5 USD"], None),
+    ],
+)  # fmt: skip
+def test_the_currency_of_amounts_is_the_one_that_fits_how_all_are_written(
+    amounts: list[Json], code: str | None
+) -> None:
+    assert one_currency(amounts) == code
 
 
 @pytest.mark.promise("I2.audit")

@@ -85,10 +85,14 @@ def test_every_calculator_has_a_worked_example() -> None:
         ("tax_depreciation", "100 4 1"), ("variance_percent", "5 0"), ("prorated_used", "100 31 30"),
         ("irr", "100 200"), ("irr", "-100 230 -132"), ("npv", "-100 1 1"), ("allocation", "100 3 1 1"),
         ("split_part", "1 1 100000"), ("z_score", "1 2"), ("weighted_average", "1 2 3"), ("headcount", "1 0"),
-        ("newton_raphson", "0 1 0 1"), ("black_scholes_call", "42 40 10 0 1"), ("value_at_risk", "1 0 1 100 1"),
-        ("business_days", "738007 738000"), ("business_days", "1 700000"), ("monte_carlo", "100 5 10 1 100000"),
-        ("contract_escalation", "1 1E40 1000"), ("units_of_production", "1 0 10 9 2"), ("compound_interest", "1 1"),
-        ("economic_order_quantity", "-1 1 1"), ("net_price_delta", ""), ("concentration", ""), ("irr", ""),
+        ("newton_raphson", "0 1 0 1"), ("black_scholes_call", "42 40 10 0 1"),
+        ("value_at_risk", "1 0 1 99.9999999999999999999 1"), ("business_days", "738007 738000"),
+        ("business_days", "1 700000"), ("monte_carlo", "100 5 10 1 100000"),
+        ("contract_escalation", "1 1E20 1000"), ("units_of_production", "1 0 10 9 2"), ("compound_interest", "1 1"),
+        ("economic_order_quantity", "-1 1 1"), ("net_price_delta", ""), ("net_price_delta", "1E60 1"),
+        ("contract_escalation", "100 -200 3"),
+        ("monte_carlo", "100 5 1E9 1 9"), ("round_money", "1234567890123456789012345.1"),
+        ("concentration", ""), ("irr", ""),
     ],
 )  # fmt: skip
 def test_what_no_formula_covers_is_an_error_and_never_a_guess(operation: str, operands: str) -> None:

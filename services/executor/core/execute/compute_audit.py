@@ -9,7 +9,7 @@ from services.executor.core.execute.paths import NoSuchPath, select
 from services.executor.core.finance.calculators import CannotCalculate, calculate, decimal_text
 from services.executor.core.finance.calendar_days import day_number
 from services.executor.core.finance.catalogue import CALCULATORS
-from services.executor.core.finance.currency import currency_of, is_currency, places
+from services.executor.core.finance.currency import is_currency, one_currency, places
 from services.executor.core.finance.figures import figure, normal, number_bearing_tokens
 from shared.domain.exact_json import Json, dumps
 
@@ -88,10 +88,11 @@ def _stated(literal: str, task: str) -> Json:
 
 
 def _one_currency(operation: str, found: Sequence[Json]) -> str:
-    named = {currency_of(item) for item in found} - {""}
-    if len(named) > 1 and operation not in _OF_RATES:
-        raise CannotCalculate(f"{operation} of amounts in {' and '.join(sorted(named))}: convert them first")
-    return min(named, default="")
+    currency = one_currency(found)
+    if currency is None and operation not in _OF_RATES:
+        texts = ", ".join(dict.fromkeys(item for item in found if isinstance(item, str)))
+        raise CannotCalculate(f"{operation} of amounts in different currencies ({texts[:80]}): convert them first")
+    return currency or ""
 
 
 def _number(item: Json, operation: str) -> Decimal:

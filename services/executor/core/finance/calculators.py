@@ -9,6 +9,8 @@ from services.executor.core.finance.money import to_minor_unit
 
 # What would not fit is an error and never rounded; only quotients and averages may round, in a context of their own.
 _EXACT = Context(prec=50, traps=[DivisionByZero, Inexact, InvalidOperation, Overflow])
+# Twice as many digits as an operand may have, so that sums and products of operands lose none.
+_MOST_DIGITS = 24
 _ROUNDING = Context(prec=50, rounding=ROUND_HALF_UP, traps=[DivisionByZero, InvalidOperation, Overflow])
 _RATIO_PLACES = 6
 _RATIO = Decimal(1).scaleb(-_RATIO_PLACES)  # quotients and averages are kept to six places, half up
@@ -37,8 +39,16 @@ def _rounded(operation: str, calculator: Calculator, operands: Sequence[Decimal]
     """The one place where a calculator's answer is rounded: money to the minor unit, all else to six places."""
     if not calculator.fits(len(operands)):
         raise CannotCalculate(f"{operation} needs {calculator.arguments}; got {len(operands)} operands")
+    too_long = next((operand for operand in operands if not _fits(operand)), None)
+    if too_long is not None:
+        raise CannotCalculate(f"{operation} takes figures of up to {_MOST_DIGITS} digits, and {too_long} has more")
     result = calculator.function(operands, places)
     return to_minor_unit(result, places if calculator.result is Result.MONEY else _RATIO_PLACES)
+
+
+def _fits(operand: Decimal) -> bool:
+    _, digits, exponent = operand.as_tuple()
+    return isinstance(exponent, int) and len(digits) <= _MOST_DIGITS and abs(exponent) <= _MOST_DIGITS
 
 
 def decimal_text(value: Decimal) -> str:

@@ -29,7 +29,8 @@ def days_between(figures: Figures, _places: int) -> Decimal:
 
 def business_days(figures: Figures, _places: int) -> Decimal:
     """Mondays to Fridays from the first day up to but without the last, less the holidays among them."""
-    first, last, *holidays = (whole(figure, "a day", high=_LAST_DAY) for figure in figures)
+    first, last, *free = (whole(figure, "a day", high=_LAST_DAY) for figure in figures)
+    holidays = frozenset(free)
     if not 0 <= last - first <= _MOST_DAYS:
         raise CannotCalculate("the second date must not lie before the first, nor a century after it")
     return Decimal(sum((day - 1) % 7 < 5 and day not in holidays for day in range(first, last)))

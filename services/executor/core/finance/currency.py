@@ -1,6 +1,7 @@
 """Currencies of ISO 4217 and the decimal places of their minor units."""
 
 import re
+from collections.abc import Iterable
 
 from shared.domain.exact_json import Json
 
@@ -18,7 +19,13 @@ _PLACES = {
     **dict.fromkeys("BHD IQD JOD KWD LYD OMR TND".split(), 3),
     "CLF": 4,
 }
-_SIGNS = {"€": "EUR", "£": "GBP"}  # the dollar's and the yen's sign are shared by several currencies
+_DOLLARS = "AUD BBD BMD BND BSD BZD CAD CLP COP FJD GYD HKD JMD KYD LRD MXN NAD NZD SBD SGD SRD TTD TWD USD XCD"
+_SIGNS = {  # a sign that several currencies share only says which ones it can be
+    "$": frozenset(_DOLLARS.split()),
+    "¥": frozenset({"JPY", "CNY"}),
+    "€": frozenset({"EUR"}),
+    "£": frozenset({"GBP", "EGP", "FKP", "GIP", "LBP", "SHP", "SSP", "SYP"}),
+}
 _CODE = re.compile(r"(?<![A-Z])[A-Z]{3}(?![A-Z])")
 
 
@@ -32,9 +39,18 @@ def is_currency(value: Json) -> bool:
     return isinstance(value, str) and value.strip() in _CODES
 
 
-def currency_of(value: Json) -> str:
-    """The code that an amount is written with (``"12 USD"``, ``"€5"``) or that it is; empty where none is said."""
+def one_currency(values: Iterable[Json]) -> str | None:
+    """The code that fits all the amounts as written; empty where they do not settle it, None where none fits all."""
+    fitting = _CODES
+    for value in values:
+        fitting &= _possible(value)
+    if not fitting:
+        return None
+    return next(iter(fitting)) if len(fitting) == 1 else ""
+
+
+def _possible(value: Json) -> frozenset[str]:
     if not isinstance(value, str):
-        return ""
-    written = [code for code in _CODE.findall(value) if code in _CODES]
-    return written[0] if written else next((code for sign, code in _SIGNS.items() if sign in value), "")
+        return _CODES
+    written = frozenset(_CODE.findall(value)) & _CODES
+    return written or next((codes for sign, codes in _SIGNS.items() if sign in value), _CODES)

@@ -115,7 +115,7 @@ def early_termination_refund(figures: Figures, places: int) -> Decimal:
 def contract_escalation(figures: Figures, _places: int) -> Decimal:
     """base x (1 + rate / 100) ^ years."""
     base, rate, years = figures
-    return base * (1 + rate / HUNDRED) ** whole(years, "years", 0)
+    return base * positive(1 + rate / HUNDRED, "1 + the yearly rate") ** whole(years, "years", 0)
 
 
 def variance_percent(figures: Figures, _places: int) -> Decimal:

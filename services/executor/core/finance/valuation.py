@@ -9,6 +9,8 @@ from services.executor.core.finance.normal_curve import cumulative, quantile
 _CLOSE = Decimal("1E-20")
 _LOWEST, _HIGHEST, _STEPS = Decimal("-0.99"), Decimal(10), 400
 _MOST_FLOWS = 366
+_SUREST = Decimal("99.99")
+_WIDEST = Decimal(2)  # a wider spread has its mean in tails that few strata do not reach
 
 
 def npv(figures: Figures, _places: int) -> Decimal:
@@ -58,6 +60,8 @@ def monte_carlo(figures: Figures, _places: int) -> Decimal:
     start, mean, volatility, years, trials = figures
     count, deviation = whole(trials, "trials", high=500), volatility / HUNDRED
     drift, spread = (mean / HUNDRED - deviation**2 / 2) * years, deviation * years.sqrt()
+    if spread > _WIDEST:
+        raise CannotCalculate("volatility over that time is too great to be sampled")
     draws = (quantile((Decimal(number) + Decimal("0.5")) / count) for number in range(count))
     return start * sum(((drift + spread * draw).exp() for draw in draws), Decimal(0)) / count
 
@@ -78,8 +82,8 @@ def black_scholes_put(figures: Figures, places: int) -> Decimal:
 def value_at_risk(figures: Figures, _places: int) -> Decimal:
     """V (z s sqrt(d) - m d), m and s a day: the variance-covariance method (RiskMetrics, 1996)."""
     value, mean, volatility, confidence, days = figures
-    if not 50 < confidence < 100:
-        raise CannotCalculate("confidence must lie between 50 and 100 %")
+    if not 50 < confidence <= _SUREST:
+        raise CannotCalculate(f"confidence must lie above 50 and up to {_SUREST} %")
     spread = quantile(confidence / HUNDRED) * volatility / HUNDRED * positive(days, "days").sqrt()
     return value * (spread - mean / HUNDRED * days)
 
