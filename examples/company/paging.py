@@ -1,4 +1,4 @@
-"""Pages of long lists, in the three shapes that business systems use; each caps what one answer holds."""
+"""Pages of long lists, in the four shapes that business systems use; each caps what one answer holds."""
 
 from base64 import b64decode, urlsafe_b64encode
 from typing import Annotated
@@ -43,6 +43,14 @@ def by_offset(books: Books, rows: str, query: Query, asked: FromOffset) -> Json:
     offset, limit = asked.offset or 0, _capped(asked.limit)
     found = _some(books, query, limit + 1, offset)
     return {rows: found[:limit], "offset": offset, "limit": limit, "has_more": len(found) > limit}
+
+
+def by_link(books: Books, rows: str, query: Query, asked: FromOffset) -> Json:
+    """The ``next`` page's address, null on the last one: its query holds the arguments to ask with."""
+    offset, limit = asked.offset or 0, _capped(asked.limit)
+    found = _some(books, query, limit + 1, offset)
+    address = f"/{rows}?offset={offset + limit}&limit={limit}"
+    return {rows: found[:limit], "next": address if len(found) > limit else None}
 
 
 def by_cursor(books: Books, rows: str, query: Query, asked: FromCursor) -> Json:

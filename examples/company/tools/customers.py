@@ -7,7 +7,7 @@ from pydantic import Field
 
 from examples.company.books import AlreadyDone, Books, Refused
 from examples.company.lookup import Query, add, all_of, change, existing, in_status, one, rows_of, stored
-from examples.company.paging import FromOffset, by_offset
+from examples.company.paging import FromOffset, by_link, by_offset
 from examples.company.toolbox import ADD, DECIDE, READ, Arguments, CompanyTool, NoArguments
 from shared.domain.exact_json import Json
 
@@ -99,7 +99,7 @@ def get_subscription(books: Books, asked: BySubscription) -> Json:
 
 def list_subscriptions(books: Books, asked: Subscriptions) -> Json:
     query = rows_of("subscriptions", customer_id=asked.customer_id, status=asked.status)
-    return by_offset(books, "subscriptions", query, asked)
+    return by_link(books, "subscriptions", query, asked)
 
 
 def create_subscription(books: Books, asked: NewSubscription) -> Json:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from shared.domain.exact_json import Json, JsonObject, loads
 
 _SECTION = re.compile(r"^<(?P<name>[a-z_]+)>\n(?P<body>.*?)\n</(?P=name)>$", re.M | re.S)
+_NOT_USED = frozenset({"fetch_all_matching"})  # shows part of what another tool reads; all of it is understood here
 _STATE = re.compile(r"^# State: (?P<name>[A-Z _]+?)\s*$", re.M)
 
 
@@ -76,7 +77,7 @@ def parse(body: JsonObject) -> Request:
         state=state["name"] if state else "",
         sections={match["name"]: match["body"].replace("<\\/", "</") for match in _SECTION.finditer(text)},
         text=text,
-        tools=tuple(_spec(tool) for tool in objects(body.get("tools"))),
+        tools=tuple(_spec(tool) for tool in objects(body.get("tools")) if tool.get("name") not in _NOT_USED),
         schema=_schema(body),
         calls=_calls(messages),
     )

@@ -13,6 +13,7 @@ from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState
 from shared.testing.memory_turns import Died
 from shared.testing.paged_lists import PagedList
+from shared.testing.scripted_model import json_reply
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.stage import Stage, decision, message, reads_once
 
@@ -109,3 +110,30 @@ async def test_an_approved_list_is_read_again_to_its_end() -> None:
     await stage.run(decision("approve"))
     assert stage.turns.record.state is TaskState.COMPLETED
     assert len(stage.servers.called("list_claims")) == 8
+
+
+@pytest.mark.promise("pages.read")
+async def test_a_model_may_see_only_the_rows_it_asks_for_and_all_are_kept() -> None:
+    stage, paged = listing_stage(35)
+    where: Json = [{"field": "amount", "is": ">", "value": "33"}]
+    asked: JsonObject = {"tool": "list_claims", "arguments": {}, "where": where}
+    stage.scripts["assess"] = reads_once("fetch_all_matching", asked)
+    await stage.run()
+    assert "2 of 35 rows match and are shown." in prompt(stage, "ASSESS")
+    assert "C-35" in prompt(stage, "ASSESS")
+    assert "C-33" not in prompt(stage, "ASSESS")
+    assert (the_fact(stage).tool, len(stage.servers.called("list_claims"))) == ("list_claims", 4)
+    assert the_fact(stage).result == {"items": paged.rows, "limit": 10, "page": 1, "total": 35}
+    assert (await replayed(stage)).is_same
+
+
+@pytest.mark.promise("I1.gate_in_every_state")
+@pytest.mark.parametrize("tool", ["approve_claim", "fetch_all_matching", "no_such_tool"])
+async def test_what_may_not_be_called_may_not_be_called_by_way_of_a_list(tool: str) -> None:
+    stage, _ = listing_stage(3)
+    inner: JsonObject = {"claim_id": "C-1"} if tool == "approve_claim" else {}
+    stage.scripts["assess"] = reads_once("fetch_all_matching", {"tool": tool, "arguments": inner, "where": []})
+    stage.scripts["write_plan"] = json_reply({"calls": [], "why_none": "nothing to do"})
+    await stage.run()
+    assert stage.claims.applied == []
+    assert stage.servers.calls == []

@@ -7,6 +7,7 @@ from typing import cast
 from services.executor.core.context import TurnContext
 from services.executor.core.dossier import Fact, Progress
 from services.executor.core.execute import gate
+from services.executor.core.execute.matching import FETCH, matching, offered, wanted
 from services.executor.core.execute.model_calls import user
 from services.executor.core.execute.read_rules import ReadRules, read_rules
 from services.executor.core.execute.reading import known_corrections, read
@@ -50,6 +51,17 @@ class Reader:
         return self._asked.total() - len(self._asked)
 
     async def __call__(self, key: str, use: ToolUse) -> ToolResult:
+        if use.name != FETCH.name or FETCH.name in self._ctx.toolbox.tools:
+            return await self._called(key, use)
+        asked = wanted(use)
+        if isinstance(asked, str):
+            return ToolResult(use.id, f"Not called, the arguments do not fit: {asked}", is_error=True)
+        result = await self._called(key, asked.call)
+        tool = self._ctx.toolbox.tools.get(asked.call.name)
+        fact = self._same_call(tool, dumps(asked.call.input)) if tool and not result.is_error else None
+        return result._replace(content=dumps(matching(fact, asked.conditions))) if fact else result
+
+    async def _called(self, key: str, use: ToolUse) -> ToolResult:
         tool = self._ctx.toolbox.tools.get(use.name)
         if tool is None:
             return ToolResult(use.id, f"There is no tool named {use.name!r}; nothing was called.", is_error=True)
@@ -121,7 +133,7 @@ async def assess(ctx: TurnContext, progress: Progress) -> Progress:
         tier=tier_of(FsmState.ASSESS, ctx.task),
         system=(ctx.prompts.role, ctx.prompts.assess),
         messages=(user(render({**ctx.sections, "needs": needs})),),
-        tools=ctx.toolbox.of_classes(permitted),
+        tools=(*ctx.toolbox.of_classes(permitted), *offered(ctx.toolbox, permitted)),
         max_tokens=2048,
     )
     done = await talk(ctx, progress.step, request, reader)
