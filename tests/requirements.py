@@ -289,6 +289,7 @@ PROMISES: tuple[Promise, ...] = (
         "redis.follows_primary", "A connection to a primary that became a replica is dropped, its name asked", "I5"
     ),
     Promise("redis.failover_noticed", "A failover is noticed before the first command after it", "I3"),
+    Promise("redis.failover_unknown", "A server that cannot tell of failovers is not relied on for a write", "I3"),
     Promise("redis.intent_in_doubt", "After a failover a write that may have been sent is left to an operator", "I3"),
     Promise("redis.intent_confirmed", "Where replicas confirm intents, no request leaves before they have", "I3"),
     Promise(

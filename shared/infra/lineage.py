@@ -1,6 +1,7 @@
 """Whether the state's server was replaced by a replica: one that may lack the last acknowledged writes."""
 
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 from redis.asyncio import Redis
 
@@ -12,11 +13,14 @@ class Lineage:
 
     ``confirm_replicas``: how many replicas must have the intent of a write before its request leaves; with one or
     more, what a promoted replica lacks was never sent.
+    ``problem``: why the server last asked could not say; None if it could, or if none has been asked.
     """
 
     def __init__(self, confirm_replicas: int = 0) -> None:
         self.confirm_replicas = confirm_replicas
+        self.problem: LineageProblem | None = None
         self._failed_over_us = 0
+        self._excused = False
 
     @property
     def failed_over(self) -> datetime | None:
@@ -26,6 +30,33 @@ class Lineage:
     def heard(self, failed_over_us: int) -> None:
         """Take note of what a connection's server said."""
         self._failed_over_us = max(self._failed_over_us, failed_over_us)
+        self.problem = None
+
+    def unheard(self, problem: "LineageProblem") -> None:
+        """A connection's server could not say: until one can, a failover may go unnoticed."""
+        self.problem = problem
+
+    def excuse(self) -> None:
+        """The operator says by name that an unnoticed failover is no concern."""
+        self._excused = True
+
+    @property
+    def blind(self) -> "LineageProblem | None":
+        """The problem, unless nothing depends on it: then no write may rely on the ledger alone (I3)."""
+        return None if self._excused or self.confirm_replicas else self.problem
+
+
+class LineageProblem(NamedTuple):
+    """What the server said in place of an answer. ``may_pass``: no missing right, but a state it may leave."""
+
+    said: str
+    may_pass: bool
+
+    def __str__(self) -> str:
+        return (
+            f"REDIS_URL names a server that does not say whether it has failed over ({self.said}); "
+            "give its user the right to run INFO, or end REDIS_URL with ?confirm_replicas=1."
+        )
 
 
 def lineage_of(redis: Redis) -> Lineage:

@@ -7,7 +7,7 @@ from pydantic import AfterValidator
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
-from shared.infra.lineage import Lineage
+from shared.infra.lineage import Lineage, lineage_of
 from shared.infra.lua import answering
 from shared.infra.redis_address import read_address
 from shared.infra.redis_cluster import cluster_client
@@ -64,12 +64,13 @@ def queue_connections(url: str) -> FollowingPool:
 
 
 async def check_durable(redis: Redis, *, allow_volatile: bool = False) -> None:
-    """Raise ``VolatileRedis`` unless every acknowledged write is on disk and nothing is evicted.
+    """Raise ``VolatileRedis`` unless every acknowledged write is on disk, nothing is evicted and failovers are noticed.
 
     ``allow_volatile`` is the operator's ``ALLOW_VOLATILE_REDIS=true``.
     Raises ``StoreUnavailable`` if Redis does not answer.
     """
     if allow_volatile:
+        lineage_of(redis).excuse()
         return
     found = await _configuration(redis)
     wrong = [
@@ -80,6 +81,20 @@ async def check_durable(redis: Redis, *, allow_volatile: bool = False) -> None:
             f"REDIS_URL must name a server that forgets nothing: {', '.join(wrong)}; "
             "set ALLOW_VOLATILE_REDIS=true to allow it."
         )
+    check_lineage(redis)
+
+
+def check_lineage(redis: Redis) -> None:
+    """Raise if the server could not say, when it was asked last, whether it is a promoted replica, and that matters.
+
+    ``VolatileRedis`` if it may not say, ``StoreUnavailable`` if it just could not.
+    """
+    problem = lineage_of(redis).blind
+    if problem is None:
+        return
+    if problem.may_pass:
+        raise StoreUnavailable(f"Redis cannot say whether it has failed over: {problem.said}")
+    raise VolatileRedis(str(problem))
 
 
 async def until_durable(redis: Redis, *, allow_volatile: bool = False) -> None:

@@ -16,15 +16,16 @@ from redis.asyncio.connection import (
 )
 from redis.asyncio.retry import Retry
 from redis.backoff import ExponentialBackoff, NoBackoff
-from redis.exceptions import ConnectionError, ReadOnlyError, RedisError, ResponseError
+from redis.exceptions import ConnectionError, OutOfMemoryError, ReadOnlyError, RedisError, ResponseError
 
 from shared.infra.keys import SERVER
-from shared.infra.lineage import Lineage
+from shared.infra.lineage import Lineage, LineageProblem
 from shared.infra.lua import source
 from shared.infra.redis_address import RedisAddress
 
 CONNECT_SECONDS = 2.0
 _SENTINEL_SECONDS = 1.0
+_PASSING = ("MISCONF", "NOREPLICAS", "BUSY ")  # words of a server that takes no writes just now
 Locate: TypeAlias = Callable[[], Awaitable[tuple[str, int]]]
 
 log = structlog.get_logger()
@@ -49,8 +50,19 @@ class _Following(AbstractConnection):
         await super().on_connect()
         if self._locate is not None:
             await self._check_role()
-        if self._lineage is not None:
-            await self._ask_lineage(self._lineage)
+        await self.ask_lineage()
+
+    async def ask_lineage(self) -> None:
+        """Learn whether the server is a promoted replica. A refusal is noted; who stores intents must heed it."""
+        if self._lineage is None:
+            return
+        await self.send_command("EVAL", source("lineage"), 1, SERVER)
+        try:
+            self._lineage.heard(int(cast("str | bytes", await self.read_response())))
+        except ResponseError as error:
+            if self._lineage.problem is None:  # said once: it is asked again with every command
+                log.warning("lineage_unknown", error=str(error))
+            self._lineage.unheard(LineageProblem(str(error), _may_pass(error)))
 
     async def read_response(
         self,
@@ -82,13 +94,6 @@ class _Following(AbstractConnection):
         role = cast("list[str | bytes]", await self.read_response())[0]
         if role not in ("master", b"master"):
             raise ConnectionError(f"the sentinels' primary is a {role!r}")
-
-    async def _ask_lineage(self, lineage: Lineage) -> None:
-        await self.send_command("EVAL", source("lineage"), 1, SERVER)
-        try:
-            lineage.heard(int(cast("str | bytes", await self.read_response())))
-        except ResponseError as error:  # INFO may be forbidden there, or memory short: then nothing is known
-            log.warning("lineage_unknown", error=str(error))
 
 
 class _Tcp(_Following, Connection):
@@ -128,7 +133,10 @@ class FollowingPool(ConnectionPool):
     async def get_connection(self, command_name: object = None, *_: object, **__: object) -> AbstractConnection:  # noqa: ARG002  # redis-py passes it
         connection = cast(AbstractConnection, self.get_available_connection())  # type: ignore[no-untyped-call]  # redis-py
         try:
+            fresh = not connection.is_connected
             await self.ensure_connection(connection)
+            if not fresh and self.lineage is not None and self.lineage.blind and isinstance(connection, _Following):
+                await connection.ask_lineage()
         except BaseException:
             await self.release(connection)
             raise
@@ -154,6 +162,10 @@ class FollowingPool(ConnectionPool):
                 return str(found[0]), int(found[1])
             problems.append("it knows no such service")
         raise ConnectionError(f"no sentinel knows the primary of {self._service!r} ({'; '.join(problems)})")
+
+
+def _may_pass(error: ResponseError) -> bool:
+    return isinstance(error, OutOfMemoryError) or str(error).startswith(_PASSING)
 
 
 def _sentinels(address: RedisAddress) -> list["Redis"]:

@@ -33,6 +33,12 @@ class Intents:
         """How many replicas must have an intent before its request leaves."""
         return self._lineage.confirm_replicas
 
+    @property
+    def blind(self) -> str | None:
+        """Why a failover may have gone unnoticed; then no intent is stored, for its write must not leave."""
+        problem = self._lineage.blind
+        return str(problem) if problem else None
+
     def opened(self, entry: LedgerEntry) -> None:
         self._opened.add(entry.key)
 

@@ -14,6 +14,7 @@ from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import TaskRecord, Turn
 from shared.infra import keys
 from shared.infra.lua import Argument, Reply, Scripts
+from shared.ports.store import StoreUnavailable
 
 _PATIENCE_SECONDS = 10.0  # a turn outlasts a restart of Redis; its lease decides at the end what counts
 _AT_ONCE = 500  # leases extended in one step
@@ -96,8 +97,10 @@ class RedisSessions(Sessions):
         self._halted = True
 
     async def ping(self) -> None:
-        """Raise ``StoreUnavailable`` unless Redis answers."""
+        """Raise ``StoreUnavailable`` unless Redis answers and its failovers would be noticed."""
         await self._scripts.command("PING")
+        if problem := self._scripts.lineage.blind:
+            raise StoreUnavailable(str(problem))
 
     def turn_store(self, lease: Lease, work: Work) -> TurnStore:
         return RedisTurnStore(self._scripts, lease, work, self._lease_ms, halted=lambda: self._halted)

@@ -98,15 +98,29 @@ class RedisTurnStore(TurnStore):
         return pulse
 
     async def open_write(self, entry: LedgerEntry, hold_seconds: float) -> Pulse:
+        if reason := self._intents.blind:
+            raise StoreUnavailable(reason)
         if self._intents.may_have_been_sent(entry):
             await self._open(in_doubt(entry), hold_seconds)
             raise IntentInDoubt(f"{entry.call.call_id} may have been sent before Redis failed over")
         pulse, confirmed = await self._open(entry, hold_seconds)
+        await self._still_alone(entry)
         self._intents.opened(entry)
         if not confirmed:
             await self.settle_write(unconfirmed(entry), entry.status)
             raise StoreUnavailable(f"the intent of {entry.call.call_id} was not confirmed by enough replicas")
         return pulse
+
+    async def _still_alone(self, entry: LedgerEntry) -> None:
+        """Look again once the intent is stored: the server may have been replaced while it was."""
+        if reason := self._intents.blind:
+            await self._settle(
+                entry.model_copy(update={"status": WriteStatus.UNSENT, "note": reason}), entry.status, ()
+            )
+            raise StoreUnavailable(reason)
+        if self._intents.may_have_been_sent(entry):
+            await self._settle(in_doubt(entry), entry.status, ())
+            raise IntentInDoubt(f"{entry.call.call_id} may have been sent before Redis failed over")
 
     async def _open(self, entry: LedgerEntry, hold_seconds: float) -> tuple[Pulse, bool]:
         """Store the intent; whether as many replicas have it as must."""

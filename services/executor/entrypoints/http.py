@@ -16,7 +16,7 @@ _STORE_SECONDS = 2.0
 
 class Store(Protocol):
     async def ping(self) -> None:
-        """Raise ``StoreUnavailable`` unless the store answers."""
+        """Raise ``StoreUnavailable`` unless the store answers and can be relied on."""
         ...
 
 
@@ -53,7 +53,10 @@ def health_app(store: Store, runner: Busy, mended: Faults, upkeep: Behind) -> St
             async with asyncio.timeout(_STORE_SECONDS):
                 await store.ping()
         except (StoreUnavailable, TimeoutError) as error:
-            return JSONResponse({"status": "not ready", "reason": f"Redis does not answer: {error}"}, 503)
+            return JSONResponse(
+                {"status": "not ready", "reason": f"the state store cannot be used: {error or 'no answer in time'}"},
+                503,
+            )
         return JSONResponse({"status": "ready"})
 
     # nobody reads a description of these two: FastAPI alone would take a twentieth of the start

@@ -6,7 +6,8 @@ local replication = redis.call('INFO', 'replication')
 local id = string.match(replication, 'master_replid:(%x+)')
 local before = string.match(replication, 'master_replid2:(%x+)')
 local noted = redis.call('HMGET', known, 'id', 'failed_over')
-if not id or noted[1] == id then return noted[2] or '0' end
+if not id then return redis.error_reply('ERR INFO replication shows no master_replid') end
+if noted[1] == id then return noted[2] or '0' end
 local failed_over = noted[2] or '0'
 if noted[1] and before and string.match(before, '[^0]') then failed_over = int(now_us()) end
 redis.call('HSET', known, 'id', id, 'failed_over', failed_over)
