@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 
+from services.executor.core.dry_run import is_dry_run
 from services.executor.core.reflect.answer import final_answer
 from services.executor.core.reflect.outcome import told_writes
 from services.executor.ports import TurnEnd, TurnStore, Work
@@ -80,7 +81,8 @@ async def known_outcome(record: TaskRecord, store: TurnStore) -> TaskOutcome:
         state=record.state,
         process_type=str(record.metadata.get("process_type") or "general"),
         strategy=Strategy(str(record.metadata.get("strategy") or Strategy.FSM.value)),
-        strategy_applied=record.state is not TaskState.CANCELED,
+        strategy_applied=record.state is not TaskState.CANCELED and not is_dry_run(record),
+        dry_run=is_dry_run(record),
         quality=_quality(record),
         summary=redacted(record.reason or record.request.text, hidden)[:200],
         tool_calls=0,

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TypeAlias
 
+from services.executor.core.acceptance import accepted_at
 from services.executor.core.checkpoints import Checkpoints, latest
 from services.executor.core.context import Limits, Ports, TurnContext
 from services.executor.core.dossier import Progress
@@ -155,7 +156,8 @@ async def _begun(ctx: TurnContext) -> Progress:
 async def _past_the_doubts(opened: Opened) -> None:
     """Heed what the turn says of a write in doubt. Like the gate's, it needs no tool server; a cancel goes before."""
     if not _canceled(opened.work.turn):
-        await resolutions.answer(opened.store, opened.journal, opened.work.turn)
+        accepted = accepted_at(opened.work, opened.journal)
+        await resolutions.answer(opened.store, opened.journal, opened.work.turn, accepted)
 
 
 async def _past_the_gate(opened: Opened, known: Progress | None, asked: Approval | None) -> Progress | None:
@@ -165,7 +167,8 @@ async def _past_the_gate(opened: Opened, known: Progress | None, asked: Approval
     """
     if known is None or asked is None or not _waits_for(asked, known) or _canceled(opened.work.turn):
         return known
-    decided = await decisions.answer(opened.journal, opened.work.turn, asked)
+    accepted = accepted_at(opened.work, opened.journal)
+    decided = await decisions.answer(opened.journal, opened.work.turn, asked, accepted)
     by = ", ".join(decision.by.id for decision in decided.decisions)
     passed = let_through(known, f"approved by {by}", by_person=True, level=decided.level)
     await opened.checkpoints.save(passed, "approved")

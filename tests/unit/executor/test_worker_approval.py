@@ -75,6 +75,14 @@ async def test_a_yes_after_the_deadline_does_not_count() -> None:
     assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
 
 
+@pytest.mark.promise("I7.expiry_means_no")
+async def test_a_yes_that_was_accepted_in_time_counts_although_it_is_heeded_after_the_deadline() -> None:
+    stage = await _waiting()
+    stage.turns.ahead = timedelta(hours=25)
+    await stage.worker.run(stage.turns.work(decision("approve"))._replace(waited_us=7_200_000_000), stage.turns)
+    assert (stage.turns.record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+
+
 async def test_a_timer_that_fires_early_changes_nothing() -> None:
     stage = await _waiting()
     assert (await stage.run(deadline())).state is TaskState.INPUT_REQUIRED

@@ -109,6 +109,18 @@ async def test_a_call_that_cannot_be_made_as_planned_is_a_failure_too() -> None:
     assert (record.state, stage.claims.applied) == (TaskState.FAILED, ["C-1", "reopened C-1"])
 
 
+@pytest.mark.promise("plan.continues")
+async def test_a_plan_that_is_to_continue_goes_on_without_a_call_that_cannot_be_made() -> None:
+    """The answer says so, and whoever takes the task up later does not make the call out of its order."""
+    cannot: JsonObject = {**PAY, "arguments_json": '{"claim_id":{"$ref":"c1.nothing"}}', "on_failure": "continue"}
+    after: JsonObject = {**REOPEN, "call_id": "c3", "on_failure": "stop"}
+    stage = planned(APPROVE, cannot, after)
+    record = await stage.run()
+    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1", "reopened C-1"])
+    assert by_call(stage) == {"c1": "verified", "c3": "verified"}
+    assert "Not made:\n- pay_claim: c2: " in (record.answer or "")
+
+
 @pytest.mark.promise("plan.never_blindly")
 async def test_a_write_that_nothing_proves_is_not_taken_back_and_a_person_is_told() -> None:
     stage = planned({**APPROVE, "read_back": None}, PAY)

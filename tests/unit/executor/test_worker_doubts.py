@@ -99,6 +99,17 @@ async def test_a_word_after_the_deadline_is_too_late_whatever_it_says() -> None:
     assert (record.state, len(asked)) == (TaskState.FAILED, 1)
 
 
+@pytest.mark.promise("I3.operator_decides")
+async def test_a_word_that_was_accepted_in_time_counts_although_it_is_heeded_after_the_deadline() -> None:
+    stage = Stage()
+    asked = await in_doubt(stage)
+    stage.turns.ahead = timedelta(hours=25)
+    waited = 2 * 3_600 * 1_000_000
+    work = stage.turns.work(word(stage, "retry"))._replace(waited_us=waited)
+    await stage.worker.run(work, stage.turns)
+    assert (stage.turns.record.state, len(asked)) == (TaskState.COMPLETED, 2)
+
+
 async def test_a_deadline_that_comes_early_changes_nothing() -> None:
     stage = Stage()
     await in_doubt(stage)

@@ -1,11 +1,12 @@
 """COMPLETE: the answer, drafted by the model from facts, values and what the ledger says of each write."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from services.executor.core.context import TurnContext
 from services.executor.core.dossier import Progress
 from services.executor.core.endings import Failed
 from services.executor.core.execute.ledger import entries
+from services.executor.core.execute.left_out import LeftOut, left_out
 from services.executor.core.execute.model_calls import ask, user
 from services.executor.core.fsm.states import tier_of
 from services.executor.core.prompts.sections import render
@@ -23,11 +24,12 @@ async def complete(ctx: TurnContext, progress: Progress) -> Progress:
     """The progress with its answer. A list that was asked for passes through untouched, to the byte (I9)."""
     dossier = progress.dossier
     written = await entries(ctx, dossier.plan) if dossier.plan else {}
+    missing = left_out(ctx, dossier.plan)
     sections: dict[str, Json] = {
         **ctx.sections,
         "facts": [fact.as_json() for fact in dossier.facts],
         "values": [value.as_json() for value in dossier.values],
-        "writes": writes_as_json(written.values()),
+        "writes": [*writes_as_json(written.values()), *(one.as_json() for one in missing)],
         "answer_format": _format_wanted(ctx, dossier.answer_format),
     }
     if dossier.plan is not None and dossier.plan.why_none:
@@ -43,13 +45,15 @@ async def complete(ctx: TurnContext, progress: Progress) -> Progress:
         progress = progress.model_copy(update={"model_calls": progress.model_calls + 1})
         problem = _problem(reply.text, reply.stop_reason, dossier.answer_format)
         if not problem:
-            return progress.learned(answer=_honest(ctx, reply.text))
+            return progress.learned(answer=_honest(ctx, reply.text, missing))
         sections["correction"] = problem
     raise Failed(f"COMPLETE gave no usable answer in {_ATTEMPTS} attempts: {problem}")
 
 
-def _honest(ctx: TurnContext, text: str) -> str:
-    """The answer, which says so where the tool server that the client named offers no tools."""
+def _honest(ctx: TurnContext, text: str, missing: Sequence[LeftOut]) -> str:
+    """The answer, which says which calls were not made, and whether the server that the client named has no tools."""
+    if missing and not is_exact_match(text):
+        text = "\n".join([text.rstrip(), "", "Not made:", *(f"- {one.call.tool}: {one.why}" for one in missing)])
     if ctx.toolbox.tools or ctx.record.request.tools_endpoint is None or is_exact_match(text):
         return text
     return f"{text.rstrip()}\n\nThe tool server {ctx.record.request.tools_endpoint} offers no tools."

@@ -1,5 +1,7 @@
 """What a turn means for a task that waits at its gate: an answer, an expiry, or neither."""
 
+from datetime import datetime
+
 from services.executor.core.endings import Rejected
 from services.executor.core.execute.approval_gate import NotCounted, decide, is_expired, refusal
 from services.executor.core.journal import Journal
@@ -16,12 +18,13 @@ class StillWaiting(Exception):
         self.note = note
 
 
-async def answer(journal: Journal, turn: Turn, approval: Approval) -> Approval:
+async def answer(journal: Journal, turn: Turn, approval: Approval, accepted: datetime) -> Approval:
     """The approval with a yes in it. Raises ``StillWaiting``, or ``Rejected`` for a no and for an expiry.
 
+    A decision counts if it was ``accepted`` before the deadline, however late it is heeded.
     What the turn decided is journaled first, so that a second attempt at the turn finds the same answer.
     """
-    decided = await _decided(journal, turn, approval)
+    decided = await _decided(journal, turn, approval, accepted)
     if decided.status is ApprovalStatus.WAITING:
         count = f"{len(decided.decisions)} of {decided.needed} approvals are given"
         raise StillWaiting(decided, count)
@@ -36,18 +39,17 @@ def recorded(journal: Journal, turn: Turn) -> Approval | None:
     return Approval.model_validate_json(stored) if stored else None
 
 
-async def _decided(journal: Journal, turn: Turn, approval: Approval) -> Approval:
+async def _decided(journal: Journal, turn: Turn, approval: Approval, accepted: datetime) -> Approval:
     known = recorded(journal, turn)
     if known is not None:
         return known
-    now = journal.now
     if turn.kind is TurnKind.DEADLINE:
-        if not is_expired(approval, now):
+        if not is_expired(approval, journal.now):
             raise StillWaiting(approval, "waiting for a decision")
         decided = approval.model_copy(update={"status": ApprovalStatus.EXPIRED})
     elif turn.kind is TurnKind.DECISION:
         try:
-            decided = decide(approval, turn, now)
+            decided = decide(approval, turn, accepted)
         except NotCounted as refused:
             raise StillWaiting(approval, f"the decision does not count: {refused}") from refused
     else:

@@ -9,6 +9,7 @@ from services.executor.core.endings import Escalated, Failed, Rejected, RunEnds
 from services.executor.core.execute.compensation import TakenBack, still_standing, to_take_back, took_hold
 from services.executor.core.execute.freshness import renew_if_old
 from services.executor.core.execute.ledger import entries, write_key
+from services.executor.core.execute.left_out import is_left_out, leave_out
 from services.executor.core.execute.preconditions import refuse_too_early
 from services.executor.core.execute.sending import NotSent, prepare, same_key, send, under_our_key
 from services.executor.core.execute.settling import brought_to_truth, settle, shown_since
@@ -45,10 +46,15 @@ async def _failure(
     ctx: TurnContext, progress: Progress, plan: WritePlan, call: PlannedCall, state: FsmState
 ) -> Failed | None:
     """Why the plan does not go on after this call; None if it does."""
+    if is_left_out(ctx, plan, call):
+        return None
     try:
         entry = await _settled(ctx, progress, plan, call, state)
     except NotSent as unprepared:
-        return unprepared
+        if call.on_failure != "continue":
+            return unprepared
+        await leave_out(ctx, plan, call, unprepared.reason)
+        return None
     failed = entry.status in _FAILED and call.on_failure != "continue"
     return Failed(f"{call.call_id} {call.tool}: {entry.note}") if failed else None
 

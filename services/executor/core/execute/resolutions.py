@@ -31,8 +31,10 @@ class StillInDoubt(Exception):
         self.note = note
 
 
-async def answer(store: TurnStore, journal: Journal, turn: Turn) -> None:
+async def answer(store: TurnStore, journal: Journal, turn: Turn, accepted: datetime) -> None:
     """Heed the turn, if writes are in doubt: returns when none is any more, as far as this turn decides.
+
+    A word counts if it was ``accepted`` before the doubt's deadline, however late it is heeded.
 
     What an operator says is in the ledger before it has any effect, so that a second attempt finds it there. Raises
     ``StillInDoubt``, or ``GivenUp`` when an operator takes the task over or the time is up.
@@ -44,7 +46,8 @@ async def answer(store: TurnStore, journal: Journal, turn: Turn) -> None:
     if not doubts:
         return
     entry = _spoken_of(turn, doubts) or doubts[0]
-    if turn.kind in (TurnKind.RESOLUTION, TurnKind.DEADLINE) and _is_over(entry, journal.now):
+    came = {TurnKind.RESOLUTION: accepted, TurnKind.DEADLINE: journal.now}.get(turn.kind)
+    if came is not None and _is_over(entry, came):
         raise GivenUp(f"no operator said in time what became of a write. {brief([entry])}")
     word = _word(turn, doubts, journal.now)
     await _record(store, journal, entry, word)
