@@ -349,6 +349,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise("I3.refusal_survives", "A server's refusal is known to a successor before it is read back", "I3; I4"),
     Promise("I2.no_old_verdict", "No call goes out on a verdict of another attempt, or on an old one", "I2"),
     Promise("plan.compensates", "A plan's rule says what is taken back when a later call fails, latest first", "I3"),
+    Promise("plan.continues", "A plan that may continue goes on without a call that cannot be made, and says so", "I4"),
     Promise("plan.taken_back_for_good", "A plan that is being taken back sends none of its own calls any more", "I3"),
     Promise("plan.never_blindly", "What is not proved is never taken back; a person is told", "I3; I4"),
     Promise("audit.each_write", "Each write is shown with who asked, what let it pass, and its proof", "I4"),
