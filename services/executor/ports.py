@@ -124,10 +124,14 @@ class Tool(NamedTuple):
 
 
 class ToolAnswer(NamedTuple):
-    """What a server answered. ``is_error``: the server says that the call failed (a refusal, a bad argument)."""
+    """What a server answered. ``is_error``: the server says that the call failed (a refusal, a bad argument).
+
+    ``not_begun``: its protocol says that such an error comes before anything is done.
+    """
 
     content: Json
     is_error: bool = False
+    not_begun: bool = False
 
 
 class ToolUnreachable(Exception):
@@ -419,16 +423,17 @@ class Sessions(Protocol):
         ...
 
     async def next(self, lease: Lease) -> Work | None:
-        """Begin the session's next turn (decisions and cancels first), leaving it queued until it is finished."""
+        """Begin the session's next turn (decisions and cancels first), leaving it queued until it is finished.
+
+        While the tenant is stopped only cancels are begun.
+        """
         ...
 
     async def release(self, lease: Lease) -> bool:
-        """Give the lease back; False, and nothing is released, if something waits in the session."""
+        """Give the lease back; False, and nothing is released, if something waits there that ``next`` would begin."""
         ...
 
-    async def abandon(
-        self, lease: Lease, retry_in: float = 0.0, *, handed_over: bool = False, error: str = ""
-    ) -> None:
+    async def abandon(self, lease: Lease, retry_in: float = 0.0, *, handed_over: bool = False, error: str = "") -> None:
         """Give the lease back although work waits; another executor is asked to take it after ``retry_in`` seconds.
 
         ``handed_over``: this process stops in good order; the turn it had begun has not used up an attempt.

@@ -59,6 +59,7 @@ SESSION_KINDS = (
         "executor",
         "empty",
         "hash turn id -> times begun; 'turn id:at' -> microsecond of acceptance; 'turn id:error' -> what broke it; "
+        "'turn id:waits' -> a signal that waits while its tenant is stopped; "
         "'now' -> fence and turn",
     ),
     KeyKind("session", "gateway, executor", "open", "hash: owner (principal's id), state (what the session remembers)"),

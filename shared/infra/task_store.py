@@ -5,7 +5,7 @@ from typing import cast
 
 from redis.asyncio import Redis
 
-from shared.contracts.task import TaskEvent, TaskRecord, Turn
+from shared.contracts.task import TaskEvent, TaskRecord, Turn, TurnKind
 from shared.infra import keys
 from shared.infra.live import Live
 from shared.infra.lua import Argument, Scripts
@@ -50,7 +50,8 @@ class TaskStore(Tasks):
         record = keys.task_keys(tenant, session_id, turn.task_id).record
         names = [record, session.signals, session.turns, session.begun, partition.waiting, partition.leased]
         member = keys.pack(keys.Member(tenant, session_id))
-        return await self._scripts.run("signal", names, [turn.turn_id, turn.model_dump_json(), member]) == 1
+        waits = int(turn.kind is not TurnKind.CANCEL)
+        return await self._scripts.run("signal", names, [turn.turn_id, turn.model_dump_json(), member, waits]) == 1
 
     async def record(self, tenant: str, task_id: str) -> TaskRecord | None:
         """The task of that id, or of the newest task known by it."""

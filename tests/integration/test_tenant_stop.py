@@ -9,6 +9,7 @@ from services.executor.core.endings import TenantStopped
 from services.executor.core.runner import Runner, RunnerLimits, RunsTurns
 from services.executor.ports import TurnStore, Work
 from shared.contracts.task import TurnKind
+from shared.domain.words import TaskState
 from shared.infra import keys
 from shared.infra.lua import Argument, Scripts
 from shared.infra.task_store import TaskStore
@@ -99,6 +100,58 @@ async def test_a_cancel_reaches_a_task_of_a_stopped_tenant(redis: Redis, task_st
     await TenantStops(redis).stop("acme", "repairs")
     await task_store.signal("acme", "s1", a_turn(record, TurnKind.CANCEL))
     assert (await begin(sessions_of(redis, "one"))).work.turn.kind is TurnKind.CANCEL
+
+
+@pytest.mark.parametrize("kind", [TurnKind.DECISION, TurnKind.RESOLUTION])
+async def test_a_word_for_a_stopped_tenants_task_waits_without_work(
+    redis: Redis, task_store: TaskStore, kind: TurnKind
+) -> None:
+    """Nobody begins a turn for it, however often its session is looked at; when the tenant goes on it is heard first."""
+    record = await accepted(task_store)
+    stops, one = TenantStops(redis), sessions_of(redis, "one")
+    await stops.stop("acme", "repairs")
+    await task_store.signal("acme", "s1", a_turn(record, kind))
+    told = await redis.xlen(keys.task_keys("acme", "s1", record.task_id).events)
+    refused = [await one.claim("acme", "s1") for _ in range(3)]
+    assert refused == [None, None, None]
+    assert await redis.xlen(keys.task_keys("acme", "s1", record.task_id).events) == told
+    await stops.resume("acme")
+    assert (await begin(one)).work.turn.kind is kind
+
+
+async def test_a_cancel_passes_what_waits_for_its_stopped_tenant(redis: Redis, task_store: TaskStore) -> None:
+    """It is begun although a decision came before it; then the session is put down again, with what waits in it."""
+    record = await accepted(task_store)
+    stops, one = TenantStops(redis), sessions_of(redis, "one")
+    await stops.stop("acme", "repairs")
+    await task_store.signal("acme", "s1", a_turn(record, TurnKind.DECISION))
+    assert await one.claim("acme", "s1") is None
+    await task_store.signal("acme", "s1", a_turn(record, TurnKind.CANCEL))
+    begun = await begin(one)
+    assert begun.work.turn.kind is TurnKind.CANCEL
+    await begun.store.finish(an_end(begun.work, TaskState.WORKING))
+    assert await one.next(begun.lease) is None
+    assert await one.release(begun.lease)
+    assert await one.claim("acme", "s1") is None
+    await stops.resume("acme")
+    assert (await begin(one)).work.turn.kind is TurnKind.DECISION
+
+
+async def test_a_turn_that_a_stop_interrupts_is_not_begun_again_until_the_stop_ends(
+    redis: Redis, task_store: TaskStore
+) -> None:
+    """A decision's turn that ran as the stop came: it goes back once, and stays there."""
+    record = await accepted(task_store)
+    stops, one = TenantStops(redis), sessions_of(redis, "one")
+    await task_store.signal("acme", "s1", a_turn(record, TurnKind.DECISION))
+    begun = await begin(one)
+    await stops.stop("acme", "repairs")
+    await one.abandon(begun.lease, handed_over=True)
+    assert await one.claim("acme", "s1") is None
+    waiting, member = keys.partition_keys_of("acme", "s1").waiting, keys.pack(keys.Member("acme", "s1"))
+    put_off = await redis.zscore(waiting, member)
+    assert put_off is not None
+    assert put_off > (await redis.time())[0] * 1000 + 30_000
 
 
 async def test_a_stop_that_was_spread_half_way_is_spread_by_whoever_looks_next(redis: Redis) -> None:

@@ -59,6 +59,7 @@ class RedisSessions(Sessions):
     async def next(self, lease: Lease) -> Work | None:
         session, _ = _keys_of(lease)
         names = [session.lease, session.inbox, session.signals, session.turns, session.begun]
+        names.append(keys.stopped_key(lease.tenant, lease.session_id))
         match await self._fenced("next", lease, names, []):
             case ["ok", str(turn), int(attempts), waited, str(problem)]:
                 work = await self._work(lease, Turn.model_validate_json(turn), attempts, int(str(waited)))
@@ -69,7 +70,9 @@ class RedisSessions(Sessions):
     async def release(self, lease: Lease) -> bool:
         session, partition = _keys_of(lease)
         names = [session.lease, session.inbox, session.signals, session.session, session.open, partition.leased]
-        reply = await self._fenced("release", lease, names, [_member(lease), keys.SESSION_RETENTION_SECONDS])
+        names += [session.begun, partition.waiting, keys.stopped_key(lease.tenant, lease.session_id)]
+        arguments: list[Argument] = [_member(lease), keys.SESSION_RETENTION_SECONDS, _STOPPED_MS]
+        reply = await self._fenced("release", lease, names, arguments)
         return reply[0] == "ok"
 
     async def abandon(self, lease: Lease, retry_in: float = 0.0, *, handed_over: bool = False, error: str = "") -> None:

@@ -1,7 +1,7 @@
 -- Take the session's lease if it is free or over and something waits there; the fence grows with every owner.
 -- A living lease of the caller's own is one whose claim it never heard of: it is taken under a new fence.
 -- Replies with the fence and what the claim put right: the words are those of the port.
--- While the tenant is stopped only signals are taken, so that a task can be canceled; all else is looked at much later.
+-- While the tenant is stopped only cancels are taken; all else is looked at much later.
 local lease, inbox, signals, begun, waiting, leased, stopped, session, open = unpack(KEYS)
 local owner, lease_ms, member, not_running, owner_gone, stopped_ms, retention = unpack(ARGV)
 
@@ -17,7 +17,7 @@ if redis.call('LLEN', inbox) + redis.call('LLEN', signals) == 0 then
   leaves_in_time(open, session, lease, retention) -- its last owner may have died between its last turn and its release
   return false
 end
-if stop_reason(stopped) ~= '' and redis.call('LLEN', signals) == 0 then
+if stop_reason(stopped) ~= '' and not urgent(signals, begun) then
   redis.call('HDEL', lease, 'owner', 'until')
   redis.call('ZREM', leased, member)
   redis.call('ZADD', waiting, int(now + stopped_ms), member)

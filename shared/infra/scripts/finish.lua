@@ -23,7 +23,7 @@ emit(events, kept, 19, #ARGV)
 redis.call('LREM', inbox, 1, turn_id)
 redis.call('LREM', signals, 1, turn_id)
 redis.call('HDEL', turns, turn_id)
-redis.call('HDEL', begun, turn_id, turn_id .. ':at', turn_id .. ':error', 'now')
+redis.call('HDEL', begun, turn_id, turn_id .. ':at', turn_id .. ':error', turn_id .. ':waits', 'now')
 if redis.call('HGET', record, 'ended') == '1' then
   redis.call('SREM', open, task_id)
   -- Until it is archived nothing of it expires; afterwards a late turn's events must not stay for good.

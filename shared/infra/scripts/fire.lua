@@ -6,6 +6,7 @@ if redis.call('ZREM', timers, timer) == 0 then return 0 end
 if redis.call('HGET', record, 'ended') ~= '0' then return 0 end
 if redis.call('HSETNX', turns, turn_id, turn) == 1 then
   redis.call('HSET', begun, turn_id .. ':at', int(now_us()))
+  redis.call('HSET', begun, turn_id .. ':waits', '1') -- while the tenant is stopped
   redis.call('RPUSH', signals, turn_id)
 end
 await_claim(waiting, leased, member)

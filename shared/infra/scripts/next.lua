@@ -1,11 +1,16 @@
--- Begin the next turn: signals first. It stays queued until it is finished.
-local lease, inbox, signals, turns, begun = unpack(KEYS)
+-- Begin the next turn: signals first; while the tenant is stopped, only cancels. It stays queued until it is finished.
+local lease, inbox, signals, turns, begun, stopped = unpack(KEYS)
 local owner, fence = unpack(ARGV)
 
 if not holds(lease, owner, fence) then return {'lost'} end
+local stops = stop_reason(stopped) ~= ''
 local turn_id, turn
 repeat
-  turn_id = redis.call('LINDEX', signals, 0) or redis.call('LINDEX', inbox, 0)
+  if stops then
+    turn_id = urgent(signals, begun)
+  else
+    turn_id = redis.call('LINDEX', signals, 0) or redis.call('LINDEX', inbox, 0)
+  end
   if not turn_id then return {'none'} end
   turn = redis.call('HGET', turns, turn_id)
   if not turn then -- an id whose turn is done: left standing, it would hold up the session for good

@@ -29,6 +29,14 @@ local function stop_reason(key)
   return string.match(redis.call('GET', key) or '', '\n(.*)$') or ''
 end
 
+-- The first signal that is heeded even while the tenant is stopped: a cancel. All others are marked as waiting.
+local function urgent(signals, begun)
+  for _, id in ipairs(redis.call('LRANGE', signals, 0, -1)) do
+    if redis.call('HEXISTS', begun, id .. ':waits') == 0 then return id end
+  end
+  return false
+end
+
 -- What a running turn is told with every answer: the time, why its tenant is stopped, and the signals that wait in its
 -- session. The last key of every script that calls this is the tenant's ``stopped``.
 local function pulse(signals, turns)

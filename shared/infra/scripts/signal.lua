@@ -1,11 +1,14 @@
 -- Put a decision, cancel or deadline before the inbox, unless the task is unknown or has ended.
+-- All but a cancel wait while the tenant is stopped; a cancel has its session looked at though it was put off.
 local record, signals, turns, begun, waiting, leased = unpack(KEYS)
-local turn_id, turn, member = unpack(ARGV)
+local turn_id, turn, member, waits = unpack(ARGV)
 
 if redis.call('HGET', record, 'ended') ~= '0' then return 0 end
 if redis.call('HSETNX', turns, turn_id, turn) == 1 then
   redis.call('HSET', begun, turn_id .. ':at', int(now_us()))
+  if waits == '1' then redis.call('HSET', begun, turn_id .. ':waits', '1') end
   redis.call('RPUSH', signals, turn_id)
 end
 await_claim(waiting, leased, member)
+if waits ~= '1' then redis.call('ZADD', waiting, 'XX', int(now_ms()), member) end
 return 1
