@@ -50,6 +50,7 @@ class LedgerEntry(Contract):
     proof_json: str | None = None  # the read-back's answer after the call
     note: str | None = None  # why it is what it is, in a sentence
     refusal: str | None = None  # the server's words, where it answered with an error
+    not_begun: bool = False  # whether that error means that nothing was written: the protocol or the operator says so
     idempotency_field: str | None = None  # the argument in which ``key`` was sent, where the server honours one
     compensates: str | None = None  # the id of the call that this one takes back
     attempt: int = 1  # how often it was begun to be sent, this time included

@@ -17,6 +17,7 @@ class CatalogueEntry(Contract):
     tool_class: ToolClass | None = None
     read_back: str | None = None  # the read tool that proves this write
     idempotency_field: str | None = None  # the argument in which the server honours our key
+    errors_change_nothing: bool = False  # whether an answer that is an error means that nothing was written
 
 
 class Connection(Contract):

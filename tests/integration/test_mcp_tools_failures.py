@@ -100,7 +100,7 @@ async def test_an_error_that_says_nothing_was_begun_is_a_refusal(tmp_path: Path,
     async with sabotaged(tmp_path, "tools/call", error(code)) as bad:
         answer = await bad.servers.call(bad.connection, "get_expense", ARGUMENTS, 5)
 
-    assert answer == ToolAnswer("it broke", is_error=True)
+    assert answer == ToolAnswer("it broke", is_error=True, not_begun=True)
 
 
 @pytest.mark.promise("tools.exact_answers")

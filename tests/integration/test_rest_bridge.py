@@ -93,13 +93,13 @@ async def test_a_result_is_passed_through_as_it_came(content: Json) -> None:
 async def test_a_refusal_is_an_error_with_the_servers_words(content: Json, status: int) -> None:
     async with answering(dumps(content), status) as play:
         answer = await play.servers.call(play.connection, "approve", {}, 5)
-    assert answer == ToolAnswer(content, is_error=True)
+    assert answer == ToolAnswer(content, is_error=True, not_begun=status >= 400)
 
 
 async def test_a_refusal_in_plain_words_is_told_as_it_is() -> None:
     async with answering("params must be an object", 422) as play:
         answer = await play.servers.call(play.connection, "approve", {}, 5)
-    assert answer == ToolAnswer("params must be an object", is_error=True)
+    assert answer == ToolAnswer("params must be an object", is_error=True, not_begun=True)
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,8 @@ class McpTools(ToolServers):
     ) -> ToolAnswer:
         given = wire(arguments)
         if plain(given) != arguments:
-            return ToolAnswer(f"{tool} was not called: JSON carries fewer digits than a number in its arguments", True)
+            said = f"{tool} was not called: JSON carries fewer digits than a number in its arguments"
+            return ToolAnswer(said, is_error=True, not_begun=True)
         params = CallToolRequestParams(name=tool, arguments=cast("dict[str, JsonValue]", given))
         deadline = asyncio.get_running_loop().time() + timeout
         link = self._link(connection.url)
@@ -164,5 +165,5 @@ async def _settled(link: Link, work: Awaitable[T]) -> T:
 
 def _refusal(tool: str, error: MCPError) -> ToolAnswer:
     if error.code in _NOT_BEGUN:
-        return ToolAnswer(error.message, is_error=True)
+        return ToolAnswer(error.message, is_error=True, not_begun=True)
     raise ToolSilent(f"{tool}: the server broke off: {error.message}") from error

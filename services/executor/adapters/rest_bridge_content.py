@@ -33,7 +33,7 @@ def answered(tool: str, status: int, body: bytes) -> ToolAnswer:
     Raises ``ToolSilent`` where the answer leaves open what happened.
     """
     if 400 <= status < 500 and status != _TIMED_OUT:
-        return ToolAnswer(_said(status, body), is_error=True)
+        return ToolAnswer(_said(status, body), is_error=True, not_begun=True)
     if not 200 <= status < 300:
         raise ToolSilent(f"{tool}: the server answered HTTP {status}")
     try:

@@ -12,7 +12,7 @@ from shared.testing.scripted_model import json_reply
 from tests.unit.executor.stage import CALL, Stage, decision
 from tests.unit.executor.test_worker_doubts import word
 
-LIMIT = ToolAnswer("over the limit", is_error=True)
+LIMIT = ToolAnswer("over the limit", is_error=True, not_begun=True)
 REOPEN: JsonObject = {
     "connection": "office",
     "tool": "reopen_claim",

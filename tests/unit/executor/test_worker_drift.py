@@ -133,7 +133,8 @@ async def test_an_approved_plan_over_corrected_reads_is_carried_out_without_aski
 @pytest.mark.promise("drift.approved_writes_stay")
 async def test_a_write_that_meets_a_renamed_column_is_not_corrected_at_dispatch() -> None:
     stage = drifted()
-    stage.servers.add("set_column", lambda _: ToolAnswer("no such column: owner", is_error=True), ToolClass.CHANGE)
+    refusal = ToolAnswer("no such column: owner", is_error=True, not_begun=True)
+    stage.servers.add("set_column", lambda _: refusal, ToolClass.CHANGE)
     given: JsonObject = {"table": "claims", "column": "owner", "claim_id": "C-1"}
     stage.scripts["write_plan"] = json_reply({"calls": [_call("set_column", given)], "why_none": None})
     record = await stage.run()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.ports import ToolSilent, ToolUnreachable
+from services.executor.ports import ToolAnswer, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
@@ -72,6 +72,21 @@ async def test_the_key_is_the_ledgers_and_no_part_of_the_planned_arguments() -> 
     (entry,) = stage.turns.writes.values()
     assert office.keys == [entry.key]
     assert (entry.arguments_json, entry.idempotency_field) == ('{"claim_id":"C-1"}', "once")
+
+
+@pytest.mark.promise("I4.unread_errors")
+async def test_a_resend_that_is_refused_says_nothing_of_the_sending_that_was_lost() -> None:
+    stage, office = keyed(read_back=False)
+
+    def lost_and_then_refused(given: JsonObject) -> ToolAnswer:
+        office.keys.append(str(given["once"]))
+        if len(office.keys) == 1:
+            raise ToolSilent("cut off")
+        return ToolAnswer("closed by now", is_error=True, not_begun=True)
+
+    stage.servers.add("approve_claim", lost_and_then_refused, ToolClass.CHANGE, _KEYED)
+    record = await stage.run()
+    assert (record.state, stage.statuses, len(office.keys)) == (TaskState.INPUT_REQUIRED, ["in_doubt"], 2)
 
 
 @pytest.mark.promise("I3.our_key")

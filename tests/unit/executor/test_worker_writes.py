@@ -7,6 +7,7 @@ from typing_extensions import override
 
 from services.executor.ports import Pulse, ToolAnswer, ToolSilent, ToolUnreachable
 from shared.contracts.ledger import LedgerEntry
+from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
 from shared.testing.memory_turns import MemoryTurns
@@ -97,17 +98,36 @@ async def test_a_server_that_writes_and_then_answers_with_an_error_leaves_a_writ
     assert "internal error" in (record.answer or "")
 
 
-async def test_a_refusal_that_no_read_could_check_says_so() -> None:
+@pytest.mark.promise("I4.unread_errors")
+@pytest.mark.parametrize("not_begun", [False, True])
+async def test_an_error_that_no_read_could_check_is_a_refusal_only_if_the_protocol_says_so(not_begun: bool) -> None:
     stage = Stage()
 
     def refused_and_then_silent(_: JsonObject) -> ToolAnswer:
         stage.servers.add("get_claim", _never_answers, ToolClass.READ)
-        return ToolAnswer({"error": "CONSTRAINT_VIOLATION"}, is_error=True)
+        return ToolAnswer({"error": "CONSTRAINT_VIOLATION"}, is_error=True, not_begun=not_begun)
 
     stage.servers.add("approve_claim", refused_and_then_silent, ToolClass.CHANGE)
     record = await stage.run()
-    assert stage.statuses == ["refused"]
-    assert "no read could show that nothing was written" in (record.reason or "")
+    ends = ("refused", TaskState.FAILED) if not_begun else ("in_doubt", TaskState.INPUT_REQUIRED)
+    assert (*stage.statuses, record.state) == ends
+    assert "CONSTRAINT_VIOLATION" in (record.answer or "")
+
+
+@pytest.mark.promise("I4.unread_errors")
+@pytest.mark.parametrize(("known", "status"), [(False, "in_doubt"), (True, "refused")])
+async def test_an_error_of_a_tool_without_a_read_back_is_a_refusal_if_the_operator_says_so(
+    known: bool, status: str
+) -> None:
+    stage = Stage()
+    stage.scripts["write_plan"] = json_reply({"calls": [{**CALL, "read_back": None}], "why_none": None})
+    stage.servers.add("approve_claim", lambda _: ToolAnswer("over the limit", is_error=True), ToolClass.CHANGE)
+    entry = CatalogueEntry(errors_change_nothing=known)
+    (connection,) = stage.tenants.record.connections
+    connection = connection.model_copy(update={"catalogue": {"approve_claim": entry}})
+    stage.tenants.record = stage.tenants.record.model_copy(update={"connections": (connection,)})
+    await stage.run()
+    assert stage.statuses == [status]
 
 
 def _never_answers(_: JsonObject) -> Json:

@@ -195,7 +195,6 @@ def test_what_a_verb_has_done_is_its_participle(tool: str, done: str) -> None:
         (evidence(OPEN, OPEN), WriteStatus.REFUSED, ""),
         (evidence(DONE, DONE), WriteStatus.REFUSED, ""),
         (evidence(OPEN, {**OPEN, "seen": 2}), WriteStatus.REFUSED, ""),
-        (evidence(OPEN, None), WriteStatus.REFUSED, "no read could show"),
         (evidence(OPEN, DONE), WriteStatus.IN_DOUBT, "status=approved"),
         (evidence(OPEN, DONE, expect={}), WriteStatus.IN_DOUBT, "status=approved"),
         (evidence(None, DONE), WriteStatus.IN_DOUBT, "nothing is known of the state before"),

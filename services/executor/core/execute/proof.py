@@ -7,8 +7,9 @@ from services.executor.core.execute.records import records_in
 from services.executor.core.execute.sameness import names_a_record, same
 from services.executor.core.execute.subject import own_id, subjects
 from services.executor.core.tooling.echo import is_echo
+from shared.contracts.ledger import LedgerEntry
 from shared.domain.exact_json import Json, JsonObject
-from shared.domain.words import WriteStatus
+from shared.domain.words import ToolClass, WriteStatus
 
 _IRREGULAR = {"hold": "held", "pay": "paid", "send": "sent", "set": "set", "split": "split", "withdraw": "withdrawn"}
 
@@ -61,16 +62,31 @@ def judge_lost(evidence: Evidence) -> Judgement:
 
 
 def judge_refused(evidence: Evidence, said: str) -> Judgement:
-    """The same where the server answered with an error: one that fails after it has written is found out."""
-    refusal = f"the server refused: {said}"
-    if evidence.after is None:
-        return Judgement(WriteStatus.REFUSED, f"{refusal} (no read could show that nothing was written)")
+    """The same for an answer that is an error, where a read answered: one that wrote all the same is found out."""
     matched, record = _difference(evidence)
     if matched:
         earlier = "" if evidence.before is not None else ", and nothing is known of the state before"
         shown = f"but the read-back shows it: {_listed(matched, record)}{earlier}"
         return Judgement(WriteStatus.IN_DOUBT, f"the server answered with an error, {shown}; it said: {said}")
-    return Judgement(WriteStatus.REFUSED, refusal)
+    return Judgement(WriteStatus.REFUSED, f"the server refused: {said}")
+
+
+def judge_unread(entry: LedgerEntry) -> Judgement:
+    """The same where no read shows what became of it: an error alone does not say that nothing was written.
+
+    It does where the protocol or the operator's catalogue says so, of this sending and not of an earlier one that
+    was lost. A notice is not read back, and is refused.
+    """
+    if entry.call.tool_class is not ToolClass.CHANGE or (entry.not_begun and not _was_lost_before(entry)):
+        return Judgement(WriteStatus.REFUSED, f"the server refused: {entry.refusal}")
+    unread = "and no read shows whether it was written all the same"
+    return Judgement(WriteStatus.IN_DOUBT, f"the server answered with an error, {unread}; it said: {entry.refusal}")
+
+
+def _was_lost_before(entry: LedgerEntry) -> bool:
+    """Whether an earlier sending may have taken hold, as far as any operator said."""
+    spoken_of = {word.doubt for word in entry.resolutions}
+    return any(f"{entry.key}:{attempt.number}" not in spoken_of for attempt in entry.earlier)
 
 
 def _showing(evidence: Evidence, shown: Json) -> list[Shown]:

@@ -6,7 +6,7 @@ from datetime import timedelta
 from services.executor.core.context import TurnContext
 from services.executor.core.doubts import with_attempt
 from services.executor.core.execute.idempotency import MOST_SENDINGS
-from services.executor.core.execute.proof import Judgement, judge, judge_lost, judge_refused
+from services.executor.core.execute.proof import Judgement, judge, judge_lost, judge_refused, judge_unread
 from services.executor.core.execute.read_back import evidence, shown_after
 from services.executor.core.journal import Journal
 from services.executor.ports import ToolAnswer, TurnStore
@@ -22,9 +22,11 @@ async def answered(ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer) -> 
         sent = entry.model_copy(update={"result_json": dumps(answer.content)})
         return await settle(ctx, sent, WriteStatus.SENT, "the server answered")
     said = answer.content if isinstance(answer.content, str) else dumps(answer.content)
-    refused = entry.model_copy(update={"refusal": said})
-    status = WriteStatus.DENIED if _can_be_read_back(entry) else WriteStatus.REFUSED
-    return await settle(ctx, refused, status, f"the server refused: {said}")
+    refused = entry.model_copy(update={"refusal": said, "not_begun": answer.not_begun or _changes_nothing(ctx, entry)})
+    if _can_be_read_back(entry):
+        return await settle(ctx, refused, WriteStatus.DENIED, f"the server answered with an error: {said}")
+    judgement = judge_unread(refused)
+    return await settle(ctx, refused, judgement.status, judgement.note)
 
 
 async def brought_to_truth(ctx: TurnContext, entry: LedgerEntry, *, may_resend: bool) -> LedgerEntry:
@@ -82,7 +84,7 @@ def _unread(entry: LedgerEntry) -> WriteStatus | None:
         case WriteStatus.SENT if entry.call.tool_class is ToolClass.CHANGE:
             return WriteStatus.UNVERIFIED
         case WriteStatus.DENIED:
-            return WriteStatus.REFUSED
+            return judge_unread(entry).status
         case WriteStatus.RESEND if entry.resolved is None:
             return WriteStatus.IN_DOUBT
     return None
@@ -107,7 +109,8 @@ async def _stored(
 async def _check_refusal(ctx: TurnContext, entry: LedgerEntry) -> LedgerEntry:
     """Read back a write that was answered with an error: a server may have written all the same."""
     after = await shown_after(ctx, entry)
-    judgement = judge_refused(evidence(entry, after), entry.refusal or "")
+    seen = evidence(entry, after)
+    judgement = judge_unread(entry) if after is None else judge_refused(seen, entry.refusal or "")
     return await settle(ctx, _with_proof(entry, after), judgement.status, judgement.note)
 
 
@@ -146,6 +149,12 @@ async def _wait_until_closed(store: TurnStore, journal: Journal, entry: LedgerEn
 
 def _can_be_read_back(entry: LedgerEntry) -> bool:
     return entry.call.tool_class is ToolClass.CHANGE and entry.call.read_back is not None
+
+
+def _changes_nothing(ctx: TurnContext, entry: LedgerEntry) -> bool:
+    """Whether the operator's catalogue says that an error of this tool comes before anything is written."""
+    tool = ctx.toolbox.find(entry.call.connection_id, entry.call.tool)
+    return tool is not None and tool.catalogue.errors_change_nothing
 
 
 def _undecided() -> Judgement:
