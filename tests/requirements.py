@@ -290,6 +290,7 @@ PROMISES: tuple[Promise, ...] = (
     ),
     Promise("redis.failover_noticed", "A failover is noticed before the first command after it", "I3"),
     Promise("redis.failover_unknown", "A server that cannot tell of failovers is not relied on for a write", "I3"),
+    Promise("upkeep.goes_on", "One row that cannot be read, or look that fails, holds up nothing else", "bad input"),
     Promise("redis.intent_in_doubt", "After a failover a write that may have been sent is left to an operator", "I3"),
     Promise("redis.intent_confirmed", "Where replicas confirm intents, no request leaves before they have", "I3"),
     Promise(
@@ -347,6 +348,9 @@ PROMISES: tuple[Promise, ...] = (
     Promise("I3.only_an_operator", "No word on a doubt of anybody without the role has any effect", "I3"),
     Promise("I3.our_key", "A lost call is sent again only under a key the server honours, and is bounded", "I3"),
     Promise("I3.refusal_survives", "A server's refusal is known to a successor before it is read back", "I3; I4"),
+    Promise(
+        "I4.unread_errors", "An error that no read can check is a doubt, unless protocol or operator say else", "I4"
+    ),
     Promise("I2.no_old_verdict", "No call goes out on a verdict of another attempt, or on an old one", "I2"),
     Promise("plan.compensates", "A plan's rule says what is taken back when a later call fails, latest first", "I3"),
     Promise("plan.continues", "A plan that may continue goes on without a call that cannot be made, and says so", "I4"),

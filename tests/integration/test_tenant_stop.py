@@ -106,7 +106,7 @@ async def test_a_cancel_reaches_a_task_of_a_stopped_tenant(redis: Redis, task_st
 async def test_a_word_for_a_stopped_tenants_task_waits_without_work(
     redis: Redis, task_store: TaskStore, kind: TurnKind
 ) -> None:
-    """Nobody begins a turn for it, however often its session is looked at; when the tenant goes on it is heard first."""
+    """Nobody begins a turn for it, however often its session is looked at; when the tenant goes on it comes first."""
     record = await accepted(task_store)
     stops, one = TenantStops(redis), sessions_of(redis, "one")
     await stops.stop("acme", "repairs")

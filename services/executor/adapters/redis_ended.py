@@ -4,13 +4,17 @@ import json
 from collections.abc import Collection, Sequence
 from typing import cast
 
+import structlog
 from redis.asyncio import Redis
+from redis.exceptions import ResponseError
 from typing_extensions import override
 
 from services.executor.ports import EndedTask, EndedTasks
 from shared.contracts.archive import VERSION
 from shared.infra import keys
-from shared.infra.lua import Argument, Scripts
+from shared.infra.lua import Argument, Call, Scripts
+
+log = structlog.get_logger()
 
 _AGAIN_MS = 30_000
 _Row = tuple[str, list[str]]  # a stream's entry: its id, and names and values by turns
@@ -34,16 +38,22 @@ class RedisEndedTasks(EndedTasks):
 
     @override
     async def let_go(self, tasks: Sequence[EndedTask], *, archived: bool) -> None:
-        found = await self._scripts.run_many("read_ended", [(_names(task), ["0"]) for task in tasks])
+        found = await self._scripts.run_each("read_ended", [(_names(task), ["0"]) for task in tasks])
         known_as = [str(reply[1]) if isinstance(reply, list) else "" for reply in found]
         named = [(task, name) for task, other in zip(tasks, known_as, strict=True) for name in {task.task_id, other}]
         aliases = [_alias(task, name) for task, name in named if name]
-        await self._scripts.run_many("alias_leaves", aliases)
+        await self._on_each("alias_leaves", aliases)
         seconds = [0, keys.DETAIL_SECONDS] if archived else [keys.TASK_RETENTION_SECONDS] * 2
         calls: list[tuple[list[str], list[Argument]]] = [
             ([_mark(task), *_names(task)], [_member(task), *seconds, keys.TASK_RETENTION_SECONDS]) for task in tasks
         ]
-        await self._scripts.run_many("archived", calls)
+        await self._on_each("archived", calls)
+
+    async def _on_each(self, script: str, calls: Sequence[Call]) -> None:
+        """What the server refuses for one task is said, and keeps no other from leaving."""
+        for reply in await self._scripts.run_each(script, calls):
+            if isinstance(reply, ResponseError):
+                log.warning("ended_task_stays", script=script, error=str(reply))
 
 
 def _names(task: EndedTask) -> list[str]:

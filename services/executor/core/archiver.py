@@ -8,6 +8,7 @@ import structlog
 from services.executor.core.side_by_side import side_by_side
 from services.executor.ports import EndedTask, EndedTasks
 from shared.ports.archive import Archive, ArchiveUnavailable
+from shared.ports.store import StoreUnavailable
 
 _MOST = 64  # tasks taken at once
 _AT_ONCE = 4
@@ -31,7 +32,7 @@ class Archiver:
             if done:
                 await self._ended.let_go(done, archived=self._archive is not None)
             total += len(done)
-            if len(done) < len(tasks):
+            if not done:  # what could not be archived is taken again after a while, by whoever comes
                 break
         return total
 
@@ -44,12 +45,16 @@ class Archiver:
     async def _is_safe(self, archive: Archive, task: EndedTask) -> bool:
         """Whether the task need not be kept here any longer; one that could not be archived is taken again later."""
         async with self._room:
-            content = await self._ended.read(task)
-            if content is None:
-                return True
             try:
-                await archive.put(task.tenant, task.task_id, content)
-            except ArchiveUnavailable as error:
+                content = await self._ended.read(task)
+                if content is not None:
+                    await archive.put(task.tenant, task.task_id, content)
+            except (ArchiveUnavailable, StoreUnavailable) as error:
                 log.warning("not_archived", task=task.task_id, error=str(error))
+                return False
+            except (
+                Exception
+            ) as error:  # the outer edge of one task: one that cannot be read must not hold up the others
+                log.exception("not_archived", task=task.task_id, error=repr(error))
                 return False
         return True

@@ -1,9 +1,18 @@
 """Mends what a crash or a lost wake left behind, and turns due timers into turns."""
 
+from collections.abc import Collection
+
+import structlog
+
 from services.executor.core.mended import Mended
-from services.executor.ports import DueTimer, Fault, Upkeep, Wakes
+from services.executor.ports import DueTimer, Fault, Upkeep, Waiting, Wakes
 from shared.contracts.task import Principal, Turn, TurnKind
 from shared.domain.words import Role
+from shared.ports.store import StoreUnavailable
+
+_MOST_FAILURES = 3  # more of them in one look: it is not the sessions' own fault
+
+log = structlog.get_logger()
 
 TIMER = Principal(id="timer", roles=(Role.OPERATOR,), verified=True)
 
@@ -23,15 +32,34 @@ class Reaper:
         self.outcomes_behind = overdue.outcomes
         woken = set(overdue.sessions)
         for timer in overdue.timers:
-            if await self._upkeep.fire(timer, deadline_turn(timer)):
+            if await self._fired(timer):
                 self._mended.add(Fault.TIMER_OVERDUE, session=timer.session_id, task=timer.task_id)
                 woken.add(timer.session)
-        for tenant, session_id in sorted(woken):
-            await self._wakes.wake(tenant, session_id)
+        await self._wake(woken)
         if overdue.unwoken:  # a session whose owner is gone is counted by whoever claims it
             self._mended.add(Fault.NOT_WOKEN, len(overdue.unwoken))
         await self._report()
         return len(woken)
+
+    async def _fired(self, timer: DueTimer) -> bool:
+        """One timer that cannot be fired keeps nobody from being woken."""
+        try:
+            return await self._upkeep.fire(timer, deadline_turn(timer))
+        except StoreUnavailable as error:
+            log.warning("timer_not_fired", session=timer.session_id, task=timer.task_id, error=str(error))
+            return False
+
+    async def _wake(self, sessions: Collection[Waiting]) -> None:
+        """Wake them all; a few that cannot be are passed over, and found again soon."""
+        failures = 0
+        for tenant, session_id in sorted(sessions):
+            try:
+                await self._wakes.wake(tenant, session_id)
+            except StoreUnavailable as error:
+                failures += 1
+                log.warning("session_not_woken", session=session_id, error=str(error))
+                if failures > _MOST_FAILURES:
+                    raise
 
     async def _report(self) -> None:
         fresh = self._mended.unreported

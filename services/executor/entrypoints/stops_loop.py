@@ -25,4 +25,6 @@ async def keep_stops_spread(stops: Stops) -> None:
                 log.info("tenant_stops_spread", tenants=told)
         except StoreUnavailable as error:
             log.warning("tenant_stops_unknown", error=str(error))
+        except Exception as error:  # the outer edge of this loop: it must not end the process
+            log.exception("tenant_stops_unknown", error=repr(error))
         await asyncio.sleep(_PAUSE_SECONDS * random.uniform(0.8, 1.2))  # noqa: S311  # not a secret

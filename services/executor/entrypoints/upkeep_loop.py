@@ -34,3 +34,5 @@ async def keep_up(reaper: Ticks) -> None:
                 log.warning("learner_behind", outcomes=reaper.outcomes_behind)
         except StoreUnavailable as error:
             log.warning("upkeep_failed", error=str(error))
+        except Exception as error:  # the outer edge of upkeep: one bad row must not leave everything else unmended
+            log.exception("upkeep_failed", error=repr(error))
