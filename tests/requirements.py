@@ -291,6 +291,10 @@ PROMISES: tuple[Promise, ...] = (
     Promise("redis.failover_noticed", "A failover is noticed before the first command after it", "I3"),
     Promise("redis.failover_unknown", "A server that cannot tell of failovers is not relied on for a write", "I3"),
     Promise("upkeep.goes_on", "One row that cannot be read, or look that fails, holds up nothing else", "bad input"),
+    Promise(
+        "model.outage", "A model endpoint that is away for about 5 s fails no task; no reply is paid for twice", "I11"
+    ),
+    Promise("tools.read_again", "A read that met a cut or a restart is made again, any other call never", "I3"),
     Promise("redis.intent_in_doubt", "After a failover a write that may have been sent is left to an operator", "I3"),
     Promise("redis.intent_confirmed", "Where replicas confirm intents, no request leaves before they have", "I3"),
     Promise(
@@ -350,6 +354,10 @@ PROMISES: tuple[Promise, ...] = (
     Promise("I3.refusal_survives", "A server's refusal is known to a successor before it is read back", "I3; I4"),
     Promise(
         "I4.unread_errors", "An error that no read can check is a doubt, unless protocol or operator say else", "I4"
+    ),
+    Promise("I3.given_up_looks", "Before a task is given up, what its open writes came to is read", "I3; I4"),
+    Promise(
+        "I3.given_up_waits", "A write in doubt of a turn that is given up waits for an operator like any doubt", "I3"
     ),
     Promise("I2.no_old_verdict", "No call goes out on a verdict of another attempt, or on an old one", "I2"),
     Promise("plan.compensates", "A plan's rule says what is taken back when a later call fails, latest first", "I3"),

@@ -119,7 +119,7 @@ async def test_a_turn_that_breaks_is_tried_again_and_at_last_failed_with_its_rea
 
 @pytest.mark.promise("chaos.given_up_tells")
 async def test_a_turn_given_up_tells_of_its_writes(redis: Redis, task_store: TaskStore) -> None:
-    """In its reason and in its report: who reads that a task failed must not take it for undone."""
+    """In its reason and in its report; its task waits for an operator, and is neither failed nor dead."""
     record = await accepted(task_store)
     one = sessions_of(redis, "one")
     begun = await begin(one)
@@ -134,7 +134,10 @@ async def test_a_turn_given_up_tells_of_its_writes(redis: Redis, task_store: Tas
     assert stored is not None
     assert "In doubt, to be checked by a person: approve_expense." in str(stored.reason)
     (told,) = cast("list[JsonObject]", stored.metadata["writes"])
-    assert (told["tool"], told["status"]) == ("approve_expense", "sending")
+    assert (told["tool"], told["status"]) == ("approve_expense", "in_doubt")
+    assert (stored.state, stored.metadata["escalated"]) == (TaskState.INPUT_REQUIRED, True)
+    keys = partition_keys_of("acme", "s1")
+    assert (await redis.xlen(keys.outcomes), await redis.xlen(keys.dead_turns)) == (0, 0)
 
 
 async def test_a_turn_that_comes_after_its_task_ended_leaves_without_being_run(

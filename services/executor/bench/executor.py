@@ -5,6 +5,7 @@ It is started by ``bench-queue`` alone; ``python -m services.executor`` cannot b
 
 import asyncio
 
+from services.executor.core.runner import RunsTurns
 from services.executor.hosting import run_sessions
 from services.executor.ports import JournalEntry, TurnEnd, TurnStore, Work
 from services.executor.settings import RunSettings
@@ -18,7 +19,7 @@ STEPS_OF_A_TURN, STEP_SECONDS = 30, 0.1
 STARTED = "note"
 
 
-class NoWork:
+class NoWork(RunsTurns):
     """Says when the turn began; then ends it, or waits for ever, or goes step by step, as the task's text says."""
 
     async def run(self, work: Work, store: TurnStore) -> None:

@@ -1,12 +1,16 @@
 """One attempt at a turn: it is run, passed over because it came too late, or given up."""
 
+import asyncio
 from typing import Protocol
 
 import structlog
 
 from services.executor.core.mended import Mended
-from services.executor.core.poison import give_up, known_outcome, letter
-from services.executor.ports import Fault, Lease, Sessions, TurnEnd, TurnStore, Work
+from services.executor.core.poison import give_up, known_outcome, letter, settle_blindly
+from services.executor.ports import Fault, HandedOver, Lease, LeaseLost, Sessions, TurnEnd, TurnStore, Work
+from shared.ports.store import StoreUnavailable
+
+_LOOK_SECONDS = 60.0  # for reading what the open writes of a turn came to that is given up
 
 log = structlog.get_logger()
 
@@ -15,6 +19,10 @@ class RunsTurns(Protocol):
     async def run(self, work: Work, store: TurnStore) -> None:
         """Carry one turn out; it ends with ``store.finish``."""
         ...
+
+    async def settle(self, work: Work, store: TurnStore) -> None:  # noqa: ARG002  # who writes nothing has nothing open
+        """Settle what is open in the ledger of a turn that is given up, as far as reading can. May raise anything."""
+        return
 
 
 class Attempt:
@@ -31,7 +39,7 @@ class Attempt:
         if work.record.state.is_terminal:
             await self._pass_over(lease, work, store)
         elif work.attempts > self._attempts:
-            await self._bury(lease, work, store)
+            await self._given_up(lease, work, store)
         else:
             await self._worker.run(work, store)
 
@@ -41,10 +49,28 @@ class Attempt:
             self._mended.add(Fault.OUTCOME_MISSING, session=lease.session_id, task=work.record.task_id)
         await store.finish(TurnEnd(record=work.record, session=await store.session()))
 
-    async def _bury(self, lease: Lease, work: Work, store: TurnStore) -> None:
-        """End the task of a turn that was begun too often, and put the turn to the dead letters."""
+    async def _given_up(self, lease: Lease, work: Work, store: TurnStore) -> None:
+        """End a turn that was begun too often. Its task waits for an operator if a write is in doubt; else it ends too,
+        and the turn goes to the dead letters.
+        """
         attempts = self._attempts
         log.error("turn_given_up", turn=work.turn.turn_id, attempts=attempts, last_error=work.last_error)
+        await settle_blindly(work, store, await self._looked(work, store))
         end = await give_up(work, store, attempts)
-        await self._sessions.bury(lease, letter(work, end.record, attempts))
+        if end.record.state.is_terminal:
+            await self._sessions.bury(lease, letter(work, end.record, attempts))
         await store.finish(end)
+
+    async def _looked(self, work: Work, store: TurnStore) -> str:
+        """Let the open writes be read, once: what killed the turn may kill this too. Returns why it was not done."""
+        if work.attempts > self._attempts + 1:
+            return "whoever tried ended before it was done"
+        try:
+            async with asyncio.timeout(_LOOK_SECONDS):
+                await self._worker.settle(work, store)
+        except (LeaseLost, HandedOver, StoreUnavailable):
+            raise
+        except Exception as error:  # the outer edge of a turn: whatever it was, the turn is given up all the same
+            log.exception("writes_not_read", turn=work.turn.turn_id, error=repr(error))
+            return f"{type(error).__name__}: {error}"
+        return "nobody could read"

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from services.executor.core.endings import Escalated
+from services.executor.ports import Timer
 from shared.contracts.ledger import Attempt, LedgerEntry
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 from shared.domain.words import DOUBTS, Resolution, WriteStatus
@@ -23,6 +24,11 @@ def open_doubts(entries: Iterable[LedgerEntry]) -> tuple[LedgerEntry, ...]:
     """The writes that wait for an operator's word, the oldest doubt first."""
     found = [entry for entry in entries if entry.status in DOUBTS and entry.resolved is None]
     return tuple(sorted(found, key=lambda entry: (entry.doubted_at is not None, entry.doubted_at, entry.key)))
+
+
+def deadline(doubts: Iterable[LedgerEntry]) -> Timer | None:
+    """What ends the wait for an operator."""
+    return next((Timer(doubt.decide_by, f"{SUBJECT}{doubt.doubt}") for doubt in doubts if doubt.decide_by), None)
 
 
 def taken_over(entries: Iterable[LedgerEntry]) -> LedgerEntry | None:

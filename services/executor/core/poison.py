@@ -2,40 +2,83 @@
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from datetime import datetime
 
+from services.executor.core.doubts import brief, deadline, open_doubts, taken_over
 from services.executor.core.dry_run import is_dry_run
+from services.executor.core.execute.settling import settle_unread
+from services.executor.core.journal import Journal
 from services.executor.core.reflect.answer import final_answer
-from services.executor.core.reflect.outcome import told_writes
+from services.executor.core.reflect.outcome import told_ledger
+from services.executor.core.reflect.turn_end import TURNS_KEPT
 from services.executor.ports import TurnEnd, TurnStore, Work
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import TaskOutcome
-from shared.contracts.task import TaskRecord
+from shared.contracts.task import TaskEvent, TaskRecord, Turn, TurnKind
 from shared.domain.marks import marked
-from shared.domain.redaction import redacted
+from shared.domain.redaction import redacted, without_marks
 from shared.domain.words import Strategy, TaskState, WriteStatus
 
 _OPEN = (WriteStatus.SENDING, WriteStatus.DENIED, WriteStatus.RESEND, WriteStatus.ABSENT, WriteStatus.IN_DOUBT)
+_UNSETTLED = (WriteStatus.SENDING, WriteStatus.SENT, WriteStatus.DENIED, WriteStatus.RESEND)
 _MADE = (WriteStatus.SENT, WriteStatus.VERIFIED, WriteStatus.UNVERIFIED)
 _SILENT = "No attempt could say why: the process that ran it ended."
 
 
+async def settle_blindly(work: Work, store: TurnStore, why: str) -> None:
+    """Settle what nobody could read: it is unverified or in doubt, and nothing is guessed."""
+    ledger = await store.ledger()
+    if any(entry.status in _UNSETTLED for entry in ledger.values()):
+        journal = Journal(store, (), (await store.pulse()).now, 0.0)
+        journal.hide(marked(work.record.request.text))
+        await settle_unread(store, journal, why)
+
+
 async def give_up(work: Work, store: TurnStore, attempts: int) -> TurnEnd:
-    """The task ends ``failed``; its reason and its report name every write that was made or whose fate is not known."""
-    entries = tuple((await store.ledger()).values())
+    """The task ends ``failed``, or waits for an operator if a write is in doubt and the time for it is not over.
+
+    Its reason and its report name every write that was made or whose fate is not known.
+    """
+    entries, now = tuple((await store.ledger()).values()), (await store.pulse()).now
+    doubts = open_doubts(entries)
+    waits = bool(doubts) and _may_wait(work.turn, entries, now)
     reason = f"The worker stopped {attempts} times while carrying out this turn; it is not tried again."
     reason += _named("Carried out before", entries, _MADE)
     reason += _named("In doubt, to be checked by a person", entries, _OPEN)
     update = {
-        "state": TaskState.FAILED,
+        "state": TaskState.INPUT_REQUIRED if waits else TaskState.FAILED,
         "reason": reason,
-        "answer": final_answer(reason, entries),
-        "metadata": {**work.record.metadata, "writes": told_writes(entries)},
-        "updated_at": (await store.pulse()).now,
+        "answer": final_answer(f"{reason}\n\n{brief(doubts)}" if waits else reason, entries),
+        "metadata": {**work.record.metadata, **told_ledger(entries), "escalated": _is_for_a_person(entries)},
+        "updated_at": now,
+        "turns_done": (*work.record.turns_done, work.turn.turn_id)[-TURNS_KEPT:],
     }
     record = work.record.model_copy(update=update)
-    return TurnEnd(record=record, session=await store.session(), outcome=await known_outcome(record, store))
+    return TurnEnd(
+        record=record,
+        session=await store.session(),
+        events=(_status(record),),
+        timer=deadline(doubts) if waits else None,
+        outcome=None if waits else await known_outcome(record, store),
+    )
+
+
+def _may_wait(turn: Turn, entries: Sequence[LedgerEntry], now: datetime) -> bool:
+    """Whether an operator may still speak: the task was not to end anyway, and what this turn says was not that."""
+    if turn.kind in (TurnKind.CANCEL, TurnKind.DEADLINE) or taken_over(entries) is not None:
+        return False
+    return all(entry.decide_by is not None and now < entry.decide_by for entry in open_doubts(entries))
+
+
+def _is_for_a_person(entries: Iterable[LedgerEntry]) -> bool:
+    return any(entry.status in _OPEN for entry in entries)
+
+
+def _status(record: TaskRecord) -> TaskEvent:
+    told = without_marks({"state": record.state.value, "reason": record.reason}, marked(record.request.text))
+    return TaskEvent(kind="status", at=record.updated_at, data=told)
 
 
 def _named(heading: str, entries: Iterable[LedgerEntry], statuses: Collection[WriteStatus]) -> str:

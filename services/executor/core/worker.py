@@ -8,7 +8,7 @@ from services.executor.core.acceptance import accepted_at
 from services.executor.core.checkpoints import Checkpoints, latest
 from services.executor.core.context import Limits, Ports, TurnContext
 from services.executor.core.dossier import Progress
-from services.executor.core.doubts import SUBJECT, Doubtful, GivenUp, brief, open_doubts
+from services.executor.core.doubts import Doubtful, GivenUp, brief, deadline, open_doubts
 from services.executor.core.endings import Canceled, Failed, RunEnds, TenantStopped
 from services.executor.core.execute import approval_gate, decisions, resolutions
 from services.executor.core.execute.escalation import told
@@ -29,7 +29,7 @@ from services.executor.core.reflect.outcome import Ended
 from services.executor.core.reflect.turn_end import nothing_new, turn_end
 from services.executor.core.side_by_side import together
 from services.executor.core.spend.budget import BudgetSpent, ending, known_so_far
-from services.executor.ports import JournalEntry, Timer, TurnStore, Work
+from services.executor.ports import JournalEntry, TurnStore, Work
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.task import TaskEvent, Turn, TurnKind
 from shared.domain.marks import marked
@@ -60,6 +60,17 @@ class Worker:
         note_turn(journal, work.turn, await store.ledger() if entries else {}, self._limits)
         opened = Opened(work, store, journal, Checkpoints(journal, entries))
         return await self._reflect(opened, *await self._ended(opened, known, approval))
+
+    async def settle(self, work: Work, store: TurnStore) -> None:
+        """Settle by reading what is open in the ledger of a turn that is given up; nothing else of it is done.
+
+        Any error may come of it: what broke the turn may break this too.
+        """
+        entries, pulse = await together(store.journal(), store.pulse())
+        journal = self._journal(store, entries, pulse.now, self._limits.task_seconds, self._limits.journal)
+        journal.hide(marked(work.record.request.text))
+        opened = Opened(work, store, journal, Checkpoints(journal, entries))
+        await settle_open(await prime(self._ports, self._limits, self._prompts, opened))
 
     async def _ended(
         self, opened: Opened, known: Progress | None, asked: Approval | None
@@ -253,9 +264,10 @@ async def _waits_for_operator(opened: Opened, note: str = "") -> Ended:
     reason = "; ".join(
         part for part in (f"an operator has to say what became of a write in doubt: {named}", note) if part
     )
-    timer = next((Timer(doubt.decide_by, f"{SUBJECT}{doubt.doubt}") for doubt in doubts if doubt.decide_by), None)
     opened.journal.tell("approval", status="waiting", doubts=[doubt.call.call_id for doubt in doubts])
-    return Ended(TaskState.INPUT_REQUIRED, None, reason, brief(doubts), progress, ledger, escalated=True, timer=timer)
+    return Ended(
+        TaskState.INPUT_REQUIRED, None, reason, brief(doubts), progress, ledger, escalated=True, timer=deadline(doubts)
+    )
 
 
 async def _ends_early(opened: Opened, early: RunEnds) -> Ended:

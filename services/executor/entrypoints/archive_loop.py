@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import Protocol
 
 import structlog
+from typing_extensions import override
 
 from services.executor.core.runner import RunsTurns
 from services.executor.ports import TurnStore, Work
@@ -47,16 +48,21 @@ class News:
         return told
 
 
-class TellingWorker:
+class TellingWorker(RunsTurns):
     """A worker that tells when one of its turns is over."""
 
     def __init__(self, worker: RunsTurns, news: News) -> None:
         self._worker = worker
         self._news = news
 
+    @override
     async def run(self, work: Work, store: TurnStore) -> None:
         await self._worker.run(work, store)
         self._news.tell(work.record.tenant, work.record.session_id)
+
+    @override
+    async def settle(self, work: Work, store: TurnStore) -> None:
+        await self._worker.settle(work, store)
 
 
 async def keep_archived(archiver: Archives, news: News) -> None:

@@ -1,7 +1,7 @@
 """REFLECT: what an ended or waiting run leaves behind, in the record's metadata and in the outcome event."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 from typing import NamedTuple, cast
@@ -59,14 +59,12 @@ def metadata(ended: Ended) -> dict[str, JsonValue]:
         "states": cast("list[JsonValue]", states),
         "tool_calls": progress.tool_calls if progress else 0,
         "model_calls": progress.model_calls if progress else 0,
-        "writes": told_writes(ended.writes),
+        **told_ledger(ended.writes),
         "values": {value.name: value.value for value in dossier.values} if dossier else {},
         "verdict": verdict,
         "plan_hash": dossier.plan.hash if dossier and dossier.plan else None,
         "approval": dossier.approval_note if dossier else None,
         "escalated": ended.escalated,
-        "doubts": [cast(JsonValue, wire(described(entry))) for entry in open_doubts(ended.writes)],
-        "resolutions": cast("list[JsonValue]", wire(spoken(ended.writes))),
         "failed_part": ended.failed_part,
         "partial": ended.partial,
         "spend": dict(ended.spend),
@@ -155,9 +153,13 @@ def _to_be_proved(plan: WritePlan) -> int:
     return sum(call.tool_class is ToolClass.CHANGE for call in plan.calls)
 
 
-def told_writes(entries: Iterable[LedgerEntry]) -> list[JsonValue]:
-    """Each write with what came of it, as clients see it."""
-    return [cast(JsonValue, wire(_write(entry))) for entry in entries]
+def told_ledger(entries: Sequence[LedgerEntry]) -> dict[str, JsonValue]:
+    """Each write with what came of it, those that are in doubt, and what operators said, as clients see it."""
+    return {
+        "writes": [cast(JsonValue, wire(_write(entry))) for entry in entries],
+        "doubts": [cast(JsonValue, wire(described(entry))) for entry in open_doubts(entries)],
+        "resolutions": cast("list[JsonValue]", wire(spoken(entries))),
+    }
 
 
 def _write(entry: LedgerEntry) -> JsonObject:

@@ -16,7 +16,7 @@ from shared.domain.marks import MarkKind
 from shared.domain.redaction import NOTHING, without_marks
 
 # What a session of any length keeps between its turns; see also the bounds of its calls.
-_TURNS_KEPT = 20
+TURNS_KEPT = 20
 _TEXT_KEPT = 4_000  # characters of one text that a later turn is reminded of
 _CORRECTIONS_KEPT = 200
 _HISTORY_KEPT = 100  # messages of one task
@@ -49,7 +49,7 @@ def turn_end(
 
 def nothing_new(work: Work, session: SessionState, now: datetime) -> TurnEnd:
     """The end of a turn that came too late to matter: the task is as it was."""
-    done = (*work.record.turns_done, work.turn.turn_id)[-_TURNS_KEPT:]
+    done = (*work.record.turns_done, work.turn.turn_id)[-TURNS_KEPT:]
     return TurnEnd(record=work.record.model_copy(update={"updated_at": now, "turns_done": done}), session=session)
 
 
@@ -70,7 +70,7 @@ def _record(work: Work, ended: Ended, answer: str, approval_id: str | None, now:
             )[-_HISTORY_KEPT:],
             "started_at": work.record.started_at or now,
             "updated_at": now,
-            "turns_done": (*work.record.turns_done, work.turn.turn_id)[-_TURNS_KEPT:],
+            "turns_done": (*work.record.turns_done, work.turn.turn_id)[-TURNS_KEPT:],
         }
     )
 
@@ -79,7 +79,7 @@ def _remembered(session: SessionState, turn: Turn, answer: str) -> SessionState:
     if turn.kind not in (TurnKind.MESSAGE, TurnKind.DECISION):
         return session
     said = (("user", _words(turn)[:_TEXT_KEPT]), ("agent", answer[:_TEXT_KEPT]))
-    return session._replace(turns=(*session.turns, *said)[-_TURNS_KEPT:])
+    return session._replace(turns=(*session.turns, *said)[-TURNS_KEPT:])
 
 
 def _corrected(session: SessionState, ended: Ended) -> SessionState:
