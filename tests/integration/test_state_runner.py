@@ -7,6 +7,7 @@ from typing import cast
 
 import pytest
 from redis.asyncio import Redis
+from typing_extensions import override
 
 from services.executor.core.runner import Runner, RunnerLimits, RunsTurns
 from services.executor.ports import Lease, TurnStore, Work
@@ -138,6 +139,38 @@ async def test_a_turn_given_up_tells_of_its_writes(redis: Redis, task_store: Tas
     assert (stored.state, stored.metadata["escalated"]) == (TaskState.INPUT_REQUIRED, True)
     keys = partition_keys_of("acme", "s1")
     assert (await redis.xlen(keys.outcomes), await redis.xlen(keys.dead_turns)) == (0, 0)
+
+
+class BreaksTheLook(Acts):
+    """Looks at open writes and breaks at that, as a turn may that broke before."""
+
+    looks = 0
+
+    @override
+    async def settle(self, work: Work, store: TurnStore) -> None:
+        self.looks += 1
+        raise RuntimeError("a bug")
+
+
+@pytest.mark.promise("I3.given_up_looks")
+@pytest.mark.parametrize(("begun_before", "looks"), [(QUICK.attempts, 1), (QUICK.attempts + 1, 0)])
+async def test_a_look_that_breaks_keeps_no_turn_from_being_given_up_and_is_not_repeated(
+    redis: Redis, task_store: TaskStore, begun_before: int, looks: int
+) -> None:
+    record = await accepted(task_store)
+    one = sessions_of(redis, "one")
+    begun = await begin(one)
+    await begun.store.open_write(an_entry(WriteStatus.SENDING), 0.0)
+    for _ in range(begun_before - 1):
+        await one.next(begun.lease)
+    await one.abandon(begun.lease)
+    worker = BreaksTheLook(_finish)
+    async with _running(redis, worker) as runner:
+        await runner.offer("acme", "s1")
+        await _all_ended(runner)
+    stored = await task_store.record("acme", record.task_id)
+    assert stored is not None
+    assert (stored.state, worker.looks, worker.texts) == (TaskState.INPUT_REQUIRED, looks, [])
 
 
 async def test_a_turn_that_comes_after_its_task_ended_leaves_without_being_run(
