@@ -159,6 +159,12 @@ class ToolServers(Protocol):
         """One call, never repeated here; raises ``ToolUnreachable`` or ``ToolSilent``. ``timeout`` in seconds."""
         ...
 
+    async def read(
+        self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
+    ) -> ToolAnswer:
+        """A call of a tool of class READ, and of no other: it may be repeated, all attempts within ``timeout``."""
+        return await self.call(connection, tool, arguments, timeout, session_id)
+
 
 # --- policy and tenants -------------------------------------------------------------------------------------------
 

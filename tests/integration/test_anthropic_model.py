@@ -23,7 +23,8 @@ from shared.testing.mock_anthropic import GARBAGE, SILENCE, Play, cut, error, me
 from tests.integration.planner_server import model_at
 
 _REQUEST = ModelRequest(Tier.SONNET, ("role", "state"), (Message("user", (TextBlock("hello"),)),))
-_BRIEF = Limits(seconds=0.3, connect_seconds=0.3, retries=0)
+_BRIEF = Limits(seconds=0.3, connect_seconds=0.3, retries=0, pauses=())
+_AT_ONCE = Limits(seconds=10, retries=0, pauses=(0.0, 0.0))
 
 
 @pytest.mark.promise("model.failures")
@@ -79,6 +80,33 @@ async def test_attempts_are_bounded() -> None:
         with pytest.raises(ModelUnavailable):
             await model.complete(_REQUEST)
     assert len(mock.asked) == 2
+
+
+@pytest.mark.promise("model.outage")
+@pytest.mark.parametrize("away", [cut(message("lost" * 50)), error(502), error(503)])
+async def test_an_endpoint_that_is_away_for_a_moment_is_asked_anew(away: Play) -> None:
+    """Beyond the SDK's own attempts."""
+    async with mock_anthropic(away, away, message("done")) as mock, model_at(mock.url, _AT_ONCE) as model:
+        reply = await model.complete(_REQUEST)
+    assert (reply.text, len(mock.asked)) == ("done", 3)
+
+
+@pytest.mark.promise("model.outage")
+@pytest.mark.parametrize("play", [GARBAGE, message(stop_reason=None), message(stop_reason="refusal"), error(401)])
+async def test_a_reply_that_came_is_not_paid_for_again(play: Play) -> None:
+    """Nor is a refusal answered by insisting."""
+    async with mock_anthropic(play) as mock, model_at(mock.url, _AT_ONCE) as model:
+        with pytest.raises(ModelUnavailable):
+            await model.complete(_REQUEST)
+    assert len(mock.asked) == 1
+
+
+@pytest.mark.promise("model.outage")
+async def test_an_endpoint_that_stays_away_is_given_up() -> None:
+    async with mock_anthropic(error(503)) as mock, model_at(mock.url, _AT_ONCE) as model:
+        with pytest.raises(ModelUnavailable, match="away"):
+            await model.complete(_REQUEST)
+    assert len(mock.asked) == 3
 
 
 @pytest.mark.promise("model.fallback")

@@ -9,6 +9,7 @@ from anthropic.types import MessageParam, TextBlockParam, ToolParam
 from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
 from pydantic import JsonValue
 
+from services.executor.adapters.patience import patiently
 from services.executor.ports import (
     Message,
     Model,
@@ -24,17 +25,22 @@ from services.executor.ports import (
 )
 from shared.domain.exact_json import Json, JsonObject, loads_object, wire
 
+_PATIENCE_SECONDS = 8.0  # an endpoint that is being restarted is back by then
 _MAX_STRICT = 20  # the API's limit of strict tools in one request
 _STRICT_WORDS = frozenset({"type", "properties", "required", "additionalProperties", "description", "enum", "items"})
 _ENDS = frozenset({"end_turn", "tool_use", "max_tokens", "stop_sequence"})
 
 
 class Limits(NamedTuple):
-    """Seconds for one attempt and for making the connection; how often the SDK repeats a failed attempt."""
+    """Seconds for one attempt and for making the connection; how often the SDK repeats a failed attempt.
+
+    ``pauses``: seconds after each of which an endpoint that went away is asked anew, with the SDK's repetitions.
+    """
 
     seconds: float = 60.0
     connect_seconds: float = 5.0
     retries: int = 2
+    pauses: tuple[float, ...] = (0.5, 1.0, 1.5)
 
 
 class AnthropicModel(Model):
@@ -53,6 +59,7 @@ class AnthropicModel(Model):
         limits: Limits | None = None,
     ) -> None:
         limits = limits or Limits()
+        self._pauses = limits.pauses
         self._tiers = dict(tiers)
         self._fallbacks = dict(fallbacks or {})
         self._client = anthropic.AsyncAnthropic(
@@ -63,6 +70,9 @@ class AnthropicModel(Model):
         )
 
     async def complete(self, request: ModelRequest) -> ModelReply:
+        return await patiently(lambda: self._complete(request), (_Away,), self._pauses, _PATIENCE_SECONDS)
+
+    async def _complete(self, request: ModelRequest) -> ModelReply:
         model = self._tiers[request.tier]
         other = self._fallbacks.get(request.tier)
         try:
@@ -88,10 +98,14 @@ class AnthropicModel(Model):
         except (anthropic.APITimeoutError, httpx2.TimeoutException) as error:
             raise ModelUnavailable(f"the model {model} did not answer in time") from error
         except (anthropic.APIConnectionError, httpx2.TransportError) as error:
-            raise ModelUnavailable(f"the model endpoint could not be reached: {_cause(error)}") from error
+            raise _Away(f"the model endpoint could not be reached: {_cause(error)}") from error
         except anthropic.AnthropicError as error:
             raise ModelUnavailable(f"the model {model} could not be asked: {error}") from error
         return _reply(model, text)
+
+
+class _Away(ModelUnavailable):
+    """No reply came because nobody was there, or the line was cut: the endpoint may be back in a moment."""
 
 
 class _Absent(ModelUnavailable):
@@ -104,6 +118,8 @@ def _status(model: str, error: anthropic.APIStatusError) -> ModelUnavailable:
         return _Absent(f"the endpoint has no model {model} ({said})")
     if status in (429, 529):
         return _Absent(f"the model {model} is overloaded or its rate limit is reached ({status}: {said})")
+    if status in (502, 503):
+        return _Away(f"the model endpoint is away ({status}: {said})")
     if status >= 500:
         return _Absent(f"the model {model} failed on the endpoint's side ({status}: {said})")
     if status in (401, 403):

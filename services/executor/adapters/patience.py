@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+import structlog
 from typing_extensions import override
 
 from services.executor.ports import (
@@ -24,15 +25,20 @@ from shared.domain.exact_json import JsonObject
 PAUSES = (0.3, 0.8, 1.5)  # seconds between attempts: a process that was killed is back by then
 PATIENCE = 5.0  # seconds after which nothing is asked again: who answers slowly is not asked four times
 
+log = structlog.get_logger()
+
 T = TypeVar("T")
 
 
 async def patiently(
-    ask: Callable[[], Awaitable[T]], unless: tuple[type[Exception], ...], pauses: tuple[float, ...] = PAUSES
+    ask: Callable[[], Awaitable[T]],
+    unless: tuple[type[Exception], ...],
+    pauses: tuple[float, ...] = PAUSES,
+    patience: float = PATIENCE,
 ) -> T:
     """The answer, asked for again after each pause; the last error if there is none, or none in time."""
     clock = asyncio.get_running_loop().time
-    until = clock() + PATIENCE
+    until = clock() + patience
     for pause in pauses:
         try:
             return await ask()
@@ -44,7 +50,7 @@ async def patiently(
 
 
 class PatientTools(ToolServers):
-    """Lists tools patiently. Calls are passed on as they are: only the caller knows which may be repeated."""
+    """Lists tools and reads patiently. Other calls are passed on as they are: they may change something."""
 
     def __init__(self, servers: ToolServers, pauses: tuple[float, ...] = PAUSES) -> None:
         self._servers = servers
@@ -64,6 +70,25 @@ class PatientTools(ToolServers):
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ToolAnswer:
         return await self._servers.call(connection, tool, arguments, timeout, session_id)
+
+    @override
+    async def read(
+        self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
+    ) -> ToolAnswer:
+        """Again while the server cannot be reached; once more after a silence; all of it within the time-out."""
+        clock = asyncio.get_running_loop().time
+        until, fell_silent = clock() + timeout, False
+        for pause in self._pauses:
+            try:
+                return await self._servers.read(connection, tool, arguments, until - clock(), session_id)
+            except (ToolUnreachable, ToolSilent) as error:
+                silent = isinstance(error, ToolSilent)
+                if clock() + pause >= until or (silent and fell_silent):
+                    raise
+                fell_silent = fell_silent or silent
+                log.info("read_repeated", tool=tool, error=str(error))
+            await asyncio.sleep(pause)
+        return await self._servers.read(connection, tool, arguments, until - clock(), session_id)
 
 
 class PatientPolicy(PolicyService):

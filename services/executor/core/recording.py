@@ -136,6 +136,16 @@ class RecordedTools(ToolServers):
             self._journal.given(call_name(connection, tool, arguments), _failure(error))
             raise
 
+    @override
+    async def read(
+        self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
+    ) -> ToolAnswer:
+        try:
+            return await self._servers.read(connection, tool, arguments, timeout, session_id)
+        except (ToolUnreachable, ToolSilent) as error:
+            self._journal.given(call_name(connection, tool, arguments), _failure(error))
+            raise
+
 
 def tools_name(connection: Connection) -> str:
     return f"tools:{connection.id}"

@@ -2,8 +2,11 @@
 
 import pytest
 
-from services.executor.adapters.patience import patiently
-from services.executor.ports import PolicyUnavailable, ToolSilent
+from services.executor.adapters.patience import PatientTools, patiently
+from services.executor.ports import PolicyUnavailable, ToolAnswer, ToolSilent, ToolUnreachable
+from shared.contracts.tenant import Connection
+from shared.domain.exact_json import Json, JsonObject
+from shared.testing.fake_tool_servers import FakeToolServers
 
 AT_ONCE = (0.0, 0.0)
 
@@ -51,3 +54,66 @@ async def test_who_would_have_to_wait_too_long_is_told_at_once() -> None:
     with pytest.raises(PolicyUnavailable):
         await patiently(service, (PolicyUnavailable,), (3600.0,))
     assert service.asked == 1
+
+
+_SHOP = Connection(id="shop", url="http://shop.test")
+
+
+class _Handler:
+    """Fails so, one error after the other, then answers."""
+
+    def __init__(self, *errors: Exception) -> None:
+        self.errors, self.asked = list(errors), 0
+
+    def __call__(self, _: JsonObject) -> Json:
+        self.asked += 1
+        if self.errors:
+            raise self.errors.pop(0)
+        return "rows"
+
+
+def _serving(handler: _Handler, pauses: tuple[float, ...] = AT_ONCE) -> PatientTools:
+    servers = FakeToolServers()
+    servers.add("list_orders", handler)
+    return PatientTools(servers, pauses)
+
+
+@pytest.mark.promise("tools.read_again")
+@pytest.mark.parametrize(
+    "errors",
+    [
+        (ToolUnreachable("refused"),),
+        (ToolUnreachable("refused"), ToolUnreachable("refused")),
+        (ToolSilent("cut"),),
+        (ToolSilent("cut"), ToolUnreachable("refused")),
+    ],
+)
+async def test_a_read_outlasts_a_cut_and_a_restart(errors: tuple[Exception, ...]) -> None:
+    tools = _serving(_Handler(*errors))
+    assert await tools.read(_SHOP, "list_orders", {}, 10.0) == ToolAnswer("rows")
+
+
+@pytest.mark.promise("tools.read_again")
+async def test_a_read_is_repeated_once_after_a_silence() -> None:
+    """A server that never answers is not asked for longer than that."""
+    handler = _Handler(ToolSilent("cut"), ToolSilent("cut again"))
+    with pytest.raises(ToolSilent, match="cut again"):
+        await _serving(handler).read(_SHOP, "list_orders", {}, 10.0)
+    assert handler.asked == 2
+
+
+@pytest.mark.promise("tools.read_again")
+async def test_a_read_is_not_repeated_beyond_its_time() -> None:
+    handler = _Handler(ToolUnreachable("refused"))
+    with pytest.raises(ToolUnreachable):
+        await _serving(handler, (60.0,)).read(_SHOP, "list_orders", {}, 10.0)
+    assert handler.asked == 1
+
+
+@pytest.mark.promise("tools.read_again")
+@pytest.mark.parametrize("error", [ToolUnreachable("refused"), ToolSilent("cut")])
+async def test_no_other_call_is_ever_repeated(error: Exception) -> None:
+    handler = _Handler(error)
+    with pytest.raises(type(error)):
+        await _serving(handler).call(_SHOP, "list_orders", {}, 10.0)
+    assert handler.asked == 1

@@ -60,7 +60,13 @@ async def _shown(ctx: TurnContext, call: PlannedCall, arguments: JsonObject) -> 
     if reader is None or reader.tool_class is not ToolClass.READ:  # its class may have changed since the plan
         return None
     try:
-        answer = await call_tool(ctx, reader, arguments)
+        answer = await ctx.ports.tools.read(
+            ctx.toolbox.connection_of(reader),
+            reader.name,
+            arguments,
+            ctx.limits.tool_seconds,
+            ctx.record.session_id,
+        )
     except (ToolUnreachable, ToolSilent) as error:
         ctx.journal.tell("note", call=call.call_id, problem=f"the read-back did not answer: {error}")
         return None

@@ -16,6 +16,7 @@ from services.executor.core.tooling.paginate_walk import listing, report
 from services.executor.core.tooling.validate import problems_with
 from services.executor.ports import Tool, ToolAnswer, ToolSilent, ToolUnreachable
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
+from shared.domain.words import ToolClass
 
 _MOST_NAMES = 3  # how many renamed columns one call may meet; each is corrected once
 
@@ -143,9 +144,8 @@ async def _columns(ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject
 
 async def _reached(ctx: TurnContext, tool: Tool, arguments: JsonObject) -> ToolAnswer:
     connection = ctx.toolbox.connection_of(tool)
+    ask = ctx.ports.tools.read if tool.tool_class is ToolClass.READ else ctx.ports.tools.call
     try:
-        return await ctx.ports.tools.call(
-            connection, tool.name, arguments, ctx.limits.tool_seconds, ctx.record.session_id
-        )
+        return await ask(connection, tool.name, arguments, ctx.limits.tool_seconds, ctx.record.session_id)
     except (ToolUnreachable, ToolSilent) as error:
         raise Failed(f"the tool server {connection.id!r} did not answer {tool.name}: {error}", "tool_server") from error
