@@ -416,6 +416,21 @@ class Work(NamedTuple):
     last_error: str = ""
 
 
+class UnreadableTurn(Exception):
+    """The next turn, or its task's record, is stored as nothing that can be read; the message says what is wrong.
+
+    ``turn`` is None where the turn itself cannot be read; ``task_id`` is then a guess, or empty.
+    """
+
+    def __init__(self, why: str, turn_id: str, task_id: str, attempts: int, now: datetime, turn: Turn | None) -> None:
+        super().__init__(why)
+        self.turn_id = turn_id
+        self.task_id = task_id
+        self.attempts = attempts
+        self.now = now
+        self.turn = turn
+
+
 class Sessions(Protocol):
     async def claim(self, tenant: str, session_id: str) -> Lease | None:
         """The session's lease, or None if another owner holds it or nothing waits there.
@@ -431,7 +446,7 @@ class Sessions(Protocol):
     async def next(self, lease: Lease) -> Work | None:
         """Begin the session's next turn (decisions and cancels first), leaving it queued until it is finished.
 
-        While the tenant is stopped only cancels are begun.
+        While the tenant is stopped only cancels are begun. Raises ``UnreadableTurn``.
         """
         ...
 
@@ -449,6 +464,10 @@ class Sessions(Protocol):
 
     async def bury(self, lease: Lease, letter: DeadTurn) -> None:
         """Put a turn that is given up to the dead letters, once; raises ``LeaseLost``."""
+        ...
+
+    async def bury_unread(self, lease: Lease, letter: DeadTurn, outcome: TaskOutcome) -> None:
+        """Put a turn that cannot be read to the dead letters and end its task ``failed``; raises ``LeaseLost``."""
         ...
 
     async def emit_missing(self, lease: Lease, outcome: TaskOutcome) -> bool:

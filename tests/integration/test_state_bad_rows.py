@@ -8,12 +8,17 @@ from redis.asyncio import Redis
 
 from services.executor.adapters.redis_ended import RedisEndedTasks
 from services.executor.core.archiver import Archiver
+from services.executor.core.runner import Runner, RunnerLimits, RunsTurns
 from services.executor.entrypoints.upkeep_loop import Ticks, keep_up
+from services.executor.ports import TurnStore, Work
+from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.task import TaskRecord
 from shared.domain.partition import PARTITIONS
 from shared.infra import keys
 from shared.infra.archive_folder import FolderArchive
 from shared.infra.task_store import TaskStore
+from shared.ports.tasks import Wakes
+from shared.testing.redis_tasks import a_record, a_turn
 from tests.integration.state_stage import accepted, an_end, begin, sessions_of
 
 pytestmark = pytest.mark.promise("upkeep.goes_on")
@@ -78,3 +83,56 @@ async def test_without_an_archive_a_spoilt_task_keeps_no_other_from_leaving(
     await Archiver(RedisEndedTasks(redis), None).tick(range(PARTITIONS))
     left = [await redis.zrange(keys.partition_keys(number).unarchived, 0, -1) for number in range(PARTITIONS)]
     assert sum(len(members) for members in left) == 0
+
+
+class NoWakes(Wakes):
+    async def wake(self, tenant: str, session_id: str) -> None:
+        return None
+
+
+class Ends(RunsTurns):
+    """Every turn it gets ends at once."""
+
+    def __init__(self) -> None:
+        self.ran: list[str] = []
+
+    async def run(self, work: Work, store: TurnStore) -> None:
+        self.ran.append(work.turn.task_id)
+        await store.finish(an_end(work))
+
+
+async def said(redis: Redis, *words: str) -> object:
+    return await redis.execute_command(*words)  # type: ignore[no-untyped-call]  # redis-py
+
+
+@pytest.mark.parametrize("spoilt", ["record", "turn"])
+async def test_a_turn_that_cannot_be_read_is_buried_after_its_attempts(
+    redis: Redis, task_store: TaskStore, spoilt: str
+) -> None:
+    """It is a dead letter and a failed task, counted once; what waits behind it in its session goes on."""
+    bad = await accepted(task_store)
+    after = a_record("s1")
+    await task_store.accept(after, a_turn(after), dedupe=None)
+    names, session = keys.task_keys("acme", "s1", bad.task_id), keys.session_keys("acme", "s1")
+    turn_id = str(await said(redis, "LINDEX", session.inbox, "0"))
+    if spoilt == "record":
+        await said(redis, "HSET", names.record, "json", '{"v":1}')
+    else:
+        await said(redis, "HSET", session.turns, turn_id, f'{{"task_id":"{bad.task_id}"}}')
+    worker = Ends()
+    runner = Runner(sessions_of(redis, "one"), NoWakes(), worker, RunnerLimits(attempts=2))
+    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+        group.create_task(runner.serve())
+        for _ in range(3):
+            assert await runner.offer("acme", "s1")
+            await runner.idle.wait()
+        await runner.stop(0.0)
+    partition = keys.partition_keys_of("acme", "s1")
+    letters = await redis.xrange(partition.dead_turns)
+    letter = DeadTurn.model_validate_json(letters[0][1]["letter"])
+    assert (len(letters), letter.turn.turn_id, letter.task_id) == (1, turn_id, bad.task_id)
+    assert await said(redis, "HGET", names.record, "state") == "failed"
+    counted = [row["id"] for _, row in await redis.xrange(partition.outcomes)]
+    assert counted == [f"{bad.task_id}:1", f"{after.task_id}:1"]
+    assert worker.ran == [after.task_id]
+    assert not await redis.exists(session.begun)

@@ -1,14 +1,17 @@
 """Sessions on Redis: leases, and the turns that wait. Redis time alone decides who owns what."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import cast
 
+from pydantic import ValidationError
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_turns import RedisTurnStore
-from services.executor.ports import Fault, Lease, LeaseLost, Sessions, TurnStore, Work
+from services.executor.ports import Fault, Lease, LeaseLost, Sessions, TurnStore, UnreadableTurn, Work
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import TaskRecord, Turn
@@ -17,6 +20,7 @@ from shared.infra.lua import Argument, Reply, Scripts
 from shared.ports.store import StoreUnavailable
 
 _PATIENCE_SECONDS = 10.0  # a turn outlasts a restart of Redis; its lease decides at the end what counts
+_TASK_ID = re.compile(r'"task_id":\s*"([^"\\]+)"')
 _AT_ONCE = 500  # leases extended in one step
 _ERROR = 1000  # characters of what broke a turn
 _STOPPED_MS = 60_000  # until a stopped tenant's session is looked at again; lifting the stop does so at once
@@ -61,8 +65,13 @@ class RedisSessions(Sessions):
         names = [session.lease, session.inbox, session.signals, session.turns, session.begun]
         names.append(keys.stopped_key(lease.tenant, lease.session_id))
         match await self._fenced("next", lease, names, []):
-            case ["ok", str(turn), int(attempts), waited, str(problem)]:
-                work = await self._work(lease, Turn.model_validate_json(turn), attempts, int(str(waited)))
+            case ["ok", str(stored), int(attempts), waited, str(problem), str(turn_id)]:
+                turn = None
+                try:
+                    turn = Turn.model_validate_json(stored)
+                    work = await self._work(lease, turn, attempts, int(str(waited)))
+                except ValidationError as error:
+                    raise await self._unreadable(error, turn_id, stored, attempts, turn) from error
                 return work._replace(last_error=problem)
             case _:
                 return None
@@ -88,6 +97,26 @@ class RedisSessions(Sessions):
         record = keys.task_keys(lease.tenant, lease.session_id, letter.task_id).record
         names = [session.lease, record, partition.dead_turns]
         await self._fenced("bury", lease, names, [letter.turn.turn_id, letter.model_dump_json()])
+
+    async def _unreadable(
+        self, error: ValidationError, turn_id: str, stored: str, attempts: int, turn: Turn | None
+    ) -> UnreadableTurn:
+        """The values that do not fit are left out: they may be anybody's."""
+        seconds, micros = cast("list[str]", await self._scripts.command("TIME"))
+        now = datetime.fromtimestamp(int(seconds), UTC) + timedelta(microseconds=int(micros))
+        named = _TASK_ID.search(stored)
+        task_id = turn.task_id if turn else named[1] if named else ""
+        wrong = ", ".join(".".join(map(str, one["loc"])) or one["type"] for one in error.errors()[:5])
+        return UnreadableTurn(f"{error.title}: {wrong}", turn_id, task_id, attempts, now, turn)
+
+    async def bury_unread(self, lease: Lease, letter: DeadTurn, outcome: TaskOutcome) -> None:
+        session, partition = _keys_of(lease)
+        record = keys.task_keys(lease.tenant, lease.session_id, letter.task_id).record
+        names = [session.lease, session.signals, session.turns, session.inbox, session.begun, session.open, record]
+        names += [partition.dead_turns, partition.outcomes, partition.unarchived]
+        arguments: list[Argument] = [letter.turn.turn_id, letter.task_id, letter.model_dump_json(), outcome.event_id]
+        ended = keys.EndedMember(lease.tenant, lease.session_id, letter.task_id)
+        await self._fenced("bury_unread", lease, names, [*arguments, outcome.model_dump_json(), keys.pack(ended)])
 
     async def emit_missing(self, lease: Lease, outcome: TaskOutcome) -> bool:
         session, partition = _keys_of(lease)

@@ -10,6 +10,7 @@ from services.executor.core.endings import TenantStopped
 from services.executor.core.fair import FreeSeating
 from services.executor.core.heartbeat import Heart
 from services.executor.core.mended import Mended
+from services.executor.core.unreadable import unread_letter, unread_outcome
 from services.executor.ports import (
     Fault,
     HandedOver,
@@ -17,6 +18,7 @@ from services.executor.ports import (
     LeaseLost,
     Seats,
     Sessions,
+    UnreadableTurn,
     Wakes,
     Work,
 )
@@ -240,11 +242,27 @@ class Runner:
         while True:
             if self._stopping.is_set():
                 return await self._give_back(lease, 0.0, handed_over=True)
-            work = await self._sessions.next(lease)
+            try:
+                work = await self._sessions.next(lease)
+            except UnreadableTurn as unread:
+                if await self._unread(lease, unread):
+                    continue
+                return None
             if work is None and await self._released(lease):
                 return None
             if work is not None and not await self._turn(lease, work):
                 return None
+
+    async def _unread(self, lease: Lease, unread: UnreadableTurn) -> bool:
+        """Whether the turn was given up; before that others may try, who may be of a newer version."""
+        if unread.attempts <= self._limits.attempts:
+            log.warning("turn_unreadable", turn=unread.turn_id, attempts=unread.attempts, error=str(unread))
+            await self._give_back(lease, self._pause(unread.attempts), error=unread)
+            return False
+        log.error("turn_given_up", turn=unread.turn_id, attempts=unread.attempts, last_error=str(unread))
+        about = (unread, lease.tenant, lease.session_id)
+        await self._sessions.bury_unread(lease, unread_letter(*about), unread_outcome(*about))
+        return True
 
     async def _released(self, lease: Lease) -> bool:
         with self._heart.letting_go(lease):

@@ -23,4 +23,4 @@ local attempts = redis.call('HINCRBY', begun, turn_id, repeated and 0 or 1)
 redis.call('HSET', begun, 'now', fence .. ' ' .. turn_id)
 local waited = now_us() - tonumber(redis.call('HGET', begun, turn_id .. ':at') or now_us())
 local problem = redis.call('HGET', begun, turn_id .. ':error') or ''
-return {'ok', turn, attempts, int(waited), problem}
+return {'ok', turn, attempts, int(waited), problem, turn_id}
