@@ -12,10 +12,13 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from typing_extensions import override
+
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.bootstrap import carry_out_turns
 from services.executor.core.context import Limits, Ports
 from services.executor.core.prompts.texts import Prompts
+from services.executor.core.runner import RunsTurns
 from services.executor.core.worker import Worker
 from services.executor.ports import TurnStore, Work
 from services.executor.settings import Settings
@@ -25,16 +28,21 @@ from tests.e2e.fuse import FUSE, Fuse
 from tests.e2e.fused_ports import fused_ports, fused_store
 
 
-class MortalWorker:
+class MortalWorker(RunsTurns):
     """The real worker; every step of a turn passes the turn's fuse."""
 
     def __init__(self, ports: Ports, limits: Limits, prompts: Prompts) -> None:
         self._worker = Worker(fused_ports(ports), limits, prompts)
         self._log = Path(os.environ["STEP_LOG"])
 
+    @override
     async def run(self, work: Work, store: TurnStore) -> None:
         FUSE.set(Fuse(self._log, work.record.session_id, work.attempts))
         await self._worker.run(work, fused_store(store))
+
+    @override
+    async def settle(self, work: Work, store: TurnStore) -> None:
+        await self._worker.settle(work, store)
 
 
 def main(arguments: Sequence[str]) -> None:
