@@ -27,7 +27,8 @@ from services.executor.core.tooling.paginate_walk import ListBounds
 from services.executor.core.worker import Worker
 from services.executor.entrypoints.tools import Discovered, Wanted, parsed, shown
 from services.executor.hosting import run_sessions
-from services.executor.ports import Tier, ToolSilent, ToolUnreachable
+from services.executor.ports.models import Tier
+from services.executor.ports.tools import ToolSilent, ToolUnreachable
 from services.executor.settings import Settings
 from shared.contracts.tenant import Connection
 from shared.infra.process import configure_logging

@@ -24,7 +24,8 @@ from services.executor.entrypoints.arq_worker import WakeWorker, queue_pool
 from services.executor.entrypoints.http import health_app
 from services.executor.entrypoints.stops_loop import keep_stops_spread
 from services.executor.entrypoints.upkeep_loop import keep_up
-from services.executor.ports import Seats, Tenants
+from services.executor.ports.policy import Tenants
+from services.executor.ports.sessions import Seats
 from services.executor.settings import RunSettings
 from shared.infra.process import tune_gc
 from shared.infra.redis import connect, until_durable

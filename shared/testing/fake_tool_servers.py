@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeAlias
 
 from typing_extensions import override
 
-from services.executor.ports import Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
+from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.executor.ports import ToolDefinition
+from services.executor.ports.models import ToolDefinition
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.testing.generated_parts import SHAPES, cut, place
 from shared.testing.generated_words import (

@@ -4,7 +4,7 @@ from collections import defaultdict
 
 from typing_extensions import override
 
-from services.executor.ports import Experience, Learned
+from services.executor.ports.learned import Experience, Learned
 from shared.contracts.case import CaseEntry
 from shared.domain.bandit import Arms
 from shared.ports.store import StoreUnavailable

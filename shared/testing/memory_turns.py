@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-from services.executor.ports import (
+from services.executor.ports.sessions import Work
+from services.executor.ports.turns import (
     HandedOver,
     JournalEntry,
     LeaseLost,
@@ -13,7 +14,6 @@ from services.executor.ports import (
     SessionState,
     TurnEnd,
     TurnStore,
-    Work,
 )
 from shared.contracts.approval import Approval
 from shared.contracts.ledger import LedgerEntry

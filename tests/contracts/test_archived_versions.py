@@ -7,7 +7,7 @@ import pytest
 
 from services.executor.core.checkpoints import latest
 from services.executor.core.replay.attempts import CannotReplay, attempts_of
-from services.executor.ports import JournalEntry
+from services.executor.ports.turns import JournalEntry
 from shared.contracts.approval import ApprovalStatus
 from shared.contracts.archive import VERSION, ArchivedTask, UnknownVersion, read_archived
 from shared.domain.words import FsmState, TaskState, WriteStatus

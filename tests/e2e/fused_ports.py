@@ -9,7 +9,7 @@ from functools import partial
 from typing import TypeVar, cast
 
 from services.executor.core.context import Ports
-from services.executor.ports import JournalEntry, TurnStore
+from services.executor.ports.turns import JournalEntry, TurnStore
 from shared.contracts.ledger import LedgerEntry
 from tests.e2e.fuse import FUSE
 

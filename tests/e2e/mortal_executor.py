@@ -20,7 +20,8 @@ from services.executor.core.context import Limits, Ports
 from services.executor.core.prompts.texts import Prompts
 from services.executor.core.runner import RunsTurns
 from services.executor.core.worker import Worker
-from services.executor.ports import TurnStore, Work
+from services.executor.ports.sessions import Work
+from services.executor.ports.turns import TurnStore
 from services.executor.settings import Settings
 from shared.contracts.tenant import Connection
 from shared.infra.process import configure_logging, dies_with_parent

@@ -11,7 +11,8 @@ from pydantic import JsonValue
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_sessions import RedisSessions
-from services.executor.ports import Lease, SessionState, TurnEnd, Work
+from services.executor.ports.sessions import Lease, Work
+from services.executor.ports.turns import SessionState, TurnEnd
 from services.gateway.bootstrap import build
 from services.gateway.settings import Settings
 from shared.contracts.task import TaskEvent, TaskRecord, TurnKind

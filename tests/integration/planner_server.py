@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from services.executor.adapters.anthropic_model import AnthropicModel, Limits
-from services.executor.ports import Tier
+from services.executor.ports.models import Tier
 from services.planner.bootstrap import build
 from services.planner.settings import Settings
 from tests.serving import serving

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from services.executor.core.prompts import schemas
 from services.executor.core.prompts.sections import render
 from services.executor.core.prompts.texts import load
-from services.executor.ports import (
+from services.executor.ports.models import (
     Message,
     Model,
     ModelReply,

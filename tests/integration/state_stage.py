@@ -5,7 +5,8 @@ from typing import NamedTuple
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_sessions import RedisSessions
-from services.executor.ports import Lease, SessionState, TurnEnd, TurnStore, Work
+from services.executor.ports.sessions import Lease, Work
+from services.executor.ports.turns import SessionState, TurnEnd, TurnStore
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.plan import PlannedCall

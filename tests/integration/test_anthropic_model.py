@@ -8,7 +8,7 @@ import pytest
 from pydantic import JsonValue
 
 from services.executor.adapters.anthropic_model import Limits
-from services.executor.ports import (
+from services.executor.ports.models import (
     Message,
     ModelRequest,
     ModelUnavailable,

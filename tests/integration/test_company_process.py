@@ -15,7 +15,7 @@ import pytest
 from examples.company import ledger
 from examples.company.__main__ import main
 from services.executor.adapters.mcp_tools import McpTools
-from services.executor.ports import ToolSilent
+from services.executor.ports.tools import ToolSilent
 from shared.contracts.tenant import Connection
 from shared.domain.words import ToolClass
 from tests.refusals import refusal_of, refusal_of_process

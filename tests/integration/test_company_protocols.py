@@ -16,7 +16,7 @@ from examples.company.protocols import Protocol
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.rest_bridge import RestBridge
 from services.executor.adapters.tool_servers import DetectingToolServers
-from services.executor.ports import ToolAnswer, ToolServers, ToolSilent
+from services.executor.ports.tools import ToolAnswer, ToolServers, ToolSilent
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass
 from tests.company_stage import Company, company

@@ -10,7 +10,9 @@ from redis.asyncio import Redis
 from services.executor.adapters.redis_seats import RedisSeats
 from services.executor.core.fair import Shares
 from services.executor.core.runner import Runner, RunnerLimits, RunsTurns
-from services.executor.ports import Tenants, TurnStore, Work
+from services.executor.ports.policy import Tenants
+from services.executor.ports.sessions import Work
+from services.executor.ports.turns import TurnStore
 from shared.contracts.tenant import TenantRecord
 from shared.infra import keys
 from shared.infra.task_store import TaskStore

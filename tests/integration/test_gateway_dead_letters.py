@@ -6,7 +6,7 @@ from pydantic import JsonValue
 from redis.asyncio import Redis
 
 from services.executor.core.poison import letter
-from services.executor.ports import Work
+from services.executor.ports.sessions import Work
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import JsonObject, loads_object

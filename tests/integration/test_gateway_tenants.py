@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from services.executor.adapters.redis_spend import RedisSpend
-from services.executor.ports import Charge, DayCaps
+from services.executor.ports.spend import Charge, DayCaps
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra.redis import connect
 from tests.integration.gateway_stage import PATIENCE, at, gateway

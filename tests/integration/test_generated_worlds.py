@@ -11,7 +11,8 @@ from services.executor.core.context import Limits, Ports
 from services.executor.core.prompts.texts import load
 from services.executor.core.tooling.classes import classify
 from services.executor.core.worker import Worker
-from services.executor.ports import Model, ToolAnswer, ToolDefinition
+from services.executor.ports.models import Model, ToolDefinition
+from services.executor.ports.tools import ToolAnswer
 from shared.domain.exact_json import Json, JsonObject, plain
 from shared.domain.words import TaskState
 from shared.testing.fake_tool_servers import FakeToolServers, Handler

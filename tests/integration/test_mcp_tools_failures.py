@@ -20,7 +20,7 @@ from examples.company.calls import Calls
 from examples.company.faults import Faults
 from examples.company.server import build_app, mcp_server
 from services.executor.adapters.mcp_tools import McpTools
-from services.executor.ports import ToolAnswer, ToolSilent, ToolUnreachable
+from services.executor.ports.tools import ToolAnswer, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json
 from tests.company_stage import company, open_books

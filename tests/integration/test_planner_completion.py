@@ -13,7 +13,7 @@ from examples.company.books import Books, Refused
 from examples.company.catalogue import TOOLS
 from examples.company.seed import plant
 from services.executor.adapters.anthropic_model import AnthropicModel
-from services.executor.ports import ToolDefinition
+from services.executor.ports.models import ToolDefinition
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object, wire
 from shared.testing.generated_tools import World
 from tests.integration.planner_server import model_at, planner_server

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from services.executor.adapters.policy_http import HttpPolicy
-from services.executor.ports import PolicyUnavailable
+from services.executor.ports.policy import PolicyUnavailable
 from shared.contracts.policy import EvaluateRequest
 
 Behaviour = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]

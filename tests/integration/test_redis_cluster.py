@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 
 from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.redis_upkeep import RedisUpkeep
-from services.executor.ports import JournalEntry
+from services.executor.ports.turns import JournalEntry
 from services.gateway.adapters.redis_statistics import RedisStatistics
 from services.gateway.adapters.redis_threads import RedisThreads
 from shared.domain.words import WriteStatus

@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from redis.asyncio import Redis
 
-from services.executor.ports import Lease, LedgerConflict
+from services.executor.ports.sessions import Lease
+from services.executor.ports.turns import LedgerConflict
 from shared.domain.words import WriteStatus
 from shared.infra.lineage import Lineage, lineage_of
 from shared.infra.live import Live

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 from redis.asyncio import Redis
 
-from services.executor.ports import JournalEntry, LedgerConflict
+from services.executor.ports.turns import JournalEntry, LedgerConflict
 from shared.contracts.task import TaskEvent, TurnKind
 from shared.domain.words import WriteStatus
 from shared.infra import keys

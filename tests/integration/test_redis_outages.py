@@ -12,7 +12,8 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.executor.core.runner import Runner, RunnerLimits, RunsTurns
-from services.executor.ports import JournalEntry, TurnStore, Work
+from services.executor.ports.sessions import Work
+from services.executor.ports.turns import JournalEntry, TurnStore
 from services.gateway.entrypoints.solver import PATH as SOLVER
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import JsonObject, loads_object

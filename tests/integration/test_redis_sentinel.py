@@ -11,7 +11,7 @@ import pytest
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from services.executor.ports import JournalEntry
+from services.executor.ports.turns import JournalEntry
 from shared.infra.embedded_redis import server_program
 from shared.infra.lineage import lineage_of
 from shared.infra.live import Live

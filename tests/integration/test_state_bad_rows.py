@@ -10,7 +10,8 @@ from services.executor.adapters.redis_ended import RedisEndedTasks
 from services.executor.core.archiver import Archiver
 from services.executor.core.runner import Runner, RunnerLimits, RunsTurns
 from services.executor.entrypoints.upkeep_loop import Ticks, keep_up
-from services.executor.ports import TurnStore, Work
+from services.executor.ports.sessions import Work
+from services.executor.ports.turns import TurnStore
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.task import TaskRecord
 from shared.domain.partition import PARTITIONS

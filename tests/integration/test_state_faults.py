@@ -12,7 +12,8 @@ from services.executor.adapters.redis_upkeep import RedisUpkeep
 from services.executor.core.mended import Mended
 from services.executor.core.reaper import Reaper
 from services.executor.core.runner import Runner, RunnerLimits, RunsTurns
-from services.executor.ports import Fault, Lease, Timer, TurnStore, Work
+from services.executor.ports.sessions import Fault, Lease, Work
+from services.executor.ports.turns import Timer, TurnStore
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import TaskRecord

@@ -10,7 +10,7 @@ from services.executor.adapters.redis_ended import RedisEndedTasks
 from services.executor.adapters.redis_upkeep import RedisUpkeep
 from services.executor.core.archiver import Archiver
 from services.executor.core.reaper import Reaper
-from services.executor.ports import JournalEntry, Timer
+from services.executor.ports.turns import JournalEntry, Timer
 from shared.contracts.approval import Approval
 from shared.contracts.plan import WritePlan
 from shared.contracts.task import TurnKind

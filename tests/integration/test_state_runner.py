@@ -10,7 +10,8 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.executor.core.runner import Runner, RunnerLimits, RunsTurns
-from services.executor.ports import Lease, TurnStore, Work
+from services.executor.ports.sessions import Lease, Work
+from services.executor.ports.turns import TurnStore
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState, WriteStatus
 from shared.infra.keys import partition_keys_of, session_keys

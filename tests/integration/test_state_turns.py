@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from redis.asyncio import Redis
 
-from services.executor.ports import JournalEntry, LeaseLost, LedgerConflict, SessionState, Timer, TurnEnd
+from services.executor.ports.turns import JournalEntry, LeaseLost, LedgerConflict, SessionState, Timer, TurnEnd
 from shared.contracts.task import TurnKind
 from shared.domain.words import SENDABLE, TaskState, WriteStatus
 from shared.infra.keys import alias_key, dedupe_key, partition_keys_of, session_keys

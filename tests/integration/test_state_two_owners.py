@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_sessions import RedisSessions
-from services.executor.ports import JournalEntry, LeaseLost, LedgerConflict
+from services.executor.ports.turns import JournalEntry, LeaseLost, LedgerConflict
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.words import TaskState, WriteStatus
 from shared.infra.embedded_redis import EmbeddedRedis

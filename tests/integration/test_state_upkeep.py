@@ -8,7 +8,8 @@ from redis.asyncio import Redis
 
 from services.executor.adapters.redis_upkeep import RedisUpkeep
 from services.executor.core.reaper import Reaper
-from services.executor.ports import Overdue, Timer
+from services.executor.ports.turns import Timer
+from services.executor.ports.upkeep import Overdue
 from shared.contracts.task import TurnKind
 from shared.domain.words import TaskState
 from shared.infra.keys import partition_keys_of

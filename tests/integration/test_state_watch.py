@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from redis.asyncio import Redis
 
-from services.executor.ports import TurnStore
+from services.executor.ports.turns import TurnStore
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.live import Live

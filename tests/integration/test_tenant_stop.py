@@ -7,7 +7,8 @@ from redis.asyncio import Redis
 
 from services.executor.core.endings import TenantStopped
 from services.executor.core.runner import Runner, RunnerLimits, RunsTurns
-from services.executor.ports import TurnStore, Work
+from services.executor.ports.sessions import Work
+from services.executor.ports.turns import TurnStore
 from shared.contracts.task import TurnKind
 from shared.domain.words import TaskState
 from shared.infra import keys

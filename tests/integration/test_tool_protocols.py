@@ -15,7 +15,7 @@ from examples.company.server import build_app
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.rest_bridge import RestBridge
 from services.executor.adapters.tool_servers import DetectingToolServers
-from services.executor.ports import ToolSilent, ToolUnreachable
+from services.executor.ports.tools import ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json
 from tests.company_stage import company, open_books

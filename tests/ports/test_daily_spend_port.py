@@ -6,7 +6,7 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_spend import RedisSpend
-from services.executor.ports import Charge, DayCaps
+from services.executor.ports.spend import Charge, DayCaps
 from shared.infra import keys
 
 pytestmark = pytest.mark.promise("budget.tenant_day")

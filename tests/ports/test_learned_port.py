@@ -10,7 +10,7 @@ from redis.asyncio.client import Monitor
 from typing_extensions import override
 
 from services.executor.adapters.redis_learned import RedisLearned
-from services.executor.ports import Experience, Learned
+from services.executor.ports.learned import Experience, Learned
 from services.learner.adapters.redis_memory import RedisMemory
 from services.learner.core.lesson import lesson_of
 from shared.contracts.outcome import TaskOutcome

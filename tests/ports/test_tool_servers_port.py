@@ -13,7 +13,7 @@ from examples.company.faults import Fault
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.rest_bridge import RestBridge
 from services.executor.adapters.tool_servers import DetectingToolServers
-from services.executor.ports import ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
+from services.executor.ports.tools import ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass

@@ -7,7 +7,8 @@ import pytest
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.executor.ports import JournalEntry, LeaseLost, LedgerConflict, SessionState, TurnEnd, TurnStore, Work
+from services.executor.ports.sessions import Work
+from services.executor.ports.turns import JournalEntry, LeaseLost, LedgerConflict, SessionState, TurnEnd, TurnStore
 from shared.contracts.approval import Approval
 from shared.contracts.plan import WritePlan
 from shared.contracts.task import Turn, TurnKind

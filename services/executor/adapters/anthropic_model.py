@@ -10,7 +10,7 @@ from anthropic.types.message_create_params import MessageCreateParamsNonStreamin
 from pydantic import JsonValue
 
 from services.executor.adapters.patience import patiently
-from services.executor.ports import (
+from services.executor.ports.models import (
     Message,
     Model,
     ModelReply,

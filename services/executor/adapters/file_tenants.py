@@ -5,7 +5,7 @@ from typing import Self
 
 from pydantic import ValidationError
 
-from services.executor.ports import Tenants, UnknownTenant
+from services.executor.ports.policy import Tenants, UnknownTenant
 from shared.contracts.policy_document import sorted_document, strange_fields
 from shared.contracts.tenant import Connection, TenantRecord
 from shared.domain.exact_json import JsonObject, loads_object

@@ -14,7 +14,7 @@ from mcp.types import Tool as ListedTool
 from pydantic import ValidationError
 
 from services.executor.core.tooling.classes import Annotations, classify
-from services.executor.ports import Tool, ToolAnswer, ToolSilent
+from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent
 from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.exact_json import Json, JsonObject, loads, loads_object
 

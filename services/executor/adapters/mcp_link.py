@@ -11,7 +11,7 @@ from mcp.shared.exceptions import MCPError
 
 from services.executor.adapters.mcp_wire import Line, LineTrouble, Trouble, open_line
 from services.executor.adapters.other_protocol import OtherProtocol
-from services.executor.ports import ToolSilent, ToolUnreachable
+from services.executor.ports.tools import ToolSilent, ToolUnreachable
 
 log = structlog.get_logger()
 

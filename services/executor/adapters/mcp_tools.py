@@ -23,7 +23,7 @@ from typing_extensions import override
 from services.executor.adapters.mcp_content import BadListing, ListedTool, answer_of, brief, listed_tools, tools_of
 from services.executor.adapters.mcp_link import Link, as_port_error
 from services.executor.adapters.mcp_wire import Trouble
-from services.executor.ports import Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
+from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject, plain, wire
 

@@ -1,6 +1,6 @@
 """What an adapter says of a server that answers, but in another protocol than its own."""
 
-from services.executor.ports import ToolSilent
+from services.executor.ports.tools import ToolSilent
 
 
 class OtherProtocol(ToolSilent):

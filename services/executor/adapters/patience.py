@@ -7,15 +7,8 @@ from typing import TypeVar
 import structlog
 from typing_extensions import override
 
-from services.executor.ports import (
-    PolicyService,
-    PolicyUnavailable,
-    Tool,
-    ToolAnswer,
-    ToolServers,
-    ToolSilent,
-    ToolUnreachable,
-)
+from services.executor.ports.policy import PolicyService, PolicyUnavailable
+from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.allowance import AllowanceRequest, Allowances
 from shared.contracts.policy import EvaluateRequest, Verdict
 from shared.contracts.prose import ProseAnswer, ProseRequest

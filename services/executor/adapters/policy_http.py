@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import httpx
 
-from services.executor.ports import PolicyService, PolicyUnavailable
+from services.executor.ports.policy import PolicyService, PolicyUnavailable
 from shared.contracts.allowance import AllowanceRequest, Allowances
 from shared.contracts.policy import EvaluateRequest, PolicyContract, Verdict
 from shared.contracts.prose import ProseAnswer, ProseRequest

@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 from typing_extensions import override
 
-from services.executor.ports import EndedTask, EndedTasks
+from services.executor.ports.ended import EndedTask, EndedTasks
 from shared.contracts.archive import VERSION
 from shared.infra import keys
 from shared.infra.lua import Argument, Call, Scripts

@@ -7,7 +7,8 @@ the request leaves, or, where nobody confirms, a turn older than the failover th
 
 from datetime import timedelta
 
-from services.executor.ports import LedgerConflict, Work
+from services.executor.ports.sessions import Work
+from services.executor.ports.turns import LedgerConflict
 from shared.contracts.ledger import LedgerEntry
 from shared.domain.words import WriteStatus
 from shared.infra.lineage import Lineage

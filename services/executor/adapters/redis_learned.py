@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.executor.ports import Experience, Learned
+from services.executor.ports.learned import Experience, Learned
 from shared.contracts.case import CaseEntry
 from shared.domain.bandit import Arm
 from shared.domain.cases import CASES_KEPT

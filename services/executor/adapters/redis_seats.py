@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.executor.ports import SeatStore
+from services.executor.ports.sessions import SeatStore
 from shared.infra import keys
 from shared.infra.lua import Argument, Scripts
 

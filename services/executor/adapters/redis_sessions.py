@@ -11,7 +11,8 @@ from pydantic import ValidationError
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_turns import RedisTurnStore
-from services.executor.ports import Fault, Lease, LeaseLost, Sessions, TurnStore, UnreadableTurn, Work
+from services.executor.ports.sessions import Fault, Lease, Sessions, UnreadableTurn, Work
+from services.executor.ports.turns import LeaseLost, TurnStore
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import TaskRecord, Turn

@@ -3,7 +3,7 @@
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.executor.ports import Charge, DailySpend, DayCaps
+from services.executor.ports.spend import Charge, DailySpend, DayCaps
 from shared.infra import keys
 from shared.infra.lua import Argument, Scripts
 

@@ -7,17 +7,16 @@ from typing import cast
 from pydantic import ConfigDict, TypeAdapter
 
 from services.executor.adapters.redis_intents import IntentInDoubt, Intents, in_doubt, unconfirmed
-from services.executor.ports import (
+from services.executor.ports.sessions import Lease, Work
+from services.executor.ports.turns import (
     HandedOver,
     JournalEntry,
-    Lease,
     LeaseLost,
     LedgerConflict,
     Pulse,
     SessionState,
     TurnEnd,
     TurnStore,
-    Work,
 )
 from shared.contracts.approval import Approval
 from shared.contracts.ledger import LedgerEntry

@@ -6,7 +6,8 @@ from typing import NamedTuple, cast
 
 from redis.asyncio import Redis
 
-from services.executor.ports import DueTimer, Fault, Overdue, Upkeep, Waiting
+from services.executor.ports.sessions import Fault
+from services.executor.ports.upkeep import DueTimer, Overdue, Upkeep, Waiting
 from shared.contracts.task import Turn
 from shared.infra import keys
 from shared.infra.lua import Argument, Reply, Scripts

@@ -8,7 +8,7 @@ import httpx
 from typing_extensions import override
 
 from services.executor.adapters.rest_bridge_content import answered, listed
-from services.executor.ports import Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
+from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject, dumps
 

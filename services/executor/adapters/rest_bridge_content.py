@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from services.executor.adapters.mcp_content import brief, tools_of
 from services.executor.adapters.other_protocol import OtherProtocol
-from services.executor.ports import Tool, ToolAnswer, ToolSilent
+from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject, loads, wire
 

@@ -6,7 +6,7 @@ import structlog
 from typing_extensions import override
 
 from services.executor.adapters.other_protocol import OtherProtocol
-from services.executor.ports import Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
+from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject
 

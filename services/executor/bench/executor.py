@@ -7,7 +7,8 @@ import asyncio
 
 from services.executor.core.runner import RunsTurns
 from services.executor.hosting import run_sessions
-from services.executor.ports import JournalEntry, TurnEnd, TurnStore, Work
+from services.executor.ports.sessions import Work
+from services.executor.ports.turns import JournalEntry, TurnEnd, TurnStore
 from services.executor.settings import RunSettings
 from shared.contracts.task import TaskEvent
 from shared.domain.words import TaskState

@@ -7,7 +7,8 @@ from uuid import uuid4
 from services.executor.core.dossier import Dossier, Fact, Progress
 from services.executor.core.reflect.outcome import Ended
 from services.executor.core.reflect.turn_end import turn_end
-from services.executor.ports import JournalEntry, TurnStore, Work
+from services.executor.ports.sessions import Work
+from services.executor.ports.turns import JournalEntry, TurnStore
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, ReadBack, WritePlan
 from shared.contracts.policy import Verdict

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from services.executor.core.journal import Journal
-from services.executor.ports import Work
+from services.executor.ports.sessions import Work
 
 
 def accepted_at(work: Work, journal: Journal) -> datetime:

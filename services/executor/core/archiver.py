@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 import structlog
 
 from services.executor.core.side_by_side import side_by_side
-from services.executor.ports import EndedTask, EndedTasks
+from services.executor.ports.ended import EndedTask, EndedTasks
 from shared.ports.archive import Archive, ArchiveUnavailable
 from shared.ports.store import StoreUnavailable
 

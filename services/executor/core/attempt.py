@@ -7,7 +7,8 @@ import structlog
 
 from services.executor.core.mended import Mended
 from services.executor.core.poison import give_up, known_outcome, letter, settle_blindly
-from services.executor.ports import Fault, HandedOver, Lease, LeaseLost, Sessions, TurnEnd, TurnStore, Work
+from services.executor.ports.sessions import Fault, Lease, Sessions, Work
+from services.executor.ports.turns import HandedOver, LeaseLost, TurnEnd, TurnStore
 from shared.ports.store import StoreUnavailable
 
 _LOOK_SECONDS = 60.0  # for reading what the open writes of a turn came to that is given up

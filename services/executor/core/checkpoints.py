@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from services.executor.core.dossier import Progress
 from services.executor.core.journal import CHECKPOINT, Journal
-from services.executor.ports import JournalEntry
+from services.executor.ports.turns import JournalEntry
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, plain
 
 

@@ -14,17 +14,12 @@ from services.executor.core.spend.budget import Ceilings
 from services.executor.core.spend.unmetered import Unmetered
 from services.executor.core.tooling.paginate_walk import ListBounds
 from services.executor.core.tooling.toolbox import Toolbox
-from services.executor.ports import (
-    DailySpend,
-    Experience,
-    Learned,
-    Model,
-    PolicyService,
-    SessionState,
-    Tenants,
-    ToolServers,
-    TurnStore,
-)
+from services.executor.ports.learned import Experience, Learned
+from services.executor.ports.models import Model
+from services.executor.ports.policy import PolicyService, Tenants
+from services.executor.ports.spend import DailySpend
+from services.executor.ports.tools import ToolServers
+from services.executor.ports.turns import SessionState, TurnStore
 from shared.contracts.policy import Policy
 from shared.contracts.task import TaskRecord, Turn
 from shared.contracts.tenant import TenantRecord

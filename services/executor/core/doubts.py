@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from services.executor.core.endings import Escalated
-from services.executor.ports import Timer
+from services.executor.ports.turns import Timer
 from shared.contracts.ledger import Attempt, LedgerEntry
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 from shared.domain.words import DOUBTS, Resolution, WriteStatus

@@ -10,7 +10,8 @@ from collections import Counter, OrderedDict, defaultdict
 import structlog
 from typing_extensions import override
 
-from services.executor.ports import Seats, SeatStore, Tenants, UnknownTenant, Wakes
+from services.executor.ports.policy import Tenants, UnknownTenant
+from services.executor.ports.sessions import Seats, SeatStore, Wakes
 from shared.ports.store import StoreUnavailable
 
 _KEPT_FREE = 10  # one in ten places of a process is for those tenants that do not fill the others

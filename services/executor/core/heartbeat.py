@@ -7,7 +7,8 @@ from typing import NoReturn
 
 import structlog
 
-from services.executor.ports import Lease, LeaseLost, Sessions
+from services.executor.ports.sessions import Lease, Sessions
+from services.executor.ports.turns import LeaseLost
 from shared.ports.store import StoreUnavailable
 
 _BEATS_PER_LEASE = 3

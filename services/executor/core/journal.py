@@ -8,7 +8,8 @@ from pydantic import JsonValue
 
 from services.executor.core.endings import Canceled, Failed, RunEnds, TenantStopped
 from services.executor.core.spend.budget import RELEASED, RESERVED, Reservation, Spending
-from services.executor.ports import JournalEntry, PolicyUnavailable, Pulse, TurnStore
+from services.executor.ports.policy import PolicyUnavailable
+from services.executor.ports.turns import JournalEntry, Pulse, TurnStore
 from shared.contracts.task import TaskEvent
 from shared.domain.marks import MarkKind
 from shared.domain.redaction import HIDDEN, without_marks

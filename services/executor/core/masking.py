@@ -12,7 +12,15 @@ from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
-from services.executor.ports import Message, ModelReply, ModelRequest, TextBlock, ToolDefinition, ToolResult, ToolUse
+from services.executor.ports.models import (
+    Message,
+    ModelReply,
+    ModelRequest,
+    TextBlock,
+    ToolDefinition,
+    ToolResult,
+    ToolUse,
+)
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.marks import MarkKind, marked
 from shared.domain.redaction import literals

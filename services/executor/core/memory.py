@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from services.executor.core.context import TurnContext
 from services.executor.core.execute.model_calls import ask, user
 from services.executor.core.prompts.sections import render
-from services.executor.ports import ModelRequest, Tier
+from services.executor.ports.models import ModelRequest, Tier
 from shared.contracts.task import PriorTurn
 from shared.domain.exact_json import Json
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import structlog
 
-from services.executor.ports import Fault
+from services.executor.ports.sessions import Fault
 
 log = structlog.get_logger()
 

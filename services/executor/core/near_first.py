@@ -4,7 +4,7 @@ from typing import Protocol
 
 from typing_extensions import override
 
-from services.executor.ports import Wakes
+from services.executor.ports.sessions import Wakes
 
 FEW = 8  # sessions: a process that runs more leaves what is found to the queue, which spreads it
 

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 from services.executor.core.context import Limits
 from services.executor.core.endings import Failed, Part, RunEnds
 from services.executor.core.journal import Journal
-from services.executor.ports import SessionState
+from services.executor.ports.turns import SessionState
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import Turn
 from shared.domain.exact_json import JsonObject, dumps, loads_object

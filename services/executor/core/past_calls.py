@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from typing import cast
 
 from services.executor.core.dossier import Fact
-from services.executor.ports import SessionCall
+from services.executor.ports.turns import SessionCall
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.policy import CallOutcome, ContextValue, PastCall, Policy
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object

@@ -12,7 +12,8 @@ from services.executor.core.journal import Journal
 from services.executor.core.reflect.answer import final_answer
 from services.executor.core.reflect.outcome import told_ledger
 from services.executor.core.reflect.turn_end import TURNS_KEPT
-from services.executor.ports import TurnEnd, TurnStore, Work
+from services.executor.ports.sessions import Work
+from services.executor.ports.turns import TurnEnd, TurnStore
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import TaskOutcome

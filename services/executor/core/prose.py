@@ -10,7 +10,9 @@ from services.executor.core.context import TurnContext
 from services.executor.core.endings import Failed, Part
 from services.executor.core.execute.structured import Question, Unanswered, answered
 from services.executor.core.prompts import schemas
-from services.executor.ports import PolicyUnavailable, Tier, Tool
+from services.executor.ports.models import Tier
+from services.executor.ports.policy import PolicyUnavailable
+from services.executor.ports.tools import Tool
 from shared.contracts.policy import Policy, Rule, ToolRule
 from shared.contracts.prose import Candidate, KnownTool, ProseAnswer, ProseRequest
 from shared.contracts.tenant import ProsePolicy

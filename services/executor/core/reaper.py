@@ -5,7 +5,8 @@ from collections.abc import Collection
 import structlog
 
 from services.executor.core.mended import Mended
-from services.executor.ports import DueTimer, Fault, Upkeep, Waiting, Wakes
+from services.executor.ports.sessions import Fault, Wakes
+from services.executor.ports.upkeep import DueTimer, Upkeep, Waiting
 from shared.contracts.task import Principal, Turn, TurnKind
 from shared.domain.words import Role
 from shared.ports.store import StoreUnavailable

@@ -12,18 +12,9 @@ from typing_extensions import override
 from services.executor.core.context import Ports
 from services.executor.core.journal import Journal
 from services.executor.core.prime.recall import primer_cases
-from services.executor.ports import (
-    Experience,
-    Learned,
-    PolicyService,
-    PolicyUnavailable,
-    Tenants,
-    Tool,
-    ToolAnswer,
-    ToolServers,
-    ToolSilent,
-    ToolUnreachable,
-)
+from services.executor.ports.learned import Experience, Learned
+from services.executor.ports.policy import PolicyService, PolicyUnavailable, Tenants
+from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.allowance import AllowanceRequest, Allowances
 from shared.contracts.case import CaseEntry
 from shared.contracts.policy import EvaluateRequest, Verdict

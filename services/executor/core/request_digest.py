@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from decimal import Decimal
 
-from services.executor.ports import ModelRequest
+from services.executor.ports.models import ModelRequest
 
 
 def request_digest(request: ModelRequest) -> str:

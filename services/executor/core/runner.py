@@ -11,17 +11,8 @@ from services.executor.core.fair import FreeSeating
 from services.executor.core.heartbeat import Heart
 from services.executor.core.mended import Mended
 from services.executor.core.unreadable import unread_letter, unread_outcome
-from services.executor.ports import (
-    Fault,
-    HandedOver,
-    Lease,
-    LeaseLost,
-    Seats,
-    Sessions,
-    UnreadableTurn,
-    Wakes,
-    Work,
-)
+from services.executor.ports.sessions import Fault, Lease, Seats, Sessions, UnreadableTurn, Wakes, Work
+from services.executor.ports.turns import HandedOver, LeaseLost
 from shared.ports.store import StoreUnavailable
 
 __all__ = ["Runner", "RunnerLimits", "RunsTurns"]

@@ -1,6 +1,6 @@
 """What is kept of a turn that nobody can read: the letter to an operator, and the outcome that is counted."""
 
-from services.executor.ports import UnreadableTurn
+from services.executor.ports.sessions import UnreadableTurn
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import Principal, TaskRequest, Turn, TurnKind

@@ -29,7 +29,8 @@ from services.executor.core.reflect.outcome import Ended
 from services.executor.core.reflect.turn_end import nothing_new, turn_end
 from services.executor.core.side_by_side import together
 from services.executor.core.spend.budget import BudgetSpent, ending, known_so_far
-from services.executor.ports import JournalEntry, TurnStore, Work
+from services.executor.ports.sessions import Work
+from services.executor.ports.turns import JournalEntry, TurnStore
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.task import TaskEvent, Turn, TurnKind
 from shared.domain.marks import marked

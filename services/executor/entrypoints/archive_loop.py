@@ -9,7 +9,8 @@ import structlog
 from typing_extensions import override
 
 from services.executor.core.runner import RunsTurns
-from services.executor.ports import TurnStore, Work
+from services.executor.ports.sessions import Work
+from services.executor.ports.turns import TurnStore
 from shared.domain.partition import PARTITIONS, partition_of
 from shared.ports.store import StoreUnavailable
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from services.executor.ports import Tool
+from services.executor.ports.tools import Tool
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 

@@ -7,7 +7,9 @@ from services.executor.core.context import Limits, Ports
 from services.executor.core.prompts.texts import load
 from services.executor.core.spend.unmetered import Unmetered
 from services.executor.core.worker import Worker
-from services.executor.ports import DailySpend, ModelReply, ModelRequest, PolicyService, PolicyUnavailable, Tenants
+from services.executor.ports.models import ModelReply, ModelRequest
+from services.executor.ports.policy import PolicyService, PolicyUnavailable, Tenants
+from services.executor.ports.spend import DailySpend
 from shared.contracts.allowance import AllowanceRequest, Allowances, ToolAllowance
 from shared.contracts.policy import EvaluateRequest, Policy, Verdict
 from shared.contracts.prose import ProseAnswer, ProseRequest

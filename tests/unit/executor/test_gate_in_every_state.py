@@ -3,7 +3,7 @@
 import pytest
 
 from services.executor.core.fsm.states import permits
-from services.executor.ports import ModelReply, ModelRequest
+from services.executor.ports.models import ModelReply, ModelRequest
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import FsmState, ToolClass
 from shared.testing.scripted_model import json_reply, state_of, tool_reply

@@ -2,7 +2,8 @@
 
 import pytest
 
-from services.executor.ports import PolicyUnavailable, ToolAnswer
+from services.executor.ports.policy import PolicyUnavailable
+from services.executor.ports.tools import ToolAnswer
 from shared.contracts.allowance import CallLimit, ToolAllowance
 from shared.contracts.policy import CallNeed, CallRefusal, Policy, ToolRule
 from shared.contracts.prose import ProseAnswer, ProseRequest

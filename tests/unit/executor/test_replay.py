@@ -8,7 +8,8 @@ import pytest
 from services.executor.core.context import Limits
 from services.executor.core.prompts.texts import load
 from services.executor.core.replay.replay import CannotReplay, replay
-from services.executor.ports import ModelReply, ModelRequest, ModelUnavailable, ToolSilent
+from services.executor.ports.models import ModelReply, ModelRequest, ModelUnavailable
+from services.executor.ports.tools import ToolSilent
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState
 from shared.testing.memory_turns import Died

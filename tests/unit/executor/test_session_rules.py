@@ -5,7 +5,9 @@ import asyncio
 import pytest
 
 from services.executor.core.past_calls import remembered
-from services.executor.ports import ModelReply, ModelRequest, SessionCall, ToolAnswer, ToolSilent
+from services.executor.ports.models import ModelReply, ModelRequest
+from services.executor.ports.tools import ToolAnswer, ToolSilent
+from services.executor.ports.turns import SessionCall
 from shared.contracts.allowance import Bar, ToolAllowance, counts
 from shared.contracts.policy import (
     CallContext,

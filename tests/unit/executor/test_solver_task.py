@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.ports import ModelUnavailable
+from services.executor.ports.models import ModelUnavailable
 from shared.contracts.task import PriorTurn, SolverRequest
 from shared.testing.scripted_model import state_of, text_reply
 from tests.unit.executor.stage import Stage

@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from services.executor.ports import ModelReply, ModelRequest, ModelUnavailable, ToolSilent
+from services.executor.ports.models import ModelReply, ModelRequest, ModelUnavailable
+from services.executor.ports.tools import ToolSilent
 from shared.contracts.task import TaskRequest
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState

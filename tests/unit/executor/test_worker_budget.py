@@ -4,7 +4,8 @@ import pytest
 
 from services.executor.core.endings import TenantStopped
 from services.executor.core.spend.budget import Ceilings
-from services.executor.ports import Charge, DailySpend, DayCaps, ModelReply, ModelRequest, Usage
+from services.executor.ports.models import ModelReply, ModelRequest, Usage
+from services.executor.ports.spend import Charge, DailySpend, DayCaps
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
 from shared.testing.memory_turns import Died

@@ -3,7 +3,7 @@
 import pytest
 
 from services.executor.core.execute.approval_gate import brief
-from services.executor.ports import ToolAnswer, ToolSilent, ToolUnreachable
+from services.executor.ports.tools import ToolAnswer, ToolSilent, ToolUnreachable
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pydantic import JsonValue
 
-from services.executor.ports import ToolAnswer, ToolSilent
+from services.executor.ports.tools import ToolAnswer, ToolSilent
 from shared.contracts.task import Principal, TaskRecord, Turn, TurnKind
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import Resolution, Role, TaskState, ToolClass

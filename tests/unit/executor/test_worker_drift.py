@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.ports import ToolAnswer
+from services.executor.ports.tools import ToolAnswer
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import TaskState, ToolClass
 from shared.testing.memory_turns import Died

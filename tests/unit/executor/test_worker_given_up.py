@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from services.executor.core.poison import give_up, settle_blindly
-from services.executor.ports import TurnEnd
+from services.executor.ports.turns import TurnEnd
 from shared.contracts.task import Turn
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass

@@ -7,7 +7,8 @@ import pytest
 from services.executor.core.context import Ports
 from services.executor.core.prompts.texts import load
 from services.executor.core.worker import Worker
-from services.executor.ports import HandedOver, Model, ModelReply, ModelRequest
+from services.executor.ports.models import Model, ModelReply, ModelRequest
+from services.executor.ports.turns import HandedOver
 from shared.domain.words import TaskState
 from tests.unit.executor.stage import Stage, message
 

@@ -5,7 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from services.executor.ports import ModelReply, ModelRequest, ToolUnreachable
+from services.executor.ports.models import ModelReply, ModelRequest
+from services.executor.ports.tools import ToolUnreachable
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
 from shared.testing.memory_turns import Died

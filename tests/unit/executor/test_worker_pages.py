@@ -8,7 +8,7 @@ from services.executor.core.checkpoints import latest
 from services.executor.core.dossier import Fact
 from services.executor.core.tooling.paginate_shown import MOST
 from services.executor.core.tooling.paginate_walk import ListBounds
-from services.executor.ports import ToolAnswer
+from services.executor.ports.tools import ToolAnswer
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState
 from shared.testing.memory_turns import Died

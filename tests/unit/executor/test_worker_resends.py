@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.ports import ToolAnswer, ToolSilent, ToolUnreachable
+from services.executor.ports.tools import ToolAnswer, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass

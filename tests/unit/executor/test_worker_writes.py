@@ -5,7 +5,8 @@ import time
 import pytest
 from typing_extensions import override
 
-from services.executor.ports import Pulse, ToolAnswer, ToolSilent, ToolUnreachable
+from services.executor.ports.tools import ToolAnswer, ToolSilent, ToolUnreachable
+from services.executor.ports.turns import Pulse
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject

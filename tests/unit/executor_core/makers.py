@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from services.executor.core.dossier import Dossier, Fact, NamedValue, Operand
 from services.executor.core.tooling.toolbox import Toolbox, toolbox
-from services.executor.ports import Tool
+from services.executor.ports.tools import Tool
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict

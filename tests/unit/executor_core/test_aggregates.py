@@ -11,7 +11,7 @@ from services.executor.core.execute.aggregates import aggregated
 from services.executor.core.execute.compute_audit import audit
 from services.executor.core.execute.conditions import condition, written
 from services.executor.core.execute.paths import select
-from services.executor.ports import ToolUse
+from services.executor.ports.models import ToolUse
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
 ROWS: list[Json] = [

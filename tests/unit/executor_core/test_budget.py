@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from services.executor.core.dossier import Dossier, Progress
 from services.executor.core.spend.budget import BudgetSpent, Ceilings, Purse, Settlement, Spending, ending
 from services.executor.core.spend.tariff import Amount, Price, Size, Tariff, billed, estimated, size_of
-from services.executor.ports import JournalEntry, Message, ModelReply, ModelRequest, TextBlock, Tier, Usage
+from services.executor.ports.models import Message, ModelReply, ModelRequest, TextBlock, Tier, Usage
+from services.executor.ports.turns import JournalEntry
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.words import FsmState, TaskState, ToolClass, WriteStatus

@@ -10,7 +10,7 @@ from services.executor.core.execute.compute_audit import audit
 from services.executor.core.finance.catalogue import CALCULATORS
 from services.executor.core.finance.currency import is_currency, one_currency, places
 from services.executor.core.prompts.schemas import OPERATIONS
-from services.executor.ports import ToolUse
+from services.executor.ports.models import ToolUse
 from shared.domain.exact_json import Json
 from tests.unit.executor_core.makers import fact, from_fact, from_task, from_value, value
 

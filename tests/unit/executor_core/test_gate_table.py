@@ -4,7 +4,7 @@ import pytest
 
 from services.executor.core.execute import gate
 from services.executor.core.fsm.states import RULES, tier_of
-from services.executor.ports import Tier
+from services.executor.ports.models import Tier
 from shared.domain.words import FsmState, ToolClass
 from tests.unit.executor_core.makers import tool
 

@@ -10,7 +10,8 @@ from services.executor.core.dossier import Dossier, Progress
 from services.executor.core.reflect.answer import final_answer
 from services.executor.core.reflect.outcome import Ended, metadata, outcome, score
 from services.executor.core.reflect.turn_end import nothing_new, turn_end
-from services.executor.ports import SessionState, Work
+from services.executor.ports.sessions import Work
+from services.executor.ports.turns import SessionState
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import Principal, TaskRecord, Turn, TurnKind

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.masking import masked, restored
-from services.executor.ports import (
+from services.executor.ports.models import (
     Message,
     ModelReply,
     ModelRequest,

@@ -8,7 +8,7 @@ import structlog
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from services.executor.ports import ModelReply, ModelRequest
+from services.executor.ports.models import ModelReply, ModelRequest
 from services.learner.core.lesson import lesson_of
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import TaskState, ToolClass

@@ -3,7 +3,8 @@
 import pytest
 
 from services.executor.adapters.patience import PatientTools, patiently
-from services.executor.ports import PolicyUnavailable, ToolAnswer, ToolSilent, ToolUnreachable
+from services.executor.ports.policy import PolicyUnavailable
+from services.executor.ports.tools import ToolAnswer, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject
 from shared.testing.fake_tool_servers import FakeToolServers

@@ -17,7 +17,7 @@ from services.executor.core.tooling.schema_drift import (
     table_in,
     under_both_names,
 )
-from services.executor.ports import Tool
+from services.executor.ports.tools import Tool
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass

@@ -12,7 +12,7 @@ from services.executor.core.execute.conditions import OPERATORS, identity, writt
 from services.executor.core.execute.paths import NoSuchPath, select
 from services.executor.core.finance.calculators import CannotCalculate, decimal_text
 from services.executor.core.tooling.paginate import page_in
-from services.executor.ports import ToolDefinition, ToolResult, ToolUse
+from services.executor.ports.models import ToolDefinition, ToolResult, ToolUse
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 _MOST_GROUPS = 500

@@ -18,7 +18,8 @@ from services.executor.core.prompts.sections import render
 from services.executor.core.tooling.corrections import Corrections
 from services.executor.core.tooling.paginate_shown import with_note
 from services.executor.core.tooling.validate import problems_with
-from services.executor.ports import ModelRequest, Tool, ToolResult, ToolUse
+from services.executor.ports.models import ModelRequest, ToolResult, ToolUse
+from services.executor.ports.tools import Tool
 from shared.contracts.policy import CallOutcome, PastCall
 from shared.domain.exact_json import Json, dumps
 from shared.domain.words import FsmState

@@ -11,7 +11,7 @@ from services.executor.core.execute.model_calls import ask, user
 from services.executor.core.fsm.states import tier_of
 from services.executor.core.prompts.sections import render
 from services.executor.core.spend.budget import Purse
-from services.executor.ports import ModelRequest
+from services.executor.ports.models import ModelRequest
 from shared.contracts.ledger import LedgerEntry
 from shared.domain.answer import is_exact_match
 from shared.domain.exact_json import Json, loads

@@ -16,7 +16,7 @@ from services.executor.core.finance.calculators import CannotCalculate, decimal_
 from services.executor.core.finance.catalogue import offered
 from services.executor.core.fsm.states import tier_of
 from services.executor.core.prompts import schemas
-from services.executor.ports import ToolDefinition, ToolResult, ToolUse
+from services.executor.ports.models import ToolDefinition, ToolResult, ToolUse
 from shared.domain.exact_json import dumps
 from shared.domain.words import FsmState
 

@@ -1,7 +1,7 @@
 """The gate at dispatch: no call leaves the executor in a state that does not permit its class (I1)."""
 
 from services.executor.core.fsm.states import RULES, permits
-from services.executor.ports import Tool
+from services.executor.ports.tools import Tool
 from shared.domain.words import FsmState
 
 

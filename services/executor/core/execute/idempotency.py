@@ -1,6 +1,6 @@
 """Our key in a call: a server that honours it applies the call once, however often it comes (I3)."""
 
-from services.executor.ports import Tool
+from services.executor.ports.tools import Tool
 from shared.contracts.ledger import LedgerEntry
 from shared.domain.exact_json import JsonObject, loads_object
 

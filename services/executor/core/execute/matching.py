@@ -11,7 +11,7 @@ from services.executor.core.tooling.paginate import Page, page_in, put
 from services.executor.core.tooling.paginate_next import paging_of
 from services.executor.core.tooling.paginate_shown import with_note
 from services.executor.core.tooling.toolbox import Toolbox
-from services.executor.ports import ToolDefinition, ToolUse
+from services.executor.ports.models import ToolDefinition, ToolUse
 from shared.domain.exact_json import Json, dumps
 from shared.domain.words import ToolClass
 

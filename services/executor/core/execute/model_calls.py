@@ -12,8 +12,7 @@ from services.executor.core.request_digest import request_digest
 from services.executor.core.side_by_side import side_by_side
 from services.executor.core.spend.budget import Purse, Settlement
 from services.executor.core.spend.payment import Payment
-from services.executor.ports import (
-    HandedOver,
+from services.executor.ports.models import (
     Message,
     ModelReply,
     ModelRequest,
@@ -22,6 +21,7 @@ from services.executor.ports import (
     ToolUse,
     Usage,
 )
+from services.executor.ports.turns import HandedOver
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.ports.store import StoreUnavailable
 

@@ -9,7 +9,7 @@ from services.executor.core.endings import Failed, Rejected
 from services.executor.core.execute.provenance import unproven
 from services.executor.core.execute.records import fields_about
 from services.executor.core.past_calls import has_tool_rules, of_facts, of_session, of_writes, sayable
-from services.executor.ports import PolicyUnavailable
+from services.executor.ports.policy import PolicyUnavailable
 from shared.contracts.plan import WritePlan
 from shared.contracts.policy import (
     CallContext,

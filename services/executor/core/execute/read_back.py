@@ -5,7 +5,7 @@ from services.executor.core.execute.ledger import results
 from services.executor.core.execute.paths import NoSuchPath
 from services.executor.core.execute.proof import Evidence
 from services.executor.core.execute.refs import resolve
-from services.executor.ports import Tool, ToolAnswer, ToolSilent, ToolUnreachable
+from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent, ToolUnreachable
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.exact_json import Json, JsonObject, loads, loads_object

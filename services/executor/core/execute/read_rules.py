@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from services.executor.core.context import TurnContext
 from services.executor.core.endings import Failed
 from services.executor.core.past_calls import has_tool_rules, of_session, sayable
-from services.executor.ports import PolicyUnavailable, Tool
+from services.executor.ports.policy import PolicyUnavailable
+from services.executor.ports.tools import Tool
 from shared.contracts.allowance import AllowanceRequest, Allowances, OfferedTool
 from shared.contracts.policy import CallContext, EvaluateRequest, PastCall, Verdict
 from shared.domain.exact_json import JsonObject

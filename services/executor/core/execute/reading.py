@@ -14,7 +14,7 @@ from services.executor.core.tooling.describing import inquiries
 from services.executor.core.tooling.echo import is_echo
 from services.executor.core.tooling.paginate_walk import listing, report
 from services.executor.core.tooling.validate import problems_with
-from services.executor.ports import Tool, ToolAnswer, ToolSilent, ToolUnreachable
+from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent, ToolUnreachable
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.domain.words import ToolClass
 

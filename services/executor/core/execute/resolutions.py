@@ -5,7 +5,7 @@ from datetime import datetime
 
 from services.executor.core.doubts import SUBJECT, GivenUp, brief, open_doubts, taken_over, with_attempt
 from services.executor.core.journal import Journal
-from services.executor.ports import TurnStore
+from services.executor.ports.turns import TurnStore
 from shared.contracts.ledger import LedgerEntry, Resolved
 from shared.contracts.task import Turn, TurnKind
 from shared.domain.words import Resolution, Role, WriteStatus

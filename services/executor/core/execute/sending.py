@@ -14,7 +14,7 @@ from services.executor.core.execute.read_back import call_tool, shown_before
 from services.executor.core.execute.refs import resolve
 from services.executor.core.execute.settling import answered, settle
 from services.executor.core.tooling.validate import problems_with
-from services.executor.ports import Tool, ToolSilent, ToolUnreachable
+from services.executor.ports.tools import Tool, ToolSilent, ToolUnreachable
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.exact_json import JsonObject, dumps

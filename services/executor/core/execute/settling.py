@@ -9,7 +9,8 @@ from services.executor.core.execute.idempotency import MOST_SENDINGS
 from services.executor.core.execute.proof import Judgement, judge, judge_lost, judge_refused, judge_unread
 from services.executor.core.execute.read_back import evidence, shown_after
 from services.executor.core.journal import Journal
-from services.executor.ports import ToolAnswer, TurnStore
+from services.executor.ports.tools import ToolAnswer
+from services.executor.ports.turns import TurnStore
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.tenant import TenantRecord
 from shared.domain.exact_json import Json, dumps, loads

@@ -11,7 +11,7 @@ from services.executor.core.execute.model_calls import UnusableAnswer, structure
 from services.executor.core.execute.tool_loop import Dispatch, talk
 from services.executor.core.prompts.sections import render
 from services.executor.core.spend.budget import Purse
-from services.executor.ports import ModelRequest, Tier, ToolDefinition, ToolResult, ToolUse
+from services.executor.ports.models import ModelRequest, Tier, ToolDefinition, ToolResult, ToolUse
 from shared.domain.exact_json import Json
 
 T = TypeVar("T")

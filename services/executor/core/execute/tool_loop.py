@@ -7,7 +7,7 @@ from services.executor.core.context import TurnContext
 from services.executor.core.execute.model_calls import ask
 from services.executor.core.side_by_side import side_by_side
 from services.executor.core.spend.budget import Purse
-from services.executor.ports import Message, ModelReply, ModelRequest, ToolResult, ToolUse
+from services.executor.ports.models import Message, ModelReply, ModelRequest, ToolResult, ToolUse
 
 
 class Dispatch(Protocol):

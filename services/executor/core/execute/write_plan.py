@@ -22,7 +22,8 @@ from services.executor.core.tooling.corrections import NONE_KNOWN, Corrections
 from services.executor.core.tooling.schema_drift import renamed
 from services.executor.core.tooling.toolbox import Toolbox
 from services.executor.core.tooling.validate import problems_with
-from services.executor.ports import Tier, Tool
+from services.executor.ports.models import Tier
+from services.executor.ports.tools import Tool
 from shared.contracts.plan import Origin, PlannedCall, ReadBack, WritePlan
 from shared.contracts.policy import CallRefusal
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from services.executor.ports import Tier
+from services.executor.ports.models import Tier
 from shared.domain.words import FsmState, ToolClass
 
 

@@ -21,13 +21,9 @@ from services.executor.core.prime.servers import NO_TOOLS, offered
 from services.executor.core.prompts.texts import Prompts
 from services.executor.core.side_by_side import together
 from services.executor.core.tooling.toolbox import toolbox
-from services.executor.ports import (
-    PolicyUnavailable,
-    SessionState,
-    TurnStore,
-    UnknownTenant,
-    Work,
-)
+from services.executor.ports.policy import PolicyUnavailable, UnknownTenant
+from services.executor.ports.sessions import Work
+from services.executor.ports.turns import SessionState, TurnStore
 from shared.contracts.policy import EvaluateRequest, Policy
 from shared.contracts.tenant import TenantRecord
 from shared.domain.exact_json import Json

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from services.executor.core.journal import Journal
-from services.executor.ports import Experience, Learned
+from services.executor.ports.learned import Experience, Learned
 from shared.contracts.case import CaseEntry
 from shared.domain.cases import CaseOutcome, pruned, relevant
 from shared.domain.exact_json import Json

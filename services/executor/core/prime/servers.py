@@ -7,7 +7,7 @@ from services.executor.core.endings import Failed
 from services.executor.core.journal import Journal
 from services.executor.core.side_by_side import side_by_side
 from services.executor.core.tooling.named import named_tools
-from services.executor.ports import Tool, ToolServers, ToolSilent, ToolUnreachable
+from services.executor.ports.tools import Tool, ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.task import TaskRecord
 from shared.contracts.tenant import Connection, TenantRecord
 

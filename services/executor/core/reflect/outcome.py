@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from services.executor.core.dossier import Progress
 from services.executor.core.doubts import described, open_doubts, spoken
 from services.executor.core.dry_run import is_dry_run
-from services.executor.ports import Timer
+from services.executor.ports.turns import Timer
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.plan import WritePlan

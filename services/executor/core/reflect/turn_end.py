@@ -9,7 +9,8 @@ from services.executor.core.dry_run import KEY, artifacts, is_dry_run
 from services.executor.core.past_calls import of_facts, of_writes, remembered
 from services.executor.core.reflect.answer import final_answer
 from services.executor.core.reflect.outcome import Ended, metadata, outcome
-from services.executor.ports import SessionState, Timer, TurnEnd, Work
+from services.executor.ports.sessions import Work
+from services.executor.ports.turns import SessionState, Timer, TurnEnd
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.task import HistoryMessage, TaskEvent, TaskRecord, Turn, TurnKind
 from shared.domain.marks import MarkKind

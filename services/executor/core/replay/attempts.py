@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from services.executor.core.journal import INPUT, NO_STEPS, TURN
 from services.executor.core.notes import Begun, EndedBefore, read_ending, read_turn
-from services.executor.ports import JournalEntry
+from services.executor.ports.turns import JournalEntry
 from shared.contracts.archive import ArchivedTask
 from shared.contracts.ledger import LedgerEntry
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from services.executor.core.endings import RunEnds
 from services.executor.core.journal import CHECKPOINT
 from services.executor.core.replay.attempts import Attempt
-from services.executor.ports import JournalEntry
+from services.executor.ports.turns import JournalEntry
 from shared.contracts.ledger import LedgerEntry
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.domain.words import FsmState

@@ -17,7 +17,7 @@ from services.executor.core.replay.stand_ins import (
     ReplayTools,
 )
 from services.executor.core.worker import Worker
-from services.executor.ports import Work
+from services.executor.ports.sessions import Work
 from shared.contracts.approval import Approval
 from shared.contracts.archive import ArchivedTask
 from shared.contracts.task import TaskRecord

@@ -19,25 +19,11 @@ from services.executor.core.recording import (
     tools_name,
 )
 from services.executor.core.replay.course import Course, StoppedHere, writes_begin
-from services.executor.ports import (
-    Experience,
-    JournalEntry,
-    Learned,
-    Model,
-    ModelReply,
-    ModelRequest,
-    PolicyService,
-    PolicyUnavailable,
-    Pulse,
-    SessionState,
-    Tenants,
-    Tool,
-    ToolAnswer,
-    ToolServers,
-    ToolUnreachable,
-    TurnEnd,
-    TurnStore,
-)
+from services.executor.ports.learned import Experience, Learned
+from services.executor.ports.models import Model, ModelReply, ModelRequest
+from services.executor.ports.policy import PolicyService, PolicyUnavailable, Tenants
+from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolUnreachable
+from services.executor.ports.turns import JournalEntry, Pulse, SessionState, TurnEnd, TurnStore
 from shared.contracts.allowance import AllowanceRequest, Allowances
 from shared.contracts.approval import Approval
 from shared.contracts.ledger import LedgerEntry

@@ -16,7 +16,7 @@ from pydantic import JsonValue
 from services.executor.core.dossier import Progress
 from services.executor.core.endings import Failed, RunEnds
 from services.executor.core.spend.tariff import NANO, Amount, Price, Size, Tariff, estimated
-from services.executor.ports import JournalEntry
+from services.executor.ports.turns import JournalEntry
 from shared.contracts.ledger import LedgerEntry
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import DOUBTS, TaskState, WriteStatus

@@ -9,7 +9,9 @@ from services.executor.core.context import TurnContext
 from services.executor.core.endings import RunEnds, TenantStopped
 from services.executor.core.spend.budget import BudgetSpent, Purse, Reservation, Settlement, dollars, settlement_in
 from services.executor.core.spend.tariff import NANO, billed, size_of
-from services.executor.ports import Charge, DayCaps, HandedOver, ModelReply, ModelRequest
+from services.executor.ports.models import ModelReply, ModelRequest
+from services.executor.ports.spend import Charge, DayCaps
+from services.executor.ports.turns import HandedOver
 from shared.contracts.tenant import TenantRecord
 
 

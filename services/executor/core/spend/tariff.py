@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.executor.ports import (
+from services.executor.ports.models import (
     ModelReply,
     ModelRequest,
     TextBlock,

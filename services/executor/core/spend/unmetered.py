@@ -2,7 +2,7 @@
 
 from typing_extensions import override
 
-from services.executor.ports import Charge, DailySpend, DayCaps
+from services.executor.ports.spend import Charge, DailySpend, DayCaps
 
 
 class Unmetered(DailySpend):

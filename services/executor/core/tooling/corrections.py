@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from services.executor.core.tooling.schema_drift import TABLES, words_of
-from services.executor.ports import Tool
+from services.executor.ports.tools import Tool
 from shared.domain.exact_json import JsonObject
 
 MOST_KEPT = 200

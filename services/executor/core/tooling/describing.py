@@ -6,7 +6,7 @@ from typing import NamedTuple
 from services.executor.core.tooling.corrections import table_of
 from services.executor.core.tooling.schema_drift import TABLES, table_in, words_of
 from services.executor.core.tooling.validate import problems_with
-from services.executor.ports import Tool
+from services.executor.ports.tools import Tool
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from services.executor.core.tooling import verbs
 from services.executor.core.tooling.classes import classify
 from services.executor.core.tooling.schema_drift import words_of
-from services.executor.ports import Tool
+from services.executor.ports.tools import Tool
 from shared.contracts.tenant import CatalogueEntry, Connection
 
 _NAME = re.compile(r"(?<![\w./-])[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+(?![\w/-])")

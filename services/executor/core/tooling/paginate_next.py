@@ -7,7 +7,7 @@ from typing import NamedTuple
 from services.executor.core.tooling.paginate import Mark, Page
 from services.executor.core.tooling.paginate_words import Word, word_of
 from services.executor.core.tooling.schema_drift import words_of
-from services.executor.ports import Tool
+from services.executor.ports.tools import Tool
 from shared.domain.exact_json import Json, JsonObject
 
 _PLACES = (Word.CURSOR, Word.AFTER, Word.OFFSET, Word.PAGE)

@@ -6,7 +6,7 @@ from services.executor.core.tooling.paginate import Mark, Page, page_in, put
 from services.executor.core.tooling.paginate_next import Paging, asks_for_a_part, by_mark, paging_of
 from services.executor.core.tooling.paginate_rows import Rows, singular
 from services.executor.core.tooling.paginate_words import Word
-from services.executor.ports import Tool
+from services.executor.ports.tools import Tool
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 _BARREN = 3  # parts in a row that may bring nothing new, while the server goes on naming new places

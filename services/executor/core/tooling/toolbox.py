@@ -5,7 +5,8 @@ from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
-from services.executor.ports import Tool, ToolDefinition
+from services.executor.ports.models import ToolDefinition
+from services.executor.ports.tools import Tool
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject, wire
 from shared.domain.words import ToolClass

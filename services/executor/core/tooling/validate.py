@@ -9,7 +9,7 @@ from jsonschema.validators import extend
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import EMPTY_REGISTRY
 
-from services.executor.ports import Tool
+from services.executor.ports.tools import Tool
 from shared.domain.exact_json import JsonObject
 
 _DECIMAL = re.compile(r"Decimal\('([^']*)'\)")

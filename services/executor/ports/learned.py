@@ -1,0 +1,34 @@
+"""What earlier tasks taught."""
+
+from types import MappingProxyType
+from typing import NamedTuple, Protocol
+
+from shared.contracts.case import CaseEntry
+from shared.domain.bandit import Arms
+
+
+class Experience(NamedTuple):
+    """What a tenant's earlier tasks taught: the arms of one process type, and the case log, newest first."""
+
+    arms: Arms = MappingProxyType({})
+    cases: tuple[CaseEntry, ...] = ()
+
+
+class Learned(Protocol):
+    """Both may raise ``StoreUnavailable``."""
+
+    async def recall(self, tenant: str, process_type: str) -> Experience:
+        """Everything there is, in one round trip."""
+        ...
+
+    async def note_tools(self, tenant: str, names: frozenset[str]) -> None:
+        """Remember that the tenant has tools of these names."""
+        ...
+
+    async def translation(self, tenant: str, key: str) -> str | None:
+        """What was kept under that key; None if nothing is."""
+        ...
+
+    async def keep_translation(self, tenant: str, key: str, text: str) -> None:
+        """Keep a translated policy for the tenant's later tasks, for as long as it is asked for."""
+        ...

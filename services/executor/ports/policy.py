@@ -1,0 +1,36 @@
+"""Verdicts, and the tenants they are for."""
+
+from typing import Protocol
+
+from shared.contracts.allowance import AllowanceRequest, Allowances
+from shared.contracts.policy import EvaluateRequest, Verdict
+from shared.contracts.prose import ProseAnswer, ProseRequest
+from shared.contracts.tenant import TenantRecord
+
+
+class PolicyUnavailable(Exception):
+    """No verdict: the service is down, slow or answered garbage. Without a verdict nothing is written."""
+
+
+class PolicyService(Protocol):
+    async def evaluate(self, request: EvaluateRequest) -> Verdict:
+        """The verdict, bound to the hashes of policy, context and plan; raises ``PolicyUnavailable``."""
+        ...
+
+    async def allowances(self, request: AllowanceRequest) -> Allowances:
+        """What rules about tools say of tools that are called without a plan; raises ``PolicyUnavailable``."""
+        ...
+
+    async def check_prose(self, request: ProseRequest) -> ProseAnswer:
+        """Which translated rules their source bears out; raises ``PolicyUnavailable``."""
+        ...
+
+
+class Tenants(Protocol):
+    async def get(self, tenant: str) -> TenantRecord:
+        """The tenant's record; ``UnknownTenant`` if there is none."""
+        ...
+
+
+class UnknownTenant(LookupError):
+    pass

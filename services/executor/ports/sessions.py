@@ -1,0 +1,153 @@
+"""Sessions and their leases: the runner's side."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+from services.executor.ports.turns import TurnStore
+from shared.contracts.dead_letter import DeadTurn
+from shared.contracts.outcome import TaskOutcome
+from shared.contracts.task import TaskRecord, Turn
+
+
+class Fault(StrEnum):
+    """What upkeep finds and mends; each is counted."""
+
+    NOT_WOKEN = "accepted_not_woken"  # work waited and nobody had been told, or had room; a retry whose time has come
+    NOT_RUNNING = "claimed_not_running"  # a lease under which no turn was ever begun
+    OWNER_GONE = "owner_gone"  # a turn was begun, and its owner fell silent
+    NOT_OWNED = "running_not_owned"  # a turn ran on here although its lease was gone
+    OUTCOME_MISSING = "outcome_not_emitted"  # a task had ended, and the learner was not told
+    TIMER_OVERDUE = "timer_overdue"  # a deadline passed, and its turn was not there yet
+
+
+class Lease(NamedTuple):
+    """Ownership of one session; ``fence`` grows with every owner. ``mended``: what this claim put right."""
+
+    tenant: str
+    session_id: str
+    fence: int
+    owner: str
+    mended: Fault | None = None
+
+
+class Work(NamedTuple):
+    """The next turn of a session and its task. ``attempts`` counts the times it was begun, this one included.
+
+    ``waited_us``: microseconds of the store's clock between acceptance and this beginning.
+    ``version`` is the stored record's, for the store's own use; ``last_error`` what ended an earlier attempt, if it
+    could still say so.
+    """
+
+    turn: Turn
+    record: TaskRecord
+    attempts: int
+    waited_us: int = 0
+    version: int = 0
+    last_error: str = ""
+
+
+class UnreadableTurn(Exception):
+    """The next turn, or its task's record, is stored as nothing that can be read; the message says what is wrong.
+
+    ``turn`` is None where the turn itself cannot be read; ``task_id`` is then a guess, or empty.
+    """
+
+    def __init__(self, why: str, turn_id: str, task_id: str, attempts: int, now: datetime, turn: Turn | None) -> None:
+        super().__init__(why)
+        self.turn_id = turn_id
+        self.task_id = task_id
+        self.attempts = attempts
+        self.now = now
+        self.turn = turn
+
+
+class Sessions(Protocol):
+    async def claim(self, tenant: str, session_id: str) -> Lease | None:
+        """The session's lease, or None if another owner holds it or nothing waits there.
+
+        Do not claim what this process holds: a living lease of its own is one whose claim it never heard of.
+        """
+        ...
+
+    async def extend_all(self, leases: Sequence[Lease]) -> Sequence[Lease]:
+        """The heartbeat of all of them in one round trip; those that are lost."""
+        ...
+
+    async def next(self, lease: Lease) -> Work | None:
+        """Begin the session's next turn (decisions and cancels first), leaving it queued until it is finished.
+
+        While the tenant is stopped only cancels are begun. Raises ``UnreadableTurn``.
+        """
+        ...
+
+    async def release(self, lease: Lease) -> bool:
+        """Give the lease back; False, and nothing is released, if something waits there that ``next`` would begin."""
+        ...
+
+    async def abandon(self, lease: Lease, retry_in: float = 0.0, *, handed_over: bool = False, error: str = "") -> None:
+        """Give the lease back although work waits; another executor is asked to take it after ``retry_in`` seconds.
+
+        ``handed_over``: this process stops in good order; the turn it had begun has not used up an attempt.
+        ``error``: what broke the turn, for whoever gives it up at last.
+        """
+        ...
+
+    async def bury(self, lease: Lease, letter: DeadTurn) -> None:
+        """Put a turn that is given up to the dead letters, once; raises ``LeaseLost``."""
+        ...
+
+    async def bury_unread(self, lease: Lease, letter: DeadTurn, outcome: TaskOutcome) -> None:
+        """Put a turn that cannot be read to the dead letters and end its task ``failed``; raises ``LeaseLost``."""
+        ...
+
+    async def emit_missing(self, lease: Lease, outcome: TaskOutcome) -> bool:
+        """Emit the outcome of an ended task for which none was ever emitted; raises ``LeaseLost``."""
+        ...
+
+    def halt(self) -> None:
+        """From now on every turn of this process is stopped at its next pulse, by ``HandedOver``."""
+        ...
+
+    def turn_store(self, lease: Lease, work: Work) -> TurnStore: ...
+
+
+class Seats(Protocol):
+    """Fair shares: a session is worked on only while it has a seat. May raise ``StoreUnavailable``."""
+
+    async def take(self, tenant: str, session_id: str) -> bool:
+        """A seat, if the tenant has not its full share; if it has, the session is woken when one is free."""
+        ...
+
+    async def leave(self, tenant: str, session_id: str) -> None:
+        """Give a seat back that was taken here, and wake whoever waited for it."""
+        ...
+
+    async def keep(self) -> None:
+        """Keep the seats that were taken here; runs until cancelled."""
+        ...
+
+
+class SeatStore(Protocol):
+    """The seats of tenants with a cap, over all executors; a seat ends ``seconds`` after it was last taken."""
+
+    async def take(self, tenant: str, session_id: str, cap: int, seconds: float) -> bool:
+        """Seat the session if fewer than ``cap`` are seated, or it is already; else it joins the queue."""
+        ...
+
+    async def leave(self, tenant: str, session_id: str) -> str | None:
+        """Free the seat; the session that leaves the queue for it, if one waits."""
+        ...
+
+    async def extend(self, seats: Sequence[tuple[str, str]], seconds: float) -> None: ...
+
+    async def put_off(self, tenant: str, session_id: str) -> None:
+        """Let the reaper leave the session alone for a while."""
+        ...
+
+
+class Wakes(Protocol):
+    async def wake(self, tenant: str, session_id: str) -> None:
+        """Ask some executor to claim the session. May be lost or doubled without harm."""
+        ...

@@ -1,0 +1,62 @@
+"""Tool servers."""
+
+from typing import NamedTuple, Protocol
+
+from shared.contracts.tenant import CatalogueEntry, Connection
+from shared.domain.exact_json import Json, JsonObject
+from shared.domain.words import ToolClass
+
+
+class Tool(NamedTuple):
+    """A tool of one connection. ``why_class`` says in a few words what decided its class."""
+
+    connection_id: str
+    name: str
+    description: str
+    input_schema: JsonObject
+    tool_class: ToolClass
+    why_class: str
+    catalogue: CatalogueEntry
+
+
+class ToolAnswer(NamedTuple):
+    """What a server answered. ``is_error``: the server says that the call failed (a refusal, a bad argument).
+
+    ``not_begun``: its protocol says that such an error comes before anything is done.
+    """
+
+    content: Json
+    is_error: bool = False
+    not_begun: bool = False
+
+
+class ToolUnreachable(Exception):
+    """No connection was made: the request certainly did not reach the server."""
+
+
+class ToolSilent(Exception):
+    """The request may have reached the server, but no usable answer came (time-out, cut, garbage)."""
+
+
+class ToolServers(Protocol):
+    """``session_id`` is the task's session: servers of the REST bridge count once-only calls by it."""
+
+    async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
+        """The server's tools in a fixed order, classified; raises ``ToolUnreachable`` or ``ToolSilent``."""
+        ...
+
+    def may_have_unlisted(self, connection: Connection) -> bool:
+        """Whether a server, once discovered, may have tools that it does not list."""
+        ...
+
+    async def call(
+        self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
+    ) -> ToolAnswer:
+        """One call, never repeated here; raises ``ToolUnreachable`` or ``ToolSilent``. ``timeout`` in seconds."""
+        ...
+
+    async def read(
+        self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
+    ) -> ToolAnswer:
+        """A call of a tool of class READ, and of no other: it may be repeated, all attempts within ``timeout``."""
+        return await self.call(connection, tool, arguments, timeout, session_id)

@@ -1,0 +1,127 @@
+"""The durable state of one turn."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+from shared.contracts.approval import Approval
+from shared.contracts.ledger import LedgerEntry
+from shared.contracts.outcome import TaskOutcome
+from shared.contracts.task import TaskEvent, TaskRecord, Turn
+from shared.domain.words import WriteStatus
+
+
+class LeaseLost(Exception):
+    """Another executor owns the session now: whatever this one does next must not count."""
+
+
+class HandedOver(Exception):
+    """This process stops: what is stored is safe, and another executor goes on from there."""
+
+
+class JournalEntry(NamedTuple):
+    """One finished step. ``key`` is unique within the task; ``kind``: model, tool, verdict, checkpoint or note."""
+
+    key: str
+    kind: str
+    data_json: str
+
+
+class Pulse(NamedTuple):
+    """What the store says each time it is asked: Redis time, and whether somebody wants the task, or all, to stop."""
+
+    now: datetime
+    cancel: Turn | None = None
+    stopped: str | None = None  # why the tenant is stopped, if it is
+
+
+class SessionCall(NamedTuple):
+    """A call that rules about tools will ask for again; ``outcome`` is a ``CallOutcome``'s word."""
+
+    tool: str
+    outcome: str
+    fields_json: str
+    open_task: str = ""  # the task that made it, until that has ended: its later turns tell of the call again
+
+
+class SessionState(NamedTuple):
+    """What a session remembers between its tasks: turns (role, text), a summary of older ones, schema corrections."""
+
+    turns: tuple[tuple[str, str], ...] = ()
+    summary: str = ""
+    corrections: Mapping[str, str] = {}
+    calls: tuple[SessionCall, ...] = ()
+
+
+class Timer(NamedTuple):
+    """A moment at which a task is to be woken with a ``DEADLINE`` turn."""
+
+    due: datetime
+    subject: str  # the approval's id
+
+
+class TurnEnd(NamedTuple):
+    """Everything that one turn leaves behind, stored in one atomic step."""
+
+    record: TaskRecord
+    session: SessionState
+    events: tuple[TaskEvent, ...] = ()
+    approval: Approval | None = None
+    timer: Timer | None = None
+    outcome: TaskOutcome | None = None  # set exactly when the task ended
+
+
+class TurnStore(Protocol):
+    """The durable side of one turn, bound to the session's lease: every write raises ``LeaseLost`` if fenced off."""
+
+    async def journal(self) -> tuple[JournalEntry, ...]:
+        """All finished steps of the task, oldest first."""
+        ...
+
+    async def ledger(self) -> Mapping[str, LedgerEntry]:
+        """The task's intended writes by key."""
+        ...
+
+    async def approval(self) -> Approval | None:
+        """The task's latest approval."""
+        ...
+
+    async def session(self) -> SessionState: ...
+
+    async def pulse(self) -> Pulse:
+        """Read the control key and check the lease: asked before every call to a model or a tool. Writes nothing.
+
+        Raises ``HandedOver`` once ``Sessions.halt`` was called: the turn stops between two steps.
+        """
+        ...
+
+    async def append(self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = ()) -> Pulse:
+        """Append finished steps and publish events, in one step."""
+        ...
+
+    async def append_ahead(self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = ()) -> Pulse:
+        """``append`` in place of ``pulse``: what must be stored before a call is made."""
+        return await self.append(entries, events)
+
+    async def publish(self, record: TaskRecord, events: Sequence[TaskEvent]) -> Pulse:
+        """Store the record as it now is and publish events, in one step."""
+        ...
+
+    async def open_write(self, entry: LedgerEntry, hold_seconds: float) -> Pulse:
+        """Store a ``SENDING`` entry before its call and stretch the lease over the call.
+
+        Only if the key is new or its status one of ``SENDABLE``; raises ``LedgerConflict`` otherwise.
+        """
+        ...
+
+    async def settle_write(self, entry: LedgerEntry, before: WriteStatus, events: Sequence[TaskEvent] = ()) -> Pulse:
+        """Replace an entry whose status is ``before``; ``LedgerConflict`` if it is not."""
+        ...
+
+    async def finish(self, end: TurnEnd) -> None:
+        """End the turn in one step: everything in ``end`` is stored, and the turn leaves its queue."""
+        ...
+
+
+class LedgerConflict(Exception):
+    """The ledger does not hold what the caller believed: a bug or a second owner; nothing was changed."""

@@ -1,0 +1,56 @@
+"""What is found and mended beside the turns."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+from services.executor.ports.sessions import Fault
+from shared.contracts.task import Turn
+
+
+class Waiting(NamedTuple):
+    """A session that has work and no living lease."""
+
+    tenant: str
+    session_id: str
+
+
+class DueTimer(NamedTuple):
+    """A timer whose moment has come."""
+
+    tenant: str
+    session_id: str
+    task_id: str
+    subject: str
+    now: datetime
+
+    @property
+    def session(self) -> Waiting:
+        return Waiting(self.tenant, self.session_id)
+
+
+class Overdue(NamedTuple):
+    """What one look at all partitions found; ``outcomes`` is how many have not been applied by the learner."""
+
+    unwoken: tuple[Waiting, ...] = ()
+    orphaned: tuple[Waiting, ...] = ()  # their owner's lease has run out
+    timers: tuple[DueTimer, ...] = ()
+    outcomes: int = 0
+
+    @property
+    def sessions(self) -> tuple[Waiting, ...]:
+        return (*self.unwoken, *self.orphaned)
+
+
+class Upkeep(Protocol):
+    async def overdue(self) -> Overdue:
+        """Sessions whose wake or owner was lost, and due timers; what another executor is looking after is left out."""
+        ...
+
+    async def fire(self, timer: DueTimer, turn: Turn) -> bool:
+        """Put the turn before the session's inbox, once; False if the timer is gone or its task has ended."""
+        ...
+
+    async def count(self, mended: Mapping[Fault, int]) -> None:
+        """Add to the counts of the whole installation; after a lost reply one may be counted twice."""
+        ...
