@@ -200,6 +200,7 @@ async def test_a_server_that_is_down_is_unreachable(staging: Staging, tmp_path: 
 @each_implementation
 async def test_a_call_without_an_answer_in_time_is_silent_and_harms_no_other(staging: Staging, tmp_path: Path) -> None:
     async with staging(tmp_path) as stage:
+        await stage.servers.discover(stage.connection)  # connecting is not what must be in time
         with pytest.raises(ToolSilent):
             await stage.servers.call(stage.connection, "list_budgets", {}, 0.2)
         answer = await stage.servers.call(stage.connection, "get_expense", {"expense_id": "EXP-1001"}, 5)
