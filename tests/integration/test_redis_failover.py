@@ -143,6 +143,7 @@ async def test_a_write_that_the_server_recognises_by_our_key_is_sent_all_the_sam
     await break_lease(after, Lease("acme", "s1", 1, "one"))
     successor = await begin(sessions_of(after, "two"))
     await successor.store.open_write(an_entry().model_copy(update={"idempotency_field": "key"}), 1.0)
+    assert (await successor.store.ledger())[an_entry().key].status is WriteStatus.SENDING
     await close(before, after)
 
 
