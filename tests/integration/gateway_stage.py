@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import cast
 
 import httpx
@@ -149,9 +149,14 @@ class Stage:
 
     async def send(self, task_id: str, text: str, **metadata: object) -> JsonObject:
         """``tasks/send`` as the clients in the field write it: no call id, parts with only a text."""
+        async with self.sending(task_id, text, **metadata) as response:
+            return loads_object((await response.aread()).decode())
+
+    def sending(self, task_id: str, text: str, **metadata: object) -> AbstractAsyncContextManager[httpx.Response]:
+        """The same as its status comes, which is when the message was taken in; the answer is still to be read."""
         params = {"id": task_id, "message": {"parts": [{"text": text}]}, "metadata": metadata}
         body = {"jsonrpc": "2.0", "method": "tasks/send", "params": params}
-        return loads_object((await self.client.post("/", json=body)).text)
+        return self.client.stream("POST", "/", json=body)
 
 
 @asynccontextmanager

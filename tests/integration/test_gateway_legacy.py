@@ -5,6 +5,7 @@ import asyncio
 import pytest
 from redis.asyncio import Redis
 
+from shared.domain.exact_json import loads_object
 from tests.integration.gateway_stage import PATIENCE, Stage, at, stage
 
 
@@ -55,10 +56,10 @@ async def test_a_resend_while_the_turn_runs_joins_it(redis: Redis, redis_url: st
     async with stage(redis, redis_url) as play:
         first = asyncio.create_task(play.send("t1", "hold this"))
         await play.worker.has_begun(1)
-        second = asyncio.create_task(play.send("t1", "hold this"))
-        play.worker.release.set()
-        texts = [at(reply, "result.artifacts.0.parts.0.text") for reply in await asyncio.gather(first, second)]
-    assert texts == ["done: hold this"] * 2
+        async with play.sending("t1", "hold this") as second:  # its status came: it was taken in
+            play.worker.release.set()
+            replies = [await first, loads_object((await second.aread()).decode())]
+    assert [at(reply, "result.artifacts.0.parts.0.text") for reply in replies] == ["done: hold this"] * 2
     assert play.worker.seen == ["hold this"]
 
 
@@ -131,8 +132,7 @@ async def test_request_fields_reach_the_worker_as_they_came(redis: Redis, redis_
 
 async def test_the_status_comes_before_the_answer(redis: Redis, redis_url: str) -> None:
     """So no idle time-out between client and gateway cuts the wait."""
-    body = {"jsonrpc": "2.0", "method": "tasks/send", "params": {"id": "t1", "message": {"parts": [{"text": "hold"}]}}}
-    async with stage(redis, redis_url) as play, play.client.stream("POST", "/", json=body) as response:
+    async with stage(redis, redis_url) as play, play.sending("t1", "hold") as response:
         await play.worker.has_begun(1)
         status = response.status_code
         play.worker.release.set()
