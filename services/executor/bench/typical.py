@@ -126,4 +126,4 @@ def _progress(plan: WritePlan) -> Progress:
     )
     approval = "automatic: no rule and no setting of the tenant asks for an approval"
     dossier = Dossier(facts=(fact,), audit_clean=True, plan=plan, verdict=verdict, approval_note=approval)
-    return Progress(process_type="general", path=path, visited=path, dossier=dossier, tool_calls=5, model_calls=7)
+    return Progress(path=path, visited=path, dossier=dossier, tool_calls=5, model_calls=7)

@@ -2,8 +2,9 @@
 
 from typing import Literal
 
-from pydantic import JsonValue
+from pydantic import JsonValue, model_validator
 
+from services.executor.core.fsm.templates import GENERAL, TEMPLATES, Template
 from services.executor.core.tooling.paginate_shown import beginning
 from shared.contracts.base import Contract
 from shared.contracts.plan import WritePlan
@@ -83,7 +84,7 @@ class Dossier(Contract):
 class Progress(Contract):
     """A checkpoint: where the run stands and what it knows. ``visited``: the states walked, the present one last."""
 
-    process_type: str
+    template: Template = GENERAL
     path: tuple[FsmState, ...]
     visited: tuple[FsmState, ...]
     strategy: Strategy = Strategy.FSM
@@ -98,6 +99,18 @@ class Progress(Contract):
     ruled_tools: tuple[str, ...] = ()  # tools, or patterns of tools, that rules ask about
     corrections: dict[str, str] = {}  # what the session knows of renamed columns
     notes: dict[str, JsonValue] = {}  # how the request was read, for the task's metadata: memory, policies
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_the_version_before(cls, given: object) -> object:
+        """Older checkpoints name their process, which was a built-in one, in place of its template."""
+        if not isinstance(given, dict) or "template" in given or "process_type" not in given:
+            return given
+        return {**given, "template": TEMPLATES.get(given["process_type"], GENERAL)}
+
+    @property
+    def process_type(self) -> str:
+        return self.template.process_type
 
     @property
     def state(self) -> FsmState:

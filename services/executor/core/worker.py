@@ -16,7 +16,6 @@ from services.executor.core.execute.mutations import settle_open
 from services.executor.core.execute.policy_check import binding_hash
 from services.executor.core.execute.settling import settle_unread
 from services.executor.core.execute.strategies.fsm_path import Finished, Waiting, let_through, walk
-from services.executor.core.fsm.templates import TEMPLATES
 from services.executor.core.journal import Bounds, Journal
 from services.executor.core.memory import with_history
 from services.executor.core.notes import note_ending, note_session, note_turn
@@ -228,7 +227,7 @@ async def _asks(ctx: TurnContext, progress: Progress, why: tuple[str, ...]) -> t
         requester_id=ctx.record.requester.id,
         now=ctx.journal.now,
         hours=ctx.tenant.approval_hours,
-        needed=TEMPLATES[progress.process_type].approvers,
+        needed=progress.template.approvers,
         why=why,
     )
     ctx.journal.tell("approval", status="waiting", level=approval.level, deadline=approval.deadline.isoformat())

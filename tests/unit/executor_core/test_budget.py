@@ -104,7 +104,7 @@ def test_a_task_is_partial_only_if_no_planned_write_is_undone_or_open(
     """``None``: the planned write was never begun. A failed task names what was planned and not done."""
     call = PlannedCall(call_id="c1", connection_id="c", tool="pay", tool_class=ToolClass.CHANGE, arguments_json="{}")
     plan = WritePlan(task_id="t", calls=(call,))
-    progress = Progress(process_type="general", path=(), visited=(FsmState.COMPLETE,), dossier=Dossier(plan=plan))
+    progress = Progress(path=(), visited=(FsmState.COMPLETE,), dossier=Dossier(plan=plan))
     entry = status and LedgerEntry(key="k", call=call, arguments_json="{}", plan_hash=plan.hash, status=status)
     end = ending(BudgetSpent("the budget is spent"), progress, [entry] if entry else [])
     assert (end.state, end.partial) == (state, state is TaskState.COMPLETED)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from services.executor.core.checkpoints import Checkpoints, latest
 from services.executor.core.dossier import Dossier, Progress
+from services.executor.core.fsm.templates import GENERAL, TEMPLATES
 from services.executor.core.journal import Journal
 from shared.contracts.policy import TriggeredRule
 from shared.contracts.task import TaskRecord, TaskRequest
@@ -42,7 +43,8 @@ DOSSIERS = st.builds(
 )
 STATES = st.lists(st.sampled_from(list(FsmState)), min_size=1, max_size=6).map(tuple)
 PROGRESS = st.builds(
-    Progress, process_type=TEXTS, path=STATES, visited=STATES, read_only=st.booleans(), dossier=DOSSIERS,
+    Progress, template=st.sampled_from(list(TEMPLATES.values())), path=STATES, visited=STATES,
+    read_only=st.booleans(), dossier=DOSSIERS,
     tool_calls=st.integers(0, 99), policy_versions=st.lists(TEXTS, max_size=2).map(tuple),
 )  # fmt: skip
 
@@ -74,7 +76,7 @@ async def test_the_last_checkpoint_is_read_back_as_it_was(walk: list[Progress]) 
 
 async def test_an_unchanged_list_of_facts_is_stored_once() -> None:
     store = turns()
-    start = Progress(process_type="general", path=(FsmState.DECOMPOSE,), visited=(FsmState.DECOMPOSE,))
+    start = Progress(path=(FsmState.DECOMPOSE,), visited=(FsmState.DECOMPOSE,))
     knowing = start.learned(facts=(fact({"a": 1}),))
 
     await opened(store).save(knowing)
@@ -86,7 +88,7 @@ async def test_an_unchanged_list_of_facts_is_stored_once() -> None:
 
 async def test_a_yes_that_becomes_a_one_is_a_change() -> None:
     store = turns()
-    start = Progress(process_type="general", path=(FsmState.DECOMPOSE,), visited=(FsmState.DECOMPOSE,))
+    start = Progress(path=(FsmState.DECOMPOSE,), visited=(FsmState.DECOMPOSE,))
     rule = {"rule_id": "r", "policy_id": "p", "action": "block", "reason": "x"}
     for number, said in enumerate((True, 1)):
         await opened(store).save(
@@ -101,3 +103,10 @@ async def test_a_yes_that_becomes_a_one_is_a_change() -> None:
 
 def test_before_the_first_checkpoint_there_is_no_progress() -> None:
     assert latest([]) is None
+
+
+def test_a_checkpoint_of_the_version_before_names_its_process_alone() -> None:
+    older = {"process_type": "payroll", "path": [FsmState.ASSESS], "visited": [FsmState.ASSESS]}
+
+    assert Progress.model_validate(older).template == TEMPLATES["payroll"]
+    assert Progress.model_validate({**older, "process_type": "gone"}).template == GENERAL

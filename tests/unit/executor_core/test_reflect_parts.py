@@ -26,7 +26,7 @@ _TURN = {"turn_id": "turn-1", "task_id": "task-1", "principal": Principal(id="cl
 def ended(
     *writes: LedgerEntry, state: TaskState = TaskState.COMPLETED, dossier: Dossier = DONE, text: str = "Done."
 ) -> Ended:
-    progress = Progress(process_type="general", path=PATH, visited=PATH, dossier=dossier)
+    progress = Progress(path=PATH, visited=PATH, dossier=dossier)
     return Ended(state, None, None, text, progress, writes)
 
 

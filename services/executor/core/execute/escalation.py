@@ -2,18 +2,18 @@
 
 from services.executor.core.dossier import Progress
 from services.executor.core.execute.policy_check import reasons
-from services.executor.core.fsm.templates import TEMPLATES
+from services.executor.core.fsm.templates import Template
 from shared.contracts.policy import Verdict
 from shared.domain.answer import is_exact_match
 from shared.domain.words import FsmState, RuleAction
 
 
-def ends_escalated(process_type: str, verdict: Verdict) -> bool:
+def ends_escalated(template: Template, verdict: Verdict) -> bool:
     """Whether the rules that escalate let the process walk on to its own end, instead of waiting for a person.
 
     Only where the template says so, and only by rules that are certain: a missing field waits everywhere (I2).
     """
-    if not TEMPLATES[process_type].escalates or not verdict.escalate or verdict.blocked or verdict.problems:
+    if not template.escalates or not verdict.escalate or verdict.blocked or verdict.problems:
         return False
     return not any(rule.indeterminate for rule in verdict.triggered_rules)
 

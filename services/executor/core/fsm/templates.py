@@ -1,8 +1,9 @@
 """The process templates: which states a kind of process walks through, as data."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Literal
 
+from shared.contracts.base import Contract
 from shared.domain.words import FsmState
 
 _LETTERS = {
@@ -17,15 +18,20 @@ _LETTERS = {
 }
 
 
-class Template(NamedTuple):
-    """A kind of process. ``approvers``: how many distinct people an approval of it takes.
+class Template(Contract):
+    """A kind of process, as data. A task keeps the template that it began with.
 
+    ``instructions``: what a model is told besides in a state. ``outputs``: what an answer has to speak of.
+    ``approvers``: how many distinct people an approval of it takes.
     ``escalates``: a rule that escalates ends it in ESCALATE, with its work done; elsewhere it waits for a person.
     """
 
     process_type: str
     states: tuple[FsmState, ...]
     keywords: tuple[str, ...] = ()
+    risk: Literal["low", "medium", "high"] = "low"
+    instructions: dict[FsmState, str] = {}
+    outputs: tuple[str, ...] = ()
     approvers: int = 1
     escalates: bool = False
 
@@ -34,7 +40,8 @@ def _template(
     process_type: str, path: str, keywords: str = "", approvers: int = 1, escalates: bool = False
 ) -> Template:
     words = tuple(word.strip() for word in keywords.split(",") if word.strip())
-    return Template(process_type, tuple(_LETTERS[letter] for letter in path.split()), words, approvers, escalates)
+    states = tuple(_LETTERS[letter] for letter in path.split())
+    return Template(process_type=process_type, states=states, keywords=words, approvers=approvers, escalates=escalates)
 
 
 _ALL = (

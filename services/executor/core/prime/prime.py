@@ -103,7 +103,7 @@ def first_progress(ctx: TurnContext) -> Progress:
     ctx.journal.tell("note", strategy=choice.strategy.value, chosen_because=choice.why, bandit=bandit)
     path = READ_ONLY if found.read_only else found.template.states
     return Progress(
-        process_type=found.template.process_type,
+        template=found.template,
         path=path,
         visited=(path[0],),
         strategy=choice.strategy,

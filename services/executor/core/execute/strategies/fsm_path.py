@@ -24,7 +24,6 @@ from services.executor.core.execute.policy_check import (
 from services.executor.core.execute.recheck import Stale, still_true
 from services.executor.core.execute.write_plan import make_plan, without_repeats
 from services.executor.core.fsm import machine
-from services.executor.core.fsm.templates import TEMPLATES
 from shared.contracts.plan import WritePlan
 from shared.contracts.policy import ToolRuleKind, Verdict
 from shared.domain.words import FsmState, ToolClass
@@ -51,12 +50,12 @@ async def walk(ctx: TurnContext, progress: Progress) -> Finished | Waiting:
         if stops_here(ctx.record, progress):
             return Finished(as_answer(progress, _approval_needed(ctx, progress)))
         if progress.state in (FsmState.APPROVAL_GATE, FsmState.MUTATE) and not _is_let_through(progress):
-            if needs_person(_verdict(progress), ctx.tenant, progress.process_type):
+            if needs_person(_verdict(progress), ctx.tenant, progress.template):
                 return Waiting(progress)
             progress = _automatic_pass(progress)
         if progress.state is FsmState.MUTATE:
             try:
-                await still_true(ctx, progress, partial(needs_person, process_type=progress.process_type))
+                await still_true(ctx, progress, partial(needs_person, template=progress.template))
             except Stale as stale:
                 progress = await reopen_approval_gate(ctx, stale.progress)
                 if _plan(progress).calls:
@@ -79,9 +78,9 @@ async def reopen_approval_gate(ctx: TurnContext, progress: Progress) -> Progress
 def _approval_needed(ctx: TurnContext, progress: Progress) -> str | None:
     """Who would have to decide on the plan, and why; None if nobody."""
     verdict = _verdict(progress)
-    if not needs_person(verdict, ctx.tenant, progress.process_type):
+    if not needs_person(verdict, ctx.tenant, progress.template):
         return None
-    level, count = verdict.escalation_level, TEMPLATES[progress.process_type].approvers
+    level, count = verdict.escalation_level, progress.template.approvers
     who = f"a {level}" if level else "an approver"
     why = "; ".join(reasons(verdict)) or "the tenant asks for it where no rule speaks"
     return f"{who}{f' ({count} different people)' if count > 1 else ''}: {why}"
@@ -105,8 +104,8 @@ async def _leave(ctx: TurnContext, progress: Progress) -> Progress:
             path = progress.path
     if progress.dossier.verdict is not None and _plan(progress).calls:
         verdict = progress.dossier.verdict
-        path = machine.with_gate(path) if needs_person(verdict, ctx.tenant, progress.process_type) else path
-        path = machine.with_end(path, ends_escalated(progress.process_type, verdict))
+        path = machine.with_gate(path) if needs_person(verdict, ctx.tenant, progress.template) else path
+        path = machine.with_end(path, ends_escalated(progress.template, verdict))
     progress = progress.model_copy(update={"path": path})
     return progress.moved(machine.after(path, progress.state))
 
