@@ -437,6 +437,12 @@ PROMISES: tuple[Promise, ...] = (
     Promise("money.reference", "Each calculator agrees with an independent reference, or says why not", "seed 000"),
     Promise("money.rounding", "Money rounds half up once; a variance is compared without rounding", "seed 002; I8"),
     Promise("money.currency", "Minor units follow the currency; two currencies are never put together", "I8"),
+    # the kinds of process, end to end on the example company
+    Promise(
+        "process.expense_approval",
+        "A claim is approved and charged once; beyond its budget it waits for a person",
+        "seed 002, fsm_runner.py",
+    ),
 )
 
 

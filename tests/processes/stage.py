@@ -1,0 +1,199 @@
+"""A whole process in one event loop: the real worker on a real Redis, the real planner, policy service and company.
+
+The worker speaks HTTP to the planner and the policy service and MCP to the company, which has a database of its own.
+What a task left is read straight from that database.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import uuid4
+
+from pydantic import JsonValue
+from redis.asyncio import Redis
+
+from cli.demo.books import Books, Change
+from examples.company.faults import Fault, Faults
+from services.executor.adapters.file_tenants import FileTenants
+from services.executor.adapters.mcp_tools import McpTools
+from services.executor.adapters.policy_http import HttpPolicy
+from services.executor.adapters.redis_learned import RedisLearned
+from services.executor.adapters.redis_sessions import RedisSessions
+from services.executor.adapters.redis_spend import RedisSpend
+from services.executor.core.checkpoints import Checkpoints
+from services.executor.core.context import Limits, Ports
+from services.executor.core.dossier import Progress
+from services.executor.core.fsm.templates import Template
+from services.executor.core.journal import Journal
+from services.executor.core.past_calls import named_by_rules
+from services.executor.core.prompts.texts import load
+from services.executor.core.worker import Worker
+from services.executor.ports.sessions import Work
+from services.executor.ports.turns import TurnStore
+from services.policy.bootstrap import build as build_policy
+from services.policy.settings import Settings as PolicySettings
+from shared.contracts.task import Principal, TaskRecord, TaskRequest, Turn, TurnKind
+from shared.contracts.tenant import TenantRecord
+from shared.domain.words import Dialect
+from shared.infra.live import Live
+from shared.infra.redis import connect
+from shared.infra.task_store import TaskStore
+from tests.company_stage import company
+from tests.integration.planner_server import model_at, planner_server
+from tests.processes.people import CLERK
+from tests.serving import serving
+
+TENANT_FILE = Path("cli/defaults/company_tenant.json")
+_LEASE_SECONDS = 30.0
+
+
+@dataclass
+class Stage:
+    """Change ``tenants.record`` and ``faults`` before a task is sent; everything else is as in a real stack."""
+
+    worker: Worker
+    store: TaskStore
+    sessions: RedisSessions
+    tenants: FileTenants
+    faults: Faults
+    database: Path
+    templates: dict[str, Template] = field(default_factory=dict)  # by session: what a task begins with, if it is given
+
+    def __post_init__(self) -> None:
+        self.before = self.books()
+
+    def books(self) -> Books:
+        return Books.read(self.database)
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """Every cell of the company's database that is not what it was when the stage began."""
+        return self.books().changes_since(self.before)
+
+    @property
+    def writes(self) -> tuple[str, ...]:
+        """The tools of the writes that the company applied, in their order."""
+        return self.books().writes_since(self.before)
+
+    async def send(
+        self,
+        text: str,
+        template: Template | None = None,
+        by: Principal = CLERK,
+        session: str = "",
+        **request: JsonValue,
+    ) -> TaskRecord:
+        """The task as it stands when it has ended or waits.
+
+        ``template``: the task begins as a process of this kind, whatever its words say. ``request``: further fields
+        of the request, such as ``policy_doc``.
+        """
+        record = self._record(text, by, session or f"s-{uuid4().hex[:8]}", request)
+        if template is not None:
+            self.templates[record.session_id] = template
+        await self.store.accept(record, _turn(record, TurnKind.MESSAGE, by, text=text), dedupe=None)
+        return await self.work_off(record)
+
+    async def decide(self, task: TaskRecord, by: Principal, word: str = "approve") -> TaskRecord:
+        """The task after somebody decided; a decision is about the question that is asked now."""
+        return await self.signal(task, TurnKind.DECISION, by, decision=word)
+
+    async def signal(self, task: TaskRecord, kind: TurnKind, by: Principal = CLERK, **data: JsonValue) -> TaskRecord:
+        """The task after a decision, a deadline or another word that goes before the session's inbox."""
+        turn = _turn(task, kind, by, data=dict(data))
+        assert await self.store.signal(task.tenant, task.session_id, turn)
+        return await self.work_off(task)
+
+    async def work_off(self, task: TaskRecord) -> TaskRecord:
+        """Every turn that waits in the task's session, and the task as it stands then."""
+        lease = await self.sessions.claim(task.tenant, task.session_id)
+        assert lease is not None
+        while not await self.sessions.release(lease):
+            work = await self.sessions.next(lease)
+            assert work is not None
+            store = self.sessions.turn_store(lease, work)
+            if template := self.templates.pop(task.session_id, None):
+                await self._begin_as(template, work, store)
+            await self.worker.run(work, store)
+        stored = await self.store.record(task.tenant, task.task_id)
+        assert stored is not None
+        return stored
+
+    async def _begin_as(self, template: Template, work: Work, store: TurnStore) -> None:
+        """Leave what a worker leaves that has classified the task and then died: a task keeps its template."""
+        now = (await store.pulse()).now
+        journal = Journal(store, (), now, 60)
+        policies = self.tenants.record.policies
+        progress = Progress(
+            template=template,
+            path=template.states,
+            visited=template.states[:1],
+            ruled_tools=named_by_rules(policies),
+            policy_versions=tuple(f"{policy.id}@{policy.version}" for policy in policies),
+        )
+        await Checkpoints(journal, ()).save(progress)
+
+    def _record(self, text: str, by: Principal, session: str, request: Mapping[str, JsonValue]) -> TaskRecord:
+        now = datetime.now(UTC)
+        return TaskRecord(
+            tenant=self.tenants.record.id,
+            task_id=f"t-{uuid4().hex[:8]}",
+            session_id=session,
+            dialect=Dialect.A2A_1_0,
+            requester=by,
+            request=TaskRequest.model_validate({"text": text, **request}),
+            accepted_at=now,
+            updated_at=now,
+        )
+
+
+@asynccontextmanager
+async def open_stage(
+    folder: Path, redis_url: str, faults: Mapping[str, Fault] | None = None, tenant: TenantRecord | None = None
+) -> AsyncIterator[Stage]:
+    """A stage in an empty folder; the tenant is the example company's own, unless another one is given."""
+    async with AsyncExitStack() as open_things:
+        enter = open_things.enter_async_context
+        office = await enter(company(folder, faults))
+        model = await enter(model_at(await enter(planner_server())))
+        policy = HttpPolicy(await enter(serving(build_policy(PolicySettings()))))
+        open_things.push_async_callback(policy.close)
+        tools = await enter(McpTools())
+        redis = await enter(_redis(redis_url))
+        tenants = FileTenants.read(TENANT_FILE, office.url)
+        if tenant is not None:
+            tenants.record = tenant.model_copy(update={"connections": tenants.record.connections})
+        ports = Ports(model, tools, policy, tenants, RedisLearned(redis), RedisSpend(redis))
+        yield Stage(
+            worker=Worker(ports, Limits(), load()),
+            store=TaskStore(redis, await enter(Live(redis))),
+            sessions=RedisSessions(redis, f"stage-{uuid4().hex[:8]}", _LEASE_SECONDS),
+            tenants=tenants,
+            faults=office.faults,
+            database=office.database,
+        )
+
+
+@asynccontextmanager
+async def _redis(url: str) -> AsyncIterator[Redis]:
+    redis = connect(url)
+    try:
+        yield redis
+    finally:
+        await redis.aclose()
+
+
+def _turn(record: TaskRecord, kind: TurnKind, who: Principal, text: str = "", **more: dict[str, JsonValue]) -> Turn:
+    return Turn.model_validate(
+        {
+            "turn_id": f"turn-{uuid4().hex[:8]}",
+            "task_id": record.task_id,
+            "kind": kind,
+            "principal": who,
+            "received_at": datetime.now(UTC),
+            "text": text,
+            **more,
+        }
+    )
