@@ -24,6 +24,10 @@ class Template(Contract):
     ``instructions``: what a model is told besides in a state. ``outputs``: what an answer has to speak of.
     ``approvers``: how many distinct people an approval of it takes.
     ``escalates``: a rule that escalates ends it in ESCALATE, with its work done; elsewhere it waits for a person.
+    ``two_persons_about``: words of the task or its facts for which two different people have to approve.
+    ``confirmations``: each is an approval of its own, in this order, on the same plan.
+    ``sequence``: a change goes out only once the one before it is verified.
+    ``notice_to``: whoever has to be told of a change. ``quiet_hours``: notices wait until the tenant's are over.
     """
 
     process_type: str
@@ -34,6 +38,11 @@ class Template(Contract):
     outputs: tuple[str, ...] = ()
     approvers: int = 1
     escalates: bool = False
+    two_persons_about: tuple[str, ...] = ()
+    confirmations: tuple[str, ...] = ()
+    sequence: bool = False
+    notice_to: str = ""
+    quiet_hours: bool = False
 
 
 def _template(
