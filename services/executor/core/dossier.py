@@ -87,7 +87,9 @@ class Progress(Contract):
     template: Template = GENERAL
     path: tuple[FsmState, ...]
     visited: tuple[FsmState, ...]
-    strategy: Strategy = Strategy.FSM
+    strategy: Strategy = Strategy.FSM  # the bandit's choice
+    strategy_why: str = ""
+    fell_back: str = ""  # why that strategy could not be applied, and fsm carries the run instead
     bandit_json: str = "{}"  # the arms as they stood when the strategy was chosen
     read_only: bool = False
     policy_versions: tuple[str, ...] = ()
@@ -111,6 +113,11 @@ class Progress(Contract):
     @property
     def process_type(self) -> str:
         return self.template.process_type
+
+    @property
+    def thinks(self) -> Strategy:
+        """The strategy that carries the run."""
+        return Strategy.FSM if self.fell_back else self.strategy
 
     @property
     def state(self) -> FsmState:

@@ -15,7 +15,7 @@ from services.executor.core.execute.escalation import told
 from services.executor.core.execute.mutations import settle_open
 from services.executor.core.execute.policy_check import binding_hash
 from services.executor.core.execute.settling import settle_unread
-from services.executor.core.execute.strategies.fsm_path import Finished, Waiting, let_through, walk
+from services.executor.core.execute.strategies.walk import Finished, Waiting, let_through, walk
 from services.executor.core.journal import Bounds, Journal
 from services.executor.core.memory import with_history
 from services.executor.core.notes import note_ending, note_session, note_turn
