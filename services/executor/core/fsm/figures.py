@@ -1,0 +1,30 @@
+"""What a process computes and decides by itself, as its file describes it: figures and routes."""
+
+from shared.contracts.base import Contract
+
+
+class Figure(Contract):
+    """A named value that the executor itself computes from the facts; the first of several with one name that can be.
+
+    ``operands``: patterns over the facts (``kind.field``), or names of figures before it. ``about``: the kind of record
+    of which a task may name several; then each has a figure of its own. ``by``: one figure for each value of this
+    field of the rows. ``required``: without it a plan that changes something asks a person; of calls with one of the
+    verbs in ``required_for`` alone, where any are named.
+    """
+
+    name: str
+    operation: str
+    operands: tuple[str, ...]
+    about: str = ""
+    by: str = ""
+    required: bool = False
+    required_for: tuple[str, ...] = ()
+
+
+class Route(Contract):
+    """The way of those rows of the list whose age in days is above ``over`` and at most ``up_to``."""
+
+    name: str
+    way: str
+    over: int = 0
+    up_to: int | None = None

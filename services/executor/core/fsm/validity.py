@@ -1,0 +1,63 @@
+"""What every template keeps to, built in or synthesized: said in one place."""
+
+from collections.abc import Iterator, Sequence
+
+from services.executor.core.fsm.template import Template
+from shared.domain.words import FsmState
+
+_ORDER = (
+    FsmState.DECOMPOSE,
+    FsmState.ASSESS,
+    FsmState.COMPUTE,
+    FsmState.POLICY_CHECK,
+    FsmState.APPROVAL_GATE,
+    FsmState.MUTATE,
+    FsmState.SCHEDULE_NOTIFY,
+    FsmState.COMPLETE,
+)
+_WRITING = (FsmState.MUTATE, FsmState.SCHEDULE_NOTIFY)
+
+
+class BadTemplate(ValueError):
+    """A template that cannot be walked, or must not be; the message says why."""
+
+
+def refuse_bad(template: Template, *, synthesized: bool = False) -> None:
+    """Raises ``BadTemplate``, naming everything that is wrong."""
+    wrong = tuple(problems(template, synthesized=synthesized))
+    if wrong:
+        raise BadTemplate(f"{template.process_type or 'a process without a name'}: {'; '.join(wrong)}")
+
+
+def problems(template: Template, *, synthesized: bool = False) -> Iterator[str]:
+    """What is wrong with a template, a sentence each.
+
+    A ``synthesized`` one has its policy checked before it changes anything: a model made it up.
+    """
+    if not template.process_type.strip():
+        yield "it has no process_type"
+    states = template.states
+    unknown = [state for state in states if state not in _ORDER]
+    if unknown:
+        yield f"{', '.join(unknown)} is no state of a path"
+        return
+    if states[:1] != _ORDER[:1] or states[-1:] != _ORDER[-1:]:
+        yield "it must begin with DECOMPOSE and end with COMPLETE"
+    if [_ORDER.index(state) for state in states] != sorted({_ORDER.index(state) for state in states}):
+        yield f"each state stands once, in the order {', '.join(_ORDER)}"
+    if any(state in _WRITING for state in states):
+        yield from _unguarded(states, synthesized)
+    yield from _unheard(template)
+
+
+def _unguarded(states: Sequence[FsmState], synthesized: bool) -> Iterator[str]:
+    needed = (FsmState.ASSESS, FsmState.POLICY_CHECK) if synthesized else (FsmState.ASSESS,)
+    missing = [state for state in needed if state not in states]
+    if missing:
+        yield f"it writes without {' and '.join(missing)} before"
+
+
+def _unheard(template: Template) -> Iterator[str]:
+    for state in template.instructions:
+        if state not in template.states:
+            yield f"it has instructions for {state}, where it never is"
