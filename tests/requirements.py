@@ -437,6 +437,9 @@ PROMISES: tuple[Promise, ...] = (
     Promise("money.reference", "Each calculator agrees with an independent reference, or says why not", "seed 000"),
     Promise("money.rounding", "Money rounds half up once; a variance is compared without rounding", "seed 002; I8"),
     Promise("money.currency", "Minor units follow the currency; two currencies are never put together", "I8"),
+    # what a kind of process brings with it: its file, figures and rules
+    Promise("policy.if_known", "A rule for what is known does not act where a field that decides is missing", "I2"),
+    Promise("process.only_tightens", "The rules of a process never loosen what the tenant's rules find", "I2"),
     # the kinds of process, end to end on the example company
     Promise(
         "process.expense_approval",

@@ -51,6 +51,7 @@ class Rule(PolicyContract):
     """One rule. ``level`` is needed by ``require_approval`` and ``escalate``; words are checked by the service.
 
     ``report_only``: what it would have done is reported and has no effect. ``quote``: the prose it was translated from.
+    ``if_known``: where a field that decides is missing, it does not apply, in a binding verdict too.
     """
 
     id: str
@@ -60,6 +61,7 @@ class Rule(PolicyContract):
     reason: str | None = None
     report_only: bool = False
     quote: str | None = None
+    if_known: bool = False
 
 
 class ToolRule(PolicyContract):

@@ -13,7 +13,7 @@ from shared.domain.words import Level, RuleAction
 
 
 class Undecided(NamedTuple):
-    """A rule of a provisional request that waits for a field; it has no effect."""
+    """A rule that waits for a field without effect: the request is provisional, or the rule acts only if known."""
 
     rule_id: str
 
@@ -38,7 +38,7 @@ def findings(rules: Iterable[ReadyRule], scene: Scene) -> Iterator[Finding]:
         else:
             if decision is not False:
                 yield _finding(ready, decision, scene)
-            elif scene.proven is not None and not is_proven(ready.condition, scene.proven, expected=False):
+            elif scene.proven is not None and _rests_on_a_word(ready, scene.proven):
                 yield _on_a_word(ready, scene)
 
 
@@ -48,6 +48,13 @@ def is_proven(condition: Condition, proven: Context, *, expected: bool) -> bool:
         return condition.decide(proven) is expected
     except ConditionError:  # of a field that is not there
         return False
+
+
+def _rests_on_a_word(ready: ReadyRule, proven: Context) -> bool:
+    """Whether only the request keeps the rule from acting; one that acts on what is known acts on no gap either."""
+    if ready.rule.if_known:
+        return is_proven(ready.condition, proven, expected=True)
+    return not is_proven(ready.condition, proven, expected=False)
 
 
 def _on_a_word(ready: ReadyRule, scene: Scene) -> Finding:
@@ -61,7 +68,7 @@ def _on_a_word(ready: ReadyRule, scene: Scene) -> Finding:
 def _finding(ready: ReadyRule, decision: Truth, scene: Scene) -> Finding:
     if not isinstance(decision, Unknown):
         found = _triggered(ready, scene)
-    elif scene.binding:
+    elif scene.binding and not ready.rule.if_known:
         found = _in_doubt(ready, scene)
     else:
         return Undecided(ready.rule.id)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from shared.contracts.policy import CallContext, EvaluateRequest, Policy
+from shared.contracts.policy import CallContext, EvaluateRequest, Policy, Rule
 from shared.domain.exact_json import Json, digest, plain
 
 
@@ -34,10 +34,13 @@ def _planned(call: CallContext) -> Json:
 
 def _identity(policy: Policy) -> Json:
     rules: list[Json] = [
-        [rule.id, rule.condition, rule.action, rule.level, rule.reason, *(["report only"] * rule.report_only)]
-        for rule in policy.rules
+        [rule.id, rule.condition, rule.action, rule.level, rule.reason, *_marks(rule)] for rule in policy.rules
     ]
     return [policy.id, policy.version, plain(policy.context), rules, *_about_tools(policy), *_about_texts(policy)]
+
+
+def _marks(rule: Rule) -> list[Json]:
+    return [*(["report only"] * rule.report_only), *(["if known"] * rule.if_known)]
 
 
 def _about_tools(policy: Policy) -> list[Json]:

@@ -71,6 +71,8 @@ def _refuse_loosening(rule: Rule | ToolRule, said: Sequence[str]) -> None:
     """A translation only tightens, and asks nobody lower than whom the quote names."""
     if rule.report_only or (isinstance(rule, ToolRule) and rule.kind.strip().lower() == ToolRuleKind.ALLOW):
         raise ValueError("a translated rule forbids or asks; it does not allow, nor only report")
+    if isinstance(rule, Rule) and rule.if_known:
+        raise ValueError("a translated rule waits for what it is about; it does not pass over what is missing")
     named = {level.word for level in Level} & {*said}
     if named and rule.level is not None and Level.parse(rule.level).word not in named:
         raise ValueError(f"the quote names {', '.join(sorted(named))}, and not {rule.level}")

@@ -117,7 +117,8 @@ def _rules(policy: Policy) -> list[Json]:
 def _effect(word: str, rule: Rule | ToolRule, names: Sequence[str]) -> str:
     """The word, what the rule says besides, and whether it only reports."""
     said = [f"{name} {_plain(getattr(rule, name))}" for name in names if getattr(rule, name) not in (None, ())]
-    return " ".join(filter(None, [word, ", ".join(said), "(report only)" if rule.report_only else ""]))
+    known = "(if known)" if isinstance(rule, Rule) and rule.if_known else ""
+    return " ".join(filter(None, [word, ", ".join(said), "(report only)" if rule.report_only else "", known]))
 
 
 def _plain(value: object) -> str:

@@ -1,0 +1,82 @@
+"""Rules that apply only where what they are about is known."""
+
+import pytest
+from hypothesis import given
+
+from services.policy.core.conditions import Conditions
+from services.policy.core.evaluate import evaluate
+from services.policy.core.hashes import policy_hash
+from shared.contracts.policy import CallContext, ContextValue, EvaluateRequest, Policy, Rule, Verdict
+from shared.domain.words import RuleAction
+from tests.unit.policy.generated import requests
+
+_STRICT = Rule(id="R", condition="variance > 500", action="require_approval", level="finance")
+_MILD = _STRICT.model_copy(update={"if_known": True})
+_SEVERITY = {RuleAction.REQUIRE_APPROVAL: 1, RuleAction.ESCALATE: 2, RuleAction.BLOCK: 3}
+
+
+def _bound(rule: Rule, *, unproven: tuple[str, ...] = (), **fields: ContextValue) -> Verdict:
+    call = CallContext(call_id="c1", tool="pay_invoice", fields=fields, unproven=unproven)
+    return evaluate(
+        EvaluateRequest(policies=(Policy(id="P", rules=(rule,)),), calls=(call,), binding=True), Conditions()
+    )
+
+
+@pytest.mark.promise("policy.if_known")
+def test_a_field_that_is_missing_leaves_the_rule_without_effect_and_named() -> None:
+    verdict = _bound(_MILD)
+
+    assert verdict.passed
+    assert not verdict.triggered_rules
+    assert verdict.indeterminate == ("R",)
+
+
+@pytest.mark.promise("policy.if_known")
+def test_any_other_rule_still_escalates_on_a_missing_field() -> None:
+    assert _bound(_STRICT).escalate
+
+
+@pytest.mark.promise("policy.if_known")
+def test_a_field_that_is_known_decides_as_in_any_rule() -> None:
+    verdict = _bound(_MILD, variance=501)
+
+    assert verdict.requires_approval
+    assert verdict.escalation_level == "finance"
+    assert _bound(_MILD, variance=500).passed
+
+
+@pytest.mark.promise("policy.if_known")
+def test_what_only_the_request_gives_is_as_good_as_missing() -> None:
+    """The rule does not act on a gap; and where it acts, no word of the request keeps it from that."""
+    either = _MILD.model_copy(update={"condition": "variance > 500 || duplicates > 0"})
+
+    assert not _bound(_MILD, variance=10, unproven=("variance",)).triggered_rules
+    assert _bound(_STRICT, variance=10, unproven=("variance",)).escalate
+    assert _bound(either, variance=10, duplicates=1, unproven=("variance",)).requires_approval
+
+
+@pytest.mark.promise("policy.if_known")
+def test_the_policy_hash_tells_such_a_rule_from_a_strict_one() -> None:
+    """What an approval is bound to changes with it (I7)."""
+    strict, mild = (policy_hash([Policy(id="P", rules=(rule,))]) for rule in (_STRICT, _MILD))
+    assert strict != mild
+
+
+@pytest.mark.promise("process.only_tightens")
+@given(request=requests)
+def test_a_further_policy_never_loosens_a_verdict(request: EvaluateRequest) -> None:
+    """A process brings rules of its own; whatever the others find stands beside what they find."""
+    own = Policy(id="process:general", rules=(_MILD, _MILD.model_copy(update={"id": "S", "action": "escalate"})))
+    without = evaluate(request, Conditions())
+    beside = evaluate(request.model_copy(update={"policies": (*request.policies, own)}), Conditions())
+
+    assert all(rule in beside.triggered_rules for rule in without.triggered_rules)
+    assert beside.requires_approval >= without.requires_approval
+    assert beside.escalate >= without.escalate
+    assert beside.blocked >= without.blocked
+    assert without.passed >= beside.passed
+    assert _strictest(beside) >= _strictest(without)
+
+
+def _strictest(verdict: Verdict) -> int:
+    return max((_SEVERITY[rule.action] for rule in verdict.triggered_rules), default=0)
