@@ -50,7 +50,7 @@ class Books:
         return self._clock().date()
 
     def records(self, sql: str, *values: Value) -> list[JsonObject]:
-        """The rows as JSON objects; a column ``x_cents`` becomes ``x``, a decimal string."""
+        """The rows as JSON objects; a column ``x_cents`` becomes ``x``, a decimal string, ``x_flag`` a yes or no."""
         return [_record(row) for row in self._connection.execute(sql, values)]
 
     def record(self, sql: str, *values: Value) -> JsonObject | None:
@@ -112,6 +112,8 @@ def _record(row: sqlite3.Row) -> JsonObject:
 
 
 def _field(key: str, value: Value) -> tuple[str, Json]:
+    if key.endswith("_flag"):
+        return key.removesuffix("_flag"), bool(value)
     if not key.endswith("_cents"):
         return key, value
     return key.removesuffix("_cents"), money.text(value) if isinstance(value, int) else value

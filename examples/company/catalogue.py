@@ -8,10 +8,12 @@ from examples.company.tools import (
     access,
     budgets,
     customers,
+    disputes,
     expenses,
     generic,
     incidents,
     invoices,
+    kyc,
     orders,
     outbox,
     payroll,
@@ -25,7 +27,8 @@ from examples.company.tools import (
 _MONEY: tuple[AnyTool, ...] = (*budgets.TOOLS, *expenses.TOOLS, *payroll.TOOLS)
 _BUYING: tuple[AnyTool, ...] = (*vendors.TOOLS, *purchases.TOOLS, *invoices.TOOLS)
 _SELLING: tuple[AnyTool, ...] = (*customers.TOOLS, *orders.TOOLS, *receivables.TOOLS, *tickets.TOOLS)
+_KNOWING: tuple[AnyTool, ...] = (*kyc.TOOLS, *disputes.TOOLS)
 _RUNNING: tuple[AnyTool, ...] = (*people.TOOLS, *access.TOOLS, *incidents.TOOLS, *outbox.TOOLS, *generic.TOOLS)
-_ALL = sorted((*_MONEY, *_BUYING, *_SELLING, *_RUNNING), key=lambda tool: tool.name)
+_ALL = sorted((*_MONEY, *_BUYING, *_SELLING, *_KNOWING, *_RUNNING), key=lambda tool: tool.name)
 
 TOOLS: Mapping[str, AnyTool] = MappingProxyType({tool.name: tool for tool in _ALL})

@@ -7,6 +7,15 @@ from examples.company.tables import NUMBERING
 from examples.company.toolbox import not_found
 from shared.domain.exact_json import Json, JsonObject
 
+_SINGULAR = {
+    "expenses": "expense claim",
+    "access_rights": "access right",
+    "slas": "SLA",
+    "sla_credits": "credit",
+    "kyc_documents": "KYC document",
+    "kyc_shortfalls": "KYC shortfall",
+}
+
 
 class Query(NamedTuple):
     """A SELECT without an order, and its values."""
@@ -75,8 +84,7 @@ def change(books: Books, table: str, key: str, **fields: Value) -> Json:
 
 def what(table: str) -> str:
     """What a row of a table is called in a sentence."""
-    singular = {"expenses": "expense claim", "access_rights": "access right", "slas": "SLA", "sla_credits": "credit"}
-    return singular.get(table, table.removesuffix("s").replace("_", " "))
+    return _SINGULAR.get(table, table.removesuffix("s").replace("_", " "))
 
 
 def _row(books: Books, table: str, key: str) -> JsonObject | None:

@@ -1,4 +1,4 @@
--- Money is in integer cents. A status is set once and moves one way.
+-- Money is in integer cents (_cents), a yes or no is 1 or 0 (_flag). A status is set once and moves one way.
 CREATE TABLE IF NOT EXISTS employees (
     id TEXT PRIMARY KEY, name TEXT NOT NULL, email TEXT NOT NULL UNIQUE, phone TEXT NOT NULL,
     title TEXT NOT NULL, department TEXT NOT NULL, manager_id TEXT REFERENCES employees (id),
@@ -125,4 +125,23 @@ CREATE TABLE IF NOT EXISTS tickets (
     id TEXT PRIMARY KEY, customer_id TEXT NOT NULL REFERENCES customers (id), subject TEXT NOT NULL,
     priority TEXT NOT NULL, employee_id TEXT REFERENCES employees (id), status TEXT NOT NULL DEFAULT 'open',
     resolution TEXT, created_at TEXT NOT NULL, decided_at TEXT
+);
+CREATE TABLE IF NOT EXISTS screenings (
+    id TEXT PRIMARY KEY, customer_id TEXT NOT NULL UNIQUE REFERENCES customers (id), risk_level TEXT NOT NULL,
+    politically_exposed_flag INTEGER NOT NULL DEFAULT 0 CHECK (politically_exposed_flag IN (0, 1)),
+    sanctions_hits INTEGER NOT NULL DEFAULT 0, screened_on TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS kyc_documents (
+    id TEXT PRIMARY KEY, customer_id TEXT NOT NULL REFERENCES customers (id), kind TEXT NOT NULL,
+    status TEXT NOT NULL DEFAULT 'missing', expires_on TEXT, UNIQUE (customer_id, kind)
+);
+CREATE TABLE IF NOT EXISTS kyc_shortfalls (
+    id TEXT PRIMARY KEY, kyc_document_id TEXT NOT NULL UNIQUE REFERENCES kyc_documents (id),
+    customer_id TEXT NOT NULL REFERENCES customers (id), status TEXT NOT NULL DEFAULT 'open', created_at TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS disputes (
+    id TEXT PRIMARY KEY, customer_id TEXT NOT NULL REFERENCES customers (id),
+    order_id TEXT NOT NULL REFERENCES orders (id), amount_cents INTEGER NOT NULL CHECK (amount_cents > 0),
+    complaint TEXT NOT NULL, elevated_review_flag INTEGER NOT NULL DEFAULT 0 CHECK (elevated_review_flag IN (0, 1)),
+    status TEXT NOT NULL DEFAULT 'open', resolution TEXT, reason TEXT, created_at TEXT NOT NULL, decided_at TEXT
 );

@@ -124,10 +124,13 @@ def _file(books: Books, table: str) -> None:
 
 def _stored(table: str, row: dict[str, str]) -> dict[str, Value]:
     known = {column.name: column for column in columns()[table]}
-    return {
-        known[name].stored: money.cents(Decimal(text)) if text and known[name].type == "decimal" else text or None
-        for name, text in row.items()
-    }
+    return {known[name].stored: _value(text, known[name].type) for name, text in row.items()}
+
+
+def _value(text: str, kind: str) -> Value:
+    if kind == "boolean":
+        return int(text == "true")
+    return money.cents(Decimal(text)) if text and kind == "decimal" else text or None
 
 
 def _people(books: Books) -> None:

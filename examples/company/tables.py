@@ -44,6 +44,10 @@ NUMBERING: Mapping[str, Numbering] = MappingProxyType(
         "payroll_runs": Numbering("RUN", 1801),
         "payslips": Numbering("SLP", 1901),
         "tickets": Numbering("TIC", 2101),
+        "screenings": Numbering("SCR", 2201),
+        "kyc_documents": Numbering("KYD", 2301),
+        "kyc_shortfalls": Numbering("SHF", 2401),
+        "disputes": Numbering("DSP", 2501),
     }
 )
 TABLES = tuple(NUMBERING)
@@ -81,4 +85,6 @@ def _columns(connection: sqlite3.Connection, table: str) -> tuple[Column, ...]:
 def _column(stored: str, kind: str, required: bool) -> Column:
     if stored.endswith("_cents"):
         return Column(stored.removesuffix("_cents"), stored, "decimal", required)
+    if stored.endswith("_flag"):
+        return Column(stored.removesuffix("_flag"), stored, "boolean", required)
     return Column(stored, stored, _TYPES[kind], required)

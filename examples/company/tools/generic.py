@@ -65,6 +65,8 @@ def _known(known: Mapping[str, Column], name: str) -> Column:
 def _stored_value(column: Column, shown: str) -> Value:
     if column.type == "text":
         return shown
+    if column.type == "boolean":
+        return _yes_or_no(column, shown)
     places = 2 if column.type == "decimal" else 0
     try:
         whole = Decimal(shown).scaleb(places)
@@ -73,6 +75,12 @@ def _stored_value(column: Column, shown: str) -> Value:
     if not whole.is_finite() or whole != whole.to_integral_value() or abs(whole) >= _MOST:
         raise Refused(f"{shown} is no {column.type}, as {column.name} is.")
     return int(whole)
+
+
+def _yes_or_no(column: Column, shown: str) -> int:
+    if shown not in ("true", "false"):
+        raise Refused(f"{shown} is no boolean, as {column.name} is.")
+    return int(shown == "true")
 
 
 def _with_columns(page: Json, wanted: Mapping[str, Column]) -> Json:

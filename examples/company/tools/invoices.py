@@ -23,7 +23,7 @@ class ById(Arguments):
 class Filter(Paged):
     vendor_id: Annotated[str | None, Field(description="Only invoices of this vendor")] = None
     status: Annotated[
-        Literal["open", "matched", "flagged", "settled"] | None, Field(description="Only this status")
+        Literal["open", "matched", "flagged", "approved", "settled"] | None, Field(description="Only this status")
     ] = None
 
 
@@ -90,11 +90,16 @@ def flag_invoice(books: Books, asked: Flag) -> Json:
     return change(books, "invoices", asked.invoice_id, **flagged, variance_cents=money.cents(asked.variance))
 
 
+def approve_invoice(books: Books, asked: ById) -> Json:
+    in_status(books, "invoices", asked.invoice_id, "open", "flagged")
+    return change(books, "invoices", asked.invoice_id, status="approved", decided_at=books.now())
+
+
 def pay_invoice(books: Books, asked: Pay) -> Json:
     invoice = existing(books, "invoices", asked.invoice_id)
     if invoice["status"] in ("open", "flagged"):
         raise Refused(f"Invoice {asked.invoice_id} is {invoice['status']}: match it with its purchase order first.")
-    in_status(books, "invoices", asked.invoice_id, "matched")
+    in_status(books, "invoices", asked.invoice_id, "matched", "approved")
     amount_cents = money.cents(asked.amount)
     if amount_cents != stored(books, "invoices", asked.invoice_id, "amount_cents"):
         raise Refused(f"Invoice {asked.invoice_id} is over {invoice['amount']}, not {money.text(amount_cents)}.")
@@ -141,7 +146,16 @@ TOOLS = (
         DECIDE,
         flag_invoice,
     ),
-    CompanyTool("pay_invoice", "Pay a matched invoice in full; once only.", Pay, ADD, pay_invoice, keyed=True),
+    CompanyTool(
+        "approve_invoice",
+        "Approve an open or flagged invoice for payment although it is matched with nothing; once only.",
+        ById,
+        DECIDE,
+        approve_invoice,
+    ),
+    CompanyTool(
+        "pay_invoice", "Pay a matched or approved invoice in full; once only.", Pay, ADD, pay_invoice, keyed=True
+    ),
     CompanyTool("get_payment", "One payment to a vendor by id.", ByPayment, READ, get_payment),
     CompanyTool(
         "list_payments", "Payments to vendors, page by page, by vendor if given.", Payments, READ, list_payments

@@ -152,3 +152,20 @@ def test_taxes_are_exact_shares_of_pay(rows: Rows) -> None:
         country = str(rows["payroll_runs"][str(slip["payroll_run_id"])]["country"])
         tax = Decimal(_cents(slip, "gross_cents")) * Decimal(rates[country])
         assert abs(tax - _cents(slip, "tax_cents")) <= Decimal("0.5")
+
+
+@pytest.mark.promise("company.consistent")
+def test_shortfalls_are_of_documents_that_are_not_there_and_everyone_was_screened(rows: Rows) -> None:
+    for row in rows["kyc_shortfalls"].values():
+        document = rows["kyc_documents"][str(row["kyc_document_id"])]
+        assert document["status"] in ("missing", "expired")
+        assert document["customer_id"] == row["customer_id"]
+    assert {row["customer_id"] for row in rows["screenings"].values()} == rows["customers"].keys()
+
+
+@pytest.mark.promise("company.consistent")
+def test_a_dispute_is_about_an_order_of_its_customer_and_never_more_than_its_total(rows: Rows) -> None:
+    for row in rows["disputes"].values():
+        order, customer = rows["orders"][str(row["order_id"])], rows["customers"][str(row["customer_id"])]
+        assert order["customer_email"] == customer["email"]
+        assert _cents(row) <= _cents(order, "total_cents")

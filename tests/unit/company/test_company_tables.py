@@ -52,6 +52,7 @@ def test_a_description_tells_money_from_numbers_and_text(books: Books) -> None:
         ("subscriptions", "seats", "140", 1),
         ("subscriptions", "seats", "140.0", 1),
         ("invoices", "status", "' OR 1=1 --", 0),
+        ("screenings", "politically_exposed", "true", 1),
     ],
 )
 def test_a_filter_takes_a_value_as_it_is_shown(books: Books, table: str, column: str, value: str, count: int) -> None:
@@ -82,6 +83,7 @@ def test_rows_beyond_the_first_page_are_announced(books: Books) -> None:
         ({"table": "invoices", "filter_column": "amount", "filter_value": "1.005"}, "no decimal"),
         ({"table": "subscriptions", "filter_column": "seats", "filter_value": "1.5"}, "no integer"),
         ({"table": "subscriptions", "filter_column": "seats", "filter_value": "9" * 30}, "no integer"),
+        ({"table": "screenings", "filter_column": "politically_exposed", "filter_value": "perhaps"}, "no boolean"),
     ],
 )
 def test_what_is_not_there_is_named(books: Books, arguments: dict[str, JsonValue], sentence: str) -> None:

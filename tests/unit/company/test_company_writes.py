@@ -267,6 +267,31 @@ CASES = (
         status="revoked",
         reason="last day",
     ),
+    _case("approve_invoice", {"invoice_id": "INV-6016"}, "get_invoice", "invoice_id=INV-6016", status="approved"),
+    _case(
+        "record_kyc_shortfall",
+        {"kyc_document_id": "KYD-2318"},
+        "list_kyc_shortfalls",
+        "customer_id=CUS-807",
+        kyc_document_id="KYD-2318",
+        status="open",
+    ),
+    _case(
+        "resolve_dispute",
+        {"dispute_id": "DSP-2504", "resolution": "Half of the price is given back"},
+        "get_dispute",
+        "dispute_id=DSP-2504",
+        status="resolved",
+        resolution="Half of the price is given back",
+    ),
+    _case(
+        "reject_dispute",
+        {"dispute_id": "DSP-2504", "reason": "packed well"},
+        "get_dispute",
+        "dispute_id=DSP-2504",
+        status="rejected",
+        reason="packed well",
+    ),
 )
 
 
@@ -339,6 +364,10 @@ def test_every_write_of_the_wider_company_has_a_case() -> None:
         ("pay_payroll_run", {"payroll_run_id": "RUN-1806", "amount": "14323.14"}, "net pay of RUN-1806 is 14323.15"),
         ("adjust_payslip", {**_SLIP, "payslip_id": "SLP-1901"}, "already settled"),
         ("adjust_payslip", {**_SLIP, "tax": "15000.01"}, "more than"),
+        ("approve_invoice", {"invoice_id": "INV-6010"}, "already matched"),
+        ("record_kyc_shortfall", {"kyc_document_id": "KYD-2316"}, "already received"),
+        ("record_kyc_shortfall", {"kyc_document_id": "KYD-2328"}, "already has the shortfall SHF-2401"),
+        ("resolve_dispute", {"dispute_id": "DSP-2505", "resolution": "again"}, "already resolved"),
     ],
 )
 def test_the_companys_rules_refuse_and_change_nothing(
@@ -362,6 +391,15 @@ def test_an_employee_goes_when_every_access_right_is_revoked_in_its_order(books:
     assert len(rights) == 4
     assert record(books, "deactivate_employee", employee_id="EMP-404")["status"] == "former"
     assert record(books, "get_employee", employee_id="EMP-404")["status"] == "former"
+
+
+def test_an_invoice_that_matches_nothing_is_paid_once_it_is_approved(books: Books) -> None:
+    with pytest.raises(Refused, match="match it"):
+        call(books, "pay_invoice", invoice_id="INV-6016", amount="15225.00")
+    call(books, "approve_invoice", invoice_id="INV-6016")
+    call(books, "pay_invoice", invoice_id="INV-6016", amount="15225.00")
+
+    assert record(books, "get_invoice", invoice_id="INV-6016")["status"] == "settled"
 
 
 def test_an_approved_purchase_order_is_charged_to_its_department(books: Books) -> None:
