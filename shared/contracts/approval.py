@@ -23,8 +23,31 @@ class Decision(Contract):
     comment: str = ""
 
 
+class Confirmed(Contract):
+    """A confirmation that was given, on a plan of that hash and a verdict of that one."""
+
+    about: str
+    by: tuple[str, ...]
+    at: datetime
+    approval_id: str
+    plan_hash: str
+    verdict_hash: str
+
+
+class Confirmation(Contract):
+    """Which of several confirmations is asked for: the ``number``-th, counted from 1, ``of`` so many."""
+
+    about: str
+    number: int
+    of: int
+    given: tuple[Confirmed, ...] = ()  # those before it, on the same plan
+
+
 class Approval(Contract):
-    """A frozen plan waiting for its decisions. ``needed`` counts distinct approvers (two-person rules)."""
+    """A frozen plan waiting for its decisions. ``needed`` counts distinct approvers (two-person rules).
+
+    ``confirmation``: where a process asks for several in sequence, which one this is.
+    """
 
     approval_id: str
     task_id: str
@@ -39,3 +62,4 @@ class Approval(Contract):
     deadline: datetime
     status: ApprovalStatus = ApprovalStatus.WAITING
     decisions: tuple[Decision, ...] = ()
+    confirmation: Confirmation | None = None

@@ -1,10 +1,11 @@
 """A tenant: one versioned document of policies, connections and switches."""
 
+from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 from typing import Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from shared.contracts.base import Contract
 from shared.contracts.policy import Policy
@@ -36,6 +37,38 @@ class ProsePolicy(Contract):
     text: str
 
 
+class QuietHours(Contract):
+    """From ``start`` until ``end`` by the tenant's clock, each day; past midnight where ``end`` is the earlier one."""
+
+    start: time
+    end: time
+
+    @model_validator(mode="after")
+    def _are_hours(self) -> "QuietHours":
+        if self.start.tzinfo or self.end.tzinfo:
+            raise ValueError("quiet hours are local times, such as 22:00: the tenant's time_zone says where")
+        if self.start == self.end:
+            raise ValueError("quiet hours begin and end at different times; leave them out where there are none")
+        return self
+
+    def end_of(self, now: datetime, zone: ZoneInfo) -> datetime | None:
+        """When the quiet hours that ``now`` falls into are over, in UTC; None outside of them."""
+        local = now.astimezone(zone)
+        if not self._cover(local.time()):
+            return None
+        ends = (
+            datetime.combine(local.date() + timedelta(days=days), self.end, zone).replace(fold=fold).astimezone(UTC)
+            for days in (0, 1)
+            for fold in (0, 1)  # where clocks are put back, the end comes twice
+        )
+        return min(end for end in ends if end > now and not self._cover(end.astimezone(zone).time()))
+
+    def _cover(self, at: time) -> bool:
+        if self.start < self.end:
+            return self.start <= at < self.end
+        return at >= self.start or at < self.end
+
+
 class TenantRecord(Contract):
     """A cap that is None does not limit.
 
@@ -45,6 +78,7 @@ class TenantRecord(Contract):
     id: str
     version: str = "1"
     time_zone: str = "UTC"
+    quiet_hours: QuietHours | None = None  # when processes that heed them tell nobody anything
     unruled_writes: Literal["allow", "approve"] = "approve"
     approval_hours: int = 24  # how long a decision may take before it means no
     max_running: int | None = Field(default=None, ge=1)  # sessions worked on at once, over all executors

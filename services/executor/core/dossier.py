@@ -6,6 +6,7 @@ from pydantic import JsonValue, model_validator
 
 from services.executor.core.fsm.templates import GENERAL, TEMPLATES, Template
 from services.executor.core.tooling.paginate_shown import beginning
+from shared.contracts.approval import Confirmed
 from shared.contracts.base import Contract
 from shared.contracts.plan import WritePlan
 from shared.contracts.policy import Verdict
@@ -100,6 +101,7 @@ class Progress(Contract):
     worked_ms: int = 0
     ruled_tools: tuple[str, ...] = ()  # tools, or patterns of tools, that rules ask about
     corrections: dict[str, str] = {}  # what the session knows of renamed columns
+    confirmed: tuple[Confirmed, ...] = ()  # the template's confirmations that were given on the present plan
     notes: dict[str, JsonValue] = {}  # how the request was read, for the task's metadata: memory, policies
 
     @model_validator(mode="before")

@@ -8,14 +8,15 @@ from services.executor.core.acceptance import accepted_at
 from services.executor.core.checkpoints import Checkpoints, latest
 from services.executor.core.context import Limits, Ports, TurnContext
 from services.executor.core.dossier import Progress
-from services.executor.core.doubts import Doubtful, GivenUp, brief, deadline, open_doubts
-from services.executor.core.endings import Canceled, Failed, RunEnds, TenantStopped
-from services.executor.core.execute import approval_gate, decisions, resolutions
+from services.executor.core.doubts import Doubtful, GivenUp, open_doubts
+from services.executor.core.endings import Canceled, RunEnds, TenantStopped
+from services.executor.core.execute import decisions, resolutions
+from services.executor.core.execute.consent import approved, is_let_through, waits_for
 from services.executor.core.execute.escalation import told
 from services.executor.core.execute.mutations import settle_open
-from services.executor.core.execute.policy_check import binding_hash
+from services.executor.core.execute.quiet_hours import ends_rest
 from services.executor.core.execute.settling import settle_unread
-from services.executor.core.execute.strategies.walk import Finished, Waiting, let_through, walk
+from services.executor.core.execute.strategies.walk import Finished, Resting, Waiting, walk
 from services.executor.core.journal import Bounds, Journal
 from services.executor.core.memory import with_history
 from services.executor.core.notes import note_ending, note_session, note_turn
@@ -28,6 +29,7 @@ from services.executor.core.reflect.outcome import Ended
 from services.executor.core.reflect.turn_end import nothing_new, turn_end
 from services.executor.core.side_by_side import together
 from services.executor.core.spend.budget import BudgetSpent, ending, known_so_far
+from services.executor.core.waits import asks, goes_on_waiting, rests, waits_for_operator
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import JournalEntry, TurnStore
 from shared.contracts.approval import Approval, ApprovalStatus
@@ -89,11 +91,11 @@ class Worker:
             ctx = await with_history(await with_prose(primed))
             return await self._execute(ctx, progress)
         except decisions.StillWaiting as waiting:
-            return await _waits_on(opened, waiting), waiting.approval
+            return await goes_on_waiting(opened, waiting), waiting.approval
         except resolutions.StillInDoubt as waiting_on:
-            return await _waits_for_operator(opened, waiting_on.note), _decided(opened)
+            return await waits_for_operator(opened, waiting_on.note), _decided(opened)
         except Doubtful:
-            return await _waits_for_operator(opened), _decided(opened)
+            return await waits_for_operator(opened), _decided(opened)
         except TenantStopped as stopped:
             if ctx is not None:
                 await settle_open(ctx)
@@ -112,7 +114,9 @@ class Worker:
             case Finished(done):
                 return await _completed(ctx, done), decisions.recorded(ctx.journal, ctx.turn)
             case Waiting(stopped, why):
-                return await _asks(ctx, stopped, why)
+                return await asks(ctx, stopped, why)
+            case Resting(stopped, rest):
+                return await rests(ctx, stopped, rest), decisions.recorded(ctx.journal, ctx.turn)
 
     async def _reflect(self, opened: Opened, ended: Ended, approval: Approval | None) -> None:
         opened.journal.tell("phase", phase=Phase.REFLECT.value)
@@ -128,7 +132,9 @@ def _comes_too_late(work: Work, asked: Approval | None) -> bool:
     """Whether the turn can no longer change anything: its task ended, or it answers a question nobody asks."""
     if work.record.state.is_terminal:
         return True
-    answers = work.turn.kind in (TurnKind.DECISION, TurnKind.DEADLINE) and not resolutions.speaks_of_doubts(work.turn)
+    answers = work.turn.kind in (TurnKind.DECISION, TurnKind.DEADLINE) and not (
+        resolutions.speaks_of_doubts(work.turn) or ends_rest(work.turn)
+    )
     return answers and (asked is None or asked.status is not ApprovalStatus.WAITING)
 
 
@@ -176,13 +182,12 @@ async def _past_the_gate(opened: Opened, known: Progress | None, asked: Approval
 
     It needs no tool server: a no, an expiry or a question is answered although none can be reached.
     """
-    if known is None or asked is None or not _waits_for(asked, known) or _canceled(opened.work.turn):
+    if known is None or asked is None or not waits_for(asked, known) or _canceled(opened.work.turn):
         return known
     accepted = accepted_at(opened.work, opened.journal)
     decided = await decisions.answer(opened.journal, opened.work.turn, asked, accepted)
-    by = ", ".join(decision.by.id for decision in decided.decisions)
-    passed = let_through(known, f"approved by {by}", by_person=True, level=decided.level)
-    await opened.checkpoints.save(passed, "approved")
+    passed = approved(known, decided)
+    await opened.checkpoints.save(passed, "approved" if is_let_through(passed) else "entered")
     return passed
 
 
@@ -194,80 +199,18 @@ def _decided(opened: Opened) -> Approval | None:
     return decisions.recorded(opened.journal, opened.work.turn)
 
 
-def _waits_for(approval: Approval, progress: Progress) -> bool:
-    waits = progress.state is FsmState.APPROVAL_GATE and progress.dossier.approved_hash is None
-    return waits and _is_about(approval, progress)
-
-
-def _is_about(approval: Approval, progress: Progress) -> bool:
-    """Whether an approval was asked for exactly this plan on exactly these inputs and rules (I7)."""
-    plan, verdict = progress.dossier.plan, progress.dossier.verdict
-    if plan is None or verdict is None:
-        return False
-    return (approval.plan_hash, approval.verdict_hash) == (plan.hash, binding_hash(verdict))
-
-
 async def _completed(ctx: TurnContext, progress: Progress) -> Ended:
     written = tuple((await ctx.store.ledger()).values())
     escalated = progress.state is FsmState.ESCALATE
     return Ended(TaskState.COMPLETED, progress.state, None, told(progress), progress, written, escalated=escalated)
 
 
-async def _asks(ctx: TurnContext, progress: Progress, why: tuple[str, ...]) -> tuple[Ended, Approval]:
-    """The question to a person: a new approval of the plan as it stands."""
-    plan, verdict = progress.dossier.plan, progress.dossier.verdict
-    if plan is None or verdict is None:
-        raise Failed("there is no plan with a verdict to be approved; nothing was written")
-    worked = progress.worked_ms + round(ctx.journal.worked_seconds * 1000)
-    progress = progress.model_copy(update={"worked_ms": worked})
-    await ctx.checkpoints.save(progress, f"asked:{ctx.turn.turn_id}")
-    approval = approval_gate.ask(
-        plan,
-        verdict,
-        requester_id=ctx.record.requester.id,
-        now=ctx.journal.now,
-        hours=ctx.tenant.approval_hours,
-        needed=progress.template.approvers,
-        why=why,
-    )
-    ctx.journal.tell("approval", status="waiting", level=approval.level, deadline=approval.deadline.isoformat())
-    return _waiting(approval, progress, note=""), approval
-
-
-async def _waits_on(opened: Opened, waiting: decisions.StillWaiting) -> Ended:
-    return _waiting(waiting.approval, latest(await opened.store.journal()), waiting.note)
-
-
-def _waiting(approval: Approval, progress: Progress | None, note: str) -> Ended:
-    text = "\n\n".join(part for part in (note, approval_gate.brief(approval)) if part)
-    return Ended(TaskState.INPUT_REQUIRED, FsmState.APPROVAL_GATE, text, text, progress, ())
-
-
 async def _ends_or_waits(opened: Opened, early: RunEnds) -> Ended:
     """The end of the run; a write in doubt keeps the task open for an operator, unless somebody gave it up."""
     doubts = open_doubts((await opened.store.ledger()).values())
     if doubts and not isinstance(early, Canceled | GivenUp):
-        return await _waits_for_operator(opened, early.reason)
+        return await waits_for_operator(opened, early.reason)
     return await _ends_early(opened, early)
-
-
-async def _waits_for_operator(opened: Opened, note: str = "") -> Ended:
-    """The question to an operator, with what is known; the time that was worked is kept, waiting costs none."""
-    ledger = tuple((await opened.store.ledger()).values())
-    progress = latest(await opened.store.journal())
-    if progress is not None:
-        worked = progress.worked_ms + round(opened.journal.worked_seconds * 1000)
-        progress = progress.model_copy(update={"worked_ms": worked})
-        await opened.checkpoints.save(progress, f"doubt:{opened.work.turn.turn_id}")
-    doubts = open_doubts(ledger)
-    named = ", ".join(f"{doubt.call.call_id} {doubt.call.tool}" for doubt in doubts)
-    reason = "; ".join(
-        part for part in (f"an operator has to say what became of a write in doubt: {named}", note) if part
-    )
-    opened.journal.tell("approval", status="waiting", doubts=[doubt.call.call_id for doubt in doubts])
-    return Ended(
-        TaskState.INPUT_REQUIRED, None, reason, brief(doubts), progress, ledger, escalated=True, timer=deadline(doubts)
-    )
 
 
 async def _ends_early(opened: Opened, early: RunEnds) -> Ended:

@@ -3,11 +3,12 @@
 from datetime import datetime, timedelta
 
 from services.executor.core.execute.policy_check import binding_hash, reasons
-from shared.contracts.approval import Approval, ApprovalStatus, Decision
+from services.executor.core.execute.write_plan import calls_as_json
+from shared.contracts.approval import Approval, ApprovalStatus, Confirmation, Decision
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict
 from shared.contracts.task import Turn
-from shared.domain.exact_json import JsonObject, digest, dumps
+from shared.domain.exact_json import Json, JsonObject, digest, dumps
 from shared.domain.words import Level, Role
 
 
@@ -23,11 +24,13 @@ def ask(
     hours: int,
     needed: int,
     why: tuple[str, ...] = (),
+    confirmation: Confirmation | None = None,
 ) -> Approval:
     """A new approval of a plan, bound to its hash and to the verdict it was asked on."""
     binding = binding_hash(verdict)
+    number: list[Json] = [confirmation.number] if confirmation else []
     return Approval(
-        approval_id=digest([plan.task_id, plan.hash, binding, now.isoformat()])[:16],
+        approval_id=digest([plan.task_id, plan.hash, binding, now.isoformat(), *number])[:16],
         task_id=plan.task_id,
         plan=plan,
         plan_hash=plan.hash,
@@ -38,6 +41,7 @@ def ask(
         needed=needed,
         asked_at=now,
         deadline=now + timedelta(hours=hours),
+        confirmation=confirmation,
     )
 
 
@@ -60,15 +64,15 @@ def is_expired(approval: Approval, now: datetime) -> bool:
 
 def brief(approval: Approval) -> str:
     """What the approver reads: the exact calls, why a person is asked, who may answer, until when, and how."""
-    who = f"a {approval.level}" if approval.level else "an approver"
     calls = [line for call in approval.plan.calls for line in _lines(call)]
     why = [f"- {reason}" for reason in approval.reasons]
-    count = f" ({approval.needed} different people)" if approval.needed > 1 else ""
     return "\n".join(
         [
-            f"Approval needed from {who}{count} before anything is written.",
+            f"{_asked(approval)} needed from {_who(approval)} before anything is written.",
+            *_given(approval),
             "Proposed calls:",
             *calls,
+            f"The plan's hash: {approval.plan_hash}",
             *(["Because:", *why] if why else []),
             f"Answer with exactly 'approve' or 'reject' before {approval.deadline:%Y-%m-%d %H:%M} UTC; "
             "no answer means no.",
@@ -76,13 +80,62 @@ def brief(approval: Approval) -> str:
     )
 
 
+def described(approval: Approval) -> JsonObject:
+    """What is asked of whom, and how far it is, for programs."""
+    asked = approval.confirmation
+    return {
+        "approval_id": approval.approval_id,
+        "status": approval.status.value,
+        "plan_hash": approval.plan_hash,
+        "calls": calls_as_json(approval.plan),
+        "level": approval.level,
+        "needed": approval.needed,
+        "decisions": [_described(decision) for decision in approval.decisions],
+        "reasons": list(approval.reasons),
+        "asked_at": approval.asked_at.isoformat(),
+        "deadline": approval.deadline.isoformat(),
+        "confirmation": {"about": asked.about, "number": asked.number, "of": asked.of} if asked else None,
+        "confirmed": [{"about": one.about, "by": list(one.by)} for one in asked.given] if asked else [],
+    }
+
+
 def refusal(approval: Approval) -> str:
     """Why an approval came to a no."""
+    asked = approval.confirmation
+    return f"{_asked(approval)}: {_refusal(approval)}" if asked else _refusal(approval)
+
+
+def _refusal(approval: Approval) -> str:
     if approval.status is ApprovalStatus.EXPIRED:
         return f"not approved: no decision before {approval.deadline:%Y-%m-%d %H:%M} UTC; nothing was written"
     no = next(decision for decision in approval.decisions if not decision.approve)
     comment = f": {no.comment}" if no.comment else ""
     return f"rejected by {no.by.id}{comment}; nothing was written"
+
+
+def _asked(approval: Approval) -> str:
+    asked = approval.confirmation
+    return f"Confirmation {asked.number} of {asked.of} ({asked.about})" if asked else "Approval"
+
+
+def _who(approval: Approval) -> str:
+    who = f"a {approval.level}" if approval.level else "an approver"
+    if approval.needed == 1:
+        return who
+    given = [decision.by.id for decision in approval.decisions if decision.approve]
+    so_far = f"; {len(given)} of {approval.needed} given, by {', '.join(given)}" if given else ""
+    return f"{who} ({approval.needed} different people{so_far})"
+
+
+def _given(approval: Approval) -> list[str]:
+    """The confirmations before this one; each was given on the same calls."""
+    given = approval.confirmation.given if approval.confirmation else ()
+    return [f"Confirmed before: {one.about} by {', '.join(one.by)}" for one in given]
+
+
+def _described(decision: Decision) -> JsonObject:
+    said: JsonObject = {"approve": decision.approve, "by": decision.by.id, "verified": decision.by.verified}
+    return {**said, "at": decision.at.isoformat(), "comment": decision.comment}
 
 
 _ON_FAILURE = {

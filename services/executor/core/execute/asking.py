@@ -1,12 +1,27 @@
-"""When a plan needs a person's decision."""
+"""When a plan needs a person's decision, and how many different people it takes."""
 
+from services.executor.core.context import TurnContext
+from services.executor.core.dossier import Progress
 from services.executor.core.execute.escalation import ends_escalated
-from services.executor.core.fsm.templates import Template
-from shared.contracts.policy import Verdict
-from shared.contracts.tenant import TenantRecord
+from services.executor.core.execute.two_persons import concern
 
 
-def needs_person(verdict: Verdict, tenant: TenantRecord, template: Template) -> bool:
-    """Whether a rule asks for a person, or the tenant does for every write that no rule speaks about."""
+def needs_person(ctx: TurnContext, progress: Progress) -> bool:
+    """Whether a rule or the process asks for a person, or the tenant does for every write that no rule speaks about."""
+    verdict, template = progress.dossier.verdict, progress.template
+    if verdict is None or template.confirmations or concern(ctx.task, progress):
+        return True
     asked = verdict.requires_approval or not (verdict.passed or ends_escalated(template, verdict))
-    return asked or (tenant.unruled_writes == "approve" and not verdict.triggered_rules)
+    return asked or (ctx.tenant.unruled_writes == "approve" and not verdict.triggered_rules)
+
+
+def persons_needed(ctx: TurnContext, progress: Progress) -> int:
+    """How many different people have to approve the plan."""
+    approvers = progress.template.approvers
+    return max(approvers, 2) if concern(ctx.task, progress) else approvers
+
+
+def why_process_asks(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
+    """The process's own reasons to ask, beside those of the rules."""
+    found = concern(ctx.task, progress)
+    return (f"the process asks for two different people, because of {found}",) if found else ()

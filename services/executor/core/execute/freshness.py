@@ -34,7 +34,7 @@ async def _renew(ctx: TurnContext, progress: Progress) -> None:
     refuse_if_refused(verdict)
     if before is not None and binding_hash(verdict) == binding_hash(before):
         return
-    if progress.dossier.approved_hash is None or needs_person(verdict, ctx.tenant, progress.template):
+    if progress.dossier.approved_hash is None or needs_person(ctx, progress.learned(verdict=verdict)):
         raise Failed("the rules changed since the plan was let through")
 
 

@@ -1,11 +1,10 @@
 """Before the first write: is everything that the plan was let through on still so? (I2, I7)"""
 
-from collections.abc import Callable
-
 from services.executor.core.context import TurnContext
 from services.executor.core.dossier import Fact, Progress
 from services.executor.core.endings import Failed
 from services.executor.core.execute import gate
+from services.executor.core.execute.asking import needs_person, persons_needed
 from services.executor.core.execute.compute_audit import recompute
 from services.executor.core.execute.ledger import entries, has_begun
 from services.executor.core.execute.paths import NoSuchPath
@@ -15,7 +14,6 @@ from services.executor.core.execute.reading import known_corrections, read
 from services.executor.core.finance.calculators import CannotCalculate
 from services.executor.core.side_by_side import side_by_side
 from shared.contracts.policy import Verdict
-from shared.contracts.tenant import TenantRecord
 from shared.domain.exact_json import dumps, loads_object
 from shared.domain.words import FsmState
 
@@ -31,9 +29,7 @@ class Stale(Exception):
         self.why = why
 
 
-async def still_true(
-    ctx: TurnContext, progress: Progress, needs_person: Callable[[Verdict, TenantRecord], bool]
-) -> None:
+async def still_true(ctx: TurnContext, progress: Progress) -> None:
     """Renew the verdict, on inputs read again if a person had approved them. Raises ``Stale`` on a difference.
 
     Once a write of the plan has begun, its inputs change by our own doing: then only the verdict is renewed, before
@@ -45,26 +41,23 @@ async def still_true(
     if any(has_begun(entry) for entry in (await entries(ctx, plan)).values()):
         return
     by_person = not (progress.dossier.approval_note or "").startswith(AUTOMATIC)
-    fresh = await _read_again(ctx, progress) if by_person and progress.dossier.approved_hash else progress
+    seen_by_person = by_person and (progress.dossier.approved_hash or progress.confirmed)
+    fresh = await _read_again(ctx, progress) if seen_by_person else progress
     verdict = await verdict_on(ctx, fresh.process_type, fresh.dossier)
     refuse_if_blocked(verdict)
     refuse_if_refused(verdict)
-    _compare(ctx, progress, fresh, verdict, needs_person)
+    _compare(ctx, progress, fresh, verdict)
 
 
-def _compare(
-    ctx: TurnContext,
-    progress: Progress,
-    fresh: Progress,
-    verdict: Verdict,
-    needs_person: Callable[[Verdict, TenantRecord], bool],
-) -> None:
+def _compare(ctx: TurnContext, progress: Progress, fresh: Progress, verdict: Verdict) -> None:
     strange = untraced(fresh.dossier.plan, fresh.dossier, ctx.task) if fresh.dossier.plan else ()
     if strange:
         raise Stale(fresh, "figures of the plan changed since it was approved: " + ", ".join(strange))
+    if persons_needed(ctx, fresh) > persons_needed(ctx, progress):
+        raise Stale(fresh, "what was read since then asks for more people than have approved")
     if progress.dossier.verdict is None or binding_hash(verdict) == binding_hash(progress.dossier.verdict):
         return
-    if progress.dossier.approved_hash is None or needs_person(verdict, ctx.tenant):
+    if progress.dossier.approved_hash is None or needs_person(ctx, fresh.learned(verdict=verdict)):
         raise Stale(fresh, "the inputs or the rules changed since the plan was approved")
 
 

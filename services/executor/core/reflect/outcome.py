@@ -18,7 +18,7 @@ from shared.contracts.plan import WritePlan
 from shared.contracts.policy import Verdict
 from shared.contracts.task import TaskRecord
 from shared.domain.answer import is_exact_match
-from shared.domain.exact_json import JsonObject, loads, wire
+from shared.domain.exact_json import Json, JsonObject, loads, wire
 from shared.domain.marks import MarkKind
 from shared.domain.quality import Evidence, quality
 from shared.domain.redaction import NOTHING, redacted
@@ -41,6 +41,7 @@ class Ended(NamedTuple):
     failed_part: str | None = None  # the part of the installation that did not work, where one did not
     partial: bool = False  # the budget was spent: what is known is the result
     timer: Timer | None = None  # what ends its waiting, where it waits for something else than an approval
+    asked: Mapping[str, Json] | None = None  # what a person is asked, where one is
     spend: Mapping[str, JsonValue] = MappingProxyType({})  # what the model's calls have used up
 
 
@@ -64,6 +65,7 @@ def metadata(ended: Ended) -> dict[str, JsonValue]:
         "verdict": verdict,
         "plan_hash": dossier.plan.hash if dossier and dossier.plan else None,
         "approval": dossier.approval_note if dossier else None,
+        "approval_request": cast(JsonValue, wire(dict(ended.asked))) if ended.asked else None,
         "escalated": ended.escalated,
         "failed_part": ended.failed_part,
         "partial": ended.partial,

@@ -4,14 +4,14 @@ In the states of thinking the chosen strategy works; verdict, gate and writes ar
 """
 
 from collections.abc import Mapping
-from functools import partial
 from typing import NamedTuple
 
 from services.executor.core.context import TurnContext
 from services.executor.core.dossier import Progress
 from services.executor.core.dry_run import as_answer, stops_here
 from services.executor.core.endings import Failed
-from services.executor.core.execute.asking import needs_person
+from services.executor.core.execute.asking import needs_person, persons_needed, why_process_asks
+from services.executor.core.execute.consent import is_let_through, let_through, start_over
 from services.executor.core.execute.escalation import ends_escalated
 from services.executor.core.execute.mutations import carry_out
 from services.executor.core.execute.policy_check import (
@@ -20,6 +20,7 @@ from services.executor.core.execute.policy_check import (
     refuse_if_refused,
     told,
 )
+from services.executor.core.execute.quiet_hours import Rest, rest
 from services.executor.core.execute.recheck import Stale, still_true
 from services.executor.core.execute.strategies.chosen import thinking_of
 from services.executor.core.execute.strategies.thinking import Step
@@ -43,26 +44,46 @@ class Waiting(NamedTuple):
     why: tuple[str, ...] = ()
 
 
-async def walk(ctx: TurnContext, progress: Progress) -> Finished | Waiting:
-    """Go on from where ``progress`` stands until the answer is there or a person has to decide."""
+class Resting(NamedTuple):
+    """What is next has its time, which has not come."""
+
+    progress: Progress
+    rest: Rest
+
+
+async def walk(ctx: TurnContext, progress: Progress) -> Finished | Waiting | Resting:
+    """Go on from where ``progress`` stands until the answer is there, a person has to decide or a time has to come."""
     while True:
         if machine.is_end(progress.state):
             return Finished(await thinking_of(progress).answer(ctx, progress))
         if stops_here(ctx.record, progress):
             return Finished(as_answer(progress, _approval_needed(ctx, progress)))
-        if progress.state in (FsmState.APPROVAL_GATE, FsmState.MUTATE) and not _is_let_through(progress):
-            if needs_person(_verdict(progress), ctx.tenant, progress.template):
-                return Waiting(progress)
-            progress = _automatic_pass(progress)
-        if progress.state is FsmState.MUTATE:
-            try:
-                await still_true(ctx, progress, partial(needs_person, template=progress.template))
-            except Stale as stale:
-                progress = await reopen_approval_gate(ctx, stale.progress)
-                if _plan(progress).calls:
-                    return Waiting(progress, (stale.why,))
+        if progress.state in (FsmState.APPROVAL_GATE, FsmState.MUTATE):
+            stands = await _let_through_or_waiting(ctx, progress)
+            if isinstance(stands, Waiting):
+                return stands
+            progress = stands
+        if pause := await rest(ctx, progress):
+            return Resting(progress, pause)
         done = await _step(progress)(ctx, progress)
         progress = await _entered(ctx, await _leave(ctx, done))
+
+
+async def _let_through_or_waiting(ctx: TurnContext, progress: Progress) -> Progress | Waiting:
+    """Whether the plan may be carried out, on inputs that still hold; a new plan goes back to the gate."""
+    _verdict(progress)
+    waits = not is_let_through(progress) and needs_person(ctx, progress)
+    if waits and not progress.confirmed:
+        return Waiting(progress)
+    if not waits and not is_let_through(progress):
+        progress = _automatic_pass(progress)
+    if waits or progress.state is FsmState.MUTATE:
+        try:
+            await still_true(ctx, progress)
+        except Stale as stale:
+            progress = await _planned_anew(ctx, stale.progress)
+            return Waiting(progress, (stale.why,)) if _plan(progress).calls else progress
+    return Waiting(progress) if waits else progress
 
 
 def _step(progress: Progress) -> Step:
@@ -70,10 +91,9 @@ def _step(progress: Progress) -> Step:
     return _MACHINE.get(progress.state) or thinking_of(progress).states[progress.state]
 
 
-async def reopen_approval_gate(ctx: TurnContext, progress: Progress) -> Progress:
-    """Back to APPROVAL_GATE with a new plan on new inputs; what was let through before no longer counts."""
-    gated = progress.model_copy(update={"path": machine.with_gate(progress.path)})
-    back = await _entered(ctx, gated.moved(FsmState.APPROVAL_GATE).learned(approved_hash=None, approval_note=None))
+async def _planned_anew(ctx: TurnContext, progress: Progress) -> Progress:
+    """Back at APPROVAL_GATE with a new plan on new inputs; nothing that people said of the old one counts."""
+    back = await _entered(ctx, start_over(progress))
     planned = await _permitted(ctx, await thinking_of(back).plan(ctx, back))
     if not _plan(planned).calls:
         planned = planned.model_copy(update={"path": (FsmState.APPROVAL_GATE, FsmState.COMPLETE)})
@@ -84,18 +104,14 @@ async def reopen_approval_gate(ctx: TurnContext, progress: Progress) -> Progress
 def _approval_needed(ctx: TurnContext, progress: Progress) -> str | None:
     """Who would have to decide on the plan, and why; None if nobody."""
     verdict = _verdict(progress)
-    if not needs_person(verdict, ctx.tenant, progress.template):
+    if not needs_person(ctx, progress):
         return None
-    level, count = verdict.escalation_level, progress.template.approvers
+    level, count, steps = verdict.escalation_level, persons_needed(ctx, progress), progress.template.confirmations
     who = f"a {level}" if level else "an approver"
-    why = "; ".join(reasons(verdict)) or "the tenant asks for it where no rule speaks"
+    asked = (*reasons(verdict), *why_process_asks(ctx, progress))
+    asked = (*asked, *((f"{len(steps)} confirmations in sequence ({', '.join(steps)})",) if steps else ()))
+    why = "; ".join(asked) or "the tenant asks for it where no rule speaks"
     return f"{who}{f' ({count} different people)' if count > 1 else ''}: {why}"
-
-
-def let_through(progress: Progress, note: str, *, by_person: bool = False, level: str | None = None) -> Progress:
-    """The progress whose plan, exactly as it stands, may be carried out."""
-    approved = _plan(progress).hash
-    return progress.learned(approved_hash=approved, approval_note=note, by_person=by_person, approved_level=level)
 
 
 async def _leave(ctx: TurnContext, progress: Progress) -> Progress:
@@ -110,7 +126,7 @@ async def _leave(ctx: TurnContext, progress: Progress) -> Progress:
             path = progress.path
     if progress.dossier.verdict is not None and _plan(progress).calls:
         verdict = progress.dossier.verdict
-        path = machine.with_gate(path) if needs_person(verdict, ctx.tenant, progress.template) else path
+        path = machine.with_gate(path) if needs_person(ctx, progress) else path
         path = machine.with_end(path, ends_escalated(progress.template, verdict))
     progress = progress.model_copy(update={"path": path})
     return progress.moved(machine.after(path, progress.state))
@@ -123,10 +139,6 @@ async def _entered(ctx: TurnContext, progress: Progress) -> Progress:
 
 def _automatic_pass(progress: Progress) -> Progress:
     return let_through(progress, "automatic: no rule and no setting of the tenant asks for an approval")
-
-
-def _is_let_through(progress: Progress) -> bool:
-    return progress.dossier.approved_hash == _plan(progress).hash
 
 
 async def _permitted(ctx: TurnContext, progress: Progress) -> Progress:
@@ -153,7 +165,7 @@ async def _stay(_ctx: TurnContext, progress: Progress) -> Progress:
 
 async def _mutate(ctx: TurnContext, progress: Progress) -> Progress:
     """The changes; and the notices too, where the template has no state for them."""
-    if not _is_let_through(progress):
+    if not is_let_through(progress):
         raise Failed("the plan is not the one that was let through; nothing was written")
     later = FsmState.SCHEDULE_NOTIFY in progress.path
     plan = _plan(progress)
