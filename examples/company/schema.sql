@@ -71,7 +71,8 @@ CREATE TABLE IF NOT EXISTS customers (
     status TEXT NOT NULL DEFAULT 'active', created_at TEXT NOT NULL
 );
 CREATE TABLE IF NOT EXISTS plans (
-    id TEXT PRIMARY KEY, plan_name TEXT NOT NULL UNIQUE, seat_fee_cents INTEGER NOT NULL
+    id TEXT PRIMARY KEY, plan_name TEXT NOT NULL UNIQUE, seat_fee_cents INTEGER NOT NULL,
+    storage_gb INTEGER NOT NULL, history_days INTEGER NOT NULL
 );
 CREATE TABLE IF NOT EXISTS subscriptions (
     id TEXT PRIMARY KEY, customer_id TEXT NOT NULL REFERENCES customers (id),
@@ -87,7 +88,7 @@ CREATE TABLE IF NOT EXISTS receivables (
 CREATE TABLE IF NOT EXISTS slas (
     id TEXT PRIMARY KEY, customer_id TEXT NOT NULL REFERENCES customers (id), service TEXT NOT NULL,
     allowed_downtime_minutes INTEGER NOT NULL, monthly_fee_cents INTEGER NOT NULL, credit_pct INTEGER NOT NULL,
-    UNIQUE (customer_id, service)
+    credit_cap_pct INTEGER NOT NULL, UNIQUE (customer_id, service)
 );
 CREATE TABLE IF NOT EXISTS incidents (
     id TEXT PRIMARY KEY, title TEXT NOT NULL, severity TEXT NOT NULL, service TEXT NOT NULL,
@@ -144,4 +145,44 @@ CREATE TABLE IF NOT EXISTS disputes (
     order_id TEXT NOT NULL REFERENCES orders (id), amount_cents INTEGER NOT NULL CHECK (amount_cents > 0),
     complaint TEXT NOT NULL, elevated_review_flag INTEGER NOT NULL DEFAULT 0 CHECK (elevated_review_flag IN (0, 1)),
     status TEXT NOT NULL DEFAULT 'open', resolution TEXT, reason TEXT, created_at TEXT NOT NULL, decided_at TEXT
+);
+CREATE TABLE IF NOT EXISTS products (
+    id TEXT PRIMARY KEY, item TEXT NOT NULL UNIQUE, unit_price_cents INTEGER NOT NULL CHECK (unit_price_cents > 0),
+    stock INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS order_items (
+    id TEXT PRIMARY KEY, order_id TEXT NOT NULL REFERENCES orders (id),
+    product_id TEXT NOT NULL REFERENCES products (id), quantity INTEGER NOT NULL CHECK (quantity > 0),
+    unit_price_cents INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS periods (
+    id TEXT PRIMARY KEY, month TEXT NOT NULL UNIQUE, status TEXT NOT NULL DEFAULT 'open',
+    ledger_balance_cents INTEGER NOT NULL, bank_balance_cents INTEGER NOT NULL, closed_at TEXT
+);
+CREATE TABLE IF NOT EXISTS ledger_accounts (
+    id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, kind TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS period_entries (
+    id TEXT PRIMARY KEY, period_id TEXT NOT NULL REFERENCES periods (id),
+    debit_id TEXT NOT NULL REFERENCES ledger_accounts (id), credit_id TEXT NOT NULL REFERENCES ledger_accounts (id),
+    memo TEXT NOT NULL, amount_cents INTEGER NOT NULL CHECK (amount_cents > 0), created_at TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS customer_contracts (
+    id TEXT PRIMARY KEY, customer_id TEXT NOT NULL REFERENCES customers (id), title TEXT NOT NULL,
+    value_cents INTEGER NOT NULL, months INTEGER NOT NULL CHECK (months > 0), starts_on TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS payment_plans (
+    id TEXT PRIMARY KEY, receivable_id TEXT NOT NULL UNIQUE REFERENCES receivables (id),
+    instalments INTEGER NOT NULL CHECK (instalments > 1), status TEXT NOT NULL DEFAULT 'active', created_at TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS usages (
+    id TEXT PRIMARY KEY, subscription_id TEXT NOT NULL UNIQUE REFERENCES subscriptions (id),
+    storage_gb INTEGER NOT NULL, history_days INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS tax_rates (
+    id TEXT PRIMARY KEY, country TEXT NOT NULL UNIQUE, tax_pct TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS bank_files (
+    id TEXT PRIMARY KEY, period TEXT NOT NULL UNIQUE, total_cents INTEGER NOT NULL,
+    status TEXT NOT NULL DEFAULT 'prepared', created_at TEXT NOT NULL
 );

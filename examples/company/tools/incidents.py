@@ -8,7 +8,7 @@ from examples.company import money
 from examples.company.books import AlreadyDone, Books, Refused
 from examples.company.lookup import add, all_of, change, existing, in_status, one, rows_of, stored
 from examples.company.money import Amount
-from examples.company.toolbox import ADD, DECIDE, READ, Arguments, CompanyTool
+from examples.company.toolbox import ADD, DECIDE, READ, Arguments, CompanyTool, not_found
 from examples.company.tools.people import EmployeeId, require_active
 from shared.domain.exact_json import Json
 
@@ -98,7 +98,12 @@ def resolve_incident(books: Books, asked: Resolve) -> Json:
 
 
 def get_sla(books: Books, asked: BySla) -> Json:
-    return one(books, "slas", asked.sla_id)
+    """With how often it was broken so far."""
+    broken = (
+        "SELECT COUNT(*) FROM incidents i WHERE i.sla_id = s.id AND i.downtime_minutes > s.allowed_downtime_minutes"
+    )
+    sql = f"SELECT s.*, ({broken}) AS breaches FROM slas s WHERE s.id = ?"  # noqa: S608 - our own words
+    return books.record(sql, asked.sla_id) or not_found("SLA", asked.sla_id)
 
 
 def list_slas(books: Books, asked: Slas) -> Json:
@@ -138,7 +143,13 @@ TOOLS = (
     CompanyTool("escalate_incident", "Raise an open incident's severity.", Escalate, DECIDE, escalate_incident),
     CompanyTool("assign_incident", "Give an open incident to an employee.", Assign, DECIDE, assign_incident),
     CompanyTool("resolve_incident", "Resolve an open incident; once only.", Resolve, DECIDE, resolve_incident),
-    CompanyTool("get_sla", "One SLA by id: what a customer is promised and owed.", BySla, READ, get_sla),
+    CompanyTool(
+        "get_sla",
+        "One SLA by id: what a customer is promised and owed, and how often it was broken.",
+        BySla,
+        READ,
+        get_sla,
+    ),
     CompanyTool("list_slas", "SLAs, by customer or by service if given.", Slas, READ, list_slas),
     CompanyTool(
         "record_sla_credit",

@@ -14,7 +14,7 @@ from shared.domain.exact_json import Json
 
 ReceivableId = Annotated[str, Field(description="Receivable id, such as REC-1301", min_length=1)]
 Dunning = Literal["reminded", "last_demand", "collections"]
-_STEPS = ("unreminded", "reminded", "last_demand", "collections")
+STEPS = ("unreminded", "reminded", "last_demand", "collections")
 
 
 class ById(Arguments):
@@ -52,7 +52,9 @@ def list_receivables(books: Books, asked: Filter) -> Json:
 
 
 def list_overdue_receivables(books: Books, asked: Overdue) -> Json:
-    query = Query("SELECT * FROM receivables WHERE status = 'open' AND due_on < ?", (asked.due_before,))
+    days = "CAST(JULIANDAY(?) - JULIANDAY(due_on) AS INTEGER) AS days_overdue"
+    sql = f"SELECT *, {days} FROM receivables WHERE status = 'open' AND due_on < ?"  # noqa: S608 - our own words
+    query = Query(sql, (asked.due_before, asked.due_before))
     return by_page(books, "receivables", query, asked)
 
 
@@ -69,7 +71,7 @@ def record_receipt(books: Books, asked: Receipt) -> Json:
 
 def escalate_receivable(books: Books, asked: Escalate) -> Json:
     owed = in_status(books, "receivables", asked.receivable_id, "open")
-    if _STEPS.index(asked.dunning) <= _STEPS.index(str(owed["dunning"])):
+    if STEPS.index(asked.dunning) <= STEPS.index(str(owed["dunning"])):
         raise AlreadyDone(f"Receivable {asked.receivable_id} is already at {owed['dunning']}.")
     return change(books, "receivables", asked.receivable_id, dunning=asked.dunning)
 
@@ -90,7 +92,7 @@ TOOLS = (
     ),
     CompanyTool(
         "list_overdue_receivables",
-        "Open receivables that were due before a day, page by page.",
+        "Open receivables that were due before a day and how many days they are overdue then, page by page.",
         Overdue,
         READ,
         list_overdue_receivables,

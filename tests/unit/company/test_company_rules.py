@@ -221,7 +221,7 @@ def test_names_annotations_and_schemas_are_honest() -> None:
     assert len(TOOLS) >= 45
     for name, tool in TOOLS.items():
         expected = ToolClass.READ if tool.hints.read_only else ToolClass.CHANGE
-        expected = ToolClass.NOTIFY if name.startswith("notify_") else expected
+        expected = ToolClass.NOTIFY if name.startswith(("notify_", "send_")) else expected
         assert (name, by_name(name).tool_class) == (name, expected)
         assert tool.input_schema()["additionalProperties"] is False
 

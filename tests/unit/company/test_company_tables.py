@@ -40,6 +40,7 @@ def test_a_description_tells_money_from_numbers_and_text(books: Books) -> None:
         "allowed_downtime_minutes": "integer",
         "monthly_fee": "decimal",
         "credit_pct": "integer",
+        "credit_cap_pct": "integer",
     }
 
 

@@ -1,0 +1,140 @@
+"""Tools over the periods of the ledger: what contracts have earned is booked once, then a period is closed once."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from examples.company import money
+from examples.company.books import AlreadyDone, Books, Refused
+from examples.company.lookup import Query, add, change, existing, in_status, one, rows_of
+from examples.company.money import Amount
+from examples.company.paging import FromOffset, Paged, by_offset, by_page
+from examples.company.toolbox import ADD, DECIDE, READ, Arguments, CompanyTool
+from shared.domain.exact_json import Json
+
+PeriodId = Annotated[str, Field(description="Period id, such as PER-2401", min_length=1)]
+
+_EARNED = "Revenue recognised"
+_DEFERRED, _REVENUE = "Deferred revenue", "Revenue"
+_MONTH = "(CAST(SUBSTR(p.month, 1, 4) AS INTEGER) * 12 + CAST(SUBSTR(p.month, 6, 2) AS INTEGER))"
+_START = "(CAST(SUBSTR(c.starts_on, 1, 4) AS INTEGER) * 12 + CAST(SUBSTR(c.starts_on, 6, 2) AS INTEGER))"
+_CONTRACTS = (
+    f"SELECT c.*, MIN(c.months, {_MONTH} - {_START} + 1) AS elapsed FROM customer_contracts c"  # noqa: S608 - our own
+    " JOIN periods p ON p.id = ? WHERE SUBSTR(c.starts_on, 1, 7) <= p.month"
+)
+_ACCOUNTS = (
+    "SELECT a.*, (SELECT COALESCE(SUM(e.amount_cents), 0) FROM period_entries e WHERE e.period_id = p.id AND"
+    " e.debit_id = a.id) - (SELECT COALESCE(SUM(e.amount_cents), 0) FROM period_entries e WHERE e.period_id = p.id AND"
+    " e.credit_id = a.id) AS balance_cents FROM ledger_accounts a JOIN periods p ON p.id = ?"
+)
+
+
+class ByPeriod(Arguments):
+    period_id: PeriodId
+
+
+class OfPeriod(FromOffset):
+    period_id: PeriodId
+
+
+class PagesOfPeriod(Paged):
+    period_id: PeriodId
+
+
+class Recognise(ByPeriod):
+    amount: Amount
+
+
+def get_period(books: Books, asked: ByPeriod) -> Json:
+    return one(books, "periods", asked.period_id)
+
+
+def list_period_contracts(books: Books, asked: PagesOfPeriod) -> Json:
+    return by_page(books, "contracts", Query(_CONTRACTS, (asked.period_id,)), asked)
+
+
+def list_period_entries(books: Books, asked: OfPeriod) -> Json:
+    return by_offset(books, "entries", rows_of("period_entries", period_id=asked.period_id), asked)
+
+
+def list_period_accounts(books: Books, asked: OfPeriod) -> Json:
+    return by_offset(books, "accounts", Query(_ACCOUNTS, (asked.period_id,)), asked)
+
+
+def record_recognized_revenue(books: Books, asked: Recognise) -> Json:
+    in_status(books, "periods", asked.period_id, "open")
+    if _booked(books, asked.period_id):
+        raise AlreadyDone(f"The revenue of period {asked.period_id} is already booked.")
+    earned = _earned(books, asked.period_id)
+    if money.cents(asked.amount) != earned:
+        raise Refused(f"The contracts of {asked.period_id} have earned {money.text(earned)}, not {asked.amount}.")
+    return add(
+        books,
+        "period_entries",
+        period_id=asked.period_id,
+        debit_id=_account(books, _DEFERRED),
+        credit_id=_account(books, _REVENUE),
+        memo=_EARNED,
+        amount_cents=earned,
+        created_at=books.now(),
+    )
+
+
+def close_period(books: Books, asked: ByPeriod) -> Json:
+    in_status(books, "periods", asked.period_id, "open")
+    if not _booked(books, asked.period_id):
+        raise Refused(f"The revenue of period {asked.period_id} is not booked yet.")
+    return change(books, "periods", asked.period_id, status="closed", closed_at=books.now())
+
+
+def _booked(books: Books, period_id: str) -> int:
+    sql = "SELECT COUNT(*) FROM period_entries WHERE period_id = ? AND memo = ?"
+    return books.number(sql, period_id, _EARNED)
+
+
+def _earned(books: Books, period_id: str) -> int:
+    """Straight-line, in cents, each contract rounded half up by itself."""
+    existing(books, "periods", period_id)
+    share = "(2 * value_cents * elapsed + months) / (2 * months)"
+    return books.number(f"SELECT SUM({share}) FROM ({_CONTRACTS})", period_id)  # noqa: S608 - our own query
+
+
+def _account(books: Books, name: str) -> str:
+    found = books.record("SELECT id FROM ledger_accounts WHERE name = ?", name)
+    if found is None:
+        raise Refused(f"There is no account {name}.")
+    return str(found["id"])
+
+
+TOOLS = (
+    CompanyTool(
+        "get_period", "One period of the ledger by id, with the balances to compare.", ByPeriod, READ, get_period
+    ),
+    CompanyTool(
+        "list_period_contracts",
+        "Customers' contracts that run in a period, page by page: value, months, and months elapsed by its end.",
+        PagesOfPeriod,
+        READ,
+        list_period_contracts,
+    ),
+    CompanyTool(
+        "list_period_entries", "Journal entries of a period, page by page.", OfPeriod, READ, list_period_entries
+    ),
+    CompanyTool(
+        "list_period_accounts",
+        "The ledger's accounts with what moved on them in a period, page by page.",
+        OfPeriod,
+        READ,
+        list_period_accounts,
+    ),
+    CompanyTool(
+        "record_recognized_revenue",
+        "Book what customers' contracts have earned by the end of an open period; once only.",
+        Recognise,
+        ADD,
+        record_recognized_revenue,
+    ),
+    CompanyTool(
+        "close_period", "Close an open period whose revenue is booked; once only.", ByPeriod, DECIDE, close_period
+    ),
+)

@@ -1,0 +1,97 @@
+"""Tools for what is overdue: reminders and final notices go out, payment plans are agreed, debts are handed over."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from examples.company.books import AlreadyDone, Books
+from examples.company.lookup import add, all_of, change, in_status, one, rows_of
+from examples.company.toolbox import ADD, DECIDE, READ, Arguments, CompanyTool
+from examples.company.tools.outbox import send
+from examples.company.tools.receivables import STEPS, ReceivableId
+from shared.domain.exact_json import Json
+
+_INSTALMENTS = 3
+
+
+class Step(Arguments):
+    receivable_id: ReceivableId
+
+
+class Notice(Step):
+    message: Annotated[str | None, Field(description="The text of the letter; the usual one without it")] = None
+
+
+class NewPlan(Step):
+    instalments: Annotated[int | None, Field(description="In how many instalments, 3 without it", ge=2, le=24)] = None
+
+
+class ByPlan(Arguments):
+    payment_plan_id: Annotated[str, Field(description="Payment plan id, such as PPL-2701", min_length=1)]
+
+
+class Plans(Arguments):
+    receivable_id: Annotated[str | None, Field(description="Only the plan for this receivable")] = None
+
+
+def send_reminder(books: Books, asked: Notice) -> Json:
+    return _letter(books, asked, "reminded", "Reminder")
+
+
+def send_final_notice(books: Books, asked: Notice) -> Json:
+    return _letter(books, asked, "last_demand", "Final notice")
+
+
+def hand_over_to_collections(books: Books, asked: Step) -> Json:
+    _step(books, asked, "collections")
+    return one(books, "receivables", asked.receivable_id)
+
+
+def create_payment_plan(books: Books, asked: NewPlan) -> Json:
+    in_status(books, "receivables", asked.receivable_id, "open")
+    if other := books.record("SELECT id FROM payment_plans WHERE receivable_id = ?", asked.receivable_id):
+        raise AlreadyDone(f"Receivable {asked.receivable_id} already has the plan {other['id']}.")
+    instalments = asked.instalments or _INSTALMENTS
+    return add(
+        books, "payment_plans", receivable_id=asked.receivable_id, instalments=instalments, created_at=books.now()
+    )
+
+
+def get_payment_plan(books: Books, asked: ByPlan) -> Json:
+    return one(books, "payment_plans", asked.payment_plan_id)
+
+
+def list_payment_plans(books: Books, asked: Plans) -> Json:
+    return [*all_of(books, rows_of("payment_plans", receivable_id=asked.receivable_id))]
+
+
+def _letter(books: Books, asked: Notice, dunning: str, subject: str) -> Json:
+    customer = _step(books, asked, dunning)
+    return send(books, customer, subject, asked.message or f"{subject}: {asked.receivable_id} is overdue.")
+
+
+def _step(books: Books, asked: Step, dunning: str) -> str:
+    """Take a step further; the customer it is taken against."""
+    owed = in_status(books, "receivables", asked.receivable_id, "open")
+    if STEPS.index(dunning) <= STEPS.index(str(owed["dunning"])):
+        raise AlreadyDone(f"Receivable {asked.receivable_id} is already at {owed['dunning']}.")
+    change(books, "receivables", asked.receivable_id, dunning=dunning)
+    return str(owed["customer_id"])
+
+
+TOOLS = (
+    CompanyTool("send_reminder", "Remind a customer of an overdue receivable; once.", Notice, ADD, send_reminder),
+    CompanyTool("send_final_notice", "Demand an overdue receivable a last time; once.", Notice, ADD, send_final_notice),
+    CompanyTool(
+        "hand_over_to_collections",
+        "Give an overdue receivable to the collections agency; once.",
+        Step,
+        DECIDE,
+        hand_over_to_collections,
+    ),
+    CompanyTool(
+        "create_payment_plan", "Agree to instalments for an open receivable; once.", NewPlan, ADD, create_payment_plan
+    ),
+    CompanyTool("get_payment_plan", "One payment plan by id.", ByPlan, READ, get_payment_plan),
+    CompanyTool("list_payment_plans", "Payment plans, of one receivable if given.", Plans, READ, list_payment_plans),
+)

@@ -1,0 +1,111 @@
+"""Tools over products and the items of orders: an item of an order that is still placed can become another product."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from examples.company import money
+from examples.company.books import Books, Refused
+from examples.company.lookup import all_of, change, existing, in_status, one, rows_of, stored
+from examples.company.money import Amount
+from examples.company.toolbox import DECIDE, READ, Arguments, CompanyTool, NoArguments, not_found
+from examples.company.tools.orders import OrderId
+from shared.domain.exact_json import Json
+
+ItemId = Annotated[str, Field(description="Order item id, such as ITM-2301", min_length=1)]
+ProductId = Annotated[str, Field(description="Product id, such as PRD-2201", min_length=1)]
+
+
+class ByProduct(Arguments):
+    product_id: ProductId
+
+
+class ByItem(Arguments):
+    order_item_id: ItemId
+
+
+class ByOrder(Arguments):
+    order_id: OrderId
+
+
+class Change(ByItem):
+    product_id: ProductId
+
+
+class Modify(Change):
+    total: Amount
+
+
+def get_product(books: Books, asked: ByProduct) -> Json:
+    return one(books, "products", asked.product_id)
+
+
+def list_products(books: Books, _: NoArguments) -> Json:
+    return [*all_of(books, rows_of("products"))]
+
+
+def get_order_item(books: Books, asked: ByItem) -> Json:
+    return one(books, "order_items", asked.order_item_id)
+
+
+def list_order_items(books: Books, asked: ByOrder) -> Json:
+    return [*all_of(books, rows_of("order_items", order_id=asked.order_id))]
+
+
+def get_price_quote(books: Books, asked: Change) -> Json:
+    """What the order comes to now, and would come to with the other product."""
+    if books.record("SELECT id FROM order_items WHERE id = ?", asked.order_item_id) is None:
+        return not_found("order item", asked.order_item_id)
+    if books.record("SELECT id FROM products WHERE id = ?", asked.product_id) is None:
+        return not_found("product", asked.product_id)
+    old, new, total = _prices(books, asked)
+    return {
+        "order_item_id": asked.order_item_id,
+        "product_id": asked.product_id,
+        "old_total": money.text(total),
+        "new_total": money.text(total - old + new),
+    }
+
+
+def modify_order_item(books: Books, asked: Modify) -> Json:
+    order = str(existing(books, "order_items", asked.order_item_id)["order_id"])
+    product = existing(books, "products", asked.product_id)
+    in_status(books, "orders", order, "placed")
+    old, new, total = _prices(books, asked)
+    if money.cents(asked.total) != total - old + new:
+        raise Refused(f"The new total of {order} is {money.text(total - old + new)}, not {asked.total}.")
+    price = stored(books, "products", asked.product_id, "unit_price_cents")
+    item = change(books, "order_items", asked.order_item_id, product_id=asked.product_id, unit_price_cents=price)
+    change(books, "orders", order, item=str(product["item"]), total_cents=total - old + new)
+    return item
+
+
+def _prices(books: Books, asked: Change) -> tuple[int, int, int]:
+    """In cents: the item as it is, the item as the other product, and the order's total."""
+    quantity = stored(books, "order_items", asked.order_item_id, "quantity")
+    price = stored(books, "order_items", asked.order_item_id, "unit_price_cents")
+    order = str(existing(books, "order_items", asked.order_item_id)["order_id"])
+    new = stored(books, "products", asked.product_id, "unit_price_cents")
+    return price * quantity, new * quantity, stored(books, "orders", order, "total_cents")
+
+
+TOOLS = (
+    CompanyTool("get_product", "One product by id, with its price.", ByProduct, READ, get_product),
+    CompanyTool("list_products", "All products with their prices.", NoArguments, READ, list_products),
+    CompanyTool("get_order_item", "One item of an order by id.", ByItem, READ, get_order_item),
+    CompanyTool("list_order_items", "The items of one order.", ByOrder, READ, list_order_items),
+    CompanyTool(
+        "get_price_quote",
+        "What an order comes to now, and with another product in the place of an item.",
+        Change,
+        READ,
+        get_price_quote,
+    ),
+    CompanyTool(
+        "modify_order_item",
+        "Put another product in the place of an item of a placed order, at the order's new total.",
+        Modify,
+        DECIDE,
+        modify_order_item,
+    ),
+)
