@@ -65,11 +65,12 @@ class TaskRequest(Contract):
 
 
 class Artifact(Contract):
-    """A part of the result beside the answer's text: a document, a log."""
+    """A part of the result beside the answer's text: a document, a log. ``media_type`` is that of its text."""
 
     name: str
     text: str | None = None
     data: dict[str, JsonValue] | None = None
+    media_type: str | None = None
 
 
 class HistoryMessage(Contract):

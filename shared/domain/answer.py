@@ -1,6 +1,10 @@
-"""Exact-match answers: recognised by a full parse, never by their first byte (seed 000, decision 4)."""
+"""The form of answers: recognised by a full parse, never by their first byte (seed 000, decision 4)."""
 
 import json
+import re
+
+_FENCE = re.compile(r"\A\s*```(?:json)?[ \t]*\n(?P<inside>.*?)\n?[ \t]*```\s*\Z", re.S | re.I)
+_ITEM = re.compile(r"\A\s*(?:[-*\u2022]|\d{1,3}[.)])\s+(?P<item>\S.*?)\s*\Z")
 
 
 def is_exact_match(text: str) -> bool:
@@ -11,3 +15,20 @@ def is_exact_match(text: str) -> bool:
         return isinstance(json.loads(text), list)
     except (ValueError, RecursionError):
         return False
+
+
+def as_list(text: str) -> str | None:
+    """The list that an answer is, for a task that asks for one; None if the answer says anything else besides.
+
+    A list is itself, to the byte; out of a code fence, or of lines that are all bullets or all numbered, one is made.
+    """
+    if is_exact_match(text):
+        return text
+    fenced = _FENCE.match(text)
+    if fenced:
+        inside = fenced["inside"].strip()
+        return inside if is_exact_match(inside) else None
+    items = [_ITEM.match(line) for line in text.splitlines() if line.strip()]
+    if not items or None in items:
+        return None
+    return json.dumps([match["item"] for match in items if match], ensure_ascii=False)

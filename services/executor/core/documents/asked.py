@@ -1,0 +1,39 @@
+"""Which documents a task asks for in words."""
+
+import re
+from functools import cache
+
+from services.executor.core.documents.templates import templates
+
+_PRODUCE = (
+    "write|draft|prepare|create|generate|produce|compile|compose|build|make|assemble|provide|deliver"
+    "|put together|give (?:me|us)|(?:i|we) (?:need|want)"
+)
+_NOT = r"(?:do not|don['\u2019]t|never|without|no need to|not to|not)\s+(?:\w+\s+){0,2}$"
+# Between the verb and the document may stand what describes it, and nothing that leads to something else.
+_BETWEEN = r"(?:\s+(?!(?:about|on|to|of|for|from|in|with|into|after|before|and|that|which)\b)[\w'\u2019-]+){0,5}?\s+"
+
+
+def asked_documents(task: str) -> tuple[str, ...]:
+    """The types of document that the task wants to be written, in the order of their templates.
+
+    A document that is only spoken of ("send the post-mortem to Bob") is not asked for.
+    """
+    return tuple(name for name in templates() if any(_is_wanted(match, task) for match in _asking(name).finditer(task)))
+
+
+def asking_words(task: str) -> tuple[str, ...]:
+    """The words of a task that ask for documents, as they stand there."""
+    found = [match for name in asked_documents(task) for match in _asking(name).finditer(task)]
+    return tuple(dict.fromkeys(match[0] for match in found if _is_wanted(match, task)))
+
+
+@cache
+def _asking(name: str) -> re.Pattern[str]:
+    phrases = sorted(templates()[name].asked, key=len, reverse=True)
+    words = "|".join(re.escape(phrase).replace(r"\ ", r"\s+") for phrase in phrases)
+    return re.compile(rf"\b(?:{_PRODUCE}){_BETWEEN}(?:{words})s?\b(?!-)", re.I)
+
+
+def _is_wanted(match: re.Match[str], task: str) -> bool:
+    return re.search(_NOT, task[: match.start()], re.I) is None

@@ -1,0 +1,167 @@
+"""What a run knows, and whether a text keeps to it: every figure traces, and something that was found is said."""
+
+import re
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from typing import NamedTuple
+
+from services.executor.core.dossier import Dossier
+from services.executor.core.finance.figures import figure, normal, number_bearing_tokens
+from shared.contracts.ledger import LedgerEntry
+from shared.domain.exact_json import Json, loads
+from shared.domain.keywords import stem
+
+_MINOR = frozenset({"cents", "cent", "minor", "pence"})
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*")
+_LETTERS = re.compile(r"[^\W_]+")
+_SHORT = 3  # a word of a record shorter than that says nothing by standing in an answer
+
+
+class Named(NamedTuple):
+    """A scalar and the name it stands under: a field, an argument, a named value."""
+
+    name: str
+    value: Json
+
+
+class Found(NamedTuple):
+    """``named``: what was read, computed, planned and written. ``counts``: how long the lists are that were read."""
+
+    task: str
+    named: tuple[Named, ...]
+    counts: frozenset[str]
+
+
+def found(task: str, dossier: Dossier, writes: Sequence[LedgerEntry] = ()) -> Found:
+    """Everything known at the end of a run. What a server said in refusing a call is no source."""
+    results = [fact.result for fact in dossier.facts if fact.ok]
+    named = [Named("", fact.ref) for fact in dossier.facts]
+    named += [item for fact in dossier.facts for item in _scalars("", loads(fact.arguments_json))]
+    named += [item for result in results for item in _scalars("", result)]
+    named += [Named(value.name, Decimal(value.value)) for value in dossier.values]
+    calls = dossier.plan.every_call if dossier.plan else ()
+    named += [item for call in calls for item in (Named("", call.call_id), *_scalars("", call.arguments))]
+    for entry in writes:
+        named += _scalars("", loads(entry.arguments_json))
+        named += _scalars("", loads(entry.result_json or "null"))
+    verdict = dossier.verdict
+    said = [rule.reason for rule in verdict.triggered_rules] if verdict else []
+    named += [Named("", text) for text in (*said, dossier.approval_note or "") if text]
+    counts = frozenset(str(len(rows)) for result in results for rows in _lists(result))
+    return Found(task, tuple(named), counts | {str(len(dossier.facts)), str(len(writes)), str(len(calls))})
+
+
+def untraced(text: str, known: Found) -> tuple[str, ...]:
+    """The figures and identifiers of a text that stand nowhere in the task and in what was found, each once.
+
+    An amount in minor units may be written in major ones, and a list's length may be said.
+    """
+    sources = _tokens_of(known)
+    tokens = (token for token in number_bearing_tokens(text) if not _is_numbering(token, text))
+    return tuple(dict.fromkeys(token for token in tokens if not _spellings(token) & sources))
+
+
+def says_something(text: str, known: Found) -> bool:
+    """Whether a text has at least one value that was found and that the task did not say already."""
+    asked = _plain(known.task)
+    said = _plain(text)
+    tokens = {spelling for token in number_bearing_tokens(text) for spelling in _spellings(token)}
+    given = {spelling for token in number_bearing_tokens(known.task) for spelling in _spellings(token)}
+    return any(_is_said(item, said, tokens) and not _is_said(item, asked, given) for item in known.named)
+
+
+def names_said(text: str, known: Found) -> frozenset[str]:
+    """The names under which values stand that the text has."""
+    said = _plain(text)
+    tokens = {spelling for token in number_bearing_tokens(text) for spelling in _spellings(token)}
+    return frozenset(item.name for item in known.named if item.name and _is_said(item, said, tokens))
+
+
+def stems_of(text: str) -> frozenset[str]:
+    """The words of a text, or of a name in snake or camel case, without their endings."""
+    apart = re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", text)
+    return frozenset(stem(word) for word in _WORD.findall(apart.lower()))
+
+
+def _is_said(item: Named, plain: str, tokens: set[str]) -> bool:
+    value = item.value
+    if value is None or isinstance(value, bool):
+        return False
+    figures = _figures(item)
+    if figures:
+        return bool(figures & tokens)
+    text = str(value)
+    return len(text) > _SHORT and f" {_plain(text).strip()} " in plain
+
+
+def _plain(text: str) -> str:
+    """The words of a text between single spaces, so that one text can be looked for in another word by word."""
+    return f" {' '.join(_LETTERS.findall(text.casefold()))} "
+
+
+def _tokens_of(known: Found) -> set[str]:
+    tokens = set(known.counts)
+    for text in (known.task, *(item.value for item in known.named if isinstance(item.value, str))):
+        for token in number_bearing_tokens(text):
+            tokens |= _spellings(token)
+    for item in known.named:
+        tokens |= _figures(item)
+    return tokens
+
+
+def _figures(item: Named) -> set[str]:
+    """A number in each way it may be written; the empty set for anything else."""
+    number = figure(item.value)
+    if number is None:
+        return set()
+    spelled = {_number(number), _number(abs(number))}
+    if _MINOR.intersection(re.split(r"[^a-z]+", item.name.lower())):
+        spelled |= {_number(number / 100), _number(abs(number) / 100)}
+    return spelled
+
+
+def _number(number: Decimal) -> str:
+    return normal(format(number, "f"))
+
+
+def _spellings(token: str) -> set[str]:
+    """A token as it is compared: as a whole, and without the percent sign that a rate may or may not have."""
+    plain = normal(token)
+    return {plain, plain.removeprefix("-"), normal(token.rstrip("%"))}
+
+
+def _is_numbering(token: str, text: str) -> bool:
+    """``2.`` at the beginning of a line counts the line and says nothing."""
+    return token.isdigit() and re.search(rf"(?m)^\s*{token}[.)]\s", text) is not None
+
+
+def _scalars(name: str, value: Json) -> Iterator[Named]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _scalars(key, item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _scalars(name, item)
+    elif value is not None:
+        yield Named(name, value)
+
+
+def _lists(value: Json) -> Iterator[list[Json]]:
+    if isinstance(value, list):
+        yield value
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _lists(item)
+
+
+def is_empty(result: Json) -> bool:
+    """Whether a read found nothing: null, an empty list, ``{"found": false}``, or rows of which there are none."""
+    if not isinstance(result, dict):
+        return result is None or result == "" or result == []
+    lists = [item for item in result.values() if isinstance(item, list)]
+    if result.get("found") is False or not result:
+        return True
+    told = [key for key, item in result.items() if key not in _ABOUT and isinstance(item, str | dict) and item]
+    return bool(lists) and not any(lists) and not told
+
+
+_ABOUT = frozenset({"status", "message", "note", "next", "cursor", "next_cursor", "next_page", "error", "detail"})
