@@ -155,15 +155,15 @@ CREATE TABLE IF NOT EXISTS order_items (
     product_id TEXT NOT NULL REFERENCES products (id), quantity INTEGER NOT NULL CHECK (quantity > 0),
     unit_price_cents INTEGER NOT NULL
 );
-CREATE TABLE IF NOT EXISTS periods (
+CREATE TABLE IF NOT EXISTS ledger_periods (
     id TEXT PRIMARY KEY, month TEXT NOT NULL UNIQUE, status TEXT NOT NULL DEFAULT 'open',
     ledger_balance_cents INTEGER NOT NULL, bank_balance_cents INTEGER NOT NULL, closed_at TEXT
 );
 CREATE TABLE IF NOT EXISTS ledger_accounts (
     id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, kind TEXT NOT NULL
 );
-CREATE TABLE IF NOT EXISTS period_entries (
-    id TEXT PRIMARY KEY, period_id TEXT NOT NULL REFERENCES periods (id),
+CREATE TABLE IF NOT EXISTS ledger_entries (
+    id TEXT PRIMARY KEY, ledger_period_id TEXT NOT NULL REFERENCES ledger_periods (id),
     debit_id TEXT NOT NULL REFERENCES ledger_accounts (id), credit_id TEXT NOT NULL REFERENCES ledger_accounts (id),
     memo TEXT NOT NULL, amount_cents INTEGER NOT NULL CHECK (amount_cents > 0), created_at TEXT NOT NULL
 );

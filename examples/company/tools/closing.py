@@ -20,58 +20,60 @@ _MONTH = "(CAST(SUBSTR(p.month, 1, 4) AS INTEGER) * 12 + CAST(SUBSTR(p.month, 6,
 _START = "(CAST(SUBSTR(c.starts_on, 1, 4) AS INTEGER) * 12 + CAST(SUBSTR(c.starts_on, 6, 2) AS INTEGER))"
 _CONTRACTS = (
     f"SELECT c.*, MIN(c.months, {_MONTH} - {_START} + 1) AS elapsed FROM customer_contracts c"  # noqa: S608 - our own
-    " JOIN periods p ON p.id = ? WHERE SUBSTR(c.starts_on, 1, 7) <= p.month"
+    " JOIN ledger_periods p ON p.id = ? WHERE SUBSTR(c.starts_on, 1, 7) <= p.month"
 )
+_MOVED = "SELECT COALESCE(SUM(amount_cents), 0) FROM ledger_entries e WHERE e.ledger_period_id = p.id AND"
 _ACCOUNTS = (
-    "SELECT a.*, (SELECT COALESCE(SUM(e.amount_cents), 0) FROM period_entries e WHERE e.period_id = p.id AND"
-    " e.debit_id = a.id) - (SELECT COALESCE(SUM(e.amount_cents), 0) FROM period_entries e WHERE e.period_id = p.id AND"
-    " e.credit_id = a.id) AS balance_cents FROM ledger_accounts a JOIN periods p ON p.id = ?"
+    f"SELECT a.*, ({_MOVED} e.debit_id = a.id) - ({_MOVED} e.credit_id = a.id) AS balance_cents"  # noqa: S608 - our own
+    " FROM ledger_accounts a JOIN ledger_periods p ON p.id = ?"
 )
 
 
 class ByPeriod(Arguments):
-    period_id: PeriodId
+    ledger_period_id: PeriodId
 
 
 class OfPeriod(FromOffset):
-    period_id: PeriodId
+    ledger_period_id: PeriodId
 
 
 class PagesOfPeriod(Paged):
-    period_id: PeriodId
+    ledger_period_id: PeriodId
 
 
 class Recognise(ByPeriod):
     amount: Amount
 
 
-def get_period(books: Books, asked: ByPeriod) -> Json:
-    return one(books, "periods", asked.period_id)
+def get_ledger_period(books: Books, asked: ByPeriod) -> Json:
+    return one(books, "ledger_periods", asked.ledger_period_id)
 
 
 def list_period_contracts(books: Books, asked: PagesOfPeriod) -> Json:
-    return by_page(books, "contracts", Query(_CONTRACTS, (asked.period_id,)), asked)
+    return by_page(books, "contracts", Query(_CONTRACTS, (asked.ledger_period_id,)), asked)
 
 
 def list_period_entries(books: Books, asked: OfPeriod) -> Json:
-    return by_offset(books, "entries", rows_of("period_entries", period_id=asked.period_id), asked)
+    return by_offset(books, "entries", rows_of("ledger_entries", ledger_period_id=asked.ledger_period_id), asked)
 
 
 def list_period_accounts(books: Books, asked: OfPeriod) -> Json:
-    return by_offset(books, "accounts", Query(_ACCOUNTS, (asked.period_id,)), asked)
+    return by_offset(books, "accounts", Query(_ACCOUNTS, (asked.ledger_period_id,)), asked)
 
 
 def record_recognized_revenue(books: Books, asked: Recognise) -> Json:
-    in_status(books, "periods", asked.period_id, "open")
-    if _booked(books, asked.period_id):
-        raise AlreadyDone(f"The revenue of period {asked.period_id} is already booked.")
-    earned = _earned(books, asked.period_id)
+    in_status(books, "ledger_periods", asked.ledger_period_id, "open")
+    if _booked(books, asked.ledger_period_id):
+        raise AlreadyDone(f"The revenue of period {asked.ledger_period_id} is already booked.")
+    earned = _earned(books, asked.ledger_period_id)
     if money.cents(asked.amount) != earned:
-        raise Refused(f"The contracts of {asked.period_id} have earned {money.text(earned)}, not {asked.amount}.")
+        raise Refused(
+            f"The contracts of {asked.ledger_period_id} have earned {money.text(earned)}, not {asked.amount}."
+        )
     return add(
         books,
-        "period_entries",
-        period_id=asked.period_id,
+        "ledger_entries",
+        ledger_period_id=asked.ledger_period_id,
         debit_id=_account(books, _DEFERRED),
         credit_id=_account(books, _REVENUE),
         memo=_EARNED,
@@ -80,23 +82,23 @@ def record_recognized_revenue(books: Books, asked: Recognise) -> Json:
     )
 
 
-def close_period(books: Books, asked: ByPeriod) -> Json:
-    in_status(books, "periods", asked.period_id, "open")
-    if not _booked(books, asked.period_id):
-        raise Refused(f"The revenue of period {asked.period_id} is not booked yet.")
-    return change(books, "periods", asked.period_id, status="closed", closed_at=books.now())
+def close_ledger_period(books: Books, asked: ByPeriod) -> Json:
+    in_status(books, "ledger_periods", asked.ledger_period_id, "open")
+    if not _booked(books, asked.ledger_period_id):
+        raise Refused(f"The revenue of period {asked.ledger_period_id} is not booked yet.")
+    return change(books, "ledger_periods", asked.ledger_period_id, status="closed", closed_at=books.now())
 
 
-def _booked(books: Books, period_id: str) -> int:
-    sql = "SELECT COUNT(*) FROM period_entries WHERE period_id = ? AND memo = ?"
-    return books.number(sql, period_id, _EARNED)
+def _booked(books: Books, ledger_period_id: str) -> int:
+    sql = "SELECT COUNT(*) FROM ledger_entries WHERE ledger_period_id = ? AND memo = ?"
+    return books.number(sql, ledger_period_id, _EARNED)
 
 
-def _earned(books: Books, period_id: str) -> int:
+def _earned(books: Books, ledger_period_id: str) -> int:
     """Straight-line, in cents, each contract rounded half up by itself."""
-    existing(books, "periods", period_id)
+    existing(books, "ledger_periods", ledger_period_id)
     share = "(2 * value_cents * elapsed + months) / (2 * months)"
-    return books.number(f"SELECT SUM({share}) FROM ({_CONTRACTS})", period_id)  # noqa: S608 - our own query
+    return books.number(f"SELECT SUM({share}) FROM ({_CONTRACTS})", ledger_period_id)  # noqa: S608 - our own query
 
 
 def _account(books: Books, name: str) -> str:
@@ -108,7 +110,11 @@ def _account(books: Books, name: str) -> str:
 
 TOOLS = (
     CompanyTool(
-        "get_period", "One period of the ledger by id, with the balances to compare.", ByPeriod, READ, get_period
+        "get_ledger_period",
+        "One period of the ledger by id, with the balances to compare.",
+        ByPeriod,
+        READ,
+        get_ledger_period,
     ),
     CompanyTool(
         "list_period_contracts",
@@ -135,6 +141,10 @@ TOOLS = (
         record_recognized_revenue,
     ),
     CompanyTool(
-        "close_period", "Close an open period whose revenue is booked; once only.", ByPeriod, DECIDE, close_period
+        "close_ledger_period",
+        "Close an open period whose revenue is booked; once only.",
+        ByPeriod,
+        DECIDE,
+        close_ledger_period,
     ),
 )

@@ -13,7 +13,7 @@ from examples.company.catalogue import TOOLS
 from tests.company_stage import open_books
 from tests.unit.company.books_stage import call, record, rows
 
-_IN_STEPS = ("release_bank_file", "close_period")
+_IN_STEPS = ("release_bank_file", "close_ledger_period")
 _OLDER = "approve_expense cancel_order create_refund notify_employee reject_expense release_reservation reserve_budget"
 
 
@@ -281,9 +281,9 @@ CASES = (
     ),
     _case(
         "record_recognized_revenue",
-        {"period_id": "PER-2402", "amount": "114044.71"},
+        {"ledger_period_id": "PER-2402", "amount": "114044.71"},
         "list_period_entries",
-        "period_id=PER-2402",
+        "ledger_period_id=PER-2402",
         amount="114044.71",
         memo="Revenue recognised",
     ),
