@@ -56,6 +56,7 @@ class Settings(RunSettings, ArchiveSettings):
     task_timeout: float = Field(default=120.0, gt=0)
     task_tokens: int = Field(default=200_000, ge=1_000)
     task_money: Decimal = Field(default=Decimal("1.00"), gt=0, le=1_000_000)
+    classify_seconds: float = Field(default=5.0, gt=0, le=60)
     model_prices: Path | None = None
     allow_no_archive: bool = False
     journal_steps: int = Field(default=1_000, ge=10)

@@ -18,6 +18,7 @@ class MemoryLearned(Learned):
         self.arms: dict[tuple[str, str], Arms] = {}
         self.tools: dict[str, set[str]] = defaultdict(set)
         self.translations: dict[tuple[str, str], str] = {}
+        self.processes: dict[tuple[str, str], str] = {}
         self.broken: str | None = None
 
     @override
@@ -39,6 +40,16 @@ class MemoryLearned(Learned):
     async def keep_translation(self, tenant: str, key: str, text: str) -> None:
         self._check()
         self.translations[tenant, key] = text
+
+    @override
+    async def process(self, tenant: str, process_type: str) -> str | None:
+        self._check()
+        return self.processes.get((tenant, process_type))
+
+    @override
+    async def keep_process(self, tenant: str, process_type: str, text: str) -> str:
+        self._check()
+        return self.processes.setdefault((tenant, process_type), text)
 
     def _check(self) -> None:
         if self.broken:

@@ -1,6 +1,6 @@
 """What the learner keeps for a tenant, read in one round trip."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import cast
 
 import structlog
@@ -19,6 +19,7 @@ from shared.ports.store import StoreUnavailable
 
 _SECONDS = 1.0  # a task goes on without experience rather than wait for it
 _TOOLS_KEPT = 2000
+_PROCESSES_KEPT = 500
 
 log = structlog.get_logger()
 
@@ -60,6 +61,19 @@ class RedisLearned(Learned):
     async def keep_translation(self, tenant: str, key: str, text: str) -> None:
         async with answering(_SECONDS):
             await self._redis.set(keys.translated_key(tenant, key), text, ex=keys.TRANSLATED_SECONDS)
+
+    @override
+    async def process(self, tenant: str, process_type: str) -> str | None:
+        async with answering(_SECONDS):
+            kept = await cast(
+                "Awaitable[str | None]", self._redis.hget(keys.learned_keys(tenant).synthesized, process_type)
+            )
+        return None if kept is None else str(kept)
+
+    @override
+    async def keep_process(self, tenant: str, process_type: str, text: str) -> str:
+        key = keys.learned_keys(tenant).synthesized
+        return str(await self._scripts.run("keep_process", [key], [_PROCESSES_KEPT, process_type, text]))
 
 
 def _arms(numbers: Sequence[str | None]) -> dict[Strategy, Arm]:

@@ -8,6 +8,8 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from services.executor.core.checkpoints import Checkpoints
+from services.executor.core.fsm.chosen import UNDECIDED, Chosen, Processes
+from services.executor.core.fsm.templates import TEMPLATES
 from services.executor.core.journal import Bounds, Journal
 from services.executor.core.prompts.texts import Prompts
 from services.executor.core.spend.budget import Ceilings
@@ -35,6 +37,8 @@ class Limits(NamedTuple):
     verdict_seconds: float = 30.0  # how old a verdict may be when a call goes out
     iterations: int = 20
     tool_calls: int = 18
+    classify_seconds: float = 5.0  # how long a model is waited for that says which process a task is
+    synthesize_seconds: float = 15.0  # and one that designs a process
     translator: str = ""  # the model that translates prose: another one translates anew
     trusts_requests: bool = True  # whether a value that only the request gives can keep a rule from acting
     journal: Bounds = Bounds()
@@ -62,7 +66,7 @@ class LastVerdict:
 @dataclass(frozen=True)
 class TurnContext:
     """``sections`` are the parts of every prompt of this task: its text, advice, history, constraints;
-    ``notes`` say how its request was read, for the task's metadata.
+    ``notes`` say how its request was read, for the task's metadata; ``processes`` are those it can be carried out as.
     """
 
     ports: Ports
@@ -81,6 +85,8 @@ class TurnContext:
     sections: Mapping[str, Json]
     last_verdict: LastVerdict = field(default_factory=LastVerdict)
     notes: Mapping[str, JsonValue] = field(default_factory=dict)
+    processes: Processes = field(default_factory=lambda: TEMPLATES)
+    process: Chosen = UNDECIDED
 
     @property
     def task(self) -> str:

@@ -157,6 +157,10 @@ class Journal:
             waiting, self._waiting = self._waiting, []
             await self._append(waiting)
 
+    def goes_on(self) -> None:
+        """A step ended, and the run does without it: that is not where the run ends."""
+        self.stopped_at = None
+
     async def check(self) -> None:
         """Ask the store whether this run may go on: raises ``Canceled``, ``Failed`` or ``LeaseLost``."""
         self.heard(await self._store.pulse())

@@ -232,6 +232,15 @@ class RecordedLearned(Learned):
     async def keep_translation(self, tenant: str, key: str, text: str) -> None:
         await self._learned.keep_translation(tenant, key, text)
 
+    @override
+    async def process(self, tenant: str, process_type: str) -> str | None:
+        """Not noted here either: the task's process is kept as a step of the journal."""
+        return await self._learned.process(tenant, process_type)
+
+    @override
+    async def keep_process(self, tenant: str, process_type: str, text: str) -> str:
+        return await self._learned.keep_process(tenant, process_type, text)
+
 
 def read_experience(text: str) -> Experience:
     noted = loads_object(text)

@@ -17,11 +17,14 @@ from services.executor.core.execute.mutations import settle_open
 from services.executor.core.execute.quiet_hours import ends_rest
 from services.executor.core.execute.settling import settle_unread
 from services.executor.core.execute.strategies.walk import Finished, Resting, Waiting, walk
+from services.executor.core.fsm.chosen import Processes
+from services.executor.core.fsm.templates import TEMPLATES
 from services.executor.core.journal import Bounds, Journal
 from services.executor.core.memory import with_history
 from services.executor.core.notes import note_ending, note_session, note_turn
 from services.executor.core.prime.prime import Opened, first_progress, prime
 from services.executor.core.prime.privacy import refuse_protected
+from services.executor.core.process_choice import with_process
 from services.executor.core.prompts.texts import Prompts
 from services.executor.core.prose import with_prose
 from services.executor.core.recording import recorded
@@ -44,7 +47,16 @@ MakesJournal: TypeAlias = Callable[[TurnStore, Sequence[JournalEntry], datetime,
 class Worker:
     """Carries out turns. It has no state of its own: everything that matters is in the turn's store."""
 
-    def __init__(self, ports: Ports, limits: Limits, prompts: Prompts, journal: MakesJournal = Journal) -> None:
+    def __init__(
+        self,
+        ports: Ports,
+        limits: Limits,
+        prompts: Prompts,
+        journal: MakesJournal = Journal,
+        processes: Processes = TEMPLATES,
+    ) -> None:
+        """``processes``: what a task can be carried out as, by name; ``general`` is always among them."""
+        self._processes = processes
         self._ports = ports
         self._limits = limits
         self._prompts = prompts
@@ -86,9 +98,9 @@ class Worker:
             await _past_the_doubts(opened)
             progress = await _past_the_gate(opened, known, asked)
             ports = recorded(self._ports, opened.journal, opened.work.record.request.text)
-            primed = await prime(ports, self._limits, self._prompts, opened)
+            primed = await prime(ports, self._limits, self._prompts, opened, self._processes, progress)
             note_session(opened.journal, primed.session)
-            ctx = await with_history(await with_prose(primed))
+            ctx = await with_process(await with_history(await with_prose(primed)))
             return await self._execute(ctx, progress)
         except decisions.StillWaiting as waiting:
             return await goes_on_waiting(opened, waiting), waiting.approval

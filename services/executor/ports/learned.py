@@ -32,3 +32,14 @@ class Learned(Protocol):
     async def keep_translation(self, tenant: str, key: str, text: str) -> None:
         """Keep a translated policy for the tenant's later tasks, for as long as it is asked for."""
         ...
+
+    async def process(self, tenant: str, process_type: str) -> str | None:
+        """The synthesized process that is kept under that name; None if none is."""
+        ...
+
+    async def keep_process(self, tenant: str, process_type: str, text: str) -> str:
+        """Keep a synthesized process for good, unless one is kept already. Returns the one that is kept now.
+
+        A tenant that has very many keeps no more: then it is the given one, and the next task will ask again.
+        """
+        ...

@@ -128,6 +128,7 @@ class Stage:
         self.servers.add("notify_person", self.claims.notify, ToolClass.NOTIFY)
         self.policy = SaidPolicy()
         self.scripts: dict[str, Callable[[ModelRequest], ModelReply] | ModelReply] = {
+            "classify": json_reply({"process_type": "general", "confidence": 0, "why": "not sure"}),
             "decompose": json_reply({"needs": ["the claim"], "entities": [], "answer_format": "prose"}),
             "assess": reads_once("get_claim", {"claim_id": "C-1"}),
             "compute": json_reply({"values": []}),

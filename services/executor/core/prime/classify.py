@@ -1,9 +1,12 @@
 """Which kind of process a task is, and whether it asks for any change, by its words alone."""
 
 import re
+from collections.abc import Mapping, Sequence
+from itertools import chain, islice
 from typing import NamedTuple
 
-from services.executor.core.fsm.templates import GENERAL, TEMPLATES, Template
+from services.executor.core.fsm.chosen import Chosen, Processes
+from services.executor.core.fsm.templates import GENERAL, TEMPLATES
 
 _ACTIONS = frozenset(
     """
@@ -37,19 +40,33 @@ _NOUN_MARKERS = frozenset(
 )
 
 
-class Classification(NamedTuple):
-    template: Template
-    read_only: bool
-    why: str
+_CLEAR_LEAD = 2  # by so many words one process must be ahead of all others
+_LOOKED_AT = 20  # appearances of one word
 
 
-def classify(task: str) -> Classification:
-    """The template with the most keyword hits (ties to table order), ``general`` without any."""
-    hits = {name: _hits(task, template) for name, template in TEMPLATES.items()}
-    best = max(hits, key=lambda name: len(hits[name]))
-    template = TEMPLATES[best] if hits[best] else GENERAL
-    why = f"words {', '.join(hits[best])}" if hits[best] else "no word of a special process"
-    return Classification(template, is_read_only(task), why)
+class _Hit(NamedTuple):
+    word: str
+    start: int
+    end: int
+
+
+def classify(task: str, processes: Processes = TEMPLATES) -> Chosen:
+    """The template with the most of its words in the text (ties to table order), ``general`` without any.
+
+    Words settle it where they point to one process only, or to one by a lead of two words; also where nothing is
+    asked but a question, which takes the same short way whatever its process, and where there is no other template.
+    A word inside a longer one of another process ("order" in "purchase order") does not count.
+    """
+    hits = _counted({name: _hits(task, template.keywords) for name, template in processes.items()})
+    ranked = sorted(hits, key=lambda name: -len(hits[name]))
+    general = processes.get(GENERAL.process_type, GENERAL)
+    read_only = is_read_only(task)
+    if not ranked:
+        nothing_else = not any(template.keywords for template in processes.values())
+        return Chosen(general, read_only, "no word of a special process", settled=read_only or nothing_else)
+    lead = len(hits[ranked[0]]) - (len(hits[ranked[1]]) if len(ranked) > 1 else -_CLEAR_LEAD)
+    why = f"words {', '.join(hits[ranked[0]])}"
+    return Chosen(processes[ranked[0]], read_only, why, settled=read_only or lead >= _CLEAR_LEAD)
 
 
 def is_read_only(task: str) -> bool:
@@ -60,8 +77,24 @@ def is_read_only(task: str) -> bool:
     return bool(_QUERIES.search(task)) and not _ADDRESSED.search(task) and not _acts(_TO_ME.sub("show ", task))
 
 
-def _hits(task: str, template: Template) -> list[str]:
-    return [word for word in template.keywords if re.search(rf"\b{re.escape(word)}s?\b", task, re.IGNORECASE)]
+def _hits(task: str, keywords: Sequence[str]) -> list[_Hit]:
+    patterns = ((word, rf"\b{re.escape(word)}s?\b") for word in keywords)
+    found = ((word, islice(re.finditer(how, task, re.IGNORECASE), _LOOKED_AT)) for word, how in patterns)
+    return [_Hit(word, *match.span()) for word, matches in found for match in matches]
+
+
+def _counted(hits: Mapping[str, Sequence[_Hit]]) -> dict[str, list[str]]:
+    """Each process's words, once each, without those that only stand inside a longer one."""
+    spans = [(hit.start, hit.end) for hit in chain.from_iterable(hits.values())]
+    alone = {
+        name: list(dict.fromkeys(hit.word for hit in found if not any(_is_within(hit, span) for span in spans)))
+        for name, found in hits.items()
+    }
+    return {name: words for name, words in alone.items() if words}
+
+
+def _is_within(hit: _Hit, span: tuple[int, int]) -> bool:
+    return span[0] <= hit.start and hit.end <= span[1] and span[1] - span[0] > hit.end - hit.start
 
 
 def _acts(task: str) -> bool:

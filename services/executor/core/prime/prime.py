@@ -9,13 +9,14 @@ from services.executor.core.checkpoints import Checkpoints
 from services.executor.core.context import Limits, Ports, TurnContext
 from services.executor.core.dossier import Progress
 from services.executor.core.endings import Failed
-from services.executor.core.fsm.templates import READ_ONLY
+from services.executor.core.fsm.chosen import Chosen, Processes
+from services.executor.core.fsm.templates import READ_ONLY, TEMPLATES
 from services.executor.core.journal import Journal
 from services.executor.core.past_calls import named_by_rules, rules_about_nothing
 from services.executor.core.prime.choose import shown, strategy_for
 from services.executor.core.prime.classify import classify
 from services.executor.core.prime.foreseen import Foreseen, foreseen
-from services.executor.core.prime.recall import note_tools, primer, recall
+from services.executor.core.prime.recall import note_tools, nothing_yet, primer, recall
 from services.executor.core.prime.request_policy import read_policy
 from services.executor.core.prime.servers import NO_TOOLS, offered
 from services.executor.core.prompts.texts import Prompts
@@ -40,18 +41,29 @@ class Opened(NamedTuple):
     checkpoints: Checkpoints
 
 
-async def prime(ports: Ports, limits: Limits, prompts: Prompts, opened: Opened) -> TurnContext:
-    """The context of one turn; ends the run if a tool server or the tenant's record cannot be had."""
+async def prime(
+    ports: Ports,
+    limits: Limits,
+    prompts: Prompts,
+    opened: Opened,
+    processes: Processes = TEMPLATES,
+    known: Progress | None = None,
+) -> TurnContext:
+    """The context of one turn; ends the run if a tool server or the tenant's record cannot be had.
+
+    A task that was begun keeps its process (``known``). Where its words leave room, the process is not settled here,
+    and nothing is recalled for it yet.
+    """
     work = opened.work
     request = work.record.request
     asked = read_policy(request.policy_doc)
     tenant = await _tenant(ports, work.record.tenant)
     policies = (*tenant.policies, *((asked.rules,) if asked.rules else ()))
-    tenant_id, process_type = work.record.tenant, classify(request.text).template.process_type
+    tenant_id, process = work.record.tenant, _process(request.text, processes, known)
     servers, foreseen, experience = await together(
         offered(ports.tools, tenant, work.record, opened.journal),
         _foreseen(ports, policies, request.text, opened.journal),
-        recall(ports.learned, tenant_id, process_type, opened.journal),
+        recall(ports.learned, tenant_id, process.process_type, opened.journal) if process.settled else nothing_yet(),
     )
     session = await opened.store.session()
     names = frozenset(tool.name for server in servers for tool in server.tools)
@@ -78,7 +90,15 @@ async def prime(ports: Ports, limits: Limits, prompts: Prompts, opened: Opened) 
             "constraints": "\n".join((*foreseen.constraints, *(() if names else (NO_TOOLS,)))),
         },
         notes=_notes(foreseen, policies, names, asked.unread),
+        processes=processes,
+        process=process,
     )
+
+
+def _process(task: str, processes: Processes, known: Progress | None) -> Chosen:
+    if known is None:
+        return classify(task, processes)
+    return Chosen(known.template, known.read_only, "the task was begun so", "checkpoint")
 
 
 def _notes(
@@ -93,10 +113,9 @@ def _notes(
 
 def first_progress(ctx: TurnContext) -> Progress:
     """Where a new task begins: its kind, its path, and the versions of the policies it is held to."""
-    found = classify(ctx.task)
-    ctx.journal.tell(
-        "note", process_type=found.template.process_type, read_only=found.read_only, classified_by=found.why
-    )
+    found = ctx.process
+    said = {"process_type": found.process_type, "read_only": found.read_only, "classified_by": found.why}
+    ctx.journal.tell("note", **said, classification=found.told())
     arms = ctx.experience.arms
     choice = strategy_for(arms)
     bandit = shown(choice, arms)
@@ -109,7 +128,8 @@ def first_progress(ctx: TurnContext) -> Progress:
         strategy=choice.strategy,
         bandit_json=json.dumps(bandit),
         read_only=found.read_only,
-        notes=dict(ctx.notes),
+        model_calls=found.model_calls,
+        notes={**ctx.notes, "classification": found.told()},
         ruled_tools=named_by_rules(ctx.policies),
         policy_versions=tuple(f"{policy.id}@{policy.version}" for policy in ctx.policies),
     )

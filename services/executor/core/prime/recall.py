@@ -23,6 +23,11 @@ async def recall(learned: Learned, tenant: str, process_type: str, journal: Jour
         return Experience()
 
 
+async def nothing_yet() -> Experience:
+    """Where it is not known yet of which process."""
+    return Experience()
+
+
 async def note_tools(learned: Learned, tenant: str, names: frozenset[str], journal: Journal) -> None:
     """Let the tenant's statistics know these tools; no task fails for want of that either."""
     try:

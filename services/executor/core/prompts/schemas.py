@@ -77,6 +77,20 @@ TRANSLATION = _object(
     )
 )
 
+STATES = ("DECOMPOSE", "ASSESS", "COMPUTE", "POLICY_CHECK", "APPROVAL_GATE", "MUTATE", "SCHEDULE_NOTIFY", "COMPLETE")
+
+CLASSIFICATION = _object(process_type=TEXT, confidence={"type": "number"}, why=TEXT)
+
+PROCESS = _object(
+    states=_array(_enum(*STATES)),
+    risk=_enum("low", "medium", "high"),
+    approval_wanted={"type": "boolean"},
+    instructions=_array(_object(state=_enum(*STATES), text=TEXT)),
+    outputs=_array(TEXT),
+)
+
+DOCUMENT = _object(sections=_array(_object(name=TEXT, text=TEXT)))
+
 WRITE_PLAN = _object(
     calls=_array(
         _object(

@@ -17,6 +17,8 @@ class Prompts(NamedTuple):
     complete: str
     summarize: str
     translate: str
+    classify: str
+    new_process: str
 
 
 def load() -> Prompts:

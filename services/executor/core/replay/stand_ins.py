@@ -232,3 +232,11 @@ class ReplayLearned(Learned):
     @override
     async def keep_translation(self, tenant: str, key: str, text: str) -> None:
         return
+
+    @override
+    async def process(self, tenant: str, process_type: str) -> str | None:
+        raise self._course.absent(process_type, "a synthesized process would be looked up")
+
+    @override
+    async def keep_process(self, tenant: str, process_type: str, text: str) -> str:
+        raise self._course.absent(process_type, "a process would be synthesized")

@@ -1,0 +1,60 @@
+"""What a model is asked about a task's process, and what its answer may be."""
+
+import re
+from typing import NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from services.executor.core.fsm.chosen import Processes
+from services.executor.core.fsm.templates import GENERAL
+from shared.domain.exact_json import Json
+
+LEAST_CONFIDENCE = 0.5  # an answer of which the model itself is less sure does not count
+_TASK_SHOWN = 1_500  # characters
+_NAME = re.compile(r"[a-z]{2,20}(?:_[a-z]{2,20}){0,4}")
+_NO_NAMES = frozenset({"unknown", "other", "none", "custom", "new", "special", "process", "task", "any"})
+
+
+class Answer(BaseModel):
+    """The classifier's structured answer."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    process_type: str = Field(max_length=200)
+    confidence: float = Field(ge=0, le=1)
+    why: str = ""
+
+
+class Label(NamedTuple):
+    """A usable answer: the name of a template, or of a process that none covers."""
+
+    process_type: str
+    confidence: float
+    why: str
+
+
+class NoLabel(ValueError):
+    """The answer names no process; the message says why."""
+
+
+def sections(task: str, processes: Processes) -> dict[str, Json]:
+    """The beginning of the task, and the kinds that there are."""
+    kinds: list[Json] = [
+        {"process_type": template.process_type, "words": list(template.keywords)} for template in processes.values()
+    ]
+    return {"task": task[:_TASK_SHOWN], "processes": kinds}
+
+
+def label(answer: Answer, processes: Processes) -> Label:
+    """The label of an answer, spelt as the templates are; raises ``NoLabel`` for one that cannot be used."""
+    name = re.sub(r"[\s-]+", "_", answer.process_type.strip().lower())
+    if answer.confidence < LEAST_CONFIDENCE:
+        raise NoLabel(f"the model was not sure ({answer.confidence:.2f})")
+    if name not in processes and name != GENERAL.process_type and not _is_new_name(name):
+        raise NoLabel("the model's answer is no name of a process")
+    why = " ".join(answer.why.split())[:200]
+    return Label(name, answer.confidence, why)
+
+
+def _is_new_name(name: str) -> bool:
+    return bool(_NAME.fullmatch(name)) and name not in _NO_NAMES
