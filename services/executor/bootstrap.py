@@ -44,6 +44,7 @@ async def carry_out_turns(settings: Settings, worker: MakesWorker = Worker) -> N
     limits = Limits(
         tool_seconds=settings.tool_timeout,
         task_seconds=settings.task_timeout,
+        strategies=settings.strategies,
         classify_seconds=settings.classify_seconds,
         translator=settings.haiku_model,
         trusts_requests=settings.profile == "embedded",

@@ -2,11 +2,12 @@
 
 from decimal import Decimal
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import Field, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from shared.domain.words import Strategy
 from shared.infra.archive_open import ArchiveSettings
 from shared.infra.redis import QueueRedisUrl, RedisUrl, check_queue
 
@@ -55,6 +56,7 @@ class Settings(RunSettings, ArchiveSettings):
     tool_timeout: float = Field(default=10.0, gt=0)
     task_timeout: float = Field(default=120.0, gt=0)
     task_tokens: int = Field(default=200_000, ge=1_000)
+    strategies: Annotated[tuple[Strategy, ...], NoDecode] = tuple(Strategy)
     task_money: Decimal = Field(default=Decimal("1.00"), gt=0, le=1_000_000)
     classify_seconds: float = Field(default=5.0, gt=0, le=60)
     model_prices: Path | None = None
@@ -64,6 +66,14 @@ class Settings(RunSettings, ArchiveSettings):
     list_pages: int = Field(default=200, ge=1, le=900)
     list_rows: int = Field(default=10_000, ge=1)
     list_bytes: int = Field(default=1_000_000, ge=10_000)
+
+    @field_validator("strategies", mode="before")
+    @classmethod
+    def _listed(cls, given: object) -> object:
+        names = [name.strip() for name in given.split(",")] if isinstance(given, str) else given
+        if isinstance(names, list) and (not all(names) or len(set(names)) < len(names)):
+            raise ValueError(f"name each of {', '.join(Strategy)} at most once, separated by commas")
+        return names
 
     @model_validator(mode="after")
     def _has_an_archive(self) -> Self:

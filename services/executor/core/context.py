@@ -27,6 +27,7 @@ from shared.contracts.task import TaskRecord, Turn
 from shared.contracts.tenant import TenantRecord
 from shared.domain.exact_json import Json
 
+from shared.domain.words import Strategy
 
 class Limits(NamedTuple):
     """Seconds, counts per state (seed 000: 20 iterations and 18 tool calls), and what a task's journal may hold."""
@@ -38,6 +39,7 @@ class Limits(NamedTuple):
     iterations: int = 20
     tool_calls: int = 18
     classify_seconds: float = 5.0  # how long a model is waited for that says which process a task is
+    strategies: tuple[Strategy, ...] = tuple(Strategy)  # that the bandit chooses among; the first one begins
     synthesize_seconds: float = 15.0  # and one that designs a process
     translator: str = ""  # the model that translates prose: another one translates anew
     trusts_requests: bool = True  # whether a value that only the request gives can keep a rule from acting

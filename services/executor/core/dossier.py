@@ -10,7 +10,7 @@ from shared.contracts.approval import Confirmed
 from shared.contracts.base import Contract
 from shared.contracts.plan import WritePlan
 from shared.contracts.policy import Verdict
-from shared.domain.exact_json import Json, loads
+from shared.domain.exact_json import Json, JsonObject, digest, loads, loads_object
 from shared.domain.words import FsmState, Strategy
 
 
@@ -64,13 +64,30 @@ class NamedValue(Contract):
         return {"name": self.name, "operation": self.operation, "operands": operands, "value": self.value}
 
 
+class PlannedRead(Contract):
+    """A read that a plan of reads names. An argument may be ``{"$ref": "s1.field"}``, from a read before it."""
+
+    id: str
+    need: str
+    tool: str
+    arguments_json: str
+
+    @property
+    def arguments(self) -> JsonObject:
+        return loads_object(self.arguments_json)
+
+
 class Dossier(Contract):
     """``approved_hash`` is the plan's hash that a person, or the gate's automatic pass, let through."""
 
     needs: tuple[str, ...] = ()
     answer_format: Literal["prose", "list"] = "prose"
+    reads: tuple[PlannedRead, ...] = ()  # what is still to be read, where the strategy plans its reads
+    look_again: bool = False  # whether more may have to be read than these
+    unmet: tuple[str, ...] = ()  # needs that no read could meet, each with the reason
     facts: tuple[Fact, ...] = ()
     findings: str = ""
+    findings_about: str = ""  # the digest of the facts that they were drawn from; fsm draws none
     values: tuple[NamedValue, ...] = ()
     audit_clean: bool | None = None
     plan: WritePlan | None = None
@@ -80,6 +97,16 @@ class Dossier(Contract):
     by_person: bool = False  # whether a person let the plan through
     approved_level: str | None = None  # the level at which a person did
     answer: str | None = None
+
+    @property
+    def facts_digest(self) -> str:
+        """A name for the facts as they are known now."""
+        return digest([[fact.ref, fact.result_json] for fact in self.facts])
+
+    @property
+    def thought(self) -> str:
+        """The findings of a strategy that draws conclusions, as long as they are about the facts known now."""
+        return self.findings if self.findings_about and self.findings_about == self.facts_digest else ""
 
 
 class Progress(Contract):
@@ -102,6 +129,7 @@ class Progress(Contract):
     ruled_tools: tuple[str, ...] = ()  # tools, or patterns of tools, that rules ask about
     corrections: dict[str, str] = {}  # what the session knows of renamed columns
     confirmed: tuple[Confirmed, ...] = ()  # the template's confirmations that were given on the present plan
+    insight: dict[str, JsonValue] = {}  # what the strategy tells of its own course, for the outcome
     notes: dict[str, JsonValue] = {}  # how the request was read, for the task's metadata: memory, policies
 
     @model_validator(mode="before")

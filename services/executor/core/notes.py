@@ -6,16 +6,19 @@ from typing import NamedTuple, cast
 
 from pydantic import TypeAdapter
 
+from services.executor.core.answer_rules import AnswerRules
 from services.executor.core.context import Limits
 from services.executor.core.endings import Failed, Part, RunEnds
 from services.executor.core.journal import Journal
 from services.executor.ports.turns import SessionState
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import Turn
-from shared.domain.exact_json import JsonObject, dumps, loads_object
+from shared.domain.exact_json import JsonObject, dumps, loads_object, plain
+from shared.domain.quality import Formula
+from shared.domain.words import Strategy
 
 VERSION = 1  # of what is noted; a reader handles the one before
-_DECIDING = ("iterations", "tool_calls", "trusts_requests")
+_DECIDING = ("iterations", "tool_calls", "trusts_requests", "strategies")
 _LEDGER = TypeAdapter(dict[str, LedgerEntry])
 _SESSION = TypeAdapter(SessionState)
 
@@ -35,6 +38,8 @@ class Begun(NamedTuple):
             iterations=int(str(said["iterations"])),
             tool_calls=int(str(said["tool_calls"])),
             trusts_requests=bool(said["trusts_requests"]),
+            answers=_answers(self.settings),
+            strategies=tuple(Strategy(str(name)) for name in cast("list[str]", said["strategies"])),
         )
 
 
@@ -49,9 +54,16 @@ class EndedBefore(NamedTuple):
 def note_turn(journal: Journal, turn: Turn, ledger: Mapping[str, LedgerEntry], limits: Limits) -> None:
     """Note that an attempt at the turn begins."""
     parts = [f'"v":{VERSION}', f'"turn":{turn.model_dump_json()}', f'"began":"{journal.began.isoformat()}"']
-    settings: JsonObject = {name: getattr(limits, name) for name in _DECIDING}
+    settings: JsonObject = {name: plain(getattr(limits, name)) for name in _DECIDING}
+    settings |= {"formula": limits.answers.formula.value, "reviews": limits.answers.reviews}
     parts.append(f'"settings":{dumps(settings)},"ledger":{_LEDGER.dump_json(dict(ledger)).decode()}')
     journal.begins(turn.turn_id, "{" + ",".join(parts) + "}")
+
+
+def _answers(settings: JsonObject) -> AnswerRules:
+    """Tasks of a release before answers were reviewed had none reviewed. A footer is no part of what is compared."""
+    formula = Formula(str(settings.get("formula", Formula.SIGNALS.value)))
+    return AnswerRules(formula, footer=False, reviews=settings.get("reviews") is True)
 
 
 def read_turn(text: str) -> Begun:

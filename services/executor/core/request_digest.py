@@ -10,7 +10,8 @@ from services.executor.ports.models import ModelRequest
 
 def request_digest(request: ModelRequest) -> str:
     """A short hash of everything in the request."""
-    text = json.dumps(request, sort_keys=True, ensure_ascii=False, default=_plain)
+    asked = request if request.effort else request[:-1]  # as it was named before there were efforts
+    text = json.dumps(asked, sort_keys=True, ensure_ascii=False, default=_plain)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 

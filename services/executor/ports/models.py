@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from pydantic import JsonValue
 
@@ -12,6 +12,9 @@ from shared.domain.exact_json import JsonObject
 class Tier(StrEnum):
     HAIKU = "haiku"
     SONNET = "sonnet"
+
+
+Effort: TypeAlias = Literal["low", "medium", "high"]
 
 
 class ToolDefinition(NamedTuple):
@@ -48,7 +51,10 @@ class Message(NamedTuple):
 
 
 class ModelRequest(NamedTuple):
-    """One call. ``system`` blocks stand stable first, for prompt caching; ``schema`` asks for structured output."""
+    """One call. ``system`` blocks stand stable first, for prompt caching; ``schema`` asks for structured output.
+
+    ``effort``: how thoroughly to think, where the model knows that; another one answers as it always does.
+    """
 
     tier: Tier
     system: tuple[str, ...]
@@ -56,6 +62,7 @@ class ModelRequest(NamedTuple):
     tools: tuple[ToolDefinition, ...] = ()
     schema: Mapping[str, JsonValue] | None = None
     max_tokens: int = 1024
+    effort: Effort | None = None
 
 
 class Usage(NamedTuple):

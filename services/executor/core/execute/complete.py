@@ -1,6 +1,7 @@
 """COMPLETE: the answer, drafted by the model from facts, values and what the ledger says of each write."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from services.executor.core.context import TurnContext
 from services.executor.core.dossier import Progress
@@ -11,7 +12,7 @@ from services.executor.core.execute.model_calls import ask, user
 from services.executor.core.fsm.states import tier_of
 from services.executor.core.prompts.sections import render
 from services.executor.core.spend.budget import Purse
-from services.executor.ports.models import ModelRequest
+from services.executor.ports.models import Effort, ModelReply, ModelRequest, Tier
 from shared.contracts.ledger import LedgerEntry
 from shared.domain.answer import is_exact_match
 from shared.domain.exact_json import Json, loads
@@ -20,8 +21,27 @@ from shared.domain.words import FsmState
 _ATTEMPTS = 2
 
 
+class Wanted(NamedTuple):
+    """What an answer is drafted from, and which calls were not made."""
+
+    sections: dict[str, Json]
+    missing: Sequence[LeftOut]
+
+
+class Draft(NamedTuple):
+    """How an answer is drafted, where it is not done in the state's usual way."""
+
+    tier: Tier
+    framing: tuple[str, ...] = ()
+    effort: Effort | None = None
+
+
 async def complete(ctx: TurnContext, progress: Progress) -> Progress:
     """The progress with its answer. A list that was asked for passes through untouched, to the byte (I9)."""
+    return await drafted(ctx, progress, await wanted(ctx, progress), Draft(tier_of(FsmState.COMPLETE, ctx.task)))
+
+
+async def wanted(ctx: TurnContext, progress: Progress) -> Wanted:
     dossier = progress.dossier
     written = await entries(ctx, dossier.plan) if dossier.plan else {}
     missing = left_out(ctx, dossier.plan)
@@ -29,25 +49,40 @@ async def complete(ctx: TurnContext, progress: Progress) -> Progress:
         **ctx.sections,
         "facts": [fact.as_json() for fact in dossier.facts],
         "values": [value.as_json() for value in dossier.values],
+        "findings": dossier.thought,
         "writes": [*writes_as_json(written.values()), *(one.as_json() for one in missing)],
         "answer_format": _format_wanted(ctx, dossier.answer_format),
     }
     if dossier.plan is not None and dossier.plan.why_none:
         sections["constraints"] = f"Nothing is written: {dossier.plan.why_none}"
+    return Wanted(sections, missing)
+
+
+async def drafted(ctx: TurnContext, progress: Progress, asked: Wanted, way: Draft) -> Progress:
+    """The progress with a usable answer; an unusable one is asked for once more, with what is wrong with it."""
+    sections = dict(asked.sections)
     for attempt in range(_ATTEMPTS):
-        request = ModelRequest(
-            tier=tier_of(FsmState.COMPLETE, ctx.task),
-            system=(ctx.prompts.role, ctx.prompts.complete),
-            messages=(user(render(sections)),),
-            max_tokens=4096,
-        )
-        reply = await ask(ctx, f"{progress.step}:model:{attempt}", request, Purse.WHOLE)
+        reply = await ask(ctx, f"{progress.step}:model:{attempt}", request(ctx, sections, way), Purse.WHOLE)
         progress = progress.model_copy(update={"model_calls": progress.model_calls + 1})
-        problem = _problem(reply.text, reply.stop_reason, dossier.answer_format)
+        problem = problem_with(reply, progress.dossier.answer_format)
         if not problem:
-            return progress.learned(answer=_honest(ctx, reply.text, missing))
+            return answered(ctx, progress, reply.text, asked)
         sections["correction"] = problem
     raise Failed(f"COMPLETE gave no usable answer in {_ATTEMPTS} attempts: {problem}")
+
+
+def request(ctx: TurnContext, sections: Mapping[str, Json], way: Draft) -> ModelRequest:
+    return ModelRequest(
+        tier=way.tier,
+        system=(ctx.prompts.role, ctx.prompts.complete, *way.framing),
+        messages=(user(render(sections)),),
+        max_tokens=4096,
+        effort=way.effort,
+    )
+
+
+def answered(ctx: TurnContext, progress: Progress, text: str, asked: Wanted) -> Progress:
+    return progress.learned(answer=_honest(ctx, text, asked.missing))
 
 
 def _honest(ctx: TurnContext, text: str, missing: Sequence[LeftOut]) -> str:
@@ -81,8 +116,10 @@ def _format_wanted(ctx: TurnContext, found: str) -> str:
     return found if solver is None else "prose" if solver.expected_format == "single" else "list"
 
 
-def _problem(text: str, stop_reason: str, answer_format: str) -> str:
-    if stop_reason == "max_tokens":
+def problem_with(reply: ModelReply, answer_format: str) -> str:
+    """Why a reply cannot be the answer; empty if it can."""
+    text = reply.text
+    if reply.stop_reason == "max_tokens":
         return "the answer was cut off; answer more briefly"
     if not text.strip():
         return "the answer was empty"

@@ -11,7 +11,7 @@ from services.executor.core.execute.model_calls import UnusableAnswer, structure
 from services.executor.core.execute.tool_loop import Dispatch, talk
 from services.executor.core.prompts.sections import render
 from services.executor.core.spend.budget import Purse
-from services.executor.ports.models import ModelRequest, Tier, ToolDefinition, ToolResult, ToolUse
+from services.executor.ports.models import Effort, ModelRequest, Tier, ToolDefinition, ToolResult, ToolUse
 from shared.domain.exact_json import Json
 
 T = TypeVar("T")
@@ -31,6 +31,7 @@ class Question(NamedTuple):
     dispatch: Dispatch | None = None
     max_tokens: int = 2048
     purse: Purse = Purse.READING
+    effort: Effort | None = None
 
 
 class Answered(NamedTuple, Generic[T]):
@@ -70,6 +71,7 @@ async def checked(
             question.max_tokens,
         )
         done = await talk(ctx, f"{question.step}:try{attempt}", request, question.dispatch or _no_tools, question.purse)
+            question.effort,
         calls += done.model_calls
         try:
             return Answered(check(structured(done.reply, shape)), calls)

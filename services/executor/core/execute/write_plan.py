@@ -90,6 +90,7 @@ async def make_plan(ctx: TurnContext, progress: Progress, refused: Sequence[Call
             "read_tools": ctx.toolbox.listing(reading),
         },
         schema=schemas.WRITE_PLAN,
+            "findings": dossier.thought,
         max_tokens=4096,
         purse=Purse.WHOLE,
     )

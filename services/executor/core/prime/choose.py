@@ -7,7 +7,7 @@ from pydantic import JsonValue
 from shared.domain.bandit import Arm, Arms, Choice, choose
 from shared.domain.words import Strategy
 
-AVAILABLE = (Strategy.FSM,)  # what can be carried out today; the bandit chooses among these and no others
+AVAILABLE = tuple(Strategy)  # in the order in which they are tried; a setting may name fewer (STRATEGIES)
 
 
 def strategy_for(arms: Arms, available: Sequence[Strategy] = AVAILABLE) -> Choice:

@@ -117,7 +117,7 @@ def first_progress(ctx: TurnContext) -> Progress:
     said = {"process_type": found.process_type, "read_only": found.read_only, "classified_by": found.why}
     ctx.journal.tell("note", **said, classification=found.told())
     arms = ctx.experience.arms
-    choice = strategy_for(arms)
+    choice = strategy_for(arms, ctx.limits.strategies)
     bandit = shown(choice, arms)
     ctx.journal.tell("note", strategy=choice.strategy.value, chosen_because=choice.why, bandit=bandit)
     path = READ_ONLY if found.read_only else found.template.states
@@ -126,6 +126,7 @@ def first_progress(ctx: TurnContext) -> Progress:
         path=path,
         visited=(path[0],),
         strategy=choice.strategy,
+        strategy_why=choice.why,
         bandit_json=json.dumps(bandit),
         read_only=found.read_only,
         model_calls=found.model_calls,

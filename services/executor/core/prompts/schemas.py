@@ -49,6 +49,14 @@ NAMED_VALUE = _object(name=TEXT, operation=_enum(*OPERATIONS), operands=_array(O
 
 COMPUTATION = _object(values=_array(NAMED_VALUE))
 
+SYNTHESIS = _object(values=_array(NAMED_VALUE), findings=TEXT)
+
+READ_PLAN = _object(
+    reads=_array(_object(id=TEXT, need=TEXT, tool=TEXT, arguments_json=TEXT)),
+    look_again={"type": "boolean"},
+    answer_format=_enum("prose", "list"),
+)
+
 CALCULATE = _object(operation=_enum(*OPERATIONS), operands=_array(OPERAND))
 
 _WRITE: Schema = {

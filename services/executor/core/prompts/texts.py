@@ -20,6 +20,11 @@ class Prompts(NamedTuple):
     classify: str
     new_process: str
 
+    plan_reads: str
+    conclude: str
+    moa_steady: str
+    moa_doubting: str
+    moa_merge: str
 
 def load() -> Prompts:
     return Prompts(*((_HERE / f"{name}.md").read_text("utf-8").strip() for name in Prompts._fields))

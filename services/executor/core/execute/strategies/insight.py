@@ -1,0 +1,29 @@
+"""INSIGHT: what a run shows about its own course; no model is asked, and nothing of the task's content is in it."""
+
+from pydantic import JsonValue
+
+from services.executor.core.context import TurnContext
+from services.executor.core.dossier import Progress
+
+
+def with_insight(ctx: TurnContext, progress: Progress) -> Progress:
+    """The progress with its insight, which goes into the outcome; who watches is told, with the end of the turn."""
+    insight = _of(progress)
+    ctx.journal.tell("insight", **insight)
+    return progress.model_copy(update={"insight": insight})
+
+
+def _of(progress: Progress) -> dict[str, JsonValue]:
+    dossier = progress.dossier
+    answered = dict.fromkeys(fact.tool for fact in dossier.facts if fact.ok)
+    return {
+        "strategy": progress.strategy.value,
+        "needs": len(dossier.needs),
+        "unmet": len(dossier.unmet),
+        "reads": len(dossier.facts),
+        "helpful_tools": list(answered),
+        "unhelpful_tools": list(dict.fromkeys(fact.tool for fact in dossier.facts if fact.tool not in answered)),
+        "figures": len(dossier.values),
+        "writes": [call.tool for call in dossier.plan.calls] if dossier.plan else [],
+        "model_calls": progress.model_calls,
+    }

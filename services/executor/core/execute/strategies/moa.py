@@ -1,0 +1,173 @@
+"""The moa strategy (seed 000, Mixture of Agents): two drafts at once, and a third opinion where they do not agree.
+
+The drafts differ in framing and effort. The conclusions before the plan of writes are drafted so, and the answer;
+reading, planning and writing are everybody's own.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from services.executor.core.context import TurnContext
+from services.executor.core.dossier import Progress
+from services.executor.core.endings import Escalated, RunEnds
+from services.executor.core.execute import complete
+from services.executor.core.execute.assess import assess
+from services.executor.core.execute.decompose import decompose
+from services.executor.core.execute.model_calls import ask, user
+from services.executor.core.execute.strategies.consensus import Consensus, consensus
+from services.executor.core.execute.strategies.fallback import where_applicable
+from services.executor.core.execute.strategies.synthesis import (
+    Framing,
+    Synthesis,
+    comes_later,
+    framed,
+    learned,
+    synthesized,
+)
+from services.executor.core.execute.strategies.thinking import Thinking
+from services.executor.core.execute.structured import Answered, Question
+from services.executor.core.execute.write_plan import make_plan
+from services.executor.core.fsm.states import tier_of
+from services.executor.core.prompts.sections import render
+from services.executor.core.side_by_side import side_by_side
+from services.executor.core.spend.affordable import affords_all
+from services.executor.core.spend.budget import Purse
+from services.executor.ports.models import Effort, ModelReply, ModelRequest, Tier
+from shared.domain.exact_json import Json
+from shared.domain.words import FsmState
+
+
+class Voice(NamedTuple):
+    """One of the two that draft: its name in the journal, what it is told, and how thoroughly it is to think."""
+
+    name: str
+    framing: str
+    effort: Effort
+
+
+class _NoDraft(RunEnds):
+    """A draft that could not be used; the other one may be."""
+
+
+async def _decompose(ctx: TurnContext, progress: Progress) -> Progress:
+    return await decompose(ctx, await where_applicable(ctx, progress))
+
+
+async def _assess(ctx: TurnContext, progress: Progress) -> Progress:
+    """The reads; the conclusions right after them where the template has no COMPUTE."""
+    read = await assess(ctx, progress)
+    return read if comes_later(read) else await _conclude(ctx, read)
+
+
+async def _conclude(ctx: TurnContext, progress: Progress) -> Progress:
+    """Values and findings on which both drafts agree, or what is made of both where they do not."""
+    tier = tier_of(FsmState.COMPUTE, ctx.task)
+    framings = [Framing(f"draft:{voice.name}", voice.framing, tier, voice.effort) for voice in _voices(ctx)]
+    questions = [framed(ctx, progress, framing) for framing in framings]
+    if not await _both(ctx, progress, [_first_request(one) for one in questions], Purse.READING):
+        done = await synthesized(ctx, progress, questions[0])
+        return learned(progress, done.value, done.model_calls)
+    found = await side_by_side(_drafted(ctx, progress, one) for one in questions)
+    progress = _counting(progress, sum(one.model_calls for one in found))
+    drafts = [one.value for one in found if one.value is not None]
+    if not drafts:
+        raise Escalated("both drafts failed the audit of their figures twice")
+    same = _same_conclusions(drafts)
+    progress = _told(ctx, progress, "conclusions", same)
+    if same.reached:
+        return learned(progress, drafts[-1], 0)
+    merge = Framing("merged", ctx.prompts.moa_merge)
+    done = await synthesized(ctx, progress, framed(ctx, progress, merge, [draft.as_json() for draft in drafts]))
+    return learned(progress, done.value, done.model_calls)
+
+
+async def _drafted(ctx: TurnContext, progress: Progress, question: Question) -> Answered[Synthesis | None]:
+    try:
+        done = await synthesized(ctx, progress, question, giving_up=_NoDraft)
+    except _NoDraft:
+        return Answered(None, 0)
+    return Answered(done.value, done.model_calls)
+
+
+async def _answer(ctx: TurnContext, progress: Progress) -> Progress:
+    """The answer on which both drafts agree, as it was drafted; or one that is made of both (I9)."""
+    asked = await complete.wanted(ctx, progress)
+    tier = tier_of(FsmState.COMPLETE, ctx.task)
+    ways = [complete.Draft(tier, (voice.framing,), voice.effort) for voice in _voices(ctx)]
+    requests = [complete.request(ctx, asked.sections, way) for way in ways]
+    if not await _both(ctx, progress, requests, Purse.WHOLE):
+        return await complete.drafted(ctx, progress, asked, complete.Draft(tier))
+    replies = await side_by_side(
+        ask(ctx, f"{progress.step}:draft:{voice.name}", request, Purse.WHOLE)
+        for voice, request in zip(_voices(ctx), requests, strict=True)
+    )
+    progress = _counting(progress, len(replies))
+    texts = _usable(replies, progress)
+    same = consensus(*texts) if len(texts) == len(replies) else Consensus(0.0, "a draft could not be used")
+    progress = _told(ctx, progress, "answer", same)
+    if same.reached:
+        return complete.answered(ctx, progress, texts[-1], asked)
+    both = complete.Wanted({**asked.sections, "drafts": list[Json](texts)}, asked.missing)
+    return await complete.drafted(ctx, progress, both, complete.Draft(Tier.SONNET, (ctx.prompts.moa_merge,)))
+
+
+def _voices(ctx: TurnContext) -> tuple[Voice, Voice]:
+    """The one that thinks longer is the last: what both say is taken in its words."""
+    return Voice("steady", ctx.prompts.moa_steady, "low"), Voice("doubting", ctx.prompts.moa_doubting, "high")
+
+
+async def _both(ctx: TurnContext, progress: Progress, requests: Sequence[ModelRequest], purse: Purse) -> bool:
+    """Whether the budget has room for two drafts; decided once, whoever goes on with the run."""
+
+    async def decide() -> str:
+        both = affords_all(ctx, requests, purse)
+        if not both:
+            ctx.journal.tell("note", problem="the budget has no room for two drafts; one is made")
+        return "both" if both else "one"
+
+    return await ctx.journal.once(f"{progress.step}:drafts", "note", decide) == "both"
+
+
+def _first_request(question: Question) -> ModelRequest:
+    return ModelRequest(
+        question.tier,
+        question.system,
+        (user(render(question.sections)),),
+        question.tools,
+        question.schema,
+        question.max_tokens,
+        question.effort,
+    )
+
+
+def _same_conclusions(drafts: Sequence[Synthesis]) -> Consensus:
+    """Their findings, and their figures however these are named."""
+    if len(drafts) == 1:
+        return Consensus(0.0, "one draft failed the audit of its figures")
+    first, second = drafts
+    one, other = (sorted(value.value for value in draft.values) for draft in (first, second))
+    same = consensus(first.findings, second.findings)
+    return same if one == other else Consensus(same.overlap, "they come to different figures")
+
+
+def _usable(replies: Sequence[ModelReply], progress: Progress) -> list[str]:
+    form = progress.dossier.answer_format
+    return [reply.text for reply in replies if not complete.problem_with(reply, form)]
+
+
+def _counting(progress: Progress, model_calls: int) -> Progress:
+    return progress.model_copy(update={"model_calls": progress.model_calls + model_calls})
+
+
+def _told(ctx: TurnContext, progress: Progress, what: str, same: Consensus) -> Progress:
+    """Who watches is told what the drafts came to, and the outcome will say how often they agreed."""
+    overlap = round(same.overlap, 2)
+    ctx.journal.tell("note", drafts_of=what, agreed=same.reached, overlap=overlap, differ_in=same.why or None)
+    return progress.model_copy(update={"insight": {**progress.insight, f"{what}_agreed": same.reached}})
+
+
+MOA = Thinking(
+    states={FsmState.DECOMPOSE: _decompose, FsmState.ASSESS: _assess, FsmState.COMPUTE: _conclude},
+    plan=make_plan,
+    answer=_answer,
+)
