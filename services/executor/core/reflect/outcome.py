@@ -128,6 +128,12 @@ def score(ended: Ended) -> float:
     """The quality of a run, from verified facts alone."""
     dossier = ended.progress.dossier if ended.progress else None
     statuses = [entry.status for entry in ended.writes]
+def _strategy_applied(ended: Ended, record: TaskRecord) -> bool:
+    """Whether the strategy that was chosen carried the task, to an end that says something about it."""
+    carried = ended.progress is not None and not ended.progress.fell_back
+    return carried and ended.state is not TaskState.CANCELED and not is_dry_run(record)
+
+
     return quality(
         Evidence(
             state=ended.state,
