@@ -11,7 +11,7 @@ from services.executor.core.execute.matching import FETCH, matching, offered, wa
 from services.executor.core.execute.model_calls import user
 from services.executor.core.execute.read_rules import ReadRules, read_rules
 from services.executor.core.execute.reading import known_corrections, read
-from services.executor.core.execute.tool_loop import talk
+from services.executor.core.execute.tool_loop import ToolFailed, ToolRetry, talk
 from services.executor.core.fsm.states import RULES, tier_of
 from services.executor.core.past_calls import of_facts, read_outcome, sayable
 from services.executor.core.prompts.sections import render
@@ -56,7 +56,7 @@ class Reader:
             return await self._called(key, use)
         asked = wanted(use)
         if isinstance(asked, str):
-            return ToolResult(use.id, f"Not called, the arguments do not fit: {asked}", is_error=True)
+            raise ToolRetry(f"Not called, the arguments do not fit: {asked}")
         result = await self._called(key, asked.call)
         tool = self._ctx.toolbox.tools.get(asked.call.name)
         fact = self._same_call(tool, dumps(asked.call.input)) if tool and not result.is_error else None
@@ -65,15 +65,15 @@ class Reader:
     async def _called(self, key: str, use: ToolUse) -> ToolResult:
         tool = self._ctx.toolbox.tools.get(use.name)
         if tool is None:
-            return ToolResult(use.id, f"There is no tool named {use.name!r}; nothing was called.", is_error=True)
+            raise ToolFailed(f"There is no tool named {use.name!r}; nothing was called.")
         try:
             gate.check(self._state, tool)
         except gate.Refused as refusal:
             self._ctx.journal.tell("tool", tool=use.name, state=self._state.value, refused=str(refusal))
-            return ToolResult(use.id, str(refusal), is_error=True)
+            raise ToolFailed(str(refusal)) from refusal
         problems = problems_with(use.input, tool)
         if problems:
-            return ToolResult(use.id, f"Not called, the arguments do not fit: {problems}", is_error=True)
+            raise ToolRetry(f"Not called, the arguments do not fit: {problems}")
         return await self._read(key, use, tool)
 
     async def _read(self, key: str, use: ToolUse, tool: Tool) -> ToolResult:
@@ -86,7 +86,7 @@ class Reader:
         refused = await self._refused(key, tool, use, self._calls[:mine])
         if refused is not None:
             self._came_to(mine, CallOutcome.UNSENT)
-            return ToolResult(use.id, f"Refused by policy rule {refused}. It was not called.", is_error=True)
+            raise ToolFailed(f"Refused by policy rule {refused}. It was not called.")
         reading = await read(self._ctx, key, tool, use.input, self.corrections)
         answer = reading.answer
         self.corrections = self.corrections.learned(tool, use.input, reading.learned)

@@ -9,15 +9,19 @@ from services.executor.core.context import TurnContext
 from services.executor.core.endings import Failed, TenantStopped
 from services.executor.core.masking import masked, restored
 from services.executor.core.request_digest import request_digest
+from services.executor.core.prompts.sections import render
+from services.executor.core.prompts.texts import Prompts
 from services.executor.core.side_by_side import side_by_side
 from services.executor.core.spend.budget import Purse, Settlement
 from services.executor.core.spend.payment import Payment
+from services.executor.core.spend.thrift import Pressure, Thrift, thrift
 from services.executor.ports.models import (
     Message,
     ModelReply,
     ModelRequest,
     ModelUnavailable,
     TextBlock,
+    Tier,
     ToolUse,
     Usage,
 )
@@ -40,7 +44,8 @@ async def ask(ctx: TurnContext, key: str, request: ModelRequest, purse: Purse = 
     """
     hidden = masked(request, ctx.task)
     ctx.journal.hide(hidden.kinds)
-    payment = Payment(ctx, key, hidden.request, purse)
+    way = thrift_of(ctx, key, request.tier, purse)
+    payment = Payment(ctx, key, _put(ctx, hidden.request, way), purse, cheaper=way.tier is not request.tier)
 
     async def call() -> str:
         try:
@@ -50,13 +55,41 @@ async def ask(ctx: TurnContext, key: str, request: ModelRequest, purse: Purse = 
             raise Failed(f"the model did not answer: {error}", "model") from error
         except TimeoutError as error:
             raise ctx.journal.out_of_time() from error
-        ctx.journal.tell("model", step=key, model=reply.model, tier=request.tier.value, output=reply.usage.output)
-        return _packed(reply, asked, payment.cost(reply))
+        ctx.journal.tell("model", step=key, model=reply.model, tier=way.tier.value, output=reply.usage.output)
+        return _packed(reply, asked, payment.cost(reply), way.tier)
 
     asked = request_digest(request)
     stored = await ctx.journal.once(key, "model", call, asked, payment.reserve)
     await payment.settle(stored)
     return _unpacked(stored)
+
+
+def thrift_of(ctx: TurnContext, key: str, tier: Tier, purse: Purse) -> Thrift:
+    """How the call for ``key`` was made, if it was answered before; else how it will be."""
+    used = ctx.journal.spending.used(ctx.limits.ceilings, purse)
+    now = thrift(tier, used, keeps_tier=purse.keeps_tier)
+    stored = ctx.journal.get(key)
+    if stored is None:
+        return now
+    return now._replace(tier=Tier(str(loads_object(stored).get("tier", tier))))
+
+
+def _put(ctx: TurnContext, request: ModelRequest, way: Thrift) -> ModelRequest:
+    """The request on its tier, and last of all what the budget says: what stands before it stays as it was."""
+    hint = render({"efficiency": _hint(ctx.prompts, way.pressure)})
+    *before, last = request.messages
+    told = last._replace(blocks=(*last.blocks, TextBlock(hint)))
+    return request._replace(tier=way.tier, messages=(*before, told))
+
+
+def _hint(prompts: Prompts, pressure: Pressure) -> str:
+    match pressure:
+        case Pressure.MILD:
+            return prompts.efficiency_mild
+        case Pressure.STRICT:
+            return prompts.efficiency_strict
+        case Pressure.EMERGENCY:
+            return prompts.efficiency_emergency
 
 
 async def _unless_stopped(ctx: TurnContext, request: ModelRequest) -> ModelReply:
@@ -103,13 +136,13 @@ def structured(reply: ModelReply, shape: type[T]) -> T:
         raise UnusableAnswer(f"{where}: {first['msg']}") from error
 
 
-def _packed(reply: ModelReply, asked: str, spent: Settlement) -> str:
+def _packed(reply: ModelReply, asked: str, spent: Settlement, tier: Tier) -> str:
     blocks: list[Json] = [
         {"text": block.text} if isinstance(block, TextBlock) else _packed_use(block) for block in reply.blocks
     ]
     usage: list[Json] = list(reply.usage)
     packed: JsonObject = {"blocks": blocks, "stop": reply.stop_reason, "usage": usage, "model": reply.model}
-    return dumps({**packed, "request": asked, "spent": spent.as_json()})
+    return dumps({**packed, "request": asked, "spent": spent.as_json(), "tier": tier.value})
 
 
 def _packed_use(use: ToolUse) -> JsonObject:

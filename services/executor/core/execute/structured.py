@@ -8,7 +8,7 @@ from pydantic import BaseModel, JsonValue
 from services.executor.core.context import TurnContext
 from services.executor.core.endings import RunEnds
 from services.executor.core.execute.model_calls import UnusableAnswer, structured, user
-from services.executor.core.execute.tool_loop import Dispatch, talk
+from services.executor.core.execute.tool_loop import Dispatch, ToolFailed, talk
 from services.executor.core.prompts.sections import render
 from services.executor.core.spend.budget import Purse
 from services.executor.ports.models import Effort, ModelRequest, Tier, ToolDefinition, ToolResult, ToolUse
@@ -82,4 +82,4 @@ async def checked(
 
 
 async def _no_tools(_key: str, use: ToolUse) -> ToolResult:
-    return ToolResult(use.id, f"{use.name!r} was not called: no tools are available in this state.", is_error=True)
+    raise ToolFailed(f"{use.name!r} was not called: no tools are available in this state.")

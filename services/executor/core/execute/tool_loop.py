@@ -4,14 +4,27 @@ from collections.abc import Awaitable, Sequence
 from typing import NamedTuple, Protocol
 
 from services.executor.core.context import TurnContext
-from services.executor.core.execute.model_calls import ask
+from services.executor.core.execute.model_calls import ask, thrift_of
+from services.executor.core.prompts.sections import render
 from services.executor.core.side_by_side import side_by_side
 from services.executor.core.spend.budget import Purse
-from services.executor.ports.models import Message, ModelReply, ModelRequest, ToolResult, ToolUse
+from services.executor.ports.models import Message, ModelReply, ModelRequest, TextBlock, ToolResult, ToolUse
+from shared.domain.exact_json import Json, dumps
+
+
+class ToolRetry(Exception):
+    """The model's call was not made; made again as the message says, it will be."""
+
+
+class ToolFailed(Exception):
+    """The model's call is over: the message says why, and the same call is not made again."""
 
 
 class Dispatch(Protocol):
-    """Makes one call that the model asked for and says what came of it; never raises for the model's own mistakes."""
+    """Makes one call that the model asked for and says what came of it.
+
+    For the model's own mistakes it raises ``ToolRetry`` or ``ToolFailed``, and nothing else.
+    """
 
     def __call__(self, key: str, use: ToolUse, /) -> Awaitable[ToolResult]: ...
 
@@ -27,25 +40,69 @@ class Talk(NamedTuple):
 async def talk(
     ctx: TurnContext, step: str, request: ModelRequest, dispatch: Dispatch, purse: Purse = Purse.READING
 ) -> Talk:
-    """Run the loop until the model asks for no tool, or the iterations are used up."""
-    messages = list(request.messages)
-    called = 0
+    """Run the loop until the model asks for no tool, or the iterations are used up.
+
+    Where the budget changes the tier, the conversation begins anew with what was called so far as data: one model's
+    messages are not put into another's mouth.
+    """
+    messages = request.messages
+    tier, calls = request.tier, _Calls(dispatch, ctx.limits.tool_calls)
     for iteration in range(ctx.limits.iterations):
-        reply = await ask(ctx, f"{step}:model:{iteration}", request._replace(messages=tuple(messages)), purse)
+        key = f"{step}:model:{iteration}"
+        before, tier = tier, thrift_of(ctx, key, request.tier, purse).tier
+        if tier is not before and iteration:
+            messages = calls.retold(request.messages)
+        reply = await ask(ctx, key, request._replace(messages=messages), purse)
         if not reply.tool_uses:
-            return Talk(reply, iteration + 1, called)
-        results = await _run(f"{step}:tool:{iteration}", reply.tool_uses, ctx.limits.tool_calls - called, dispatch)
-        called += len(results)
-        messages += [Message("assistant", reply.blocks), Message("user", tuple(results))]
-    return Talk(reply, ctx.limits.iterations, called)
+            return Talk(reply, iteration + 1, calls.made)
+        results = await calls.run(f"{step}:tool:{iteration}", reply.tool_uses)
+        messages = (*messages, Message("assistant", reply.blocks), Message("user", tuple(results)))
+    return Talk(reply, ctx.limits.iterations, calls.made)
 
 
-async def _run(prefix: str, uses: Sequence[ToolUse], left: int, dispatch: Dispatch) -> list[ToolResult]:
-    """Run the calls of one reply side by side; those beyond the limit are answered with a refusal."""
+class _Calls:
+    """The calls of one loop, as many as it may make."""
 
-    async def run(index: int, use: ToolUse) -> ToolResult:
-        if index >= left:
-            return ToolResult(use.id, "Not called: this state's limit of tool calls is reached.", is_error=True)
-        return await dispatch(f"{prefix}:{index}", use)
+    def __init__(self, dispatch: Dispatch, most: int) -> None:
+        self._dispatch = dispatch
+        self._most = most
+        self._told: list[Json] = []
+        self._over: dict[str, str] = {}
+        self.made = 0
 
-    return await side_by_side(run(index, use) for index, use in enumerate(uses))
+    async def run(self, prefix: str, uses: Sequence[ToolUse]) -> list[ToolResult]:
+        """Run the calls of one reply side by side; those beyond the limit are answered with a refusal."""
+        left = self._most - self.made
+        results = await side_by_side(self._run(f"{prefix}:{index}", use, index < left) for index, use in enumerate(uses))
+        self.made += len(results)
+        self._told += [_told(use, result) for use, result in zip(uses, results, strict=True)]
+        return results
+
+    def retold(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+        """The first messages, and all calls so far as a section of data in the last of them."""
+        *before, last = messages
+        so_far = TextBlock(render({"so_far": self._told}))
+        return (*before, last._replace(blocks=(*last.blocks, so_far)))
+
+    async def _run(self, key: str, use: ToolUse, permitted: bool) -> ToolResult:
+        if not permitted:
+            return _error(use, "Not called: this state's limit of tool calls is reached.")
+        same = f"{use.name} {dumps(use.input)}"
+        if same in self._over:
+            return _error(use, f"Not called again, it came to nothing before: {self._over[same]}")
+        try:
+            return await self._dispatch(key, use)
+        except ToolRetry as again:
+            return _error(use, str(again))
+        except ToolFailed as over:
+            self._over[same] = str(over)
+            return _error(use, str(over))
+
+
+def _error(use: ToolUse, why: str) -> ToolResult:
+    return ToolResult(use.id, why, is_error=True)
+
+
+def _told(use: ToolUse, result: ToolResult) -> Json:
+    failed: dict[str, Json] = {"failed": True} if result.is_error else {}
+    return {"tool": use.name, "arguments": use.input, "result": result.content, **failed}

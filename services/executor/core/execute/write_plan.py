@@ -92,7 +92,7 @@ async def make_plan(ctx: TurnContext, progress: Progress, refused: Sequence[Call
         schema=schemas.WRITE_PLAN,
             "findings": dossier.thought,
         max_tokens=4096,
-        purse=Purse.WHOLE,
+        purse=Purse.PLAN,
     )
     done = await checked(ctx, question, Proposal, check, giving_up=Escalated)
     ctx.journal.tell("plan", calls=[call.tool for call in done.value.calls], why_none=done.value.why_none)

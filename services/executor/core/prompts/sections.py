@@ -27,7 +27,9 @@ ORDER = (
     "read_tools",
     "writes",
     "answer_format",
+    "so_far",
     "correction",
+    "efficiency",
 )
 
 

@@ -7,7 +7,10 @@ _HERE = files(__package__)
 
 
 class Prompts(NamedTuple):
-    """System texts. ``role`` is the static prefix of every call; the others follow it, one a state."""
+    """System texts. ``role`` is the static prefix of every call; the others follow it, one a state.
+
+    What is said of the budget is no system text: it stands last in the request.
+    """
 
     role: str
     decompose: str
@@ -17,6 +20,9 @@ class Prompts(NamedTuple):
     complete: str
     summarize: str
     translate: str
+    efficiency_mild: str
+    efficiency_strict: str
+    efficiency_emergency: str
     classify: str
     new_process: str
 

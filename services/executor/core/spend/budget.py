@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from enum import Enum
+from fractions import Fraction
 from typing import NamedTuple
 
 from pydantic import JsonValue
@@ -16,6 +17,7 @@ from pydantic import JsonValue
 from services.executor.core.dossier import Progress
 from services.executor.core.endings import Failed, RunEnds
 from services.executor.core.spend.tariff import NANO, Amount, Price, Size, Tariff, estimated
+from services.executor.core.spend.thrift import FEWEST, longest_answer
 from services.executor.ports.turns import JournalEntry
 from shared.contracts.ledger import LedgerEntry
 from shared.domain.exact_json import JsonObject
@@ -23,19 +25,26 @@ from shared.domain.words import DOUBTS, TaskState, WriteStatus
 
 RESERVED = "reserved"  # the kinds of journal entries: a reservation, and one whose call was never made
 RELEASED = "released"
-_LEAST_OUTPUT = 256  # an answer of fewer tokens would be cut off: then the call is not made at all
 _DONE = frozenset({WriteStatus.VERIFIED, WriteStatus.UNVERIFIED, WriteStatus.SENT, WriteStatus.SKIPPED})
 _OPEN = frozenset({WriteStatus.SENDING, WriteStatus.DENIED, WriteStatus.RESEND, *DOUBTS})
 
 
 class Purse(Enum):
-    """How much of the budget a call may use. A quarter is kept back for the plan of writes and the answer."""
+    """How much of the budget a call may use. A quarter is kept back for the plan of writes and the answer.
 
-    READING = 3
-    WHOLE = 4
+    The plan has a purse of its own: it is never made on a lower tier, however little is left.
+    """
+
+    READING = ("reading", 3)
+    WHOLE = ("whole", 4)
+    PLAN = ("plan", 4)
 
     def share(self, whole: int) -> int:
-        return whole * self.value // 4
+        return whole * self.value[1] // 4
+
+    @property
+    def keeps_tier(self) -> bool:
+        return self is Purse.PLAN
 
 
 class Ceilings(NamedTuple):
@@ -59,14 +68,19 @@ class Reservation(NamedTuple):
 
 
 class Settlement(NamedTuple):
-    """What a call did cost, and in which of the tenant's days; ``name`` is its reservation's."""
+    """What a call did cost, and in which of the tenant's days; ``name`` is its reservation's.
+
+    ``cheaper``: it was made on a lower tier than its state's.
+    """
 
     name: str
     amount: Amount
     day: str
+    cheaper: bool = False
 
     def as_json(self) -> JsonObject:
-        return {"name": self.name, "tokens": self.amount.tokens, "nanos": self.amount.nanos, "day": self.day}
+        cheaper: JsonObject = {"cheaper": True} if self.cheaper else {}
+        return {"name": self.name, "tokens": self.amount.tokens, "nanos": self.amount.nanos, "day": self.day, **cheaper}
 
 
 class BudgetSpent(RunEnds):
@@ -86,6 +100,8 @@ class Spending:
 
     def __init__(self, entries: Iterable[JournalEntry] = ()) -> None:
         self.spent = Amount()
+        self.calls = 0
+        self.cheaper_calls = 0  # made on a lower tier than their state's, because little was left
         self._open: dict[str, Amount] = {}
         self._reserved = 0
         for entry in entries:
@@ -102,6 +118,8 @@ class Spending:
         return {
             "tokens": self.spent.tokens,
             "dollars": dollars(self.spent.nanos),
+            "calls": self.calls,
+            "cheaper_calls": self.cheaper_calls,
             "set_aside_tokens": aside.tokens,
             "set_aside_dollars": dollars(aside.nanos),
         }
@@ -111,8 +129,8 @@ class Spending:
 
         Raises ``BudgetSpent``. The caller stores the reservation's entry before it makes the call.
         """
-        affordable = min(output, self._output_left(size, ceilings, price, purse))
-        if affordable < min(output, _LEAST_OUTPUT):
+        affordable = min(output, self._longest(size, ceilings, price, purse))
+        if affordable < min(output, FEWEST):
             raise BudgetSpent(self._reason(ceilings, purse))
         self._reserved += 1
         reservation = Reservation(f"reserve:{self._reserved}:{key}", estimated(size, affordable, price), affordable)
@@ -126,6 +144,17 @@ class Spending:
         """The call of that reservation was answered, and cost so much."""
         self._open.pop(settlement.name, None)
         self.spent += settlement.amount
+        self.calls += 1
+        self.cheaper_calls += settlement.cheaper
+
+    def used(self, ceilings: Ceilings, purse: Purse) -> Fraction:
+        """The share of the purse that is settled, of tokens or of money, whichever is more."""
+        pairs = ((self.spent.tokens, ceilings.tokens), (self.spent.nanos, ceilings.nanos))
+        shares = (Fraction(used, max(1, purse.share(whole))) for used, whole in pairs if whole is not None)
+        return max(shares, default=Fraction(0))
+
+    def _longest(self, size: Size, ceilings: Ceilings, price: Price, purse: Purse) -> int:
+        return longest_answer(self._output_left(size, ceilings, price, purse), undivided=purse.keeps_tier)
 
     def _output_left(self, size: Size, ceilings: Ceilings, price: Price, purse: Purse) -> int:
         """How many tokens of output fit under both ceilings, the request itself paid for."""
@@ -162,7 +191,10 @@ class Spending:
 def settlement_in(reply: str) -> Settlement | None:
     """What a reply's entry says of its cost; None in one that was stored before costs were."""
     spent = json.loads(reply).get("spent")
-    return Settlement(spent["name"], Amount(spent["tokens"], spent["nanos"]), spent["day"]) if spent else None
+    if not spent:
+        return None
+    amount = Amount(spent["tokens"], spent["nanos"])
+    return Settlement(spent["name"], amount, spent["day"], bool(spent.get("cheaper")))
 
 
 def ending(spent: BudgetSpent, progress: Progress | None, writes: Sequence[LedgerEntry]) -> RunEnds:

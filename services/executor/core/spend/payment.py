@@ -25,8 +25,12 @@ class Day(NamedTuple):
 class Payment:
     """Of one call: ``reserve`` before it, ``cost`` when its reply is there, ``settle`` when that is stored."""
 
-    def __init__(self, ctx: TurnContext, key: str, request: ModelRequest, purse: Purse) -> None:
+    def __init__(
+        self, ctx: TurnContext, key: str, request: ModelRequest, purse: Purse, *, cheaper: bool = False
+    ) -> None:
+        """``cheaper``: the request is put to a lower tier than its state's."""
         self._ctx, self._key, self._request, self._purse = ctx, key, request, purse
+        self._cheaper = cheaper
         self._ceilings = ctx.limits.ceilings
         self._day = Day(ctx.record.tenant, day_of(ctx.journal.now, ctx.tenant))
         self._caps = caps_of(ctx.tenant)
@@ -56,7 +60,7 @@ class Payment:
     def cost(self, reply: ModelReply) -> Settlement:
         """What the reply did cost; counted from now on."""
         amount = billed(reply, size_of(self._request), self._ceilings.tariff.of(reply.model))
-        settlement = Settlement(self._reserved.name, amount, self._day.date)
+        settlement = Settlement(self._reserved.name, amount, self._day.date, self._cheaper)
         self._ctx.journal.spending.settle(settlement)
         return settlement
 
