@@ -16,6 +16,7 @@ from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.redis_spend import RedisSpend
 from services.executor.adapters.rest_bridge import RestBridge
 from services.executor.adapters.tool_servers import DetectingToolServers
+from services.executor.core.answer_rules import AnswerRules
 from services.executor.core.context import Limits, Ports
 from services.executor.core.journal import Bounds
 from services.executor.core.prompts.texts import Prompts
@@ -46,6 +47,7 @@ async def carry_out_turns(settings: Settings, worker: MakesWorker = Worker) -> N
         task_seconds=settings.task_timeout,
         strategies=settings.strategies,
         classify_seconds=settings.classify_seconds,
+        answers=AnswerRules(settings.quality_formula, settings.answer_footer),
         translator=settings.haiku_model,
         trusts_requests=settings.profile == "embedded",
         journal=bounds,

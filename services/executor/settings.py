@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from shared.domain.quality import Formula
 from shared.domain.words import Strategy
 from shared.infra.archive_open import ArchiveSettings
 from shared.infra.redis import QueueRedisUrl, RedisUrl, check_queue
@@ -59,6 +60,8 @@ class Settings(RunSettings, ArchiveSettings):
     strategies: Annotated[tuple[Strategy, ...], NoDecode] = tuple(Strategy)
     task_money: Decimal = Field(default=Decimal("1.00"), gt=0, le=1_000_000)
     classify_seconds: float = Field(default=5.0, gt=0, le=60)
+    quality_formula: Formula = Formula.SIGNALS
+    answer_footer: bool = False
     model_prices: Path | None = None
     allow_no_archive: bool = False
     journal_steps: int = Field(default=1_000, ge=10)

@@ -1,22 +1,40 @@
 """How good a task's end is: one number from verified facts and penalties (seed 000's signals on a 0.5 baseline).
 
-Nothing is earned by length or by calling more tools; only what was proved raises the score.
+Nothing is earned by length, by calling more tools, or by a run in which there was nothing to prove. The weighted
+formula of seeds 002 and 003 is there for whoever wants it.
 """
 
+from collections.abc import Mapping
+from enum import StrEnum
 from typing import NamedTuple
 
 from shared.domain.words import TaskState
 
 WEAK = 0.65
 _BASELINE = 0.5
+_ENOUGH_WORDS = 12  # the least that the weighted formula takes for a whole answer
+_MOST_CALLS = 18  # tool calls of a task (seed 000), at which the weighted formula gives nothing for tools
+
+
+class Formula(StrEnum):
+    SIGNALS = "signals"
+    WEIGHTED = "weighted"
 
 
 class Evidence(NamedTuple):
-    """What is known of an ended task. ``repeated_calls`` counts identical calls beyond the first."""
+    """What is known of an ended task. What has a None was not there to be judged.
+
+    ``policy_kept``: of a plan with calls, whether its rules were followed. ``audit_clean``: of figures, if any.
+    ``needs_met``: reads answered, and found something. ``outputs_there``: of the outputs that the process requires.
+    ``grounded``: the answer says something that was found, and no figure that was not.
+    ``provable``: a dry run, whose writes are not made; each has a read that would prove it.
+    ``idle``: something was to be done, and nothing was planned.
+    ``repeated_calls`` counts identical calls beyond the first.
+    """
 
     state: TaskState
     exact_match: bool
-    policy_passed: bool | None
+    policy_kept: bool | None
     writes_planned: int
     writes_verified: int
     writes_doubtful: int
@@ -24,30 +42,58 @@ class Evidence(NamedTuple):
     needs_met: bool
     answer_empty: bool
     repeated_calls: int = 0
+    outputs_there: bool | None = None
+    grounded: bool = False
+    provable: bool = False
+    empty_data: bool = False
+    error_phrase: bool = False
+    idle: bool = False
+    tool_calls: int = 0
+    answer_words: int = 0
+    task_words: int = 0
 
 
-def quality(evidence: Evidence) -> float:
-    """A score from 0 to 1. An exact-match answer of a completed task scores 1.0."""
+class Score(NamedTuple):
+    """A value from 0 to 1, and the parts it is the sum of, before it is bounded."""
+
+    value: float
+    formula: Formula
+    parts: Mapping[str, float]
+
+
+def quality(evidence: Evidence, formula: Formula = Formula.SIGNALS) -> Score:
+    """The score of a run. An exact-match answer of a completed task scores 1.0, whatever the formula."""
     if evidence.exact_match and evidence.state is TaskState.COMPLETED:
-        return 1.0
-    score = _BASELINE + _earned(evidence) - _lost(evidence)
-    return round(min(1.0, max(0.0, score)), 4)
+        return Score(1.0, formula, {"exact_match": 1.0})
+    parts = _signals(evidence) if formula is Formula.SIGNALS else _weighted(evidence)
+    told = {name: round(part, 4) for name, part in parts.items() if part}
+    return Score(round(min(1.0, max(0.0, sum(told.values()))), 4), formula, told)
 
 
-def _earned(evidence: Evidence) -> float:
+def _signals(evidence: Evidence) -> dict[str, float]:
     all_verified = evidence.writes_planned > 0 and evidence.writes_verified == evidence.writes_planned
-    return (
-        0.15 * (evidence.policy_passed is True)
-        + 0.15 * all_verified
-        + 0.10 * (evidence.audit_clean is True)
-        + 0.10 * evidence.needs_met
-    )
+    return {
+        "baseline": _BASELINE,
+        "policy_kept": 0.15 * (evidence.policy_kept is True),
+        "writes_verified": 0.15 * (all_verified or evidence.provable),
+        "audit_clean": 0.10 * (evidence.audit_clean is True),
+        "needs_met": 0.10 * evidence.needs_met,
+        "outputs_there": 0.10 * (evidence.outputs_there is True),
+        "grounded": 0.10 * evidence.grounded,
+        "failed": -0.40 * (evidence.state is TaskState.FAILED),
+        "answer_empty": -0.20 * evidence.answer_empty,
+        "error_phrase": -0.20 * evidence.error_phrase,
+        "writes_doubtful": -0.15 * (evidence.writes_doubtful > 0),
+        "idle": -0.05 * evidence.idle,
+        "empty_data": -0.10 * evidence.empty_data,
+        "repeated_calls": -0.05 * min(evidence.repeated_calls, 3),
+    }
 
 
-def _lost(evidence: Evidence) -> float:
-    return (
-        0.40 * (evidence.state is TaskState.FAILED)
-        + 0.20 * evidence.answer_empty
-        + 0.15 * (evidence.writes_doubtful > 0)
-        + 0.05 * min(evidence.repeated_calls, 3)
-    )
+def _weighted(evidence: Evidence) -> dict[str, float]:
+    """``0.35 answer + 0.35 tools + 0.30 policy`` (seeds 002 and 003): its answer part does look at length."""
+    expected = max(_ENOUGH_WORDS, evidence.task_words)
+    answer = min(1.0, evidence.answer_words / expected)
+    tools = max(0.0, 1.0 - evidence.tool_calls / _MOST_CALLS)
+    policy = {True: 1.0, None: 0.5, False: 0.0}[evidence.policy_kept]
+    return {"answer": 0.35 * answer, "tools": 0.35 * tools, "policy": 0.30 * policy}

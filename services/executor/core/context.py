@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
+from services.executor.core.answer_rules import AnswerRules
 from services.executor.core.checkpoints import Checkpoints
 from services.executor.core.fsm.chosen import UNDECIDED, Chosen, Processes
 from services.executor.core.fsm.templates import TEMPLATES
@@ -26,8 +27,8 @@ from shared.contracts.policy import Policy
 from shared.contracts.task import TaskRecord, Turn
 from shared.contracts.tenant import TenantRecord
 from shared.domain.exact_json import Json
-
 from shared.domain.words import Strategy
+
 
 class Limits(NamedTuple):
     """Seconds, counts per state (seed 000: 20 iterations and 18 tool calls), and what a task's journal may hold."""
@@ -38,14 +39,15 @@ class Limits(NamedTuple):
     verdict_seconds: float = 30.0  # how old a verdict may be when a call goes out
     iterations: int = 20
     tool_calls: int = 18
-    classify_seconds: float = 5.0  # how long a model is waited for that says which process a task is
     strategies: tuple[Strategy, ...] = tuple(Strategy)  # that the bandit chooses among; the first one begins
+    classify_seconds: float = 5.0  # how long a model is waited for that says which process a task is
     synthesize_seconds: float = 15.0  # and one that designs a process
     translator: str = ""  # the model that translates prose: another one translates anew
     trusts_requests: bool = True  # whether a value that only the request gives can keep a rule from acting
     journal: Bounds = Bounds()
     lists: ListBounds = ListBounds()
     ceilings: Ceilings = Ceilings()
+    answers: AnswerRules = AnswerRules()
 
 
 class Ports(NamedTuple):

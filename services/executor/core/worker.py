@@ -30,6 +30,7 @@ from services.executor.core.prose import with_prose
 from services.executor.core.recording import recorded
 from services.executor.core.reflect.outcome import Ended
 from services.executor.core.reflect.turn_end import nothing_new, turn_end
+from services.executor.core.reviewing import Reviewed, reviewed, with_documents
 from services.executor.core.side_by_side import together
 from services.executor.core.spend.budget import BudgetSpent, ending, known_so_far
 from services.executor.core.waits import asks, goes_on_waiting, rests, waits_for_operator
@@ -100,7 +101,7 @@ class Worker:
             ports = recorded(self._ports, opened.journal, opened.work.record.request.text)
             primed = await prime(ports, self._limits, self._prompts, opened, self._processes, progress)
             note_session(opened.journal, primed.session)
-            ctx = await with_process(await with_history(await with_prose(primed)))
+            ctx = await with_process(await with_history(await with_prose(with_documents(primed))))
             return await self._execute(ctx, progress)
         except decisions.StillWaiting as waiting:
             return await goes_on_waiting(opened, waiting), waiting.approval
@@ -124,7 +125,7 @@ class Worker:
         ctx.journal.tell("phase", phase=Phase.EXECUTE.value)
         match await walk(ctx, known or await _begun(ctx)):
             case Finished(done):
-                return await _completed(ctx, done), decisions.recorded(ctx.journal, ctx.turn)
+                return await _completed(ctx, await reviewed(ctx, done)), decisions.recorded(ctx.journal, ctx.turn)
             case Waiting(stopped, why):
                 return await asks(ctx, stopped, why)
             case Resting(stopped, rest):
@@ -137,7 +138,8 @@ class Worker:
         ended = ended._replace(spend=opened.journal.spending.as_json())
         now = opened.journal.now
         events = opened.journal.untold()
-        await opened.store.finish(turn_end(opened.work, ended, session, approval, events, now, opened.journal.hidden))
+        hidden, rules = opened.journal.hidden, self._limits.answers
+        await opened.store.finish(turn_end(opened.work, ended, session, approval, events, now, hidden, rules))
 
 
 def _comes_too_late(work: Work, asked: Approval | None) -> bool:
@@ -211,10 +213,19 @@ def _decided(opened: Opened) -> Approval | None:
     return decisions.recorded(opened.journal, opened.work.turn)
 
 
-async def _completed(ctx: TurnContext, progress: Progress) -> Ended:
-    written = tuple((await ctx.store.ledger()).values())
-    escalated = progress.state is FsmState.ESCALATE
-    return Ended(TaskState.COMPLETED, progress.state, None, told(progress), progress, written, escalated=escalated)
+async def _completed(ctx: TurnContext, done: Reviewed) -> Ended:
+    written, progress = tuple((await ctx.store.ledger()).values()), done.progress
+    return Ended(
+        TaskState.COMPLETED,
+        progress.state,
+        None,
+        told(progress),
+        progress,
+        written,
+        escalated=progress.state is FsmState.ESCALATE,
+        documents=done.documents,
+        review=done.notes,
+    )
 
 
 async def _ends_or_waits(opened: Opened, early: RunEnds) -> Ended:

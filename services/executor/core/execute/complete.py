@@ -6,6 +6,7 @@ from typing import NamedTuple
 from services.executor.core.context import TurnContext
 from services.executor.core.dossier import Progress
 from services.executor.core.endings import Failed
+from services.executor.core.execute.besides import with_besides
 from services.executor.core.execute.ledger import entries
 from services.executor.core.execute.left_out import LeftOut, left_out
 from services.executor.core.execute.model_calls import ask, user
@@ -14,7 +15,7 @@ from services.executor.core.prompts.sections import render
 from services.executor.core.spend.budget import Purse
 from services.executor.ports.models import Effort, ModelReply, ModelRequest, Tier
 from shared.contracts.ledger import LedgerEntry
-from shared.domain.answer import is_exact_match
+from shared.domain.answer import as_list
 from shared.domain.exact_json import Json, loads
 from shared.domain.words import FsmState
 
@@ -82,16 +83,13 @@ def request(ctx: TurnContext, sections: Mapping[str, Json], way: Draft) -> Model
 
 
 def answered(ctx: TurnContext, progress: Progress, text: str, asked: Wanted) -> Progress:
-    return progress.learned(answer=_honest(ctx, text, asked.missing))
+    text = _in_form(text, progress.dossier.answer_format)
+    return progress.learned(answer=with_besides(ctx, progress.dossier, text))
 
 
-def _honest(ctx: TurnContext, text: str, missing: Sequence[LeftOut]) -> str:
-    """The answer, which says which calls were not made, and whether the server that the client named has no tools."""
-    if missing and not is_exact_match(text):
-        text = "\n".join([text.rstrip(), "", "Not made:", *(f"- {one.call.tool}: {one.why}" for one in missing)])
-    if ctx.toolbox.tools or ctx.record.request.tools_endpoint is None or is_exact_match(text):
-        return text
-    return f"{text.rstrip()}\n\nThe tool server {ctx.record.request.tools_endpoint} offers no tools."
+def _in_form(text: str, answer_format: str) -> str:
+    """Where a list is asked for, the list of a reply that is one but for its form; elsewhere bullets stay prose."""
+    return (as_list(text) if answer_format == "list" else None) or text
 
 
 def writes_as_json(written: Iterable[LedgerEntry]) -> list[Json]:
@@ -123,6 +121,6 @@ def problem_with(reply: ModelReply, answer_format: str) -> str:
         return "the answer was cut off; answer more briefly"
     if not text.strip():
         return "the answer was empty"
-    if answer_format == "list" and not is_exact_match(text):
+    if answer_format == "list" and as_list(text) is None:
         return "the answer must be one JSON list and nothing else"
     return ""

@@ -20,17 +20,19 @@ class Prompts(NamedTuple):
     complete: str
     summarize: str
     translate: str
-    efficiency_mild: str
-    efficiency_strict: str
-    efficiency_emergency: str
-    classify: str
-    new_process: str
-
     plan_reads: str
     conclude: str
     moa_steady: str
     moa_doubting: str
     moa_merge: str
+    classify: str
+    new_process: str
+    efficiency_mild: str
+    efficiency_strict: str
+    efficiency_emergency: str
+    improve: str
+    document: str
+
 
 def load() -> Prompts:
     return Prompts(*((_HERE / f"{name}.md").read_text("utf-8").strip() for name in Prompts._fields))

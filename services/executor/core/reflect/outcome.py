@@ -8,24 +8,24 @@ from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
+from services.executor.core.answer_rules import AnswerRules
 from services.executor.core.dossier import Progress
 from services.executor.core.doubts import described, open_doubts, spoken
 from services.executor.core.dry_run import is_dry_run
+from services.executor.core.reflect.evidence import Run, evidence
 from services.executor.ports.turns import Timer
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import TaskOutcome
-from shared.contracts.plan import WritePlan
 from shared.contracts.policy import Verdict
-from shared.contracts.task import TaskRecord
-from shared.domain.answer import is_exact_match
+from shared.contracts.task import Artifact, TaskRecord
 from shared.domain.exact_json import Json, JsonObject, loads, wire
 from shared.domain.marks import MarkKind
-from shared.domain.quality import Evidence, quality
+from shared.domain.quality import Score, quality
 from shared.domain.redaction import NOTHING, redacted
-from shared.domain.words import FsmState, Strategy, TaskState, ToolClass, WriteStatus
+from shared.domain.words import FsmState, Strategy, TaskState, WriteStatus
 
 _TOOLS_NAMED = 10
-_DOUBTFUL = (WriteStatus.UNVERIFIED, WriteStatus.ABSENT, WriteStatus.IN_DOUBT)
+_RULES = AnswerRules()
 
 
 class Ended(NamedTuple):
@@ -43,11 +43,15 @@ class Ended(NamedTuple):
     timer: Timer | None = None  # what ends its waiting, where it waits for something else than an approval
     asked: Mapping[str, Json] | None = None  # what a person is asked, where one is
     spend: Mapping[str, JsonValue] = MappingProxyType({})  # what the model's calls have used up
+    documents: tuple[Artifact, ...] = ()
+    review: Mapping[str, JsonValue] = MappingProxyType({})  # what was done for the answer after it was drafted
 
 
-def metadata(ended: Ended) -> dict[str, JsonValue]:
+def metadata(ended: Ended, record: TaskRecord, rules: AnswerRules = _RULES) -> dict[str, JsonValue]:
     """What clients see beside the answer: the way the task took, its verdict, and each write with its proof."""
     progress = ended.progress
+    run = run_of(ended, record)
+    scored = score(run, rules)
     states = [state.value for state in progress.visited] if progress else []
     if ended.fsm_state is not None and states[-1:] != [ended.fsm_state.value]:
         states.append(ended.fsm_state.value)
@@ -56,12 +60,12 @@ def metadata(ended: Ended) -> dict[str, JsonValue]:
     return {
         "process_type": progress.process_type if progress else None,
         "strategy": (progress.strategy if progress else Strategy.FSM).value,
+        "strategy_why": progress.strategy_why if progress else "",
+        "strategy_fell_back": progress.fell_back or None if progress else None,
         "bandit": cast(JsonValue, wire(loads(progress.bandit_json))) if progress else {},
         "states": cast("list[JsonValue]", states),
         "tool_calls": progress.tool_calls if progress else 0,
         "model_calls": progress.model_calls if progress else 0,
-        "strategy_why": progress.strategy_why if progress else "",
-        "strategy_fell_back": progress.fell_back or None if progress else None,
         **told_ledger(ended.writes),
         "values": {value.name: value.value for value in dossier.values} if dossier else {},
         "verdict": verdict,
@@ -72,14 +76,24 @@ def metadata(ended: Ended) -> dict[str, JsonValue]:
         "failed_part": ended.failed_part,
         "partial": ended.partial,
         "spend": dict(ended.spend),
-        "quality": score(ended),
+        "quality": scored.value,
+        "quality_parts": parts(scored),
+        "missing_outputs": list(run.missing) if ended.state is TaskState.COMPLETED else [],
+        "review": dict(ended.review),
         **(progress.notes if progress else {}),
     }
 
 
-def outcome(record: TaskRecord, ended: Ended, now: datetime, hidden: Mapping[str, MarkKind] = NOTHING) -> TaskOutcome:
+def outcome(
+    record: TaskRecord,
+    ended: Ended,
+    now: datetime,
+    hidden: Mapping[str, MarkKind] = NOTHING,
+    rules: AnswerRules = _RULES,
+) -> TaskOutcome:
     """The one event that the learner gets for this task; nothing that the guard marks is in it."""
     progress = ended.progress
+    scored = score(run_of(ended, record), rules)
     verdict = progress.dossier.verdict if progress else None
     return TaskOutcome(
         event_id=f"{record.task_id}:1",
@@ -91,7 +105,7 @@ def outcome(record: TaskRecord, ended: Ended, now: datetime, hidden: Mapping[str
         strategy=progress.strategy if progress else Strategy.FSM,
         strategy_applied=_strategy_applied(ended, record),
         dry_run=is_dry_run(record),
-        quality=score(ended),
+        quality=scored.value,
         summary=redacted(record.request.text, hidden)[:200],
         tool_calls=progress.tool_calls if progress else 0,
         model_calls=progress.model_calls if progress else 0,
@@ -102,8 +116,22 @@ def outcome(record: TaskRecord, ended: Ended, now: datetime, hidden: Mapping[str
         ended_at=now,
         worked=_tools(ended, worked=True),
         failed=_tools(ended, worked=False),
-        details={"partial": ended.partial, "spend": dict(ended.spend), "verdict": _verdict(verdict)},
+        details={
+            "partial": ended.partial,
+            "insight": progress.insight if progress else {},
+            "strategy_fell_back": progress.fell_back or None if progress else None,
+            "spend": dict(ended.spend),
+            "verdict": _verdict(verdict),
+            "quality_parts": parts(scored),
+            "review": dict(ended.review),
+        },
     )
+
+
+def _strategy_applied(ended: Ended, record: TaskRecord) -> bool:
+    """Whether the strategy that was chosen carried the task, to an end that says something about it."""
+    carried = ended.progress is not None and not ended.progress.fell_back
+    return carried and ended.state is not TaskState.CANCELED and not is_dry_run(record)
 
 
 def _verdict(verdict: Verdict | None) -> JsonValue:
@@ -124,43 +152,27 @@ def _tools(ended: Ended, *, worked: bool) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*read, *written)))[:_TOOLS_NAMED]
 
 
-def score(ended: Ended) -> float:
-    """The quality of a run, from verified facts alone."""
-    dossier = ended.progress.dossier if ended.progress else None
-    statuses = [entry.status for entry in ended.writes]
-def _strategy_applied(ended: Ended, record: TaskRecord) -> bool:
-    """Whether the strategy that was chosen carried the task, to an end that says something about it."""
-    carried = ended.progress is not None and not ended.progress.fell_back
-    return carried and ended.state is not TaskState.CANCELED and not is_dry_run(record)
-
-
-    return quality(
-        Evidence(
-            state=ended.state,
-            exact_match=is_exact_match(ended.answer),
-            policy_passed=_policy_kept(ended),
-            writes_planned=_to_be_proved(dossier.plan) if dossier and dossier.plan else 0,
-            writes_verified=sum(e.status is WriteStatus.VERIFIED and e.compensates is None for e in ended.writes),
-            writes_doubtful=sum(status in _DOUBTFUL for status in statuses),
-            audit_clean=dossier.audit_clean if dossier else None,
-            needs_met=bool(dossier and dossier.facts and all(fact.ok for fact in dossier.facts)),
-            answer_empty=not ended.answer.strip(),
-            repeated_calls=ended.progress.repeated_calls if ended.progress else 0,
-        )
+def run_of(ended: Ended, record: TaskRecord) -> Run:
+    """The run as its score looks at it."""
+    return Run(
+        state=ended.state,
+        answer=ended.answer,
+        progress=ended.progress,
+        writes=ended.writes,
+        task=record.request.text,
+        escalated=ended.escalated,
+        dry_run=is_dry_run(record),
     )
 
 
-def _policy_kept(ended: Ended) -> bool | None:
-    """Whether the verdict let the plan pass, or its rules were followed by taking the case further."""
-    verdict = ended.progress.dossier.verdict if ended.progress else None
-    if verdict is None:
-        return None
-    return verdict.passed or (ended.escalated and ended.state is TaskState.COMPLETED)
+def score(run: Run, rules: AnswerRules = _RULES) -> Score:
+    """The quality of a run: by the signals from verified facts alone, or by the formula that the operator set."""
+    return quality(evidence(run), rules.formula)
 
 
-def _to_be_proved(plan: WritePlan) -> int:
-    """The plan's calls without its notices, which no read can show."""
-    return sum(call.tool_class is ToolClass.CHANGE for call in plan.calls)
+def parts(scored: Score) -> dict[str, JsonValue]:
+    """What a score is made of, beside the formula's name."""
+    return {"formula": scored.formula.value, **scored.parts}
 
 
 def told_ledger(entries: Sequence[LedgerEntry]) -> dict[str, JsonValue]:

@@ -5,22 +5,28 @@ from datetime import datetime
 
 from pydantic import JsonValue
 
+from services.executor.core.answer_rules import AnswerRules
+from services.executor.core.documents.fill import About, document
+from services.executor.core.documents.material import Material
 from services.executor.core.dry_run import KEY, artifacts, is_dry_run
 from services.executor.core.past_calls import of_facts, of_writes, remembered
-from services.executor.core.reflect.answer import final_answer
-from services.executor.core.reflect.outcome import Ended, metadata, outcome
+from services.executor.core.reflect.answer import Footer, final_answer, policy_status
+from services.executor.core.reflect.outcome import Ended, metadata, outcome, run_of, score
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import SessionState, Timer, TurnEnd
 from shared.contracts.approval import Approval, ApprovalStatus
-from shared.contracts.task import HistoryMessage, TaskEvent, TaskRecord, Turn, TurnKind
+from shared.contracts.task import Artifact, HistoryMessage, TaskEvent, TaskRecord, Turn, TurnKind
 from shared.domain.marks import MarkKind
 from shared.domain.redaction import NOTHING, without_marks
+from shared.domain.words import TaskState
 
 # What a session of any length keeps between its turns; see also the bounds of its calls.
 TURNS_KEPT = 20
 _TEXT_KEPT = 4_000  # characters of one text that a later turn is reminded of
 _CORRECTIONS_KEPT = 200
 _HISTORY_KEPT = 100  # messages of one task
+_RULES = AnswerRules()
+_BRIEF = "approval_brief"
 
 
 def turn_end(
@@ -31,10 +37,11 @@ def turn_end(
     events: Sequence[TaskEvent],
     now: datetime,
     hidden: Mapping[str, MarkKind] = NOTHING,
+    rules: AnswerRules = _RULES,
 ) -> TurnEnd:
     """The end of a turn whose task ended, or waits for a person. Its event and outcome hold none of ``hidden``."""
-    answer = final_answer(ended.answer, ended.writes)
-    record = _record(work, ended, answer, approval.approval_id if approval else None, now)
+    answer = _answer(work.record, ended, now, rules)
+    record = _record(work, ended, answer, approval, now, rules)
     told = without_marks({"state": record.state.value, "reason": record.reason}, hidden)
     status = TaskEvent(kind="status", at=now, data=told)
     waits = approval is not None and approval.status is ApprovalStatus.WAITING
@@ -44,7 +51,7 @@ def turn_end(
         events=(*events, status),
         approval=approval,
         timer=Timer(approval.deadline, approval.approval_id) if approval is not None and waits else ended.timer,
-        outcome=outcome(record, ended, now, hidden) if record.state.is_terminal else None,
+        outcome=outcome(record, ended, now, hidden, rules) if record.state.is_terminal else None,
     )
 
 
@@ -54,7 +61,22 @@ def nothing_new(work: Work, session: SessionState, now: datetime) -> TurnEnd:
     return TurnEnd(record=work.record.model_copy(update={"updated_at": now, "turns_done": done}), session=session)
 
 
-def _record(work: Work, ended: Ended, answer: str, approval_id: str | None, now: datetime) -> TaskRecord:
+def _answer(record: TaskRecord, ended: Ended, now: datetime, rules: AnswerRules) -> str:
+    """What is said under the answer is said of a completed task; elsewhere the text is a reason or a question."""
+    completed = ended.state is TaskState.COMPLETED and not is_dry_run(record)
+    verdict = ended.progress.dossier.verdict if ended.progress else None
+    footer = None
+    if rules.footer and completed:
+        process = ended.progress.process_type if ended.progress else "general"
+        quality = score(run_of(ended, record), rules).value
+        took = round((now - record.accepted_at).total_seconds() * 1000)
+        footer = Footer(process, policy_status(verdict), quality, took)
+    return final_answer(ended.answer, ended.writes, verdict if completed and not ended.escalated else None, footer)
+
+
+def _record(
+    work: Work, ended: Ended, answer: str, approval: Approval | None, now: datetime, rules: AnswerRules
+) -> TaskRecord:
     said = work.turn.kind is TurnKind.MESSAGE or work.turn.kind is TurnKind.DECISION
     spoken = (_message("user", _words(work.turn), work.turn.turn_id, work.turn.received_at),) if said else ()
     return work.record.model_copy(
@@ -62,8 +84,13 @@ def _record(work: Work, ended: Ended, answer: str, approval_id: str | None, now:
             "state": ended.state,
             "reason": ended.reason,
             "answer": answer,
-            "metadata": {**work.record.metadata, **metadata(ended), **_dry(work.record), "approval_id": approval_id},
-            "artifacts": (*work.record.artifacts, *artifacts(work.record, ended.progress)),
+            "metadata": {
+                **work.record.metadata,
+                **metadata(ended, work.record, rules),
+                **_dry(work.record),
+                "approval_id": approval.approval_id if approval else None,
+            },
+            "artifacts": _artifacts(work.record, ended, approval, now),
             "history": (
                 *work.record.history,
                 *spoken,
@@ -74,6 +101,21 @@ def _record(work: Work, ended: Ended, answer: str, approval_id: str | None, now:
             "turns_done": (*work.record.turns_done, work.turn.turn_id)[-TURNS_KEPT:],
         }
     )
+
+
+def _artifacts(record: TaskRecord, ended: Ended, approval: Approval | None, now: datetime) -> tuple[Artifact, ...]:
+    """What the task had already, and what this turn adds; of one name only the newest stays."""
+    added = (*artifacts(record, ended.progress), *_brief(record, ended, approval, now), *ended.documents)
+    named = {artifact.name: artifact for artifact in (*record.artifacts, *added)}
+    return tuple(named.values())
+
+
+def _brief(record: TaskRecord, ended: Ended, approval: Approval | None, now: datetime) -> tuple[Artifact, ...]:
+    """The approval brief of a question to a person, and the same one again with the answer in it."""
+    if approval is None or ended.progress is None:
+        return ()
+    material = Material(record.request.text, ended.progress, ended.writes, approval=approval)
+    return (document(_BRIEF, material, About(record.task_id, now)),)
 
 
 def _remembered(session: SessionState, turn: Turn, answer: str) -> SessionState:

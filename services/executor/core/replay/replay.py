@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from services.executor.core.context import Limits, Ports
 from services.executor.core.prompts.texts import Prompts
+from services.executor.core.reflect.answer import without_footer
 from services.executor.core.replay.attempts import Attempt, CannotReplay, attempts_of
 from services.executor.core.replay.course import Course, Differs, StoppedHere, Taken
 from services.executor.core.replay.stand_ins import (
@@ -116,5 +117,5 @@ def _compare(then: TaskRecord, now: TaskRecord) -> None:
     for name in _COMPARED:
         if then.metadata.get(name) != now.metadata.get(name):
             raise Differs("the end", f"its {name} would be {now.metadata.get(name)}, not {then.metadata.get(name)}")
-    if then.answer != now.answer:
+    if without_footer(then.answer or "") != (now.answer or ""):
         raise Differs("the end", "its answer would be another")

@@ -1,0 +1,103 @@
+"""What is known of an ended run, for its score."""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from services.executor.core.dossier import Dossier, Progress
+from services.executor.core.reflect.found import Found, found, is_empty, says_something, untraced
+from services.executor.core.reflect.outputs import missing_outputs
+from shared.contracts.ledger import LedgerEntry
+from shared.contracts.plan import WritePlan
+from shared.domain.answer import is_exact_match
+from shared.domain.quality import Evidence
+from shared.domain.words import TaskState, ToolClass, WriteStatus
+
+_DOUBTFUL = (WriteStatus.UNVERIFIED, WriteStatus.ABSENT, WriteStatus.IN_DOUBT)
+_ERROR = re.compile(
+    r"\b(?:an? (?:\w+ )?error (?:occurred|happened)|error:|something went wrong|exception|traceback"
+    r"|(?:I|we) (?:could not|couldn't|was unable|were unable|am unable|cannot|can't)|unable to|failed to"
+    r"|(?:could not|cannot|can't) be (?:\w+ly )?(?:found|read|completed|carried out|determined|retrieved|checked)"
+    r"|not found|nothing (?:that answers \w+ \w+ )?(?:could be |was )found|needs a model)\b",
+    re.I,
+)
+
+
+class Run(NamedTuple):
+    """A run at its end, or before its answer is improved. ``progress`` is None where it ended before it began."""
+
+    state: TaskState
+    answer: str
+    progress: Progress | None
+    writes: Sequence[LedgerEntry]
+    task: str
+    escalated: bool = False
+    dry_run: bool = False
+
+    @property
+    def known(self) -> Found:
+        return found(self.task, self.progress.dossier if self.progress else Dossier(), self.writes)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The outputs of its process that the answer does not speak of; a bare list speaks of none, and need not."""
+        if self.progress is None or is_exact_match(self.answer) or not self.acts:
+            return ()
+        return missing_outputs(self.progress.template.outputs, self.answer, self.known)
+
+    @property
+    def acts(self) -> bool:
+        """Whether the process was walked as such, and not only a question about it answered."""
+        return self.progress is not None and not self.progress.read_only
+
+
+def evidence(run: Run) -> Evidence:
+    """Verified facts and penalties. Where a run had nothing to prove, nothing is earned for it."""
+    progress = run.progress
+    dossier = progress.dossier if progress else Dossier()
+    plan = dossier.plan or WritePlan(task_id="")
+    required = progress.template.outputs if progress and run.acts else ()
+    known = run.known
+    idle = run.acts and not plan.calls
+    nothing_found = bool(dossier.facts) and all(is_empty(fact.result) for fact in dossier.facts if fact.ok)
+    return Evidence(
+        state=run.state,
+        exact_match=is_exact_match(run.answer),
+        policy_kept=_policy_kept(run, dossier) if plan.calls else None,
+        writes_planned=0 if run.dry_run else sum(call.tool_class is ToolClass.CHANGE for call in plan.calls),
+        writes_verified=sum(e.status is WriteStatus.VERIFIED and e.compensates is None for e in run.writes),
+        writes_doubtful=sum(entry.status in _DOUBTFUL for entry in run.writes),
+        audit_clean=dossier.audit_clean if dossier.values else None,
+        needs_met=bool(dossier.facts) and all(fact.ok for fact in dossier.facts) and not nothing_found,
+        answer_empty=not run.answer.strip(),
+        repeated_calls=progress.repeated_calls if progress else 0,
+        outputs_there=not run.missing if required and not idle else None,
+        grounded=not idle and not nothing_found and (run.dry_run or is_grounded(run.answer, known)),
+        provable=run.dry_run and _is_provable(plan),
+        empty_data=nothing_found,
+        error_phrase=bool(_ERROR.search(run.answer)),
+        idle=idle,
+        tool_calls=progress.tool_calls if progress else 0,
+        answer_words=len(run.answer.split()),
+        task_words=len(run.task.split()),
+    )
+
+
+def is_grounded(text: str, known: Found) -> bool:
+    """Whether a text says something that was found, and no figure that was not."""
+    return says_something(text, known) and not untraced(text, known)
+
+
+def _policy_kept(run: Run, dossier: Dossier) -> bool | None:
+    """Whether the verdict let the plan pass, or its rules were followed: a person decided, or the case went further."""
+    verdict = dossier.verdict
+    if verdict is None:
+        return None
+    followed = run.escalated or (dossier.by_person and not verdict.blocked)
+    return verdict.passed or (followed and run.state is TaskState.COMPLETED)
+
+
+def _is_provable(plan: WritePlan) -> bool:
+    """Of a plan that changes something, whether a read will show each change. Notices no read can show."""
+    changes = [call for call in plan.calls if call.tool_class is ToolClass.CHANGE]
+    return bool(changes) and all(call.read_back is not None for call in changes)
