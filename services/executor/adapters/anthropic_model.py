@@ -5,10 +5,11 @@ from typing import NamedTuple, cast
 
 import anthropic
 import httpx2
-from anthropic.types import MessageParam, TextBlockParam, ToolParam
+from anthropic.types import MessageParam, OutputConfigParam, TextBlockParam, ToolParam
 from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
 from pydantic import JsonValue
 
+from services.executor.adapters.model_effort import takes_effort
 from services.executor.adapters.patience import patiently
 from services.executor.ports.models import (
     Message,
@@ -154,10 +155,19 @@ def _params(model: str, request: ModelRequest) -> MessageCreateParamsNonStreamin
     if request.tools:
         params["tools"] = _tools(request.tools)
         params["tool_choice"] = {"type": "auto"}
+    if output := _output(model, request):
+        params["output_config"] = output
+    return params
+
+
+def _output(model: str, request: ModelRequest) -> OutputConfigParam:
+    output: OutputConfigParam = {}
     if request.schema is not None:
         schema = cast("dict[str, object]", dict(request.schema))
-        params["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
-    return params
+        output["format"] = {"type": "json_schema", "schema": schema}
+    if request.effort is not None and takes_effort(model):
+        output["effort"] = request.effort
+    return output
 
 
 def _system(blocks: tuple[str, ...]) -> list[TextBlockParam]:

@@ -11,6 +11,7 @@ from services.planner.core import (
     plan,
     reads,
     refused,
+    read_plan,
     summarize,
     translate,
 )
@@ -39,6 +40,10 @@ def reply(request: Request, ignores_policy: bool = False) -> Reply:
             return Reply(dumps(_plan(request, ignores_policy)))
         case "COMPLETE":
             return Reply(answer.answer(request, observe(request)))
+        case "PLAN":
+            return Reply(dumps(read_plan.read_plan(request, observe(request))))
+        case "CONCLUDE":
+            return Reply(dumps(_conclude(request)))
         case "TRANSLATE POLICY":
             return Reply(dumps(translate.translate(request)))
         case "SUMMARIZE":
@@ -53,6 +58,11 @@ def _assess(request: Request) -> Reply:
     if found:
         return Reply(calls=tuple((bound.tool.name, bound.arguments) for bound in found))
     return Reply(_findings(situation))
+def _conclude(request: Request) -> JsonObject:
+    situation = observe(request)
+    return {**corrected.computed(_compute(situation), request), "findings": _findings(situation)}
+
+
 
 
 def _findings(situation: Situation) -> str:

@@ -24,6 +24,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "output_config": (dict,),
     "thinking": (dict,),
 }
+_EFFORTS = ("low", "medium", "high", "xhigh", "max")
 _TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _BLOCKS = {"user": ("text", "tool_result", "image", "document"), "assistant": ("text", "tool_use", "thinking")}
 
@@ -134,7 +135,9 @@ def _choice(choice: Json) -> None:
 
 
 def _format(config: Json) -> None:
-    form = config.get("format") if isinstance(config, dict) else None
+    form, effort = (config.get("format"), config.get("effort")) if isinstance(config, dict) else (None, None)
+    if effort is not None and effort not in _EFFORTS:
+        raise Refused(f"output_config.effort: Input should be one of {', '.join(_EFFORTS)}")
     if form is None:
         return
     if not isinstance(form, dict) or form.get("type") != "json_schema" or not isinstance(form.get("schema"), dict):
