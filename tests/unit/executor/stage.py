@@ -134,6 +134,8 @@ class Stage:
             "compute": json_reply({"values": []}),
             "write_plan": json_reply({"calls": [CALL], "why_none": None}),
             "complete": text_reply("Claim C-1 is approved."),
+            "improve": text_reply(""),
+            "document": json_reply({"sections": []}),
         }
         self.model = ScriptedModel(self._reply)
         self.tenants = OneTenant(office())
