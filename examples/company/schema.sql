@@ -72,7 +72,7 @@ CREATE TABLE IF NOT EXISTS customers (
 );
 CREATE TABLE IF NOT EXISTS plans (
     id TEXT PRIMARY KEY, plan_name TEXT NOT NULL UNIQUE, seat_fee_cents INTEGER NOT NULL,
-    storage_gb INTEGER NOT NULL, history_days INTEGER NOT NULL
+    storage_gb INTEGER NOT NULL, retention_days INTEGER NOT NULL
 );
 CREATE TABLE IF NOT EXISTS subscriptions (
     id TEXT PRIMARY KEY, customer_id TEXT NOT NULL REFERENCES customers (id),
@@ -147,13 +147,13 @@ CREATE TABLE IF NOT EXISTS disputes (
     status TEXT NOT NULL DEFAULT 'open', resolution TEXT, reason TEXT, created_at TEXT NOT NULL, decided_at TEXT
 );
 CREATE TABLE IF NOT EXISTS products (
-    id TEXT PRIMARY KEY, item TEXT NOT NULL UNIQUE, unit_price_cents INTEGER NOT NULL CHECK (unit_price_cents > 0),
+    id TEXT PRIMARY KEY, item TEXT NOT NULL UNIQUE, price_cents INTEGER NOT NULL CHECK (price_cents > 0),
     stock INTEGER NOT NULL
 );
 CREATE TABLE IF NOT EXISTS order_items (
     id TEXT PRIMARY KEY, order_id TEXT NOT NULL REFERENCES orders (id),
     product_id TEXT NOT NULL REFERENCES products (id), quantity INTEGER NOT NULL CHECK (quantity > 0),
-    unit_price_cents INTEGER NOT NULL
+    price_cents INTEGER NOT NULL
 );
 CREATE TABLE IF NOT EXISTS ledger_periods (
     id TEXT PRIMARY KEY, month TEXT NOT NULL UNIQUE, status TEXT NOT NULL DEFAULT 'open',
@@ -162,10 +162,10 @@ CREATE TABLE IF NOT EXISTS ledger_periods (
 CREATE TABLE IF NOT EXISTS ledger_accounts (
     id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, kind TEXT NOT NULL
 );
-CREATE TABLE IF NOT EXISTS ledger_entries (
+CREATE TABLE IF NOT EXISTS ledger_bookings (
     id TEXT PRIMARY KEY, ledger_period_id TEXT NOT NULL REFERENCES ledger_periods (id),
     debit_id TEXT NOT NULL REFERENCES ledger_accounts (id), credit_id TEXT NOT NULL REFERENCES ledger_accounts (id),
-    memo TEXT NOT NULL, amount_cents INTEGER NOT NULL CHECK (amount_cents > 0), created_at TEXT NOT NULL
+    purpose TEXT NOT NULL, amount_cents INTEGER NOT NULL CHECK (amount_cents > 0), created_at TEXT NOT NULL
 );
 CREATE TABLE IF NOT EXISTS customer_contracts (
     id TEXT PRIMARY KEY, customer_id TEXT NOT NULL REFERENCES customers (id), title TEXT NOT NULL,
@@ -177,7 +177,7 @@ CREATE TABLE IF NOT EXISTS payment_plans (
 );
 CREATE TABLE IF NOT EXISTS usages (
     id TEXT PRIMARY KEY, subscription_id TEXT NOT NULL UNIQUE REFERENCES subscriptions (id),
-    storage_gb INTEGER NOT NULL, history_days INTEGER NOT NULL
+    storage_gb INTEGER NOT NULL, retention_days INTEGER NOT NULL
 );
 CREATE TABLE IF NOT EXISTS tax_rates (
     id TEXT PRIMARY KEY, country TEXT NOT NULL UNIQUE, tax_pct TEXT NOT NULL

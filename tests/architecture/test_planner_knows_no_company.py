@@ -21,22 +21,22 @@ _WORD = re.compile(r"[A-Za-z]+")
 _VERBS = frozenset(
     """
     accept act add adjust alert allocate allow amend amount answer apply approve archive arrive ask assign back
-    become begin block book break broken budget build buy call cancel carry catch cause change charge check claim
-    clear close collect come compare complete compute confirm contain continue correct cost count cover create
-    credit cut date deactivate deal decide decline decrease delete deliver deny depend describe design detail
-    develop disable discard dispatch do drop edit email enable end endorse enter escalate exceed expect explain fail
-    file fill filter find finish fit fix flag follow forward freeze gather get give go grant group handle happen
-    have hear help hold home identify import include increase inform insert inspect invoice issue item join keep
-    know lack lead leave left let level light like limit link list load lock log look lose lower mail make manage
-    mark market match mean measure meet merge message miss modify move name need note notify number offer open order
-    pack park part party pass pause pay phone pick place plan present print process produce prove provide purchase
-    put query question raise rank rate reach read reason receive record reduce refer refund refuse register reject
-    release remain remind remove rename repeat replace reply report request require research reserve reset resolve
-    restore resume retire return review revise revoke route rule run save say scale schedule search second see seat
-    select send serve service set settle share shift ship show sign sort speak spend spent split stand start state
-    stay stop store subject submit suit sum supply support suspend take talk tell terminate test text tie title
-    total touch track trade train transfer treat trust try turn type understand update use validate value verify
-    view visit void wait want watch withdraw work write year
+    balance become begin block book break broken budget build buy call cancel cap carry catch cause change charge
+    check claim clear close collect come compare complete compute confirm contain continue correct cost count cover
+    create credit cut date deactivate deal decide decline decrease delete deliver deny depend describe design
+    detail develop disable discard dispatch do drop edit email enable end endorse enter escalate exceed expect
+    explain fail file fill filter find finish fit fix flag follow forward freeze gather get give go grant group
+    handle happen have hear help hold home identify import include increase inform insert inspect invoice issue
+    item join keep know lack lead leave left let level light like limit link list load lock log look lose lower
+    mail make manage mark market match mean measure meet merge message miss modify move name need note notice
+    notify number offer open order pack park part party pass pause pay phone pick place plan present price print
+    process produce prove provide purchase put query question raise rank rate reach read reason receive record
+    reduce refer refund refuse register reject release remain remind remove rename repeat replace reply report
+    request require research reserve reset resolve restore resume retire return review revise revoke route rule run
+    save say scale schedule search second see seat select send serve service set settle share shift ship show sign
+    sort speak spend spent split stand start state stay stop store subject submit suit sum supply support suspend
+    take talk tell terminate test text tie title total touch track trade train transfer treat trust try turn type
+    understand update use validate value verify view visit void wait want watch withdraw work write year
     """.split()
 )
 # Words of the format of a request (Messages API, JSON Schema, the schemas of the states), of Python, and of grammar.
@@ -45,8 +45,8 @@ _FORMAT = frozenset(
     a after all an and any as at before by down due each every first for free from in is its june last less more
     most new next no not now of off old on one only or other out over own right same than that the three to two
     under up was were when which with without you your argument column cursor data day description document
-    domain empty example figure id key kind line model msg number object offset operation page planner port product ref result row
-    sequence status system task text time tool type user word
+    domain empty example figure id key kind line model msg number object offset operation page planner port product ref
+    result row sequence usage status system task text time tool type user word
     """.split()
 )
 

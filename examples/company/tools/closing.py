@@ -12,7 +12,7 @@ from examples.company.paging import FromOffset, Paged, by_offset, by_page
 from examples.company.toolbox import ADD, DECIDE, READ, Arguments, CompanyTool
 from shared.domain.exact_json import Json
 
-PeriodId = Annotated[str, Field(description="Period id, such as PER-2401", min_length=1)]
+PeriodId = Annotated[str, Field(description="Period id, such as LDP-2401", min_length=1)]
 
 _EARNED = "Revenue recognised"
 _DEFERRED, _REVENUE = "Deferred revenue", "Revenue"
@@ -22,7 +22,7 @@ _CONTRACTS = (
     f"SELECT c.*, MIN(c.months, {_MONTH} - {_START} + 1) AS elapsed FROM customer_contracts c"  # noqa: S608 - our own
     " JOIN ledger_periods p ON p.id = ? WHERE SUBSTR(c.starts_on, 1, 7) <= p.month"
 )
-_MOVED = "SELECT COALESCE(SUM(amount_cents), 0) FROM ledger_entries e WHERE e.ledger_period_id = p.id AND"
+_MOVED = "SELECT COALESCE(SUM(amount_cents), 0) FROM ledger_bookings e WHERE e.ledger_period_id = p.id AND"
 _ACCOUNTS = (
     f"SELECT a.*, ({_MOVED} e.debit_id = a.id) - ({_MOVED} e.credit_id = a.id) AS balance_cents"  # noqa: S608 - our own
     " FROM ledger_accounts a JOIN ledger_periods p ON p.id = ?"
@@ -53,8 +53,8 @@ def list_period_contracts(books: Books, asked: PagesOfPeriod) -> Json:
     return by_page(books, "contracts", Query(_CONTRACTS, (asked.ledger_period_id,)), asked)
 
 
-def list_period_entries(books: Books, asked: OfPeriod) -> Json:
-    return by_offset(books, "entries", rows_of("ledger_entries", ledger_period_id=asked.ledger_period_id), asked)
+def list_period_bookings(books: Books, asked: OfPeriod) -> Json:
+    return by_offset(books, "bookings", rows_of("ledger_bookings", ledger_period_id=asked.ledger_period_id), asked)
 
 
 def list_period_accounts(books: Books, asked: OfPeriod) -> Json:
@@ -72,11 +72,11 @@ def record_recognized_revenue(books: Books, asked: Recognise) -> Json:
         )
     return add(
         books,
-        "ledger_entries",
+        "ledger_bookings",
         ledger_period_id=asked.ledger_period_id,
         debit_id=_account(books, _DEFERRED),
         credit_id=_account(books, _REVENUE),
-        memo=_EARNED,
+        purpose=_EARNED,
         amount_cents=earned,
         created_at=books.now(),
     )
@@ -90,7 +90,7 @@ def close_ledger_period(books: Books, asked: ByPeriod) -> Json:
 
 
 def _booked(books: Books, ledger_period_id: str) -> int:
-    sql = "SELECT COUNT(*) FROM ledger_entries WHERE ledger_period_id = ? AND memo = ?"
+    sql = "SELECT COUNT(*) FROM ledger_bookings WHERE ledger_period_id = ? AND purpose = ?"
     return books.number(sql, ledger_period_id, _EARNED)
 
 
@@ -123,9 +123,7 @@ TOOLS = (
         READ,
         list_period_contracts,
     ),
-    CompanyTool(
-        "list_period_entries", "Journal entries of a period, page by page.", OfPeriod, READ, list_period_entries
-    ),
+    CompanyTool("list_period_bookings", "Bookings of a period, page by page.", OfPeriod, READ, list_period_bookings),
     CompanyTool(
         "list_period_accounts",
         "The ledger's accounts with what moved on them in a period, page by page.",

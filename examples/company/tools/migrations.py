@@ -30,7 +30,7 @@ def get_subscription_preview(books: Books, asked: Preview) -> Json:
         return not_found("subscription to move to plan", asked.plan_name)
     monthly = stored(books, "plans", str(plan["id"]), "seat_fee_cents")
     monthly *= stored(books, "subscriptions", asked.subscription_id, "seats")
-    history, storage = _pair(used["history_days"], plan["history_days"]), _pair(used["storage_gb"], plan["storage_gb"])
+    days, storage = _pair(used["retention_days"], plan["retention_days"]), _pair(used["storage_gb"], plan["storage_gb"])
     return {
         "subscription_id": asked.subscription_id,
         "from_plan": held["plan_name"],
@@ -38,8 +38,8 @@ def get_subscription_preview(books: Books, asked: Preview) -> Json:
         "old_monthly": held["monthly"],
         "new_monthly": money.text(monthly),
         "effective_on": held["renews_on"],
-        "data_kept": f"{min(history)} days of history, {min(storage)} GB",
-        "data_lost": _lost(*history, "days of history") + "; " + _lost(*storage, "GB"),
+        "data_kept": f"{min(days)} days of records, {min(storage)} GB",
+        "data_lost": _lost(*days, "days of records") + "; " + _lost(*storage, "GB"),
     }
 
 
@@ -54,7 +54,7 @@ def _lost(used: int, room: int, what: str) -> str:
 TOOLS = (
     CompanyTool(
         "get_subscription_usage",
-        "What a subscription uses of its plan: storage and days of history.",
+        "What a subscription uses of its plan: storage and days of records.",
         Usage,
         READ,
         get_subscription_usage,

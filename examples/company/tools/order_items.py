@@ -74,8 +74,8 @@ def modify_order_item(books: Books, asked: Modify) -> Json:
     old, new, total = _prices(books, asked)
     if money.cents(asked.total) != total - old + new:
         raise Refused(f"The new total of {order} is {money.text(total - old + new)}, not {asked.total}.")
-    price = stored(books, "products", asked.product_id, "unit_price_cents")
-    item = change(books, "order_items", asked.order_item_id, product_id=asked.product_id, unit_price_cents=price)
+    price = stored(books, "products", asked.product_id, "price_cents")
+    item = change(books, "order_items", asked.order_item_id, product_id=asked.product_id, price_cents=price)
     change(books, "orders", order, item=str(product["item"]), total_cents=total - old + new)
     return item
 
@@ -83,9 +83,9 @@ def modify_order_item(books: Books, asked: Modify) -> Json:
 def _prices(books: Books, asked: Change) -> tuple[int, int, int]:
     """In cents: the item as it is, the item as the other product, and the order's total."""
     quantity = stored(books, "order_items", asked.order_item_id, "quantity")
-    price = stored(books, "order_items", asked.order_item_id, "unit_price_cents")
+    price = stored(books, "order_items", asked.order_item_id, "price_cents")
     order = str(existing(books, "order_items", asked.order_item_id)["order_id"])
-    new = stored(books, "products", asked.product_id, "unit_price_cents")
+    new = stored(books, "products", asked.product_id, "price_cents")
     return price * quantity, new * quantity, stored(books, "orders", order, "total_cents")
 
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from decimal import Decimal
 from typing import NamedTuple
 
 from services.planner.core.binding import Bound, bind
@@ -10,12 +9,12 @@ from services.planner.core.compute import stated_figures
 from services.planner.core.conditions import judge
 from services.planner.core.each import for_each, is_for_each, not_all_known
 from services.planner.core.intents import Intent
+from services.planner.core.known import takes_figure, typed, with_known
 from services.planner.core.proof import read_back
 from services.planner.core.records import own_id
 from services.planner.core.references import CERTAIN, LIKELY, Candidate, is_reference, wanted
 from services.planner.core.request import ToolSpec
-from services.planner.core.scalars import kind_of
-from services.planner.core.situation import MINOR, Situation, about
+from services.planner.core.situation import Situation, about
 from services.planner.core.toolmatch import suiting
 from services.planner.core.words import field_stems, parts, stem, text_stems
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -135,7 +134,7 @@ def _missing(tool: ToolSpec, ways: list[Bound]) -> str:
 def _ways(tool: ToolSpec, intent: Intent, situation: Situation) -> list[Bound]:
     """The ways to call a tool that agree with the task: several only if the clause names several things."""
     ways = [_with_values(way, intent, situation) for way in bind(tool, situation, intent, LIKELY)]
-    ways = [_without_guesses(way) for way in ways]
+    ways = [_without_guesses(with_known(way, intent, situation)) for way in ways]
     if is_for_each(intent):
         return [found for way in ways[:1] for found in for_each(way, intent, situation)]
     first = ways[:1]
@@ -171,7 +170,7 @@ def _with_values(way: Bound, intent: Intent, situation: Situation) -> Bound:
     if not values or slot is None:
         return way
     name, value = str(values[0].get("name")), str(values[0].get("value"))
-    found = Candidate(_typed(value, way.tool, slot), "value", name, CERTAIN)
+    found = Candidate(typed(value, way.tool, slot), "value", name, CERTAIN)
     chosen = dict(way.chosen) | {slot: found}
     return way._replace(chosen=tuple(chosen.items()), missing=tuple(one for one in way.missing if one != slot))
 
@@ -200,25 +199,8 @@ def _slot(way: Bound, intent: Intent) -> str | None:
     ]
     said = text_stems(intent.clause)
     named = [name for name in open_fields if field_stems(name) & said]
-    figures = [name for name in open_fields if _takes_figure(way.tool, name)]
+    figures = [name for name in open_fields if takes_figure(way.tool, name)]
     return next(iter([*(name for name in named if name in figures), *figures, *named]), None)
-
-
-def _takes_figure(tool: ToolSpec, name: str) -> bool:
-    is_number = kind_of(tool.properties[name]) in ("number", "integer")
-    return is_number or bool(field_stems(name) & text_stems("amount total price cost value sum"))
-
-
-def _typed(value: str, tool: ToolSpec, name: str) -> Json:
-    """A computed figure in the type of its field, in minor units where the field counts these."""
-    number = Decimal(value) * (100 if MINOR.intersection(parts(name)) else 1)
-    cents = number.quantize(Decimal("0.01"))
-    exponent = number.as_tuple().exponent
-    number = cents if number == cents and isinstance(exponent, int) and exponent < -2 else number  # 0.500000 as 0.50
-    kind = kind_of(tool.properties[name])
-    if kind == "string":
-        return format(number, "f")
-    return int(number) if kind == "integer" and number == number.to_integral_value() else number
 
 
 def _checked(

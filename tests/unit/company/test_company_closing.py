@@ -24,18 +24,18 @@ def books(tmp_path: Path) -> Iterator[Books]:
 @pytest.mark.promise("company.consistent")
 def test_a_period_is_closed_once_and_only_over_its_exact_revenue(books: Books) -> None:
     with pytest.raises(Refused, match="not booked"):
-        call(books, "close_ledger_period", ledger_period_id="PER-2402")
+        call(books, "close_ledger_period", ledger_period_id="LDP-2402")
     with pytest.raises(Refused, match=r"114044\.71, not 114044\.70"):
-        call(books, "record_recognized_revenue", ledger_period_id="PER-2402", amount="114044.70")
-    call(books, "record_recognized_revenue", ledger_period_id="PER-2402", amount="114044.71")
+        call(books, "record_recognized_revenue", ledger_period_id="LDP-2402", amount="114044.70")
+    call(books, "record_recognized_revenue", ledger_period_id="LDP-2402", amount="114044.71")
 
-    assert record(books, "close_ledger_period", ledger_period_id="PER-2402")["status"] == "closed"
+    assert record(books, "close_ledger_period", ledger_period_id="LDP-2402")["status"] == "closed"
     with pytest.raises(AlreadyDone):
-        call(books, "close_ledger_period", ledger_period_id="PER-2402")
+        call(books, "close_ledger_period", ledger_period_id="LDP-2402")
 
 
 def _contracts(books: Books) -> list[dict[str, Json]]:
-    pages = (record(books, "list_period_contracts", ledger_period_id="PER-2402", page=page) for page in (1, 2, 3))
+    pages = (record(books, "list_period_contracts", ledger_period_id="LDP-2402", page=page) for page in (1, 2, 3))
     return [row for page in pages for row in rows(page, "contracts")]
 
 
@@ -43,12 +43,12 @@ def test_contracts_of_a_period_come_in_pages_with_the_months_elapsed(books: Book
     """Counted from the month in which they begin to the period's own, and never more than they have."""
     found = {row["id"]: row for row in _contracts(books)}
 
-    assert len(found) == record(books, "list_period_contracts", ledger_period_id="PER-2402")["total"] == 24
+    assert len(found) == record(books, "list_period_contracts", ledger_period_id="LDP-2402")["total"] == 24
     assert (found["CTR-2602"]["elapsed"], found["CTR-2607"]["elapsed"]) == (3, 18)
 
 
 def test_what_moved_on_the_accounts_of_a_period_sums_to_nothing(books: Books) -> None:
-    accounts = rows(record(books, "list_period_accounts", ledger_period_id="PER-2402"), "accounts")
+    accounts = rows(record(books, "list_period_accounts", ledger_period_id="LDP-2402"), "accounts")
 
     assert sum(Decimal(str(row["balance"])) for row in accounts) == 0
     assert {str(row["balance"]) for row in accounts if row["name"] == "Salaries"} == {"118111.50"}
@@ -100,8 +100,8 @@ def test_a_preview_says_what_a_smaller_plan_has_no_room_for(books: Books) -> Non
         "1104.00",
         "2026-05-08",
     )
-    assert preview["data_kept"] == "90 days of history, 100 GB"
-    assert preview["data_lost"] == "209 days of history; 200 GB"
+    assert preview["data_kept"] == "90 days of records, 100 GB"
+    assert preview["data_lost"] == "209 days of records; 200 GB"
 
 
 def test_an_sla_tells_how_often_it_was_broken(books: Books) -> None:

@@ -277,15 +277,15 @@ CASES = (
         "order_item_id=ITM-2306",
         again=True,
         product_id="PRD-2213",
-        unit_price="61.45",
+        price="61.45",
     ),
     _case(
         "record_recognized_revenue",
-        {"ledger_period_id": "PER-2402", "amount": "114044.71"},
-        "list_period_entries",
-        "ledger_period_id=PER-2402",
+        {"ledger_period_id": "LDP-2402", "amount": "114044.71"},
+        "list_period_bookings",
+        "ledger_period_id=LDP-2402",
         amount="114044.71",
-        memo="Revenue recognised",
+        purpose="Revenue recognised",
     ),
     _case("send_reminder", {**_OWED}, "get_receivable", "receivable_id=REC-1308", dunning="reminded"),
     _case("send_final_notice", {**_OWED}, "get_receivable", "receivable_id=REC-1308", dunning="last_demand"),
@@ -326,7 +326,7 @@ CASES = (
 
 def _the_record(books: Books, case: Case) -> dict[str, object]:
     answer = call(books, case.read_back, **case.key)
-    if isinstance(answer, dict) and (key := next((name for name in ("messages", "entries") if name in answer), "")):
+    if isinstance(answer, dict) and (key := next((name for name in ("messages", "bookings") if name in answer), "")):
         return {**rows(answer, key)[-1]}
     if isinstance(answer, list):
         (answer,) = answer

@@ -1,0 +1,67 @@
+"""Figures that are known already: a value under the name that a clause uses, or what a record says will be new."""
+
+from decimal import Decimal
+
+from services.planner.core.binding import Bound
+from services.planner.core.intents import Intent
+from services.planner.core.records import number
+from services.planner.core.references import CERTAIN, LIKELY, Candidate, is_reference
+from services.planner.core.request import ToolSpec
+from services.planner.core.scalars import kind_of
+from services.planner.core.situation import MINOR, Situation
+from services.planner.core.words import field_stems, parts, text_stems
+from shared.domain.exact_json import Json, JsonObject
+
+
+def with_known(way: Bound, intent: Intent, situation: Situation) -> Bound:
+    """A call whose missing figures are known by name."""
+    chosen = dict(way.chosen)
+    for name in way.missing:
+        if takes_figure(way.tool, name):
+            found = _named(way.tool, name, intent, situation) or _announced(way, name, situation)
+            chosen |= {name: found} if found else {}
+    return way._replace(chosen=tuple(chosen.items()), missing=tuple(name for name in way.missing if name not in chosen))
+
+
+def _named(tool: ToolSpec, name: str, intent: Intent, situation: Situation) -> Candidate | None:
+    """The value whose name stands in the clause with all its words, the longest name first."""
+    said = text_stems(intent.clause)
+    fitting = [value for value in situation.values if (own := field_stems(_name(value))) and own <= said]
+    fitting.sort(key=lambda value: -len(field_stems(_name(value))))
+    if not fitting:
+        return None
+    return Candidate(typed(str(fitting[0].get("value")), tool, name), "value", _name(fitting[0]), CERTAIN)
+
+
+def _name(value: JsonObject) -> str:
+    return str(value.get("name"))
+
+
+def _announced(way: Bound, name: str, situation: Situation) -> Candidate | None:
+    """``new_x`` for ``x``, of a record that speaks of the very things that the call names."""
+    things = {str(found.value) for field, found in way.chosen if is_reference(way.tool, field)}
+    for record in situation.records:
+        known = {str(value) for value in record.fields.values()}
+        for field, value in record.fields.items():
+            amount = number(value)
+            if parts(field) == ("new", *parts(name)) and amount is not None and things and things <= known:
+                return Candidate(typed(format(amount, "f"), way.tool, name), "result", record.ref(field), LIKELY)
+    return None
+
+
+def takes_figure(tool: ToolSpec, name: str) -> bool:
+    """Whether a field holds a number, or an amount by its name."""
+    is_number = kind_of(tool.properties[name]) in ("number", "integer")
+    return is_number or bool(field_stems(name) & text_stems("amount total price cost value sum"))
+
+
+def typed(value: str, tool: ToolSpec, name: str) -> Json:
+    """A computed figure in the type of its field, in minor units where the field counts these."""
+    figure = Decimal(value) * (100 if MINOR.intersection(parts(name)) else 1)
+    cents = figure.quantize(Decimal("0.01"))
+    exponent = figure.as_tuple().exponent
+    figure = cents if figure == cents and isinstance(exponent, int) and exponent < -2 else figure  # 0.500000 as 0.50
+    kind = kind_of(tool.properties[name])
+    if kind == "string":
+        return format(figure, "f")
+    return int(figure) if kind == "integer" and figure == figure.to_integral_value() else figure
