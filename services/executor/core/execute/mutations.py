@@ -8,6 +8,7 @@ from services.executor.core.doubts import Doubtful
 from services.executor.core.endings import Escalated, Failed, Rejected, RunEnds
 from services.executor.core.execute.compensation import TakenBack, still_standing, to_take_back, took_hold
 from services.executor.core.execute.freshness import renew_if_old
+from services.executor.core.execute.in_sequence import OutOfTurn, refuse_out_of_turn
 from services.executor.core.execute.ledger import entries, write_key
 from services.executor.core.execute.left_out import is_left_out, leave_out
 from services.executor.core.execute.preconditions import refuse_too_early
@@ -51,7 +52,7 @@ async def _failure(
     try:
         entry = await _settled(ctx, progress, plan, call, state)
     except NotSent as unprepared:
-        if call.on_failure != "continue":
+        if call.on_failure != "continue" or isinstance(unprepared, OutOfTurn):
             return unprepared
         await leave_out(ctx, plan, call, unprepared.reason)
         return None
@@ -99,6 +100,7 @@ async def _sent(
     await renew_if_old(ctx, progress)
     try:
         await refuse_too_early(ctx, progress, call)
+        await refuse_out_of_turn(ctx, progress, call)
         sending = await prepare(ctx, plan, call, state, known)
     except NotSent as unprepared:
         if known is None or not under_our_key(known):

@@ -54,12 +54,14 @@ async def checked(
     shape: type[Shape],
     check: Callable[[Shape], T],
     giving_up: type[RunEnds] = Unanswered,
+    wish: Callable[[T], str] = lambda _: "",
 ) -> Answered[T]:
     """What ``check`` makes of the answer. It raises ``UnusableAnswer`` to have the question put once more, with why.
 
-    After two attempts the run ends with ``giving_up``.
+    After two attempts the run ends with ``giving_up``. ``wish`` says what a usable answer still lacks: it is asked for
+    once, and the answer counts without it.
     """
-    calls, problem = 0, ""
+    calls, problem, usable = 0, "", list[T]()
     for attempt in range(ATTEMPTS):
         sections = {**question.sections, "correction": problem}
         request = ModelRequest(
@@ -69,15 +71,20 @@ async def checked(
             question.tools,
             question.schema,
             question.max_tokens,
+            question.effort,
         )
         done = await talk(ctx, f"{question.step}:try{attempt}", request, question.dispatch or _no_tools, question.purse)
-            question.effort,
         calls += done.model_calls
         try:
-            return Answered(check(structured(done.reply, shape)), calls)
+            usable.append(check(structured(done.reply, shape)))
+            problem = wish(usable[-1])
         except UnusableAnswer as error:
             problem = str(error)
-            ctx.journal.tell("note", step=question.step, problem=problem)
+        if not problem:
+            break
+        ctx.journal.tell("note", step=question.step, problem=problem)
+    if usable:
+        return Answered(usable[-1], calls)
     raise giving_up(f"{question.step.split('.')[-1]} gave no usable answer in {ATTEMPTS} attempts: {problem}")
 
 

@@ -1,13 +1,10 @@
 """Matters for which a process asks for two people: found by their words in the task or in what was read."""
 
-import re
 from collections.abc import Iterator, Sequence
 
 from services.executor.core.dossier import Fact, Progress
+from services.executor.core.execute.plain_words import says
 from shared.domain.exact_json import Json
-
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_GAP = re.compile(r"[^a-z0-9]+")
 
 
 def concern(task: str, progress: Progress) -> str | None:
@@ -30,12 +27,7 @@ def _word_in(fact: Fact, words: Sequence[str]) -> str | None:
 
 
 def _said(text: str, words: Sequence[str]) -> str | None:
-    plain = f" {_plain(text)} "
-    return next((word for word in words if f" {_plain(word)} " in plain or f" {_plain(word)}s " in plain), None)
-
-
-def _plain(text: str) -> str:
-    return _GAP.sub(" ", _HUMP.sub(" ", text).lower()).strip()
+    return next((word for word in words if says(text, word)), None)
 
 
 def _texts(value: Json) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """The WritePlan: what a model proposes, checked until every call is one that exists and every figure has a source."""
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Literal, cast
 
 from pydantic import BaseModel
@@ -9,7 +10,9 @@ from services.executor.core.context import TurnContext
 from services.executor.core.dossier import Dossier, Progress
 from services.executor.core.endings import Escalated, Failed
 from services.executor.core.execute.idempotency import key_field
+from services.executor.core.execute.in_sequence import refuse_unprovable
 from services.executor.core.execute.model_calls import UnusableAnswer
+from services.executor.core.execute.notices import notice_wanted
 from services.executor.core.execute.provenance import untraced
 from services.executor.core.execute.read_rules import ReadRules, read_rules
 from services.executor.core.execute.reading import known_corrections
@@ -74,6 +77,7 @@ async def make_plan(ctx: TurnContext, progress: Progress, refused: Sequence[Call
         corrections = known_corrections(ctx, progress)
         plan = checked_plan(proposal, ctx.toolbox, progress.dossier, ctx.record.task_id, ctx.task, corrections)
         _refuse_barred(plan, rules)
+        refuse_unprovable(progress.template, plan)
         return plan
 
     dossier = progress.dossier
@@ -86,15 +90,16 @@ async def make_plan(ctx: TurnContext, progress: Progress, refused: Sequence[Call
             "refused": [_refusal(refusal) for refusal in refused],
             "facts": [fact.as_json() for fact in dossier.facts],
             "values": [value.as_json() for value in dossier.values],
+            "findings": dossier.thought,
             "write_tools": ctx.toolbox.listing(_WRITES),
             "read_tools": ctx.toolbox.listing(reading),
         },
         schema=schemas.WRITE_PLAN,
-            "findings": dossier.thought,
         max_tokens=4096,
         purse=Purse.PLAN,
     )
-    done = await checked(ctx, question, Proposal, check, giving_up=Escalated)
+    wish = partial(notice_wanted, ctx, progress)
+    done = await checked(ctx, question, Proposal, check, giving_up=Escalated, wish=wish)
     ctx.journal.tell("plan", calls=[call.tool for call in done.value.calls], why_none=done.value.why_none)
     counted = progress.model_copy(update={"model_calls": progress.model_calls + done.model_calls})
     return counted.learned(plan=done.value)

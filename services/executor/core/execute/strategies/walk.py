@@ -14,6 +14,7 @@ from services.executor.core.execute.asking import needs_person, persons_needed, 
 from services.executor.core.execute.consent import is_let_through, let_through, start_over
 from services.executor.core.execute.escalation import ends_escalated
 from services.executor.core.execute.mutations import carry_out
+from services.executor.core.execute.notices import hold_back, with_untold
 from services.executor.core.execute.policy_check import (
     check_policy,
     reasons,
@@ -55,7 +56,7 @@ async def walk(ctx: TurnContext, progress: Progress) -> Finished | Waiting | Res
     """Go on from where ``progress`` stands until the answer is there, a person has to decide or a time has to come."""
     while True:
         if machine.is_end(progress.state):
-            return Finished(await thinking_of(progress).answer(ctx, progress))
+            return Finished(await with_untold(ctx, await thinking_of(progress).answer(ctx, progress)))
         if stops_here(ctx.record, progress):
             return Finished(as_answer(progress, _approval_needed(ctx, progress)))
         if progress.state in (FsmState.APPROVAL_GATE, FsmState.MUTATE):
@@ -63,6 +64,8 @@ async def walk(ctx: TurnContext, progress: Progress) -> Finished | Waiting | Res
             if isinstance(stands, Waiting):
                 return stands
             progress = stands
+        if progress.state is FsmState.SCHEDULE_NOTIFY:
+            await hold_back(ctx, progress)
         if pause := await rest(ctx, progress):
             return Resting(progress, pause)
         done = await _step(progress)(ctx, progress)
