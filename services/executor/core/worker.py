@@ -20,7 +20,7 @@ from services.executor.core.execute.strategies.walk import Finished, Resting, Wa
 from services.executor.core.fsm.chosen import Processes
 from services.executor.core.fsm.templates import TEMPLATES
 from services.executor.core.journal import Bounds, Journal
-from services.executor.core.memory import with_history
+from services.executor.core.memory import compressed, with_history
 from services.executor.core.notes import note_ending, note_session, note_turn
 from services.executor.core.prime.prime import Opened, first_progress, prime
 from services.executor.core.prime.privacy import refuse_protected
@@ -134,7 +134,7 @@ class Worker:
     async def _reflect(self, opened: Opened, ended: Ended, approval: Approval | None) -> None:
         opened.journal.tell("phase", phase=Phase.REFLECT.value)
         await opened.journal.flush()
-        session = await opened.store.session()
+        session = compressed(await opened.store.session(), opened.journal, opened.work.turn)
         ended = ended._replace(spend=opened.journal.spending.as_json())
         now = opened.journal.now
         events = opened.journal.untold()

@@ -24,12 +24,9 @@ from services.executor.core.side_by_side import together
 from services.executor.core.tooling.toolbox import toolbox
 from services.executor.ports.policy import PolicyUnavailable, UnknownTenant
 from services.executor.ports.sessions import Work
-from services.executor.ports.turns import SessionState, TurnStore
+from services.executor.ports.turns import TurnStore
 from shared.contracts.policy import EvaluateRequest, Policy
 from shared.contracts.tenant import TenantRecord
-from shared.domain.exact_json import Json
-
-_RECENT_TURNS = 6
 
 
 class Opened(NamedTuple):
@@ -84,7 +81,6 @@ async def prime(
         experience=experience,
         sections={
             "task": request.text,
-            "history": _history(session),
             "primer": primer(experience, request.text, opened.journal),
             "policy_advice": asked.advice,
             "constraints": "\n".join((*foreseen.constraints, *(() if names else (NO_TOOLS,)))),
@@ -159,8 +155,3 @@ async def _foreseen(ports: Ports, policies: tuple[Policy, ...], text: str, journ
         journal.tell("note", problem=f"no provisional policy verdict: {error}")
         return Foreseen()
     return foreseen(verdict)
-
-
-def _history(session: SessionState) -> list[Json]:
-    turns: list[Json] = [{"role": role, "text": text} for role, text in session.turns[-_RECENT_TURNS:]]
-    return [{"role": "summary", "text": session.summary}, *turns] if session.summary else turns

@@ -16,12 +16,14 @@ from services.executor.ports.sessions import Work
 from services.executor.ports.turns import SessionState, Timer, TurnEnd
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.task import Artifact, HistoryMessage, TaskEvent, TaskRecord, Turn, TurnKind
+from shared.domain.conversation import KEPT, Said, concatenated
 from shared.domain.marks import MarkKind
 from shared.domain.redaction import NOTHING, without_marks
 from shared.domain.words import TaskState
 
 # What a session of any length keeps between its turns; see also the bounds of its calls.
 TURNS_KEPT = 20
+_TURNS_REMEMBERED = 30
 _TEXT_KEPT = 4_000  # characters of one text that a later turn is reminded of
 _CORRECTIONS_KEPT = 200
 _HISTORY_KEPT = 100  # messages of one task
@@ -122,7 +124,16 @@ def _remembered(session: SessionState, turn: Turn, answer: str) -> SessionState:
     if turn.kind not in (TurnKind.MESSAGE, TurnKind.DECISION):
         return session
     said = (("user", _words(turn)[:_TEXT_KEPT]), ("agent", answer[:_TEXT_KEPT]))
-    return session._replace(turns=(*session.turns, *said)[-TURNS_KEPT:])
+    return _bounded(session._replace(turns=(*session.turns, *said)))
+
+
+def _bounded(session: SessionState) -> SessionState:
+    """The next message has the older turns summarized; where none came to that, their beginnings are kept."""
+    if len(session.turns) <= _TURNS_REMEMBERED:
+        return session
+    older, recent = session.turns[:-KEPT], session.turns[-KEPT:]
+    before = (Said("summary", session.summary),) if session.summary else ()
+    return session._replace(summary=concatenated((*before, *(Said(*turn) for turn in older))), turns=recent)
 
 
 def _corrected(session: SessionState, ended: Ended) -> SessionState:

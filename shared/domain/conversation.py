@@ -1,0 +1,38 @@
+"""What of a long conversation is kept as it was said, and how older turns are told without a model."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+KEPT = 6  # the newest turns, which stay as they were said
+SUMMARY_WORDS = 200
+_LONG_CHARACTERS = 4 * 8_000  # 8,000 tokens
+_FEWEST_WORDS = 5
+
+
+class Said(NamedTuple):
+    """One turn: who spoke, and what."""
+
+    role: str
+    text: str
+
+
+def is_long(turns: Sequence[Said], most: int) -> bool:
+    """Whether there are more turns than ``most``, or more text than 8,000 tokens at 4 characters each."""
+    return len(turns) > most or sum(len(turn.text) for turn in turns) > _LONG_CHARACTERS
+
+
+def concatenated(turns: Sequence[Said]) -> str:
+    """The beginning of each turn, the words shared out evenly; at most 200 words.
+
+    Where there are too many turns for that, the newest are told. A summary of earlier ones comes first and keeps half.
+    """
+    summaries = [turn.text for turn in turns if turn.role == "summary"]
+    spoken = [turn for turn in turns if turn.role != "summary"][-SUMMARY_WORDS // (2 * _FEWEST_WORDS) :]
+    before = _first(" ".join(summaries), SUMMARY_WORDS // 2).split()
+    share = (SUMMARY_WORDS - len(before)) // len(spoken) if spoken else 0
+    return " ".join([*before, *(_first(f"{turn.role}: {turn.text}", share) for turn in spoken)])
+
+
+def _first(text: str, most: int) -> str:
+    words = text.split()
+    return " ".join(words if len(words) <= most else [*words[: most - 1], "..."])
