@@ -48,7 +48,8 @@ def _fields(progress: Progress) -> JsonObject:
 
     Exact: Pydantic's own JSON would make a text of each ``Decimal``.
     """
-    flat = progress.model_dump(exclude={"dossier"})
+    dated = progress.model_dump(mode="json", include={"confirmed"})  # what has times; it holds no figure
+    flat = {**progress.model_dump(exclude={"dossier", "confirmed"}), **dated}
     dossier = progress.dossier.model_dump()
     named = {**flat, **{f"dossier.{name}": value for name, value in dossier.items()}}
     return {name: plain(value) for name, value in named.items()}
