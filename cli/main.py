@@ -7,6 +7,7 @@ from cli.bench import bench
 from cli.chaos.command import chaos
 from cli.demo.command import demo
 from cli.dlq import dlq
+from cli.keys import keys
 from cli.policy import policy
 from cli.replay import replay
 from cli.send import send
@@ -58,6 +59,7 @@ app.command()(chaos)
 app.add_typer(task, name="task")
 app.add_typer(dlq, name="dlq")
 app.add_typer(tenant, name="tenant")
+app.add_typer(keys, name="keys")
 app.add_typer(policy, name="policy")
 app.add_typer(bench, name="bench", help="Measure, and compare with the stated targets.")
 

@@ -42,7 +42,7 @@ def send(
     """
     if text.strip().lower() in _DECISIONS and task is None:
         raise typer.BadParameter(f"{text} of what? Say which task waits: --task TASK", param_hint="TEXT")
-    speaker = Speaker(name or os.environ.get("USER", "cli"), tuple(role or ()), _levels(level or []))
+    speaker = Speaker(name or os.environ.get("USER", "cli"), tuple(role or ()), levels_of(level or []))
     utterance = Utterance(text, speaker, session, task, policy, tools, dry_run)
     try:
         view = asyncio.run(_send(url, utterance, quiet=as_json))
@@ -60,7 +60,7 @@ async def _send(url: str, utterance: Utterance, quiet: bool) -> TaskView:
             return (await follow(client, utterance, story))[0]
 
 
-def _levels(words: list[str]) -> tuple[str, ...]:
+def levels_of(words: list[str]) -> tuple[str, ...]:
     try:
         return tuple(Level.parse(word).word for word in words)
     except ValueError as error:

@@ -1,5 +1,6 @@
 """A client of the gateway's public surface: messages over A2A, events over SSE."""
 
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime
@@ -10,18 +11,21 @@ from httpx_sse import aconnect_sse
 
 from cli.console import Complaint
 from cli.gateway.messages import Event, TaskView, Utterance, task_view
-from shared.domain.exact_json import JsonObject, dumps, loads_object
+from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
 TIMEOUT = httpx.Timeout(30.0, connect=5.0)
+_KEY_NEEDED = "{url} lets nobody in without an API key in PURPLE_API_KEY: {problem}."
 SILENCE = httpx.Timeout(60.0, connect=5.0)  # the gateway sends a comment every 15 seconds
 
 
 class GatewayClient:
     """Raises ``Complaint`` for whatever a person should be told."""
 
-    def __init__(self, url: str, http: httpx.AsyncClient) -> None:
+    def __init__(self, url: str, http: httpx.AsyncClient, *, keyed: bool = False) -> None:
+        """``keyed``: an API key goes with every request and says who speaks, so no request claims a name."""
         self.url = url.rstrip("/")
         self._http = http
+        self._keyed = keyed
 
     async def send(self, utterance: Utterance) -> TaskView:
         """Hand a message over; returns as soon as it is accepted for good."""
@@ -45,6 +49,10 @@ class GatewayClient:
         """Let an operator ``stop``, ``resume`` or ``show`` a tenant; the tenant as it then stands."""
         return await self._rest("POST", f"/tenants/{quote(tenant, safe='')}/{action}", body)
 
+    async def keys(self, path: str, body: JsonObject) -> JsonObject:
+        """What an operator asks about API keys: ``create``, ``list``, or ``ID/revoke``."""
+        return await self._rest("POST", f"/keys/{quote(path)}", body)
+
     async def dead_letters(self, path: str, body: JsonObject) -> JsonObject:
         """What an operator asks about dead letters: ``list``, or ``ID/show``, ``ID/requeue``, ``ID/drop``."""
         return await self._rest("POST", f"/dlq/{quote(path)}", body)
@@ -65,7 +73,7 @@ class GatewayClient:
             raise self._unreachable(error) from error
 
     async def _rpc(self, method: str, params: JsonObject) -> JsonObject:
-        body = dumps({"jsonrpc": "2.0", "id": "cli", "method": method, "params": params})
+        body = dumps({"jsonrpc": "2.0", "id": "cli", "method": method, "params": self._said(params)})
         try:
             answer = await self._http.post(
                 f"{self.url}/", content=body, headers={"Content-Type": "application/json"}, timeout=TIMEOUT
@@ -75,7 +83,7 @@ class GatewayClient:
         return _result(method, answer)
 
     async def _rest(self, method: str, path: str, body: JsonObject | None = None) -> JsonObject:
-        content = None if body is None else dumps(body)
+        content = None if body is None else dumps(self._said(body))
         headers = {"Content-Type": "application/json"}
         try:
             answer = await self._http.request(
@@ -85,6 +93,9 @@ class GatewayClient:
             raise self._unreachable(error) from error
         return _object(method, path, answer)
 
+    def _said(self, body: Json) -> Json:
+        return _without_claims(body) if self._keyed else body
+
     def _unreachable(self, error: httpx.TransportError) -> Complaint:
         sentence = f"No gateway answers at {self.url} ({type(error).__name__}): start one with `purple up`."
         return Complaint(sentence)
@@ -92,8 +103,25 @@ class GatewayClient:
 
 @asynccontextmanager
 async def connected(url: str) -> AsyncIterator[GatewayClient]:
-    async with httpx.AsyncClient(trust_env=False) as http:
-        yield GatewayClient(url, http)
+    """A client that sends the API key in ``PURPLE_API_KEY``, where one is set."""
+    key = os.environ.get("PURPLE_API_KEY", "")
+    async with httpx.AsyncClient(trust_env=False, headers={"Authorization": f"Bearer {key}"} if key else None) as http:
+        yield GatewayClient(url, http, keyed=bool(key))
+
+
+def _without_claims(value: Json) -> Json:
+    """The same without the ``principal`` of any ``metadata``."""
+    match value:
+        case dict():
+            kept = {name: _without_claims(part) for name, part in value.items()}
+            metadata = kept.get("metadata")
+            if isinstance(metadata, dict):
+                kept["metadata"] = {name: part for name, part in metadata.items() if name != "principal"}
+            return kept
+        case list():
+            return [_without_claims(part) for part in value]
+        case _:
+            return value
 
 
 def _result(method: str, answer: httpx.Response) -> JsonObject:
@@ -104,6 +132,8 @@ def _result(method: str, answer: httpx.Response) -> JsonObject:
     result, problem = body.get("result"), body.get("error")
     if isinstance(result, dict):
         return result
+    if answer.status_code == 401:
+        raise Complaint(_KEY_NEEDED.format(url=answer.url, problem=problem))
     sentence = problem.get("message") if isinstance(problem, dict) else f"HTTP {answer.status_code}"
     raise Complaint(f"The gateway refused {method}: {sentence}")
 
@@ -115,6 +145,8 @@ def _object(method: str, path: str, answer: httpx.Response) -> JsonObject:
         raise Complaint(f"{answer.url} answered {method} with {answer.status_code} and no JSON.") from error
     if answer.is_success:
         return body
+    if answer.status_code == 401:
+        raise Complaint(_KEY_NEEDED.format(url=answer.url, problem=body.get("error")))
     raise Complaint(f"The gateway refused {method} {path}: {body.get('error')}")
 
 

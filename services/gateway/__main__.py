@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from services.gateway.bootstrap import build
+from services.gateway.first_key import FIRST_KEY, first_key_command
 from services.gateway.settings import Settings
 from shared.infra.main_server import serve_until_stopped
 from shared.infra.process import configure_logging
@@ -15,7 +16,10 @@ _SETTINGS = {"host": "host", "port": "port", "card_url": "purple_agent_card_url"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code: 0 after a stop that was asked for, 2 for a setting that cannot be used."""
-    given = {_SETTINGS[key]: value for key, value in vars(_options(arguments)).items() if value is not None}
+    words = sys.argv[1:] if arguments is None else arguments
+    if list(words[:1]) == [FIRST_KEY]:
+        return first_key_command(words[1:])
+    given = {_SETTINGS[key]: value for key, value in vars(_options(words)).items() if value is not None}
     try:
         settings = read_settings(Settings, **given)
     except CannotStart as problem:
@@ -25,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m services.gateway", description="The A2A gateway.")
     parser.add_argument("--host", help="address to bind (HOST)")
     parser.add_argument("--port", help="port to bind (PORT, 9010)")

@@ -3,20 +3,25 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from secrets import token_hex, token_urlsafe
 from uuid import uuid4
 
 from fastapi import FastAPI
 
+from services.gateway.adapters.key_identity import KeyIdentity
 from services.gateway.adapters.readiness import RedisReadiness
 from services.gateway.adapters.redis_dead_letters import RedisDeadLetters
+from services.gateway.adapters.redis_keyring import RedisKeyring
 from services.gateway.adapters.redis_statistics import RedisStatistics
 from services.gateway.adapters.redis_tenants import RedisTenants
 from services.gateway.adapters.redis_threads import RedisThreads
 from services.gateway.adapters.unverified_identity import UnverifiedIdentity
 from services.gateway.adapters.wakes import BestEffortWakes
+from services.gateway.core.api_keys import Fresh, KeyDesk
 from services.gateway.core.dead_letters import Clerk
 from services.gateway.core.desk import Rules, TaskDesk
 from services.gateway.core.tenant_desk import TenantDesk
+from services.gateway.entrypoints.api_keys import KeyEndpoints
 from services.gateway.entrypoints.app import Face, create_app
 from services.gateway.entrypoints.dead_letters import DeadLetterEndpoints
 from services.gateway.settings import Settings
@@ -49,10 +54,17 @@ def build(settings: Settings) -> FastAPI:
     readiness = RedisReadiness(state, queue, allow_volatile=settings.allow_volatile_redis)
     face = Face(settings.card_url, settings.model_notice, settings.max_body_bytes)
     tenants = TenantDesk(RedisTenants(state), _now)
-    app = create_app(desk, UnverifiedIdentity(), readiness, RedisStatistics(state), tenants, face, lifespan)
+    keyring = RedisKeyring(state)
+    identity = KeyIdentity(keyring, _now) if settings.authentication == "keys" else UnverifiedIdentity()
+    app = create_app(desk, identity, readiness, RedisStatistics(state), tenants, face, lifespan)
     clerk = Clerk(RedisDeadLetters(state), TaskStore(state, live), BestEffortWakes(ArqWakes(queue)), _now)
-    app.include_router(DeadLetterEndpoints(clerk, UnverifiedIdentity(), face.max_body).routes())
+    app.include_router(DeadLetterEndpoints(clerk, identity, face.max_body).routes())
+    app.include_router(KeyEndpoints(KeyDesk(keyring, fresh), identity, face.max_body).routes())
     return app
+
+
+def fresh() -> Fresh:
+    return Fresh(_now(), token_hex(6), token_urlsafe(32))
 
 
 def _now() -> datetime:

@@ -6,6 +6,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
+from shared.contracts.api_key import ApiKey
 from shared.contracts.task import Principal
 from shared.domain.bandit import Arm
 from shared.domain.exact_json import JsonObject
@@ -18,6 +19,7 @@ __all__ = [
     "DeadLetter",
     "DeadLetters",
     "Identity",
+    "Keyring",
     "Learning",
     "LetterKind",
     "Readiness",
@@ -39,8 +41,29 @@ class Caller(NamedTuple):
 
 
 class Identity(Protocol):
-    def caller_of(self, headers: Mapping[str, str], metadata: JsonObject) -> Caller:
-        """Who sends this request. ``metadata`` is what the request says of itself; raises ``InvalidField``."""
+    async def at_the_door(self, headers: Mapping[str, str]) -> Caller | None:
+        """Who is let in by what came in the headers; None where nobody checks.
+
+        Raises ``Unauthenticated``, and may raise ``StoreUnavailable``.
+        """
+        ...
+
+    def caller_of(self, let_in: Caller | None, metadata: JsonObject) -> Caller:
+        """Who sends a request that was let in. ``metadata`` is what it says of itself; raises ``InvalidField``."""
+        ...
+
+
+class Keyring(Protocol):
+    """The API keys. All may raise ``StoreUnavailable`` and may be repeated."""
+
+    async def find(self, key_id: str) -> ApiKey | None: ...
+
+    async def of(self, tenant: str) -> Sequence[ApiKey]: ...
+
+    async def add(self, key: ApiKey) -> None: ...
+
+    async def revoke(self, key: ApiKey, at: datetime) -> None:
+        """The first time counts."""
         ...
 
 

@@ -18,7 +18,7 @@ class Settings(BaseSettings):
     queue_redis_url: QueueRedisUrl = ""
     allow_volatile_redis: bool = False
     profile: Literal["embedded", "production"] = "production"
-    authentication: Literal["", "off"] = ""
+    authentication: Literal["", "keys", "off"] = ""
     host: str = Field(default="127.0.0.1", min_length=1)
     port: int = Field(default=9010, ge=0, le=65535)
     purple_agent_card_url: str = Field(default="", pattern=r"^(https?://\S+)?$")
@@ -34,11 +34,10 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _name_authentication(self) -> Self:
-        if self.profile == "production" and self.authentication != "off":
+        if self.profile == "production" and not self.authentication:
             raise PydanticCustomError(
                 "authentication",
-                "AUTHENTICATION must be set: with PROFILE=production nobody is let in unchecked by default, "
-                "and no way of checking is configured; AUTHENTICATION=off opens the gateway to everybody.",
+                "AUTHENTICATION must be set: keys lets in who has an API key; off opens the gateway to everybody.",
             )
         return self
 

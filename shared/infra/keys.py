@@ -22,6 +22,7 @@ SESSION_RETENTION_SECONDS = 30 * DAY  # how long a session without an open task 
 THREAD_SECONDS = 30 * DAY  # how long a client's own task id leads to its newest task after its last use
 APPLIED_SECONDS = TASK_RETENTION_SECONDS + DAY  # how long an applied outcome is known; its task has left by then
 TRANSLATED_SECONDS = 30 * DAY  # how long a translated policy is kept after its last use
+DEAD_KEY_SECONDS = 90 * DAY  # how long a revoked or expired API key is still shown to operators
 EVENTS_KEPT = 2000  # events of one task, roughly; the journal holds what must not be lost
 
 OUTCOME_GROUP = "learner"  # the consumer group on every partition's outcomes
@@ -112,6 +113,8 @@ OTHER_KINDS = (
         "thread", "gateway", "short", "hash of a client's own task id: its newest task, decisions and answers given"
     ),
     KeyKind("alias", "gateway, executor", "open", "a task id that a client knows -> task id, newline, session id"),
+    KeyKind("key", "gateway", "open", "hash of an API key: json (its secret only as a digest), revoked_at"),
+    KeyKind("keys", "gateway", "kept", "set of the ids of a tenant's API keys"),
     KeyKind("upkeep", "executor", "kept", "hash kind of fault -> how often executors have found and mended it"),
     KeyKind("tenants", "gateway", "kept", "hash tenant -> version, newline, why it is stopped (empty: it is not)"),
     KeyKind(
@@ -261,6 +264,15 @@ def stopped_key(tenant: str, session_id: str) -> str:
 
 def stopped_key_in(partition: int, tenant: str) -> str:
     return f"{_tag(partition)}:stopped:{_q(tenant)}"
+
+
+def api_key(key_id: str) -> str:
+    """Its own slot: whoever sends a key says no tenant."""
+    return f"pa:key:{_q(key_id)}"
+
+
+def api_keys_of(tenant: str) -> str:
+    return f"pa:keys:{_q(tenant)}"
 
 
 def members_of(tenant: str) -> str:

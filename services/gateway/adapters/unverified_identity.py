@@ -11,5 +11,9 @@ from shared.domain.exact_json import JsonObject
 
 class UnverifiedIdentity(Identity):
     @override
-    def caller_of(self, headers: Mapping[str, str], metadata: JsonObject) -> Caller:
+    async def at_the_door(self, headers: Mapping[str, str]) -> None:
+        return None
+
+    @override
+    def caller_of(self, let_in: Caller | None, metadata: JsonObject) -> Caller:
         return Caller(DEFAULT_TENANT, claimed_principal(metadata))

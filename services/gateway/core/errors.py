@@ -44,6 +44,22 @@ class NotAnOperator(Refusal):
         super().__init__(f"{principal_id!r} does not have the role operator")
 
 
+class NotAClient(Refusal):
+    """A verified principal without the role client begins or continues tasks."""
+
+    def __init__(self, principal_id: str) -> None:
+        super().__init__(f"{principal_id!r} does not have the role client, and may not send tasks")
+
+
+class Unauthenticated(Refusal):
+    """Nobody is let in by what came with the request. It does not say what was wrong with a key."""
+
+
+class UnknownKey(Refusal):
+    def __init__(self, key_id: str) -> None:
+        super().__init__(f"there is no key {key_id!r}")
+
+
 class NothingToResolve(Refusal):
     """There is no such doubt, or no longer: the message says who was first, or how the task ended."""
 

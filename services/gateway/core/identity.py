@@ -16,7 +16,16 @@ def claimed_principal(metadata: JsonObject) -> Principal:
     claim = object_at(metadata, "principal", _PATH)
     if not claim:
         return Principal(id=ANONYMOUS)
-    return Principal(id=required_id(claim, "id", f"{_PATH}.id"), roles=_roles(claim), levels=_levels(claim))
+    return Principal(
+        id=required_id(claim, "id", f"{_PATH}.id"), roles=roles_in(claim, _PATH), levels=levels_in(claim, _PATH)
+    )
+
+
+def check_claim(principal: Principal, metadata: JsonObject) -> None:
+    """A request that its sender is known by may name nobody else; raises ``InvalidField``."""
+    claimed = object_at(metadata, "principal", _PATH).get("id")
+    if claimed not in (None, principal.id):
+        raise InvalidField(f"{_PATH}.id", f"the key that came with the request is that of {principal.id!r}")
 
 
 def may_read(principal: Principal, record: TaskRecord) -> bool:
@@ -38,29 +47,31 @@ def _is_owner(principal: Principal, record: TaskRecord) -> bool:
     return principal.id == record.requester.id or Role.OPERATOR in principal.roles
 
 
-def _roles(claim: JsonObject) -> tuple[Role, ...]:
+def roles_in(claim: JsonObject, path: str) -> tuple[Role, ...]:
+    """The ``roles`` of an object at ``path``, a client's if there are none; raises ``InvalidField``."""
     if claim.get("roles") is None:
         return (Role.CLIENT,)
     known = ", ".join(role.value for role in Role)
     try:
-        return tuple(Role(word) for word in _words(claim, "roles"))
+        return tuple(Role(word) for word in _words(claim, "roles", path))
     except ValueError:
-        raise InvalidField(f"{_PATH}.roles", f"known roles are {known}") from None
+        raise InvalidField(f"{path}.roles", f"known roles are {known}") from None
 
 
-def _levels(claim: JsonObject) -> tuple[str, ...]:
+def levels_in(claim: JsonObject, path: str) -> tuple[str, ...]:
+    """The ``levels`` of an object at ``path``, by their own words; raises ``InvalidField``."""
     if claim.get("levels") is None:
         return ()
     try:
-        return tuple(Level.parse(word).word for word in _words(claim, "levels"))
+        return tuple(Level.parse(word).word for word in _words(claim, "levels", path))
     except ValueError as error:
-        raise InvalidField(f"{_PATH}.levels", str(error)) from None
+        raise InvalidField(f"{path}.levels", str(error)) from None
 
 
-def _words(claim: JsonObject, key: str) -> tuple[str, ...]:
+def _words(claim: JsonObject, key: str, path: str) -> tuple[str, ...]:
     words: list[str] = []
-    for index, item in enumerate(list_at(claim, key, f"{_PATH}.{key}")):
+    for index, item in enumerate(list_at(claim, key, f"{path}.{key}")):
         if not isinstance(item, str):
-            raise InvalidField(f"{_PATH}.{key}[{index}]", f"must be a string, not {kind_of(item)}")
+            raise InvalidField(f"{path}.{key}[{index}]", f"must be a string, not {kind_of(item)}")
         words.append(item)
     return tuple(words)

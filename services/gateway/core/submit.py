@@ -5,13 +5,13 @@ from typing import NamedTuple
 from uuid import NAMESPACE_OID, uuid5
 
 from services.gateway.core.decisions import DecisionWord, decision_in
-from services.gateway.core.errors import InvalidField, TaskHasEnded, UnknownTask
+from services.gateway.core.errors import InvalidField, NotAClient, TaskHasEnded, UnknownTask
 from services.gateway.core.identity import may_decide, may_read
 from services.gateway.core.message import ClientMessage
 from services.gateway.ports import Caller, Thread
 from shared.contracts.task import HistoryMessage, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.domain.exact_json import Json, digest
-from shared.domain.words import Dialect, TaskState
+from shared.domain.words import Dialect, Role, TaskState
 
 
 class Moment(NamedTuple):
@@ -52,16 +52,19 @@ def fingerprint_of(message: ClientMessage, caller: Caller) -> str:
 def take_in(message: ClientMessage, caller: Caller, known: TaskRecord | None, thread: Thread, moment: Moment) -> Intake:
     """Decide what a message is. ``known`` is the task that its task id leads to.
 
-    Raises ``UnknownTask``, ``TaskHasEnded`` and ``InvalidField``.
+    Raises ``UnknownTask``, ``TaskHasEnded``, ``NotAClient`` and ``InvalidField``.
     """
     dedupe = _dedupe(message, caller, thread, moment)
     turn_id = _name(caller, "turn", dedupe)
     if known is None:
+        _check_client(caller)
         return _new_task(message, caller, moment, turn_id, dedupe)
     if turn_id in (*known.turns_done, thread.signalled):
         return Join(known, turn_id)
     decision = decision_in(message.text, message.data) if known.state is TaskState.INPUT_REQUIRED else None
     _check_access(message, caller, known, decision)
+    if not decision:
+        _check_client(caller)
     if known.state.is_terminal:
         return _after_the_end(message, caller, known, moment, turn_id, dedupe)
     _check_session(message, known)
@@ -155,6 +158,12 @@ def _check_access(message: ClientMessage, caller: Caller, known: TaskRecord, dec
     if may_read(caller.principal, known):
         raise InvalidField(_id_field(message), "the task belongs to another principal; an approver may only decide it")
     raise UnknownTask(message.task_id or known.task_id, caller.principal.id)
+
+
+def _check_client(caller: Caller) -> None:
+    """Who approves or operates does not by that give the worker tasks; of names that nobody verified all may."""
+    if caller.principal.verified and Role.CLIENT not in caller.principal.roles:
+        raise NotAClient(caller.principal.id)
 
 
 def _check_session(message: ClientMessage, known: TaskRecord) -> None:

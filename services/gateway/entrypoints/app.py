@@ -9,6 +9,7 @@ from starlette.types import Lifespan
 from services.gateway.core.desk import TaskDesk
 from services.gateway.core.tenant_desk import TenantDesk
 from services.gateway.entrypoints.card import agent_card, card_routes
+from services.gateway.entrypoints.door import Door
 from services.gateway.entrypoints.jsonrpc import JsonRpcEndpoint
 from services.gateway.entrypoints.resolve import resolve_routes
 from services.gateway.entrypoints.rest import RestEndpoints
@@ -36,6 +37,7 @@ def create_app(
     lifespan: Lifespan[FastAPI] | None = None,
 ) -> FastAPI:
     app = FastAPI(title="Purple Agent gateway", docs_url=None, redoc_url=None, lifespan=lifespan)
+    app.add_middleware(Door, identity=identity)
     rpc = JsonRpcEndpoint(desk, identity, face.notice, face.max_body)
     app.add_api_route("/", rpc.__call__, methods=["POST"], response_class=Response, name="jsonrpc")
     app.include_router(card_routes(agent_card(face.url, face.notice)))

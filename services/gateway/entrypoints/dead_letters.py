@@ -11,6 +11,7 @@ from services.gateway.core.dead_letters import Clerk
 from services.gateway.core.errors import InvalidField, NoSuchLetter, NotAnOperator, WouldRepeatWrites
 from services.gateway.core.fields import kind_of, object_at
 from services.gateway.entrypoints.body import BadCall, parse_value, read_body
+from services.gateway.entrypoints.door import let_in
 from services.gateway.ports import (
     Caller,
     DeadLetter,
@@ -89,7 +90,7 @@ class DeadLetterEndpoints:
     async def _asked(self, request: Request) -> tuple[JsonObject, Caller]:
         """The body, which may be empty, and who sent it."""
         body = _object(await read_body(request, self._max_body) or b"{}")
-        return body, self._identity.caller_of(request.headers, object_at(body, "metadata", "metadata"))
+        return body, self._identity.caller_of(let_in(request), object_at(body, "metadata", "metadata"))
 
 
 async def _answer(act: Callable[[], Awaitable[JsonValue]]) -> Response:

@@ -16,6 +16,7 @@ from services.gateway.core.fields import count_at, object_at, required_id
 from services.gateway.core.message import metadata_of, read_message
 from services.gateway.entrypoints.a2a import SCOPE_KEY, ContextBuilder, DeskHandler, Understood
 from services.gateway.entrypoints.body import BadCall, Call, parse_call, read_body
+from services.gateway.entrypoints.door import let_in
 from services.gateway.entrypoints.kept_alive import JSON_BEAT, KeptAlive
 from services.gateway.entrypoints.legacy import LegacyMethods
 from services.gateway.entrypoints.lenient import as_0_3
@@ -67,7 +68,7 @@ class JsonRpcEndpoint:
 
     async def _route(self, call: Call, request: Request, version: str) -> Response:
         if call.method == "tasks/send":
-            return await self._legacy.send(call, request.headers)
+            return await self._legacy.send(call, let_in(request))
         if call.method in _STREAMS:
             raise errors.Unsupported("streaming over JSON-RPC is not offered; read GET /tasks/{id}/events")
         if call.method.startswith(_PUSH):
@@ -83,11 +84,11 @@ class JsonRpcEndpoint:
             return await self._by_sdk(call, request, "")
         if call.method == "tasks/get":
             return await self._legacy.get(call, record)
-        return await self._legacy.cancel(call, request.headers)
+        return await self._legacy.cancel(call, let_in(request))
 
     async def _made_by_legacy(self, call: Call, request: Request) -> TaskRecord | None:
         task_id = required_id(call.params, "id", "params.id")
-        caller = self._identity.caller_of(request.headers, metadata_of(call.params))
+        caller = self._identity.caller_of(let_in(request), metadata_of(call.params))
         record = await self._desk.read(task_id, caller)
         return record if record.dialect is Dialect.LEGACY else None
 
@@ -111,7 +112,7 @@ class JsonRpcEndpoint:
             required_id(params, "id", "params.id")
         count_at(params, "historyLength", "params.historyLength")
         count_at(object_at(params, "configuration", "configuration"), "historyLength", "configuration.historyLength")
-        caller = self._identity.caller_of(request.headers, metadata_of(params))
+        caller = self._identity.caller_of(let_in(request), metadata_of(params))
         return Understood(caller, read_message(params, dialect) if dialect else None)
 
     async def _patiently(self, request: Request, call: Call) -> AsyncGenerator[bytes, None]:

@@ -1,6 +1,6 @@
 """The methods of early 2025: ``tasks/send``, ``tasks/get``, ``tasks/cancel``."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from functools import partial
 
 import structlog
@@ -32,11 +32,11 @@ class LegacyMethods:
     def __init__(self, desk: TaskDesk, identity: Identity, notice: str) -> None:
         self._desk, self._identity, self._notice = desk, identity, notice
 
-    async def send(self, call: Call, headers: Mapping[str, str]) -> Response:
+    async def send(self, call: Call, let_in: Caller | None) -> Response:
         """Accept the message, then answer in the same response when its turn is over."""
         try:
             length = count_at(call.params, "historyLength", "params.historyLength")
-            caller = self._identity.caller_of(headers, metadata_of(call.params))
+            caller = self._identity.caller_of(let_in, metadata_of(call.params))
             ticket = await self._desk.submit(read_legacy(call.params), caller)
         except (Refusal, StoreUnavailable) as fault:
             return fault_reply(call.call_id, fault, bad_input_status=_BAD_REQUEST)
@@ -51,9 +51,9 @@ class LegacyMethods:
             return fault_reply(call.call_id, fault, bad_input_status=_BAD_REQUEST)
         return self._task(call, record, length)
 
-    async def cancel(self, call: Call, headers: Mapping[str, str]) -> Response:
+    async def cancel(self, call: Call, let_in: Caller | None) -> Response:
         try:
-            caller = self._identity.caller_of(headers, metadata_of(call.params))
+            caller = self._identity.caller_of(let_in, metadata_of(call.params))
             record = await self._desk.cancel(required_id(call.params, "id", "params.id"), caller)
         except (Refusal, StoreUnavailable) as fault:
             return fault_reply(call.call_id, fault, bad_input_status=_BAD_REQUEST)

@@ -20,6 +20,7 @@ CODES: dict[type[Exception], int] = {
     errors.PushUnsupported: -32003,
     errors.Unsupported: -32004,
     errors.TaskHasEnded: -32004,
+    errors.NotAClient: -32004,
     errors.TenantStopped: INTERNAL_ERROR,
     errors.UnsupportedContent: -32005,
     StoreUnavailable: INTERNAL_ERROR,

@@ -9,6 +9,7 @@ from services.gateway.core.fields import kind_of, object_at
 from services.gateway.core.resolve import read_word
 from services.gateway.core.views import public_view
 from services.gateway.entrypoints.body import BadCall, parse_value, read_body
+from services.gateway.entrypoints.door import let_in
 from services.gateway.entrypoints.replies import RETRY_LATER
 from services.gateway.ports import Identity, StoreUnavailable
 from shared.domain.exact_json import JsonObject
@@ -24,7 +25,7 @@ def resolve_routes(desk: TaskDesk, identity: Identity, notice: str, max_body: in
         """``{"call", "resolution", "comment", "metadata"}``; 200 with the task once it is heeded, 202 if it will be."""
         try:
             body = await _object(request, max_body)
-            caller = identity.caller_of(request.headers, object_at(body, "metadata", "metadata"))
+            caller = identity.caller_of(let_in(request), object_at(body, "metadata", "metadata"))
             record, heeded = await desk.resolve(task_id, read_word(body), caller)
         except BadCall as bad:
             return JSONResponse({"error": bad.message}, status_code=bad.status)

@@ -9,6 +9,7 @@ from starlette.responses import JSONResponse, Response
 from services.gateway.core.desk import TaskDesk
 from services.gateway.core.errors import InvalidField, UnknownTask
 from services.gateway.core.views import public_view
+from services.gateway.entrypoints.door import let_in
 from services.gateway.entrypoints.kept_alive import SSE_BEAT, KeptAlive
 from services.gateway.entrypoints.replies import RETRY_LATER
 from services.gateway.entrypoints.story import story
@@ -61,7 +62,7 @@ class RestEndpoints:
         return JSONResponse({"status": "ready"})
 
     def _caller(self, request: Request) -> Caller:
-        return self._identity.caller_of(request.headers, {})
+        return self._identity.caller_of(let_in(request), {})
 
 
 def _refused(fault: UnknownTask | InvalidField | StoreUnavailable) -> JSONResponse:

@@ -5,6 +5,7 @@ from starlette.responses import JSONResponse, Response
 
 from services.gateway.core.errors import InvalidField
 from services.gateway.core.learning_view import learning_view
+from services.gateway.entrypoints.door import let_in
 from services.gateway.entrypoints.replies import RETRY_LATER
 from services.gateway.ports import Identity, Statistics, StoreUnavailable
 
@@ -15,7 +16,7 @@ def rl_status_routes(statistics: Statistics, identity: Identity) -> APIRouter:
     @router.get("/rl/status", response_class=JSONResponse)
     async def rl_status(request: Request) -> Response:
         try:
-            tenant = identity.caller_of(request.headers, {}).tenant
+            tenant = identity.caller_of(let_in(request), {}).tenant
             return JSONResponse(learning_view(await statistics.learning(tenant)))
         except InvalidField as fault:
             return JSONResponse({"error": str(fault)}, status_code=400)

@@ -13,6 +13,7 @@ from services.gateway.core.fields import kind_of
 from services.gateway.core.solver import Ask, read_solver, solver_view, status_of
 from services.gateway.core.views import answer_of
 from services.gateway.entrypoints.body import BadCall, parse_value, read_body
+from services.gateway.entrypoints.door import let_in
 from services.gateway.entrypoints.replies import FAILED
 from services.gateway.ports import Caller, Identity, StoreUnavailable
 from shared.contracts.task import TaskRecord
@@ -40,7 +41,7 @@ class SolverEndpoint:
         """
         try:
             body = await self._body(request)
-            return await self._solved(read_solver(body), self._identity.caller_of(request.headers, {}))
+            return await self._solved(read_solver(body), self._identity.caller_of(let_in(request), {}))
         except BadCall as bad:
             return _error(bad.status, bad.message)
         except InvalidField as fault:

@@ -9,6 +9,7 @@ from services.gateway.core.errors import InvalidField, NotAnOperator, UnknownTen
 from services.gateway.core.fields import kind_of, object_at
 from services.gateway.core.tenant_desk import TenantDesk, read_reason, state_view
 from services.gateway.entrypoints.body import BadCall, parse_value, read_body
+from services.gateway.entrypoints.door import let_in
 from services.gateway.ports import Caller, Identity, StoreUnavailable, TenantState
 from shared.domain.exact_json import JsonObject
 
@@ -55,7 +56,7 @@ class TenantEndpoints:
     ) -> Response:
         try:
             body = await self._object(request)
-            caller = self._identity.caller_of(request.headers, object_at(body, "metadata", "metadata"))
+            caller = self._identity.caller_of(let_in(request), object_at(body, "metadata", "metadata"))
             return JSONResponse(state_view(tenant, await act(body, caller)))
         except BadCall as bad:
             return JSONResponse({"error": bad.message}, status_code=bad.status)

@@ -1,0 +1,138 @@
+"""`purple keys`: who is let in by the gateway."""
+
+import asyncio
+import os
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from cli.child_json import json_of
+from cli.console import Complaint, err, give_up, out, say_json
+from cli.gateway.client import connected
+from cli.gateway.messages import Speaker
+from cli.send import DEFAULT_URL, levels_of
+from shared.domain.exact_json import JsonObject, dumps
+from shared.domain.words import Role
+
+_SECONDS = 30.0
+_SHOWN = ("key_id", "principal_id", "roles", "levels", "label", "created_at", "created_by", "expires_at")
+Principal = Annotated[str, typer.Argument(help="Whose key it is: the name that tasks, approvals and audits show.")]
+Name = Annotated[str, typer.Option("--as", help="Who speaks (believed in the embedded profile only).")]
+Gateway = Annotated[str, typer.Option("--url", help="The gateway.", envvar="PURPLE_URL")]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")]
+
+keys = typer.Typer(no_args_is_help=True, help="API keys: make one, list them, revoke one. PURPLE_API_KEY is yours.")
+
+
+@keys.command()
+def first(
+    principal: Principal,
+    tenant: Annotated[str, typer.Option(help="The tenant it operates.")] = "default",
+    again: Annotated[bool, typer.Option("--again", help="Also where an operator has a key already.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make a tenant's first key, an operator's, straight in Redis (REDIS_URL): no gateway can let anybody in yet.
+
+    Example:
+
+      REDIS_URL=redis://localhost purple keys first olga
+    """
+    asked = ("first-key", "--tenant", tenant, "--principal", principal, *(("--again",) if again else ()))
+    try:
+        made = asyncio.run(json_of("services.gateway", *asked, doing="Making the key", seconds=_SECONDS))
+    except Complaint as complaint:
+        give_up(complaint)
+    _say_made(made, as_json)
+
+
+@keys.command()
+def create(
+    principal: Principal,
+    role: Annotated[list[Role] | None, typer.Option(help="What it may do; a client, if nothing is said.")] = None,
+    level: Annotated[list[str] | None, typer.Option(help="Levels an approver may decide, such as manager.")] = None,
+    days: Annotated[int | None, typer.Option(help="How long it is good; without, until it is revoked.", min=1)] = None,
+    label: Annotated[str, typer.Option(help="What it is for, for whoever reads the list.")] = "",
+    name: Name = "",
+    url: Gateway = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Make a key for somebody of the same tenant. It takes the role operator, as all of these do.
+
+    Example:
+
+      purple keys create dana --role approver --level manager --days 90
+    """
+    wish: JsonObject = {"principal": principal, "label": label, "levels": [*levels_of(level or [])]}
+    wish |= {"roles": [one.value for one in role or [Role.CLIENT]]}
+    if days is not None:
+        wish["days"] = days
+    _say_made(_asked(url, "create", name, {"key": wish}), as_json)
+
+
+@keys.command("list")
+def listed(name: Name = "", url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """List the tenant's keys, the newest first, without their secrets.
+
+    Example:
+
+      purple keys list
+    """
+    found = _asked(url, "list", name, {})
+    if as_json:
+        return say_json(dumps(found))
+    keys = found.get("keys")
+    rows = [key for key in keys if isinstance(key, dict)] if isinstance(keys, list) else []
+    out.print(_table(rows) if rows else "No keys.")
+    return None
+
+
+@keys.command()
+def revoke(
+    key_id: Annotated[str, typer.Argument(help="The key's id: `purple keys list` shows them.")],
+    name: Name = "",
+    url: Gateway = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Let nobody in by a key from now on, on every replica.
+
+    Example:
+
+      purple keys revoke 1f0c9a7b3d2e
+    """
+    revoked = _asked(url, f"{key_id}/revoke", name, {})
+    say_json(dumps(revoked)) if as_json else out.print(f"Key {revoked.get('key_id')} lets nobody in any more.")
+
+
+def _asked(url: str, path: str, name: str, body: JsonObject) -> JsonObject:
+    speaker = Speaker(name or os.environ.get("USER", "cli"), (Role.OPERATOR.value,))
+
+    async def ask() -> JsonObject:
+        async with connected(url) as client:
+            return await client.keys(path, {**body, "metadata": {"principal": speaker.as_json()}})
+
+    try:
+        return asyncio.run(ask())
+    except Complaint as complaint:
+        give_up(complaint)
+
+
+def _say_made(made: JsonObject, as_json: bool) -> None:
+    if as_json:
+        return say_json(dumps(made))
+    err.print(f"A key for {made.get('principal_id')}. It is shown this once:", style="dim")
+    out.print(str(made.get("token")), markup=False, soft_wrap=True)
+    return None
+
+
+def _table(rows: list[JsonObject]) -> Table:
+    table = Table(*(name.removesuffix("_id").replace("_", " ") for name in _SHOWN), "good")
+    for row in rows:
+        table.add_row(*(_cell(row.get(name)) for name in _SHOWN), "yes" if row.get("good") else "[red]no[/]")
+    return table
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return "" if value is None else str(value)

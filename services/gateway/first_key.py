@@ -1,0 +1,65 @@
+"""``python -m services.gateway first-key``: the key with which the first operator is let in."""
+
+import argparse
+import asyncio
+import json
+import sys
+from collections.abc import Sequence
+
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from services.gateway.adapters.redis_keyring import RedisKeyring
+from services.gateway.bootstrap import fresh
+from services.gateway.core.api_keys import HasOperator, Made, Wish, key_view, make, operator_of
+from shared.domain.words import Role
+from shared.infra.redis import RedisUrl, connect
+from shared.infra.starting import CannotStart, read_settings, refused
+from shared.ports.store import StoreUnavailable
+
+FIRST_KEY = "first-key"
+_REFUSED = 1
+
+
+class State(BaseSettings):
+    """``REDIS_URL``."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="ignore")
+
+    redis_url: RedisUrl
+
+
+def first_key_command(arguments: Sequence[str]) -> int:
+    """One line of JSON with the key and its token. 1 if the tenant has an operator, 2 without a usable Redis."""
+    options = _options(arguments)
+    try:
+        made = asyncio.run(first_key(read_settings(State).redis_url, options.tenant, options.principal, options.again))
+    except (CannotStart, StoreUnavailable) as problem:
+        return refused(problem)
+    except HasOperator as problem:
+        sys.stderr.write(f"{problem}\n")
+        return _REFUSED
+    sys.stdout.write(json.dumps({**key_view(made.key, made.key.created_at), "token": made.token}) + "\n")
+    return 0
+
+
+async def first_key(redis_url: str, tenant: str, principal_id: str, again: bool) -> Made:
+    """An operator's key, made without a gateway. Raises ``HasOperator`` if one has a good key and not ``again``."""
+    state = connect(redis_url)
+    try:
+        keyring, now = RedisKeyring(state), fresh()
+        operator = operator_of(await keyring.of(tenant), now.now)
+        if operator and not again:
+            raise HasOperator(tenant, operator)
+        made = make(Wish(principal_id, tuple(Role)), tenant, principal_id, now)
+        await keyring.add(made.key)
+        return made
+    finally:
+        await state.aclose()
+
+
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog=f"python -m services.gateway {FIRST_KEY}", description=__doc__)
+    parser.add_argument("--tenant", default="default", help="the tenant that the key operates")
+    parser.add_argument("--principal", required=True, help="whose key it is")
+    parser.add_argument("--again", action="store_true", help="also where an operator has a good key")
+    return parser.parse_args(arguments)

@@ -1,0 +1,28 @@
+"""An API key as the gateway keeps it."""
+
+from datetime import datetime
+
+from shared.contracts.base import Contract
+from shared.domain.words import Role
+
+
+class ApiKey(Contract):
+    """Whom a key lets in, and until when. Of its secret only the SHA-256 digest is kept.
+
+    The secret has 256 random bits, so a plain digest cannot be guessed back; salt and stretching are for passwords.
+    """
+
+    key_id: str
+    tenant: str
+    principal_id: str
+    roles: tuple[Role, ...]
+    levels: tuple[str, ...] = ()  # the escalation levels an approver may decide
+    label: str = ""
+    secret_sha256: str
+    created_at: datetime
+    created_by: str
+    expires_at: datetime | None = None
+    revoked_at: datetime | None = None
+
+    def is_good(self, now: datetime) -> bool:
+        return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
