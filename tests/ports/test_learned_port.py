@@ -1,5 +1,6 @@
 """What every ``Learned`` promises, on the double and on Redis."""
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Sequence
 from typing import cast
@@ -11,6 +12,7 @@ from typing_extensions import override
 
 from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.ports.learned import Experience, Learned
+from services.gateway.adapters.redis_statistics import RedisStatistics
 from services.learner.adapters.redis_memory import RedisMemory
 from services.learner.core.lesson import lesson_of
 from shared.contracts.outcome import TaskOutcome
@@ -117,12 +119,45 @@ async def test_tools_are_noted_once_each(stage: Stage) -> None:
     assert await stage.tools("acme") == {"a", "b", "c"}
 
 
+@pytest.mark.promise("synthesis.once")
+async def test_a_synthesized_process_is_kept_for_good_and_the_first_one_stays(stage: Stage) -> None:
+    """Whoever keeps another one is given the first; a tenant has its own."""
+    assert await stage.learned.process("acme", "badge_renewal") is None
+    assert await stage.learned.keep_process("acme", "badge_renewal", "one") == "one"
+    assert await stage.learned.keep_process("acme", "badge_renewal", "two") == "one"
+    assert await stage.learned.process("acme", "badge_renewal") == "one"
+    assert await stage.learned.keep_process("other", "badge_renewal", "three") == "three"
+
+
+@pytest.mark.promise("synthesis.once")
+async def test_of_many_executors_that_keep_a_process_at_once_one_decides(redis: Redis) -> None:
+    """It has no end of life, and is counted where clients see what was learned."""
+    executors = [RedisLearned(redis) for _ in range(20)]
+    kept = [one.keep_process("acme", "badge_renewal", str(number)) for number, one in enumerate(executors)]
+    assert len(set(await asyncio.gather(*kept))) == 1
+    assert await redis.ttl(keys.learned_keys("acme").synthesized) == -1
+    assert (await RedisStatistics(redis).learning("acme")).synthesized == 1
+
+
+async def test_a_tenant_with_very_many_processes_keeps_no_more(redis: Redis) -> None:
+    """The one given is used, and the next task asks again."""
+    key = keys.learned_keys("acme").synthesized
+    await cast("Awaitable[int]", redis.hset(key, mapping={f"kind_{number}": "{}" for number in range(500)}))
+    learned = RedisLearned(redis)
+    assert await learned.keep_process("acme", "badge_renewal", "one") == "one"
+    assert await learned.process("acme", "badge_renewal") is None
+
+
 async def test_a_store_that_is_down_is_named(stage: Stage) -> None:
     await stage.breaks()
     with pytest.raises(StoreUnavailable):
         await stage.learned.recall("acme", "payroll")
     with pytest.raises(StoreUnavailable):
         await stage.learned.note_tools("acme", frozenset({"a"}))
+    with pytest.raises(StoreUnavailable):
+        await stage.learned.process("acme", "payroll")
+    with pytest.raises(StoreUnavailable):
+        await stage.learned.keep_process("acme", "payroll", "one")
 
 
 async def test_a_case_that_cannot_be_read_is_left_out(redis: Redis) -> None:

@@ -4,14 +4,16 @@ from typing import NamedTuple
 
 from services.planner.core import (
     answer,
+    classify,
     compute,
     corrected,
     decompose,
     general,
+    new_process,
     plan,
+    read_plan,
     reads,
     refused,
-    read_plan,
     summarize,
     translate,
 )
@@ -38,18 +40,27 @@ def reply(request: Request, ignores_policy: bool = False) -> Reply:
             return Reply(dumps(corrected.computed(_compute(observe(request)), request)))
         case "WRITE PLAN":
             return Reply(dumps(_plan(request, ignores_policy)))
-        case "COMPLETE":
-            return Reply(answer.answer(request, observe(request)))
         case "PLAN":
             return Reply(dumps(read_plan.read_plan(request, observe(request))))
         case "CONCLUDE":
             return Reply(dumps(_conclude(request)))
+        case "COMPLETE":
+            return Reply(answer.answer(request, observe(request)))
         case "TRANSLATE POLICY":
             return Reply(dumps(translate.translate(request)))
+        case "CLASSIFY":
+            return Reply(dumps(classify.classify(request)))
+        case "NEW PROCESS":
+            return Reply(dumps(new_process.new_process(request)))
         case "SUMMARIZE":
             return Reply(summarize.summary(request))
         case _:
             return Reply(general.fill(request))
+
+
+def _conclude(request: Request) -> JsonObject:
+    situation = observe(request)
+    return {**corrected.computed(_compute(situation), request), "findings": _findings(situation)}
 
 
 def _assess(request: Request) -> Reply:
@@ -58,11 +69,6 @@ def _assess(request: Request) -> Reply:
     if found:
         return Reply(calls=tuple((bound.tool.name, bound.arguments) for bound in found))
     return Reply(_findings(situation))
-def _conclude(request: Request) -> JsonObject:
-    situation = observe(request)
-    return {**corrected.computed(_compute(situation), request), "findings": _findings(situation)}
-
-
 
 
 def _findings(situation: Situation) -> str:
