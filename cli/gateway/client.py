@@ -14,7 +14,7 @@ from cli.gateway.messages import Event, TaskView, Utterance, task_view
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
 TIMEOUT = httpx.Timeout(30.0, connect=5.0)
-_KEY_NEEDED = "{url} lets nobody in without an API key in PURPLE_API_KEY: {problem}."
+_KEY_NEEDED = "{url} lets nobody in without a good API key in PURPLE_API_KEY: {problem}"
 SILENCE = httpx.Timeout(60.0, connect=5.0)  # the gateway sends a comment every 15 seconds
 
 

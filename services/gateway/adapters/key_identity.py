@@ -22,7 +22,7 @@ class KeyIdentity(Identity):
     async def at_the_door(self, headers: Mapping[str, str]) -> Caller:
         token = _token(headers)
         if token is None:
-            raise Unauthenticated("an API key is needed: Authorization: Bearer pa_...")
+            raise Unauthenticated("an API key is needed, as in Authorization: Bearer pa_...")
         parts = split(token)
         key = await self._keyring.find(parts[0]) if parts else None
         if key is None or parts is None or not opens(key, parts[1], self._clock()):
