@@ -486,54 +486,6 @@ PROMISES: tuple[Promise, ...] = (
         "The planner names a task's kind and designs one, by words alone",
         "seed 000, smart_classifier.py",
     ),
-    # which process a task is
-    Promise(
-        "prime.classify_model",
-        "Where words leave room, one call of the lower tier names the process",
-        "seed 000, PRIME",
-    ),
-    Promise(
-        "prime.classify_free",
-        "Where words settle the process, or nothing changes, no model is asked",
-        "seed 000, PRIME",
-    ),
-    Promise(
-        "prime.classify_fallback",
-        "Without a usable answer in time the words decide, and it is said",
-        "seed 000, smart_classifier.py",
-    ),
-    Promise("prime.classify_replayed", "A classified task is replayed without asking anybody", "seed 000, PRIME"),
-    Promise("prime.classify_resumed", "A task that goes on keeps the process it began with", "seed 000, PRIME"),
-    Promise("prime.classify_given", "A worker knows the processes that it is given", "seed 000, 8-State FSM"),
-    Promise(
-        "synthesis.once",
-        "A kind no template covers is designed by one call and kept for good",
-        "seed 000, dynamic_fsm.py",
-    ),
-    Promise(
-        "synthesis.fallback",
-        "A failed or unusable design is not kept; the task is general and says so",
-        "seed 000, dynamic_fsm.py",
-    ),
-    Promise(
-        "synthesis.validated",
-        "No design is followed that cannot be walked or writes unchecked",
-        "I2; seed 000, dynamic_fsm.py",
-    ),
-    Promise(
-        "synthesis.high_risk_asks", "A design of high risk asks a person before it writes", "seed 000, dynamic_fsm.py"
-    ),
-    Promise("synthesis.general", "Nothing of the task that a design was made for is told to later tasks", "I12"),
-    Promise("synthesis.data", "What a design says is quoted as data, never system text", "seed 000, dynamic_fsm.py"),
-    Promise(
-        "synthesis.replayed", "A task of a synthesized process is resumed and replayed", "seed 000, dynamic_fsm.py"
-    ),
-    Promise("I10.synthesized_by_tenant", "A process designed for one tenant is not seen by another", "I10"),
-    Promise(
-        "planner.classifies",
-        "The planner names a task's kind and designs one, by words alone",
-        "seed 000, smart_classifier.py",
-    ),
     # what a kind of process brings with it: its file, figures and rules
     Promise("policy.if_known", "A rule for what is known does not act where a field that decides is missing", "I2"),
     Promise("process.only_tightens", "The rules of a process never loosen what the tenant's rules find", "I2"),
@@ -543,6 +495,21 @@ PROMISES: tuple[Promise, ...] = (
         "A claim is approved and charged once; beyond its budget it waits for a person",
         "seed 002, fsm_runner.py",
     ),
+    Promise(
+        "process.subscription_migration",
+        "A subscription moves after five confirmations in sequence, on one plan; one no ends it",
+        "seed 000; seed 002, fsm_runner.py",
+    ),
+    Promise("process.general", "A task of no special kind is done and proved, with no process's behaviour", "seed 000"),
+    # what a run spends, remembers and is told
+    Promise("budget.thresholds", "Above 80 % used every call is Haiku's, save the plan of writes", "seed 000"),
+    Promise("budget.caps", "The less is left, the shorter an answer may be: 256 to 4,096 tokens", "seed 000"),
+    Promise("budget.hints", "Each request ends with how brief to be: mild, strict, emergency", "seed 000"),
+    Promise("budget.resumed", "A resumed run and a replay stay on the tiers that were paid for", "seed 000; I5"),
+    Promise("memory.compressed", "Over 20 turns or 8K tokens the last 6 stay, with a 200-word summary", "seed 002; seed 003"),
+    Promise("memory.phase_boundary", "A session is summarized between phases, before any call", "seed 002"),
+    Promise("memory.no_model", "Without a model the beginnings of older turns are kept", "seed 003"),
+    Promise("memory.replayable", "A summary is paid for once, and replayed as it was", "I5; seed 002"),
 )
 
 

@@ -1,0 +1,53 @@
+"""subscription_migration: five confirmations in sequence, each an approval of its own on the same plan."""
+
+import pytest
+
+from services.executor.core.fsm.templates import GENERAL
+from shared.contracts.task import TaskRecord
+from shared.domain.words import TaskState
+from tests.processes.expectations import exactly, message, path, row, statuses
+from tests.processes.people import FINANCE, MANAGER
+from tests.processes.stage import Stage
+
+_TASK = (
+    "Migrate subscription SBS-1208 to plan Growth and notify customer CUS-811 that the plan is changed and"
+    " older records are lost."
+)
+_CONFIRMATIONS = ("what changes", "data kept or lost", "billing", "effective date", "final go")
+_MOVED = exactly(row("subscriptions", "SBS-1208", plan_name="Growth", monthly_cents=110400), message(4004, "CUS-811"))
+
+
+def _asked(task: TaskRecord) -> str:
+    """The confirmation that is asked for."""
+    assert task.state == TaskState.INPUT_REQUIRED, task.reason
+    return str(task.reason).partition("(")[2].partition(")")[0]
+
+
+@pytest.mark.promise("process.subscription_migration")
+async def test_a_subscription_moves_after_five_confirmations_in_their_order(stage: Stage) -> None:
+    task, asked = await stage.send(_TASK), []
+    for place in range(len(_CONFIRMATIONS)):
+        asked.append(_asked(task))
+        assert stage.changes == ()
+        task = await stage.decide(task, (MANAGER, FINANCE)[place % 2])
+    assert tuple(asked) == _CONFIRMATIONS
+    assert (task.state, path(task)) == (TaskState.COMPLETED, "D A C P G G G G G M N X"), task.reason
+    assert statuses(task) == [("migrate_subscription", "verified"), ("notify_customer", "sent")]
+    assert stage.changes == _MOVED
+
+
+@pytest.mark.promise("process.subscription_migration")
+async def test_a_no_at_the_last_confirmation_ends_it_without_a_write(stage: Stage) -> None:
+    task = await stage.send(_TASK)
+    for _ in _CONFIRMATIONS[1:]:
+        task = await stage.decide(task, MANAGER)
+    assert _asked(task) == _CONFIRMATIONS[-1]
+    task = await stage.decide(task, MANAGER, "reject")
+    assert (task.state, stage.changes) == (TaskState.REJECTED, ()), task.reason
+
+
+@pytest.mark.promise("process.subscription_migration")
+async def test_the_same_task_as_a_general_one_is_confirmed_by_nobody(stage: Stage) -> None:
+    task = await stage.send(_TASK, template=GENERAL)
+    assert (task.state, path(task)) == (TaskState.COMPLETED, "D A C P M X"), task.reason
+    assert stage.changes == _MOVED
