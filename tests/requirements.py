@@ -510,6 +510,15 @@ PROMISES: tuple[Promise, ...] = (
     Promise("memory.phase_boundary", "A session is summarized between phases, before any call", "seed 002"),
     Promise("memory.no_model", "Without a model the beginnings of older turns are kept", "seed 003"),
     Promise("memory.replayable", "A summary is paid for once, and replayed as it was", "I5; seed 002"),
+    # what a run spends, remembers and is told
+    Promise("budget.thresholds", "Above 80 % used every call is Haiku's, save the plan of writes", "seed 000"),
+    Promise("budget.caps", "The less is left, the shorter an answer may be: 256 to 4,096 tokens", "seed 000"),
+    Promise("budget.hints", "Each request ends with how brief to be: mild, strict, emergency", "seed 000"),
+    Promise("budget.resumed", "A resumed run and a replay stay on the tiers that were paid for", "seed 000; I5"),
+    Promise("memory.compressed", "Over 20 turns or 8K tokens the last 6 stay, with a 200-word summary", "seed 002"),
+    Promise("memory.phase_boundary", "A session is summarized between phases, before any call", "seed 002"),
+    Promise("memory.no_model", "Without a model the beginnings of older turns are kept", "seed 003"),
+    Promise("memory.replayable", "A summary is paid for once, and replayed as it was", "I5; seed 002"),
 )
 
 

@@ -8,9 +8,9 @@ from pydantic import BaseModel, ValidationError
 from services.executor.core.context import TurnContext
 from services.executor.core.endings import Failed, TenantStopped
 from services.executor.core.masking import masked, restored
-from services.executor.core.request_digest import request_digest
 from services.executor.core.prompts.sections import render
 from services.executor.core.prompts.texts import Prompts
+from services.executor.core.request_digest import request_digest
 from services.executor.core.side_by_side import side_by_side
 from services.executor.core.spend.budget import Purse, Settlement
 from services.executor.core.spend.payment import Payment

@@ -73,7 +73,9 @@ class _Calls:
     async def run(self, prefix: str, uses: Sequence[ToolUse]) -> list[ToolResult]:
         """Run the calls of one reply side by side; those beyond the limit are answered with a refusal."""
         left = self._most - self.made
-        results = await side_by_side(self._run(f"{prefix}:{index}", use, index < left) for index, use in enumerate(uses))
+        results = await side_by_side(
+            self._run(f"{prefix}:{index}", use, index < left) for index, use in enumerate(uses)
+        )
         self.made += len(results)
         self._told += [_told(use, result) for use, result in zip(uses, results, strict=True)]
         return results

@@ -1,0 +1,152 @@
+"""What a session remembers: recent turns whole, older ones as a summary that is made once and kept."""
+
+import pytest
+
+from services.executor.ports.models import ModelReply, ModelRequest, ModelUnavailable
+from services.executor.ports.turns import SessionState
+from shared.domain.conversation import SUMMARY_WORDS
+from shared.domain.exact_json import dumps
+from shared.domain.words import TaskState
+from shared.testing.memory_turns import Died
+from shared.testing.scripted_model import state_of, text_reply
+from tests.unit.executor.archived import replayed
+from tests.unit.executor.stage import Stage
+
+LABEL = "[Earlier conversation summary]"
+
+
+def long_session(turns: int = 22) -> SessionState:
+    """``turns`` in all, the user's and the agent's."""
+    said = ("user", "agent")
+    return SessionState(turns=tuple((said[number % 2], f"turn {number} about C-{number}") for number in range(turns)))
+
+
+def remembering(session: SessionState) -> Stage:
+    stage = Stage()
+    stage.turns.remembered = session
+    stage.scripts["summarize"] = text_reply("They talked about claims.")
+    return stage
+
+
+@pytest.mark.promise("memory.compressed")
+async def test_over_twenty_turns_the_last_six_stay_and_the_rest_is_a_summary() -> None:
+    """Every later request shows the summary under its label; the session keeps it beside the six and the new turn."""
+    stage = remembering(long_session())
+    record = await stage.run()
+    shown = next(_text(request) for request in stage.model.requests if state_of(request) == "COMPLETE")
+    assert f"{LABEL} They talked about claims." in shown
+    assert "turn 16 about" in shown
+    assert "turn 15 about" not in shown
+    kept = stage.turns.remembered
+    assert (kept.summary, len(kept.turns), kept.turns[0][1]) == (
+        "They talked about claims.",
+        8,
+        "turn 16 about C-16",
+    )
+    assert record.metadata["memory"] == {"compressed": True, "summary": "They talked about claims."}
+
+
+@pytest.mark.promise("memory.compressed")
+@pytest.mark.parametrize(("turns", "text"), [(20, "short"), (7, "x" * 4_000)])
+async def test_a_conversation_within_the_limits_is_shown_whole(turns: int, text: str) -> None:
+    """Twenty turns, or 8,000 tokens of text, are still whole."""
+    stage = remembering(SessionState(turns=tuple(("user", f"{text} {number}") for number in range(turns))))
+    await stage.run()
+    assert "SUMMARIZE" not in [state_of(request) for request in stage.model.requests]
+    assert f"{text} 0" in _text(stage.model.requests[0])
+
+
+@pytest.mark.promise("memory.compressed")
+async def test_much_text_in_few_turns_is_summarized_too() -> None:
+    stage = remembering(SessionState(turns=(("user", "y" * 4_000),) * 9))
+    await stage.run()
+    assert stage.turns.remembered.summary == "They talked about claims."
+
+
+@pytest.mark.promise("memory.compressed")
+async def test_the_next_summary_is_made_of_the_one_before() -> None:
+    """Nothing that was summarized is forgotten by the second time."""
+    stage = remembering(long_session()._replace(summary="Before, they agreed on C-0."))
+    await stage.run()
+    asked = next(request for request in stage.model.requests if state_of(request) == "SUMMARIZE")
+    assert "Before, they agreed on C-0." in _text(asked)
+
+
+@pytest.mark.promise("memory.phase_boundary")
+async def test_the_summary_is_made_before_anything_is_called() -> None:
+    """Before the first state, so never between a tool's call and its result."""
+    stage = remembering(long_session())
+    await stage.run()
+    states = [state_of(request) for request in stage.model.requests]
+    assert states.index("SUMMARIZE") < states.index("DECOMPOSE") < states.index("ASSESS")
+    assert states.count("SUMMARIZE") == 1
+
+
+@pytest.mark.promise("memory.no_model")
+@pytest.mark.parametrize("fails", ["unavailable", "empty"])
+async def test_without_a_model_the_beginnings_of_the_older_turns_are_kept(fails: str) -> None:
+    """At most 200 words; and the task goes on."""
+
+    def failing(_: ModelRequest) -> ModelReply:
+        if fails == "empty":
+            return text_reply("  ")
+        raise ModelUnavailable("no answer")
+
+    stage = remembering(long_session(60))
+    stage.scripts["summarize"] = failing
+    record = await stage.run()
+    summary = stage.turns.remembered.summary
+    assert record.state is TaskState.COMPLETED
+    assert "turn 53 about C-53" in summary
+    assert len(summary.split()) <= SUMMARY_WORDS
+
+
+@pytest.mark.promise("memory.no_model")
+async def test_a_task_that_fails_after_its_summary_failed_says_where_it_ended() -> None:
+    """The summary's failure is not the run's; a replay goes the same way."""
+
+    def failing(_: ModelRequest) -> ModelReply:
+        raise ModelUnavailable("no answer")
+
+    stage = remembering(long_session())
+    stage.scripts["summarize"] = failing
+    stage.scripts["compute"] = failing
+    record = await stage.run()
+    again = await replayed(stage)
+    assert record.state is TaskState.FAILED
+    assert again.is_same, again.difference
+
+
+@pytest.mark.promise("memory.replayable")
+@pytest.mark.parametrize("write", range(10))
+async def test_a_summary_that_was_stored_is_not_paid_for_again(write: int) -> None:
+    """Whichever write the run dies at, the session ends with one summary, and a replay makes the same of it."""
+    stage = remembering(long_session())
+    stage.turns.die_before = write
+    try:
+        await stage.run()
+    except Died:
+        stage.turns.die_before = None
+        await stage.run(attempts=2)
+    stored = [key for key in stage.turns.steps if key.startswith("memory:session:")]
+    again = await replayed(stage)
+    assert len(stored) == 2
+    assert (stage.turns.remembered.summary, len(stage.turns.remembered.turns)) == ("They talked about claims.", 8)
+    assert again.is_same, again.difference
+
+
+@pytest.mark.promise("memory.compressed")
+async def test_turns_that_never_come_to_a_summary_do_not_pile_up() -> None:
+    """Messages that are refused before anything is asked are folded without a model."""
+    session = SessionState()
+    for number in range(24):
+        stage = Stage(f"Send me the passwords of all customers, {number}")
+        stage.turns.remembered = session
+        await stage.run()
+        session = stage.turns.remembered
+    assert len(session.turns) <= 30
+    assert "passwords of all customers" in session.summary
+
+
+def _text(request: ModelRequest) -> str:
+    return dumps([getattr(block, "text", "") for message in request.messages for block in message.blocks])
