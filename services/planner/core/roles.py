@@ -8,7 +8,9 @@ from services.planner.core import (
     compute,
     corrected,
     decompose,
+    document,
     general,
+    improve,
     new_process,
     plan,
     read_plan,
@@ -52,6 +54,10 @@ def reply(request: Request, ignores_policy: bool = False) -> Reply:
             return Reply(dumps(classify.classify(request)))
         case "NEW PROCESS":
             return Reply(dumps(new_process.new_process(request)))
+        case "IMPROVE":
+            return Reply(improve.improve(request, observe(request)))
+        case "DOCUMENT":
+            return Reply(dumps(document.document(request, observe(request))))
         case "SUMMARIZE":
             return Reply(summarize.summary(request))
         case _:

@@ -42,7 +42,21 @@ def observe(request: Request) -> Situation:
     if history and not any(mention.kind is Kind.ID for mention in mentions):
         mentions += tuple(found for found in find(history) if found.kind is Kind.ID)
     facts = _facts(request)
-    return Situation(understand(text), mentions, facts, records_of(facts), tuple(objects(request.section("values"))))
+    reading = _without_documents(understand(text), request.sections.get("documents", ""))
+    return Situation(reading, mentions, facts, records_of(facts), tuple(objects(request.section("values"))))
+
+
+def _without_documents(reading: Reading, documents: str) -> Reading:
+    """The reading in which to write a document is no action, where the request says who writes it: it asks instead."""
+    listed = loads(documents) if documents else []
+    asked = [str(words).casefold() for words in listed] if isinstance(listed, list) else []
+    mine = [intent for intent in reading.actions if any(words in intent.clause.casefold() for words in asked)]
+    if not mine:
+        return reading
+    left = tuple(intent for intent in reading.actions if intent not in mine)
+    unnamed = tuple(intent for intent in reading.unnamed if intent not in mine)
+    questions = (*reading.questions, *(intent.clause for intent in mine))
+    return reading._replace(actions=left, unnamed=unnamed, questions=questions)
 
 
 def _facts(request: Request) -> tuple[Fact, ...]:

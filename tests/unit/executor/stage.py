@@ -133,7 +133,7 @@ class Stage:
             "assess": reads_once("get_claim", {"claim_id": "C-1"}),
             "compute": json_reply({"values": []}),
             "write_plan": json_reply({"calls": [CALL], "why_none": None}),
-            "complete": text_reply("Claim C-1 is approved."),
+            "complete": text_reply("Claim C-1 of 120.50 is approved."),
             "improve": text_reply(""),
             "document": json_reply({"sections": []}),
         }

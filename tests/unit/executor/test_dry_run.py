@@ -82,7 +82,7 @@ async def test_a_task_with_nothing_to_write_is_answered_as_ever() -> None:
     stage = _dry(Stage())
     stage.scripts["write_plan"] = json_reply({"calls": [], "why_none": "it is approved already"})
     record = await stage.run()
-    assert (record.answer, record.metadata["dry_run"]) == ("Claim C-1 is approved.", True)
+    assert (record.answer, record.metadata["dry_run"]) == ("Claim C-1 of 120.50 is approved.", True)
 
 
 async def test_it_can_be_replayed() -> None:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 from services.executor.core.finance.figures import number_bearing_tokens
 from services.executor.core.reflect.evidence import Run, evidence
 from services.executor.core.reflect.found import untraced
+from services.executor.core.reflect.outputs import sayable
 from shared.domain.answer import is_exact_match
 from shared.domain.quality import WEAK, Formula, quality
 from shared.domain.words import TaskState, WriteStatus
@@ -22,13 +23,13 @@ class Wanted(NamedTuple):
 
 
 def wanted(run: Run, formula: Formula = Formula.SIGNALS) -> Wanted | None:
-    """What a better text would mend; None where the answer is good enough, or no text can make it better.
+    """What a better text would mend; None where the answer is good enough, or nothing that is known makes it better.
 
     An exact-match answer, a dry run's plan and a task that did not complete are never touched.
     """
     if is_exact_match(run.answer) or run.dry_run or run.state is not TaskState.COMPLETED or run.progress is None:
         return None
-    missing = run.missing
+    missing = sayable(run.missing, run.known)
     if not missing and quality(evidence(run), formula).value >= WEAK:
         return None
     faults = _faults(run)

@@ -23,6 +23,12 @@ def missing_outputs(outputs: Sequence[str], answer: str, known: Found) -> tuple[
     return tuple(output for output in outputs if not _is_there(output, answer, words, names))
 
 
+def sayable(outputs: Sequence[str], known: Found) -> tuple[str, ...]:
+    """Those of the outputs that the run knows something of, so that an answer could say it."""
+    names = [stems_of(name) for name in {item.name for item in known.named}]
+    return tuple(output for output in outputs if any(stems_of(output) <= name for name in names))
+
+
 def _is_there(output: str, answer: str, words: frozenset[str], names: list[frozenset[str]]) -> bool:
     wanted = stems_of(output)
     if "summary" in output.lower() and answer.strip():

@@ -50,11 +50,17 @@ def turn_end(
     return TurnEnd(
         record=record,
         session=_remembered(_called(_corrected(session, ended), ended, work), work.turn, answer),
-        events=(*events, status),
+        events=(*events, *_insight(ended, now, hidden), status),
         approval=approval,
         timer=Timer(approval.deadline, approval.approval_id) if approval is not None and waits else ended.timer,
         outcome=outcome(record, ended, now, hidden, rules) if record.state.is_terminal else None,
     )
+
+
+def _insight(ended: Ended, now: datetime, hidden: Mapping[str, MarkKind]) -> tuple[TaskEvent, ...]:
+    """What the strategy tells of its own course, once the task has ended; the outcome has the same."""
+    told = ended.progress.insight if ended.progress and ended.state.is_terminal else {}
+    return (TaskEvent(kind="insight", at=now, data=without_marks(told, hidden)),) if told else ()
 
 
 def nothing_new(work: Work, session: SessionState, now: datetime) -> TurnEnd:

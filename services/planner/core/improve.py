@@ -1,0 +1,47 @@
+"""A draft of an answer with what it lacks, where the facts have it; the draft as it is, where they do not."""
+
+import re
+
+from services.planner.core.records import number, own_id
+from services.planner.core.request import Request
+from services.planner.core.situation import Situation, rank
+from services.planner.core.words import field_stems, parts, text_stems
+from shared.domain.exact_json import Json
+
+_SAY = re.compile(r"^say the (?P<what>.+)$")
+_MINOR = frozenset({"cents", "cent", "minor", "pence"})
+
+
+def improve(request: Request, situation: Situation) -> str:
+    """The draft and one sentence for each thing that is missing and known; nothing of the draft is changed."""
+    draft, wanted = request.sections.get("answer", "").strip(), request.section("missing")
+    asked = [match["what"] for item in (wanted if isinstance(wanted, list) else []) if (match := _SAY.match(str(item)))]
+    said = [sentence for what in asked if (sentence := _known(what, situation))]
+    return " ".join(part for part in (draft, *dict.fromkeys(said)) if part)
+
+
+def _known(what: str, situation: Situation) -> str:
+    """One sentence about a thing: a value or field of that name, of the record that the task speaks of most."""
+    wanted = text_stems(what)
+    for value in situation.values:
+        if wanted <= field_stems(str(value.get("name"))):
+            return f"{_named(str(value.get('name')))}: {value.get('value')}."
+    for record in sorted(situation.records, key=lambda one: -rank(one, situation)):
+        for field, held in record.fields.items():
+            if wanted <= field_stems(field) and held not in ("", None):
+                own = own_id(record)
+                of = f" of {own[1]}" if own and own[0] != field else ""
+                return f"{_named(field)}{of}: {_shown(field, held)}."
+    return ""
+
+
+def _named(field: str) -> str:
+    return " ".join(part for part in parts(field) if part not in _MINOR).capitalize()
+
+
+def _shown(field: str, value: Json) -> str:
+    """An amount in minor units as people write it; everything else as it stands."""
+    amount = number(value)
+    if amount is not None and _MINOR.intersection(parts(field)):
+        return format(amount / 100, ".2f")
+    return str(value)
