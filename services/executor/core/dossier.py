@@ -52,12 +52,19 @@ class Operand(Contract):
 
 
 class NamedValue(Contract):
-    """A figure with its operation, operands and value (a decimal text)."""
+    """A figure with its operation, operands and value (a decimal text).
+
+    ``figure``: its name in the process file, where the executor computed it itself; ``about`` then is the id of the
+    record that it is about, if there are several, and ``group`` the figure that it is one part of.
+    """
 
     name: str
     operation: str
     operands: tuple[Operand, ...]
     value: str
+    figure: str = ""
+    about: str = ""
+    group: str = ""
 
     def as_json(self) -> Json:
         operands: list[Json] = [operand.as_json() for operand in self.operands]

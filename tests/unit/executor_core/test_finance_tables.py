@@ -16,6 +16,9 @@ WORKED = [
     ("prorated_used", "1200 73 365", "240"), ("prorated_remaining", "1200 73 365", "960"),
     ("recognized_revenue", "1000 12 1", "83.33"), ("recognized_revenue", "1000 12 12", "1000"),
     ("deferred_revenue", "1000 12 1", "916.67"),
+    # contracts of 1000 over 12 months and 100 over 3, one month in: 83.33 + 33.33 of 1100
+    ("recognized_revenue_total", "1000 100 12 3 1 1", "116.66"),
+    ("deferred_revenue_total", "1000 100 12 3 1 1", "983.34"),
     ("termination_fee", "960 15", "144"), ("early_termination_refund", "960 15", "816"),
     ("contract_escalation", "10000 3 5", "11592.74"),  # 10000 x 1.1592740743
     ("variance_percent", "1050 1000", "5"), ("variance_percent", "0.33 0.30", "10"),

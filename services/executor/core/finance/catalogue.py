@@ -35,6 +35,12 @@ CALCULATORS: Mapping[str, Calculator] = {
     "prorated_remaining": Calculator("total, days used, total days", Result.MONEY, money.prorated_remaining),
     "recognized_revenue": Calculator("value, months, elapsed", Result.MONEY, money.recognized_revenue),
     "deferred_revenue": Calculator("value, months, elapsed", Result.MONEY, money.deferred_revenue),
+    "recognized_revenue_total": Calculator(
+        "values..., months..., elapsed...", Result.MONEY, money.recognized_revenue_total
+    ),
+    "deferred_revenue_total": Calculator(
+        "values..., months..., elapsed...", Result.MONEY, money.deferred_revenue_total
+    ),
     "termination_fee": Calculator("remaining value, fee %", Result.MONEY, money.termination_fee),
     "early_termination_refund": Calculator("remaining value, fee %", Result.MONEY, money.early_termination_refund),
     "contract_escalation": Calculator("base, yearly %, years", Result.MONEY, money.contract_escalation),

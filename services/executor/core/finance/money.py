@@ -88,6 +88,17 @@ def deferred_revenue(figures: Figures, places: int) -> Decimal:
     return figures[0] - recognized_revenue(figures, places)
 
 
+def recognized_revenue_total(figures: Figures, places: int) -> Decimal:
+    """Sum of what is recognised of each contract, each rounded by itself, so that the parts sum to it."""
+    values, months, elapsed = thirds(figures)
+    return sum((recognized_revenue(row, places) for row in zip(values, months, elapsed, strict=True)), Decimal(0))
+
+
+def deferred_revenue_total(figures: Figures, places: int) -> Decimal:
+    """Sum of what is not yet recognised: with the recognised total it is the sum of the values."""
+    return sum(thirds(figures)[0], Decimal(0)) - recognized_revenue_total(figures, places)
+
+
 def prorated_used(figures: Figures, places: int) -> Decimal:
     """total x days used / total days."""
     total, used, days = figures
@@ -158,6 +169,14 @@ def net_price_delta(figures: Figures, _places: int) -> Decimal:
     """Sum of the new prices - sum of the old ones, item for item; a cancelled item's new price is 0."""
     old, new = halves(figures)
     return sum(new, Decimal(0)) - sum(old, Decimal(0))
+
+
+def thirds(figures: Figures) -> tuple[Figures, Figures, Figures]:
+    """Three lists of equal length, given one after the other."""
+    size, odd = divmod(len(figures), 3)
+    if odd or not size:
+        raise CannotCalculate(f"three lists of equal length are needed, not {len(figures)} figures")
+    return figures[:size], figures[size : 2 * size], figures[2 * size :]
 
 
 def halves(figures: Figures) -> tuple[Figures, Figures]:

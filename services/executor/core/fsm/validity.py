@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
+from services.executor.core.fsm.patterns import BadPattern, is_figure, pattern
 from services.executor.core.fsm.template import Template
+from services.executor.core.prompts.schemas import OPERATIONS
 from shared.domain.words import FsmState
 
 _ORDER = (
@@ -48,6 +50,7 @@ def problems(template: Template, *, synthesized: bool = False) -> Iterator[str]:
     if any(state in _WRITING for state in states):
         yield from _unguarded(states, synthesized)
     yield from _unheard(template)
+    yield from _uncomputable(template)
 
 
 def _unguarded(states: Sequence[FsmState], synthesized: bool) -> Iterator[str]:
@@ -61,3 +64,26 @@ def _unheard(template: Template) -> Iterator[str]:
     for state in template.instructions:
         if state not in template.states:
             yield f"it has instructions for {state}, where it never is"
+
+
+def _uncomputable(template: Template) -> Iterator[str]:
+    """What no facts could ever make computable, and would be found out only when a task needs it."""
+    before: set[str] = set()
+    for figure in template.figures:
+        if figure.operation not in OPERATIONS:
+            yield f"figure {figure.name}: there is no operation {figure.operation}"
+        for text in figure.operands:
+            if is_figure(text):
+                yield from () if text in before else (f"figure {figure.name}: no figure before it is {text}",)
+            else:
+                yield from _bad_pattern(figure.name, text)
+        before.add(figure.name)
+    if template.routed:
+        yield from _bad_pattern("routed", template.routed)
+
+
+def _bad_pattern(name: str, text: str) -> Iterator[str]:
+    try:
+        pattern(text)
+    except BadPattern as error:
+        yield f"figure {name}: {error}"

@@ -9,6 +9,7 @@ from services.executor.core.tooling.paginate_words import Word
 from services.executor.ports.tools import Tool
 from shared.domain.exact_json import Json, JsonObject, dumps
 
+PARTIAL = "NOT all rows"  # how the note on a list begins of which rows are missing
 _BARREN = 3  # parts in a row that may bring nothing new, while the server goes on naming new places
 _SIGNS = (Word.NEXT, Word.CURSOR, Word.MORE, Word.LAST, Word.TOTAL, Word.COUNT, Word.PAGES)
 
@@ -230,5 +231,5 @@ def _place_told(page: Page) -> Json:
 def report(found: Listing) -> str:
     """What is to be said of a list that was read; nothing where one answer was all of it."""
     if found.why_partial:
-        return f"NOT all rows: {found.total} rows from {found.pages} pages; {found.why_partial}."
+        return f"{PARTIAL}: {found.total} rows from {found.pages} pages; {found.why_partial}."
     return f"All {found.total} rows, from {found.pages} pages." if found.pages > 1 else ""

@@ -1,0 +1,172 @@
+"""The figures of a process, computed by the executor itself: exact, with their operands, or not at all and why.
+
+A figure is computed only where each operand has exactly one match around what the task is about. They are named values
+like any other: audited, recomputed, traced, and seen by policy.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import NamedTuple
+
+from services.executor.core.dossier import Fact, NamedValue, Operand
+from services.executor.core.execute.compute_audit import evaluate
+from services.executor.core.execute.paths import NoSuchPath
+from services.executor.core.execute.process_operands import Ambiguous, Around, NotThere, operand_of
+from services.executor.core.execute.process_records import Seen, is_named, seen
+from services.executor.core.execute.process_rows import Group, Rows, groups, row_operands, rows_of
+from services.executor.core.finance.calculators import CannotCalculate, decimal_text
+from services.executor.core.fsm.figures import Figure
+from services.executor.core.fsm.patterns import Pattern, is_figure, kinds, pattern
+from services.executor.core.fsm.template import Template
+from shared.domain.exact_json import Json
+
+_NO_WORD = re.compile(r"[^a-z0-9]+")
+
+
+class Missing(NamedTuple):
+    """A figure that could not be computed. ``about``: the record it would have been about, where there are several."""
+
+    name: str
+    why: str
+    about: str = ""
+
+
+class Figured(NamedTuple):
+    """What was computed, and what could not be."""
+
+    values: tuple[NamedValue, ...] = ()
+    missing: tuple[Missing, ...] = ()
+
+
+class _Subject(NamedTuple):
+    """What a figure is about: records that stand for one thing. ``id`` is empty where the task is about one only."""
+
+    anchors: tuple[Seen, ...]
+    id: str = ""
+
+
+def figured(template: Template, facts: Sequence[Fact], task: str) -> Figured:
+    """All figures of the template over the facts, in its order; the first way that can be gone counts."""
+    records = seen(facts) if template.figures else ()
+    known: dict[str, NamedValue] = {}
+    missing: dict[tuple[str, str], Missing] = {}
+    for figure in template.figures:
+        for subject in _subjects(figure, records, task):
+            if _has(known, figure.name, subject.id):
+                continue
+            try:
+                found = _values(figure, subject, records, facts, task, known)
+            except (Ambiguous, NotThere, NoSuchPath, CannotCalculate) as why:
+                missing.setdefault((figure.name, subject.id), Missing(figure.name, str(why), subject.id))
+                continue
+            known |= {value.name: value for value in found}
+            missing.pop((figure.name, subject.id), None)
+    return Figured(tuple(known.values()), tuple(missing.values()))
+
+
+def with_figures(values: Sequence[NamedValue], found: Figured) -> tuple[NamedValue, ...]:
+    """The figures before those of the model's values that have other names: of one name, the executor's own counts."""
+    names = {value.name for value in found.values}
+    return (*found.values, *(value for value in values if not value.figure and value.name not in names))
+
+
+def figures_about(values: Sequence[NamedValue], named: Sequence[str]) -> dict[str, Decimal]:
+    """The figures by their names in the process file, as they are about a call that names these records.
+
+    A figure of one among several records speaks only for calls that name it.
+    """
+    own = {name.casefold() for name in named}
+    said = [value for value in values if value.figure and (not value.about or value.about.casefold() in own)]
+    single = [value for value in said if sum(one.figure == value.figure for one in said) == 1]
+    return {value.figure: Decimal(value.value) for value in single}
+
+
+def _has(known: Mapping[str, NamedValue], name: str, about: str) -> bool:
+    return any(value.about == about and (value.figure == name or value.group == name) for value in known.values())
+
+
+def _subjects(figure: Figure, records: Sequence[Seen], task: str) -> list[_Subject]:
+    """Each record of the figure's kind that the task names; or the one there is; or all that the task names."""
+    wanted = kinds(figure.about)
+    of_kind = _by_identity([record for record in records if any(record.is_called(kind) for kind in wanted)])
+    named = {identity: same for identity, same in of_kind.items() if any(is_named(one, task) for one in same)}
+    if not named and len(of_kind) == 1:
+        named = of_kind
+    if len(named) > 1:
+        return [_Subject(tuple(same), str(same[0].id)) for same in named.values()]
+    if named:
+        return [_Subject(tuple(next(iter(named.values()))))]
+    return [_Subject(tuple(record for record in records if is_named(record, task)))]
+
+
+def _by_identity(records: Sequence[Seen]) -> dict[str, list[Seen]]:
+    found: dict[str, list[Seen]] = {}
+    for record in records:
+        found.setdefault(record.identity, []).append(record)
+    return found
+
+
+def _values(
+    figure: Figure,
+    subject: _Subject,
+    records: Sequence[Seen],
+    facts: Sequence[Fact],
+    task: str,
+    known: Mapping[str, NamedValue],
+) -> list[NamedValue]:
+    around = Around(subject.anchors, records, task)
+    wanted = [_earlier(text, known, subject) or pattern(text) for text in figure.operands]
+    sources = [rows_of(one, around) if isinstance(one, Pattern) and one.rows else one for one in wanted]
+    made = []
+    for group in groups([one for one in sources if isinstance(one, Rows)], figure.by):
+        found = [operand for one in sources for operand in _operands(one, around, figure.operation, group)]
+        result = evaluate(figure.operation, found, _decimals(known), facts, task)
+        made.append(_value(figure, subject, found, result, group.value if group else None))
+    return made
+
+
+def _operands(source: Operand | Pattern | Rows, around: Around, operation: str, group: Group | None) -> list[Operand]:
+    if isinstance(source, Operand):
+        return [source]
+    if isinstance(source, Rows):
+        return row_operands(source, operation, group)
+    return operand_of(source, around, operation)
+
+
+def _value(figure: Figure, subject: _Subject, found: list[Operand], result: Decimal, group: Json) -> NamedValue:
+    own = figure.name if group is None else f"{figure.name}_{_slug(str(group))}"
+    return NamedValue(
+        name=f"{own}_{_slug(subject.id)}" if subject.id else own,
+        operation=figure.operation,
+        operands=tuple(found),
+        value=decimal_text(result),
+        figure=own,
+        about=subject.id,
+        group=figure.name if group is not None else "",
+    )
+
+
+def _earlier(text: str, known: Mapping[str, NamedValue], subject: _Subject) -> Operand | None:
+    """An earlier figure as an operand: of the same record, or of all there is."""
+    if not is_figure(text):
+        return None
+    for about in (subject.id, ""):
+        for value in known.values():
+            if value.figure == text and value.about == about:
+                return Operand(source="value", ref=value.name)
+    raise NotThere(f"{text} is not known")
+
+
+def _decimals(known: Mapping[str, NamedValue]) -> dict[str, Decimal]:
+    return {name: Decimal(value.value) for name, value in known.items()}
+
+
+def _slug(text: str) -> str:
+    return _NO_WORD.sub("_", text.lower()).strip("_")
+
+
+def missing_texts(found: Figured) -> Iterator[str]:
+    """A sentence for each figure that could not be computed."""
+    for one in found.missing:
+        yield f"{one.name}{f' of {one.about}' if one.about else ''} could not be computed: {one.why}"

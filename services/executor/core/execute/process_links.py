@@ -1,0 +1,131 @@
+"""Which records lie nearest to those that a task is about: by what they refer to, then by what they have in common."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce
+from typing import NamedTuple
+
+from services.executor.core.execute.process_records import Seen, words
+from services.executor.core.execute.sameness import names_a_record
+from services.executor.core.finance.figures import figure, normal
+from shared.domain.exact_json import Json
+
+_HOPS = 4
+_DATE = re.compile(r"\d{4}-\d\d")
+_OWN = frozenset({"id", "name", "number", "code"})  # under these a record names itself, and nobody else
+_SAYS_LITTLE = frozenset(
+    """status state type kind category currency unit priority severity description note notes reason year level role
+    risk region title subject message""".split()
+)
+
+
+class _Ends(NamedTuple):
+    """What a record is called itself, what it refers to, and what else it may have in common with another."""
+
+    own: frozenset[str]
+    refers: frozenset[str]
+    says: frozenset[str]
+
+    def meets(self, other: "_Ends") -> bool:
+        return bool(self.own & other.refers or self.refers & other.own or self.says & other.says)
+
+    def joined(self, other: "_Ends") -> "_Ends":
+        return _Ends(self.own | other.own, self.refers | other.refers, self.says | other.says)
+
+
+_NOTHING = _Ends(frozenset(), frozenset(), frozenset())
+
+
+def nearest(anchors: Sequence[Seen], all_records: Sequence[Seen], wanted: Callable[[Seen], bool]) -> list[Seen]:
+    """The wanted records that lie nearest to the anchors, every one of the same distance; empty if no way leads there.
+
+    A way by reference goes before one by an identifier in common, and that before one by any other text in common.
+    Others of an anchor's own kind are no step on any way.
+    """
+    kinds = {name[-1] for anchor in anchors for name in anchor.names if name}
+    known = {anchor.identity for anchor in anchors}
+    steps = [
+        record
+        for record in all_records
+        if record.identity in known or wanted(record) or not any(name and name[-1] in kinds for name in record.names)
+    ]
+    for says in (_nothing, _identifiers, _texts):
+        found = _walked(known, [(record, _ends(record, says)) for record in steps], wanted)
+        if found:
+            return found
+    return []
+
+
+def _walked(known: set[str], records: Sequence[tuple[Seen, _Ends]], wanted: Callable[[Seen], bool]) -> list[Seen]:
+    near = [(record, ends) for record, ends in records if record.identity in known]
+    left = [(record, ends) for record, ends in records if record.identity not in known]
+    for _ in range(_HOPS):
+        found = [record for record, _ in near if wanted(record)]
+        if found or not near:
+            return found
+        pool = reduce(_Ends.joined, (ends for _, ends in near), _NOTHING)
+        near = [(record, ends) for record, ends in left if ends.meets(pool)]
+        left = [(record, ends) for record, ends in left if not ends.meets(pool)]
+    return [record for record, _ in near if wanted(record)]
+
+
+def denies(record: Seen, anchor: Seen) -> bool:
+    """Whether the record says that it belongs to another one of the anchor's kind."""
+    own = _ends(anchor, _nothing).own
+    return any(
+        names_a_record(key)
+        and key != record.id_field
+        and anchor.is_called("_".join(words(key)[:-1] or ("id",)))
+        and not own & {*_reference(key, value)}
+        for key, value in record.record.items()
+        if value is not None
+    )
+
+
+def _ends(record: Seen, says: Callable[[Seen], set[str]]) -> _Ends:
+    own = frozenset(_own_names(record, record.id)) if record.id is not None else frozenset[str]()
+    return _Ends(own, frozenset(_references(record)), frozenset(says(record)))
+
+
+def _nothing(_record: Seen) -> set[str]:
+    return set()
+
+
+def _references(record: Seen) -> set[str]:
+    """The ids of others that stand in a record."""
+    field = record.id_field
+    fields = ((key, value) for key, value in record.record.items() if key != field and names_a_record(key))
+    return {name for key, value in fields for name in _reference(key, value)}
+
+
+def _own_names(record: Seen, own: Json) -> Iterator[str]:
+    """A bare number names something only together with the word for it."""
+    if isinstance(own, str) and figure(own) is None:
+        yield own.strip().casefold()
+    else:
+        yield from (f"{name[-1]} {normal(str(own))}" for name in record.names if name)
+
+
+def _reference(key: str, value: Json) -> Iterator[str]:
+    if isinstance(value, str) and value.strip() and figure(value) is None:
+        yield value.strip().casefold()
+    elif figure(value) is not None and len(words(key)) > 1:
+        yield f"{words(key)[-2]} {normal(str(value))}"
+
+
+def _identifiers(record: Seen) -> set[str]:
+    own = ((key, value) for key, value in record.record.items() if key.lower() not in _OWN)
+    identifying = ((key, value) for key, value in own if key.lower().endswith(("id", "name", "number", "code", "key")))
+    return {*_said(identifying)}
+
+
+def _texts(record: Seen) -> set[str]:
+    telling = ((key, value) for key, value in record.record.items() if key.lower() not in _OWN | _SAYS_LITTLE)
+    return {*_said(telling)}
+
+
+def _said(fields: Iterable[tuple[str, Json]]) -> Iterator[str]:
+    """Field and text; a figure or a date in common is chance."""
+    for key, value in fields:
+        if isinstance(value, str) and value.strip() and figure(value) is None and not _DATE.match(value.strip()):
+            yield f"{key.lower()}={value.strip().casefold()}"

@@ -1,0 +1,182 @@
+"""The records in the facts by what they are called, where they stand, and what they refer to."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from services.executor.core.dossier import Fact
+from services.executor.core.execute.conditions import written
+from services.executor.core.execute.sameness import names_a_record
+from services.executor.core.execute.subject import own_id
+from services.executor.core.finance.figures import figure, number_bearing_tokens
+from services.executor.core.tooling.column_aliases import ALIASES
+from services.executor.core.tooling.paginate_walk import PARTIAL
+from shared.domain.exact_json import Json, JsonObject, dumps
+
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_ENDS_NOUN = frozenset("by for of from in with to on at and".split())
+_SAYS_NOTHING = frozenset(
+    """data result results item items record records row rows entry entries value values list all details detail info
+    information response content output object objects element elements full current single one""".split()
+)
+
+
+class Seen(NamedTuple):
+    """A record of a fact. ``path`` leads to it; ``rows`` to the list that it is a row of, if it is one."""
+
+    fact: Fact
+    path: str
+    record: JsonObject
+    names: tuple[tuple[str, ...], ...]  # what it is called, in words, the nearest first
+    rows: str | None = None
+
+    @property
+    def id_field(self) -> str | None:
+        """What tells it from others of its kind: its own ``id``, or else the first of its identifiers."""
+        own = next((key for key in self.record if key.lower() == "id"), None)
+        if own is not None and self.record[own] is not None:
+            return own
+        return next((key for key, value in self.record.items() if names_a_record(key) and _is_scalar(value)), None)
+
+    @property
+    def id(self) -> Json:
+        return self.record[self.id_field] if self.id_field else None
+
+    @property
+    def identity(self) -> str:
+        """One text for each record, however often it was seen."""
+        head = self.names[0][-1] if self.names and self.names[0] else ""
+        return f"{head} {dumps(self.id)}" if self.id is not None else dumps(self.record)
+
+    @property
+    def is_whole(self) -> bool:
+        return not self.fact.note.startswith(PARTIAL)
+
+    def is_called(self, kind: str) -> bool:
+        """Whether the kind is what its name ends in: ``order`` is a ``purchase_order``, no ``order_line``."""
+        wanted = words(kind)
+        return any(name[-len(wanted) :] == wanted for name in self.names)
+
+    def mentions(self, kind: str) -> bool:
+        """Whether the kind stands anywhere in its name."""
+        wanted = words(kind)
+        return any(name[place : place + len(wanted)] == wanted for name in self.names for place in range(len(name)))
+
+    def field(self, names: Iterable[str]) -> str | None:
+        """The first of the fields that it has a value under, by name and then by alias; None if aliases disagree."""
+        wanted = tuple(names)
+        for name in wanted:
+            if self.record.get(name) is not None:
+                return name
+        for name in wanted:
+            found = [alias for alias in aliases(name) if _is_scalar(self.record.get(alias, []))]
+            found = [alias for alias in found if self.record[alias] is not None]
+            if found:
+                return found[0] if len({dumps(self.record[alias]) for alias in found}) == 1 else None
+        return None
+
+
+def words(name: str) -> tuple[str, ...]:
+    """The words of a name, in the singular: ``get_purchase_orders`` is get, purchase, order."""
+    return tuple(_singular(word.lower()) for word in _WORDS.findall(name))
+
+
+def aliases(name: str) -> tuple[str, ...]:
+    """Other names of a field, both ways (seed 002)."""
+    variants = sorted(ALIASES.get(name, frozenset()))
+    return (*variants, *(canonical for canonical, known in ALIASES.items() if name in known))
+
+
+def seen(facts: Sequence[Fact]) -> tuple[Seen, ...]:
+    """Every record of every answer that tells something, outermost first."""
+    return tuple(record for fact in facts if fact.ok for record in _walk(fact, fact.result, "", (_noun(fact.tool),)))
+
+
+def _walk(
+    fact: Fact, value: Json, path: str, names: tuple[tuple[str, ...], ...], rows: str | None = None
+) -> Iterator[Seen]:
+    if isinstance(value, list):
+        for place, item in enumerate(value):
+            if isinstance(item, dict):
+                yield from _walk(fact, item, _row_path(value, item, place, path), names, path)
+        return
+    if not isinstance(value, dict):
+        return
+    if _has_fields(value) and not (rows is None and _is_envelope(value, names)):
+        yield Seen(fact, path, value, _with_own_name(value, names), rows)
+    for key, inner in value.items():
+        if isinstance(inner, dict | list):
+            own = words(key)
+            called = names if not own or set(own) <= _SAYS_NOTHING else (own,)
+            yield from _walk(fact, inner, f"{path}.{key}" if path else key, called)
+
+
+def _row_path(rows: list[Json], row: JsonObject, place: int, path: str) -> str:
+    """By the row's own id where that is plain: it stays the same when rows come or go."""
+    own = own_id(row)
+    alone = isinstance(own, str) and sum(isinstance(one, dict) and own_id(one) == own for one in rows) == 1
+    key = next((key for key in row if key.lower() == "id"), "id")
+    return f"{path}[{written(key, '=', own)}]" if alone else f"{path}[{place}]"
+
+
+def _noun(tool: str) -> tuple[str, ...]:
+    """What a tool's name says it is about, without its verb, and up to the first preposition."""
+    said: list[str] = []
+    for word in words(re.split(r"[./:]|__", tool)[-1])[1:]:
+        if word in _ENDS_NOUN:
+            break
+        said.append(word)
+    while said and said[-1] in _SAYS_NOTHING:
+        said.pop()
+    return tuple(said)
+
+
+def _with_own_name(record: JsonObject, names: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
+    """A record without an ``id`` is also called by its first identifier: one with an ``order_id`` is an order."""
+    if own_id(record) is not None:
+        return names
+    key = next((key for key in record if names_a_record(key)), "")
+    return (*names, words(key)[:-1]) if len(words(key)) > 1 else names
+
+
+def _is_envelope(value: JsonObject, names: tuple[tuple[str, ...], ...]) -> bool:
+    """Whether an answer only holds the list that was asked for: its own fields are about the list."""
+    if any(names_a_record(key) for key in value):
+        return False
+    lists = [words(key) for key, inner in value.items() if isinstance(inner, list)]
+    return any(set(own) <= _SAYS_NOTHING or own[-1:] == name[-1:] for own in lists for name in names or ((),))
+
+
+def _has_fields(value: JsonObject) -> bool:
+    return any(_is_scalar(item) for item in value.values())
+
+
+def _is_scalar(value: Json) -> bool:
+    return not isinstance(value, dict | list)
+
+
+def _singular(word: str) -> str:
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    return word[:-1] if word.endswith("s") and not word.endswith(("ss", "us", "is")) and len(word) > 3 else word
+
+
+def is_named(record: Seen, task: str) -> bool:
+    """Whether the task names the record: by its id, its number or its name."""
+    named = ((key, value) for key, value in record.record.items() if key == record.id_field or _tells_apart(key))
+    return any(isinstance(value, str) and value.strip() and stands_in(value, task) for _, value in named)
+
+
+def stands_in(value: str, task: str) -> bool:
+    """Whether the task says these words, or this identifier; a bare figure names nothing."""
+    wanted = value.strip()
+    if figure(wanted) is not None:
+        return False
+    if " " not in wanted and any(mark.isdigit() for mark in wanted):
+        return wanted.casefold() in {token.casefold() for token in number_bearing_tokens(task)}
+    return re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", task, re.IGNORECASE) is not None
+
+
+def _tells_apart(key: str) -> bool:
+    """Fields that name the record itself; those of others (``vendor_id``) do not."""
+    return key.lower() in ("name", "number", "code", "title") or key.lower().endswith(("_number", "_code", "_no"))
