@@ -489,6 +489,12 @@ PROMISES: tuple[Promise, ...] = (
     # what a kind of process brings with it: its file, figures and rules
     Promise("policy.if_known", "A rule for what is known does not act where a field that decides is missing", "I2"),
     Promise("process.only_tightens", "The rules of a process never loosen what the tenant's rules find", "I2"),
+    # at the gate of a process, and where it writes
+    Promise(
+        "gate.confirmations",
+        "Named confirmations are approvals of their own, in sequence on one plan; a no ends, a changed plan starts over",
+        "seed 002, fsm_runner.py",
+    ),
     # the kinds of process, end to end on the example company
     Promise(
         "process.expense_approval",

@@ -1,0 +1,173 @@
+"""Confirmations in sequence: each an approval of its own on the same plan, the gate reopened between them."""
+
+from datetime import timedelta
+
+import pytest
+
+from services.executor.core.fsm.templates import TEMPLATES
+from shared.contracts.approval import ApprovalStatus
+from shared.contracts.task import Principal, TaskRecord
+from shared.domain.words import FsmState, Role, TaskState
+from tests.unit.executor.archived import replayed
+from tests.unit.executor.begun_as import begun_as, run_with_deaths
+from tests.unit.executor.stage import CALL, CLERK, MANAGER, Stage, deadline, decision, message
+
+MIGRATION = TEMPLATES["subscription_migration"]
+FIVE = ("what changes", "data kept or lost", "billing", "effective date", "final go")
+OTHER = Principal(id="other", roles=(Role.APPROVER,), levels=("manager",))
+
+
+async def _confirmed(times: int, stage: Stage | None = None) -> Stage:
+    """A migration of which so many confirmations are given."""
+    stage = stage or await begun_as(MIGRATION, CALL)
+    await stage.run()
+    for number in range(times):
+        await stage.run(decision("approve", turn_id=f"yes-{number}"))
+    return stage
+
+
+def _asked(record: TaskRecord) -> object:
+    request = record.metadata["approval_request"]
+    assert isinstance(request, dict)
+    return request["confirmation"]
+
+
+@pytest.mark.promise("gate.confirmations")
+async def test_five_confirmations_are_asked_one_after_the_other_and_only_then_something_is_written() -> None:
+    stage = await _confirmed(0)
+    for number, about in enumerate(FIVE, 1):
+        record = stage.turns.record
+        assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+        assert _asked(record) == {"about": about, "number": number, "of": 5}
+        assert f"Confirmation {number} of 5 ({about}) needed from an approver" in (record.answer or "")
+        await stage.run(decision("approve", turn_id=f"yes-{number}"))
+    assert (stage.turns.record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    assert [one.confirmation and one.confirmation.about for one in stage.turns.approvals] == list(FIVE)
+    assert len({one.plan_hash for one in stage.turns.approvals}) == 1
+    assert len({one.approval_id for one in stage.turns.approvals}) == 5
+
+
+@pytest.mark.promise("gate.confirmations")
+async def test_each_confirmation_is_another_visit_of_the_gate_and_the_result_says_who_gave_it() -> None:
+    stage = await _confirmed(4)
+    record = await stage.run(decision("approve", OTHER, "yes-last"))
+    states = record.metadata["states"]
+    assert isinstance(states, list)
+    assert states.count(FsmState.APPROVAL_GATE.value) == 5
+    assert record.metadata["approval"] == (
+        "what changes: confirmed by boss; data kept or lost: confirmed by boss; billing: confirmed by boss; "
+        "effective date: confirmed by boss; final go: confirmed by other"
+    )
+
+
+@pytest.mark.promise("gate.confirmations")
+async def test_an_approver_is_told_what_was_confirmed_before_and_by_whom() -> None:
+    stage = await _confirmed(2)
+    assert "Confirmed before: what changes by boss\nConfirmed before: data kept or lost by boss" in (
+        stage.turns.record.answer or ""
+    )
+
+
+@pytest.mark.promise("gate.confirmations")
+@pytest.mark.parametrize("given", range(5))
+async def test_a_no_at_any_of_them_ends_the_task(given: int) -> None:
+    stage = await _confirmed(given)
+    record = await stage.run(decision("reject", turn_id="no"))
+    assert (record.state, stage.claims.applied) == (TaskState.REJECTED, [])
+    assert f"Confirmation {given + 1} of 5 ({FIVE[given]}): rejected by boss" in (record.reason or "")
+
+
+@pytest.mark.promise("gate.confirmations")
+async def test_no_answer_to_one_of_them_in_time_ends_the_task() -> None:
+    stage = await _confirmed(3)
+    stage.turns.ahead = timedelta(hours=25)
+    record = await stage.run(deadline())
+    assert (record.state, stage.claims.applied) == (TaskState.REJECTED, [])
+    assert "Confirmation 4 of 5 (effective date): not approved: no decision before" in (record.reason or "")
+
+
+@pytest.mark.promise("gate.confirmations")
+async def test_the_timer_of_an_earlier_confirmation_ends_nothing() -> None:
+    stage = await _confirmed(1)
+    record = await stage.run(deadline())
+    assert (record.state, _asked(record)) == (
+        TaskState.INPUT_REQUIRED,
+        {"about": "data kept or lost", "number": 2, "of": 5},
+    )
+
+
+@pytest.mark.promise("gate.confirmations")
+async def test_a_yes_to_an_earlier_confirmation_does_not_answer_the_next() -> None:
+    stage = await _confirmed(0)
+    first = stage.turns.record.metadata["approval_id"]
+    await stage.run(decision("approve", turn_id="yes-0"))
+    late = decision("approve", turn_id="late").model_copy(
+        update={"data": {"decision": "approve", "approval_id": first}}
+    )
+    record = await stage.run(late)
+    assert "earlier question" in (record.reason or "")
+    assert _asked(record) == {"about": "data kept or lost", "number": 2, "of": 5}
+
+
+@pytest.mark.promise("gate.confirmations")
+@pytest.mark.parametrize("given", range(1, 5))
+async def test_inputs_that_change_between_two_confirmations_start_them_over(given: int) -> None:
+    stage = await _confirmed(given)
+    stage.claims.rows["C-1"]["amount"] = "999.00"
+    record = await stage.run(decision("approve", turn_id="on-old-inputs"))
+    assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+    assert _asked(record) == {"about": "what changes", "number": 1, "of": 5}
+    assert "changed since the plan was approved" in (record.answer or "")
+    for number in range(5):
+        assert stage.claims.applied == []
+        record = await stage.run(decision("approve", turn_id=f"again-{number}"))
+    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+
+
+@pytest.mark.promise("gate.confirmations")
+async def test_who_asked_for_the_task_confirms_nothing_and_other_words_leave_it_waiting() -> None:
+    stage = await _confirmed(1)
+    own = CLERK.model_copy(update={"roles": (Role.CLIENT, Role.APPROVER), "levels": ("manager",)})
+    record = await stage.run(decision("approve", own, "own"))
+    assert "asked for this and cannot approve it" in (record.reason or "")
+    record = await stage.run(message("and now?", "words"))
+    assert _asked(record) == {"about": "data kept or lost", "number": 2, "of": 5}
+
+
+@pytest.mark.promise("gate.confirmations")
+async def test_where_two_people_approve_each_confirmation_takes_both() -> None:
+    stage = await _confirmed(1, await begun_as(MIGRATION.model_copy(update={"approvers": 2}), CALL))
+    assert _asked(stage.turns.record) == {"about": "what changes", "number": 1, "of": 5}
+    assert "(2 different people; 1 of 2 given, by boss)" in (stage.turns.record.answer or "")
+    record = await stage.run(decision("approve", MANAGER, "boss-again"))
+    assert "boss has already decided" in (record.reason or "")
+    record = await stage.run(decision("approve", OTHER, "the-other"))
+    assert _asked(record) == {"about": "data kept or lost", "number": 2, "of": 5}
+
+
+@pytest.mark.promise("gate.confirmations")
+async def test_a_process_that_dies_between_confirmations_counts_each_once() -> None:
+    """Each turn dies at every point; the confirmations still come in their order, each given once."""
+    stage = await _confirmed(0)
+    for number in range(5):
+        asked = stage.turns.approvals[-1]
+        assert asked.confirmation is not None
+        assert (asked.confirmation.number, asked.status) == (number + 1, ApprovalStatus.WAITING)
+        assert await run_with_deaths(stage, decision("approve", turn_id=f"yes-{number}")) > 3
+    assert (stage.turns.record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    assert len(stage.turns.approvals) == 5
+    assert (await replayed(stage)).difference == ""
+
+
+@pytest.mark.promise("gate.confirmations")
+async def test_a_confirmed_task_is_replayed_to_the_same_end() -> None:
+    stage = await _confirmed(5)
+    done = await replayed(stage)
+    assert (done.difference, done.state) == ("", TaskState.COMPLETED)
+
+
+@pytest.mark.promise("gate.confirmations")
+async def test_without_the_template_nobody_is_asked() -> None:
+    stage = await begun_as(TEMPLATES["general"], CALL)
+    record = await stage.run()
+    assert (record.state, stage.claims.applied, stage.turns.approvals) == (TaskState.COMPLETED, ["C-1"], [])
