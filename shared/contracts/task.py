@@ -104,7 +104,8 @@ class TaskRecord(Contract):
 class TaskEvent(Contract):
     """One line of a task's live story, in its event stream.
 
-    ``kind`` is one of: submitted, phase, state, model, tool, write, verdict, approval, note, status, turn_finished.
+    ``kind`` is one of: submitted, phase, state, model, tool, write, verdict, approval, note, insight, status,
+    turn_finished.
     """
 
     kind: str

@@ -1,6 +1,6 @@
 """COMPLETE: the answer, drafted by the model from facts, values and what the ledger says of each write."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from services.executor.core.context import TurnContext
@@ -8,7 +8,7 @@ from services.executor.core.dossier import Progress
 from services.executor.core.endings import Failed
 from services.executor.core.execute.besides import with_besides
 from services.executor.core.execute.ledger import entries
-from services.executor.core.execute.left_out import LeftOut, left_out
+from services.executor.core.execute.left_out import left_out
 from services.executor.core.execute.model_calls import ask, user
 from services.executor.core.fsm.states import tier_of
 from services.executor.core.prompts.sections import render
@@ -22,13 +22,6 @@ from shared.domain.words import FsmState
 _ATTEMPTS = 2
 
 
-class Wanted(NamedTuple):
-    """What an answer is drafted from, and which calls were not made."""
-
-    sections: dict[str, Json]
-    missing: Sequence[LeftOut]
-
-
 class Draft(NamedTuple):
     """How an answer is drafted, where it is not done in the state's usual way."""
 
@@ -39,10 +32,11 @@ class Draft(NamedTuple):
 
 async def complete(ctx: TurnContext, progress: Progress) -> Progress:
     """The progress with its answer. A list that was asked for passes through untouched, to the byte (I9)."""
-    return await drafted(ctx, progress, await wanted(ctx, progress), Draft(tier_of(FsmState.COMPLETE, ctx.task)))
+    return await drafted(ctx, progress, await material(ctx, progress), Draft(tier_of(FsmState.COMPLETE, ctx.task)))
 
 
-async def wanted(ctx: TurnContext, progress: Progress) -> Wanted:
+async def material(ctx: TurnContext, progress: Progress) -> dict[str, Json]:
+    """What an answer is drafted from."""
     dossier = progress.dossier
     written = await entries(ctx, dossier.plan) if dossier.plan else {}
     missing = left_out(ctx, dossier.plan)
@@ -56,18 +50,18 @@ async def wanted(ctx: TurnContext, progress: Progress) -> Wanted:
     }
     if dossier.plan is not None and dossier.plan.why_none:
         sections["constraints"] = f"Nothing is written: {dossier.plan.why_none}"
-    return Wanted(sections, missing)
+    return sections
 
 
-async def drafted(ctx: TurnContext, progress: Progress, asked: Wanted, way: Draft) -> Progress:
+async def drafted(ctx: TurnContext, progress: Progress, given: Mapping[str, Json], way: Draft) -> Progress:
     """The progress with a usable answer; an unusable one is asked for once more, with what is wrong with it."""
-    sections = dict(asked.sections)
+    sections = dict(given)
     for attempt in range(_ATTEMPTS):
         reply = await ask(ctx, f"{progress.step}:model:{attempt}", request(ctx, sections, way), Purse.WHOLE)
         progress = progress.model_copy(update={"model_calls": progress.model_calls + 1})
         problem = problem_with(reply, progress.dossier.answer_format)
         if not problem:
-            return answered(ctx, progress, reply.text, asked)
+            return answered(ctx, progress, reply.text)
         sections["correction"] = problem
     raise Failed(f"COMPLETE gave no usable answer in {_ATTEMPTS} attempts: {problem}")
 
@@ -82,12 +76,12 @@ def request(ctx: TurnContext, sections: Mapping[str, Json], way: Draft) -> Model
     )
 
 
-def answered(ctx: TurnContext, progress: Progress, text: str, asked: Wanted) -> Progress:
-    text = _in_form(text, progress.dossier.answer_format)
+def answered(ctx: TurnContext, progress: Progress, text: str) -> Progress:
+    text = in_form(text, progress.dossier.answer_format)
     return progress.learned(answer=with_besides(ctx, progress.dossier, text))
 
 
-def _in_form(text: str, answer_format: str) -> str:
+def in_form(text: str, answer_format: str) -> str:
     """Where a list is asked for, the list of a reply that is one but for its form; elsewhere bullets stay prose."""
     return (as_list(text) if answer_format == "list" else None) or text
 

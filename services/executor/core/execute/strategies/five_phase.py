@@ -43,7 +43,7 @@ async def _synthesize(ctx: TurnContext, progress: Progress) -> Progress:
 
 
 async def _artifact(ctx: TurnContext, progress: Progress) -> Progress:
-    return with_insight(ctx, await complete(ctx, progress))
+    return with_insight(await complete(ctx, progress))
 
 
 def _noted(progress: Progress, planned: ReadPlan) -> Progress:

@@ -2,15 +2,12 @@
 
 from pydantic import JsonValue
 
-from services.executor.core.context import TurnContext
 from services.executor.core.dossier import Progress
 
 
-def with_insight(ctx: TurnContext, progress: Progress) -> Progress:
-    """The progress with its insight, which goes into the outcome; who watches is told, with the end of the turn."""
-    insight = _of(progress)
-    ctx.journal.tell("insight", **insight)
-    return progress.model_copy(update={"insight": insight})
+def with_insight(progress: Progress) -> Progress:
+    """The progress with its insight: an event and a part of the outcome, stored with the end of the turn."""
+    return progress.model_copy(update={"insight": {**progress.insight, **_of(progress)}})
 
 
 def _of(progress: Progress) -> dict[str, JsonValue]:

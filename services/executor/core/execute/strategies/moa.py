@@ -91,12 +91,12 @@ async def _drafted(ctx: TurnContext, progress: Progress, question: Question) -> 
 
 async def _answer(ctx: TurnContext, progress: Progress) -> Progress:
     """The answer on which both drafts agree, as it was drafted; or one that is made of both (I9)."""
-    asked = await complete.wanted(ctx, progress)
+    given = await complete.material(ctx, progress)
     tier = tier_of(FsmState.COMPLETE, ctx.task)
     ways = [complete.Draft(tier, (voice.framing,), voice.effort) for voice in _voices(ctx)]
-    requests = [complete.request(ctx, asked.sections, way) for way in ways]
+    requests = [complete.request(ctx, given, way) for way in ways]
     if not await _both(ctx, progress, requests, Purse.WHOLE):
-        return await complete.drafted(ctx, progress, asked, complete.Draft(tier))
+        return await complete.drafted(ctx, progress, given, complete.Draft(tier))
     replies = await side_by_side(
         ask(ctx, f"{progress.step}:draft:{voice.name}", request, Purse.WHOLE)
         for voice, request in zip(_voices(ctx), requests, strict=True)
@@ -106,8 +106,8 @@ async def _answer(ctx: TurnContext, progress: Progress) -> Progress:
     same = consensus(*texts) if len(texts) == len(replies) else Consensus(0.0, "a draft could not be used")
     progress = _told(ctx, progress, "answer", same)
     if same.reached:
-        return complete.answered(ctx, progress, texts[-1], asked)
-    both = complete.Wanted({**asked.sections, "drafts": list[Json](texts)}, asked.missing)
+        return complete.answered(ctx, progress, texts[-1])
+    both = {**given, "drafts": list[Json](texts)}
     return await complete.drafted(ctx, progress, both, complete.Draft(Tier.SONNET, (ctx.prompts.moa_merge,)))
 
 
@@ -152,7 +152,7 @@ def _same_conclusions(drafts: Sequence[Synthesis]) -> Consensus:
 
 def _usable(replies: Sequence[ModelReply], progress: Progress) -> list[str]:
     form = progress.dossier.answer_format
-    return [reply.text for reply in replies if not complete.problem_with(reply, form)]
+    return [complete.in_form(reply.text, form) for reply in replies if not complete.problem_with(reply, form)]
 
 
 def _counting(progress: Progress, model_calls: int) -> Progress:

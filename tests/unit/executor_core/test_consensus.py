@@ -1,0 +1,50 @@
+"""When two drafts say the same."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.executor.core.execute.strategies.consensus import consensus
+
+FIRST = "Claim EXP-7 of 1,200.00 is approved because the receipt fits its amount."
+
+
+@pytest.mark.promise("strategy.moa.consensus")
+@pytest.mark.parametrize(
+    ("second", "why"),
+    [
+        ("Claim EXP-7 of $1200 is approved, because its amount fits the receipt.", ""),
+        ("Claim EXP-7 of 1,300.00 is approved because the receipt fits its amount.", "figures or identifiers differ"),
+        ("Claim EXP-8 of 1,200.00 is approved because the receipt fits its amount.", "figures or identifiers differ"),
+        ("Claim EXP-7 of 1,200.00 is not approved because the receipt fits its amount.", "one denies"),
+        ("EXP-7, 1,200.00: rejected, budget exhausted, manager informed.", "too few words"),
+    ],
+)
+def test_most_words_and_every_figure_and_identifier_and_denial_must_agree(second: str, why: str) -> None:
+    found = consensus(FIRST, second)
+    assert found.reached is (not why)
+    assert found.why.startswith(why)
+
+
+@pytest.mark.promise("strategy.moa.consensus")
+def test_seven_of_ten_words_are_enough_and_stop_words_count_for_nothing() -> None:
+    same = "alpha beta gamma delta epsilon zeta eta"
+    assert consensus(f"the {same} theta", f"of {same} iota kappa").reached
+    assert not consensus(f"the {same} theta mu", f"of {same} iota kappa").reached
+
+
+@pytest.mark.promise("I9.moa")
+@pytest.mark.parametrize(("first", "second"), [('["a"]', '["a" ]'), ('["a","b"]', '["b","a"]'), ('["a"]', "a")])
+def test_lists_agree_only_to_the_byte(first: str, second: str) -> None:
+    assert not consensus(first, second).reached
+    assert consensus(first, first).reached
+
+
+@given(st.text(max_size=80))
+def test_a_text_agrees_with_itself(text: str) -> None:
+    assert consensus(text, text).reached
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_consensus_does_not_depend_on_the_order(first: str, second: str) -> None:
+    assert consensus(first, second).reached is consensus(second, first).reached
