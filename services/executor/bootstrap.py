@@ -48,6 +48,8 @@ async def carry_out_turns(settings: Settings, worker: MakesWorker = Worker) -> N
         strategies=settings.strategies,
         classify_seconds=settings.classify_seconds,
         answers=AnswerRules(settings.quality_formula, settings.answer_footer),
+        iterations=settings.max_iterations,
+        tool_calls=settings.max_tool_calls,
         translator=settings.haiku_model,
         trusts_requests=settings.profile == "embedded",
         journal=bounds,
@@ -111,10 +113,16 @@ def _ceilings(settings: Settings) -> Ceilings:
     return Ceilings(settings.task_tokens, int(settings.task_money * NANO), tariff)
 
 
+def fallbacks(settings: Settings) -> dict[Tier, str]:
+    """``FALLBACK_MODEL`` for every tier; but no plan of writes is made by the lower tier's model for want of its own."""
+    lower = settings.fallback_model == settings.haiku_model
+    return {tier: settings.fallback_model for tier in Tier if not (lower and tier is Tier.SONNET)}
+
+
 def _model(settings: Settings) -> AnthropicModel:
     return AnthropicModel(
         tiers={Tier.HAIKU: settings.haiku_model, Tier.SONNET: settings.sonnet_model},
-        fallbacks=dict.fromkeys(Tier, settings.fallback_model),
+        fallbacks=fallbacks(settings),
         api_key=settings.anthropic_api_key,
         base_url=settings.anthropic_base_url or None,
     )

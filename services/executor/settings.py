@@ -66,6 +66,8 @@ class Settings(RunSettings, ArchiveSettings):
     allow_no_archive: bool = False
     journal_steps: int = Field(default=1_000, ge=10)
     journal_bytes: int = Field(default=8_000_000, ge=10_000)
+    max_iterations: int = Field(default=20, ge=1, le=200)
+    max_tool_calls: int = Field(default=18, ge=1, le=200)
     list_pages: int = Field(default=200, ge=1, le=900)
     list_rows: int = Field(default=10_000, ge=1)
     list_bytes: int = Field(default=1_000_000, ge=10_000)
