@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 from pydantic import JsonValue
 
-from services.executor.adapters.anthropic_model import Limits
+from services.executor.adapters.anthropic_model import AnthropicModel, Limits
 from services.executor.ports.models import (
     Message,
     ModelRequest,
@@ -181,6 +181,17 @@ async def test_the_request_is_what_the_api_takes_now() -> None:
     assert body["max_tokens"] == 77
     assert not {"temperature", "top_p", "top_k"} & set(body)
     assert mock.asked[0].headers["authorization"] == "Bearer sk-test"
+
+
+@pytest.mark.promise("strategy.moa.two_drafts")
+@pytest.mark.parametrize(("name", "said"), [("claude-sonnet-4-6", {"effort": "high"}), ("claude-haiku-4-5", None)])
+async def test_effort_is_asked_of_a_model_that_takes_it_and_of_no_other(name: str, said: dict[str, str] | None) -> None:
+    asked = ModelRequest(Tier.HAIKU, ("role",), (Message("user", (TextBlock("go"),)),), effort="high")
+    async with mock_anthropic() as mock:
+        model = AnthropicModel(dict.fromkeys(Tier, name), "sk-test", mock.url)
+        await model.complete(asked)
+        await model.close()
+    assert mock.asked[0].body.get("output_config") == said
 
 
 def _objects(value: object) -> list[dict[str, object]]:

@@ -7,8 +7,8 @@ from shared.testing.memory_turns import Died
 from shared.testing.scripted_model import Script, in_order, json_reply, state_of
 from tests.unit.executor.stage import TASK, Stage
 
-READ_CLAIM = {"id": "s1", "need": "the claim", "tool": "get_claim", "arguments_json": '{"claim_id":"C-1"}'}
-FOUND = {"values": [], "findings": "C-1 is open and may be approved."}
+READ_CLAIM: JsonObject = {"id": "s1", "need": "the claim", "tool": "get_claim", "arguments_json": '{"claim_id":"C-1"}'}
+FOUND: JsonObject = {"values": [], "findings": "C-1 is open and may be approved."}
 
 
 def five_phase(text: str = TASK) -> Stage:

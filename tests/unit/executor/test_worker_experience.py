@@ -4,7 +4,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from services.executor.core.prime.choose import AVAILABLE
 from shared.contracts.case import CaseEntry
 from shared.domain.bandit import Arm
 from shared.domain.words import Strategy, TaskState
@@ -77,19 +76,22 @@ async def test_the_choice_of_the_strategy_is_told_with_its_reason_and_scores() -
     stage = Stage("Approve expense claim C-1 of 120.50")
     record = await stage.run(message("go"))
     assert record.metadata["strategy"] == "fsm"
-    assert _told(record.metadata["bandit"]) == {"fsm": (0, "0.5", None)}
+    untried = (0, "0.5", None)
+    assert _told(record.metadata["bandit"]) == {"fsm": untried, "five_phase": untried, "moa": untried}
+    assert record.metadata["strategy_why"] == "first visit of this process type"
     assert _notes(stage, "chosen_because") == ["first visit of this process type"]
 
 
 async def test_the_arms_of_the_process_type_are_what_the_strategy_is_chosen_by() -> None:
-    """Only what can be carried out is chosen, whatever the other arms were worth."""
+    """Only what the setting names is chosen, whatever the other arms were worth."""
     stage = Stage("Approve expense claim C-1 of 120.50")
+    stage.limits = stage.limits._replace(strategies=(Strategy.FSM,))
     stage.learned.arms["acme", "expense_approval"] = {
         Strategy.FSM: Arm(4, 4 * 8_000),
         Strategy.MOA: Arm(4, 4 * 10_000),
     }
     record = await stage.run(message("go"))
-    assert record.metadata["strategy"] in [strategy.value for strategy in AVAILABLE]
+    assert record.metadata["strategy"] == "fsm"
     assert _told(record.metadata["bandit"]) == {"fsm": (4, "0.8", "1.8197")}
 
 

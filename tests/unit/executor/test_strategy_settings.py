@@ -1,0 +1,55 @@
+"""The setting STRATEGIES, and which models are told how thoroughly to think."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from services.executor.adapters.model_effort import takes_effort
+from services.executor.settings import Settings
+from shared.domain.words import Strategy
+
+
+def _settings(monkeypatch: pytest.MonkeyPatch, strategies: str | None) -> Settings:
+    needed = {"REDIS_URL": "redis://x", "POLICY_URL": "http://p", "TENANT_FILE": "t.json", "ANTHROPIC_API_KEY": "k"}
+    for name, value in {**needed, "ALLOW_NO_ARCHIVE": "true"}.items():
+        monkeypatch.setenv(name, value)
+    if strategies is not None:
+        monkeypatch.setenv("STRATEGIES", strategies)
+    return Settings(tenant_file=Path("t.json"), redis_url="redis://x", policy_url="http://p")
+
+
+@pytest.mark.promise("strategy.setting")
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [(None, tuple(Strategy)), ("fsm", (Strategy.FSM,)), (" moa, fsm ", (Strategy.MOA, Strategy.FSM))],
+)
+def test_strategies_are_named_in_their_order(
+    monkeypatch: pytest.MonkeyPatch, written: str | None, read: tuple[Strategy, ...]
+) -> None:
+    assert _settings(monkeypatch, written).strategies == read
+
+
+@pytest.mark.promise("strategy.setting")
+@pytest.mark.parametrize("written", ["", "fsm,,moa", "fsm,fsm", "fsm,guessing"])
+def test_a_wrong_list_of_strategies_stops_the_start(monkeypatch: pytest.MonkeyPatch, written: str) -> None:
+    with pytest.raises(ValidationError, match="strategies"):
+        _settings(monkeypatch, written)
+
+
+@pytest.mark.promise("strategy.moa.two_drafts")
+@pytest.mark.parametrize(
+    ("model", "takes"),
+    [
+        ("claude-haiku-4-5-20251001", False),
+        ("claude-sonnet-4-5-20250929", False),
+        ("claude-sonnet-4-6", True),
+        ("claude-sonnet-4-20250514", False),
+        ("claude-opus-4-5", True),
+        ("claude-haiku-5", True),
+        ("offline-planner-1", False),
+        ("my-own-model", False),
+    ],
+)
+def test_only_models_that_take_it_are_told_how_thoroughly_to_think(model: str, takes: bool) -> None:
+    assert takes_effort(model) is takes
