@@ -93,7 +93,8 @@ CREATE TABLE IF NOT EXISTS slas (
 CREATE TABLE IF NOT EXISTS incidents (
     id TEXT PRIMARY KEY, title TEXT NOT NULL, severity TEXT NOT NULL, service TEXT NOT NULL,
     sla_id TEXT REFERENCES slas (id), employee_id TEXT REFERENCES employees (id),
-    downtime_minutes INTEGER NOT NULL DEFAULT 0, payment_data TEXT NOT NULL DEFAULT 'untouched',
+    downtime_minutes INTEGER NOT NULL DEFAULT 0,
+    payment_data_flag INTEGER NOT NULL DEFAULT 0 CHECK (payment_data_flag IN (0, 1)),
     status TEXT NOT NULL DEFAULT 'open', resolution TEXT, created_at TEXT NOT NULL, decided_at TEXT
 );
 CREATE TABLE IF NOT EXISTS sla_credits (

@@ -21,6 +21,10 @@ class ByDocument(Arguments):
     kyc_document_id: DocumentId
 
 
+class ByShortfall(Arguments):
+    kyc_shortfall_id: Annotated[str, Field(description="KYC shortfall id, such as SHF-2401", min_length=1)]
+
+
 class Documents(ByCustomer):
     status: Annotated[Literal["received", "missing", "expired"] | None, Field(description="Only this status")] = None
 
@@ -36,6 +40,10 @@ def get_kyc_document(books: Books, asked: ByDocument) -> Json:
 
 def list_kyc_documents(books: Books, asked: Documents) -> Json:
     return [*all_of(books, rows_of("kyc_documents", customer_id=asked.customer_id, status=asked.status))]
+
+
+def get_kyc_shortfall(books: Books, asked: ByShortfall) -> Json:
+    return one(books, "kyc_shortfalls", asked.kyc_shortfall_id)
 
 
 def list_kyc_shortfalls(books: Books, asked: ByCustomer) -> Json:
@@ -64,6 +72,7 @@ TOOLS = (
         READ,
         list_kyc_documents,
     ),
+    CompanyTool("get_kyc_shortfall", "One KYC shortfall by id.", ByShortfall, READ, get_kyc_shortfall),
     CompanyTool(
         "list_kyc_shortfalls", "The KYC shortfalls on record of a customer.", ByCustomer, READ, list_kyc_shortfalls
     ),

@@ -6,6 +6,7 @@ from services.planner.core.request import Request, objects
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
 _CALL = re.compile(r"\b(c\d+)\b")
+_AS_IT_WAS = re.compile(r"\bgive the plan as it was\b")  # a wish, which a plan may leave open
 
 
 def computed(values: JsonObject, request: Request) -> JsonObject:
@@ -27,7 +28,7 @@ def computed(values: JsonObject, request: Request) -> JsonObject:
 def planned(plan: JsonObject, request: Request) -> JsonObject:
     """The plan without the optional arguments that were refused; what cannot be mended so is not put again."""
     refused = request.sections.get("correction", "").strip()
-    if not refused or not plan["calls"]:
+    if not refused or not plan["calls"] or _AS_IT_WAS.search(refused):
         return plan
     named = {*_CALL.findall(refused)}
     calls = [_mended(call, refused, request) if call.get("call_id") in named else call for call in _calls(plan)]

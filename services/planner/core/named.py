@@ -33,8 +33,8 @@ def owners(text: str, situation: Situation) -> list[Record]:
 
 
 def unknown_names(situation: Situation, tools: Iterable[ToolSpec] = ()) -> list[str]:
-    """The task's names that stand in no record, but for words that the tools themselves are named by."""
-    known = frozenset().union(*(nouns(tool.name) for tool in tools))
+    """The task's names that stand in no record, but for words that tools, or what was read, are called by."""
+    known = frozenset().union(*(nouns(tool.name) for tool in tools), *(record.noun for record in situation.records))
     shown = " ".join(text for record in situation.records for text in _texts(record))
     return [
         name

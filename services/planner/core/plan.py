@@ -10,6 +10,7 @@ from services.planner.core.conditions import judge
 from services.planner.core.each import for_each, is_for_each, not_all_known
 from services.planner.core.intents import Intent
 from services.planner.core.known import takes_figure, typed, with_known
+from services.planner.core.made import as_new, linked, making, numbered
 from services.planner.core.proof import read_back
 from services.planner.core.records import own_id
 from services.planner.core.references import CERTAIN, LIKELY, Candidate, is_reference, wanted
@@ -46,7 +47,10 @@ def plan(situation: Situation, writers: Sequence[ToolSpec], readers: Sequence[To
         judged = judge(intent, situation)
         if judged.holds:
             chosen, why = _calls(intent, situation, writers, readers)
-            calls += [(intent, bound) for bound in chosen if not _forbidden(bound, situation)]
+            kept = [bound for bound in chosen if not _forbidden(bound, situation)]
+            calls += [(intent, bound) for bound in kept]
+            made = tuple(thing for bound in kept for thing in making(bound, situation))
+            situation = situation._replace(made=(*situation.made, *made))
             (reasons if why.settled else cannot).extend([why.why] if why.why else [])
         else:
             problem = "is not known" if judged.holds is None else "does not hold"
@@ -58,7 +62,8 @@ def plan(situation: Situation, writers: Sequence[ToolSpec], readers: Sequence[To
     for intent, bound in calls:
         unique.setdefault(bound.key, (intent, bound))
     ordered = sorted(unique.values(), key=lambda call: call[0].is_notice)
-    return Planned(tuple(ordered), tuple(reasons), tuple(cannot))
+    intents, bounds = [intent for intent, _ in ordered], numbered(bound for _, bound in ordered)
+    return Planned(tuple(zip(intents, bounds, strict=True)), tuple(reasons), tuple(cannot))
 
 
 def _asked_for(situation: Situation, writers: Sequence[ToolSpec]) -> list[Intent]:
@@ -91,7 +96,7 @@ def _call(call_id: str, intent: Intent, bound: Bound, situation: Situation, read
         "tool": bound.tool.name,
         "arguments_json": dumps(bound.arguments),
         "origins": origins,
-        "read_back": None if intent.is_notice else read_back(intent, bound, situation, readers),
+        "read_back": None if intent.is_notice else read_back(intent, bound, situation, readers, call_id),
         "on_failure": "stop",
         "compensation": None,
     }
@@ -134,7 +139,8 @@ def _missing(tool: ToolSpec, ways: list[Bound]) -> str:
 def _ways(tool: ToolSpec, intent: Intent, situation: Situation) -> list[Bound]:
     """The ways to call a tool that agree with the task: several only if the clause names several things."""
     ways = [_with_values(way, intent, situation) for way in bind(tool, situation, intent, LIKELY)]
-    ways = [_without_guesses(with_known(way, intent, situation)) for way in ways]
+    ways = [_without_guesses(as_new(with_known(way, intent, situation), situation)) for way in ways]
+    ways = [linked(way, intent, situation) for way in ways]
     if is_for_each(intent):
         return [found for way in ways[:1] for found in for_each(way, intent, situation)]
     first = ways[:1]

@@ -5,6 +5,7 @@ from decimal import Decimal
 
 from services.planner.core.binding import Bound
 from services.planner.core.intents import Intent
+from services.planner.core.made import id_field, made_by
 from services.planner.core.records import Record
 from services.planner.core.references import is_reference, wanted
 from services.planner.core.request import ToolSpec
@@ -13,15 +14,29 @@ from services.planner.core.words import FAMILIES, field_stems, nouns, stem, stem
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 
-def read_back(intent: Intent, bound: Bound, situation: Situation, readers: Sequence[ToolSpec]) -> JsonObject | None:
-    """The best read over the same things; None if no read takes an identifier that the write has."""
+def read_back(
+    intent: Intent, bound: Bound, situation: Situation, readers: Sequence[ToolSpec], call_id: str
+) -> JsonObject | None:
+    """The best read over the same things; None if no read takes an identifier that the write or its result has."""
     best = max(((_fit(bound, reader), -len(reader.properties), reader.name) for reader in readers), default=None)
-    if best is None or best[0] <= 0:
-        return None
-    reader = next(reader for reader in readers if reader.name == best[2])
+    reader = next((one for one in readers if best and best[0] > 0 and one.name == best[2]), None)
+    if reader is None or nouns(reader.name) != nouns(bound.tool.name):
+        looked_up = _of_result(bound, situation, readers, call_id)
+        if reader is None or looked_up:
+            return looked_up
     arguments = _arguments(bound, reader)
     expected = _expected(intent, bound, reader, situation, readers)
     return {"tool": reader.name, "arguments_json": dumps(arguments), "expect_json": dumps(expected)}
+
+
+def _of_result(bound: Bound, situation: Situation, readers: Sequence[ToolSpec], call_id: str) -> JsonObject | None:
+    """The look-up of a new thing by the identifier that the write itself answers with."""
+    noun = made_by(bound.tool)
+    for reader in readers if noun else ():
+        if len(reader.required) == 1 and nouns(reader.name) == noun and wanted(reader, reader.required[0]) == noun:
+            place: JsonObject = {"$ref": f"{call_id}.{id_field(noun, situation)}"}
+            return {"tool": reader.name, "arguments_json": dumps({reader.required[0]: place}), "expect_json": "{}"}
+    return None
 
 
 def _written(bound: Bound) -> frozenset[str]:

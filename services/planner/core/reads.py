@@ -1,9 +1,11 @@
 """What to read next: the records a task names, what they refer to, and lists where only a description is known."""
 
 from services.planner.core.binding import Bound, bind
+from services.planner.core.instructed import instructed_reads
 from services.planner.core.intents import Intent
 from services.planner.core.named import unknown_names
 from services.planner.core.pages import next_parts
+from services.planner.core.process import process_of
 from services.planner.core.references import CERTAIN, LIKELY, POSSIBLE, Candidate, candidates, is_reference, wanted
 from services.planner.core.request import Request, ToolSpec
 from services.planner.core.situation import Situation, about, best
@@ -27,7 +29,9 @@ def next_reads(request: Request, situation: Situation) -> list[Bound]:
             if bound.key not in made:
                 fresh.setdefault(bound.key, bound)
     if not fresh and not following:
-        fresh = {bound.key: bound for bound in _searches(request, situation) if bound.key not in made}
+        besides = instructed_reads(process_of(request).instruction, request.tools, situation)
+        fresh = {bound.key: bound for bound in besides if bound.key not in made}
+        fresh = fresh or {bound.key: bound for bound in _searches(request, situation) if bound.key not in made}
     others = list(fresh.values())[: max(0, _IN_ALL - len(request.calls) - len(following))]
     return [*following, *others][: min(_AT_ONCE, max(0, _WITH_PARTS - len(request.calls)))]
 

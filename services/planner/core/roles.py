@@ -13,6 +13,7 @@ from services.planner.core import (
     improve,
     new_process,
     plan,
+    process,
     read_plan,
     reads,
     refused,
@@ -94,7 +95,11 @@ def _compute(situation: Situation) -> JsonObject:
 def _plan(request: Request, ignores_policy: bool) -> JsonObject:
     situation = _heedless(observe(request)) if ignores_policy else observe(request)
     writers, readers = request.listed_tools("write_tools"), request.listed_tools("read_tools")
-    planned = plan.as_json(plan.plan(situation, writers, readers), situation, readers)
+    found = plan.plan(situation, writers, readers)
+    told = process.with_notice(situation, process.process_of(request))
+    if told is not situation and found.calls:
+        found = plan.plan(told, writers, readers)
+    planned = plan.as_json(found, situation, readers)
     return refused.heeded(corrected.planned(planned, request), request)
 
 

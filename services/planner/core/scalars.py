@@ -167,6 +167,8 @@ def _text(name: str, described: str, intent: Intent, situation: Situation, requi
         return _said(_quoted(intent.clause) or _that(intent.clause) or news)
     if own & _ABOUT or _WHAT_FOR.search(described):
         return _said(_quoted(situation.text) or _for(situation.text))
+    if required and intent.verb and described.lower().startswith("what ") and (told := _told(intent.clause)):
+        return _said(told)
     if intent.verb and own & text_stems(intent.clause):
         return _named(own, situation)
     return (
@@ -190,6 +192,11 @@ def _aside(clause: str) -> str:
     """What follows a colon or the last comma, if it is a remark and not a figure."""
     head, comma, tail = clause.partition(": ") if ": " in clause else clause.rpartition(", ")
     return tail.strip() if comma and len(text_words(tail)) >= 3 and head else ""
+
+
+def _told(clause: str) -> str:
+    """What a clause says in so many words: in quotation marks, after ``that``, or after a colon."""
+    return _quoted(clause) or _that(clause) or (clause.partition(": ")[2].strip() if ": " in clause else "")
 
 
 def _quoted(text: str) -> str:

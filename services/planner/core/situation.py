@@ -15,12 +15,23 @@ from shared.domain.exact_json import JsonObject, loads
 MINOR = frozenset({"cents", "minor", "pence", "cent"})
 
 
+class Made(NamedTuple):
+    """A new thing, the call that makes it (by its key, as no call has a number yet), and its result's identifier."""
+
+    noun: frozenset[str]
+    key: str
+    field: str
+
+
 class Situation(NamedTuple):
+    """``made`` are the things that the plan so far makes itself."""
+
     reading: Reading
     mentions: tuple[Mention, ...]
     facts: tuple[Fact, ...]
     records: tuple[Record, ...]
     values: tuple[JsonObject, ...] = ()
+    made: tuple[Made, ...] = ()
 
     @property
     def text(self) -> str:
@@ -92,7 +103,7 @@ def _weight(field: str, value: Scalar, situation: Situation) -> int:
     if amount is not None:
         shares = amount / 100 if MINOR.intersection(parts(field)) else amount
         return 2 if any(shares == mention.number for mention in situation.of_kind(Kind.MONEY)) else 0
-    return _described(value, situation.text) if isinstance(value, str) else 0
+    return _described(value, situation.text) if isinstance(value, str) and "@" not in value else 0
 
 
 def names(text: str, value: str) -> bool:
