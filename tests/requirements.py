@@ -491,6 +491,18 @@ PROMISES: tuple[Promise, ...] = (
     Promise("process.only_tightens", "The rules of a process never loosen what the tenant's rules find", "I2"),
     # at the gate of a process, and where it writes
     Promise(
+        "gate.two_persons",
+        "Payment data in task or facts asks for two different people; nobody counts twice, or for their own request",
+        "seed 002, fsm_runner.py",
+    ),
+    Promise(
+        "mutate.sequence",
+        "Revocations go out one after the other, each only once the one before it is verified",
+        "seed 002, fsm_runner.py",
+    ),
+    Promise("notify.proved_only", "No notice follows a change that is not verified; it is left undone and said so", "I4"),
+    Promise("notify.told", "A plan tells whom its process has to tell, or the answer says that nobody did", "seed 002"),
+    Promise(
         "gate.confirmations",
         "Named confirmations are approvals of their own, in sequence on one plan; a no ends, a changed plan starts over",
         "seed 002, fsm_runner.py",

@@ -9,7 +9,7 @@ from shared.contracts.task import Turn
 from shared.domain.exact_json import JsonObject
 from shared.testing.memory_turns import Died
 from shared.testing.scripted_model import json_reply
-from tests.unit.executor.stage import CALL, Stage
+from tests.unit.executor.stage import CALL, TASK, Stage
 
 NOTICE: JsonObject = {
     "call_id": "n1",
@@ -29,9 +29,9 @@ async def begin(store: TurnStore, template: Template) -> None:
     await Checkpoints(journal, ()).save(progress)
 
 
-async def begun_as(template: Template, *calls: JsonObject) -> Stage:
+async def begun_as(template: Template, *calls: JsonObject, text: str = TASK) -> Stage:
     """``calls`` are what its plan proposes: one change and a notice of it by default."""
-    stage = Stage()
+    stage = Stage(text)
     stage.scripts["write_plan"] = json_reply({"calls": [*(calls or (CALL, NOTICE))], "why_none": None})
     await begin(stage.turns, template)
     return stage

@@ -1,0 +1,119 @@
+"""Two people where a matter asks for them: payment data in an incident, found by its words."""
+
+import pytest
+
+from services.executor.core.dossier import Dossier, Fact, Progress
+from services.executor.core.execute.two_persons import concern
+from services.executor.core.fsm.templates import TEMPLATES
+from shared.contracts.task import Principal
+from shared.domain.exact_json import Json, dumps
+from shared.domain.words import FsmState, Role, TaskState
+from tests.unit.executor.begun_as import begun_as, run_with_deaths
+from tests.unit.executor.stage import CALL, CLERK, MANAGER, Stage, decision
+
+INCIDENT = TEMPLATES["incident_response"]
+SECOND = Principal(id="second", roles=(Role.APPROVER,))
+
+
+async def _concerned(row: dict[str, Json]) -> Stage:
+    """An incident whose record says so, with its plan made."""
+    stage = await begun_as(INCIDENT, CALL)
+    stage.claims.rows["C-1"].update(row)
+    await stage.run()
+    return stage
+
+
+@pytest.mark.promise("gate.two_persons")
+async def test_payment_data_in_what_was_read_takes_two_different_people() -> None:
+    stage = await _concerned({"summary": "Cardholder data may have leaked"})
+    record = stage.turns.record
+    assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+    assert "(2 different people)" in (record.answer or "")
+    assert "because of 'cardholder' in what get_claim gave" in (record.answer or "")
+    record = await stage.run(decision("approve", MANAGER, "first"))
+    assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+    assert "1 of 2 approvals are given" in (record.answer or "")
+    record = await stage.run(decision("approve", SECOND, "second"))
+    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    assert record.metadata["approval"] == "approved by boss, second"
+
+
+@pytest.mark.promise("gate.two_persons")
+async def test_the_same_person_does_not_count_twice_nor_does_whoever_asked() -> None:
+    stage = await _concerned({"summary": "Cardholder data may have leaked"})
+    await stage.run(decision("approve", MANAGER, "first"))
+    record = await stage.run(decision("approve", MANAGER, "again"))
+    assert "boss has already decided" in (record.reason or "")
+    own = CLERK.model_copy(update={"roles": (Role.APPROVER,)})
+    record = await stage.run(decision("approve", own, "own"))
+    assert "asked for this and cannot approve it" in (record.reason or "")
+    assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+
+
+@pytest.mark.promise("gate.two_persons")
+async def test_one_no_of_two_ends_the_task() -> None:
+    stage = await _concerned({"summary": "Cardholder data may have leaked"})
+    await stage.run(decision("approve", MANAGER, "first"))
+    record = await stage.run(decision("reject", SECOND, "second"))
+    assert (record.state, stage.claims.applied) == (TaskState.REJECTED, [])
+
+
+@pytest.mark.promise("gate.two_persons")
+async def test_a_process_that_dies_between_the_two_still_takes_both() -> None:
+    stage = await _concerned({"summary": "Cardholder data may have leaked"})
+    await run_with_deaths(stage, decision("approve", MANAGER, "first"))
+    assert (stage.turns.record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+    await run_with_deaths(stage, decision("approve", SECOND, "second"))
+    assert (stage.turns.record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+
+
+@pytest.mark.promise("gate.two_persons")
+async def test_a_matter_that_shows_after_one_person_approved_asks_for_two() -> None:
+    stage = await begun_as(INCIDENT, CALL)
+    stage.policy.says = {"requires_approval": True}
+    await stage.run()
+    assert "different people" not in (stage.turns.record.answer or "")
+    stage.claims.rows["C-1"]["summary"] = "PCI scope confirmed"
+    record = await stage.run(decision("approve"))
+    assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+    assert "asks for more people than have approved" in (record.answer or "")
+    assert "(2 different people)" in (record.answer or "")
+
+
+@pytest.mark.promise("gate.two_persons")
+async def test_where_nothing_of_the_kind_is_said_nobody_is_asked() -> None:
+    stage = await _concerned({"summary": "Japan's pancakes are late", "cardholder_data": False, "pci": None})
+    assert (stage.turns.record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+
+
+@pytest.mark.promise("gate.two_persons")
+async def test_without_the_template_nobody_is_asked() -> None:
+    stage = await begun_as(TEMPLATES["general"], CALL)
+    stage.claims.rows["C-1"]["summary"] = "Cardholder data may have leaked"
+    record = await stage.run()
+    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+
+
+@pytest.mark.parametrize(
+    ("task", "shown", "found"),
+    [
+        ("Contain the leak of card data", {}, "'card data' in the task"),
+        ("Contain INC-1", {"card_data": True}, "'card data' in what get_incident gave"),
+        ("Contain INC-1", {"cardData": "yes"}, "'card data' in what get_incident gave"),
+        ("Contain INC-1", {"rows": [{"note": "Two PANs in a log"}]}, "'pan' in what get_incident gave"),
+        ("Contain INC-1", {"note": "payment-data, maybe"}, "'payment data' in what get_incident gave"),
+        ("Contain INC-1", {"card_data": 0, "pci": "", "pan": []}, None),
+        ("Expand the span of INC-1", {"note": "company car database"}, None),
+    ],
+)
+def test_whole_words_count_however_they_are_written(task: str, shown: Json, found: str | None) -> None:
+    fact = Fact(ref="f1", connection_id="c", tool="get_incident", arguments_json="{}", result_json=dumps(shown))
+    path = (FsmState.ASSESS,)
+    progress = Progress(template=INCIDENT, path=path, visited=path, dossier=Dossier(facts=(fact,)))
+    assert concern(task, progress) == found
+
+
+def test_what_a_failed_read_says_is_no_fact() -> None:
+    fact = Fact(ref="f", connection_id="c", tool="t", arguments_json="{}", result_json='"no pci here"', ok=False)
+    progress = Progress(template=INCIDENT, path=(FsmState.ASSESS,), visited=(FsmState.ASSESS,))
+    assert concern("Contain INC-1", progress.learned(facts=(fact,))) is None
