@@ -70,6 +70,17 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "reflect.quality", "Only verified facts raise a task's quality, and penalties never do", "seed 000, REFLECT"
     ),
+    # --- answers and documents
+    Promise("reflect.idle_runs", "A run that had nothing to prove earns nothing; a right answer is not weak", "seed 000"),
+    Promise("reflect.weighted_formula", "The weighted formula, by configuration", "seed 002 rl_loop.py; seed 003"),
+    Promise("reflect.outputs", "What a process requires of its answer is looked for, and named", "seed 000"),
+    Promise("reflect.improvement", "A weak answer is improved once, and only by what is known", "seed 000, Pipeline"),
+    Promise("answers.footer", "A footer of one line, off by default", "seed 002, REFLECT"),
+    Promise("answers.policy_is_said", "Prose says what the rules said", "seed 003 structured_output.py"),
+    Promise("answers.lists", "A list is made only where the task asks for one", "seed 003 structured_output.py"),
+    Promise("documents.templates", "Nine documents from the task's data; what is missing is marked", "seed 002"),
+    Promise("documents.asked", "A task gets the documents that it asks for, and its process's own", "seed 002"),
+    Promise("documents.artifacts", "Documents are parts of their own, as Markdown and as JSON", "seed 002"),
     # --- state and queue
     Promise("state.accept_once", "A message sent many times at once makes one task", "I5"),
     Promise("state.session_owner", "A session takes no task of another principal", "I10"),
@@ -475,6 +486,14 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "synthesis.high_risk_asks", "A design of high risk asks a person before it writes", "seed 000, dynamic_fsm.py"
     ),
+    Promise(
+        "prime.thresholds", "Limits of rules and texts stand in the prompts with their source, none guessed", "seed 000, PRIME"
+    ),
+    Promise(
+        "outcome.thresholds",
+        "What was predicted and what was verified go into the outcome, never from words",
+        "seed 000, context accuracy feedback",
+    ),
     Promise("synthesis.general", "Nothing of the task that a design was made for is told to later tasks", "I12"),
     Promise("synthesis.data", "What a design says is quoted as data, never system text", "seed 000, dynamic_fsm.py"),
     Promise(
@@ -518,13 +537,15 @@ PROMISES: tuple[Promise, ...] = (
         "A subscription moves after five confirmations in sequence, on one plan; one no ends it",
         "seed 000; seed 002, fsm_runner.py",
     ),
+    Promise("planner.known_figures", "A figure that is known by name is used, and none is made up for it", "seed 000"),
+    Promise("planner.routes", "Each listed thing goes the way that the process has for its age", "seed 000"),
     Promise("process.general", "A task of no special kind is done and proved, with no process's behaviour", "seed 000"),
     # what a run spends, remembers and is told
     Promise("budget.thresholds", "Above 80 % used every call is Haiku's, save the plan of writes", "seed 000"),
     Promise("budget.caps", "The less is left, the shorter an answer may be: 256 to 4,096 tokens", "seed 000"),
     Promise("budget.hints", "Each request ends with how brief to be: mild, strict, emergency", "seed 000"),
     Promise("budget.resumed", "A resumed run and a replay stay on the tiers that were paid for", "seed 000; I5"),
-    Promise("memory.compressed", "Over 20 turns or 8K tokens the last 6 stay, with a 200-word summary", "seed 002; seed 003"),
+    Promise("memory.compressed", "Over 20 turns or 8K tokens the last 6 stay, with a 200-word summary", "seed 002"),
     Promise("memory.phase_boundary", "A session is summarized between phases, before any call", "seed 002"),
     Promise("memory.no_model", "Without a model the beginnings of older turns are kept", "seed 003"),
     Promise("memory.replayable", "A summary is paid for once, and replayed as it was", "I5; seed 002"),
@@ -547,15 +568,11 @@ PROMISES: tuple[Promise, ...] = (
     Promise("strategy.moa.synthesis", "Drafts that diverge are synthesized by Sonnet", "seed 000, Strategy Bandit"),
     Promise("strategy.moa.budget", "Two drafts stay within the budget, or one is made", "I11"),
     Promise("I9.moa", "A drafted list is agreed to the byte or synthesized, and never touched", "I9"),
-    # what a run spends, remembers and is told
-    Promise("budget.thresholds", "Above 80 % used every call is Haiku's, save the plan of writes", "seed 000"),
-    Promise("budget.caps", "The less is left, the shorter an answer may be: 256 to 4,096 tokens", "seed 000"),
-    Promise("budget.hints", "Each request ends with how brief to be: mild, strict, emergency", "seed 000"),
-    Promise("budget.resumed", "A resumed run and a replay stay on the tiers that were paid for", "seed 000; I5"),
-    Promise("memory.compressed", "Over 20 turns or 8K tokens the last 6 stay, with a 200-word summary", "seed 002"),
-    Promise("memory.phase_boundary", "A session is summarized between phases, before any call", "seed 002"),
-    Promise("memory.no_model", "Without a model the beginnings of older turns are kept", "seed 003"),
-    Promise("memory.replayable", "A summary is paid for once, and replayed as it was", "I5; seed 002"),
+    Promise("loop.limits", "A state asks its model 20 times and calls 18 tools at most, or as it is set", "seed 000"),
+    Promise("loop.side_by_side", "The reads of one reply run side by side", "seed 000, five_phase"),
+    Promise("loop.retry_or_over", "A model is told whether a call may be made again, and of one that is over", "I1"),
+    Promise("loop.reads_once", "The same read again is answered from the first, and asked of no server", "seed 003"),
+    Promise("loop.trimmed", "A long result is cut to fit a prompt, whatever its shape, and says so", "seed 002"),
 )
 
 

@@ -15,6 +15,7 @@ from services.planner.core.proof import read_back
 from services.planner.core.records import own_id
 from services.planner.core.references import CERTAIN, LIKELY, Candidate, is_reference, wanted
 from services.planner.core.request import ToolSpec
+from services.planner.core.routes import routed
 from services.planner.core.situation import Situation, about
 from services.planner.core.toolmatch import suiting
 from services.planner.core.words import field_stems, parts, stem, text_stems
@@ -46,6 +47,11 @@ def plan(situation: Situation, writers: Sequence[ToolSpec], readers: Sequence[To
     for intent in _asked_for(situation, writers):
         judged = judge(intent, situation)
         if judged.holds:
+            ways = routed(intent, situation, writers)
+            if ways.calls and not suiting(intent, situation, writers):
+                calls += ways.calls
+                reasons += ways.left_out
+                continue
             chosen, why = _calls(intent, situation, writers, readers)
             kept = [bound for bound in chosen if not _forbidden(bound, situation)]
             calls += [(intent, bound) for bound in kept]

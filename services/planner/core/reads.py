@@ -65,6 +65,8 @@ def _worthwhile(
     ways = [
         bound for bound in bind(tool, situation, _whole(situation), POSSIBLE if spoken else LIKELY) if not bound.missing
     ]
+    if sum(is_reference(tool, name) for name in tool.required) > 1:
+        ways = [way for way in ways if way.sure == max(one.sure for one in ways)]
     if not tool.required:
         return _lists(ways) if spoken and _wants_list(tool, situation, identified) else []
     if situation.reading.reads_only and not spoken:

@@ -32,6 +32,7 @@ class Situation(NamedTuple):
     records: tuple[Record, ...]
     values: tuple[JsonObject, ...] = ()
     made: tuple[Made, ...] = ()
+    routes: tuple[JsonObject, ...] = ()  # the ways of the process, by age
 
     @property
     def text(self) -> str:
@@ -54,7 +55,9 @@ def observe(request: Request) -> Situation:
         mentions += tuple(found for found in find(history) if found.kind is Kind.ID)
     facts = _facts(request)
     reading = _without_documents(understand(text), request.sections.get("documents", ""))
-    return Situation(reading, mentions, facts, records_of(facts), tuple(objects(request.section("values"))))
+    values, process = tuple(objects(request.section("values"))), _object(request.section("process"))
+    ways = tuple(objects(process.get("routes")))
+    return Situation(reading, mentions, facts, records_of(facts), values, routes=ways)
 
 
 def _without_documents(reading: Reading, documents: str) -> Reading:

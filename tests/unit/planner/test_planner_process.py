@@ -1,0 +1,99 @@
+"""What the executor tells of a process: figures known by name, and the ways that listed things go by their age."""
+
+import pytest
+
+from shared.domain.exact_json import Json, JsonObject
+from tests.unit.planner.planner_requests import answered, calls, fact, said, tool
+
+_LEASE: JsonObject = {"id": "LEA-4", "state": "open", "rent": "80.00"}
+_BOOK: Json = tool("record_earned_rent", "main", lease_id="string", amount="number")
+
+
+def _value(name: str, value: str) -> Json:
+    return {"name": name, "operation": "sum", "operands": [], "value": value}
+
+
+def _plan(task: str, facts: list[Json], writers: list[Json], **sections: Json) -> JsonObject:
+    return answered("WRITE PLAN", {"task": task, "facts": facts, "write_tools": writers, "read_tools": [], **sections})
+
+
+@pytest.mark.promise("planner.known_figures")
+def test_a_missing_figure_is_the_value_that_the_clause_names_by_all_its_words() -> None:
+    """Of two that fit the longer name counts; one of which a word is missing is another figure."""
+    values = [_value("rent", "80.00"), _value("earned_rent", "64.50"), _value("earned_rent_after_tax", "50.00")]
+    facts = [fact("f1", "get_lease", {"lease_id": "LEA-4"}, _LEASE)]
+    plan = _plan("Record the earned rent of lease LEA-4.", facts, [_BOOK], values=values)
+    assert [(name, str(given["amount"])) for name, given in calls(plan)] == [("record_earned_rent", "64.50")]
+
+
+@pytest.mark.promise("planner.known_figures")
+def test_without_such_a_value_the_figure_is_missing_and_said() -> None:
+    facts = [fact("f1", "get_lease", {"lease_id": "LEA-4"}, _LEASE)]
+    plan = _plan("Record the earned rent of lease LEA-4.", facts, [_BOOK], values=[_value("taxes", "1.00")])
+    assert plan["calls"] == []
+    assert "amount" in str(plan["cannot"])
+
+
+@pytest.mark.promise("planner.known_figures")
+def test_what_a_record_announces_as_new_is_the_figure_of_a_call_about_the_same_things() -> None:
+    """``new_total`` for ``total``, of the offer that names both things of the call; that of another one is not it."""
+    swap: Json = tool("modify_seat", "main", seat_id="string", cover_id="string", total="number")
+    offers = [
+        fact(f"f{place}", "get_offer", {}, {"seat_id": "SEA-1", "cover_id": cover, "new_total": total})
+        for place, (cover, total) in enumerate((("COV-8", "12.00"), ("COV-9", "15.50")), 1)
+    ]
+    plan = _plan("Modify seat SEA-1 to cover COV-9.", offers, [swap])
+    assert [str(given["total"]) for _, given in calls(plan)] == ["15.50"]
+
+
+_FINES: list[Json] = [
+    {"id": f"FIN-{number}", "pilot_id": f"PIL-{number}", "days_overdue": days, "step": step}
+    for number, days, step in ((1, 12, "none"), (2, 30, "none"), (3, 31, "none"), (4, 95, "none"), (5, 99, "court"))
+]
+_ROUTES: Json = [
+    {"name": "letter", "way": "send a friendly letter", "over": 0, "up_to": 30},
+    {"name": "instalments", "way": "offer instalments", "over": 30, "up_to": 60},
+    {"name": "court", "way": "give the fine to the court", "over": 60, "up_to": None},
+]
+_STEPS: list[Json] = [
+    tool("send_letter", "main", fine_id="string"),
+    tool("create_instalments", "main", fine_id="string"),
+    tool("give_to_court", "main", fine_id="string"),
+    tool("close_fine", "main", fine_id="string"),
+]
+_TASK = "Take the step of its age for every overdue fine."
+
+
+@pytest.mark.promise("planner.routes")
+def test_each_listed_thing_goes_the_way_of_its_age() -> None:
+    """A bound belongs to the younger range; letters, which are notices, come last; who is there already stays."""
+    plan = _plan(_TASK, [fact("f1", "list_fines", {}, _FINES)], _STEPS, process={"routes": _ROUTES})
+    assert calls(plan) == [
+        ("create_instalments", {"fine_id": "FIN-3"}),
+        ("give_to_court", {"fine_id": "FIN-4"}),
+        ("send_letter", {"fine_id": "FIN-1"}),
+        ("send_letter", {"fine_id": "FIN-2"}),
+    ]
+
+
+@pytest.mark.promise("planner.routes")
+def test_without_ways_such_a_task_cannot_be_planned() -> None:
+    plan = _plan(_TASK, [fact("f1", "list_fines", {}, _FINES)], _STEPS)
+    assert plan["calls"] == []
+    assert "No tool" in str(plan["cannot"])
+
+
+@pytest.mark.promise("planner.routes")
+def test_a_task_that_names_its_own_step_takes_that_one() -> None:
+    """Ways are for what the task leaves open."""
+    facts = [fact("f1", "get_fine", {"fine_id": "FIN-4"}, _FINES[3])]
+    plan = _plan("Close fine FIN-4.", facts, _STEPS, process={"routes": _ROUTES})
+    assert [name for name, _ in calls(plan)] == ["close_fine"]
+
+
+def test_of_several_things_only_those_that_the_task_names_for_certain_are_asked_about() -> None:
+    """An offer for the cover that the seat has now would tell nothing."""
+    offer: Json = tool("get_offer", seat_id="string", cover_id="string")
+    facts = [fact("f1", "get_seat", {"seat_id": "SEA-1"}, {"id": "SEA-1", "cover_id": "COV-8"})]
+    made = said("ASSESS", {"task": "Modify seat SEA-1 to the cover COV-9 as in the offer.", "facts": facts}, [offer])
+    assert made.calls == (("get_offer", {"seat_id": "SEA-1", "cover_id": "COV-9"}),)
