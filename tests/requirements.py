@@ -573,6 +573,11 @@ PROMISES: tuple[Promise, ...] = (
     Promise("loop.retry_or_over", "A model is told whether a call may be made again, and of one that is over", "I1"),
     Promise("loop.reads_once", "The same read again is answered from the first, and asked of no server", "seed 003"),
     Promise("loop.trimmed", "A long result is cut to fit a prompt, whatever its shape, and says so", "seed 002"),
+    Promise("loop.limits", "A state asks its model 20 times and calls 18 tools at most, or as it is set", "seed 000"),
+    Promise("loop.side_by_side", "The reads of one reply run side by side", "seed 000, five_phase"),
+    Promise("loop.retry_or_over", "A model is told whether a call may be made again, and of one that is over", "I1"),
+    Promise("loop.reads_once", "The same read again is answered from the first, and asked of no server", "seed 003"),
+    Promise("loop.trimmed", "A long result is cut to fit a prompt, whatever its shape, and says so", "seed 002"),
 )
 
 

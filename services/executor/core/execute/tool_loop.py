@@ -71,14 +71,25 @@ class _Calls:
         self.made = 0
 
     async def run(self, prefix: str, uses: Sequence[ToolUse]) -> list[ToolResult]:
-        """Run the calls of one reply side by side; those beyond the limit are answered with a refusal."""
+        """Run the calls of one reply side by side, each after another that is the same: a dispatch may know it then.
+
+        Those beyond the limit are answered with a refusal.
+        """
         left = self._most - self.made
-        results = await side_by_side(
-            self._run(f"{prefix}:{index}", use, index < left) for index, use in enumerate(uses)
-        )
-        self.made += len(results)
-        self._told += [_told(use, result) for use, result in zip(uses, results, strict=True)]
-        return results
+        firsts = {_same(use): index for index, use in reversed(list(enumerate(uses)))}
+        repeats = [index for index, use in enumerate(uses) if firsts[_same(use)] != index]
+        results: dict[int, ToolResult] = {}
+
+        async def run(index: int) -> None:
+            results[index] = await self._run(f"{prefix}:{index}", uses[index], index < left)
+
+        await side_by_side(run(index) for index in sorted(firsts.values()))
+        for index in repeats:
+            await run(index)
+        ordered = [results[index] for index in range(len(uses))]
+        self.made += len(ordered)
+        self._told += [_told(use, result) for use, result in zip(uses, ordered, strict=True)]
+        return ordered
 
     def retold(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
         """The first messages, and all calls so far as a section of data in the last of them."""
@@ -89,7 +100,7 @@ class _Calls:
     async def _run(self, key: str, use: ToolUse, permitted: bool) -> ToolResult:
         if not permitted:
             return _error(use, "Not called: this state's limit of tool calls is reached.")
-        same = f"{use.name} {dumps(use.input)}"
+        same = _same(use)
         if same in self._over:
             return _error(use, f"Not called again, it came to nothing before: {self._over[same]}")
         try:
@@ -99,6 +110,10 @@ class _Calls:
         except ToolFailed as over:
             self._over[same] = str(over)
             return _error(use, str(over))
+
+
+def _same(use: ToolUse) -> str:
+    return f"{use.name} {dumps(use.input)}"
 
 
 def _error(use: ToolUse, why: str) -> ToolResult:

@@ -14,7 +14,17 @@ def shortened(content: Json, most: int) -> tuple[Json, str]:
         cut = _cut(content, text, items)
         if len(dumps(cut)) <= most:
             return cut, _said(f"texts over {text} characters and lists within it over {items} items")
-    return dumps(content)[:most], f"Only the first {most} of {len(dumps(content))} characters are shown here."
+    whole = dumps(content)
+    seen = _beginning(whole, most)
+    return seen, f"Only the first {len(seen)} of {len(whole)} characters are shown here."
+
+
+def _beginning(text: str, most: int) -> str:
+    """As much as fits once it is quoted as a JSON string."""
+    seen = text[:most]
+    while len(dumps(seen)) > most:
+        seen = seen[: len(seen) * most // (len(dumps(seen)) + 1)]
+    return seen
 
 
 def _said(what: str) -> str:
