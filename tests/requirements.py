@@ -510,6 +510,11 @@ PROMISES: tuple[Promise, ...] = (
     Promise("process.only_tightens", "The rules of a process never loosen what the tenant's rules find", "I2"),
     # at the gate of a process, and where it writes
     Promise(
+        "notify.quiet_hours",
+        "Notices of a process that heeds quiet hours wait with a timer and no lease; a cancel sends nothing",
+        "seed 002, fsm_runner.py",
+    ),
+    Promise(
         "gate.two_persons",
         "Payment data in task or facts asks for two different people; nobody counts twice, or for their own request",
         "seed 002, fsm_runner.py",

@@ -168,8 +168,8 @@ CREATED = PlannedCall(
     call_id="c1", connection_id="c", tool="create_vendor", tool_class=ToolClass.CHANGE, arguments_json="{}"
 )
 KNOWN = (
-    Fact(ref="f1", connection_id="c", tool="get_vendor", arguments_json="{}", result_json='{"email":"ap@north.example"}'),
-    Fact(ref="f2", connection_id="c", tool="get_order", arguments_json="{}", result_json='{"vendor":{"name":"North Ltd"}}'),
+    Fact(ref="f1", connection_id="c", tool="get_vendor", arguments_json="", result_json='{"email":"ap@north.example"}'),
+    Fact(ref="f2", connection_id="c", tool="get_order", arguments_json="", result_json='{"vendor":{"name":"North"}}'),
     Fact(ref="f3", connection_id="c", tool="get_order", arguments_json="{}", result_json='{"buyer":"us@home.example"}'),
 )  # fmt: skip
 
@@ -180,7 +180,7 @@ KNOWN = (
         ("notify_vendor", {}, True),
         ("send_notice", {"vendor_id": "V-1"}, True),
         ("send_email", {"to": "AP@north.example", "body": "approved"}, True),
-        ("send_email", {"to": "North Ltd"}, True),
+        ("send_email", {"to": "North"}, True),
         ("send_email", {"to": "vendor"}, True),
         ("send_email", {"to": {"$ref": "c1.email"}}, True),
         ("send_email", {"to": "us@home.example", "body": "the vendor was approved"}, False),

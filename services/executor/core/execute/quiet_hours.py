@@ -35,11 +35,9 @@ async def rest(ctx: TurnContext, progress: Progress) -> Rest | None:
     hours = ctx.tenant.quiet_hours
     if hours is None or not progress.template.quiet_hours or progress.state is not FsmState.SCHEDULE_NOTIFY:
         return None
-    held = await _unsent(ctx, progress)
-    if not held:
-        return None
-    until = await _until(ctx, progress)
-    if until is None:
+    until = await _until(ctx, progress) if _notices(progress) else None
+    held = await _unsent(ctx, progress) if until else ()
+    if until is None or not held:
         return None
     local = until.astimezone(ZoneInfo(ctx.tenant.time_zone))
     names = ", ".join(dict.fromkeys(call.tool for call in held))
@@ -60,8 +58,13 @@ async def _unsent(ctx: TurnContext, progress: Progress) -> tuple[PlannedCall, ..
     if plan is None:
         return ()
     known = await entries(ctx, plan)
-    notices = (call for call in plan.calls if call.tool_class is ToolClass.NOTIFY and not is_left_out(ctx, plan, call))
-    return tuple(call for call in notices if call.call_id not in known or known[call.call_id].status in SENDABLE)
+    left = (call for call in _notices(progress) if not is_left_out(ctx, plan, call))
+    return tuple(call for call in left if call.call_id not in known or known[call.call_id].status in SENDABLE)
+
+
+def _notices(progress: Progress) -> tuple[PlannedCall, ...]:
+    plan = progress.dossier.plan
+    return tuple(call for call in plan.calls if call.tool_class is ToolClass.NOTIFY) if plan else ()
 
 
 async def _until(ctx: TurnContext, progress: Progress) -> datetime | None:
