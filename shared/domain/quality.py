@@ -83,7 +83,7 @@ def _signals(evidence: Evidence) -> dict[str, float]:
         "failed": -0.40 * (evidence.state is TaskState.FAILED),
         "answer_empty": -0.20 * evidence.answer_empty,
         "error_phrase": -0.20 * evidence.error_phrase,
-        "writes_doubtful": -0.15 * (evidence.writes_doubtful > 0),
+        "writes_doubtful": -0.25 * (evidence.writes_doubtful > 0),
         "idle": -0.05 * evidence.idle,
         "empty_data": -0.10 * evidence.empty_data,
         "repeated_calls": -0.05 * min(evidence.repeated_calls, 3),

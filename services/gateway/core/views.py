@@ -76,9 +76,9 @@ def _legacy_artifacts(record: TaskRecord) -> list[JsonValue]:
     for index, artifact in enumerate(record.artifacts, start=len(artifacts)):
         parts: list[JsonValue] = []
         if artifact.text is not None:
-            parts.append(_text_part(artifact.text))
+            parts.append(_typed(_text_part(artifact.text), artifact.media_type))
         if artifact.data is not None:
-            parts.append({"type": "data", "data": artifact.data})
+            parts.append(_typed({"type": "data", "data": artifact.data}, "application/json"))
         artifacts.append({"name": artifact.name, "index": index, "parts": parts})
     return artifacts
 
@@ -87,6 +87,10 @@ def _legacy_history(record: TaskRecord, length: int | None) -> list[JsonValue]:
     if not length:
         return []
     return [{"role": item.role, "parts": [_text_part(item.text)]} for item in record.history[-length:]]
+
+
+def _typed(part: dict[str, JsonValue], media_type: str | None) -> dict[str, JsonValue]:
+    return {**part, "metadata": {"mimeType": media_type}} if media_type else part
 
 
 def _text_part(text: str) -> dict[str, JsonValue]:

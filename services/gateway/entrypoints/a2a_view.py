@@ -47,9 +47,9 @@ def _artifacts(record: ours.TaskRecord) -> list[Artifact]:
 
 
 def _parts(item: ours.Artifact) -> list[Part]:
-    parts = [Part(text=item.text)] if item.text is not None else []
+    parts = [Part(text=item.text, media_type=item.media_type or "")] if item.text is not None else []
     if item.data is not None:
-        part = Part()
+        part = Part(media_type="application/json")
         part.data.struct_value.update(item.data)
         parts.append(part)
     return parts

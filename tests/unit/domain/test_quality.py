@@ -4,13 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.domain.quality import WEAK, Evidence, quality
+from shared.domain.quality import WEAK, Evidence, Formula
+from shared.domain.quality import quality as scored
 from shared.domain.words import TaskState
 
 NOTHING = Evidence(
     state=TaskState.COMPLETED,
     exact_match=False,
-    policy_passed=None,
+    policy_kept=None,
     writes_planned=0,
     writes_verified=0,
     writes_doubtful=0,
@@ -23,7 +24,7 @@ EVIDENCE = st.builds(
     Evidence,
     state=st.sampled_from(list(TaskState)),
     exact_match=st.booleans(),
-    policy_passed=MAYBE,
+    policy_kept=MAYBE,
     writes_planned=st.integers(0, 3),
     writes_verified=st.integers(0, 3),
     writes_doubtful=st.integers(0, 3),
@@ -31,7 +32,19 @@ EVIDENCE = st.builds(
     needs_met=st.booleans(),
     answer_empty=st.booleans(),
     repeated_calls=st.integers(0, 10),
+    outputs_there=MAYBE,
+    grounded=st.booleans(),
+    empty_data=st.booleans(),
+    error_phrase=st.booleans(),
+    idle=st.booleans(),
+    tool_calls=st.integers(0, 40),
+    answer_words=st.integers(0, 400),
+    task_words=st.integers(0, 100),
 )
+
+
+def quality(evidence: Evidence) -> float:
+    return scored(evidence).value
 
 
 def test_a_task_of_which_nothing_is_verified_stands_at_the_baseline() -> None:
@@ -40,7 +53,7 @@ def test_a_task_of_which_nothing_is_verified_stands_at_the_baseline() -> None:
 
 
 def test_everything_verified_is_the_best_there_is() -> None:
-    best = NOTHING._replace(policy_passed=True, writes_planned=2, writes_verified=2, audit_clean=True, needs_met=True)
+    best = NOTHING._replace(policy_kept=True, writes_planned=2, writes_verified=2, audit_clean=True, needs_met=True)
     assert quality(best) == 1.0
 
 
@@ -59,6 +72,9 @@ def test_penalties_never_raise_a_score(evidence: Evidence) -> None:
     assert quality(evidence._replace(repeated_calls=evidence.repeated_calls + 1)) <= score
     assert quality(evidence._replace(writes_doubtful=evidence.writes_doubtful + 1)) <= score
     assert quality(evidence._replace(state=TaskState.FAILED)) <= score
+    for worse in ({"empty_data": True}, {"error_phrase": True}, {"idle": True}):
+        without = quality(evidence._replace(**dict.fromkeys(worse, False)))  # type: ignore[arg-type]  # one field of its own type
+        assert quality(evidence._replace(**worse)) <= without  # type: ignore[arg-type]  # the same
 
 
 @pytest.mark.promise("reflect.quality")
@@ -66,7 +82,8 @@ def test_penalties_never_raise_a_score(evidence: Evidence) -> None:
 def test_verified_facts_never_lower_a_score(evidence: Evidence) -> None:
     score = quality(evidence)
 
-    for better in ({"policy_passed": True}, {"audit_clean": True}, {"needs_met": True}):
+    facts = ("policy_kept", "audit_clean", "needs_met", "outputs_there", "grounded")
+    for better in ({name: True} for name in facts):
         assert quality(evidence._replace(**better)) >= score  # type: ignore[arg-type]  # one field of its own type
 
 
@@ -79,3 +96,49 @@ def test_one_unverified_write_of_two_earns_nothing() -> None:
 def test_an_exact_match_counts_only_on_a_completed_task() -> None:
     assert quality(NOTHING._replace(exact_match=True)) == 1.0
     assert quality(NOTHING._replace(exact_match=True, state=TaskState.FAILED)) < WEAK
+
+
+@pytest.mark.promise("reflect.quality")
+@given(evidence=EVIDENCE, more=st.integers(1, 500))
+def test_length_and_more_calls_earn_nothing(evidence: Evidence, more: int) -> None:
+    longer = evidence._replace(answer_words=evidence.answer_words + more, tool_calls=evidence.tool_calls + more)
+    assert quality(longer) == quality(evidence)
+
+
+@pytest.mark.promise("reflect.idle_runs")
+def test_a_run_that_planned_nothing_is_no_example_however_much_it_read() -> None:
+    """What it read earns; nothing that it did was proved."""
+    idle = NOTHING._replace(idle=True, needs_met=True)
+    assert quality(idle) < 0.6
+
+
+@pytest.mark.promise("reflect.idle_runs")
+def test_a_right_answer_to_a_question_is_not_weak() -> None:
+    assert quality(NOTHING._replace(needs_met=True, grounded=True)) >= WEAK
+
+
+@pytest.mark.promise("reflect.quality")
+@given(evidence=EVIDENCE)
+def test_a_score_is_the_sum_of_its_parts_within_its_bounds(evidence: Evidence) -> None:
+    for formula in Formula:
+        score = scored(evidence, formula)
+        assert score.value == round(min(1.0, max(0.0, sum(score.parts.values()))), 4)
+
+
+@pytest.mark.promise("reflect.weighted_formula")
+@pytest.mark.parametrize(
+    ("policy", "calls", "words", "expected"),
+    [(True, 0, 20, 1.0), (None, 0, 20, 0.85), (False, 18, 0, 0.0), (True, 9, 10, 0.65)],
+)
+def test_the_weighted_formula_is_that_of_the_seeds(
+    policy: bool | None, calls: int, words: int, expected: float
+) -> None:
+    """0.35 answer (its length against the task's), 0.35 tools (fewer are better), 0.30 policy (1, 0.5 or 0)."""
+    run = NOTHING._replace(policy_kept=policy, tool_calls=calls, answer_words=words, task_words=20)
+    assert scored(run, Formula.WEIGHTED).value == pytest.approx(expected)
+
+
+@pytest.mark.promise("reflect.weighted_formula")
+def test_an_exact_match_scores_one_by_either_formula() -> None:
+    exact = NOTHING._replace(exact_match=True)
+    assert [scored(exact, formula).value for formula in Formula] == [1.0, 1.0]

@@ -7,24 +7,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.dossier import Dossier, Progress
-from services.executor.core.reflect.answer import final_answer
-from services.executor.core.reflect.outcome import Ended, metadata, outcome, score
+from services.executor.core.reflect.answer import Footer, final_answer, without_footer
+from services.executor.core.reflect.outcome import Ended, metadata, outcome, run_of
+from services.executor.core.reflect.outcome import score as scored
 from services.executor.core.reflect.turn_end import nothing_new, turn_end
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import SessionState
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import Principal, TaskRecord, Turn, TurnKind
+from shared.domain.quality import WEAK
 from shared.domain.words import FsmState, TaskState, ToolClass, WriteStatus
 from tests.unit.executor_core.makers import NOON, call, entry, fact, plan, verdict
 
+FOOTER = Footer("expense_approval", "PASSED", 0.9, 1234)
+RULE = {"rule_id": "R1", "action": "require_approval", "reason": "over the limit", "policy_id": "p"}
 PATH = (FsmState.DECOMPOSE, FsmState.ASSESS)
-DONE = Dossier(facts=(fact({"a": 1}),), audit_clean=True, verdict=verdict())
+DONE = Dossier(facts=(fact({"id": "C-1", "a": 17}),), audit_clean=True, verdict=verdict())
 _TURN = {"turn_id": "turn-1", "task_id": "task-1", "principal": Principal(id="clerk"), "received_at": NOON}
 
 
 def ended(
-    *writes: LedgerEntry, state: TaskState = TaskState.COMPLETED, dossier: Dossier = DONE, text: str = "Done."
+    *writes: LedgerEntry, state: TaskState = TaskState.COMPLETED, dossier: Dossier = DONE, text: str = "Its a is 17."
 ) -> Ended:
     progress = Progress(path=PATH, visited=PATH, dossier=dossier)
     return Ended(state, None, None, text, progress, writes)
@@ -45,16 +49,40 @@ def waiting() -> Approval:
     )  # fmt: skip
 
 
+def score(ended: Ended) -> float:
+    return scored(run_of(ended, work().record)).value
+
+
 @pytest.mark.promise("I9.exact_answers")
 @given(
     items=st.lists(st.integers() | st.text(), max_size=4),
     statuses=st.lists(st.sampled_from(list(WriteStatus)), max_size=3),
+    spoke=st.booleans(),
+    footer=st.booleans(),
+    indent=st.none() | st.integers(0, 3),
 )
-def test_an_exact_match_answer_is_not_touched_whatever_was_written(
-    items: list[object], statuses: list[WriteStatus]
+def test_an_exact_match_answer_is_not_touched_whatever_was_written_and_is_switched_on(
+    items: list[object], statuses: list[WriteStatus], spoke: bool, footer: bool, indent: int | None
 ) -> None:
-    text = json.dumps(items, indent=1)
-    assert final_answer(text, [entry(status) for status in statuses]) == text
+    text = json.dumps(items, indent=indent)
+    said = verdict(triggered_rules=[RULE]) if spoke else verdict()
+    assert final_answer(text, [entry(s) for s in statuses], said, FOOTER if footer else None) == text
+
+
+@pytest.mark.promise("answers.footer")
+def test_the_footer_is_one_line_under_everything_else_and_can_be_taken_off() -> None:
+    plain = final_answer("All is well.", [entry(WriteStatus.VERIFIED)], verdict())
+    footed = final_answer("All is well.", [entry(WriteStatus.VERIFIED)], verdict(), FOOTER)
+
+    line = "[Process: expense_approval | Policy: PASSED | Quality: 0.90 | Duration: 1234 ms]"
+    assert footed == f"{plain}\n\n{line}"
+    assert without_footer(footed) == plain == without_footer(plain)
+
+
+@pytest.mark.promise("answers.policy_is_said")
+def test_prose_says_what_the_rules_said_and_nothing_where_none_spoke() -> None:
+    assert final_answer("Done.", (), verdict()) == "Done."
+    assert final_answer("Done.", (), verdict(triggered_rules=[RULE])) == "Done.\n\nPolicy: passed. R1: over the limit"
 
 
 @pytest.mark.promise("I4.unverified_is_said")
@@ -80,14 +108,14 @@ def test_a_doubtful_write_costs_and_a_failed_read_earns_nothing() -> None:
     verified, doubtful = (ended(entry(s), dossier=planned) for s in (WriteStatus.VERIFIED, WriteStatus.UNVERIFIED))
     unread = ended(dossier=DONE.model_copy(update={"facts": (fact("no", ok=False),)}))
 
-    assert score(verified) > score(ended()) > score(doubtful)
+    assert score(verified) > WEAK > score(doubtful)
     assert score(unread) < score(ended())
 
 
 def test_a_run_that_ended_before_it_began_has_metadata_and_an_outcome() -> None:
     nothing = Ended(TaskState.FAILED, FsmState.FAILED, "no tools", "no tools", None, ())
 
-    assert metadata(nothing)["states"] == ["FAILED"]
+    assert metadata(nothing, work().record)["states"] == ["FAILED"]
     told = outcome(work().record, nothing, NOON)
     assert (told.event_id, told.process_type, told.policy_passed) == ("task-1:1", "general", None)
 
@@ -112,15 +140,15 @@ def test_the_history_holds_what_was_said_and_no_timer_speaks() -> None:
     said = turn_end(work(), ended(), SessionState(), None, (), NOON)
     timed = turn_end(work(TurnKind.DEADLINE), ended(), SessionState(), None, (), NOON)
 
-    assert [(line.role, line.text) for line in said.record.history] == [("user", "Pay it"), ("agent", "Done.")]
-    assert said.session.turns == (("user", "Pay it"), ("agent", "Done."))
+    assert [(line.role, line.text) for line in said.record.history] == [("user", "Pay it"), ("agent", "Its a is 17.")]
+    assert said.session.turns == (("user", "Pay it"), ("agent", "Its a is 17."))
     assert [line.role for line in timed.record.history] == ["agent"]
     assert timed.session.turns == ()
 
 
 def test_what_is_remembered_is_bounded() -> None:
     long = SessionState(turns=tuple(("user", str(n)) for n in range(99)))
-    assert len(turn_end(work(), ended(), long, None, (), NOON).session.turns) == 20
+    assert len(turn_end(work(), ended(), long, None, (), NOON).session.turns) <= 20
 
 
 def test_a_turn_that_came_too_late_changes_nothing() -> None:

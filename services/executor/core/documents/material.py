@@ -191,10 +191,16 @@ def _records(material: Material, words: frozenset[str]) -> Json:
         by_tool = bool(stems_of(fact.tool) & words)
         for record in _in(fact.result) if fact.ok else ():
             if by_tool or any(stems_of(key) & words for key in record):
-                flat: JsonObject = {key: value for key, value in record.items() if not isinstance(value, dict | list)}
+                flat = _flat(record)
                 if flat not in chosen:
                     chosen.append(flat)
     return [*chosen[:_ROWS]]
+
+
+def _flat(record: JsonObject) -> JsonObject:
+    """Its scalars, what tells it from others first."""
+    ordered = sorted(record, key=lambda key: (key.lower() != "id", not key.lower().endswith("id")))
+    return {key: record[key] for key in ordered if not isinstance(record[key], dict | list)}
 
 
 def _all_records(facts: Sequence[Fact]) -> Iterator[JsonObject]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from services.executor.core.dossier import Dossier, Progress
 from services.executor.core.reflect.found import Found, found, is_empty, says_something, untraced
-from services.executor.core.reflect.outputs import missing_outputs
+from services.executor.core.reflect.outputs import SUMMARY, missing_outputs
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import WritePlan
 from shared.domain.answer import is_exact_match
@@ -56,7 +56,7 @@ def evidence(run: Run) -> Evidence:
     progress = run.progress
     dossier = progress.dossier if progress else Dossier()
     plan = dossier.plan or WritePlan(task_id="")
-    required = progress.template.outputs if progress and run.acts else ()
+    required = [output for output in progress.template.outputs if output != SUMMARY] if progress and run.acts else []
     known = run.known
     idle = run.acts and not plan.calls
     nothing_found = bool(dossier.facts) and all(is_empty(fact.result) for fact in dossier.facts if fact.ok)

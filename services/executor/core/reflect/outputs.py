@@ -17,8 +17,11 @@ _SAID_BY: dict[str, str] = {
 }
 
 
+SUMMARY = "summary"  # an output that any answer is
+
+
 def missing_outputs(outputs: Sequence[str], answer: str, known: Found) -> tuple[str, ...]:
-    """The required outputs of which the answer says nothing, in the template's order. ``summary`` is the answer."""
+    """The required outputs of which the answer says nothing, in the template's order."""
     words, names = stems_of(answer), [stems_of(name) for name in names_said(answer, known)]
     return tuple(output for output in outputs if not _is_there(output, answer, words, names))
 
@@ -31,8 +34,8 @@ def sayable(outputs: Sequence[str], known: Found) -> tuple[str, ...]:
 
 def _is_there(output: str, answer: str, words: frozenset[str], names: list[frozenset[str]]) -> bool:
     wanted = stems_of(output)
-    if "summary" in output.lower() and answer.strip():
-        return True
+    if output == SUMMARY:
+        return bool(answer.strip())
     if wanted <= words or any(wanted <= name for name in names):
         return True
     return bool(stems_of(_SAID_BY.get(output.lower(), "")) & words)

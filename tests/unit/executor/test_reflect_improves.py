@@ -1,0 +1,188 @@
+"""REFLECT: one improvement of a weak answer, taken only if it keeps to what is known and is better."""
+
+import asyncio
+import json
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from services.executor.core.answer_rules import AnswerRules
+from services.executor.core.dossier import Dossier, Progress
+from services.executor.core.reflect.evidence import Run
+from services.executor.core.reflect.improvement import refusal, wanted
+from services.executor.core.spend.budget import Ceilings
+from services.executor.ports.models import ModelReply, ModelRequest, ModelUnavailable, Usage
+from shared.contracts.task import TaskRecord
+from shared.domain.exact_json import Json, JsonObject
+from shared.domain.quality import Formula
+from shared.domain.words import FsmState, TaskState, WriteStatus
+from shared.testing.scripted_model import json_reply, state_of, text_reply
+from tests.unit.executor.archived import replayed
+from tests.unit.executor.stage import Stage
+from tests.unit.executor_core.makers import entry, fact
+
+WEAK = "The claim is approved."  # says neither the amount nor which claim
+BETTER = "The claim is approved: C-1, an amount of 120.50."
+PATH = (FsmState.DECOMPOSE, FsmState.COMPLETE)
+
+
+def stage(answer: str = WEAK, improved: str = BETTER) -> Stage:
+    made = Stage("Approve the expense claim that is open, C-1")
+    made.scripts["complete"] = text_reply(answer)
+    made.scripts["improve"] = text_reply(improved)
+    return made
+
+
+def asked(one: Stage) -> list[ModelRequest]:
+    return [request for request in one.model.requests if state_of(request) == "IMPROVE"]
+
+
+def told(record: TaskRecord) -> JsonObject:
+    review = record.metadata["review"]
+    assert isinstance(review, dict)
+    improvement = review["improvement"]
+    assert isinstance(improvement, dict)
+    return {**improvement}
+
+
+@pytest.mark.promise("reflect.improvement")
+async def test_an_answer_that_lacks_what_its_process_requires_is_improved_once() -> None:
+    one = stage()
+    record = await one.run()
+
+    assert (record.answer or "").startswith(f"{BETTER}\n\nWrites:\n- approve_claim")
+    assert told(record) == {"wanted": ["say the amount"], "accepted": True, "why": None}
+    assert len(asked(one)) == 1
+    assert "say the amount" in str(asked(one)[0].messages)
+    assert asked(one)[0].tier.value == "haiku"
+    assert record.metadata["missing_outputs"] == ["requester", "reason"]
+
+
+@pytest.mark.promise("reflect.improvement")
+@pytest.mark.parametrize(
+    ("improved", "why"),
+    [
+        ("Claim C-1 is approved: the amount is 999.00.", "it says what nobody found: 999.00"),
+        ('["C-1"]', "it is no prose"),
+        ("", "it is no prose"),
+        ("The claim is approved.", "it is no better"),
+        ("The amount is 120.50.", "it drops a required output"),
+    ],
+)
+async def test_what_is_no_improvement_is_refused_and_the_answer_stays(improved: str, why: str) -> None:
+    record = await stage(improved=improved).run()
+
+    assert (record.answer or "").startswith(f"{WEAK}\n\nWrites:")
+    assert (told(record)["accepted"], told(record)["why"]) == (False, why)
+
+
+@pytest.mark.promise("reflect.improvement")
+async def test_a_figure_that_the_answer_had_is_not_dropped() -> None:
+    record = await stage("Claim C-1 is approved.", "The claim is approved, an amount of 120.50.").run()
+    assert told(record)["why"] == "it drops C-1"
+
+
+@pytest.mark.promise("reflect.improvement")
+async def test_a_good_answer_is_not_asked_about() -> None:
+    one = Stage()
+    record = await one.run()
+    assert asked(one) == []
+    assert record.metadata["review"] == {}
+
+
+@pytest.mark.promise("reflect.improvement")
+async def test_an_improvement_that_cannot_be_had_fails_no_task() -> None:
+    """The model is away, or the budget is spent: the answer is as it was, and the metadata says why."""
+
+    def away(request: ModelRequest) -> ModelReply:
+        raise ModelUnavailable("overloaded")
+
+    one = stage()
+    one.scripts["improve"] = away
+    record = await one.run()
+    assert (record.state, (record.answer or "").startswith(WEAK)) == (TaskState.COMPLETED, True)
+    assert told(record)["why"] == "the model did not answer: overloaded"
+
+
+@pytest.mark.promise("reflect.improvement")
+async def test_an_improvement_is_made_within_the_budget_or_not_at_all() -> None:
+    """The draft used up everything: the task completes with it, and asks no more."""
+    one = stage()
+    one.scripts["complete"] = text_reply(WEAK)._replace(usage=Usage(output=200_000))
+    one.limits = one.limits._replace(ceilings=Ceilings(tokens=200_000))
+    record = await one.run()
+
+    assert (record.state, asked(one)) == (TaskState.COMPLETED, [])
+    assert "TASK_TOKENS" in str(told(record)["why"])
+    assert (await replayed(one)).is_same
+
+
+@pytest.mark.promise("reflect.improvement")
+async def test_a_resumed_turn_finds_the_improvement_and_asks_nobody() -> None:
+    """The turn died after the improvement was stored: what it came to is in the journal."""
+    one = stage()
+    await one.run()
+    steps = dict(one.turns.steps)
+    again = stage(improved="never asked")
+    again.turns.steps.update(steps)
+    again.turns.writes.update(one.turns.writes)
+    record = await again.run(attempts=2)
+    assert (record.answer or "").startswith(BETTER)
+    assert asked(again) == []
+
+
+@pytest.mark.promise("reflect.improvement")
+@pytest.mark.parametrize("improved", [BETTER, "999"])
+async def test_a_replay_takes_the_same_improvement_or_none(improved: str) -> None:
+    one = stage(improved=improved)
+    await one.run()
+    again = await replayed(one)
+    assert again.is_same, again.difference
+
+
+async def test_a_replay_takes_no_notice_of_a_footer() -> None:
+    """How long a run took is no difference."""
+    one = stage()
+    one.limits = one.limits._replace(answers=AnswerRules(footer=True))
+    record = await one.run()
+    assert "[Process: expense_approval | Policy: PASSED | Quality: " in (record.answer or "")
+    assert (await replayed(one)).is_same
+
+
+@pytest.mark.promise("I9.exact_answers")
+@given(items=st.lists(st.text() | st.integers(), max_size=3), formula=st.sampled_from(Formula), footer=st.booleans())
+@settings(max_examples=25, deadline=None)
+def test_a_list_goes_through_the_whole_run_untouched_whatever_is_switched_on(
+    items: list[str | int], formula: Formula, footer: bool
+) -> None:
+    """Weak or not, with writes, rules that spoke, footer, documents of its own: not a byte of it changes."""
+    text = json.dumps(items)
+    one = stage(text)
+    one.scripts["decompose"] = json_reply({"needs": ["x"], "entities": [], "answer_format": "list"})
+    one.limits = one.limits._replace(answers=AnswerRules(formula, footer))
+    record = asyncio.run(one.run())
+    assert record.answer == text
+    assert asked(one) == []
+
+
+def _run(answer: str, result: Json, *statuses: WriteStatus, change: Callable[[Run], Run] = lambda run: run) -> Run:
+    progress = Progress(path=PATH, visited=PATH, dossier=Dossier(facts=(fact(result),)), read_only=True)
+    return change(Run(TaskState.COMPLETED, answer, progress, tuple(map(entry, statuses)), "What is C-1?"))
+
+
+def test_a_claim_of_proof_is_refused_where_a_write_has_none() -> None:
+    one = _run("Done.", {"id": "C-1", "amount": 17}, WriteStatus.UNVERIFIED)
+    assert refusal(one, "Done and verified: 17.") == "it claims a write to be verified that is not"
+
+
+@pytest.mark.promise("reflect.improvement")
+def test_nothing_is_asked_where_no_text_could_be_better() -> None:
+    """Nothing was found: there is nothing to say, and a call would be wasted."""
+    assert wanted(_run("There is none.", {"found": False})) is None
+    assert wanted(_run("It is 17.", {"id": "C-1", "amount": 17})) is None
+    assert wanted(_run("It is there.", {"id": "C-1", "amount": 17})) is not None
+    for state in (TaskState.FAILED, TaskState.REJECTED, TaskState.INPUT_REQUIRED):
+        ended = _run("x", {"id": "C-1", "amount": 17})._replace(state=state)
+        assert wanted(ended) is None

@@ -1,0 +1,180 @@
+"""Documents: nine templates, filled from a task's own data; what nothing fills is marked and named."""
+
+from datetime import timedelta
+
+import pytest
+
+from services.executor.core.documents.asked import asked_documents, asking_words
+from services.executor.core.documents.fill import About, document, open_sections, own_documents
+from services.executor.core.documents.material import SOURCES, Material
+from services.executor.core.documents.templates import templates
+from services.executor.core.dossier import Dossier, Progress
+from shared.contracts.approval import Approval, ApprovalStatus, Decision
+from shared.contracts.task import Artifact, Principal
+from shared.domain.words import FsmState, WriteStatus
+from tests.unit.executor_core.makers import NOON, call, entry, fact, from_task, plan, value, verdict
+
+ABOUT = About("task-1", NOON)
+PATH = (FsmState.DECOMPOSE, FsmState.COMPLETE)
+NINE = {
+    "prd": "problem_statement user_stories acceptance_criteria technical_constraints success_metrics open_questions",
+    "post_mortem": "incident_summary timeline root_cause contributing_factors impact action_items blameless_note",
+    "approval_brief": "request_summary proposed_actions policy_compliance risk_assessment approver_decision",
+    "sprint_plan": "sprint_goal capacity_summary stories dependencies risks carryover",
+    "ar_report": "aging_summary by_customer recommended_actions revenue_impact write_offs",
+    "compliance_report": "audit_scope findings gap_analysis remediation_plan deadline_summary",
+    "incident_rca": "incident_summary timeline root_cause contributing_factors remediation_options chosen_remediation "
+    "monitoring_gaps action_items",
+    "qbr_slide": "executive_summary financial_metrics sales_pipeline product_highlights support_metrics "
+    "engineering_metrics key_insights action_items",
+    "contract_renewal": "vendor_summary current_terms proposed_changes risk_flags approval_routing recommendation",
+}
+ROWS = fact(
+    {
+        "rows": [
+            {"id": "R-1", "customer_id": "CUS-1", "overdue_days": 40, "due_date": "2026-01-05", "contract": "CT-1"},
+            {"id": "R-2", "customer_id": "CUS-2", "vendor": "Sail | Co", "ticket": "T-1", "deal": "D-1"},
+        ]
+    },
+    tool="list_receivables",
+)
+DONE = Dossier(
+    facts=(ROWS,),
+    values=(value("total_open", "sum", "120.50", from_task("120.50")),),
+    verdict=verdict(triggered_rules=[{"rule_id": "R1", "action": "escalate", "reason": "high", "policy_id": "p"}]),
+    plan=plan(call({"claim_id": "C-1"})),
+)
+
+
+def material(dossier: Dossier = DONE, answer: str = "Done: 120.50.", approval: Approval | None = None) -> Material:
+    progress = Progress(path=PATH, visited=PATH, dossier=dossier)
+    made = entry(WriteStatus.VERIFIED).model_copy(update={"plan_hash": dossier.plan.hash if dossier.plan else "w"})
+    return Material("Chase what is overdue", progress, (made,), answer, approval)
+
+
+def data(artifact: Artifact) -> dict[str, object]:
+    assert artifact.data is not None
+    return {**artifact.data}
+
+
+@pytest.mark.promise("documents.templates")
+def test_there_are_nine_templates_with_the_sections_of_the_seed() -> None:
+    assert {name: " ".join(section.name for section in one.sections) for name, one in templates().items()} == NINE
+
+
+def test_every_source_that_a_template_names_exists() -> None:
+    named = {source.partition(":")[0] for one in templates().values() for s in one.sections for source in s.filled_from}
+    assert named <= SOURCES
+
+
+@pytest.mark.promise("documents.templates")
+@pytest.mark.parametrize("kind", sorted(NINE))
+def test_with_everything_written_a_document_is_complete(kind: str) -> None:
+    """What data does not fill comes from the drafted texts; the Markdown has one heading for each section."""
+    texts = {section.name: f"About {section.name}." for section in templates()[kind].sections}
+    made = document(kind, material(approval=waiting()), ABOUT, texts)
+
+    told = data(made)
+    assert (told["type"], told["created_at"], told["complete"]) == (kind, NOON.isoformat(), True)
+    assert set(told) == {"type", "created_at", "metadata", "sections", "complete"}
+    assert (made.text or "").count("\n## ") == len(templates()[kind].sections)
+    assert "REQUIRED" not in (made.text or "")
+    assert made.media_type == "text/markdown"
+
+
+@pytest.mark.promise("documents.templates")
+@pytest.mark.parametrize("kind", sorted(NINE))
+def test_with_nothing_known_every_section_is_marked_and_named(kind: str) -> None:
+    made = document(kind, material(Dossier(), answer=""), ABOUT)
+
+    told, always = data(made), {"request_summary", "audit_scope", "blameless_note", "action_items_"}
+    empty = [section for section in templates()[kind].sections if section.name not in always]
+    metadata = told["metadata"]
+    assert isinstance(metadata, dict)
+    assert metadata["missing_sections"] == [section.name for section in empty]
+    assert told["complete"] is False
+    for section in empty:
+        assert f"[{section.name.replace('_', ' ').upper()} \N{EM DASH} REQUIRED]" in (made.text or "")
+
+
+@pytest.mark.promise("documents.templates")
+def test_a_report_on_receivables_needs_a_model_for_nothing_that_the_data_shows() -> None:
+    assert [section.name for section in open_sections("ar_report", material())] == ["write_offs"]
+    text = document("ar_report", material(), ABOUT).text or ""
+    assert "| R-1 | CUS-1 | CT-1 | 2026-01-05 | 40 |" in text
+    assert "total_open" in text
+    assert "verified" in text
+
+
+def test_what_stands_in_a_cell_cannot_end_it() -> None:
+    assert "Sail \\| Co" in (document("ar_report", material(), ABOUT).text or "")
+
+
+def test_an_exact_match_answer_is_no_part_of_a_document() -> None:
+    told = data(document("qbr_slide", material(answer='["R-1"]'), ABOUT))
+    assert "R-1" not in str(told["sections"]["executive_summary"])  # type: ignore[index]  # an object
+
+
+def test_the_brief_says_who_decides_and_then_what_was_decided() -> None:
+    """No section of it is ever asked of a model: an approval costs no further call."""
+    assert open_sections("approval_brief", material(Dossier())) == ()
+    asked = document("approval_brief", material(approval=waiting()), ABOUT).text or ""
+    boss = Principal(id="boss")
+    yes = waiting().model_copy(
+        update={"status": ApprovalStatus.APPROVED, "decisions": (Decision(approve=True, by=boss, at=NOON),)}
+    )
+    decided = document("approval_brief", material(approval=yes), ABOUT).text or ""
+
+    assert "Status: waiting." in asked
+    assert "at level manager" in asked
+    assert "No read can show whether these took hold: c1." in asked
+    assert "Approved by boss at 2026-01-15 12:00 UTC" in decided
+
+
+@pytest.mark.promise("documents.asked")
+@pytest.mark.parametrize(
+    ("task", "kinds"),
+    [
+        ("Write a post-mortem for INC-3.", ("post_mortem",)),
+        ("Close INC-3 and write a short, blameless postmortem of it.", ("post_mortem",)),
+        ("Prepare the AR report for March", ("ar_report",)),
+        ("Please draft a PRD and a sprint plan", ("prd", "sprint_plan")),
+        ("draft a PRD, then create a sprint plan", ("prd", "sprint_plan")),
+        ("Produce a root cause analysis of the outage", ("incident_rca",)),
+        ("We need a QBR slide for Q3", ("qbr_slide",)),
+        ("put together a contract renewal brief for VEN-2", ("contract_renewal",)),
+        ("create the compliance report", ("compliance_report",)),
+        ("Send the post-mortem to Bob", ()),
+        ("Write Bob a mail about the post-mortem", ()),
+        ("Do not write a post-mortem", ()),
+        ("Close it without writing anything; never draft a post-mortem", ()),
+        ("Approve the contract renewal of VEN-2", ()),
+        ("What does the AR report say?", ()),
+        ("Approve expense claim EXP-1002.", ()),
+    ],
+)
+def test_documents_are_asked_for_in_words(task: str, kinds: tuple[str, ...]) -> None:
+    assert asked_documents(task) == kinds
+    assert bool(asking_words(task)) is bool(kinds)
+
+
+@pytest.mark.promise("documents.asked")
+def test_two_processes_leave_a_document_by_themselves() -> None:
+    assert own_documents("compliance_audit") == ("compliance_report",)
+    assert own_documents("ar_collections") == ("ar_report",)
+    assert own_documents("expense_approval") == own_documents("incident_response") == ()
+
+
+def waiting() -> Approval:
+    return Approval(
+        approval_id="a1",
+        task_id="task-1",
+        plan=plan(call({"claim_id": "C-1"})),
+        plan_hash="w",
+        verdict_hash="v",
+        level="manager",
+        requester_id="clerk",
+        reasons=(),
+        asked_at=NOON,
+        deadline=NOON + timedelta(hours=24),
+    )

@@ -1,0 +1,174 @@
+"""What earns and costs quality: only what was found and proved; a run in which nothing was to prove earns nothing."""
+
+import pytest
+
+from services.executor.core.dossier import Dossier, Progress
+from services.executor.core.fsm.templates import GENERAL, Template
+from services.executor.core.reflect.evidence import Run, evidence
+from services.executor.core.reflect.found import found, is_empty, says_something, untraced
+from services.executor.core.reflect.outputs import missing_outputs, sayable
+from shared.contracts.ledger import LedgerEntry
+from shared.contracts.plan import ReadBack, WritePlan
+from shared.domain.exact_json import Json
+from shared.domain.quality import WEAK, quality
+from shared.domain.words import FsmState, TaskState, ToolClass, WriteStatus
+from tests.unit.executor_core.makers import call, entry, fact, from_task, plan, value, verdict
+
+PATH = (FsmState.DECOMPOSE, FsmState.ASSESS, FsmState.COMPLETE)
+CLAIM = fact({"id": "C-1", "amount_cents": 12050, "owner": "Ada Lind", "status": "open"})
+TASK = "Approve claim C-1"
+PAID = Template(process_type="expense", states=PATH, outputs=("decision", "amount", "owner"))
+
+
+def run(
+    answer: str,
+    dossier: Dossier,
+    *writes: LedgerEntry,
+    template: Template = GENERAL,
+    read_only: bool = False,
+    task: str = TASK,
+    dry_run: bool = False,
+) -> Run:
+    progress = Progress(template=template, path=PATH, visited=PATH, dossier=dossier, read_only=read_only)
+    return Run(TaskState.COMPLETED, answer, progress, writes, task, dry_run=dry_run)
+
+
+def score(one: Run) -> float:
+    return quality(evidence(one)).value
+
+
+@pytest.mark.promise("reflect.idle_runs")
+def test_a_reconciliation_of_what_does_not_exist_earns_nothing_for_an_empty_plan() -> None:
+    """Nothing was found, planned, judged or audited: this is no example."""
+    nothing = Dossier(
+        facts=(fact({"found": False, "error": "no such invoice"}),),
+        audit_clean=True,
+        verdict=verdict(),
+        plan=WritePlan(task_id="t", why_none="the invoice was not found"),
+    )
+    idle = run("Nothing was written: invoice INV-9 was not found.", nothing, task="Reconcile invoice INV-9")
+
+    assert score(idle) < 0.35
+    seen = evidence(idle)
+    assert (seen.policy_kept, seen.audit_clean, seen.needs_met, seen.grounded) == (None, None, False, False)
+
+
+@pytest.mark.promise("reflect.idle_runs")
+def test_a_right_answer_in_prose_to_a_question_is_not_weak() -> None:
+    asked = run("Claim C-1 belongs to Ada Lind.", Dossier(facts=(CLAIM,)), read_only=True, task="Who owns C-1?")
+    assert score(asked) >= WEAK
+
+
+@pytest.mark.promise("reflect.idle_runs")
+def test_a_question_answered_with_a_figure_that_nobody_found_is_weak() -> None:
+    made_up = run("Claim C-1 is of 999.99.", Dossier(facts=(CLAIM,)), read_only=True, task="What is C-1?")
+    assert score(made_up) < WEAK
+
+
+@pytest.mark.promise("reflect.idle_runs")
+def test_a_dry_run_is_not_blamed_for_the_writes_that_it_does_not_make() -> None:
+    """Each of its changes has a read that would prove it; one without is not proved."""
+    proved = call({"claim_id": "C-1"}).model_copy(update={"read_back": ReadBack(tool="get_claim", arguments_json="{}")})
+    known = Dossier(facts=(CLAIM,), verdict=verdict(), plan=plan(proved))
+    blind = known.model_copy(update={"plan": plan(call({"claim_id": "C-1"}))})
+
+    assert score(run("Dry run.", known, dry_run=True)) == 1.0
+    assert score(run("Dry run.", blind, dry_run=True)) < 1.0
+
+
+def test_an_audit_counts_only_where_there_were_figures() -> None:
+    figures = (value("total", "sum", "120.50", from_task("120.50")),)
+    empty, some = Dossier(audit_clean=True), Dossier(audit_clean=True, values=figures)
+    assert [evidence(run("x", one)).audit_clean for one in (empty, some)] == [None, True]
+
+
+def test_rules_are_kept_where_a_person_decided_as_they_ask() -> None:
+    """A verdict that escalates is not passed; a person's yes follows it."""
+    asked = Dossier(verdict=verdict(passed=False, escalate=True), plan=plan(call({})), by_person=True)
+    alone = asked.model_copy(update={"by_person": False})
+    assert [evidence(run("x", one)).policy_kept for one in (asked, alone)] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "strange"),
+    [
+        ("Claim C-1 of 120.50 is approved.", ()),
+        ("12,050 cents", ()),
+        ("1. first\n2. second: 120.5", ()),
+        ("The claim is of 130.00.", ("130.00",)),
+        ("See C-2.", ("C-2",)),
+        ("There is one of 1 claims.", ()),
+    ],
+)
+def test_every_figure_of_a_text_is_traced(text: str, strange: tuple[str, ...]) -> None:
+    """Minor units may be written in major ones; a numbered line's number says nothing."""
+    known = found(TASK, Dossier(facts=(CLAIM,)))
+    assert untraced(text, known) == strange
+
+
+def test_what_a_refusing_server_said_is_no_source() -> None:
+    known = found(TASK, Dossier(facts=(fact({"error": "limit 777"}, ok=False),)))
+    assert untraced("The limit is 777.", known) == ("777",)
+
+
+def test_to_repeat_the_task_says_nothing() -> None:
+    known = found("Who owns claim C-1?", Dossier(facts=(CLAIM,)))
+    assert not says_something("You asked about claim C-1.", known)
+    assert says_something("Ada Lind.", known)
+
+
+@pytest.mark.parametrize(
+    ("result", "empty"),
+    [
+        (None, True),
+        ([], True),
+        ({"data": []}, True),
+        ({"results": [], "total": 0}, True),
+        ({"found": False, "error": "none"}, True),
+        ({"id": "C-1", "tags": []}, False),
+        ({"data": [{"id": 1}]}, False),
+        ({"total": 0}, False),
+    ],
+)
+def test_empty_data_is_recognised_in_any_wrapping(result: Json, empty: bool) -> None:
+    assert is_empty(result) is empty
+
+
+@pytest.mark.promise("reflect.outputs")
+@pytest.mark.parametrize(
+    ("answer", "missing"),
+    [
+        ("Approved: 120.50 for Ada Lind.", ()),
+        ("The decision is no; the amount and the owner stay.", ()),
+        ("Approved.", ("amount", "owner")),
+        ("", ("decision", "amount", "owner")),
+    ],
+)
+def test_a_required_output_is_there_by_its_word_or_by_its_value(answer: str, missing: tuple[str, ...]) -> None:
+    known = found(TASK, Dossier(facts=(CLAIM,)))
+    assert missing_outputs(PAID.outputs, answer, known) == missing
+
+
+@pytest.mark.promise("reflect.outputs")
+def test_only_what_the_run_knows_can_be_asked_for() -> None:
+    known = found(TASK, Dossier(facts=(CLAIM,)))
+    assert sayable(("amount", "owner", "receipt"), known) == ("amount", "owner")
+
+
+@pytest.mark.promise("reflect.outputs")
+def test_a_question_about_a_process_needs_none_of_its_outputs() -> None:
+    assert run("x", Dossier(), template=PAID, read_only=True).missing == ()
+    assert run('["C-1"]', Dossier(), template=PAID).missing == ()
+
+
+def test_outputs_that_are_there_raise_the_score_and_a_summary_alone_does_not() -> None:
+    full = run("Approved: 120.50 for Ada Lind.", _done(), entry(WriteStatus.VERIFIED), template=PAID)
+    assert quality(evidence(full)).parts["outputs_there"] == 0.1
+    summed = Template(process_type="x", states=PATH, outputs=("summary",))
+    assert evidence(run("Approved.", _done(), template=summed)).outputs_there is None
+
+
+def _done() -> Dossier:
+    return Dossier(
+        facts=(CLAIM,), verdict=verdict(), plan=plan(call({"claim_id": "C-1"}), call({}, "c2", ToolClass.NOTIFY))
+    )
