@@ -5,6 +5,7 @@ from datetime import datetime
 from pydantic import JsonValue
 
 from shared.contracts.base import Contract
+from shared.contracts.threshold import ThresholdOutcome
 from shared.domain.words import Strategy, TaskState
 
 
@@ -31,4 +32,5 @@ class TaskOutcome(Contract):
     ended_at: datetime
     worked: tuple[str, ...] = ()  # tools that did what they were called for
     failed: tuple[str, ...] = ()  # tools that did not
+    thresholds: tuple[ThresholdOutcome, ...] = ()  # what was predicted, and what it proved to be
     details: dict[str, JsonValue] = {}

@@ -26,6 +26,7 @@ from services.executor.ports.turns import SessionState, TurnStore
 from shared.contracts.policy import Policy
 from shared.contracts.task import TaskRecord, Turn
 from shared.contracts.tenant import TenantRecord
+from shared.contracts.threshold import Threshold
 from shared.domain.exact_json import Json
 from shared.domain.words import Strategy
 
@@ -91,6 +92,7 @@ class TurnContext:
     notes: Mapping[str, JsonValue] = field(default_factory=dict)
     processes: Processes = field(default_factory=lambda: TEMPLATES)
     process: Chosen = UNDECIDED
+    thresholds: tuple[Threshold, ...] = ()
 
     @property
     def task(self) -> str:

@@ -10,6 +10,7 @@ from shared.contracts.approval import Confirmed
 from shared.contracts.base import Contract
 from shared.contracts.plan import WritePlan
 from shared.contracts.policy import Verdict
+from shared.contracts.threshold import Threshold
 from shared.domain.exact_json import Json, JsonObject, digest, loads, loads_object
 from shared.domain.words import FsmState, Strategy
 
@@ -137,6 +138,7 @@ class Progress(Contract):
     corrections: dict[str, str] = {}  # what the session knows of renamed columns
     confirmed: tuple[Confirmed, ...] = ()  # the template's confirmations that were given on the present plan
     insight: dict[str, JsonValue] = {}  # what the strategy tells of its own course, for the outcome
+    thresholds: tuple[Threshold, ...] = ()  # the limits that were known before the task acted
     notes: dict[str, JsonValue] = {}  # how the request was read, for the task's metadata: memory, policies
 
     @model_validator(mode="before")

@@ -19,6 +19,7 @@ from services.executor.core.execute.settling import settle_unread
 from services.executor.core.execute.strategies.walk import Finished, Resting, Waiting, walk
 from services.executor.core.fsm.chosen import Processes
 from services.executor.core.fsm.templates import TEMPLATES
+from services.executor.core.held_to import with_thresholds
 from services.executor.core.journal import Bounds, Journal
 from services.executor.core.memory import compressed, with_history
 from services.executor.core.notes import note_ending, note_session, note_turn
@@ -101,7 +102,7 @@ class Worker:
             ports = recorded(self._ports, opened.journal, opened.work.record.request.text)
             primed = await prime(ports, self._limits, self._prompts, opened, self._processes, progress)
             note_session(opened.journal, primed.session)
-            ctx = await with_process(await with_history(await with_prose(with_documents(primed))))
+            ctx = with_thresholds(await with_process(await with_history(await with_prose(with_documents(primed)))))
             return await self._execute(ctx, progress)
         except decisions.StillWaiting as waiting:
             return await goes_on_waiting(opened, waiting), waiting.approval

@@ -126,6 +126,7 @@ def first_progress(ctx: TurnContext) -> Progress:
         bandit_json=json.dumps(bandit),
         read_only=found.read_only,
         model_calls=found.model_calls,
+        thresholds=ctx.thresholds,
         notes={**ctx.notes, "classification": found.told()},
         ruled_tools=named_by_rules(ctx.policies),
         policy_versions=tuple(f"{policy.id}@{policy.version}" for policy in ctx.policies),

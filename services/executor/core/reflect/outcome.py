@@ -13,11 +13,13 @@ from services.executor.core.dossier import Progress
 from services.executor.core.doubts import described, open_doubts, spoken
 from services.executor.core.dry_run import is_dry_run
 from services.executor.core.reflect.evidence import Run, evidence
+from services.executor.core.reflect.thresholds import threshold_outcomes
 from services.executor.ports.turns import Timer
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.policy import Verdict
 from shared.contracts.task import Artifact, TaskRecord
+from shared.contracts.threshold import ThresholdOutcome
 from shared.domain.exact_json import Json, JsonObject, loads, wire
 from shared.domain.marks import MarkKind
 from shared.domain.quality import Score, quality
@@ -116,7 +118,9 @@ def outcome(
         ended_at=now,
         worked=_tools(ended, worked=True),
         failed=_tools(ended, worked=False),
+        thresholds=_thresholds(ended, hidden),
         details={
+            "classification": progress.notes.get("classification") if progress else None,
             "partial": ended.partial,
             "insight": progress.insight if progress else {},
             "strategy_fell_back": progress.fell_back or None if progress else None,
@@ -126,6 +130,13 @@ def outcome(
             "review": dict(ended.review),
         },
     )
+
+
+def _thresholds(ended: Ended, hidden: Mapping[str, MarkKind]) -> tuple[ThresholdOutcome, ...]:
+    if ended.progress is None:
+        return ()
+    found = threshold_outcomes(ended.progress, ended.writes)
+    return tuple(one.model_copy(update={"source": redacted(one.source, hidden)}) for one in found)
 
 
 def _strategy_applied(ended: Ended, record: TaskRecord) -> bool:

@@ -1,0 +1,100 @@
+"""The limits that are known before a task acts: in the rules it is held to, and in plain words of its policy and text.
+
+What is computed from tool data is not known yet: the figures of a process (a variance, an SLA credit) follow once its
+facts are read. No limit is ever applied to an amount here: a number in a text has no base but what its sentence says.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
+
+from services.executor.core.threshold_kinds import kind_of
+from shared.contracts.policy import Policy, Rule
+from shared.contracts.threshold import Threshold
+from shared.domain.exact_json import Json
+
+_MOST = 20
+_TEXT_LOOKED_AT, _SENTENCE_SHOWN = 20_000, 200  # characters
+_STRING = re.compile(r"\"[^\"]*\"|'[^']*'")
+_FIELD = r"(?P<{}>[A-Za-z_][\w.]*)"
+_NUMBER = r"(?P<{}>-?\d{{1,18}}(?:\.\d{{1,9}})?)"
+_SIGN = r"\s*(?P<{}>>=|<=|>|<)\s*"
+_LIMIT = re.compile(
+    r"(?<![\w.+*/-])(?:"
+    + _FIELD.format("field") + _SIGN.format("sign") + _NUMBER.format("number") + r"(?![\w.,%+*/-])"
+    + "|" + _NUMBER.format("first") + _SIGN.format("turned") + _FIELD.format("second") + r"(?![\w.(+*/-]))"
+)  # fmt: skip
+_TURNED: Mapping[str, str] = {">": "<", "<": ">", ">=": "<=", "<=": ">="}
+_FIGURES = "figures."
+_SENTENCE = re.compile(r"[^.;!?\n]+(?:[.](?=\d)[^.;!?\n]+)*")
+_WORDS: Mapping[str, tuple[str, ...]] = {
+    ">": ("over", "above", "more than", "greater than", "exceeding", "exceeds", "exceed", "beyond"),
+    ">=": ("at least", "no less than", "not less than"),
+    "<": ("below", "under", "less than", "fewer than"),
+    "<=": ("up to", "at most", "no more than", "not more than", "a maximum of", "a limit of", "capped at"),
+}
+_SIGN_OF = {word: sign for sign, words in _WORDS.items() for word in words}
+_SAID = re.compile(
+    rf"\b(?P<word>{'|'.join(sorted(_SIGN_OF, key=len, reverse=True))})\s+(?:(?:US)?[$€£]|USD |EUR |GBP )?\s?"
+    r"(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)(?P<unit>\s?%|\s?(?:percent|k|m|million|thousand)\b)?(?![\w-]|[.,]\d)",
+    re.IGNORECASE,
+)
+_TIMES = {"k": 1_000, "thousand": 1_000, "m": 1_000_000, "million": 1_000_000}
+
+
+def thresholds(policies: Iterable[Policy], texts: Mapping[str, str]) -> tuple[Threshold, ...]:
+    """The limits of the rules, then those in the texts (by what they are called), each once."""
+    found = [
+        *(limit for policy in policies for rule in policy.rules if not rule.report_only for limit in _of(policy, rule)),
+        *(limit for name, text in texts.items() for limit in _in_words(name, text[:_TEXT_LOOKED_AT])),
+    ]
+    return tuple(dict.fromkeys(found))[:_MOST]
+
+
+def shown(found: Iterable[Threshold]) -> list[Json]:
+    """As a prompt has them."""
+    return [
+        {"kind": one.kind.value, "about": one.name, "limit": f"{one.sign} {one.value}".strip(), "source": one.source}
+        for one in found
+    ]
+
+
+def _of(policy: Policy, rule: Rule) -> Iterator[Threshold]:
+    """The comparisons of a rule with a number. One that is the whole condition decides the rule by itself."""
+    condition = _STRING.sub('""', rule.condition)
+    then = " ".join(filter(None, (rule.action, rule.level)))
+    for match in _LIMIT.finditer(condition):
+        field, sign, number = _read(match)
+        alone = match.group() == condition.strip()
+        yield Threshold(
+            kind=kind_of(field),
+            name=field,
+            sign=sign,
+            value=number,
+            source=f"rule {rule.id} of {policy.id}: {rule.condition} -> {then}"[:_SENTENCE_SHOWN],
+            rule_id=rule.id if alone else "",
+            policy_id=policy.id if alone else "",
+        )
+
+
+def _read(match: re.Match[str]) -> tuple[str, str, str]:
+    """Field, sign and number, the field first."""
+    if match["field"] is not None:
+        return match["field"].removeprefix(_FIGURES), match["sign"], match["number"]
+    return match["second"].removeprefix(_FIGURES), _TURNED[match["turned"]], match["first"]
+
+
+def _in_words(name: str, text: str) -> Iterator[Threshold]:
+    """The limits that sentences state, with the sentence: only it says of what they are limits."""
+    for sentence in _SENTENCE.findall(text):
+        for match in _SAID.finditer(sentence):
+            value = Decimal(match["number"].replace(",", ""))
+            unit = (match["unit"] or "").strip().lower()
+            said = " ".join(sentence.split())[:_SENTENCE_SHOWN]
+            yield Threshold(
+                kind=kind_of(sentence),
+                name="",
+                sign=_SIGN_OF[" ".join(match["word"].lower().split())],
+                value=f"{value * _TIMES.get(unit, 1):f}{'%' if unit in ('%', 'percent') else ''}",
+                source=f"{name}: {said}",
+            )

@@ -1,0 +1,101 @@
+"""What was predicted before a run acted and what it proved to be, by values and verified writes, never by words."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal, InvalidOperation
+
+from services.executor.core.dossier import Dossier, NamedValue, Progress
+from services.executor.core.threshold_kinds import kind_of
+from shared.contracts.ledger import LedgerEntry
+from shared.contracts.policy import Verdict
+from shared.contracts.threshold import Threshold, ThresholdKind, ThresholdOutcome
+from shared.domain.exact_json import Json, loads_object
+from shared.domain.words import WriteStatus
+
+_HOLDS: Mapping[str, Callable[[Decimal, Decimal], bool]] = {
+    ">": lambda actual, limit: actual > limit,
+    ">=": lambda actual, limit: actual >= limit,
+    "<": lambda actual, limit: actual < limit,
+    "<=": lambda actual, limit: actual <= limit,
+}
+
+
+def threshold_outcomes(progress: Progress, writes: Sequence[LedgerEntry]) -> tuple[ThresholdOutcome, ...]:
+    """The limits known in PRIME, then the variances and credits that the executor computed from the facts."""
+    proved = [entry for entry in writes if entry.status is WriteStatus.VERIFIED and entry.compensates is None]
+    limits = (_limit(limit, progress.dossier, proved) for limit in progress.thresholds)
+    return (*limits, *(_figure(value, proved) for value in _predicted(progress.dossier)))
+
+
+def _limit(limit: Threshold, dossier: Dossier, proved: Sequence[LedgerEntry]) -> ThresholdOutcome:
+    values = [Decimal(value.value) for value in dossier.values if limit.name in (value.figure, value.name)]
+    actual = _one(values or [*_arguments(proved, limit.name)]) if limit.name else None
+    return ThresholdOutcome(
+        kind=limit.kind,
+        name=limit.name,
+        sign=limit.sign,
+        predicted=limit.value,
+        actual=None if actual is None else f"{actual:f}",
+        held=None if actual is None else _did_what_it_said(limit, actual, dossier.verdict),
+        source=limit.source,
+    )
+
+
+def _did_what_it_said(limit: Threshold, actual: Decimal, verdict: Verdict | None) -> bool | None:
+    """Whether the rule triggered exactly if the value was beyond the limit; only a binding verdict tells."""
+    limited = _number(limit.value)
+    if not limit.rule_id or verdict is None or not verdict.binding or limited is None:
+        return None
+    rules = [rule for rule in verdict.triggered_rules if not rule.indeterminate]
+    triggered = any((rule.rule_id, rule.policy_id) == (limit.rule_id, limit.policy_id) for rule in rules)
+    return _HOLDS[limit.sign](actual, limited) is triggered
+
+
+def _predicted(dossier: Dossier) -> Iterator[NamedValue]:
+    figures = (value for value in dossier.values if value.figure)
+    return (value for value in figures if kind_of(value.figure) is not ThresholdKind.POLICY_LIMIT)
+
+
+def _figure(value: NamedValue, proved: Sequence[LedgerEntry]) -> ThresholdOutcome:
+    """Its actual value is what a verified write was given for it: traced to it, or under its name."""
+    actual = _one([*_traced(proved, value.name)] or [*_arguments(proved, value.figure)])
+    return ThresholdOutcome(
+        kind=kind_of(value.figure),
+        name=value.name,
+        sign="",
+        predicted=value.value,
+        actual=None if actual is None else f"{actual:f}",
+        held=None if actual is None else actual == Decimal(value.value),
+        source=f"{value.operation} of {', '.join(operand.path or operand.ref for operand in value.operands)}",
+    )
+
+
+def _traced(proved: Sequence[LedgerEntry], name: str) -> Iterator[Decimal]:
+    for entry in proved:
+        names = {o.argument for o in entry.call.origins if o.source == "value" and o.ref == name}
+        yield from _numbers(entry, names)
+
+
+def _arguments(proved: Sequence[LedgerEntry], name: str) -> Iterator[Decimal]:
+    for entry in proved:
+        yield from _numbers(entry, {name})
+
+
+def _numbers(entry: LedgerEntry, names: set[str]) -> Iterator[Decimal]:
+    given = loads_object(entry.arguments_json)
+    found = (_number(given.get(name)) for name in sorted(names))
+    return (number for number in found if number is not None)
+
+
+def _number(value: Json) -> Decimal | None:
+    if isinstance(value, bool) or not isinstance(value, int | Decimal | str):
+        return None
+    try:
+        number = Decimal(value)
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() else None
+
+
+def _one(values: Sequence[Decimal]) -> Decimal | None:
+    """The value, if all are the same."""
+    return values[0] if values and len(set(values)) == 1 else None

@@ -1,0 +1,76 @@
+"""Limits in the worker: they stand in every prompt with their source, and what they proved to be in the outcome."""
+
+import pytest
+
+from shared.contracts.policy import Policy, Rule, TriggeredRule
+from shared.contracts.threshold import ThresholdOutcome
+from shared.domain.exact_json import Json
+from shared.domain.words import RuleAction
+from shared.testing.scripted_model import json_reply, state_of
+from tests.unit.executor.archived import replayed
+from tests.unit.executor.stage import CALL, Stage, decision
+
+RULE = Rule(id="BIG", condition="amount > 100", action="require_approval", level="manager", reason="much")
+POLICY = Policy(id="house", rules=(RULE,))
+AMOUNT: Json = {
+    "name": "amount",
+    "operation": "sum",
+    "operands": [{"source": "task", "ref": "", "path": "", "literal": "120.50"}],
+    "value": "120.50",
+}
+
+
+def _stage(*, triggered: bool) -> Stage:
+    stage = Stage("Approve claim C-1 of 120.50. Approve at most 3 claims.")
+    stage.tenants.record = stage.tenants.record.model_copy(update={"policies": (POLICY,)})
+    stage.scripts |= {"compute": json_reply({"values": [AMOUNT]}), "write_plan": json_reply({"calls": [CALL]})}
+    if triggered:
+        rule = TriggeredRule(
+            rule_id="BIG", policy_id="house", action=RuleAction.REQUIRE_APPROVAL, level="manager", reason="much"
+        )
+        stage.policy.says = {"triggered_rules": (rule,), "requires_approval": True, "escalation_level": "manager"}
+    return stage
+
+
+def _limit(stage: Stage) -> ThresholdOutcome:
+    outcome = next(end.outcome for end in stage.turns.ends if end.outcome)
+    return next(one for one in outcome.thresholds if one.name == "amount")
+
+
+@pytest.mark.promise("prime.thresholds")
+async def test_the_limits_stand_in_each_prompt_with_their_source() -> None:
+    """Those of the tenant's rules and those that the task states; not in the text that is the same for all tasks."""
+    stage = _stage(triggered=False)
+    await stage.run()
+    states = {"DECOMPOSE", "ASSESS", "COMPUTE", "WRITE PLAN"}
+    asked = [request for request in stage.model.requests if state_of(request) in states]
+    assert {state_of(request) for request in asked} == states
+    for request in asked:
+        said = str(request.messages[0])
+        assert "rule BIG of house: amount > 100 -> require_approval manager" in said
+        assert "task: Approve at most 3 claims" in said
+        assert not any("BIG" in block for block in request.system)
+
+
+@pytest.mark.promise("outcome.thresholds")
+@pytest.mark.parametrize("triggered", [True, False])
+async def test_predicted_and_actual_value_go_into_the_outcome(triggered: bool) -> None:
+    stage = _stage(triggered=triggered)
+    await stage.run()
+    if triggered:
+        await stage.run(decision("approve"))
+    found = _limit(stage)
+    assert (found.predicted, found.actual, found.held) == ("100", "120.50", triggered)
+    assert (await replayed(stage)).difference == ""
+
+
+@pytest.mark.promise("prime.thresholds")
+async def test_a_task_keeps_the_limits_it_began_with() -> None:
+    """What is compared at its end is what was predicted at its beginning, also if a rule changed meanwhile."""
+    stage = _stage(triggered=True)
+    await stage.run()
+    changed = RULE.model_copy(update={"condition": "amount > 90"})
+    policies = (POLICY.model_copy(update={"rules": (changed,), "version": "2"}),)
+    stage.tenants.record = stage.tenants.record.model_copy(update={"policies": policies})
+    await stage.run(decision("approve"))
+    assert _limit(stage).predicted == "100"

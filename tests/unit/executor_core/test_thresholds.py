@@ -1,0 +1,176 @@
+"""Limits known before a task acts, each with its source, and what they proved to be."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.executor.core.dossier import Progress
+from services.executor.core.prime.thresholds import shown, thresholds
+from services.executor.core.reflect.thresholds import threshold_outcomes
+from shared.contracts.ledger import LedgerEntry
+from shared.contracts.plan import Origin
+from shared.contracts.policy import Policy, Rule, TriggeredRule
+from shared.contracts.threshold import Threshold, ThresholdKind, ThresholdOutcome
+from shared.domain.exact_json import JsonObject
+from shared.domain.words import FsmState, RuleAction, WriteStatus
+from tests.unit.executor_core.makers import call, dossier, entry, from_fact, value, verdict
+
+PATH = (FsmState.DECOMPOSE, FsmState.COMPLETE)
+
+
+def _rules(*conditions: str) -> Policy:
+    rules = tuple(
+        Rule(id=f"R{number}", condition=condition, action="require_approval", level="manager")
+        for number, condition in enumerate(conditions, 1)
+    )
+    return Policy(id="house", rules=rules)
+
+
+def _limits(*conditions: str) -> list[tuple[str, str, str, bool]]:
+    found = thresholds((_rules(*conditions),), {})
+    return [(one.name, one.sign, one.value, bool(one.rule_id)) for one in found]
+
+
+def _said(text: str) -> list[str]:
+    return [f"{one.sign} {one.value}" for one in thresholds((), {"policy": text})]
+
+
+@pytest.mark.promise("prime.thresholds")
+@pytest.mark.parametrize(
+    ("condition", "found"),
+    [
+        ("amount > 5000", [("amount", ">", "5000", True)]),
+        ("5000.50 <= total", [("total", ">=", "5000.50", True)]),
+        (
+            "figures.variance_percent > 2 && amount > 500",
+            [("variance_percent", ">", "2", False), ("amount", ">", "500", False)],
+        ),
+        ('tool == "pay > 7" && amount<-3', [("amount", "<", "-3", False)]),
+        ("amount > limit * 2", []),
+        ("amount + 3 > 2", []),
+        ("count(items) > 3", []),
+        ('status == "open"', []),
+    ],
+)
+def test_a_limit_is_a_comparison_of_a_field_with_a_number(
+    condition: str, found: list[tuple[str, str, str, bool]]
+) -> None:
+    """Of a field alone, not of what is computed with it; one that is its rule's whole condition decides the rule."""
+    assert _limits(condition) == found
+
+
+@pytest.mark.promise("prime.thresholds")
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Claims over $5,000 need a manager.", ["> 5000"]),
+        ("Up to 2.5% is fine. At least 3 quotes.", ["<= 2.5%", ">= 3"]),
+        ("capped at 10k; more than 1,234,567.89", ["<= 10000", "> 1234567.89"]),
+        ("Pay the invoice of $45,000; the cap is 25 percent.", []),
+        ("Approve claim C-1 of 120.50 under SLA-14, over A-100 and over 1,23.", []),
+    ],
+)
+def test_a_number_in_a_text_is_a_limit_only_where_its_sentence_says_so(text: str, found: list[str]) -> None:
+    """The largest amount is no base and a share is no cap: nothing is guessed, and nothing applied to anything."""
+    assert _said(text) == found
+
+
+@pytest.mark.promise("prime.thresholds")
+def test_each_limit_is_shown_with_its_source_and_kind() -> None:
+    found = thresholds((_rules("figures.sla_credit > 10000"),), {"policy": "Variance up to 2% is fine."})
+    assert shown(found) == [
+        {
+            "kind": "sla_credit",
+            "about": "sla_credit",
+            "limit": "> 10000",
+            "source": "rule R1 of house: figures.sla_credit > 10000 -> require_approval manager",
+        },
+        {"kind": "variance", "about": "", "limit": "<= 2%", "source": "policy: Variance up to 2% is fine"},
+    ]
+
+
+@pytest.mark.promise("prime.thresholds")
+def test_a_rule_that_only_reports_limits_nothing() -> None:
+    rule = Rule(id="R1", condition="amount > 5", action="block", report_only=True)
+    assert thresholds((Policy(id="house", rules=(rule,)),), {}) == ()
+
+
+@given(conditions=st.lists(st.text(max_size=60), max_size=4), text=st.text(max_size=200))
+def test_whatever_rules_and_texts_say_it_is_read(conditions: list[str], text: str) -> None:
+    for one in thresholds((_rules(*conditions),), {"task": text}):
+        assert one.value
+        assert one.source
+
+
+# --- what they proved to be
+
+LIMIT = Threshold(
+    kind=ThresholdKind.POLICY_LIMIT, name="amount", sign=">", value="500", source="s", rule_id="R1", policy_id="house"
+)
+
+
+def _write(arguments: JsonObject, status: WriteStatus = WriteStatus.VERIFIED, *origins: Origin) -> LedgerEntry:
+    planned = call(arguments).model_copy(update={"origins": origins})
+    return entry(status).model_copy(update={"call": planned, "arguments_json": planned.arguments_json})
+
+
+def _outcomes(progress: Progress, *writes: LedgerEntry) -> list[tuple[str, str | None, bool | None]]:
+    return [(one.predicted, one.actual, one.held) for one in threshold_outcomes(progress, writes)]
+
+
+def _progress(*limits: Threshold, triggered: bool = False, **known: object) -> Progress:
+    rule = TriggeredRule(
+        rule_id="R1", policy_id="house", action=RuleAction.REQUIRE_APPROVAL, level="manager", reason="much"
+    )
+    said = verdict(triggered_rules=(rule,) if triggered else ())
+    stands = dossier().model_copy(update={"verdict": said, **known})
+    return Progress(path=PATH, visited=PATH, thresholds=limits, dossier=stands)
+
+
+@pytest.mark.promise("outcome.thresholds")
+@pytest.mark.parametrize(
+    ("amount", "triggered", "held"),
+    [("700", True, True), ("700", False, False), ("500", False, True), ("3", True, False)],
+)
+def test_a_limit_held_if_its_rule_did_what_it_said(amount: str, triggered: bool, held: bool) -> None:
+    named = (value("amount", "sum", amount),)
+    assert _outcomes(_progress(LIMIT, triggered=triggered, values=named)) == [("500", amount, held)]
+
+
+@pytest.mark.promise("outcome.thresholds")
+def test_a_limit_that_does_not_decide_its_rule_proves_nothing() -> None:
+    """Nor does one that no verdict was made on."""
+    alone = LIMIT.model_copy(update={"rule_id": "", "policy_id": ""})
+    named = (value("amount", "sum", "700"),)
+    assert _outcomes(_progress(alone, values=named)) == [("500", "700", None)]
+    assert _outcomes(_progress(LIMIT, values=named, verdict=None)) == [("500", "700", None)]
+
+
+@pytest.mark.promise("outcome.thresholds")
+def test_what_is_held_against_a_limit_comes_from_verified_writes_alone() -> None:
+    """Of a write that nobody could prove nothing is learned, nor where two writes say different things."""
+    progress = _progress(LIMIT, triggered=True)
+    assert _outcomes(progress, _write({"amount": 700})) == [("500", "700", True)]
+    assert _outcomes(progress, _write({"amount": 700}, WriteStatus.UNVERIFIED)) == [("500", None, None)]
+    assert _outcomes(progress, _write({"amount": 700}), _write({"amount": 9})) == [("500", None, None)]
+    assert _outcomes(progress, _write({"amount": True, "note": "over 500: 700"})) == [("500", None, None)]
+
+
+@pytest.mark.promise("outcome.thresholds")
+def test_a_computed_credit_is_compared_with_what_was_written_for_it() -> None:
+    """The write that is traced to the figure, whatever its argument is called; else the argument of its name."""
+    credit = value("sla_credit", "sla_credit", "6000", from_fact("fee")).model_copy(update={"figure": "sla_credit"})
+    other = value("budget_after", "difference", "1").model_copy(update={"figure": "budget_after"})
+    progress = _progress(values=(credit, other))
+    traced = Origin(argument="cents", source="value", ref="sla_credit")
+    assert _outcomes(progress, _write({"cents": 6000, "sla_credit": 1}, WriteStatus.VERIFIED, traced)) == [
+        ("6000", "6000", True)
+    ]
+    assert _outcomes(progress, _write({"sla_credit": "45000"})) == [("6000", "45000", False)]
+    assert _outcomes(progress) == [("6000", None, None)]
+
+
+def test_what_a_later_version_adds_does_not_keep_an_outcome_from_being_read() -> None:
+    one = ThresholdOutcome(kind=ThresholdKind.VARIANCE, name="variance", sign="", predicted="1.50")
+    text = one.model_dump_json().replace('"v":1', '"v":2,"later":true')
+    assert ThresholdOutcome.model_validate_json(text).predicted == "1.50"
