@@ -487,7 +487,9 @@ PROMISES: tuple[Promise, ...] = (
         "synthesis.high_risk_asks", "A design of high risk asks a person before it writes", "seed 000, dynamic_fsm.py"
     ),
     Promise(
-        "prime.thresholds", "Limits of rules and texts stand in the prompts with their source, none guessed", "seed 000, PRIME"
+        "prime.thresholds",
+        "Limits of rules and texts stand in the prompts with their source, none guessed",
+        "seed 000, PRIME",
     ),
     Promise(
         "outcome.thresholds",
