@@ -105,7 +105,11 @@ def test_a_preview_says_what_a_smaller_plan_has_no_room_for(books: Books) -> Non
 
 
 def test_an_sla_tells_how_often_it_was_broken(books: Books) -> None:
-    assert [record(books, "get_sla", sla_id=key)["breaches"] for key in ("SLA-1401", "SLA-1403")] == [1, 0]
+    assert [record(books, "get_sla", sla_id=key)["breaches"] for key in ("SLA-1401", "SLA-1403", "SLA-1410")] == [
+        1,
+        0,
+        3,
+    ]
 
 
 def test_steps_against_what_is_overdue_go_one_way(books: Books) -> None:

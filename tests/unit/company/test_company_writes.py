@@ -171,7 +171,7 @@ CASES = (
         "receivable_id=REC-1305",
         status="abandoned",
     ),
-    _case("create_incident", {**_NEW_INCIDENT}, "get_incident", "incident_id=INC-1515", again=True, severity="P2"),
+    _case("create_incident", {**_NEW_INCIDENT}, "get_incident", "incident_id=INC-1517", again=True, severity="P2"),
     _case(
         "escalate_incident",
         {"incident_id": "INC-1504", "severity": "P1"},
