@@ -585,6 +585,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise("loop.retry_or_over", "A model is told whether a call may be made again, and of one that is over", "I1"),
     Promise("loop.reads_once", "The same read again is answered from the first, and asked of no server", "seed 003"),
     Promise("loop.trimmed", "A long result is cut to fit a prompt, whatever its shape, and says so", "seed 002"),
+    Promise("prime.knowledge", "Learned facts and entities that are about a task are shown to it", "seed 000"),
 )
 
 

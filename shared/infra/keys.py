@@ -105,6 +105,8 @@ LEARNED_KINDS = (
     KeyKind("cases", "learner", "kept", "list of case entries, newest first, capped"),
     KeyKind("counts", "learner", "kept", "hash: events, success, partial, failure, quality_units"),
     KeyKind("tools", "executor", "kept", "set of the names of the tools that discovery has found, capped"),
+    KeyKind("knowledge", "learner", "kept", "list of reusable facts, newest first, capped"),
+    KeyKind("entities", "learner", "kept", "hash kind, colon, value -> entity that tasks named, capped"),
     KeyKind("synthesized", "executor", "kept", "hash process type -> synthesized process"),
 )
 OTHER_KINDS = (
@@ -194,6 +196,8 @@ class LearnedKeys:
     cases: str
     counts: str
     tools: str
+    knowledge: str
+    entities: str
     synthesized: str
 
 

@@ -6,6 +6,7 @@ from typing_extensions import override
 
 from services.executor.ports.learned import Experience, Learned
 from shared.contracts.case import CaseEntry
+from shared.contracts.knowledge import KnownEntity, KnownFact
 from shared.domain.bandit import Arms
 from shared.ports.store import StoreUnavailable
 
@@ -15,6 +16,8 @@ class MemoryLearned(Learned):
 
     def __init__(self) -> None:
         self.cases: dict[str, tuple[CaseEntry, ...]] = {}
+        self.knowledge: dict[str, tuple[KnownFact, ...]] = {}
+        self.entities: dict[str, tuple[KnownEntity, ...]] = {}
         self.arms: dict[tuple[str, str], Arms] = {}
         self.tools: dict[str, set[str]] = defaultdict(set)
         self.translations: dict[tuple[str, str], str] = {}
@@ -24,7 +27,8 @@ class MemoryLearned(Learned):
     @override
     async def recall(self, tenant: str, process_type: str) -> Experience:
         self._check()
-        return Experience(self.arms.get((tenant, process_type), {}), self.cases.get(tenant, ()))
+        arms, cases = self.arms.get((tenant, process_type), {}), self.cases.get(tenant, ())
+        return Experience(arms, cases, self.knowledge.get(tenant, ()), self.entities.get(tenant, ()))
 
     @override
     async def note_tools(self, tenant: str, names: frozenset[str]) -> None:

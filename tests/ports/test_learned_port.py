@@ -3,6 +3,7 @@
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Sequence
+from datetime import UTC, datetime
 from typing import cast
 
 import pytest
@@ -15,6 +16,7 @@ from services.executor.ports.learned import Experience, Learned
 from services.gateway.adapters.redis_statistics import RedisStatistics
 from services.learner.adapters.redis_memory import RedisMemory
 from services.learner.core.lesson import lesson_of
+from shared.contracts.knowledge import KnownEntity, KnownFact
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.bandit import Arm
 from shared.domain.cases import CASES_KEPT
@@ -24,6 +26,9 @@ from shared.infra.redis import connect
 from shared.ports.store import StoreUnavailable
 from shared.testing.memory_learned import MemoryLearned
 from tests.integration.learner_stage import an_outcome
+
+FACT = KnownFact(text="Initech pays within 30 days", domain="ar_collections", quality=0.9, at=datetime.now(UTC))
+ENTITY = KnownEntity(kind="vendor", value="Initech", seen=3, last_seen=datetime.now(UTC))
 
 
 class Stage(ABC):
@@ -166,6 +171,18 @@ async def test_a_case_that_cannot_be_read_is_left_out(redis: Redis) -> None:
     assert len((await RedisLearned(redis).recall("acme", "payroll")).cases) == 1
 
 
+@pytest.mark.promise("prime.knowledge")
+async def test_facts_and_entities_are_read_as_the_learner_keeps_them(redis: Redis) -> None:
+    """By tenant; one that cannot be read is left out."""
+    names = keys.learned_keys("acme")
+    await cast("Awaitable[int]", redis.rpush(names.knowledge, FACT.model_dump_json(), '{"v": 9}'))
+    await cast("Awaitable[int]", redis.hset(names.entities, "vendor:Initech", ENTITY.model_dump_json()))
+    learned = RedisLearned(redis)
+    found, other = await learned.recall("acme", "payroll"), await learned.recall("other", "payroll")
+    assert (found.knowledge, found.entities) == ((FACT,), (ENTITY,))
+    assert (other.knowledge, other.entities) == ((), ())
+
+
 @pytest.mark.promise("prime.primer_optional")
 async def test_spoiled_statistics_are_no_worse_than_none(redis: Redis) -> None:
     """Whoever asks is told as of a store that is down, and goes on."""
@@ -176,8 +193,8 @@ async def test_spoiled_statistics_are_no_worse_than_none(redis: Redis) -> None:
 
 
 @pytest.mark.promise("prime.one_round_trip")
-async def test_what_was_learned_is_read_with_two_commands_however_much_there_is(redis: Redis) -> None:
-    """Both go out in one pipeline; tools that are known are not written again."""
+async def test_what_was_learned_is_read_with_four_commands_however_much_there_is(redis: Redis) -> None:
+    """All go out in one pipeline; tools that are known are not written again."""
     stage = RedisStage(redis)
     await stage.learns([an_outcome(number) for number in range(CASES_KEPT)])
     await stage.learned.note_tools("acme", frozenset({"a"}))
@@ -187,7 +204,7 @@ async def test_what_was_learned_is_read_with_two_commands_however_much_there_is(
         await stage.learned.recall("acme", "expense_approval")
         await stage.learned.note_tools("acme", frozenset({"a"}))
         await redis.echo("end")
-        assert await _commands(monitor) == ["HMGET", "LRANGE"]
+        assert await _commands(monitor) == ["HMGET", "LRANGE", "LRANGE", "HVALS"]
 
 
 async def _commands(monitor: Monitor) -> list[str]:

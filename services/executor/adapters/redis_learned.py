@@ -1,7 +1,7 @@
 """What the learner keeps for a tenant, read in one round trip."""
 
 from collections.abc import Awaitable, Sequence
-from typing import cast
+from typing import TypeVar, cast
 
 import structlog
 from pydantic import ValidationError
@@ -9,9 +9,12 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.executor.ports.learned import Experience, Learned
+from shared.contracts.base import Contract
 from shared.contracts.case import CaseEntry
+from shared.contracts.knowledge import KnownEntity, KnownFact
 from shared.domain.bandit import Arm
 from shared.domain.cases import CASES_KEPT
+from shared.domain.known import ENTITIES_KEPT, FACTS_KEPT
 from shared.domain.words import Strategy
 from shared.infra import keys
 from shared.infra.lua import Scripts, answering
@@ -22,6 +25,7 @@ _TOOLS_KEPT = 2000
 _PROCESSES_KEPT = 500
 
 log = structlog.get_logger()
+Lesson = TypeVar("Lesson", bound=Contract)
 
 
 class RedisLearned(Learned):
@@ -39,8 +43,16 @@ class RedisLearned(Learned):
         async with answering(_SECONDS), self._redis.pipeline(transaction=False) as pipe:
             pipe.hmget(names.arms, fields)
             pipe.lrange(names.cases, 0, CASES_KEPT - 1)
-            numbers, rows = cast("tuple[list[str | None], list[str]]", await pipe.execute())
-        return Experience(_arms(numbers), tuple(case for row in rows if (case := _case(tenant, row)) is not None))
+            pipe.lrange(names.knowledge, 0, FACTS_KEPT - 1)
+            pipe.hvals(names.entities)
+            numbers, *rows = cast("tuple[list[str | None], list[str], list[str], list[str]]", await pipe.execute())
+        cases, facts, entities = rows
+        return Experience(
+            _arms(numbers),
+            _read(CaseEntry, tenant, cases),
+            _read(KnownFact, tenant, facts),
+            _read(KnownEntity, tenant, entities[:ENTITIES_KEPT]),
+        )
 
     @override
     async def note_tools(self, tenant: str, names: frozenset[str]) -> None:
@@ -88,9 +100,12 @@ def _arms(numbers: Sequence[str | None]) -> dict[Strategy, Arm]:
         raise StoreUnavailable(f"the statistics are spoiled: {error}") from error
 
 
-def _case(tenant: str, row: str) -> CaseEntry | None:
-    try:
-        return CaseEntry.model_validate_json(row)
-    except ValidationError as error:  # written by a version that this one cannot read: a case less
-        log.warning("case_unreadable", tenant=tenant, errors=error.error_count())
-        return None
+def _read(kind: type[Lesson], tenant: str, rows: Sequence[str]) -> tuple[Lesson, ...]:
+    """What of the rows can be read; the rest was written by a version that this one cannot read: a lesson less."""
+    lessons: list[Lesson] = []
+    for row in rows:
+        try:
+            lessons.append(kind.model_validate_json(row))
+        except ValidationError as error:
+            log.warning("lesson_unreadable", tenant=tenant, kind=kind.__name__, errors=error.error_count())
+    return tuple(lessons)

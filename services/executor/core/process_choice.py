@@ -13,7 +13,8 @@ from services.executor.core.fsm.templates import GENERAL
 from services.executor.core.fsm.validity import BadTemplate
 from services.executor.core.prime.classifier import Answer, Label, NoLabel, label
 from services.executor.core.prime.classifier import sections as about
-from services.executor.core.prime.recall import primer, recall
+from services.executor.core.prime.known import learned_sections
+from services.executor.core.prime.recall import recall
 from services.executor.core.prompts import schemas
 from services.executor.core.prompts.sections import render
 from services.executor.core.spend.budget import BudgetSpent
@@ -53,8 +54,8 @@ async def with_process(ctx: TurnContext) -> TurnContext:
     found = _Found.model_validate_json(await ctx.journal.once(_STEP, "note", find))
     chosen = _chosen(ctx, found)
     experience = await recall(ctx.ports.learned, ctx.record.tenant, chosen.process_type, ctx.journal)
-    shown = primer(experience, ctx.task, ctx.journal)
-    return replace(ctx, process=chosen, experience=experience, sections={**ctx.sections, "primer": shown})
+    shown = learned_sections(experience, ctx.task, chosen.process_type, ctx.journal)
+    return replace(ctx, process=chosen, experience=experience, sections={**ctx.sections, **shown})
 
 
 def _chosen(ctx: TurnContext, found: _Found) -> Chosen:

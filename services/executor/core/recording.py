@@ -11,12 +11,14 @@ from typing_extensions import override
 
 from services.executor.core.context import Ports
 from services.executor.core.journal import Journal
+from services.executor.core.prime.known import about
 from services.executor.core.prime.recall import primer_cases
 from services.executor.ports.learned import Experience, Learned
 from services.executor.ports.policy import PolicyService, PolicyUnavailable, Tenants
 from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.allowance import AllowanceRequest, Allowances
 from shared.contracts.case import CaseEntry
+from shared.contracts.knowledge import KnownEntity, KnownFact
 from shared.contracts.policy import EvaluateRequest, Verdict
 from shared.contracts.prose import ProseAnswer, ProseRequest
 from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
@@ -26,6 +28,8 @@ from shared.domain.words import Strategy, ToolClass
 
 _PACKED = "z:"
 _CASES = TypeAdapter(tuple[CaseEntry, ...])
+_FACTS = TypeAdapter(tuple[KnownFact, ...])
+_ENTITIES = TypeAdapter(tuple[KnownEntity, ...])
 
 
 def recorded(ports: Ports, journal: Journal, task: str) -> Ports:
@@ -204,7 +208,7 @@ def _read_tool(noted: JsonObject, connection_id: str) -> Tool:
 
 
 class RecordedLearned(Learned):
-    """Notes the arms, and of the cases the few that are about this task."""
+    """Notes the arms, and of all else that was learned the little that is about this task."""
 
     def __init__(self, learned: Learned, journal: Journal, task: str) -> None:
         self._learned = learned
@@ -216,7 +220,12 @@ class RecordedLearned(Learned):
         experience = await self._learned.recall(tenant, process_type)
         cases = tuple(primer_cases(experience.cases, self._task, self._journal.now))
         arms = ",".join(f'"{name.value}":[{arm.n},{arm.units}]' for name, arm in experience.arms.items())
-        self._journal.given("experience", f'{{"arms":{{{arms}}},"cases":{_CASES.dump_json(cases).decode()}}}')
+        noted = [f'"arms":{{{arms}}}', f'"cases":{_CASES.dump_json(cases).decode()}']
+        shown = about(experience, self._task, process_type)
+        if shown.knowledge or shown.entities:
+            noted.append(f'"knowledge":{_FACTS.dump_json(shown.knowledge).decode()}')
+            noted.append(f'"entities":{_ENTITIES.dump_json(shown.entities).decode()}')
+        self._journal.given("experience", "{" + ",".join(noted) + "}")
         return experience
 
     @override
@@ -245,4 +254,9 @@ class RecordedLearned(Learned):
 def read_experience(text: str) -> Experience:
     noted = loads_object(text)
     arms = {Strategy(name): Arm(*cast("list[int]", pair)) for name, pair in cast(JsonObject, noted["arms"]).items()}
-    return Experience(arms, _CASES.validate_json(dumps(noted["cases"])))
+    return Experience(
+        arms,
+        _CASES.validate_json(dumps(noted["cases"])),
+        _FACTS.validate_json(dumps(noted.get("knowledge", []))),
+        _ENTITIES.validate_json(dumps(noted.get("entities", []))),
+    )

@@ -4,14 +4,20 @@ from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from shared.contracts.case import CaseEntry
+from shared.contracts.knowledge import KnownEntity, KnownFact
 from shared.domain.bandit import Arms
 
 
 class Experience(NamedTuple):
-    """What a tenant's earlier tasks taught: the arms of one process type, and the case log, newest first."""
+    """What a tenant's earlier tasks taught: the arms of one process type, and the case log, newest first.
+
+    Facts too are newest first; entities are in no order.
+    """
 
     arms: Arms = MappingProxyType({})
     cases: tuple[CaseEntry, ...] = ()
+    knowledge: tuple[KnownFact, ...] = ()
+    entities: tuple[KnownEntity, ...] = ()
 
 
 class Learned(Protocol):

@@ -133,7 +133,7 @@ async def assess(ctx: TurnContext, progress: Progress) -> Progress:
     request = ModelRequest(
         tier=tier_of(FsmState.ASSESS, ctx.task),
         system=(ctx.prompts.role, ctx.prompts.assess),
-        messages=(user(render({**ctx.sections, "needs": needs})),),
+        messages=(user(render({**ctx.sections, "needs": needs, "blocked_tools": ctx.toolbox.blocked(permitted)})),),
         tools=(*ctx.toolbox.of_classes(permitted), *offered(ctx.toolbox, permitted)),
         max_tokens=2048,
     )

@@ -49,7 +49,8 @@ async def material(ctx: TurnContext, progress: Progress) -> dict[str, Json]:
         "answer_format": _format_wanted(ctx, dossier.answer_format),
     }
     if dossier.plan is not None and dossier.plan.why_none:
-        sections["constraints"] = f"Nothing is written: {dossier.plan.why_none}"
+        foreseen = str(ctx.sections.get("constraints") or "")
+        sections["constraints"] = f"{foreseen}\nNothing is written: {dossier.plan.why_none}".strip()
     return sections
 
 

@@ -16,7 +16,8 @@ from services.executor.core.past_calls import named_by_rules, rules_about_nothin
 from services.executor.core.prime.choose import shown, strategy_for
 from services.executor.core.prime.classify import classify
 from services.executor.core.prime.foreseen import Foreseen, foreseen
-from services.executor.core.prime.recall import note_tools, nothing_yet, primer, recall
+from services.executor.core.prime.known import learned_sections
+from services.executor.core.prime.recall import note_tools, nothing_yet, recall
 from services.executor.core.prime.request_policy import read_policy
 from services.executor.core.prime.servers import NO_TOOLS, offered
 from services.executor.core.prompts.texts import Prompts
@@ -81,7 +82,7 @@ async def prime(
         experience=experience,
         sections={
             "task": request.text,
-            "primer": primer(experience, request.text, opened.journal),
+            **learned_sections(experience, request.text, process.process_type, opened.journal),
             "policy_advice": asked.advice,
             "constraints": "\n".join((*foreseen.constraints, *(() if names else (NO_TOOLS,)))),
         },

@@ -28,6 +28,11 @@ class Toolbox(NamedTuple):
         wanted = frozenset(classes)
         return [_listed(tool) for tool in self.tools.values() if tool.tool_class in wanted]
 
+    def blocked(self, permitted: Iterable[ToolClass]) -> list[Json]:
+        """The names of the tools of all other classes: what there is, and may not be called now."""
+        offered = frozenset(permitted)
+        return [name for name, tool in self.tools.items() if tool.tool_class not in offered]
+
     def find(self, connection_id: str, name: str) -> Tool | None:
         """The tool of that connection. An empty connection finds the only tool of that name."""
         found = [

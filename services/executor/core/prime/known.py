@@ -1,0 +1,33 @@
+"""What was learned, as the sections of a prompt: past cases, facts, and the things that tasks speak of."""
+
+from services.executor.core.journal import Journal
+from services.executor.core.prime.recall import primer
+from services.executor.ports.learned import Experience
+from shared.contracts.knowledge import KnownEntity, KnownFact
+from shared.domain.exact_json import Json
+from shared.domain.keywords import keywords
+from shared.domain.known import known_entities, known_facts
+
+
+def learned_sections(experience: Experience, task: str, process_type: str, journal: Journal) -> dict[str, Json]:
+    """The top cases, facts and entities of those that are about this task."""
+    facts = about(experience, task, process_type)
+    return {
+        "primer": primer(experience, task, journal),
+        "knowledge": [_fact(fact) for fact in facts.knowledge],
+        "entities": [_entity(entity) for entity in facts.entities],
+    }
+
+
+def about(experience: Experience, task: str, process_type: str) -> Experience:
+    """The experience with only the facts and entities that this task is shown."""
+    facts = known_facts(experience.knowledge, task, keywords(task), process_type)
+    return experience._replace(knowledge=tuple(facts), entities=tuple(known_entities(experience.entities, task)))
+
+
+def _fact(fact: KnownFact) -> Json:
+    return {"fact": fact.text, "process": fact.domain}
+
+
+def _entity(entity: KnownEntity) -> Json:
+    return {"kind": entity.kind, "value": entity.value, "seen": entity.seen}

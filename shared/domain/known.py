@@ -1,0 +1,71 @@
+"""Which learned facts and entities are about a new task (seed 000, Knowledge extraction and Entity memory)."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Protocol, TypeVar
+
+FACTS_KEPT = 500
+ENTITIES_KEPT = 1_000
+FACTS_SHOWN = 4
+_NAMED_SHOWN = 6
+_FREQUENT_SHOWN = 3
+_NAMED_SEEN = 2
+_FREQUENT_SEEN = 3
+_WORDS, _ENTITIES, _DOMAIN, _QUALITY = 40, 80, 30, 20  # hundredths
+_LEAST = 40
+
+
+class Fact(Protocol):
+    @property
+    def domain(self) -> str: ...
+
+    @property
+    def keywords(self) -> tuple[str, ...]: ...
+
+    @property
+    def entities(self) -> tuple[str, ...]: ...
+
+    @property
+    def quality(self) -> float: ...
+
+
+class Entity(Protocol):
+    @property
+    def value(self) -> str: ...
+
+    @property
+    def seen(self) -> int: ...
+
+
+F = TypeVar("F", bound=Fact)
+E = TypeVar("E", bound=Entity)
+
+
+def known_facts(facts: Iterable[F], task: str, words: Iterable[str], domain: str) -> list[F]:
+    """The four that are most about the task: by shared words, named entities, process type and quality.
+
+    Ties keep their order, newest first; choosing among the chosen chooses the same.
+    """
+    wanted, text = frozenset(words), task.lower()
+    scored = [(_score(fact, wanted, text, domain), fact) for fact in facts]
+    near = sorted((pair for pair in scored if pair[0] >= _LEAST), key=lambda pair: -pair[0])
+    return [fact for _, fact in near[:FACTS_SHOWN]]
+
+
+def known_entities(entities: Sequence[E], task: str) -> list[E]:
+    """Those that the task names, if they were seen before, and the few that are seen the most."""
+    text = task.lower()
+    named = [one for one in entities if one.seen >= _NAMED_SEEN and _is_named(one.value, text)][:_NAMED_SHOWN]
+    others = [one for one in entities if one.seen >= _FREQUENT_SEEN and one not in named]
+    return [*named, *sorted(others, key=lambda one: -one.seen)[:_FREQUENT_SHOWN]]
+
+
+def _score(fact: Fact, wanted: frozenset[str], text: str, domain: str) -> float:
+    shared = len(wanted.intersection(fact.keywords)) / max(1, min(len(wanted), len(fact.keywords)))
+    named = any(_is_named(entity, text) for entity in fact.entities)
+    about = _WORDS * shared + _ENTITIES * named
+    return about + _DOMAIN * (fact.domain == domain) + _QUALITY * fact.quality if about else 0.0
+
+
+def _is_named(value: str, text: str) -> bool:
+    return bool(value) and re.search(rf"(?<!\w){re.escape(value.lower())}(?!\w)", text) is not None
