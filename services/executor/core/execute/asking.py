@@ -3,6 +3,7 @@
 from services.executor.core.context import TurnContext
 from services.executor.core.dossier import Progress
 from services.executor.core.execute.escalation import ends_escalated
+from services.executor.core.execute.process_rules import is_ruled
 from services.executor.core.execute.two_persons import concern
 
 
@@ -12,7 +13,7 @@ def needs_person(ctx: TurnContext, progress: Progress) -> bool:
     if verdict is None or template.confirmations or concern(ctx.task, progress):
         return True
     asked = verdict.requires_approval or not (verdict.passed or ends_escalated(template, verdict))
-    return asked or (ctx.tenant.unruled_writes == "approve" and not verdict.triggered_rules)
+    return asked or (ctx.tenant.unruled_writes == "approve" and not is_ruled(verdict))
 
 
 def persons_needed(ctx: TurnContext, progress: Progress) -> int:

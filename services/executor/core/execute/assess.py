@@ -2,13 +2,13 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import cast
 
 from services.executor.core.context import TurnContext
 from services.executor.core.dossier import Fact, Progress
 from services.executor.core.execute import gate
 from services.executor.core.execute.matching import FETCH, matching, offered, wanted
 from services.executor.core.execute.model_calls import user
+from services.executor.core.execute.process_section import process_section
 from services.executor.core.execute.read_rules import ReadRules, read_rules
 from services.executor.core.execute.reading import known_corrections, read
 from services.executor.core.execute.tool_loop import ToolFailed, ToolRetry, talk
@@ -129,11 +129,16 @@ async def assess(ctx: TurnContext, progress: Progress) -> Progress:
     permitted = RULES[FsmState.ASSESS].permits
     rules = await read_rules(ctx, progress.step, permitted)
     reader = Reader(ctx, FsmState.ASSESS, known_corrections(ctx, progress), rules, progress.dossier.facts)
-    needs = cast("list[Json]", list(progress.dossier.needs))
+    sections: dict[str, Json] = {
+        **ctx.sections,
+        "process": process_section(ctx, progress, FsmState.ASSESS),
+        "needs": list[Json](progress.dossier.needs),
+        "blocked_tools": ctx.toolbox.blocked(permitted),
+    }
     request = ModelRequest(
         tier=tier_of(FsmState.ASSESS, ctx.task),
         system=(ctx.prompts.role, ctx.prompts.assess),
-        messages=(user(render({**ctx.sections, "needs": needs, "blocked_tools": ctx.toolbox.blocked(permitted)})),),
+        messages=(user(render(sections)),),
         tools=(*ctx.toolbox.of_classes(permitted), *offered(ctx.toolbox, permitted)),
         max_tokens=2048,
     )

@@ -10,6 +10,7 @@ from services.executor.core.execute.besides import with_besides
 from services.executor.core.execute.ledger import entries
 from services.executor.core.execute.left_out import left_out
 from services.executor.core.execute.model_calls import ask, user
+from services.executor.core.execute.process_section import process_section
 from services.executor.core.fsm.states import tier_of
 from services.executor.core.prompts.sections import render
 from services.executor.core.spend.budget import Purse
@@ -42,6 +43,7 @@ async def material(ctx: TurnContext, progress: Progress) -> dict[str, Json]:
     missing = left_out(ctx, dossier.plan)
     sections: dict[str, Json] = {
         **ctx.sections,
+        "process": process_section(ctx, progress, FsmState.COMPLETE),
         "facts": [fact.as_json() for fact in dossier.facts],
         "values": [value.as_json() for value in dossier.values],
         "findings": dossier.thought,

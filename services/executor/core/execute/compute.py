@@ -11,6 +11,8 @@ from services.executor.core.execute.aggregates import AGGREGATES, aggregated
 from services.executor.core.execute.compute_audit import audit, evaluate
 from services.executor.core.execute.model_calls import UnusableAnswer
 from services.executor.core.execute.paths import NoSuchPath
+from services.executor.core.execute.process_figures import figured, with_figures
+from services.executor.core.execute.process_section import process_section
 from services.executor.core.execute.structured import Question, checked
 from services.executor.core.finance.calculators import CannotCalculate, decimal_text
 from services.executor.core.finance.catalogue import offered
@@ -43,6 +45,12 @@ class StatedValue(NamedValue):
             raise ValueError(f"{value!r} is no decimal number") from None
         return decimal_text(number)
 
+    @field_validator("figure", "about", "group")
+    @classmethod
+    def _is_no_figure_of_the_process(cls, _stated: str) -> str:
+        """What a model states is its own value, whatever it calls it: the executor alone computes the figures."""
+        return ""
+
 
 class Computation(BaseModel):
     values: tuple[StatedValue, ...]
@@ -57,17 +65,24 @@ async def compute(ctx: TurnContext, progress: Progress) -> Progress:
     """The progress with audited values. Two failed audits escalate: no write is built on wrong figures."""
     facts = progress.dossier.facts
 
+    own = figured(progress.template, facts, ctx.task)
+
     def check(computation: Computation) -> tuple[NamedValue, ...]:
-        problems = audit(computation.values, facts, ctx.task)
+        values = with_figures(computation.values, own)
+        problems = audit(values, facts, ctx.task)
         if problems:
             raise UnusableAnswer("the audit found: " + "; ".join(problems))
-        return computation.values
+        return values
 
     question = Question(
         step=progress.step,
         tier=tier_of(FsmState.COMPUTE, ctx.task),
         system=(ctx.prompts.role, ctx.prompts.compute),
-        sections={**ctx.sections, "facts": [fact.as_json() for fact in facts]},
+        sections={
+            **ctx.sections,
+            "process": process_section(ctx, progress, FsmState.COMPUTE),
+            "facts": [fact.as_json() for fact in facts],
+        },
         schema=schemas.COMPUTATION,
         tools=(CALCULATE, *AGGREGATES),
         dispatch=Calculator(facts, ctx.task),

@@ -6,6 +6,7 @@ from pydantic import BaseModel
 
 from services.executor.core.context import TurnContext
 from services.executor.core.dossier import Progress
+from services.executor.core.execute.process_section import process_section
 from services.executor.core.execute.structured import Question, answered
 from services.executor.core.fsm.states import tier_of
 from services.executor.core.prompts import schemas
@@ -29,7 +30,7 @@ async def decompose(ctx: TurnContext, progress: Progress) -> Progress:
         step=progress.step,
         tier=tier_of(FsmState.DECOMPOSE, ctx.task),
         system=(ctx.prompts.role, ctx.prompts.decompose),
-        sections=dict(ctx.sections),
+        sections={**ctx.sections, "process": process_section(ctx, progress, FsmState.DECOMPOSE)},
         schema=schemas.DECOMPOSITION,
     )
     done = await answered(ctx, question, Decomposition)

@@ -1,38 +1,44 @@
 """POLICY_CHECK: the binding verdict on a plan, from rules and collected values, without a model (I2)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
 from services.executor.core.context import TurnContext
 from services.executor.core.dossier import Dossier, NamedValue, Progress
 from services.executor.core.endings import Failed, Rejected
+from services.executor.core.execute.process_figures import figures_about
+from services.executor.core.execute.process_rules import process_policy
 from services.executor.core.execute.provenance import unproven
 from services.executor.core.execute.records import fields_about
+from services.executor.core.execute.refs import literal_parts
+from services.executor.core.fsm.template import Template
 from services.executor.core.past_calls import has_tool_rules, of_facts, of_session, of_writes, sayable
+from services.executor.core.tooling.classes import verb_of
 from services.executor.ports.policy import PolicyUnavailable
-from shared.contracts.plan import WritePlan
+from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import (
     CallContext,
     CallRefusal,
     Confirmation,
+    ContextValue,
     EvaluateRequest,
     PastCall,
     Verdict,
 )
-from shared.domain.exact_json import Json, digest
+from shared.domain.exact_json import Json, JsonObject, digest
 
 
 async def check_policy(ctx: TurnContext, progress: Progress) -> Progress:
     """The progress with its verdict; ends the run as ``Rejected`` if a rule blocks it, ``Failed`` without a verdict."""
-    verdict = await verdict_on(ctx, progress.process_type, progress.dossier)
+    verdict = await verdict_on(ctx, progress.template, progress.dossier)
     ctx.journal.tell("verdict", passed=verdict.passed, rules=[rule.rule_id for rule in verdict.triggered_rules])
     refuse_if_blocked(verdict)
     return progress.learned(verdict=verdict)
 
 
-async def verdict_on(ctx: TurnContext, process_type: str, dossier: Dossier) -> Verdict:
+async def verdict_on(ctx: TurnContext, template: Template, dossier: Dossier) -> Verdict:
     """A fresh verdict; fails closed: a service that is down, slow or talks about something else means no writes."""
-    request = request_for(ctx, process_type, dossier, await _history(ctx, dossier))
+    request = request_for(ctx, template, dossier, await _history(ctx, dossier))
     try:
         verdict = await ctx.ports.policy.evaluate(request)
     except PolicyUnavailable as error:
@@ -46,20 +52,26 @@ async def verdict_on(ctx: TurnContext, process_type: str, dossier: Dossier) -> V
 
 
 def request_for(
-    ctx: TurnContext, process_type: str, dossier: Dossier, history: tuple[PastCall, ...] = ()
+    ctx: TurnContext, template: Template, dossier: Dossier, history: tuple[PastCall, ...] = ()
 ) -> EvaluateRequest:
-    """The rules' view of a plan. Without calls the verdict is provisional: a missing field then harms nothing."""
+    """The rules' view of a plan: the tenant's, the request's and the process's own, which only add to them.
+
+    Without calls the verdict is provisional: a missing field then harms nothing.
+    """
     plan = dossier.plan or WritePlan(task_id=ctx.record.task_id)
-    common = {"process_type": process_type, **_values(dossier.values)}
+    common = {"process_type": template.process_type, **_values(dossier.values)}
     return EvaluateRequest(
-        policies=ctx.policies,
+        policies=(*ctx.policies, *process_policy(template, dossier, ctx.task)),
         context=sayable({**fields_about({}, dossier.facts), **common}),
         calls=tuple(
             CallContext(
                 call_id=call.call_id,
                 tool=call.tool,
                 tool_class=call.tool_class,
-                fields=sayable({**fields_about(call.arguments, dossier.facts), **common, **call.arguments}),
+                fields={
+                    **sayable({**fields_about(call.arguments, dossier.facts), **common, **call.arguments}),
+                    **_of_ours(call, dossier.values),
+                },
                 unproven=() if ctx.limits.trusts_requests else unproven(call.arguments, dossier),
             )
             for call in plan.every_call
@@ -119,6 +131,20 @@ def _confirmations(dossier: Dossier) -> tuple[Confirmation, ...]:
     return tuple(
         Confirmation(tool=call.tool, level=dossier.approved_level, call_id=call.call_id) for call in plan.every_call
     )
+
+
+def _of_ours(call: PlannedCall, values: Sequence[NamedValue]) -> dict[str, ContextValue]:
+    """What the executor itself knows of a call; no argument of that name takes its place."""
+    figures = figures_about(values, tuple(_texts(call.arguments)))
+    known: dict[str, ContextValue] = {"figures": {**figures}} if figures else {}
+    return {**known, "verb": verb_of(call.tool), "tool_class": call.tool_class.value}
+
+
+def _texts(arguments: JsonObject) -> Iterator[str]:
+    """The values of a call that may be the id of a record."""
+    for part in literal_parts(arguments):
+        if isinstance(part, str | int) and not isinstance(part, bool):
+            yield str(part)
 
 
 def _values(values: Sequence[NamedValue]) -> dict[str, Json]:

@@ -5,7 +5,7 @@ like any other: audited, recomputed, traced, and seen by policy.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -30,6 +30,10 @@ class Missing(NamedTuple):
     name: str
     why: str
     about: str = ""
+
+    @property
+    def text(self) -> str:
+        return f"{self.name}{f' of {self.about}' if self.about else ''} could not be computed: {self.why}"
 
 
 class Figured(NamedTuple):
@@ -164,9 +168,3 @@ def _decimals(known: Mapping[str, NamedValue]) -> dict[str, Decimal]:
 
 def _slug(text: str) -> str:
     return _NO_WORD.sub("_", text.lower()).strip("_")
-
-
-def missing_texts(found: Figured) -> Iterator[str]:
-    """A sentence for each figure that could not be computed."""
-    for one in found.missing:
-        yield f"{one.name}{f' of {one.about}' if one.about else ''} could not be computed: {one.why}"

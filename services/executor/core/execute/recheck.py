@@ -9,6 +9,7 @@ from services.executor.core.execute.compute_audit import recompute
 from services.executor.core.execute.ledger import entries, has_begun
 from services.executor.core.execute.paths import NoSuchPath
 from services.executor.core.execute.policy_check import binding_hash, refuse_if_blocked, refuse_if_refused, verdict_on
+from services.executor.core.execute.process_figures import figured, with_figures
 from services.executor.core.execute.provenance import untraced
 from services.executor.core.execute.reading import known_corrections, read
 from services.executor.core.finance.calculators import CannotCalculate
@@ -43,7 +44,7 @@ async def still_true(ctx: TurnContext, progress: Progress) -> None:
     by_person = not (progress.dossier.approval_note or "").startswith(AUTOMATIC)
     seen_by_person = by_person and (progress.dossier.approved_hash or progress.confirmed)
     fresh = await _read_again(ctx, progress) if seen_by_person else progress
-    verdict = await verdict_on(ctx, fresh.process_type, fresh.dossier)
+    verdict = await verdict_on(ctx, fresh.template, fresh.dossier)
     refuse_if_blocked(verdict)
     refuse_if_refused(verdict)
     _compare(ctx, progress, fresh, verdict)
@@ -65,7 +66,8 @@ async def _read_again(ctx: TurnContext, progress: Progress) -> Progress:
     """The progress over facts read anew, its values computed again from them."""
     facts = await side_by_side(_again(ctx, progress, fact) for fact in progress.dossier.facts)
     try:
-        values = recompute(progress.dossier.values, facts, ctx.task)
+        own = with_figures(progress.dossier.values, figured(progress.template, facts, ctx.task))
+        values = recompute(own, facts, ctx.task)
     except (CannotCalculate, NoSuchPath) as error:
         raise Failed(f"the inputs changed so that the plan's figures cannot be computed again: {error}") from error
     return progress.learned(facts=tuple(facts), values=values)

@@ -45,6 +45,13 @@ def by_name(name: str) -> Classified:
     return max(found, key=lambda each: STRICTNESS.index(each.tool_class))
 
 
+def verb_of(name: str) -> str:
+    """The verb by which a tool's name is read: of several, the one that makes it as strict as it is."""
+    *_, last = [_words(part) for part in _NAMESPACE.split(name) if _words(part)] or [[]]
+    found = [(STRICTNESS.index(_clause(clause).tool_class), clause[0]) for clause in _clauses(last) if clause]
+    return max(found, key=lambda each: each[0])[1] if found else ""
+
+
 def _raised(named: Classified, said: Annotations) -> Classified:
     if named.tool_class is ToolClass.CHANGE:
         return named

@@ -9,6 +9,7 @@ from services.executor.core.context import TurnContext
 from services.executor.core.dossier import PlannedRead, Progress
 from services.executor.core.execute import gate
 from services.executor.core.execute.model_calls import UnusableAnswer
+from services.executor.core.execute.process_section import process_section
 from services.executor.core.execute.refs import references
 from services.executor.core.execute.structured import Answered, Question, Unanswered, checked
 from services.executor.core.fsm.states import RULES
@@ -45,19 +46,23 @@ async def plan_reads(ctx: TurnContext, progress: Progress, number: int = 0) -> A
             raise UnusableAnswer("; ".join(wrong))
         return plan
 
-    question = Question(
+    return await checked(ctx, question(ctx, progress, number), ReadPlan, check, giving_up=NoReadPlan)
+
+
+def question(ctx: TurnContext, progress: Progress, number: int = 0) -> Question:
+    return Question(
         step=f"{progress.step}:reads{number or ''}",
         tier=Tier.HAIKU,
         system=(ctx.prompts.role, ctx.prompts.plan_reads),
         sections={
             **ctx.sections,
+            "process": process_section(ctx, progress, FsmState.ASSESS),
             "facts": [fact.as_json() for fact in progress.dossier.facts],
             "unmet": list[Json](progress.dossier.unmet),
             "read_tools": _listing(ctx.toolbox),
         },
         schema=schemas.READ_PLAN,
     )
-    return await checked(ctx, question, ReadPlan, check, giving_up=NoReadPlan)
 
 
 def _listing(tools: Toolbox) -> list[Json]:

@@ -10,6 +10,8 @@ from services.executor.core.execute.aggregates import AGGREGATES
 from services.executor.core.execute.compute import CALCULATE, Calculator, Computation
 from services.executor.core.execute.compute_audit import audit
 from services.executor.core.execute.model_calls import UnusableAnswer
+from services.executor.core.execute.process_figures import figured, with_figures
+from services.executor.core.execute.process_section import process_section
 from services.executor.core.execute.structured import Answered, Question, checked
 from services.executor.core.prompts import schemas
 from services.executor.ports.models import Effort, Tier
@@ -52,6 +54,7 @@ def framed(
         system=(ctx.prompts.role, ctx.prompts.conclude, *((framing.text,) if framing.text else ())),
         sections={
             **ctx.sections,
+            "process": process_section(ctx, progress, FsmState.COMPUTE),
             "needs": list[Json](dossier.needs),
             "unmet": list[Json](dossier.unmet),
             "facts": [fact.as_json() for fact in dossier.facts],
@@ -68,8 +71,11 @@ async def synthesized(
 ) -> Answered[Synthesis]:
     """The synthesis with clean figures; after two failed audits the run ends with ``giving_up``."""
 
+    own = figured(progress.template, progress.dossier.facts, ctx.task)
+
     def check(given: Synthesis) -> Synthesis:
-        problems = audit(given.values, progress.dossier.facts, ctx.task)
+        values = with_figures(given.values, own)
+        problems = audit(values, progress.dossier.facts, ctx.task)
         if problems:
             raise UnusableAnswer("the audit found: " + "; ".join(problems))
         return given

@@ -1,0 +1,45 @@
+"""The policy that a process brings with it: its own rules, and what it asks of a plan that rests on too little."""
+
+from collections.abc import Iterator, Sequence
+
+from services.executor.core.dossier import Dossier, Fact
+from services.executor.core.execute.process_figures import Figured, figured
+from services.executor.core.fsm.template import Template
+from services.executor.core.tooling.paginate_walk import PARTIAL
+from shared.contracts.plan import WritePlan
+from shared.contracts.policy import Policy, Rule, Verdict
+from shared.domain.words import RuleAction, ToolClass
+
+_MARK = "process:"  # begins the id of such a policy
+_CHANGES = f'tool_class == "{ToolClass.CHANGE}"'
+
+
+def process_policy(template: Template, dossier: Dossier, task: str) -> tuple[Policy, ...]:
+    """The process's policy for a plan, to be evaluated beside the tenant's; none where the process has no rules."""
+    found = figured(template, dossier.facts, task)
+    rules = (*template.rules, *_asking(template, dossier.plan, found, dossier.facts))
+    return (Policy(id=f"{_MARK}{template.process_type}", rules=rules),) if rules else ()
+
+
+def is_ruled(verdict: Verdict) -> bool:
+    """Whether a rule of the tenant or the request speaks about the plan: what a process asks does not count."""
+    return any(not rule.policy_id.startswith(_MARK) for rule in verdict.triggered_rules)
+
+
+def _asking(template: Template, plan: WritePlan | None, found: Figured, facts: Sequence[Fact]) -> Iterator[Rule]:
+    """A rule for each thing without which no plan of this process is to change anything unseen."""
+    if plan is None or all(call.tool_class is not ToolClass.CHANGE for call in plan.every_call):
+        return
+    for missing in found.missing:
+        figure = next((one for one in template.figures if one.name == missing.name and one.required), None)
+        if figure is not None:
+            yield _ask(f"needs-{missing.name}", missing.text, figure.required_for)
+    partial = [fact.tool for fact in facts if fact.note.startswith(PARTIAL)] if template.whole_lists else []
+    if partial:
+        yield _ask("whole-lists", f"not all rows were read of {', '.join(dict.fromkeys(partial))}")
+
+
+def _ask(rule_id: str, reason: str, verbs: Sequence[str] = ()) -> Rule:
+    only = f" && verb in [{', '.join(map(repr, verbs))}]" if verbs else ""
+    action = RuleAction.REQUIRE_APPROVAL
+    return Rule(id=rule_id, condition=_CHANGES + only, action=action, level="manager", reason=reason)
