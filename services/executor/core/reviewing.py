@@ -110,7 +110,7 @@ async def _improved(ctx: TurnContext, run: Run) -> tuple[str | None, dict[str, J
     text, problem = await _optional(ctx, key, put)
     why = problem or refusal(run, text)
     asked: list[JsonValue] = [*wish.told]
-    ctx.journal.tell("note", improved=why is None, wanted=asked, why=why or "")
+    ctx.journal.tell("note", improved=why is None, missing_outputs=[*wish.outputs])
     return (None if why else text), {"improvement": {"wanted": asked, "accepted": why is None, "why": why}}
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import JsonValue
 
 from services.executor.core.answer_rules import AnswerRules
 from services.executor.core.dossier import Dossier, Progress
@@ -15,7 +16,7 @@ from services.executor.core.reflect.improvement import refusal, wanted
 from services.executor.core.spend.budget import Ceilings
 from services.executor.ports.models import ModelReply, ModelRequest, ModelUnavailable, Usage
 from shared.contracts.task import TaskRecord
-from shared.domain.exact_json import Json, JsonObject
+from shared.domain.exact_json import Json
 from shared.domain.quality import Formula
 from shared.domain.words import FsmState, TaskState, WriteStatus
 from shared.testing.scripted_model import json_reply, state_of, text_reply
@@ -39,12 +40,12 @@ def asked(one: Stage) -> list[ModelRequest]:
     return [request for request in one.model.requests if state_of(request) == "IMPROVE"]
 
 
-def told(record: TaskRecord) -> JsonObject:
+def told(record: TaskRecord) -> dict[str, JsonValue]:
     review = record.metadata["review"]
     assert isinstance(review, dict)
     improvement = review["improvement"]
     assert isinstance(improvement, dict)
-    return {**improvement}
+    return improvement
 
 
 @pytest.mark.promise("reflect.improvement")
@@ -175,6 +176,44 @@ def _run(answer: str, result: Json, *statuses: WriteStatus, change: Callable[[Ru
 def test_a_claim_of_proof_is_refused_where_a_write_has_none() -> None:
     one = _run("Done.", {"id": "C-1", "amount": 17}, WriteStatus.UNVERIFIED)
     assert refusal(one, "Done and verified: 17.") == "it claims a write to be verified that is not"
+
+
+@pytest.mark.promise("reflect.improvement")
+def test_what_did_not_work_is_not_hidden() -> None:
+    one = _run("The owner could not be found.", {"id": "C-1", "amount": 17})
+    assert refusal(one, "The amount is 17.") == "it hides what did not work"
+    assert refusal(one, "The owner could not be found; the amount is 17.") is None
+
+
+@pytest.mark.promise("reflect.improvement")
+def test_a_figure_that_nobody_found_may_go() -> None:
+    one = _run("It is 18.", {"id": "C-1", "amount": 17})
+    assert wanted(one) is not None
+    assert refusal(one, "It is 17.") is None
+
+
+@pytest.mark.promise("reflect.idle_runs")
+async def test_a_task_that_is_rightly_left_undone_is_not_asked_about_again() -> None:
+    """No text can prove that nothing had to be done."""
+    one = Stage()
+    one.scripts["write_plan"] = json_reply({"calls": [], "why_none": "it is decided already"})
+    one.scripts["complete"] = text_reply(
+        "Nothing was written: claim C-1 of 120.50 is decided already, which is the reason."
+    )
+    record = await one.run()
+    assert (asked(one), record.metadata["quality"]) == ([], 0.55)
+
+
+@pytest.mark.promise("privacy.nothing_leaves")
+async def test_what_the_guard_marks_is_in_no_outcome_though_a_refusal_quotes_it() -> None:
+    card = "4111 1111 1111 1111"
+    one = stage(improved=f"The amount of C-1 is 120.50, paid with {card}.")
+    await one.run()
+    outcome = one.turns.ends[-1].outcome
+    assert outcome is not None
+    assert outcome.details["improved"] is False
+    assert "1111" not in outcome.model_dump_json()
+    assert "1111" not in "".join(event.model_dump_json() for event in one.turns.events)
 
 
 @pytest.mark.promise("reflect.improvement")

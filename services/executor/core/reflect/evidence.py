@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from services.executor.core.documents.asked import asked_documents
 from services.executor.core.dossier import Dossier, Progress
 from services.executor.core.reflect.found import Found, found, is_empty, says_something, untraced
 from services.executor.core.reflect.outputs import SUMMARY, missing_outputs
@@ -58,7 +59,7 @@ def evidence(run: Run) -> Evidence:
     plan = dossier.plan or WritePlan(task_id="")
     required = [output for output in progress.template.outputs if output != SUMMARY] if progress and run.acts else []
     known = run.known
-    idle = run.acts and not plan.calls
+    idle = run.acts and not plan.calls and not asked_documents(run.task)
     nothing_found = bool(dossier.facts) and all(is_empty(fact.result) for fact in dossier.facts if fact.ok)
     return Evidence(
         state=run.state,
@@ -75,12 +76,17 @@ def evidence(run: Run) -> Evidence:
         grounded=not idle and not nothing_found and (run.dry_run or is_grounded(run.answer, known)),
         provable=run.dry_run and _is_provable(plan),
         empty_data=nothing_found,
-        error_phrase=bool(_ERROR.search(run.answer)),
+        error_phrase=says_failure(run.answer),
         idle=idle,
         tool_calls=progress.tool_calls if progress else 0,
         answer_words=len(run.answer.split()),
         task_words=len(run.task.split()),
     )
+
+
+def says_failure(text: str) -> bool:
+    """Whether a text says that something did not work, or was not found."""
+    return bool(_ERROR.search(text))
 
 
 def is_grounded(text: str, known: Found) -> bool:

@@ -3,11 +3,11 @@
 from typing import NamedTuple
 
 from services.executor.core.finance.figures import number_bearing_tokens
-from services.executor.core.reflect.evidence import Run, evidence
+from services.executor.core.reflect.evidence import Run, evidence, says_failure
 from services.executor.core.reflect.found import untraced
 from services.executor.core.reflect.outputs import sayable
 from shared.domain.answer import is_exact_match
-from shared.domain.quality import WEAK, Formula, quality
+from shared.domain.quality import WEAK, Evidence, Formula, quality
 from shared.domain.words import TaskState, WriteStatus
 
 
@@ -52,11 +52,16 @@ def refusal(run: Run, text: str) -> str | None:
     dropped = [figure for figure in _traced(run) if figure not in text]
     if dropped:
         return "it drops " + ", ".join(dropped)
+    if says_failure(run.answer) and not says_failure(text):
+        return "it hides what did not work"
     if not set(better.missing) <= set(run.missing):
         return "it drops a required output"
-    if len(better.missing) < len(run.missing) or _score(better) > _score(run):
-        return None
-    return "it is no better"
+    fewer = len(better.missing) < len(run.missing) or _strangers(better) < _strangers(run)
+    return None if fewer or _score(better) > _score(run) else "it is no better"
+
+
+def _strangers(run: Run) -> int:
+    return len(untraced(run.answer, run.known))
 
 
 def _score(run: Run) -> float:
@@ -72,11 +77,15 @@ def _faults(run: Run) -> tuple[str, ...]:
         for said, holds in (
             ("give an answer: there is none", seen.answer_empty),
             ("these stand neither in the task nor in what was found: " + ", ".join(strange), bool(strange)),
-            ("say what was found, with its figures", not seen.grounded and not strange and seen.needs_met),
-            ("say what was found out, beside what did not work", seen.error_phrase and seen.needs_met),
+            ("say what was found, with its figures", _says_too_little(seen) and not strange),
         )
         if holds
     )
+
+
+def _says_too_little(seen: Evidence) -> bool:
+    """Of a run that found something and did something, or was only asked, whether its answer says nothing of it."""
+    return seen.needs_met and not seen.grounded and not seen.idle
 
 
 def _traced(run: Run) -> tuple[str, ...]:

@@ -127,7 +127,7 @@ def outcome(
             "spend": dict(ended.spend),
             "verdict": _verdict(verdict),
             "quality_parts": parts(scored),
-            "review": dict(ended.review),
+            "improved": _improved(ended),
         },
     )
 
@@ -143,6 +143,12 @@ def _strategy_applied(ended: Ended, record: TaskRecord) -> bool:
     """Whether the strategy that was chosen carried the task, to an end that says something about it."""
     carried = ended.progress is not None and not ended.progress.fell_back
     return carried and ended.state is not TaskState.CANCELED and not is_dry_run(record)
+
+
+def _improved(ended: Ended) -> bool | None:
+    """Whether the answer is an improved one; None if none was asked for. In whose words is the task's business."""
+    asked = ended.review.get("improvement")
+    return bool(asked.get("accepted")) if isinstance(asked, dict) else None
 
 
 def _verdict(verdict: Verdict | None) -> JsonValue:
