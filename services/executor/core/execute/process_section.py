@@ -28,7 +28,7 @@ def section(template: Template, states: Sequence[FsmState], found: Figured) -> J
     """Only what there is to say."""
     figures: JsonObject = {value.name: value.value for value in found.values}
     said: dict[str, Json] = {
-        "suggested" if template.synthesized else "instruction": " ".join(_one_line(template.instructions.get(state, "")) for state in states).strip(),
+        "suggested" if template.synthesized else "instruction": _instruction(template, states),
         "figures": figures,
         "missing": [one.text for one in found.missing],
         "outputs": list(template.outputs),
@@ -36,6 +36,10 @@ def section(template: Template, states: Sequence[FsmState], found: Figured) -> J
         "routes": [_route(route) for route in template.routes],
     }
     return {"type": template.process_type, **{name: value for name, value in said.items() if value}}
+
+
+def _instruction(template: Template, states: Sequence[FsmState]) -> str:
+    return " ".join(_one_line(template.instructions.get(state, "")) for state in states).strip()
 
 
 def _route(route: Route) -> Json:
