@@ -586,6 +586,9 @@ PROMISES: tuple[Promise, ...] = (
     Promise("loop.reads_once", "The same read again is answered from the first, and asked of no server", "seed 003"),
     Promise("loop.trimmed", "A long result is cut to fit a prompt, whatever its shape, and says so", "seed 002"),
     Promise("prime.knowledge", "Learned facts and entities that are about a task are shown to it", "seed 000"),
+    Promise("prompts.phases", "Each phase shows role, directive, instructions, experience and its own tools", "seed 000"),
+    Promise("prompts.cacheable", "What stands first in a request is the same for every task of a state", "seed 000"),
+    Promise("prompts.planted", "Instructions planted in data reach no tool and leave no section", "bad input"),
 )
 
 
