@@ -36,10 +36,10 @@ def open_books(folder: Path) -> Books:
 
 @asynccontextmanager
 async def company(
-    folder: Path, faults: Mapping[str, Fault] | None = None, protocol: Protocol = Protocol.MCP
+    folder: Path, faults: Faults | Mapping[str, Fault] | None = None, protocol: Protocol = Protocol.MCP
 ) -> AsyncIterator[Company]:
     """A running company with the example data."""
-    misbehaviour = Faults(faults or {})
+    misbehaviour = faults if isinstance(faults, Faults) else Faults(faults or {})
     app = build_app(open_books(folder), misbehaviour, faults_may_change=True, protocol=protocol)
     async with serving(app) as url:
         yield Company(url, folder / "company.db", misbehaviour)

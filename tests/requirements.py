@@ -255,6 +255,9 @@ PROMISES: tuple[Promise, ...] = (
     Promise("planner.each_of_many", "Every one means each that fits, in the order asked, and no other", "I2"),
     Promise("planner.yes_or_no", "A question for yes or no gets one, with its ground", "seed 000"),
     Promise("planner.heeds_corrections", "A refused answer is changed or given up, never put again", "bad input"),
+    Promise("planner.new_things", "Later calls of a plan refer to what an earlier one makes, by its result", "seed 000"),
+    Promise("planner.tells_whom_a_process_names", "Whoever a process wants told of a change is told", "seed 002"),
+    Promise("planner.reads_what_a_process_names", "What a process says to read is read, if it belongs", "seed 002"),
     Promise("planner.unjudged", "A criterion that no model is there to judge is marked unjudged", "seed 004"),
     # --- deployment
     Promise(
@@ -537,6 +540,26 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "process.expense_approval",
         "A claim is approved and charged once; beyond its budget it waits for a person",
+        "seed 002, fsm_runner.py",
+    ),
+    Promise(
+        "process.procurement",
+        "A vendor is told of an approval once it is proved, asked for or not",
+        "seed 002, fsm_runner.py",
+    ),
+    Promise(
+        "process.hr_offboarding",
+        "Access goes one right after the other, each proved before the next, the account last",
+        "seed 002, fsm_runner.py",
+    ),
+    Promise(
+        "process.incident_response",
+        "Where payment data is concerned, two different people let the steps through",
+        "seed 002, fsm_runner.py",
+    ),
+    Promise(
+        "process.customer_onboarding",
+        "A customer is set up, and welcomed only if every step is proved",
         "seed 002, fsm_runner.py",
     ),
     Promise(

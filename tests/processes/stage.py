@@ -4,8 +4,9 @@ The worker speaks HTTP to the planner and the policy service and MCP to the comp
 What a task left is read straight from that database.
 """
 
+import sqlite3
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +16,6 @@ from pydantic import JsonValue
 from redis.asyncio import Redis
 
 from cli.demo.books import Books, Change
-from examples.company.faults import Fault, Faults
 from services.executor.adapters.file_tenants import FileTenants
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.policy_http import HttpPolicy
@@ -42,6 +42,7 @@ from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from tests.company_stage import company
 from tests.integration.planner_server import model_at, planner_server
+from tests.processes.mishaps import Mishaps
 from tests.processes.people import CLERK
 from tests.serving import serving
 
@@ -51,13 +52,13 @@ _LEASE_SECONDS = 30.0
 
 @dataclass
 class Stage:
-    """Change ``tenants.record`` and ``faults`` before a task is sent; everything else is as in a real stack."""
+    """Change ``tenants.record`` and ``mishaps`` before a task is sent; everything else is as in a real stack."""
 
     worker: Worker
     store: TaskStore
     sessions: RedisSessions
     tenants: FileTenants
-    faults: Faults
+    mishaps: Mishaps
     database: Path
     templates: dict[str, Template] = field(default_factory=dict)  # by session: what a task begins with, if it is given
 
@@ -66,6 +67,12 @@ class Stage:
 
     def books(self) -> Books:
         return Books.read(self.database)
+
+    def arrange(self, sql: str) -> None:
+        """Change the company's rows before a task; what it then leaves is compared with this."""
+        with closing(sqlite3.connect(self.database, timeout=5)) as connection, connection:
+            connection.execute(sql)
+        self.before = self.books()
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -150,13 +157,12 @@ class Stage:
 
 
 @asynccontextmanager
-async def open_stage(
-    folder: Path, redis_url: str, faults: Mapping[str, Fault] | None = None, tenant: TenantRecord | None = None
-) -> AsyncIterator[Stage]:
+async def open_stage(folder: Path, redis_url: str, tenant: TenantRecord | None = None) -> AsyncIterator[Stage]:
     """A stage in an empty folder; the tenant is the example company's own, unless another one is given."""
     async with AsyncExitStack() as open_things:
         enter = open_things.enter_async_context
-        office = await enter(company(folder, faults))
+        mishaps = Mishaps()
+        office = await enter(company(folder, mishaps))
         model = await enter(model_at(await enter(planner_server())))
         policy = HttpPolicy(await enter(serving(build_policy(PolicySettings()))))
         open_things.push_async_callback(policy.close)
@@ -171,7 +177,7 @@ async def open_stage(
             store=TaskStore(redis, await enter(Live(redis))),
             sessions=RedisSessions(redis, f"stage-{uuid4().hex[:8]}", _LEASE_SECONDS),
             tenants=tenants,
-            faults=office.faults,
+            mishaps=mishaps,
             database=office.database,
         )
 

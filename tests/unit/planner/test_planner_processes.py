@@ -1,0 +1,126 @@
+"""What a plan makes itself, whom the kind of process wants told, and what its instruction says to read besides."""
+
+import pytest
+
+from services.planner.core.roles import Reply
+from shared.domain.exact_json import Json, JsonObject
+from tests.unit.planner.planner_requests import answered, calls, fact, planned, said, tool
+
+
+def _with_name(made: JsonObject) -> JsonObject:
+    schema = made["input_schema"]
+    assert isinstance(schema, dict)
+    fields = schema["properties"]
+    assert isinstance(fields, dict)
+    named: JsonObject = {"name": {"type": "string"}, **fields}
+    return {**made, "input_schema": {**schema, "properties": named, "required": [*named]}}
+
+
+_LIST: Json = {**tool("list_kites"), "description": "All kites."}
+_GET: Json = tool("get_kite", kite_id="string")
+_ADD: Json = _with_name(tool("create_kite", "main", email="string"))
+_TAIL: Json = tool("create_tail", "main", kite_id="string", metres="integer")
+_TELL: Json = tool("notify_pilot", "main", pilot_id="string", message="string")
+_APPROVE: Json = tool("approve_kite", "main", kite_id="string")
+_KITES: list[Json] = [
+    {"id": "KIT-1", "name": "Red Baron", "email": "hello@redbaron.example", "pilot_id": "PIL-1"},
+    {"id": "KIT-2", "name": "Blue Heron", "email": "mail@blueheron.example", "pilot_id": "PIL-2"},
+]
+_NEW = (
+    "Create the new kite Green Finch with email hello@greenfinch.example and create a tail of 12 metres for the kite."
+)
+_ONE: list[Json] = [fact("f1", "get_kite", {"kite_id": "KIT-1"}, _KITES[0])]
+
+
+@pytest.mark.promise("planner.new_things")
+def test_a_later_call_refers_to_what_an_earlier_one_makes() -> None:
+    """Nothing of the kites that are there goes into the new one, nor is the new tail one of theirs."""
+    plan = planned(_NEW, [fact("f1", "list_kites", {}, [*_KITES])], [_ADD, _TAIL], [_LIST, _GET])
+    assert calls(plan) == [
+        ("create_kite", {"email": "hello@greenfinch.example", "name": "Green Finch"}),
+        ("create_tail", {"kite_id": {"$ref": "c1.id"}, "metres": 12}),
+    ]
+
+
+@pytest.mark.promise("planner.new_things")
+def test_a_new_thing_is_proved_by_looking_it_up_under_the_identifier_that_it_got() -> None:
+    plan = planned(_NEW, [fact("f1", "list_kites", {}, [*_KITES])], [_ADD, _TAIL], [_LIST, _GET])
+    listed = plan["calls"]
+    assert isinstance(listed, list)
+    first = listed[0]
+    assert isinstance(first, dict)
+    assert first["read_back"] == {
+        "tool": "get_kite",
+        "arguments_json": '{"kite_id":{"$ref":"c1.id"}}',
+        "expect_json": "{}",
+    }
+
+
+@pytest.mark.promise("planner.new_things")
+def test_a_thing_that_is_named_is_the_one_that_is_there() -> None:
+    text = (
+        "Create the new kite Green Finch with email hi@greenfinch.example. Create a tail of 12 metres for kite KIT-2."
+    )
+    plan = planned(text, [fact("f1", "list_kites", {}, [*_KITES])], [_ADD, _TAIL])
+    assert calls(plan)[1] == ("create_tail", {"kite_id": "KIT-2", "metres": 12})
+
+
+def test_a_name_that_is_not_given_is_not_taken_from_another_thing() -> None:
+    plan = planned("Create a kite with email hi@greenfinch.example.", [fact("f1", "list_kites", {}, [*_KITES])], [_ADD])
+    assert (plan["calls"], "name" in str(plan["cannot"])) == ([], True)
+
+
+def _plan(task: str, **sections: Json) -> JsonObject:
+    writers: list[Json] = [_APPROVE, _TELL]
+    return answered(
+        "WRITE PLAN", {"task": task, "facts": _ONE, "write_tools": writers, "read_tools": [_GET], **sections}
+    )
+
+
+@pytest.mark.promise("planner.tells_whom_a_process_names")
+@pytest.mark.parametrize(
+    "sections",
+    [
+        {"process": {"notice_to": "pilot"}},
+        {"correction": "the pilot has to be told of it; if none of them can reach them, give the plan as it was"},
+    ],
+    ids=["at once", "corrected"],
+)
+def test_whoever_a_process_wants_told_is_told(sections: dict[str, Json]) -> None:
+    plan = _plan("Approve kite KIT-1.", **sections)
+    assert calls(plan) == [
+        ("approve_kite", {"kite_id": "KIT-1"}),
+        ("notify_pilot", {"message": "Done: Approve kite KIT-1.", "pilot_id": "PIL-1"}),
+    ]
+
+
+@pytest.mark.promise("planner.tells_whom_a_process_names")
+def test_nobody_is_told_of_nothing_and_nobody_is_told_twice() -> None:
+    process: Json = {"notice_to": "pilot"}
+    assert calls(_plan("Do not approve kite KIT-1.", process=process)) == []
+    told = calls(_plan("Approve kite KIT-1 and notify pilot PIL-1 that it may fly.", process=process))
+    assert [name for name, _ in told] == ["approve_kite", "notify_pilot"]
+
+
+def test_a_wish_that_cannot_be_met_leaves_the_plan_as_it_was() -> None:
+    wish = "the queen has to be told of the change; if none of them can reach her, give the plan as it was"
+    assert calls(_plan("Approve kite KIT-1.", correction=wish)) == [("approve_kite", {"kite_id": "KIT-1"})]
+
+
+def _read(instruction: str) -> Reply:
+    filtered = tool("list_tails", kite_id="string")
+    tails: Json = {**filtered, "input_schema": {**_schema(filtered), "required": []}}
+    sections: dict[str, Json] = {"task": "Approve kite KIT-1.", "facts": _ONE, "process": {"instruction": instruction}}
+    return said("ASSESS", sections, [tails, tool("list_storms")])
+
+
+def _schema(of: JsonObject) -> JsonObject:
+    schema = of["input_schema"]
+    assert isinstance(schema, dict)
+    return schema
+
+
+@pytest.mark.promise("planner.reads_what_a_process_names")
+def test_what_a_process_says_to_read_is_read_for_the_task_s_own_thing() -> None:
+    assert _read("Read all tails of the kite, and the storms.").calls == (("list_tails", {"kite_id": "KIT-1"}),)
+    assert _read("Read the kite.").calls == ()
