@@ -42,9 +42,9 @@ def values(task: TaskRecord) -> dict[str, str]:
 def rules(task: TaskRecord) -> list[str]:
     """The rules that were triggered by the plan that was judged last."""
     verdict = task.metadata["verdict"]
-    triggered = verdict.get("triggered_rules", []) if isinstance(verdict, dict) else []
+    triggered = verdict.get("triggeredRules", []) if isinstance(verdict, dict) else []
     assert isinstance(triggered, list)
-    return [str(rule["rule_id"]) for rule in triggered if isinstance(rule, dict)]
+    return [*dict.fromkeys(str(rule["ruleId"]) for rule in triggered if isinstance(rule, dict))]
 
 
 def row(table: str, key: str, **cells: str | int | None) -> list[Change]:

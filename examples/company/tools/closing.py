@@ -61,7 +61,7 @@ def list_period_accounts(books: Books, asked: OfPeriod) -> Json:
     return by_offset(books, "accounts", Query(_ACCOUNTS, (asked.ledger_period_id,)), asked)
 
 
-def record_recognized_revenue(books: Books, asked: Recognise) -> Json:
+def record_revenue_booking(books: Books, asked: Recognise) -> Json:
     in_status(books, "ledger_periods", asked.ledger_period_id, "open")
     if _booked(books, asked.ledger_period_id):
         raise AlreadyDone(f"The revenue of period {asked.ledger_period_id} is already booked.")
@@ -132,11 +132,11 @@ TOOLS = (
         list_period_accounts,
     ),
     CompanyTool(
-        "record_recognized_revenue",
+        "record_revenue_booking",
         "Book what customers' contracts have earned by the end of an open period; once only.",
         Recognise,
         ADD,
-        record_recognized_revenue,
+        record_revenue_booking,
     ),
     CompanyTool(
         "close_ledger_period",

@@ -26,8 +26,8 @@ def test_a_period_is_closed_once_and_only_over_its_exact_revenue(books: Books) -
     with pytest.raises(Refused, match="not booked"):
         call(books, "close_ledger_period", ledger_period_id="LDP-2402")
     with pytest.raises(Refused, match=r"114044\.71, not 114044\.70"):
-        call(books, "record_recognized_revenue", ledger_period_id="LDP-2402", amount="114044.70")
-    call(books, "record_recognized_revenue", ledger_period_id="LDP-2402", amount="114044.71")
+        call(books, "record_revenue_booking", ledger_period_id="LDP-2402", amount="114044.70")
+    call(books, "record_revenue_booking", ledger_period_id="LDP-2402", amount="114044.71")
 
     assert record(books, "close_ledger_period", ledger_period_id="LDP-2402")["status"] == "closed"
     with pytest.raises(AlreadyDone):
@@ -71,11 +71,11 @@ def test_a_bank_file_pays_approved_runs_out_to_the_cent_and_once(books: Books) -
 
 
 def test_a_file_that_is_a_cent_off_is_never_released(books: Books) -> None:
-    for run in ("RUN-1804", "RUN-1805"):
+    for run in ("RUN-1810", "RUN-1811", "RUN-1812"):
         call(books, "approve_payroll_run", payroll_run_id=run)
-    for total in ("84944.65", "84944.66"):
+    for total in ("84944.63", "84944.64"):
         with pytest.raises(Refused, match="just that"):
-            call(books, "release_bank_file", bank_file_id="BNK-2801", total=total)
+            call(books, "release_bank_file", bank_file_id="BNK-2803", total=total)
 
 
 def test_an_item_becomes_another_product_only_at_the_quoted_total_of_a_placed_order(books: Books) -> None:

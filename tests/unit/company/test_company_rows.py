@@ -98,7 +98,7 @@ def test_payslips_add_up_to_their_runs_and_everyone_is_paid_once_a_month(rows: R
 
     for key, run in rows["payroll_runs"].items():
         assert {column: run[column] for column in sums[key]} == sums[key]
-    assert people == {key: 3 for key, person in rows["employees"].items() if person["status"] == "active"}
+    assert people == {key: 4 for key, person in rows["employees"].items() if person["status"] == "active"}
 
 
 @pytest.mark.promise("company.consistent")

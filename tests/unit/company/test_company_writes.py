@@ -280,7 +280,7 @@ CASES = (
         price="61.45",
     ),
     _case(
-        "record_recognized_revenue",
+        "record_revenue_booking",
         {"ledger_period_id": "LDP-2402", "amount": "114044.71"},
         "list_period_bookings",
         "ledger_period_id=LDP-2402",
