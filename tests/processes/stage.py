@@ -157,7 +157,12 @@ class Stage:
 
 
 @asynccontextmanager
-async def open_stage(folder: Path, redis_url: str, tenant: TenantRecord | None = None) -> AsyncIterator[Stage]:
+async def open_stage(
+    folder: Path,
+    redis_url: str,
+    tenant: TenantRecord | None = None,
+    limits: Limits = Limits(),  # noqa: B008  # a frozen value
+) -> AsyncIterator[Stage]:
     """A stage in an empty folder; the tenant is the example company's own, unless another one is given."""
     async with AsyncExitStack() as open_things:
         enter = open_things.enter_async_context
@@ -173,7 +178,7 @@ async def open_stage(folder: Path, redis_url: str, tenant: TenantRecord | None =
             tenants.record = tenant.model_copy(update={"connections": tenants.record.connections})
         ports = Ports(model, tools, policy, tenants, RedisLearned(redis), RedisSpend(redis))
         yield Stage(
-            worker=Worker(ports, Limits(), load()),
+            worker=Worker(ports, limits, load()),
             store=TaskStore(redis, await enter(Live(redis))),
             sessions=RedisSessions(redis, f"stage-{uuid4().hex[:8]}", _LEASE_SECONDS),
             tenants=tenants,
