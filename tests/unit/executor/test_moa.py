@@ -7,7 +7,7 @@ import pytest
 from typing_extensions import override
 
 from services.executor.core.spend.budget import Ceilings
-from services.executor.ports.models import Model, ModelReply, ModelRequest, Tier
+from services.executor.ports.models import Model, ModelReply, ModelRequest, ModelUnavailable, Tier
 from shared.domain.exact_json import Json
 from shared.domain.words import TaskState
 from shared.testing.scripted_model import json_reply, state_of, text_reply, tool_reply
@@ -206,6 +206,42 @@ async def test_whether_its_drafts_agreed_stands_in_the_outcome() -> None:
     outcome = stage.turns.ends[-1].outcome
     assert outcome is not None
     assert outcome.details["insight"] == {"conclusions_agreed": True, "answer_agreed": False}
+
+
+@pytest.mark.promise("strategy.same_replay")
+@pytest.mark.parametrize("state", ["CONCLUDE", "COMPLETE"])
+@pytest.mark.parametrize("voice", ["steady", "doubting"])
+@pytest.mark.parametrize("other_answers", [True, False])
+async def test_a_run_that_ends_at_one_draft_is_replayed(state: str, voice: str, other_answers: bool) -> None:
+    """Whether the other draft had been answered by then, or was given up."""
+    stage = moa()
+    stage.model = _OneFails(stage.model, state, voice, other_answers)  # type: ignore[assignment]  # answers else as it
+    record = await stage.run()
+    assert record.state is TaskState.FAILED
+    assert (await replayed(stage)).difference == ""
+
+
+class _OneFails(Model):
+    """One voice is not to be had in a state; the other one answers there, or thinks without end."""
+
+    def __init__(self, model: Model, state: str, voice: str, other_answers: bool) -> None:
+        self._model = model
+        self._state = state
+        self._voice = voice
+        self._other_answers = other_answers
+        self._answered = asyncio.Event()
+
+    @override
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        if state_of(request) != self._state:
+            return await self._model.complete(request)
+        if f"# Draft: {self._voice}" not in said_to(request):
+            await (self._model.complete(request) if self._other_answers else asyncio.Event().wait())
+            self._answered.set()
+            return await self._model.complete(request)
+        if self._other_answers:
+            await self._answered.wait()
+        raise ModelUnavailable("overloaded")
 
 
 @pytest.mark.promise("strategy.same_replay")

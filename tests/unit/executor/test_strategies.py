@@ -3,12 +3,14 @@
 import pytest
 
 from services.executor.core.execute.strategies.chosen import THINKING
+from services.executor.core.journal import CHECKPOINT
 from services.executor.core.prime.choose import AVAILABLE
 from services.executor.core.spend.budget import Ceilings
 from services.executor.core.spend.tariff import Price, Tariff
 from services.executor.ports.models import Tier
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.bandit import Arm
+from shared.domain.exact_json import dumps, loads_object
 from shared.domain.words import Strategy, TaskState
 from shared.testing.scripted_model import text_reply
 from tests.unit.executor.archived import replayed
@@ -101,4 +103,17 @@ async def test_a_replay_goes_by_the_strategies_that_there_were_then() -> None:
     """Though today's setting names others."""
     stage = moa()
     await stage.run()
+    assert (await replayed(stage)).difference == ""
+
+
+@pytest.mark.promise("replay.same_end")
+async def test_an_archive_of_before_there_were_strategies_is_replayed_all_the_same() -> None:
+    """Its checkpoints say nothing of what did not exist then."""
+    stage = Stage()
+    await stage.run()
+    newer = ("insight", "strategy_why", "fell_back", "dossier.reads", "dossier.unmet", "dossier.findings_about")
+    for key, step in stage.turns.steps.items():
+        if step.kind == CHECKPOINT:
+            said = {name: value for name, value in loads_object(step.data_json).items() if name not in newer}
+            stage.turns.steps[key] = step._replace(data_json=dumps(said))
     assert (await replayed(stage)).difference == ""

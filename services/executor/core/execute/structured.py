@@ -33,6 +33,18 @@ class Question(NamedTuple):
     purse: Purse = Purse.READING
     effort: Effort | None = None
 
+    def request(self, problem: str = "") -> ModelRequest:
+        """The question as it is put; ``problem``: what is wrong with the answer before."""
+        return ModelRequest(
+            self.tier,
+            self.system,
+            (user(render({**self.sections, "correction": problem})),),
+            self.tools,
+            self.schema,
+            self.max_tokens,
+            self.effort,
+        )
+
 
 class Answered(NamedTuple, Generic[T]):
     value: T
@@ -63,16 +75,7 @@ async def checked(
     """
     calls, problem, usable = 0, "", list[T]()
     for attempt in range(ATTEMPTS):
-        sections = {**question.sections, "correction": problem}
-        request = ModelRequest(
-            question.tier,
-            question.system,
-            (user(render(sections)),),
-            question.tools,
-            question.schema,
-            question.max_tokens,
-            question.effort,
-        )
+        request = question.request(problem)
         done = await talk(ctx, f"{question.step}:try{attempt}", request, question.dispatch or _no_tools, question.purse)
         calls += done.model_calls
         try:

@@ -14,6 +14,7 @@ from shared.domain.words import FsmState
 
 _VOLATILE = ("worked_ms",)  # how long it took is no difference
 _WRITING = re.compile(rf"\d+\.({FsmState.MUTATE}|{FsmState.SCHEDULE_NOTIFY}):entered")
+_DRAFT = ":draft:"  # of two that are made beside each other
 _READ_AGAIN = ":again:"  # before the first write of a plan; the ledger that a replay has shows that write already
 
 
@@ -104,7 +105,7 @@ class Course:
             raise self.absent(key, "this was not stored then")
         if kind == CHECKPOINT:
             was, now = {**self._fields, **_told(entry.data_json)}, {**self._fields, **_told(data)}
-            different = sorted(name for name in was.keys() | now.keys() if _text(was, name) != _text(now, name))
+            different = sorted(name for name in was if _text(was, name) != _text(now, name))  # the rest is newer
             if different:
                 raise Differs(key, f"the checkpoint says something else of {', '.join(different)}")
             self._fields = now
@@ -152,7 +153,8 @@ class Course:
 
 def _stood_at(step: str, key: str) -> bool:
     """Whether a run that ended at that step can have stood at this one: the same, or one of those beside it."""
-    return step == key or (":tool:" in step and step.rpartition(":")[0] == key.rpartition(":")[0])
+    beside = ":tool:" in step and step.rpartition(":")[0] == key.rpartition(":")[0]
+    return step == key or beside or (_DRAFT in step and step.partition(_DRAFT)[0] == key.partition(_DRAFT)[0])
 
 
 def writes_begin(key: str) -> bool:

@@ -11,7 +11,7 @@ from services.executor.core.execute.decompose import decompose
 from services.executor.core.execute.strategies.fallback import fallen_back, where_applicable
 from services.executor.core.execute.strategies.gather import gather
 from services.executor.core.execute.strategies.insight import with_insight
-from services.executor.core.execute.strategies.read_plan import NoReadPlan, ReadPlan, plan_reads
+from services.executor.core.execute.strategies.read_plan import NoReadPlan, ReadPlan, plan_reads, question
 from services.executor.core.execute.strategies.synthesis import comes_later, framed, learned, synthesized
 from services.executor.core.execute.strategies.thinking import Thinking
 from services.executor.core.execute.write_plan import make_plan
@@ -20,7 +20,8 @@ from shared.domain.words import FsmState
 
 async def _plan(ctx: TurnContext, progress: Progress) -> Progress:
     """PLAN. Where there can be none, or no usable one, the fsm strategy carries the task from here on."""
-    progress = await where_applicable(ctx, progress)
+    first = question(ctx, progress).request()
+    progress = await where_applicable(ctx, progress, first, first)  # it may have to look again
     if progress.fell_back:
         return await decompose(ctx, progress)
     try:

@@ -13,7 +13,7 @@ from services.executor.core.endings import Escalated, RunEnds
 from services.executor.core.execute import complete
 from services.executor.core.execute.assess import assess
 from services.executor.core.execute.decompose import decompose
-from services.executor.core.execute.model_calls import ask, user
+from services.executor.core.execute.model_calls import ask
 from services.executor.core.execute.strategies.consensus import Consensus, consensus
 from services.executor.core.execute.strategies.fallback import where_applicable
 from services.executor.core.execute.strategies.synthesis import (
@@ -28,7 +28,6 @@ from services.executor.core.execute.strategies.thinking import Thinking
 from services.executor.core.execute.structured import Answered, Question
 from services.executor.core.execute.write_plan import make_plan
 from services.executor.core.fsm.states import tier_of
-from services.executor.core.prompts.sections import render
 from services.executor.core.side_by_side import side_by_side
 from services.executor.core.spend.affordable import affords_all
 from services.executor.core.spend.budget import Purse
@@ -64,7 +63,7 @@ async def _conclude(ctx: TurnContext, progress: Progress) -> Progress:
     tier = tier_of(FsmState.COMPUTE, ctx.task)
     framings = [Framing(f"draft:{voice.name}", voice.framing, tier, voice.effort) for voice in _voices(ctx)]
     questions = [framed(ctx, progress, framing) for framing in framings]
-    if not await _both(ctx, progress, [_first_request(one) for one in questions], Purse.READING):
+    if not await _both(ctx, progress, [one.request() for one in questions], Purse.READING):
         done = await synthesized(ctx, progress, questions[0])
         return learned(progress, done.value, done.model_calls)
     found = await side_by_side(_drafted(ctx, progress, one) for one in questions)
@@ -126,18 +125,6 @@ async def _both(ctx: TurnContext, progress: Progress, requests: Sequence[ModelRe
         return "both" if both else "one"
 
     return await ctx.journal.once(f"{progress.step}:drafts", "note", decide) == "both"
-
-
-def _first_request(question: Question) -> ModelRequest:
-    return ModelRequest(
-        question.tier,
-        question.system,
-        (user(render(question.sections)),),
-        question.tools,
-        question.schema,
-        question.max_tokens,
-        question.effort,
-    )
 
 
 def _same_conclusions(drafts: Sequence[Synthesis]) -> Consensus:
