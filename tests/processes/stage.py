@@ -52,13 +52,13 @@ _LEASE_SECONDS = 30.0
 
 @dataclass
 class Stage:
-    """Change ``tenants.record`` and ``mishaps`` before a task is sent; everything else is as in a real stack."""
+    """Change ``tenants.record`` and ``faults`` before a task is sent; everything else is as in a real stack."""
 
     worker: Worker
     store: TaskStore
     sessions: RedisSessions
     tenants: FileTenants
-    mishaps: Mishaps
+    faults: Mishaps
     database: Path
     templates: dict[str, Template] = field(default_factory=dict)  # by session: what a task begins with, if it is given
 
@@ -182,7 +182,7 @@ async def open_stage(
             store=TaskStore(redis, await enter(Live(redis))),
             sessions=RedisSessions(redis, f"stage-{uuid4().hex[:8]}", _LEASE_SECONDS),
             tenants=tenants,
-            mishaps=mishaps,
+            faults=mishaps,
             database=office.database,
         )
 

@@ -57,7 +57,7 @@ async def test_a_customer_is_set_up_and_then_welcomed(stage: Stage, text: str) -
 
 @pytest.mark.promise("process.customer_onboarding")
 async def test_nobody_is_welcomed_to_what_no_read_confirms(stage: Stage) -> None:
-    stage.mishaps.after("create_subscription", READS)
+    stage.faults.after("create_subscription", READS)
     task = await stage.send(WELCOME)
     assert statuses(task)[1] == ("create_subscription", "unverified")
     assert stage.writes == ("create_customer", "create_subscription")

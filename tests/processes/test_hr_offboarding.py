@@ -34,7 +34,7 @@ async def test_access_goes_before_the_account_and_then_somebody_is_told(stage: S
 
 
 async def _with_a_revocation_that_nothing_proves(stage: Stage, template: Template | None = None) -> TaskRecord:
-    stage.mishaps.after("revoke_access", {"get_access": OUT_OF_ORDER, "list_access": OUT_OF_ORDER})
+    stage.faults.after("revoke_access", {"get_access": OUT_OF_ORDER, "list_access": OUT_OF_ORDER})
     return await stage.send(TASK, template)
 
 

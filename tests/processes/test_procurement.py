@@ -30,7 +30,7 @@ async def test_a_vendor_is_told_of_an_approval_that_nobody_asked_to_tell(stage: 
 
 @pytest.mark.promise("process.procurement")
 async def test_a_vendor_is_not_told_of_an_approval_that_no_read_confirms(stage: Stage) -> None:
-    stage.mishaps.after("approve_purchase_order", {"get_purchase_order": OUT_OF_ORDER})
+    stage.faults.after("approve_purchase_order", {"get_purchase_order": OUT_OF_ORDER})
     task = await stage.send(TASK)
     assert statuses(task) == [("approve_purchase_order", "unverified")]
     assert stage.changes == BOOKED
