@@ -569,6 +569,26 @@ PROMISES: tuple[Promise, ...] = (
     ),
     Promise("planner.known_figures", "A figure that is known by name is used, and none is made up for it", "seed 000"),
     Promise("planner.routes", "Each listed thing goes the way that the process has for its age", "seed 000"),
+    Promise(
+        "process.order_management",
+        "An order is modified once its price difference is known; a large one takes a manager",
+        "seed 000; seed 002, fsm_runner.py",
+    ),
+    Promise(
+        "process.sla_breach",
+        "The credit is the agreement's, notices heed quiet hours, large or third breaches end escalated",
+        "seed 000; seed 002, fsm_runner.py",
+    ),
+    Promise(
+        "process.month_end_close",
+        "Revenue is recognized over every contract, exactly; a variance over 1,000 waits for finance",
+        "seed 000; seed 002, fsm_runner.py",
+    ),
+    Promise(
+        "process.payroll",
+        "Gross, taxes by country and net are exact; a bank file a cent off is blocked; finance approves",
+        "seed 000; seed 002, fsm_runner.py",
+    ),
     Promise("process.general", "A task of no special kind is done and proved, with no process's behaviour", "seed 000"),
     # what a run spends, remembers and is told
     Promise("budget.thresholds", "Above 80 % used every call is Haiku's, save the plan of writes", "seed 000"),
@@ -609,7 +629,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise("loop.reads_once", "The same read again is answered from the first, and asked of no server", "seed 003"),
     Promise("loop.trimmed", "A long result is cut to fit a prompt, whatever its shape, and says so", "seed 002"),
     Promise("prime.knowledge", "Learned facts and entities that are about a task are shown to it", "seed 000"),
-    Promise("prompts.phases", "Each phase shows role, directive, instructions, experience and its own tools", "seed 000"),
+    Promise("prompts.phases", "Each phase shows its role, instructions, experience and own tools", "seed 000"),
     Promise("prompts.cacheable", "What stands first in a request is the same for every task of a state", "seed 000"),
     Promise("prompts.planted", "Instructions planted in data reach no tool and leave no section", "bad input"),
 )
