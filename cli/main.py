@@ -2,6 +2,7 @@
 
 import typer
 
+from cli.approvals import approvals
 from cli.audit import audit
 from cli.bench import bench
 from cli.chaos.command import chaos
@@ -57,6 +58,7 @@ app.command()(audit)
 app.command()(replay)
 app.command()(chaos)
 app.add_typer(task, name="task")
+app.add_typer(approvals, name="approvals")
 app.add_typer(dlq, name="dlq")
 app.add_typer(tenant, name="tenant")
 app.add_typer(keys, name="keys")

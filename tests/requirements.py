@@ -117,6 +117,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise("gateway.events", "A task's story can be followed live and taken up again", "seed 000, A2A Protocol"),
     Promise("gateway.decision", "An approver decides in another's session, and may do nothing else there", "I7"),
     Promise("gateway.bad_input", "Bad input is refused with the error that fits, naming the field", "bad input"),
+    Promise("gateway.inbox", "An approver sees the exact calls that wait, and an answer reaches them once", "I7"),
     Promise("gateway.keys", "An API key says who speaks for which tenant; without one nobody is let in", "I10"),
     Promise("gateway.tools_endpoint", "A request's tool server must be a permitted address", "bad input"),
     Promise("gateway.store_down", "With Redis down, each method says so, and nothing is half done", "bad input"),

@@ -49,6 +49,16 @@ class GatewayClient:
         """Let an operator ``stop``, ``resume`` or ``show`` a tenant; the tenant as it then stands."""
         return await self._rest("POST", f"/tenants/{quote(tenant, safe='')}/{action}", body)
 
+    async def approvals(self) -> JsonObject:
+        return await self._rest("GET", "/approvals")
+
+    async def approval(self, approval_id: str) -> JsonObject:
+        return await self._rest("GET", f"/approvals/{quote(approval_id, safe='')}")
+
+    async def answer(self, approval_id: str, body: JsonObject) -> JsonObject:
+        """Hand over an approver's answer; the approval as it then stands, and its task's state."""
+        return await self._rest("POST", f"/approvals/{quote(approval_id, safe='')}", body)
+
     async def keys(self, path: str, body: JsonObject) -> JsonObject:
         """What an operator asks about API keys: ``create``, ``list``, or ``ID/revoke``."""
         return await self._rest("POST", f"/keys/{quote(path)}", body)

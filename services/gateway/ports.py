@@ -7,7 +7,8 @@ from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from shared.contracts.api_key import ApiKey
-from shared.contracts.task import Principal
+from shared.contracts.approval import Approval
+from shared.contracts.task import Principal, TaskRecord
 from shared.domain.bandit import Arm
 from shared.domain.exact_json import JsonObject
 from shared.ports.store import StoreUnavailable
@@ -15,6 +16,7 @@ from shared.ports.tasks import Accepted, SessionBelongsToOther, TaskEnded, Tasks
 
 __all__ = [
     "Accepted",
+    "Approvals",
     "Caller",
     "DeadLetter",
     "DeadLetters",
@@ -22,6 +24,7 @@ __all__ = [
     "Keyring",
     "Learning",
     "LetterKind",
+    "Question",
     "Readiness",
     "SessionBelongsToOther",
     "Statistics",
@@ -64,6 +67,25 @@ class Keyring(Protocol):
 
     async def revoke(self, key: ApiKey, at: datetime) -> None:
         """The first time counts."""
+        ...
+
+
+class Question(NamedTuple):
+    """An approval, and the task that waits for it."""
+
+    approval: Approval
+    record: TaskRecord
+
+
+class Approvals(Protocol):
+    """Both may raise ``StoreUnavailable``."""
+
+    async def waiting(self, tenant: str) -> Sequence[Question]:
+        """Every approval of the tenant that is not decided."""
+        ...
+
+    async def find(self, tenant: str, approval_id: str) -> Question | None:
+        """That approval, decided or not; None if there is none, or its deadline is over."""
         ...
 
 

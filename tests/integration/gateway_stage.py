@@ -11,13 +11,17 @@ from pydantic import JsonValue
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_sessions import RedisSessions
+from services.executor.core.execute import approval_gate
 from services.executor.ports.sessions import Lease, Work
-from services.executor.ports.turns import SessionState, TurnEnd
+from services.executor.ports.turns import SessionState, Timer, TurnEnd
 from services.gateway.bootstrap import build
 from services.gateway.settings import Settings
+from shared.contracts.approval import Approval
+from shared.contracts.plan import Origin, PlannedCall, WritePlan
+from shared.contracts.policy import TriggeredRule, Verdict
 from shared.contracts.task import TaskEvent, TaskRecord, TurnKind
 from shared.domain.exact_json import Json, JsonObject, loads_object
-from shared.domain.words import TaskState
+from shared.domain.words import RuleAction, TaskState, ToolClass
 from shared.infra.keys import BELL, QUEUE
 from shared.infra.redis import connect
 from shared.infra.wakes import from_bytes
@@ -82,11 +86,44 @@ class ScriptedWorker:
             self._news.notify_all()
         if work.turn.text.startswith("hold"):
             await self.release.wait()
-        record = _ended(work)
+        store = self._sessions.turn_store(lease, work)
+        record, approval = _asked_or_decided(work, await store.approval())
+        timer = Timer(approval.deadline, approval.approval_id) if approval else None
         events = (TaskEvent(kind="phase", at=record.updated_at, data={"phase": "EXECUTE"}),)
-        await self._sessions.turn_store(lease, work).finish(
-            TurnEnd(record=record, session=SessionState(), events=events)
+        await store.finish(
+            TurnEnd(record=record, session=SessionState(), events=events, approval=approval, timer=timer)
         )
+
+
+def _asked_or_decided(work: Work, asked: Approval | None) -> tuple[TaskRecord, Approval | None]:
+    """``gate ...`` asks for an approval as the executor does, and decisions on it count as they do there."""
+    record, turn = _ended(work), work.turn
+    if turn.text.startswith("gate"):
+        plan = WritePlan(task_id=turn.task_id, calls=(a_call(),))
+        asked = approval_gate.ask(plan, a_verdict(), record.requester.id, turn.received_at, hours=1, needed=1)
+        waits = {"state": TaskState.INPUT_REQUIRED, "reason": approval_gate.brief(asked)}
+        return record.model_copy(update=waits), asked
+    if turn.kind is not TurnKind.DECISION or asked is None:
+        return record, None
+    try:
+        return record, approval_gate.decide(asked, turn, turn.received_at)
+    except approval_gate.NotCounted as why:
+        waits = {"state": TaskState.INPUT_REQUIRED, "reason": f"the decision does not count: {why}"}
+        return record.model_copy(update=waits), None
+
+
+def a_call() -> PlannedCall:
+    arguments = '{"amount":12.50,"invoice":"I-1"}'
+    origins = (Origin(argument="amount", source="result", ref="f1.amount"),)
+    common = {"call_id": "c1", "connection_id": "erp", "tool": "pay_invoice", "tool_class": ToolClass.CHANGE}
+    return PlannedCall.model_validate({**common, "arguments_json": arguments, "origins": origins})
+
+
+def a_verdict() -> Verdict:
+    named = {"rule_id": "limit", "policy_id": "p", "level": "manager", "reason": "over the limit"}
+    rule = TriggeredRule.model_validate({**named, "action": RuleAction.REQUIRE_APPROVAL})
+    asks = Verdict(passed=True, requires_approval=True, escalation_level="manager", policy_hash="p", context_hash="c")
+    return asks.model_copy(update={"triggered_rules": (rule,)})
 
 
 def _ended(work: Work) -> TaskRecord:

@@ -141,6 +141,14 @@ class TaskDesk:
             check_not_refused(after, turn, word)
         return after, heeded
 
+    async def hand_over(self, record: TaskRecord, turn: Turn) -> TaskRecord:
+        """Put a turn before the session's inbox and wait a little for its end; the task as it then stands."""
+        new = turn.turn_id not in record.turns_done
+        if new and await self._tasks.signal(record.tenant, record.session_id, turn):
+            await self._wakes.wake(record.tenant, record.session_id)
+            await self._until(record, self._rules.cancel_limit, turn.turn_id)
+        return await self._again(record, Caller(record.tenant, turn.principal))
+
     def watch(self, record: TaskRecord, after: str) -> AsyncGenerator[tuple[str, TaskEvent], None]:
         return self._tasks.watch(record.tenant, record.task_id, after)
 

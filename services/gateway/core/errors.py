@@ -51,6 +51,25 @@ class NotAClient(Refusal):
         super().__init__(f"{principal_id!r} does not have the role client, and may not send tasks")
 
 
+class NotAnApprover(Refusal):
+    def __init__(self, principal_id: str) -> None:
+        super().__init__(f"{principal_id!r} does not have the role approver")
+
+
+class UnknownApproval(Refusal):
+    """There is none, or none that this caller may see, or its deadline is over."""
+
+    def __init__(self, approval_id: str, principal_id: str) -> None:
+        super().__init__(f"approval {approval_id!r} is unknown to principal {principal_id!r}")
+
+
+class DecisionNotCounted(Refusal):
+    """An approver's answer changes nothing; the message says why."""
+
+    def __init__(self, approval_id: str, why: str) -> None:
+        super().__init__(f"approval {approval_id!r} takes no such answer: {why}")
+
+
 class Unauthenticated(Refusal):
     """Nobody is let in by what came with the request. It does not say what was wrong with a key."""
 

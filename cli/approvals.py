@@ -1,0 +1,163 @@
+"""`purple approvals`: what waits for a person's yes, and the answer."""
+
+import asyncio
+import os
+from collections.abc import Callable, Coroutine
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from cli.console import Complaint, err, give_up, out, say_json
+from cli.gateway.client import GatewayClient, connected
+from cli.gateway.messages import Speaker
+from cli.send import DEFAULT_URL, levels_of
+from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.words import Level, Role
+
+ApprovalId = Annotated[str, typer.Argument(help="The approval's id: `purple approvals list` shows them.")]
+Comment = Annotated[str, typer.Option(help="Why, for whoever reads it later.")]
+Name = Annotated[str, typer.Option("--as", help="Who speaks (believed in the embedded profile only).")]
+Levels = Annotated[
+    list[str] | None,
+    typer.Option("--level", help="Levels the speaker may decide (embedded profile only); else all."),
+]
+Gateway = Annotated[str, typer.Option("--url", help="The gateway.", envvar="PURPLE_URL")]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object instead of tables.")]
+
+approvals = typer.Typer(no_args_is_help=True, help="What waits for a person's yes: list, look, approve, reject.")
+
+
+@approvals.command("list")
+def listed(url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """List the approvals that wait, the nearest deadline first.
+
+    Example:
+
+      purple approvals list
+    """
+    found = _asked(url, lambda client: client.approvals())
+    if as_json:
+        return say_json(dumps(found))
+    rows = _rows(found.get("approvals"))
+    out.print(_list(rows) if rows else "Nothing waits for an approval.")
+    return None
+
+
+@approvals.command()
+def show(approval_id: ApprovalId, url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """Show one approval: the exact calls with where each argument comes from, why they ask, who has answered.
+
+    Example:
+
+      purple approvals show 1f0c9a7b3d2e4a5b
+    """
+    _say(_asked(url, lambda client: client.approval(approval_id)), as_json)
+
+
+@approvals.command()
+def approve(
+    approval_id: ApprovalId,
+    comment: Comment = "",
+    name: Name = "",
+    level: Levels = None,
+    url: Gateway = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Say yes to exactly these calls. It takes the role approver at the approval's level, and not one's own request.
+
+    Example:
+
+      purple approvals approve 1f0c9a7b3d2e4a5b --as dana --level manager
+    """
+    _answer("approve", approval_id, comment, name, level, url, as_json)
+
+
+@approvals.command()
+def reject(
+    approval_id: ApprovalId,
+    comment: Comment = "",
+    name: Name = "",
+    level: Levels = None,
+    url: Gateway = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Say no: nothing is written, and the task ends as rejected.
+
+    Example:
+
+      purple approvals reject 1f0c9a7b3d2e4a5b --comment "not this quarter"
+    """
+    _answer("reject", approval_id, comment, name, level, url, as_json)
+
+
+def _answer(
+    word: str, approval_id: str, comment: str, name: str, level: list[str] | None, url: str, as_json: bool
+) -> None:
+    levels = levels_of(level) if level else tuple(one.word for one in Level)
+    speaker = Speaker(name or os.environ.get("USER", "cli"), (Role.APPROVER.value,), levels)
+    body: JsonObject = {"decision": word, "comment": comment, "metadata": {"principal": speaker.as_json()}}
+    _say(_asked(url, lambda client: client.answer(approval_id, body)), as_json)
+
+
+def _asked(url: str, ask: Callable[[GatewayClient], Coroutine[None, None, JsonObject]]) -> JsonObject:
+    async def asked() -> JsonObject:
+        async with connected(url) as client:
+            return await ask(client)
+
+    try:
+        return asyncio.run(asked())
+    except Complaint as complaint:
+        give_up(complaint)
+
+
+def _say(approval: JsonObject, as_json: bool) -> None:
+    if as_json:
+        return say_json(dumps(approval))
+    head = f"approval {approval.get('approval_id')}: {approval.get('status')}"
+    state = f", task {approval.get('task_id')}: {approval.get('task_state')}" if approval.get("task_state") else ""
+    out.print(Text(head + state, "bold"))
+    out.print(Text(str(approval.get("task"))))
+    for reason in _texts(approval.get("reasons")):
+        err.print(Text(f"because {reason}", "dim"))
+    out.print(_calls(_rows(approval.get("calls"))))
+    for one in _rows(approval.get("decisions")):
+        said = f": {one.get('comment')}" if one.get("comment") else ""
+        out.print(Text(f"{one.get('decision')} by {one.get('by')}{said}"))
+    err.print(Text(f"{_who(approval)}, until {approval.get('deadline')}; plan {approval.get('plan_hash')}", "dim"))
+    return None
+
+
+def _list(rows: list[JsonObject]) -> Table:
+    table = Table("approval", "task", "asked by", "needs", "calls", "deadline", title="what waits for a person")
+    for row in rows:
+        calls = ", ".join(str(call.get("tool")) for call in _rows(row.get("calls")))
+        cells = (row.get("approval_id"), row.get("task"), row.get("requester"), _who(row), calls, row.get("deadline"))
+        table.add_row(*(Text(str(cell)) for cell in cells))
+    return table
+
+
+def _calls(rows: list[JsonObject]) -> Table:
+    table = Table("call", "tool", "arguments", "where they come from", title="exactly these calls")
+    for row in rows:
+        cells = (str(row.get("call_id")), str(row.get("tool")), dumps(row.get("arguments")), dumps(row.get("origins")))
+        table.add_row(*map(Text, cells))
+    return table
+
+
+def _who(row: JsonObject) -> str:
+    level = f"a {row.get('level')}" if row.get("level") else "an approver"
+    given = sum(one.get("decision") == "approve" for one in _rows(row.get("decisions")))
+    several = f", {given} of {row.get('needed')} given" if row.get("needed") != 1 else ""
+    step = row.get("confirmation")
+    about = f" ({step.get('number')} of {step.get('of')}: {step.get('about')})" if isinstance(step, dict) else ""
+    return f"{level}{several}{about}"
+
+
+def _texts(value: Json) -> list[str]:
+    return [str(item) for item in value] if isinstance(value, list) else []
+
+
+def _rows(value: Json) -> list[JsonObject]:
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []

@@ -1,0 +1,154 @@
+"""The approvals that wait: who sees which, and how one is answered."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import NamedTuple, cast
+from uuid import NAMESPACE_OID, uuid5
+
+from pydantic import JsonValue
+
+from services.gateway.core.decisions import WORDS
+from services.gateway.core.desk import TaskDesk
+from services.gateway.core.errors import DecisionNotCounted, InvalidField, NotAnApprover, UnknownApproval
+from services.gateway.core.fields import required_id, text_at
+from services.gateway.ports import Approvals, Caller, Question
+from shared.contracts.approval import Approval, ApprovalStatus
+from shared.contracts.plan import PlannedCall
+from shared.contracts.task import Principal, Turn, TurnKind
+from shared.domain.exact_json import JsonObject, wire
+from shared.domain.words import Role
+
+_LONGEST_COMMENT = 2000
+
+
+class Answer(NamedTuple):
+    """What an approver says of the calls as they stand in one approval."""
+
+    decision: str
+    comment: str = ""
+
+
+def read_answer(body: JsonObject) -> Answer:
+    """``{"decision": "approve" | "reject", "comment"}``; raises ``InvalidField``."""
+    word = required_id(body, "decision", "decision").strip().lower()
+    if word not in WORDS:
+        raise InvalidField("decision", f"must be {' or '.join(WORDS)}")
+    comment = text_at(body, "comment", "comment") or ""
+    if len(comment) > _LONGEST_COMMENT:
+        raise InvalidField("comment", f"must be at most {_LONGEST_COMMENT} characters")
+    return Answer(word, comment)
+
+
+class ApprovalDesk:
+    """What people do with the approvals of their tenant. All methods raise ``StoreUnavailable``."""
+
+    def __init__(self, approvals: Approvals, desk: TaskDesk, clock: Callable[[], datetime]) -> None:
+        self._approvals, self._desk, self._clock = approvals, desk, clock
+
+    async def waiting(self, caller: Caller) -> list[Question]:
+        """Those that the caller may see, the nearest deadline first."""
+        questions = [one for one in await self._approvals.waiting(caller.tenant) if _may_see(caller.principal, one)]
+        return sorted(questions, key=lambda one: (one.approval.deadline, one.approval.approval_id))
+
+    async def shown(self, approval_id: str, caller: Caller) -> Question:
+        """One of them, also a decided one until its deadline comes. Raises ``UnknownApproval``."""
+        question = await self._approvals.find(caller.tenant, approval_id)
+        if question is None or not _may_see(caller.principal, question):
+            raise UnknownApproval(approval_id, caller.principal.id)
+        return question
+
+    async def answer(self, approval_id: str, answer: Answer, caller: Caller) -> tuple[Question, bool]:
+        """Hand the answer to the task that waits and wait a little for what it does; whether it is heeded already.
+
+        The same answer of the same person is one answer, however often it is sent. Raises ``NotAnApprover``,
+        ``UnknownApproval``, and ``DecisionNotCounted`` with the reason.
+        """
+        if Role.APPROVER not in caller.principal.roles:
+            raise NotAnApprover(caller.principal.id)
+        question = await self.shown(approval_id, caller)
+        if _has_said(question.approval, answer, caller.principal):
+            return question, True
+        _check_open(question.approval)
+        turn = _turn(question, answer, caller, self._clock())
+        record = await self._desk.hand_over(question.record, turn)
+        after = await self._approvals.find(caller.tenant, approval_id) or question
+        if _has_said(after.approval, answer, caller.principal):
+            return after._replace(record=record), True
+        _check_open(after.approval)
+        if turn.turn_id in record.turns_done:
+            raise DecisionNotCounted(approval_id, record.reason or f"the task is {record.state.value}")
+        return after, False
+
+
+def approval_view(question: Question) -> dict[str, JsonValue]:
+    """An approval with everything that an approver needs: the calls, why they ask, on what evidence, until when."""
+    approval, record = question
+    step = approval.confirmation
+    return {
+        "approval_id": approval.approval_id,
+        "task_id": record.task_id,
+        "session_id": record.session_id,
+        "status": approval.status.value,
+        "task": record.request.text,
+        "process_type": record.metadata.get("process_type"),
+        "requester": record.requester.id,
+        "level": approval.level,
+        "needed": approval.needed,
+        "decisions": [
+            {"decision": "approve" if one.approve else "reject", "by": one.by.id, "comment": one.comment}
+            for one in approval.decisions
+        ],
+        "reasons": list(approval.reasons),
+        "calls": [_call_view(call) for call in approval.plan.calls],
+        "plan_hash": approval.plan_hash,
+        "confirmation": {"about": step.about, "number": step.number, "of": step.of} if step else None,
+        "values": record.metadata.get("values") or {},
+        "evidence": _evidence(record.metadata.get("verdict")),
+        "asked_at": approval.asked_at.isoformat(),
+        "deadline": approval.deadline.isoformat(),
+    }
+
+
+def _evidence(verdict: JsonValue) -> list[JsonValue]:
+    """The rules that ask, each with the values that decided it, as the verdict tells them."""
+    rules = verdict.get("triggeredRules") if isinstance(verdict, dict) else None
+    named = [rule for rule in rules if isinstance(rule, dict)] if isinstance(rules, list) else []
+    return [{"rule": rule.get("ruleId"), "reason": rule.get("reason"), "values": rule.get("values")} for rule in named]
+
+
+def _call_view(call: PlannedCall) -> JsonValue:
+    origins = {origin.argument: f"{origin.source} {origin.ref}".strip() for origin in call.origins}
+    arguments = cast(JsonValue, wire(call.arguments))
+    return {"call_id": call.call_id, "tool": call.tool, "arguments": arguments, "origins": {**origins}}
+
+
+def _may_see(principal: Principal, question: Question) -> bool:
+    if not principal.verified or {Role.APPROVER, Role.OPERATOR} & {*principal.roles}:
+        return True
+    return principal.id == question.record.requester.id
+
+
+def _check_open(approval: Approval) -> None:
+    if approval.status is not ApprovalStatus.WAITING:
+        by = ", ".join(one.by.id for one in approval.decisions)
+        raise DecisionNotCounted(approval.approval_id, f"it is {approval.status.value}{f' by {by}' if by else ''}")
+
+
+def _has_said(approval: Approval, answer: Answer, principal: Principal) -> bool:
+    approve = answer.decision == "approve"
+    return any(one.by.id == principal.id and one.approve is approve for one in approval.decisions)
+
+
+def _turn(question: Question, answer: Answer, caller: Caller, now: datetime) -> Turn:
+    """The same answer with the same rights is the same turn."""
+    approval_id, rights = question.approval.approval_id, (*caller.principal.roles, *caller.principal.levels)
+    name = "\x00".join(("answer", caller.tenant, approval_id, answer.decision, caller.principal.id, *rights))
+    return Turn(
+        turn_id=str(uuid5(NAMESPACE_OID, name)),
+        task_id=question.record.task_id,
+        kind=TurnKind.DECISION,
+        principal=caller.principal,
+        received_at=now,
+        text=answer.decision,
+        data={"decision": answer.decision, "comment": answer.comment, "approval_id": approval_id},
+    )

@@ -1,0 +1,79 @@
+"""``/approvals``: the inbox of whoever approves."""
+
+from collections.abc import Mapping
+
+from fastapi import APIRouter, Request
+from starlette.responses import JSONResponse, Response
+
+from services.gateway.core.approvals import ApprovalDesk, approval_view, read_answer
+from services.gateway.core.errors import DecisionNotCounted, InvalidField, NotAnApprover, UnknownApproval
+from services.gateway.core.fields import kind_of, object_at
+from services.gateway.entrypoints.body import BadCall, parse_value, read_body
+from services.gateway.entrypoints.door import let_in
+from services.gateway.entrypoints.replies import RETRY_LATER
+from services.gateway.ports import Identity, StoreUnavailable
+from shared.domain.exact_json import JsonObject
+
+_STATUS: Mapping[type[Exception], int] = {
+    InvalidField: 400,
+    NotAnApprover: 403,
+    UnknownApproval: 404,
+    DecisionNotCounted: 409,
+    StoreUnavailable: 503,
+}
+_Fault = InvalidField | NotAnApprover | UnknownApproval | DecisionNotCounted | StoreUnavailable
+
+
+class ApprovalEndpoints:
+    def __init__(self, desk: ApprovalDesk, identity: Identity, max_body: int) -> None:
+        self._desk, self._identity, self._max_body = desk, identity, max_body
+
+    def routes(self) -> APIRouter:
+        router = APIRouter()
+        router.add_api_route("/approvals", self.listed, methods=["GET"], response_class=JSONResponse)
+        router.add_api_route("/approvals/{approval_id}", self.shown, methods=["GET"], response_class=JSONResponse)
+        router.add_api_route("/approvals/{approval_id}", self.answer, methods=["POST"], response_class=JSONResponse)
+        return router
+
+    async def listed(self, request: Request) -> Response:
+        """The approvals that wait, the nearest deadline first."""
+        try:
+            questions = await self._desk.waiting(self._identity.caller_of(let_in(request), {}))
+        except (InvalidField, StoreUnavailable) as fault:
+            return _refused(fault)
+        return JSONResponse({"approvals": [approval_view(question) for question in questions]})
+
+    async def shown(self, approval_id: str, request: Request) -> Response:
+        """One approval: the calls, the reasons, the deadline, and what was decided so far."""
+        try:
+            question = await self._desk.shown(approval_id, self._identity.caller_of(let_in(request), {}))
+        except (InvalidField, UnknownApproval, StoreUnavailable) as fault:
+            return _refused(fault)
+        return JSONResponse(approval_view(question))
+
+    async def answer(self, approval_id: str, request: Request) -> Response:
+        """``{"decision", "comment", "metadata"}``; 200 once it is heeded, 202 if it will be, 409 if it does not count.
+
+        With the answer comes how the task stands.
+        """
+        try:
+            body = await self._object(request)
+            caller = self._identity.caller_of(let_in(request), object_at(body, "metadata", "metadata"))
+            question, heeded = await self._desk.answer(approval_id, read_answer(body), caller)
+        except BadCall as bad:
+            return JSONResponse({"error": bad.message}, status_code=bad.status)
+        except (InvalidField, NotAnApprover, UnknownApproval, DecisionNotCounted, StoreUnavailable) as fault:
+            return _refused(fault)
+        view = {**approval_view(question), "task_state": question.record.state.value}
+        return JSONResponse(view, status_code=200 if heeded else 202)
+
+    async def _object(self, request: Request) -> JsonObject:
+        body = parse_value(await read_body(request, self._max_body))
+        if not isinstance(body, dict):
+            raise InvalidField("body", f"must be an object, not {kind_of(body)}")
+        return body
+
+
+def _refused(fault: _Fault) -> JSONResponse:
+    status = _STATUS[type(fault)]
+    return JSONResponse({"error": str(fault)}, status, RETRY_LATER if status == 503 else None)
