@@ -515,6 +515,9 @@ PROMISES: tuple[Promise, ...] = (
     Promise("policy.if_known", "A rule for what is known does not act where a field that decides is missing", "I2"),
     Promise("process.only_tightens", "The rules of a process never loosen what the tenant's rules find", "I2"),
     # at the gate of a process, and where it writes
+    Promise("gate.request", "An approver sees the frozen calls, their hash, the role, the deadline and how many decide", "I7"),
+    Promise("fsm.resumed_at_any_state", "Every process goes on in the state it died in, and writes once", "seed 002; I3"),
+    Promise("fsm.failed_in_any_state", "Whatever state cannot go on ends FAILED there, with its reason", "seed 002"),
     Promise(
         "notify.quiet_hours",
         "Notices of a process that heeds quiet hours wait with a timer and no lease; a cancel sends nothing",
