@@ -25,11 +25,15 @@ _RESULT = re.compile(r"\b(?:to|as|of) (?:the|that|this) (?:result|total|sum|numb
 
 
 class Planned(NamedTuple):
-    """``why_none``: actions that are rightly not taken. ``cannot``: those that were asked for and cannot be planned."""
+    """``why_none``: actions that are rightly not taken. ``cannot``: those that were asked for and cannot be planned.
+
+    ``left_out``: things that go no way although others do.
+    """
 
     calls: tuple[tuple[Intent, Bound], ...]
     why_none: tuple[str, ...]
     cannot: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 class Unplanned(NamedTuple):
@@ -44,13 +48,14 @@ def plan(situation: Situation, writers: Sequence[ToolSpec], readers: Sequence[To
     calls: list[tuple[Intent, Bound]] = []
     reasons: list[str] = []
     cannot: list[str] = []
+    left_out: list[str] = []
     for intent in _asked_for(situation, writers):
         judged = judge(intent, situation)
         if judged.holds:
             ways = routed(intent, situation, writers)
             if ways.calls and not suiting(intent, situation, writers):
                 calls += ways.calls
-                reasons += ways.left_out
+                left_out += ways.left_out
                 continue
             chosen, why = _calls(intent, situation, writers, readers)
             kept = [bound for bound in chosen if not _forbidden(bound, situation)]
@@ -69,7 +74,7 @@ def plan(situation: Situation, writers: Sequence[ToolSpec], readers: Sequence[To
         unique.setdefault(bound.key, (intent, bound))
     ordered = sorted(unique.values(), key=lambda call: call[0].is_notice)
     intents, bounds = [intent for intent, _ in ordered], numbered(bound for _, bound in ordered)
-    return Planned(tuple(zip(intents, bounds, strict=True)), tuple(reasons), tuple(cannot))
+    return Planned(tuple(zip(intents, bounds, strict=True)), tuple(reasons), tuple(cannot), tuple(left_out))
 
 
 def _asked_for(situation: Situation, writers: Sequence[ToolSpec]) -> list[Intent]:
@@ -91,6 +96,7 @@ def as_json(planned: Planned, situation: Situation, readers: Sequence[ToolSpec])
         _call(f"c{index}", intent, bound, situation, readers) for index, (intent, bound) in enumerate(planned.calls, 1)
     ]
     nothing = None if calls or planned.cannot else " ".join(planned.why_none) or "Nothing is to be written."
+    nothing = "; ".join(planned.left_out) + "." if calls and planned.left_out else nothing
     return {"calls": calls, "why_none": nothing, "cannot": " ".join(planned.cannot) or None}
 
 

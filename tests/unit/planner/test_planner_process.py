@@ -66,8 +66,9 @@ _TASK = "Take the step of its age for every overdue fine."
 
 @pytest.mark.promise("planner.routes")
 def test_each_listed_thing_goes_the_way_of_its_age() -> None:
-    """A bound belongs to the younger range; letters, which are notices, come last; who is there already stays."""
+    """A bound belongs to the younger range; letters, which are notices, come last; who is there already is named."""
     plan = _plan(_TASK, [fact("f1", "list_fines", {}, _FINES)], _STEPS, process={"routes": _ROUTES})
+    assert plan["why_none"] == "FIN-5: it stands at court already."
     assert calls(plan) == [
         ("create_instalments", {"fine_id": "FIN-3"}),
         ("give_to_court", {"fine_id": "FIN-4"}),
