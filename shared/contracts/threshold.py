@@ -15,7 +15,8 @@ class Threshold(Contract):
     """A value, a decimal text (``2%`` for a share), with its source in words. ``sign`` is empty where it is no limit.
 
     ``name``: the field or figure that it is about; empty for a limit in plain words. ``rule_id`` and ``policy_id`` name
-    the rule whose condition it is alone; where a rule asks for more, the limit does not decide it, and they are empty.
+    the rule whose condition it is alone, or for the calls of ``tool``; where a rule asks for more, the limit does not
+    decide it, and they are empty.
     """
 
     kind: ThresholdKind
@@ -23,6 +24,7 @@ class Threshold(Contract):
     sign: str
     value: str
     source: str
+    tool: str = ""
     rule_id: str = ""
     policy_id: str = ""
 

@@ -227,3 +227,15 @@ async def test_a_worker_knows_the_processes_that_it_is_given() -> None:
 
 def test_the_wait_is_bounded_unless_somebody_says_otherwise() -> None:
     assert Limits().classify_seconds == 5
+
+
+@pytest.mark.promise("privacy.nothing_leaves")
+async def test_what_a_model_says_of_a_task_brings_no_secret_into_the_outcome() -> None:
+    """A card number in the model's reason is a word in events and outcome."""
+    reply = json_reply({"process_type": "general", "confidence": 1, "why": "pays with 4111 1111 1111 1111"})
+    stage = stage_of(reply)
+    await stage.run()
+    outcome = next(end.outcome for end in stage.turns.ends if end.outcome)
+    told = str([event.data for event in stage.turns.events]) + outcome.model_dump_json()
+    assert "4111 1111" not in told
+    assert "pays with [card]" in told

@@ -46,6 +46,8 @@ def _said(text: str) -> list[str]:
             [("variance_percent", ">", "2", False), ("amount", ">", "500", False)],
         ),
         ('tool == "pay > 7" && amount<-3', [("amount", "<", "-3", False)]),
+        ('tool == "pay" && amount<-3', [("amount", "<", "-3", True)]),
+        ('tool == "pay" && amount > 3 && days > 4', [("amount", ">", "3", False), ("days", ">", "4", False)]),
         ("amount > limit * 2", []),
         ("amount + 3 > 2", []),
         ("count(items) > 3", []),
@@ -142,7 +144,9 @@ def test_a_limit_that_does_not_decide_its_rule_proves_nothing() -> None:
     """Nor does one that no verdict was made on."""
     alone = LIMIT.model_copy(update={"rule_id": "", "policy_id": ""})
     named = (value("amount", "sum", "700"),)
-    assert _outcomes(_progress(alone, values=named)) == [("500", "700", None)]
+    assert _outcomes(_progress(alone, values=named)) == [("500", None, None)]
+    figure = (named[0].model_copy(update={"figure": "amount"}),)
+    assert _outcomes(_progress(alone, values=figure)) == [("500", "700", None)]
     assert _outcomes(_progress(LIMIT, values=named, verdict=None)) == [("500", "700", None)]
 
 
@@ -157,6 +161,15 @@ def test_what_is_held_against_a_limit_comes_from_verified_writes_alone() -> None
 
 
 @pytest.mark.promise("outcome.thresholds")
+def test_a_limit_on_the_calls_of_a_tool_is_held_against_these_alone() -> None:
+    named = (value("amount", "sum", "700"),)
+    of_tool = LIMIT.model_copy(update={"tool": "approve_claim"})
+    of_another = LIMIT.model_copy(update={"tool": "pay_claim"})
+    assert _outcomes(_progress(of_tool, triggered=True, values=named), _write({})) == [("500", "700", True)]
+    assert _outcomes(_progress(of_another, values=named), _write({"amount": 700})) == [("500", None, None)]
+
+
+@pytest.mark.promise("outcome.thresholds")
 def test_a_computed_credit_is_compared_with_what_was_written_for_it() -> None:
     """The write that is traced to the figure, whatever its argument is called; else the argument of its name."""
     credit = value("sla_credit", "sla_credit", "6000", from_fact("fee")).model_copy(update={"figure": "sla_credit"})
@@ -168,6 +181,10 @@ def test_a_computed_credit_is_compared_with_what_was_written_for_it() -> None:
     ]
     assert _outcomes(progress, _write({"sla_credit": "45000"})) == [("6000", "45000", False)]
     assert _outcomes(progress) == [("6000", None, None)]
+    recorded = _write({"amount": "6000.00", "id": "INC-1"})
+    named = recorded.model_copy(update={"call": recorded.call.model_copy(update={"tool": "record_sla_credit"})})
+    assert _outcomes(progress, named) == [("6000", "6000.00", True)]
+    assert _outcomes(progress, recorded) == [("6000", None, None)]
 
 
 def test_what_a_later_version_adds_does_not_keep_an_outcome_from_being_read() -> None:

@@ -16,6 +16,7 @@ from shared.domain.exact_json import Json
 _MOST = 20
 _TEXT_LOOKED_AT, _SENTENCE_SHOWN = 20_000, 200  # characters
 _STRING = re.compile(r"\"[^\"]*\"|'[^']*'")
+_OF_TOOL = re.compile(r"\s*tool\s*==\s*[\"'](?P<tool>[\w.-]+)[\"']\s*&&\s*")
 _FIELD = r"(?P<{}>[A-Za-z_][\w.]*)"
 _NUMBER = r"(?P<{}>-?\d{{1,18}}(?:\.\d{{1,9}})?)"
 _SIGN = r"\s*(?P<{}>>=|<=|>|<)\s*"
@@ -60,8 +61,9 @@ def shown(found: Iterable[Threshold]) -> list[Json]:
 
 
 def _of(policy: Policy, rule: Rule) -> Iterator[Threshold]:
-    """The comparisons of a rule with a number. One that is the whole condition decides the rule by itself."""
-    condition = _STRING.sub('""', rule.condition)
+    """The comparisons of a rule with a number. One that is the whole condition decides it, for its tool or for all."""
+    of_tool = _OF_TOOL.match(rule.condition)
+    condition = _STRING.sub('""', rule.condition[of_tool.end() :] if of_tool else rule.condition)
     then = " ".join(filter(None, (rule.action, rule.level)))
     for match in _LIMIT.finditer(condition):
         field, sign, number = _read(match)
@@ -72,6 +74,7 @@ def _of(policy: Policy, rule: Rule) -> Iterator[Threshold]:
             sign=sign,
             value=number,
             source=f"rule {rule.id} of {policy.id}: {rule.condition} -> {then}"[:_SENTENCE_SHOWN],
+            tool=of_tool["tool"] if of_tool and alone else "",
             rule_id=rule.id if alone else "",
             policy_id=policy.id if alone else "",
         )

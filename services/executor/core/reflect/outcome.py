@@ -23,7 +23,7 @@ from shared.contracts.threshold import ThresholdOutcome
 from shared.domain.exact_json import Json, JsonObject, loads, wire
 from shared.domain.marks import MarkKind
 from shared.domain.quality import Score, quality
-from shared.domain.redaction import NOTHING, redacted
+from shared.domain.redaction import NOTHING, redacted, without_marks
 from shared.domain.words import FsmState, Strategy, TaskState, WriteStatus
 
 _TOOLS_NAMED = 10
@@ -120,7 +120,7 @@ def outcome(
         failed=_tools(ended, worked=False),
         thresholds=_thresholds(ended, hidden),
         details={
-            "classification": progress.notes.get("classification") if progress else None,
+            "classification": without_marks(progress.notes.get("classification"), hidden) if progress else None,
             "partial": ended.partial,
             "insight": progress.insight if progress else {},
             "strategy_fell_back": progress.fell_back or None if progress else None,

@@ -27,8 +27,7 @@ def threshold_outcomes(progress: Progress, writes: Sequence[LedgerEntry]) -> tup
 
 
 def _limit(limit: Threshold, dossier: Dossier, proved: Sequence[LedgerEntry]) -> ThresholdOutcome:
-    values = [Decimal(value.value) for value in dossier.values if limit.name in (value.figure, value.name)]
-    actual = _one(values or [*_arguments(proved, limit.name)]) if limit.name else None
+    actual = _held_against(limit, dossier, proved)
     return ThresholdOutcome(
         kind=limit.kind,
         name=limit.name,
@@ -38,6 +37,18 @@ def _limit(limit: Threshold, dossier: Dossier, proved: Sequence[LedgerEntry]) ->
         held=None if actual is None else _did_what_it_said(limit, actual, dossier.verdict),
         source=limit.source,
     )
+
+
+def _held_against(limit: Threshold, dossier: Dossier, proved: Sequence[LedgerEntry]) -> Decimal | None:
+    """The process's own figure of that name; else, of a limit that decides its rule, what was written or named."""
+    figures = [Decimal(value.value) for value in dossier.values if limit.name and value.figure == limit.name]
+    if figures or not limit.rule_id:
+        return _one(figures)
+    about = [entry for entry in proved if limit.tool in ("", entry.call.tool)]
+    if limit.tool and not about:
+        return None
+    named = [Decimal(value.value) for value in dossier.values if value.name == limit.name]
+    return _one([*_arguments(about, limit.name)] or named)
 
 
 def _did_what_it_said(limit: Threshold, actual: Decimal, verdict: Verdict | None) -> bool | None:
@@ -56,8 +67,12 @@ def _predicted(dossier: Dossier) -> Iterator[NamedValue]:
 
 
 def _figure(value: NamedValue, proved: Sequence[LedgerEntry]) -> ThresholdOutcome:
-    """Its actual value is what a verified write was given for it: traced to it, or under its name."""
-    actual = _one([*_traced(proved, value.name)] or [*_arguments(proved, value.figure)])
+    """Its actual value is what a verified write was given for it.
+
+    It is traced to the figure, or stands under its name, or is the one number of a tool that is named after it.
+    """
+    found = [*_traced(proved, value.name)] or [*_arguments(proved, value.figure)] or [*_by_tool(proved, value.figure)]
+    actual = _one(found)
     return ThresholdOutcome(
         kind=kind_of(value.figure),
         name=value.name,
@@ -78,6 +93,14 @@ def _traced(proved: Sequence[LedgerEntry], name: str) -> Iterator[Decimal]:
 def _arguments(proved: Sequence[LedgerEntry], name: str) -> Iterator[Decimal]:
     for entry in proved:
         yield from _numbers(entry, {name})
+
+
+def _by_tool(proved: Sequence[LedgerEntry], name: str) -> Iterator[Decimal]:
+    words = set(name.split("_"))
+    for entry in proved:
+        numbers = [*_numbers(entry, set(loads_object(entry.arguments_json)))]
+        if words <= set(entry.call.tool.split("_")) and len(numbers) == 1:
+            yield from numbers
 
 
 def _numbers(entry: LedgerEntry, names: set[str]) -> Iterator[Decimal]:
