@@ -13,7 +13,7 @@ class ApprovalStatus(StrEnum):
     APPROVED = "approved"
     REJECTED = "rejected"
     EXPIRED = "expired"
-    SUPERSEDED = "superseded"  # the inputs changed; a new approval was asked for
+    SUPERSEDED = "superseded"  # nobody asks it any more: the inputs changed, or the task ended
 
 
 class Decision(Contract):

@@ -110,6 +110,9 @@ class MemoryTurns(TurnStore):
         await self._write()
         self.record, self.remembered = end.record, end.session
         self.events += end.events
+        if end.settled is not None:
+            one = end.settled
+            self.approvals = [one if known.approval_id == one.approval_id else known for known in self.approvals]
         if end.approval is not None:
             self.approvals = [known for known in self.approvals if known.approval_id != end.approval.approval_id]
             self.approvals.append(end.approval)

@@ -177,6 +177,8 @@ class RedisTurnStore(TurnStore):
             *self._optional(end),
             keys.pack(keys.EndedMember(self._lease.tenant, self._lease.session_id, turn.task_id)),
             keys.DETAIL_SECONDS,
+            end.settled.approval_id if end.settled else "",
+            end.settled.model_dump_json() if end.settled else "",
             *_lines((*end.events, done)),
         ]
 

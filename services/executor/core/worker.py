@@ -11,7 +11,7 @@ from services.executor.core.dossier import Progress
 from services.executor.core.doubts import Doubtful, GivenUp, open_doubts
 from services.executor.core.endings import Canceled, RunEnds, TenantStopped
 from services.executor.core.execute import decisions, resolutions
-from services.executor.core.execute.consent import approved, is_let_through, waits_for
+from services.executor.core.execute.consent import approved, is_let_through, settled, waits_for
 from services.executor.core.execute.escalation import told
 from services.executor.core.execute.mutations import settle_open
 from services.executor.core.execute.quiet_hours import ends_rest
@@ -75,7 +75,8 @@ class Worker:
         journal.hide(marked(work.record.request.text))
         note_turn(journal, work.turn, await store.ledger() if entries else {}, self._limits)
         opened = Opened(work, store, journal, Checkpoints(journal, entries))
-        return await self._reflect(opened, *await self._ended(opened, known, approval))
+        ended, now_asked = await self._ended(opened, known, approval)
+        return await self._reflect(opened, ended, now_asked, settled(approval, _decided(opened), now_asked))
 
     async def settle(self, work: Work, store: TurnStore) -> None:
         """Settle by reading what is open in the ledger of a turn that is given up; nothing else of it is done.
@@ -132,7 +133,8 @@ class Worker:
             case Resting(stopped, rest):
                 return await rests(ctx, stopped, rest), decisions.recorded(ctx.journal, ctx.turn)
 
-    async def _reflect(self, opened: Opened, ended: Ended, approval: Approval | None) -> None:
+    async def _reflect(self, opened: Opened, ended: Ended, approval: Approval | None, before: Approval | None) -> None:
+        """Store what the turn leaves. ``before``: an approval that it ended, where another one is asked, or none."""
         opened.journal.tell("phase", phase=Phase.REFLECT.value)
         await opened.journal.flush()
         session = compressed(await opened.store.session(), opened.journal, opened.work.turn)
@@ -140,7 +142,8 @@ class Worker:
         now = opened.journal.now
         events = opened.journal.untold()
         hidden, rules = opened.journal.hidden, self._limits.answers
-        await opened.store.finish(turn_end(opened.work, ended, session, approval, events, now, hidden, rules))
+        end = turn_end(opened.work, ended, session, approval, events, now, hidden, rules)
+        await opened.store.finish(end._replace(settled=before))
 
 
 def _comes_too_late(work: Work, asked: Approval | None) -> bool:

@@ -61,7 +61,10 @@ class Timer(NamedTuple):
 
 
 class TurnEnd(NamedTuple):
-    """Everything that one turn leaves behind, stored in one atomic step."""
+    """Everything that one turn leaves behind, stored in one atomic step.
+
+    ``approval`` is the task's latest; ``settled`` an earlier one that is asked no more, as it ended.
+    """
 
     record: TaskRecord
     session: SessionState
@@ -69,6 +72,7 @@ class TurnEnd(NamedTuple):
     approval: Approval | None = None
     timer: Timer | None = None
     outcome: TaskOutcome | None = None  # set exactly when the task ended
+    settled: Approval | None = None
 
 
 class TurnStore(Protocol):

@@ -4,6 +4,7 @@ local lease, signals, turns, inbox, begun, session, open = unpack(KEYS, 1, 7)
 local record, events, approvals, timers, outcomes, unarchived = unpack(KEYS, 8, 13)
 local owner, fence, kept, turn_id, task_id, version, json, state, ended = unpack(ARGV, 1, 9)
 local memory, approval_id, approval, timer, due, event_id, outcome, member, detail = unpack(ARGV, 10, 18)
+local settled_id, settled = unpack(ARGV, 19, 20)
 
 if not holds(lease, owner, fence) then return {'lost'} end
 if redis.call('HEXISTS', turns, turn_id) == 0 then return {'ok', int(now_us())} end
@@ -12,6 +13,7 @@ if known[2] == '0' then
   if known[1] ~= version then return {'conflict'} end
   redis.call('HSET', record, 'json', json, 'version', version + 1, 'state', state, 'ended', ended)
   redis.call('HSET', session, 'state', memory)
+  if settled_id ~= '' then redis.call('HSET', approvals, settled_id, settled) end
   if approval_id ~= '' then redis.call('HSET', approvals, approval_id, approval, 'latest', approval_id) end
   if timer ~= '' then redis.call('ZADD', timers, due, timer) end
   if event_id ~= '' and known[3] ~= event_id then
@@ -19,7 +21,7 @@ if known[2] == '0' then
     redis.call('HSET', record, 'outcome', event_id)
   end
 end
-emit(events, kept, 19, #ARGV)
+emit(events, kept, 21, #ARGV)
 redis.call('LREM', inbox, 1, turn_id)
 redis.call('LREM', signals, 1, turn_id)
 redis.call('HDEL', turns, turn_id)

@@ -10,7 +10,7 @@ from shared.contracts.task import Principal, TaskRecord
 from shared.domain.words import FsmState, Role, TaskState
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import begun_as, run_with_deaths
-from tests.unit.executor.stage import CALL, CLERK, MANAGER, Stage, deadline, decision, message
+from tests.unit.executor.stage import CALL, CLERK, MANAGER, Stage, cancel, deadline, decision, message
 
 MIGRATION = TEMPLATES["subscription_migration"]
 FIVE = ("what changes", "data kept or lost", "billing", "effective date", "final go")
@@ -171,3 +171,18 @@ async def test_without_the_template_nobody_is_asked() -> None:
     stage = await begun_as(TEMPLATES["general"], CALL)
     record = await stage.run()
     assert (record.state, stage.claims.applied, stage.turns.approvals) == (TaskState.COMPLETED, ["C-1"], [])
+
+
+@pytest.mark.promise("gate.confirmations")
+async def test_a_confirmation_that_was_given_is_kept_as_given_and_one_that_nobody_asks_any_more_as_superseded() -> None:
+    stage = await _confirmed(2)
+    assert [one.status for one in stage.turns.approvals] == [
+        ApprovalStatus.APPROVED,
+        ApprovalStatus.APPROVED,
+        ApprovalStatus.WAITING,
+    ]
+    stage.claims.rows["C-1"]["amount"] = "999.00"
+    await stage.run(decision("approve", turn_id="on-old-inputs"))
+    assert [one.status for one in stage.turns.approvals[2:]] == [ApprovalStatus.SUPERSEDED, ApprovalStatus.WAITING]
+    await stage.run(cancel())
+    assert stage.turns.approvals[-1].status is ApprovalStatus.SUPERSEDED

@@ -3,7 +3,7 @@
 from services.executor.core.dossier import Progress
 from services.executor.core.execute.policy_check import binding_hash
 from services.executor.core.fsm import machine
-from shared.contracts.approval import Approval, Confirmation, Confirmed
+from shared.contracts.approval import Approval, ApprovalStatus, Confirmation, Confirmed
 from shared.contracts.plan import WritePlan
 from shared.domain.words import FsmState
 
@@ -51,6 +51,17 @@ def approved(progress: Progress, approval: Approval) -> Progress:
         return reopen_approval_gate(confirmed)
     note = "; ".join(f"{one.about}: confirmed by {', '.join(one.by)}" for one in confirmed.confirmed)
     return let_through(confirmed, note, by_person=True, level=approval.level)
+
+
+def settled(asked: Approval | None, decided: Approval | None, now: Approval | None) -> Approval | None:
+    """How the approval ended that was ``asked``, where the turn leaves another one, or none; None if it still waits."""
+    if asked is None or asked.status is not ApprovalStatus.WAITING or (now and now.approval_id == asked.approval_id):
+        return None
+    ended = decided if decided and decided.approval_id == asked.approval_id else asked
+    same = now is None or (now.plan_hash, now.verdict_hash) == (asked.plan_hash, asked.verdict_hash)
+    if ended.status is ApprovalStatus.APPROVED and same:
+        return ended
+    return ended.model_copy(update={"status": ApprovalStatus.SUPERSEDED})
 
 
 def reopen_approval_gate(progress: Progress) -> Progress:
