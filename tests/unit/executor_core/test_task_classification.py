@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from services.executor.core.fsm.templates import GENERAL, TEMPLATES
 from services.executor.core.prime.classify import classify, is_read_only
 
 ACTING = (
@@ -82,3 +83,47 @@ def test_every_text_has_a_process_and_a_reason(task: str) -> None:
 )
 def test_a_process_is_known_by_whole_words(task: str, process: str) -> None:
     assert classify(task).template.process_type == process
+
+
+@pytest.mark.promise("prime.classify_free")
+@pytest.mark.parametrize(
+    ("task", "process"),
+    [
+        ("Approve the expense claim C-1", "expense_approval"),
+        ("Approve purchase order PO-7 and tell the vendor", "procurement"),
+        ("Reconcile the invoice", "invoice_reconciliation"),
+        ("Pay the expense claim and the reimbursement for the quote", "expense_approval"),
+        ("Which invoices of the order are open?", "invoice_reconciliation"),
+    ],
+)
+def test_words_settle_a_process_alone_or_by_a_lead_of_two_or_for_a_question(task: str, process: str) -> None:
+    """A word inside a longer one of another process does not count: "order" in "purchase order"."""
+    found = classify(task)
+    assert (found.process_type, found.settled, found.by) == (process, True, "words")
+
+
+@pytest.mark.promise("prime.classify_model")
+@pytest.mark.parametrize(
+    ("task", "process"),
+    [
+        ("Water the plants", "general"),
+        ("Pay the claim for the order", "expense_approval"),
+        ("Reconcile the claim, the receipt and the invoice", "expense_approval"),
+    ],
+)
+def test_words_leave_room_without_any_at_a_tie_and_at_a_lead_of_one(task: str, process: str) -> None:
+    """What they would say then is kept: ties go to the table's order."""
+    found = classify(task)
+    assert (found.process_type, found.settled) == (process, False)
+
+
+@given(task=st.text(max_size=80))
+def test_with_general_alone_there_is_nothing_to_ask(task: str) -> None:
+    found = classify(task, {"general": GENERAL})
+    assert (found.template, found.settled) == (GENERAL, True)
+
+
+@given(words=st.lists(st.sampled_from([word for one in TEMPLATES.values() for word in one.keywords]), max_size=6))
+def test_the_same_words_settle_the_same_process_in_any_order(words: list[str]) -> None:
+    first, second = classify(". ".join(words)), classify(". ".join(reversed(words)))
+    assert (first.process_type, first.settled) == (second.process_type, second.settled)
