@@ -62,8 +62,10 @@ class RedisTurnStore(TurnStore):
         return tuple(steps.values())
 
     async def ledger(self) -> Mapping[str, LedgerEntry]:
+        """In the order in which they were sent; a Redis hash keeps none."""
         rows = cast(dict[str, str], await self._read("HGETALL", self._task.ledger))
-        return {key: LedgerEntry.model_validate_json(row.partition("\n")[2]) for key, row in rows.items()}
+        known = {key: LedgerEntry.model_validate_json(row.partition("\n")[2]) for key, row in rows.items()}
+        return dict(sorted(known.items(), key=lambda entry: _sent(entry[1])))
 
     async def approval(self) -> Approval | None:
         latest = await self._read("HGET", self._task.approvals, "latest")
@@ -228,3 +230,8 @@ class RedisTurnStore(TurnStore):
 
 def _lines(events: Sequence[TaskEvent]) -> list[str]:
     return [event.model_dump_json() for event in events]
+
+
+def _sent(entry: LedgerEntry) -> tuple[bool, str]:
+    """What was never sent comes last."""
+    return (entry.sending_at is None, entry.sending_at.isoformat(timespec="microseconds") if entry.sending_at else "")
