@@ -71,7 +71,9 @@ PROMISES: tuple[Promise, ...] = (
         "reflect.quality", "Only verified facts raise a task's quality, and penalties never do", "seed 000, REFLECT"
     ),
     # --- answers and documents
-    Promise("reflect.idle_runs", "A run that had nothing to prove earns nothing; a right answer is not weak", "seed 000"),
+    Promise(
+        "reflect.idle_runs", "A run that had nothing to prove earns nothing; a right answer is not weak", "seed 000"
+    ),
     Promise("reflect.weighted_formula", "The weighted formula, by configuration", "seed 002 rl_loop.py; seed 003"),
     Promise("reflect.outputs", "What a process requires of its answer is looked for, and named", "seed 000"),
     Promise("reflect.improvement", "A weak answer is improved once, and only by what is known", "seed 000, Pipeline"),
@@ -256,7 +258,9 @@ PROMISES: tuple[Promise, ...] = (
     Promise("planner.each_of_many", "Every one means each that fits, in the order asked, and no other", "I2"),
     Promise("planner.yes_or_no", "A question for yes or no gets one, with its ground", "seed 000"),
     Promise("planner.heeds_corrections", "A refused answer is changed or given up, never put again", "bad input"),
-    Promise("planner.new_things", "Later calls of a plan refer to what an earlier one makes, by its result", "seed 000"),
+    Promise(
+        "planner.new_things", "Later calls of a plan refer to what an earlier one makes, by its result", "seed 000"
+    ),
     Promise("planner.tells_whom_a_process_names", "Whoever a process wants told of a change is told", "seed 002"),
     Promise("planner.reads_what_a_process_names", "What a process says to read is read, if it belongs", "seed 002"),
     Promise("planner.unjudged", "A criterion that no model is there to judge is marked unjudged", "seed 004"),
@@ -514,9 +518,31 @@ PROMISES: tuple[Promise, ...] = (
     # what a kind of process brings with it: its file, figures and rules
     Promise("policy.if_known", "A rule for what is known does not act where a field that decides is missing", "I2"),
     Promise("process.only_tightens", "The rules of a process never loosen what the tenant's rules find", "I2"),
+    Promise(
+        "process.files", "A process is a file; what could not be walked or computed is refused when read", "seed 002"
+    ),
+    Promise("process.walks", "Every template that passes its check walks to its end, nothing unchecked", "I2"),
+    Promise("process.figures", "The executor computes a process's figures itself, exact to the cent", "seed 002; I8"),
+    Promise(
+        "process.figures.plain", "A figure has one plain source for each operand, or is not computed, and said", "I8"
+    ),
+    Promise(
+        "process.rules", "A process's own rules decide with the tenant's, on its figures, in one verdict", "I2; I7"
+    ),
+    Promise("process.required", "A change that rests on a figure or list not fully known asks a person", "seed 002"),
+    Promise("process.section", "Each state's prompt says what kind of process it is and what it demands", "seed 002"),
+    Promise(
+        "process.routes", "Each row of a routed list has a call, or is named with the reason it has none", "seed 002"
+    ),
     # at the gate of a process, and where it writes
-    Promise("gate.request", "An approver sees the frozen calls, their hash, the role, the deadline and how many decide", "I7"),
-    Promise("fsm.resumed_at_any_state", "Every process goes on in the state it died in, and writes once", "seed 002; I3"),
+    Promise(
+        "gate.request",
+        "An approver sees the frozen calls, their hash, the role, the deadline and how many decide",
+        "I7",
+    ),
+    Promise(
+        "fsm.resumed_at_any_state", "Every process goes on in the state it died in, and writes once", "seed 002; I3"
+    ),
     Promise("fsm.failed_in_any_state", "Whatever state cannot go on ends FAILED there, with its reason", "seed 002"),
     Promise(
         "notify.quiet_hours",
@@ -533,7 +559,9 @@ PROMISES: tuple[Promise, ...] = (
         "Revocations go out one after the other, each only once the one before it is verified",
         "seed 002, fsm_runner.py",
     ),
-    Promise("notify.proved_only", "No notice follows a change that is not verified; it is left undone and said so", "I4"),
+    Promise(
+        "notify.proved_only", "No notice follows a change that is not verified; it is left undone and said so", "I4"
+    ),
     Promise("notify.told", "A plan tells whom its process has to tell, or the answer says that nobody did", "seed 002"),
     Promise(
         "gate.confirmations",
@@ -636,6 +664,10 @@ PROMISES: tuple[Promise, ...] = (
     Promise("prompts.phases", "Each phase shows its role, instructions, experience and own tools", "seed 000"),
     Promise("prompts.cacheable", "What stands first in a request is the same for every task of a state", "seed 000"),
     Promise("prompts.planted", "Instructions planted in data reach no tool and leave no section", "bad input"),
+    Promise("session.evicted", "A session idle for an hour leaves Redis and is restored when it speaks", "seed 003"),
+    Promise("session.waiting_stays", "Nothing that waits or works is evicted, nor what was said meanwhile", "seed 003"),
+    Promise("session.archive_down", "No memory leaves, or is taken for none, while it cannot be archived", "seed 003"),
+    Promise("session.own", "What a session left in the archive is given to its owner alone", "I10"),
 )
 
 

@@ -52,7 +52,8 @@ async def material(ctx: TurnContext, progress: Progress) -> dict[str, Json]:
     }
     if dossier.plan is not None and dossier.plan.why_none:
         foreseen = str(ctx.sections.get("constraints") or "")
-        sections["constraints"] = f"{foreseen}\nNothing is written: {dossier.plan.why_none}".strip()
+        left = "Left out" if dossier.plan.calls else "Nothing is written"
+        sections["constraints"] = f"{foreseen}\n{left}: {dossier.plan.why_none}".strip()
     return sections
 
 

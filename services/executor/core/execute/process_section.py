@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from services.executor.core.context import TurnContext
 from services.executor.core.dossier import Progress
-from services.executor.core.execute.process_figures import Figured, figured
+from services.executor.core.execute.process_figures import Figured, figured, with_figures
 from services.executor.core.fsm.figures import Route
 from services.executor.core.fsm.template import Template
 from shared.domain.exact_json import Json, JsonObject
@@ -22,6 +22,16 @@ def process_section(ctx: TurnContext, progress: Progress, *states: FsmState) -> 
 def plan_section(ctx: TurnContext, progress: Progress) -> Json:
     """The same for the plan of writes, which the later states carry out."""
     return process_section(ctx, progress, *_PLANNED)
+
+
+def knowing_figures(ctx: TurnContext, progress: Progress) -> Progress:
+    """The process's figures as the facts are now, whatever state or strategy gathered them."""
+    own = figured(progress.template, progress.dossier.facts, ctx.task)
+    if progress.template.figures:
+        ctx.journal.tell(
+            "note", figures=[value.name for value in own.values], missing=[one.text for one in own.missing]
+        )
+    return progress.learned(values=with_figures(progress.dossier.values, own))
 
 
 def section(template: Template, states: Sequence[FsmState], found: Figured) -> Json:
@@ -43,8 +53,8 @@ def _instruction(template: Template, states: Sequence[FsmState]) -> str:
 
 
 def _route(route: Route) -> Json:
-    most: JsonObject = {} if route.up_to is None else {"up_to_days": route.up_to}
-    return {"name": route.name, "over_days": route.over, **most, "way": route.way}
+    most: JsonObject = {} if route.up_to is None else {"up_to": route.up_to}
+    return {"name": route.name, "over": route.over, **most, "way": route.way}
 
 
 def _one_line(text: str) -> str:

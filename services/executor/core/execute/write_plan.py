@@ -1,7 +1,6 @@
 """The WritePlan: what a model proposes, checked until every call is one that exists and every figure has a source."""
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import partial
 from typing import Literal, cast
 
 from pydantic import BaseModel
@@ -13,8 +12,8 @@ from services.executor.core.execute.idempotency import key_field
 from services.executor.core.execute.in_sequence import refuse_unprovable
 from services.executor.core.execute.model_calls import UnusableAnswer
 from services.executor.core.execute.notices import notice_wanted
-from services.executor.core.execute.process_figures import figured, with_figures
-from services.executor.core.execute.process_section import plan_section
+from services.executor.core.execute.process_routes import rows_wanted
+from services.executor.core.execute.process_section import knowing_figures, plan_section
 from services.executor.core.execute.provenance import untraced
 from services.executor.core.execute.read_rules import ReadRules, read_rules
 from services.executor.core.execute.reading import known_corrections
@@ -74,7 +73,7 @@ async def make_plan(ctx: TurnContext, progress: Progress, refused: Sequence[Call
 
     reading = RULES[FsmState.ASSESS].permits
     rules = await read_rules(ctx, f"{len(progress.visited)}.WRITE PLAN", reading)
-    progress = _with_figures(ctx, progress)
+    progress = knowing_figures(ctx, progress)
 
     def check(proposal: Proposal) -> WritePlan:
         corrections = known_corrections(ctx, progress)
@@ -102,21 +101,14 @@ async def make_plan(ctx: TurnContext, progress: Progress, refused: Sequence[Call
         max_tokens=4096,
         purse=Purse.PLAN,
     )
-    wish = partial(notice_wanted, ctx, progress)
+
+    def wish(plan: WritePlan) -> str:
+        return " ".join(filter(None, (notice_wanted(ctx, progress, plan), rows_wanted(progress, ctx.task, plan))))
+
     done = await checked(ctx, question, Proposal, check, giving_up=Escalated, wish=wish)
     ctx.journal.tell("plan", calls=[call.tool for call in done.value.calls], why_none=done.value.why_none)
     counted = progress.model_copy(update={"model_calls": progress.model_calls + done.model_calls})
     return counted.learned(plan=done.value)
-
-
-def _with_figures(ctx: TurnContext, progress: Progress) -> Progress:
-    """The process's figures as the facts are now, whatever state or strategy gathered them."""
-    own = figured(progress.template, progress.dossier.facts, ctx.task)
-    if progress.template.figures:
-        ctx.journal.tell(
-            "note", figures=[value.name for value in own.values], missing=[one.text for one in own.missing]
-        )
-    return progress.learned(values=with_figures(progress.dossier.values, own))
 
 
 def _refuse_barred(plan: WritePlan, rules: ReadRules) -> None:

@@ -21,6 +21,7 @@ from services.executor.core.execute.policy_check import (
     refuse_if_refused,
     told,
 )
+from services.executor.core.execute.process_routes import with_rows_left
 from services.executor.core.execute.quiet_hours import Rest, rest
 from services.executor.core.execute.recheck import Stale, still_true
 from services.executor.core.execute.strategies.chosen import thinking_of
@@ -56,7 +57,8 @@ async def walk(ctx: TurnContext, progress: Progress) -> Finished | Waiting | Res
     """Go on from where ``progress`` stands until the answer is there, a person has to decide or a time has to come."""
     while True:
         if machine.is_end(progress.state):
-            return Finished(await with_untold(ctx, await thinking_of(progress).answer(ctx, progress)))
+            answered = await thinking_of(progress).answer(ctx, progress)
+            return Finished(with_rows_left(await with_untold(ctx, answered), ctx.task))
         if stops_here(ctx.record, progress):
             return Finished(as_answer(progress, _approval_needed(ctx, progress)))
         if progress.state in (FsmState.APPROVAL_GATE, FsmState.MUTATE):

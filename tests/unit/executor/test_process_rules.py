@@ -1,0 +1,192 @@
+"""What a process brings into a run: its section in every prompt, its figures, and its rules beside the tenant's."""
+
+from decimal import Decimal
+
+import pytest
+
+from services.executor.core.fsm.figures import Figure
+from services.executor.core.fsm.template import Template
+from services.executor.core.fsm.templates import TEMPLATES
+from services.executor.ports.models import TextBlock
+from services.policy.core.conditions import Conditions
+from services.policy.core.evaluate import evaluate
+from shared.contracts.policy import EvaluateRequest, Policy, Rule, Verdict
+from shared.contracts.task import Principal
+from shared.domain.exact_json import JsonObject, loads_object
+from shared.domain.words import FsmState as S
+from shared.domain.words import Role, TaskState, ToolClass
+from shared.testing.scripted_model import json_reply
+from tests.unit.executor.begun_as import begun_as
+from tests.unit.executor.stage import CALL, TASK, SaidPolicy, Stage, decision
+
+LEFT = Figure(name="left", operation="difference", operands=("claim.limit", "claim.amount"))
+OVER = Rule(id="over", condition="figures.left < 0", action="require_approval", level="finance", if_known=True)
+PROCESS = Template(
+    process_type="visit",
+    states=(S.DECOMPOSE, S.ASSESS, S.COMPUTE, S.POLICY_CHECK, S.MUTATE, S.COMPLETE),
+    instructions={S.ASSESS: "Look at the\nclaim.", S.MUTATE: "Decide it once.", S.COMPLETE: "Say it."},
+    outputs=("decision",),
+    figures=(LEFT,),
+    rules=(OVER,),
+)
+_WITH_LIMIT: JsonObject = {
+    **CALL,
+    "arguments_json": '{"claim_id":"C-1","left":"7","figures":{"left":7},"verb":"read"}',
+}
+
+
+_FINANCE = Principal(id="treasurer", roles=(Role.APPROVER,), levels=("finance",))
+
+
+class RealPolicy(SaidPolicy):
+    """The rules are evaluated as the service does it."""
+
+    async def evaluate(self, request: EvaluateRequest) -> Verdict:
+        self.asked.append(request)
+        return evaluate(EvaluateRequest.from_json(request.to_json()), Conditions())
+
+
+async def _stage(template: Template, *calls: JsonObject, limit: str | None = "100.00") -> Stage:
+    stage = await begun_as(template, *(calls or (CALL,)), text=f"{TASK}, of which 7 for taxis")
+    stage.policy = RealPolicy()
+    if limit is not None:
+        stage.claims.rows["C-1"]["limit"] = limit
+    return stage
+
+
+def _told(stage: Stage, state: str) -> JsonObject:
+    """The section as the first prompt of the state has it."""
+    asked = next(request for request in stage.model.requests if f"# State: {state}" in "".join(request.system))
+    texts = [block.text for message in asked.messages for block in message.blocks if isinstance(block, TextBlock)]
+    return loads_object("".join(texts).partition("<process>\n")[2].partition("\n</process>")[0])
+
+
+@pytest.mark.promise("process.rules")
+async def test_a_rule_on_a_figure_decides_and_names_who_has_to_approve() -> None:
+    """The claim is 20.50 over its limit, whatever the model computed."""
+    stage = await _stage(PROCESS)
+    record = await stage.run()
+
+    assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+    assert "over: figures.left < 0" in str(record.reason)
+    assert "finance" in str(record.reason)
+    asked = stage.policy.asked[-1].calls[0].fields
+    assert asked["figures"] == {"left": Decimal("-20.50")}
+    assert (asked["verb"], asked["tool_class"]) == ("approve", "change")
+
+
+@pytest.mark.promise("process.rules")
+async def test_within_the_limit_nobody_is_asked() -> None:
+    stage = await _stage(PROCESS, limit="120.50")
+    assert ((await stage.run()).state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+
+
+@pytest.mark.promise("process.rules")
+async def test_no_argument_takes_the_place_of_a_figure_or_of_the_verb() -> None:
+    """A plan may call its arguments what it likes."""
+    stage = await _stage(PROCESS, _WITH_LIMIT)
+    stage.servers.add("approve_claim", stage.claims.approve, ToolClass.CHANGE)
+    record = await stage.run()
+
+    fields = stage.policy.asked[-1].calls[0].fields
+    assert (fields["figures"], fields["verb"]) == ({"left": Decimal("-20.50")}, "approve")
+    assert record.state is TaskState.INPUT_REQUIRED
+
+
+@pytest.mark.promise("process.rules")
+async def test_a_model_cannot_state_a_figure_of_the_process() -> None:
+    """Neither under its name nor with the mark of one: what it states is a value of its own, or nothing."""
+    stage = await _stage(PROCESS)
+    operand: JsonObject = {"source": "task", "ref": "", "path": "", "literal": "120.50"}
+    stated: JsonObject = {"name": "left", "operation": "sum", "operands": [operand], "value": "120.50"}
+    marked: JsonObject = {**stated, "name": "mine", "figure": "left"}
+    stage.scripts["compute"] = json_reply({"values": [stated, marked]})
+    record = await stage.run()
+
+    assert stage.policy.asked[-1].calls[0].fields["figures"] == {"left": Decimal("-20.50")}
+    assert record.state is TaskState.INPUT_REQUIRED
+
+
+@pytest.mark.promise("process.rules")
+async def test_what_was_approved_on_a_figure_is_asked_again_when_the_figure_changed() -> None:
+    """The limit was raised in between: the yes was to other inputs (I7)."""
+    stage = await _stage(PROCESS)
+    await stage.run()
+    stage.claims.rows["C-1"]["limit"] = "110.00"
+    record = await stage.run(decision("approve", by=_FINANCE))
+
+    assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+    assert stage.policy.asked[-1].calls[0].fields["figures"] == {"left": Decimal("-10.50")}
+    record = await stage.run(decision("approve", by=_FINANCE, turn_id="turn-3"))
+    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+
+
+@pytest.mark.promise("process.rules")
+async def test_a_process_without_a_state_for_computing_has_its_figures_all_the_same() -> None:
+    states = tuple(state for state in PROCESS.states if state is not S.COMPUTE)
+    stage = await _stage(PROCESS.model_copy(update={"states": states}))
+    assert (await stage.run()).state is TaskState.INPUT_REQUIRED
+
+
+@pytest.mark.promise("process.only_tightens")
+async def test_a_tenant_that_wants_every_unruled_write_approved_is_asked_although_a_process_rule_speaks() -> None:
+    """A broken service level that escalates by its own rule goes on by itself; the tenant's own wish comes first."""
+    breach = TEMPLATES["sla_breach"].model_copy(
+        update={"figures": (LEFT,), "rules": (OVER.model_copy(update={"action": "escalate"}),)}
+    )
+    free, bound = await _stage(breach), await _stage(breach)
+    bound.tenants.record = bound.tenants.record.model_copy(update={"unruled_writes": "approve"})
+
+    assert (await free.run()).state is TaskState.COMPLETED
+    assert ((await bound.run()).state, bound.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+
+
+@pytest.mark.promise("process.only_tightens")
+async def test_a_tenants_rule_about_a_value_of_the_same_name_is_judged_as_before() -> None:
+    """The process's figures stand apart from what the tenant's rules speak of."""
+    stage = await _stage(PROCESS, _WITH_LIMIT, limit="500")
+    stage.servers.add("approve_claim", stage.claims.approve, ToolClass.CHANGE)
+    strict = Rule(id="SEVEN", condition='left == "7"', action="block")
+    stage.tenants.record = stage.tenants.record.model_copy(update={"policies": (Policy(id="house", rules=(strict,)),)})
+    record = await stage.run()
+    assert (record.state, stage.claims.applied) == (TaskState.REJECTED, [])
+
+
+@pytest.mark.promise("process.required")
+@pytest.mark.parametrize(
+    ("verbs", "state"),
+    [((), TaskState.INPUT_REQUIRED), (("approve",), TaskState.INPUT_REQUIRED), (("modify",), TaskState.COMPLETED)],
+)
+async def test_a_change_whose_required_figure_is_not_known_asks_a_person(
+    verbs: tuple[str, ...], state: TaskState
+) -> None:
+    needed = LEFT.model_copy(update={"required": True, "required_for": verbs})
+    stage = await _stage(PROCESS.model_copy(update={"figures": (needed,)}), limit=None)
+    record = await stage.run()
+
+    assert record.state is state
+    if state is TaskState.INPUT_REQUIRED:
+        assert "left could not be computed: nothing was read that is the limit of the claim" in str(record.reason)
+
+
+@pytest.mark.promise("process.section")
+async def test_every_state_is_told_what_kind_of_process_it_works_in() -> None:
+    """The instruction of the state, the figures as far as they are known, and what the answer has to speak of."""
+    stage = await _stage(PROCESS, limit="120.50")
+    await stage.run()
+
+    assert _told(stage, "DECOMPOSE") == {"type": "visit", "outputs": ["decision"]}
+    assert _told(stage, "ASSESS") == {"type": "visit", "instruction": "Look at the claim.", "outputs": ["decision"]}
+    known = {"type": "visit", "figures": {"left": "0.00"}, "outputs": ["decision"]}
+    assert _told(stage, "COMPUTE") == known
+    assert _told(stage, "WRITE PLAN") == {**known, "instruction": "Decide it once."}
+    assert _told(stage, "COMPLETE") == {**known, "instruction": "Say it."}
+
+
+@pytest.mark.promise("process.section")
+async def test_what_could_not_be_computed_is_told_with_the_reason() -> None:
+    stage = await _stage(PROCESS, limit=None)
+    await stage.run()
+    assert _told(stage, "WRITE PLAN")["missing"] == [
+        "left could not be computed: nothing was read that is the limit of the claim"
+    ]

@@ -1,0 +1,113 @@
+"""Process files: what they say, what is refused when one is read, and that whatever passes can be walked."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.executor.core.fsm.built_in import from_text
+from services.executor.core.fsm.machine import after, with_end, with_gate, without_writes
+from services.executor.core.fsm.template import Template
+from services.executor.core.fsm.templates import TEMPLATES
+from services.executor.core.fsm.validity import BadTemplate, problems, refuse_bad
+from services.policy.core.conditions import Conditions
+from services.policy.core.prepared import prepare
+from shared.contracts.policy import Policy
+from shared.domain.words import FsmState as S
+
+PLAIN = """
+process_type = "visit"
+states = ["DECOMPOSE", "ASSESS", "COMPUTE", "POLICY_CHECK", "MUTATE", "COMPLETE"]
+"""
+_FIGURE = '{name = "left", operation = "difference", operands = ["budget.left", "visit.cost"]}'
+
+
+@pytest.mark.promise("process.files")
+@pytest.mark.parametrize("template", TEMPLATES.values(), ids=lambda template: template.process_type)
+def test_a_built_in_process_says_what_it_demands(template: Template) -> None:
+    """Rules that the policy service understands, and what an answer has to speak of; instructions but for general."""
+    prepared = prepare((Policy(id="process:x", rules=template.rules),), Conditions())
+
+    assert not prepared.problems
+    assert template.outputs
+    assert template.process_type == "general" or {S.ASSESS, S.COMPLETE} <= {*template.instructions}
+
+
+@pytest.mark.promise("process.files")
+def test_the_smallest_file_is_a_process_without_demands() -> None:
+    template = from_text(PLAIN)
+    assert (template.process_type, template.rules, template.figures, template.risk) == ("visit", (), (), "low")
+
+
+@pytest.mark.promise("process.files")
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ('statess = ["ASSESS"]', "nobody reads statess"),
+        ('risk = "enormous"', "risk"),
+        ("risk = ", "no process can be read"),
+        (f"figures = [{_FIGURE.replace('difference', 'division')}]", "there is no operation division"),
+        (f"figures = [{_FIGURE.replace('budget.left', 'budget[left]')}]", r"\[\] comes before"),
+        (f"figures = [{_FIGURE.replace('budget.left', 'budget[][left]')}]", "is no condition"),
+        (f"figures = [{_FIGURE.replace('budget.left', 'left_over')}]", "no figure before it is left_over"),
+        (f"figures = [{_FIGURE.replace('budget.left', 'Budget left')}]", "is no operand"),
+        ('routed = "a b"', "is no operand"),
+        ('[instructions]\nAPPROVAL_GATE = "Ask."', "instructions for APPROVAL_GATE, where it never is"),
+    ],
+)
+def test_what_would_silently_do_nothing_is_refused_when_the_file_is_read(more: str, why: str) -> None:
+    with pytest.raises(BadTemplate, match=why):
+        from_text(f"{PLAIN}{more}\n")
+
+
+@pytest.mark.promise("process.files")
+def test_every_wrong_thing_is_named_at_once() -> None:
+    template = Template(process_type=" ", states=(S.ASSESS, S.MUTATE, S.ASSESS))
+    with pytest.raises(BadTemplate, match=r"no process_type.*begin with DECOMPOSE.*stands once"):
+        refuse_bad(template)
+
+
+@pytest.mark.promise("process.walks")
+def test_a_process_that_a_model_made_up_checks_the_policy_before_it_writes() -> None:
+    """A built-in one may leave that to the check before its gate; one that writes nothing has nothing to check."""
+    unchecked = Template(process_type="x", states=(S.DECOMPOSE, S.ASSESS, S.MUTATE, S.COMPLETE))
+    reading = Template(process_type="x", states=(S.DECOMPOSE, S.ASSESS, S.COMPLETE))
+
+    assert not [*problems(unchecked)]
+    assert [*problems(unchecked, synthesized=True)] == ["it writes without POLICY_CHECK before"]
+    assert not [*problems(reading, synthesized=True)]
+
+
+_STATES = st.lists(st.sampled_from(S), max_size=10).map(tuple)
+_ORDERED = st.sets(st.sampled_from(S)).map(lambda some: tuple(state for state in S if state in some))
+
+
+@pytest.mark.promise("process.walks")
+@given(states=_STATES | _ORDERED, synthesized=st.booleans())
+def test_whatever_passes_the_check_walks_to_its_end_and_never_writes_unread(
+    states: tuple[S, ...], synthesized: bool
+) -> None:
+    template = Template(process_type="x", states=states)
+    if [*problems(template, synthesized=synthesized)]:
+        return
+    for path in _paths(template):
+        walked = [path[0]]
+        while walked[-1] not in (S.COMPLETE, S.ESCALATE):
+            walked.append(after(path, walked[-1]))
+        assert tuple(walked) == path
+        writes = [place for place, state in enumerate(walked) if state in (S.MUTATE, S.SCHEDULE_NOTIFY)]
+        before = walked[: writes[0]] if writes else [S.ASSESS, S.POLICY_CHECK]
+        assert S.ASSESS in before
+        assert S.POLICY_CHECK in before or not synthesized
+
+
+@pytest.mark.promise("process.walks")
+@pytest.mark.parametrize("template", TEMPLATES.values(), ids=lambda template: template.process_type)
+def test_a_built_in_process_passes_the_check_that_it_is_read_with(template: Template) -> None:
+    refuse_bad(template)
+
+
+def _paths(template: Template) -> list[tuple[S, ...]]:
+    """All that a run may make of the template's states."""
+    gated = [with_gate(template.states)] if S.MUTATE in template.states else []
+    base = [template.states, without_writes(template.states), *gated]
+    return [with_end(path, escalated) for path in base for escalated in (False, True)]

@@ -1,0 +1,94 @@
+"""A list whose rows each go their own way: no row that the task is about is passed over in silence."""
+
+from decimal import Decimal
+
+import pytest
+
+from services.executor.core.dossier import Dossier, Progress
+from services.executor.core.execute.process_routes import Unheeded, rows_wanted, unheeded, with_rows_left
+from services.executor.core.fsm.templates import TEMPLATES
+from shared.contracts.plan import WritePlan
+from shared.domain.exact_json import Json, JsonObject
+from tests.unit.executor_core.makers import call, fact, plan
+
+_ROWS: list[Json] = [
+    {"id": "R-1", "customer_id": "C-1", "agent_id": "A-1", "amount": "10", "days_overdue": 12},
+    {"id": "R-2", "customer_id": "C-2", "agent_id": "A-1", "amount": "20", "days_overdue": 30},
+    {"id": "R-3", "customer_id": "C-3", "agent_id": "A-1", "amount": "30", "days_overdue": 31},
+    {"id": "R-4", "customer_id": "C-3", "agent_id": "A-1", "amount": "40", "days_overdue": 91},
+    {"id": "R-5", "customer_id": "C-5", "agent_id": "A-1", "amount": "50", "days_overdue": 0},
+]
+_TASK = "Work through the overdue receivables"
+
+
+def _run(rows: list[Json] | None = None, answer: str | None = None) -> Progress:
+    template = TEMPLATES["ar_collections"]
+    listed = fact({"receivables": _ROWS if rows is None else rows}, "f1", "list_overdue_receivables")
+    dossier = Dossier(facts=(listed,), answer=answer)
+    return Progress(template=template, path=template.states, visited=template.states[:1], dossier=dossier)
+
+
+def _left(*calls: JsonObject, task: str = _TASK) -> list[Unheeded]:
+    planned = plan(*(call(arguments, f"c{number}") for number, arguments in enumerate(calls)))
+    return unheeded(_run(), task, planned)
+
+
+@pytest.mark.promise("process.routes")
+def test_each_row_without_a_call_is_found_with_its_age_and_way() -> None:
+    """Thirty days is still the first way; what is not overdue has none."""
+    assert _left({"receivable_id": "R-1"}) == [
+        Unheeded("R-2", Decimal(30), "reminder"),
+        Unheeded("R-3", Decimal(31), "second notice"),
+        Unheeded("R-4", Decimal(91), "collections"),
+    ]
+
+
+@pytest.mark.promise("process.routes")
+def test_a_call_about_the_customer_is_about_all_that_they_owe() -> None:
+    assert [row.id for row in _left({"receivable_id": "R-1"}, {"customer_id": "c-3"})] == ["R-2"]
+
+
+@pytest.mark.promise("process.routes")
+def test_what_stands_in_every_row_names_none_of_them() -> None:
+    assert len(_left({"agent_id": "A-1"})) == 4
+
+
+@pytest.mark.promise("process.routes")
+def test_a_task_about_one_row_is_not_about_the_others() -> None:
+    assert [row.id for row in _left(task="Send a reminder for R-2")] == ["R-2"]
+
+
+@pytest.mark.promise("process.routes")
+def test_a_plan_is_asked_once_for_the_rows_that_it_passes_over_in_silence() -> None:
+    """A row that it names with the reason is not asked for."""
+    partial = plan(call({"receivable_id": "R-1"}), call({"receivable_id": "R-3"}, "c2"))
+    said = rows_wanted(_run(), _TASK, partial.model_copy(update={"why_none": "R-2 is disputed"}))
+
+    assert "nothing is planned for R-4 (91 days: collections)" in said
+    assert "R-2" not in said
+    whole = plan(*(call({"receivable_id": f"R-{number}"}, f"c{number}") for number in range(1, 5)))
+    assert rows_wanted(_run(), _TASK, whole) == ""
+
+
+@pytest.mark.promise("process.routes")
+def test_the_answer_names_whom_nothing_was_done_for() -> None:
+    planned = plan(call({"receivable_id": "R-1"}), call({"customer_id": "C-3"}, "c2"))
+    done = _run(answer="R-1 was reminded.").learned(plan=planned)
+    told = with_rows_left(done, _TASK)
+
+    assert told.dossier.answer == "R-1 was reminded.\n\nNothing was done for R-2 (30 days: reminder)."
+    assert told.notes["rows_left_out"] == "Nothing was done for R-2 (30 days: reminder)."
+
+
+@pytest.mark.promise("process.routes")
+def test_a_list_that_is_the_answer_stays_as_it_is_to_the_byte() -> None:
+    told = with_rows_left(_run(answer='["R-1"]').learned(plan=WritePlan(task_id="t")), _TASK)
+    assert told.dossier.answer == '["R-1"]'
+    assert "R-2" in str(told.notes["rows_left_out"])
+
+
+@pytest.mark.promise("process.routes")
+def test_no_other_process_and_no_other_list_is_looked_at() -> None:
+    general = _run().model_copy(update={"template": TEMPLATES["general"]})
+    assert unheeded(general, _TASK, plan()) == []
+    assert unheeded(_run(rows=[]), _TASK, plan()) == []
