@@ -62,7 +62,8 @@ async def carry_out_turns(settings: Settings, worker: MakesWorker = Worker) -> N
         async with McpTools() as mcp, RestBridge() as rest:
             tools = PatientTools(DetectingToolServers(mcp, rest))
             ports = Ports(model, tools, PatientPolicy(policy), tenants, RedisLearned(redis), RedisSpend(redis))
-            await run_sessions(settings, worker(ports, limits, load_prompts()), settings.archive(), tenants)
+            archive, memories = settings.archive(), settings.session_archive()
+            await run_sessions(settings, worker(ports, limits, load_prompts()), archive, tenants, memories)
     finally:
         await redis.aclose()
         await policy.close()
@@ -114,7 +115,7 @@ def _ceilings(settings: Settings) -> Ceilings:
 
 
 def fallbacks(settings: Settings) -> dict[Tier, str]:
-    """``FALLBACK_MODEL`` for every tier; but no plan of writes is made by the lower tier's model for want of its own."""
+    """``FALLBACK_MODEL`` for every tier; but the lower tier's model makes no plan of writes for want of another."""
     lower = settings.fallback_model == settings.haiku_model
     return {tier: settings.fallback_model for tier in Tier if not (lower and tier is Tier.SONNET)}
 

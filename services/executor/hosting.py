@@ -10,10 +10,12 @@ import structlog
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_ended import RedisEndedTasks
+from services.executor.adapters.redis_idle import RedisIdleSessions
 from services.executor.adapters.redis_seats import RedisSeats
 from services.executor.adapters.redis_sessions import RedisSessions
 from services.executor.adapters.redis_upkeep import RedisUpkeep
 from services.executor.core.archiver import Archiver
+from services.executor.core.evictor import Evictor
 from services.executor.core.fair import Shares
 from services.executor.core.mended import Mended
 from services.executor.core.near_first import NearFirst
@@ -22,6 +24,7 @@ from services.executor.core.runner import Runner, RunnerLimits, RunsTurns
 from services.executor.entrypoints.archive_loop import News, TellingWorker, keep_archived
 from services.executor.entrypoints.arq_worker import WakeWorker, queue_pool
 from services.executor.entrypoints.http import health_app
+from services.executor.entrypoints.idle_loop import keep_idle_away
 from services.executor.entrypoints.stops_loop import keep_stops_spread
 from services.executor.entrypoints.upkeep_loop import keep_up
 from services.executor.ports.policy import Tenants
@@ -38,17 +41,24 @@ log = structlog.get_logger()
 
 
 async def run_sessions(
-    settings: RunSettings, worker: RunsTurns, archive: Archive | None = None, tenants: Tenants | None = None
+    settings: RunSettings,
+    worker: RunsTurns,
+    archive: Archive | None = None,
+    tenants: Tenants | None = None,
+    memories: Archive | None = None,
 ) -> None:
     """Run sessions with that worker until SIGTERM or SIGINT. Raises ``VolatileRedis`` and ``StoreUnavailable``.
 
-    Without an archive ended tasks leave when their time in Redis is over; without ``tenants`` nobody has a cap.
+    Without an archive ended tasks leave when their time in Redis is over; without ``memories``, which is the archive of
+    what idle sessions remember, that stays there for its time; without ``tenants`` nobody has a cap.
     """
     state, queue = connect(settings.redis_url), connect(settings.queue_url)
     try:
         await until_durable(state, allow_volatile=settings.allow_volatile_redis)
         archiver = Archiver(RedisEndedTasks(state), archive)
-        await _serve(settings, worker, state, ArqWakes(queue), archiver, tenants)
+        evictor = Evictor(RedisIdleSessions(state), memories, settings.session_idle_seconds)
+        sessions = RedisSessions(state, _owner(), settings.lease_seconds, memories)
+        await _serve(settings, worker, state, ArqWakes(queue), archiver, tenants, evictor, sessions)
     finally:
         await state.aclose()
         await queue.aclose()
@@ -61,9 +71,10 @@ async def _serve(
     wakes: ArqWakes,
     archiver: Archiver,
     tenants: Tenants | None,
+    evictor: Evictor,
+    sessions: RedisSessions,
 ) -> None:
     news = News()
-    sessions = RedisSessions(state, _owner(), settings.lease_seconds)
     limits = RunnerLimits(settings.lease_seconds, settings.executor_capacity, settings.turn_attempts)
     mended = Mended()
     seats = _seats(settings, state, wakes, tenants)
@@ -80,8 +91,9 @@ async def _serve(
         stopping = group.create_task(keep_stops_spread(TenantStops(state)))
         listening = group.create_task(queue.main())
         archiving = group.create_task(keep_archived(archiver, news))
+        evicting = group.create_task(keep_idle_away(evictor, settings.session_idle_seconds))
         await stop.wait()
-        await _wind_down(settings, runner, queue, server, upkeep, listening, archiving, stopping)
+        await _wind_down(settings, runner, queue, server, upkeep, listening, archiving, stopping, evicting)
 
 
 def _seats(settings: RunSettings, state: Redis, wakes: ArqWakes, tenants: Tenants | None) -> Seats | None:

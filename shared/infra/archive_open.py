@@ -49,10 +49,15 @@ class ArchiveSettings(BaseSettings):
         return self
 
     def archive(self) -> Archive | None:
-        """The archive, or None where none was named. Talks to nobody yet."""
-        if not self.archive_url:
-            return None
-        return EncryptedArchive(_plain(self.archive_url), _keys(self.archive_key))
+        """The archive of ended tasks, or None where none was named. Talks to nobody yet."""
+        return self._at(self.archive_url)
+
+    def session_archive(self) -> Archive | None:
+        """The archive of what idle sessions remember, in a part of its own beside the tenants' tasks."""
+        return self._at(f"{self.archive_url.rstrip('/')}/sessions")
+
+    def _at(self, address: str) -> Archive | None:
+        return EncryptedArchive(_plain(address), _keys(self.archive_key)) if self.archive_url else None
 
 
 def new_key() -> str:

@@ -63,7 +63,13 @@ SESSION_KINDS = (
         "'turn id:waits' -> a signal that waits while its tenant is stopped; "
         "'now' -> fence and turn",
     ),
-    KeyKind("session", "gateway, executor", "open", "hash: owner (principal's id), state (what the session remembers)"),
+    KeyKind(
+        "session",
+        "gateway, executor",
+        "open",
+        "hash: owner (principal's id), state (what the session remembers), last (its newest ended or waiting task), "
+        "evicted (ms: what it remembers is in the archive)",
+    ),
     KeyKind("lease", "executor", "open", "hash: owner, until (ms), fence; the fence outlives the lease"),
     KeyKind("open", "gateway, executor", "empty", "set of task ids that have not ended"),
 )
@@ -94,6 +100,7 @@ PARTITION_KINDS = (
     KeyKind(
         "unarchived", "executor", "empty", "sorted set of ended tasks not archived yet; score: when to look next (ms)"
     ),
+    KeyKind("idle", "executor", "short", "sorted set of sessions without work; score: since when (ms)"),
     KeyKind("reaper", "executor", "short", "the short lock of one partition's upkeep"),
     KeyKind("reader", "learner", "short", "which learner reads the partition's outcomes now"),
     KeyKind("dead", "learner", "kept", "stream of outcomes that could not be applied, with tries and error"),
@@ -183,6 +190,7 @@ class PartitionKeys:
     timers: str
     outcomes: str
     unarchived: str
+    idle: str
     reaper: str
     reader: str
     dead: str

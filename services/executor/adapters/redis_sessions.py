@@ -18,6 +18,7 @@ from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import TaskRecord, Turn
 from shared.infra import keys
 from shared.infra.lua import Argument, Reply, Scripts
+from shared.ports.archive import Archive
 from shared.ports.store import StoreUnavailable
 
 _PATIENCE_SECONDS = 10.0  # a turn outlasts a restart of Redis; its lease decides at the end what counts
@@ -28,9 +29,13 @@ _STOPPED_MS = 60_000  # until a stopped tenant's session is looked at again; lif
 
 
 class RedisSessions(Sessions):
-    """``owner`` names this process; every method may raise ``StoreUnavailable``."""
+    """``owner`` names this process, ``archive`` holds what idle sessions remember.
 
-    def __init__(self, redis: Redis, owner: str, lease_seconds: float) -> None:
+    Every method may raise ``StoreUnavailable``.
+    """
+
+    def __init__(self, redis: Redis, owner: str, lease_seconds: float, archive: Archive | None = None) -> None:
+        self._archive = archive
         self._scripts = Scripts(redis, _PATIENCE_SECONDS)
         self._owner = owner
         self._lease_ms = int(lease_seconds * 1000)
@@ -39,7 +44,7 @@ class RedisSessions(Sessions):
     async def claim(self, tenant: str, session_id: str) -> Lease | None:
         session, partition = keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
         names = [session.lease, session.inbox, session.signals, session.begun, partition.waiting, partition.leased]
-        names += [keys.stopped_key(tenant, session_id), session.session, session.open]
+        names += [keys.stopped_key(tenant, session_id), session.session, session.open, partition.idle]
         member = keys.pack(keys.Member(tenant, session_id))
         arguments: list[Argument] = [self._owner, self._lease_ms, member, Fault.NOT_RUNNING, Fault.OWNER_GONE]
         arguments += [_STOPPED_MS, keys.SESSION_RETENTION_SECONDS]
@@ -80,7 +85,7 @@ class RedisSessions(Sessions):
     async def release(self, lease: Lease) -> bool:
         session, partition = _keys_of(lease)
         names = [session.lease, session.inbox, session.signals, session.session, session.open, partition.leased]
-        names += [session.begun, partition.waiting, keys.stopped_key(lease.tenant, lease.session_id)]
+        names += [session.begun, partition.waiting, keys.stopped_key(lease.tenant, lease.session_id), partition.idle]
         arguments: list[Argument] = [_member(lease), keys.SESSION_RETENTION_SECONDS, _STOPPED_MS]
         reply = await self._fenced("release", lease, names, arguments)
         return reply[0] == "ok"
@@ -88,7 +93,7 @@ class RedisSessions(Sessions):
     async def abandon(self, lease: Lease, retry_in: float = 0.0, *, handed_over: bool = False, error: str = "") -> None:
         session, partition = _keys_of(lease)
         names = [session.lease, session.inbox, session.signals, session.begun, partition.waiting, partition.leased]
-        names += [session.session, session.open]
+        names += [session.session, session.open, partition.idle]
         arguments: list[Argument] = [_member(lease), int(retry_in * 1000), int(handed_over), error[:_ERROR]]
         arguments.append(keys.SESSION_RETENTION_SECONDS)
         await self._fenced("abandon", lease, names, arguments)
@@ -136,7 +141,9 @@ class RedisSessions(Sessions):
             raise StoreUnavailable(str(problem))
 
     def turn_store(self, lease: Lease, work: Work) -> TurnStore:
-        return RedisTurnStore(self._scripts, lease, work, self._lease_ms, halted=lambda: self._halted)
+        return RedisTurnStore(
+            self._scripts, lease, work, self._lease_ms, halted=lambda: self._halted, archive=self._archive
+        )
 
     async def _work(self, lease: Lease, turn: Turn, attempts: int, waited_us: int) -> Work:
         name = keys.task_keys(lease.tenant, lease.session_id, turn.task_id).record

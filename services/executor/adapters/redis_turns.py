@@ -6,7 +6,9 @@ from typing import cast
 
 from pydantic import ConfigDict, TypeAdapter
 
+from services.executor.adapters.redis_idle import restored
 from services.executor.adapters.redis_intents import IntentInDoubt, Intents, in_doubt, unconfirmed
+from services.executor.ports.idle import IdleSession
 from services.executor.ports.sessions import Lease, Work
 from services.executor.ports.turns import (
     HandedOver,
@@ -24,6 +26,7 @@ from shared.contracts.task import TaskEvent, TaskRecord, Turn, TurnKind
 from shared.domain.words import SENDABLE, WriteStatus
 from shared.infra import keys
 from shared.infra.lua import Argument, Scripts
+from shared.ports.archive import Archive
 from shared.ports.store import StoreUnavailable
 
 _SENDABLE = f" {' '.join(SENDABLE)} "
@@ -41,7 +44,9 @@ class RedisTurnStore(TurnStore):
         work: Work,
         lease_ms: int,
         halted: Callable[[], bool] = lambda: False,
+        archive: Archive | None = None,
     ) -> None:
+        self._archive = archive
         self._halted = halted
         self._lease_ms = lease_ms
         self._scripts = scripts
@@ -74,8 +79,13 @@ class RedisTurnStore(TurnStore):
         return Approval.model_validate_json(str(await self._read("HGET", self._task.approvals, str(latest))))
 
     async def session(self) -> SessionState:
-        state = await self._read("HGET", self._session.session, "state")
-        return SessionState() if state is None else _SESSION.validate_json(str(state))
+        found = await self._read("HMGET", self._session.session, "state", "evicted", "owner")
+        state, evicted, owner = cast("list[str | None]", found)
+        if state is not None:
+            return _SESSION.validate_json(state)
+        if evicted is None:
+            return SessionState()
+        return await restored(self._archive, IdleSession(self._lease.tenant, self._lease.session_id), owner or "")
 
     async def pulse(self) -> Pulse:
         if self._halted():

@@ -1,6 +1,6 @@
 -- Give the lease back although work waits; the reaper wakes somebody once the delay is over.
 -- A turn that this owner began and hands over in good order has not used up one of its attempts.
-local lease, inbox, signals, begun, waiting, leased, session, open = unpack(KEYS)
+local lease, inbox, signals, begun, waiting, leased, session, open, idle = unpack(KEYS)
 local owner, fence, member, delay_ms, handed_over, problem, retention = unpack(ARGV)
 
 if not holds(lease, owner, fence) then return {again and 'ok' or 'lost'} end
@@ -15,6 +15,6 @@ redis.call('ZREM', leased, member)
 if redis.call('LLEN', inbox) + redis.call('LLEN', signals) > 0 then
   redis.call('ZADD', waiting, int(now_ms() + delay_ms), member)
 else
-  leaves_in_time(open, session, lease, retention)
+  leaves_in_time(open, session, lease, retention, idle, member)
 end
 return {'ok'}

@@ -2,7 +2,7 @@
 -- A living lease of the caller's own is one whose claim it never heard of: it is taken under a new fence.
 -- Replies with the fence and what the claim put right: the words are those of the port.
 -- While the tenant is stopped only cancels are taken; all else is looked at much later.
-local lease, inbox, signals, begun, waiting, leased, stopped, session, open = unpack(KEYS)
+local lease, inbox, signals, begun, waiting, leased, stopped, session, open, idle = unpack(KEYS)
 local owner, lease_ms, member, not_running, owner_gone, stopped_ms, retention = unpack(ARGV)
 
 local now = now_ms()
@@ -14,7 +14,8 @@ if redis.call('LLEN', inbox) + redis.call('LLEN', signals) == 0 then
   redis.call('HDEL', lease, 'owner', 'until')
   redis.call('ZREM', waiting, member)
   redis.call('ZREM', leased, member)
-  leaves_in_time(open, session, lease, retention) -- its last owner may have died between its last turn and its release
+  -- Its last owner may have died between its last turn and its release.
+  leaves_in_time(open, session, lease, retention, idle, member)
   return false
 end
 if stop_reason(stopped) ~= '' and not urgent(signals, begun) then

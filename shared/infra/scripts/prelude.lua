@@ -47,12 +47,22 @@ local function pulse(signals, turns)
   return reply
 end
 
--- A session whose lease is given back and that has no open task leaves after its retention.
-local function leaves_in_time(open, session, lease, retention)
+-- A session whose lease is given back and that has no open task falls idle, and leaves after its retention.
+local function leaves_in_time(open, session, lease, retention, idle, member)
   if redis.call('SCARD', open) == 0 then
     redis.call('EXPIRE', session, retention, 'NX')
     redis.call('EXPIRE', lease, retention, 'NX')
+    if redis.call('HEXISTS', session, 'state') == 1 then
+      redis.call('ZADD', idle, int(now_ms()), member)
+      redis.call('EXPIRE', idle, retention)
+    end
   end
+end
+
+-- Whether a session has nothing to do: no open task, so no approval, timer or doubt; no turn, and nobody who runs one.
+local function rests(open, inbox, signals, lease)
+  local work = redis.call('SCARD', open) + redis.call('LLEN', inbox) + redis.call('LLEN', signals)
+  return work == 0 and redis.call('HEXISTS', lease, 'owner') == 0
 end
 
 -- A session with work is in exactly one of the two sets: waiting, or leased.

@@ -1,0 +1,102 @@
+"""Idle sessions in Redis, and what the archive holds of those that left."""
+
+import json
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
+from typing import cast
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from redis.asyncio import Redis
+from typing_extensions import override
+
+from services.executor.ports.idle import IdleSession, IdleSessions, Remembered
+from services.executor.ports.turns import SessionState
+from shared.contracts.archived_session import ArchivedSession, LastTask
+from shared.contracts.task import TaskRecord
+from shared.infra import keys
+from shared.infra.lua import Scripts
+from shared.ports.archive import Archive, ArchiveUnavailable
+from shared.ports.store import StoreUnavailable
+
+_AGAIN_MS = 30_000
+_SESSION: TypeAdapter[SessionState] = TypeAdapter(SessionState, config=ConfigDict(hide_input_in_errors=True))
+
+
+class RedisIdleSessions(IdleSessions):
+    def __init__(self, redis: Redis) -> None:
+        self._scripts = Scripts(redis)
+
+    @override
+    async def take(self, partitions: Collection[int], idle_seconds: float, most: int) -> tuple[IdleSession, ...]:
+        each = max(1, most // max(1, len(partitions)))
+        arguments = [int(idle_seconds * 1000), each, _AGAIN_MS]
+        calls = [([keys.partition_keys(number).idle], arguments) for number in partitions]
+        found = cast("list[list[str]]", await self._scripts.run_many("take_idle", calls))
+        return tuple(IdleSession(*keys.unpack_member(member)) for members in found for member in members)
+
+    @override
+    async def read(self, session: IdleSession) -> Remembered | None:
+        found = await self._scripts.run("read_idle", _names(session), [_member(session)])
+        if not isinstance(found, list):
+            return None
+        owner, state, last, since_ms = (str(part) for part in found)
+        archived = ArchivedSession(
+            tenant=session.tenant,
+            session_id=session.session_id,
+            owner=owner,
+            memory=json.loads(state),
+            last_task=await self._last(session, last),
+            idle_since=datetime.fromtimestamp(int(since_ms) / 1000, UTC),
+        )
+        return Remembered(archived.model_dump_json().encode(), state)
+
+    @override
+    async def evict(self, session: IdleSession, mark: str) -> bool:
+        return await self._scripts.run("evict_idle", _names(session), [_member(session), mark]) == 1
+
+    @override
+    async def keep(self, sessions: Sequence[IdleSession]) -> None:
+        calls = [(_names(session)[:1], [_member(session)]) for session in sessions]
+        await self._scripts.run_many("keep_idle", calls)
+
+    async def _last(self, session: IdleSession, task_id: str) -> LastTask | None:
+        """The newest task as its record tells it; None once that has left."""
+        name = keys.task_keys(session.tenant, session.session_id, task_id).record
+        text = await self._scripts.command("HGET", name, "json") if task_id else None
+        if text is None:
+            return None
+        record = TaskRecord.model_validate_json(str(text))
+        states = record.metadata.get("states")
+        return LastTask(
+            task_id=task_id,
+            state=record.state.value,
+            process_type=str(record.metadata.get("process_type") or ""),
+            strategy=str(record.metadata.get("strategy") or ""),
+            states=tuple(map(str, states)) if isinstance(states, list) else (),
+        )
+
+
+async def restored(archive: Archive | None, session: IdleSession, owner: str) -> SessionState:
+    """What a session that left remembered; nothing if the archive has forgotten it, or knows it as another's.
+
+    Raises ``StoreUnavailable`` where that cannot be found out: rules may ask for the calls that it counted.
+    """
+    if archive is None:
+        raise StoreUnavailable("what the session remembers lies in the archive, and ARCHIVE_URL names none")
+    try:
+        content = await archive.get(session.tenant, session.session_id)
+        found = ArchivedSession.model_validate_json(content) if content is not None else None
+        if found is None or found.owner != owner:
+            return SessionState()
+        return _SESSION.validate_json(json.dumps(found.memory))
+    except (ArchiveUnavailable, ValidationError) as error:
+        raise StoreUnavailable(f"what the session remembers cannot be read from the archive: {error}") from error
+
+
+def _names(session: IdleSession) -> list[str]:
+    names, partition = keys.session_keys(*session), keys.partition_keys_of(*session)
+    return [partition.idle, names.session, names.open, names.inbox, names.signals, names.lease]
+
+
+def _member(session: IdleSession) -> str:
+    return keys.pack(keys.Member(*session))
