@@ -85,7 +85,7 @@ async def _named(ctx: TurnContext) -> Label:
     request = ModelRequest(
         tier=Tier.HAIKU,
         system=(ctx.prompts.role, ctx.prompts.classify),
-        messages=(user(render(about(ctx.task, ctx.processes))),),
+        messages=(user(render(about(ctx.task, ctx.processes, ctx.sections.get("history")))),),
         schema=schemas.CLASSIFICATION,
         max_tokens=200,
     )

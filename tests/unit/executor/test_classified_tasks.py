@@ -13,6 +13,7 @@ from services.executor.core.spend.budget import Ceilings
 from services.executor.core.worker import Worker
 from services.executor.ports.learned import Experience
 from services.executor.ports.models import Model, ModelReply, ModelRequest, Tier
+from services.executor.ports.turns import SessionState
 from shared.domain.words import TaskState
 from shared.testing.memory_learned import MemoryLearned
 from shared.testing.memory_turns import Died
@@ -69,6 +70,19 @@ async def test_a_model_is_asked_without_a_word_at_a_tie_and_at_a_lead_of_one(tex
     stage = stage_of(says("general"), text)
     await stage.run()
     assert len(asked(stage)) == 1
+
+
+@pytest.mark.promise("prime.classify_model")
+async def test_a_short_task_is_understood_from_what_was_said_before_it() -> None:
+    """The model sees the beginning of the last turns, and of a long task only its beginning."""
+    stage = stage_of(says("expense_approval"), "Approve the other one, C-1 of 120.50. " + "Thanks. " * 300)
+    stage.turns.remembered = SessionState(turns=(("user", "old"), ("user", "Approve claim C-2"), ("agent", "x" * 900)))
+    await stage.run()
+    said = str(asked(stage)[0].messages[0])
+    assert "Approve claim C-2" in said
+    assert '"old"' not in said
+    assert ("x" * 300 in said, "x" * 301 in said) == (True, False)
+    assert said.count("Thanks.") < 200
 
 
 @pytest.mark.promise("prime.classify_fallback")

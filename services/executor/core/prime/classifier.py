@@ -10,7 +10,8 @@ from services.executor.core.fsm.templates import GENERAL
 from shared.domain.exact_json import Json
 
 LEAST_CONFIDENCE = 0.5  # an answer of which the model itself is less sure does not count
-_TASK_SHOWN = 1_500  # characters
+_TASK_SHOWN, _TURN_SHOWN = 1_500, 300  # characters
+_TURNS_SHOWN = 2
 _NAME = re.compile(r"[a-z]{2,20}(?:_[a-z]{2,20}){0,4}")
 _NO_NAMES = frozenset({"unknown", "other", "none", "custom", "new", "special", "process", "task", "any"})
 
@@ -37,12 +38,14 @@ class NoLabel(ValueError):
     """The answer names no process; the message says why."""
 
 
-def sections(task: str, processes: Processes) -> dict[str, Json]:
-    """The beginning of the task, and the kinds that there are."""
+def sections(task: str, processes: Processes, history: Json = None) -> dict[str, Json]:
+    """The beginning of the task, the kinds that there are, and the beginning of what was said last in the session."""
     kinds: list[Json] = [
         {"process_type": template.process_type, "words": list(template.keywords)} for template in processes.values()
     ]
-    return {"task": task[:_TASK_SHOWN], "processes": kinds}
+    turns = history[-_TURNS_SHOWN:] if isinstance(history, list) else []
+    said: list[Json] = [{"text": str(turn.get("text"))[:_TURN_SHOWN]} for turn in turns if isinstance(turn, dict)]
+    return {"task": task[:_TASK_SHOWN], "processes": kinds, "history": said}
 
 
 def label(answer: Answer, processes: Processes) -> Label:
