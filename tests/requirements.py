@@ -595,6 +595,21 @@ PROMISES: tuple[Promise, ...] = (
         "seed 002, fsm_runner.py",
     ),
     Promise(
+        "process.invoice_reconciliation",
+        "The variance is exact to the cent; a duplicate or a great variance is for finance to decide",
+        "seed 002, fsm_runner.py",
+    ),
+    Promise(
+        "process.compliance_audit",
+        "Each KYC gap is counted and goes on record; enhanced due diligence is for legal to decide",
+        "seed 002, fsm_runner.py",
+    ),
+    Promise(
+        "process.dispute_resolution",
+        "A dispute is decided once; an elevated review is taken to a manager",
+        "seed 002, fsm_runner.py",
+    ),
+    Promise(
         "process.subscription_migration",
         "A subscription moves after five confirmations in sequence, on one plan; one no ends it",
         "seed 000; seed 002, fsm_runner.py",

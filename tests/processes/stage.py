@@ -69,7 +69,7 @@ class Stage:
         return Books.read(self.database)
 
     def arrange(self, sql: str) -> None:
-        """Change the company's rows before a task; what it then leaves is compared with this."""
+        """Change the company's rows before a task (an empty statement changes nothing); its changes count from here."""
         with closing(sqlite3.connect(self.database, timeout=5)) as connection, connection:
             connection.execute(sql)
         self.before = self.books()
