@@ -72,3 +72,11 @@ async def test_stated_figures_of_a_general_task_are_neither_compared_nor_approve
     assert stage.changes == exactly(
         *(row("payroll_runs", run, status="approved") for run in ("RUN-1810", "RUN-1811", "RUN-1812"))
     )
+
+
+@pytest.mark.promise("process.payroll")
+async def test_a_single_run_is_not_paid_unseen(stage: Stage) -> None:
+    """Without the list of runs there are no totals: what decides is not known, so a person is asked."""
+    task = await stage.send("Payroll: pay payroll run RUN-1806 an amount of $14323.15.")
+    assert (task.state, stage.changes) == (TaskState.INPUT_REQUIRED, ()), task.reason
+    assert "total_net" in str(task.reason)
