@@ -92,3 +92,11 @@ def test_no_other_process_and_no_other_list_is_looked_at() -> None:
     general = _run().model_copy(update={"template": TEMPLATES["general"]})
     assert unheeded(general, _TASK, plan()) == []
     assert unheeded(_run(rows=[]), _TASK, plan()) == []
+
+
+@pytest.mark.promise("process.routes")
+def test_of_two_lists_the_one_with_the_ages_is_meant() -> None:
+    ageless: list[Json] = [{"id": "R-9", "customer_id": "C-9", "amount": "1"}, {"id": "R-1", "customer_id": "C-1"}]
+    run = _run()
+    facts = (fact(ageless, "f2", "list_receivables"), *run.dossier.facts)
+    assert [row.id for row in unheeded(run.learned(facts=facts), _TASK, plan())] == ["R-1", "R-2", "R-3", "R-4"]

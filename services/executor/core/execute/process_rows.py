@@ -105,6 +105,7 @@ def _list(pattern: Pattern, around: Around) -> tuple[Seen, ...]:
     for record in around.records:
         if record.rows is not None and of_kind(record):
             lists.setdefault((record.fact.ref, record.rows), []).append(record)
+    lists = {place: found for place, found in lists.items() if _tells(pattern, found)} or lists
     own = [found for place, found in lists.items() if any(_holds(anchor, place) for anchor in around.anchors)]
     candidates = own or list(lists.values())
     if not candidates:
@@ -114,6 +115,11 @@ def _list(pattern: Pattern, around: Around) -> tuple[Seen, ...]:
     if not whole:
         raise Ambiguous(f"there are {len(candidates)} lists of {_kind(pattern)}, and none holds all rows")
     return tuple(whole[0])
+
+
+def _tells(pattern: Pattern, rows: Sequence[Seen]) -> bool:
+    """Whether the list has the field that is wanted of it."""
+    return not pattern.fields or any(row.field(pattern.fields) is not None for row in rows)
 
 
 def _holds(anchor: Seen, place: tuple[str, str]) -> bool:
