@@ -636,6 +636,11 @@ PROMISES: tuple[Promise, ...] = (
         "Gross, taxes by country and net are exact; a bank file a cent off is blocked; finance approves",
         "seed 000; seed 002, fsm_runner.py",
     ),
+    Promise(
+        "process.ar_collections",
+        "Every row of the overdue list goes the way of its age; whoever goes none is named",
+        "seed 000; seed 002, fsm_runner.py",
+    ),
     Promise("process.general", "A task of no special kind is done and proved, with no process's behaviour", "seed 000"),
     # what a run spends, remembers and is told
     Promise("budget.thresholds", "Above 80 % used every call is Haiku's, save the plan of writes", "seed 000"),
