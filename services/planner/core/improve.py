@@ -26,7 +26,8 @@ def _known(what: str, situation: Situation) -> str:
     for value in situation.values:
         if wanted <= field_stems(str(value.get("name"))):
             return f"{_named(str(value.get('name')))}: {value.get('value')}."
-    for record in sorted(situation.records, key=lambda one: -rank(one, situation)):
+    spoken_of = [record for record in situation.records if rank(record, situation) > 0]
+    for record in sorted(spoken_of, key=lambda one: -rank(one, situation)):
         for field, held in record.fields.items():
             if wanted <= field_stems(field) and held not in ("", None):
                 own = own_id(record)

@@ -197,9 +197,7 @@ async def test_a_task_that_is_rightly_left_undone_is_not_asked_about_again() -> 
     """No text can prove that nothing had to be done."""
     one = Stage()
     one.scripts["write_plan"] = json_reply({"calls": [], "why_none": "it is decided already"})
-    one.scripts["complete"] = text_reply(
-        "Nothing was written: claim C-1 of 120.50 is decided already, which is the reason."
-    )
+    one.scripts["complete"] = text_reply("Nothing was written.")
     record = await one.run()
     assert (asked(one), record.metadata["quality"]) == ([], 0.55)
 

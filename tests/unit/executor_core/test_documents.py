@@ -106,6 +106,17 @@ def test_a_report_on_receivables_needs_a_model_for_nothing_that_the_data_shows()
     assert "verified" in text
 
 
+def test_records_of_another_kind_stand_in_a_table_of_their_own() -> None:
+    people = fact([{"id": "CUS-1", "customer": "Ada"}, {"id": "CUS-2", "customer": "Bo"}], "f2")
+    text = document("ar_report", material(DONE.model_copy(update={"facts": (ROWS, people)})), ABOUT).text or ""
+    assert "| id | customer |\n|---|---|\n| CUS-1 | Ada |\n| CUS-2 | Bo |" in text
+
+
+def test_of_rules_that_had_nothing_to_judge_there_is_nothing_to_say() -> None:
+    nothing = Dossier(verdict=verdict())
+    assert "approval_routing" in str(data(document("contract_renewal", material(nothing), ABOUT))["metadata"])
+
+
 def test_what_stands_in_a_cell_cannot_end_it() -> None:
     assert "Sail \\| Co" in (document("ar_report", material(), ABOUT).text or "")
 

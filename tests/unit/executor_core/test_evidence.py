@@ -161,6 +161,12 @@ def test_a_question_about_a_process_needs_none_of_its_outputs() -> None:
     assert run('["C-1"]', Dossier(), template=PAID).missing == ()
 
 
+@pytest.mark.promise("reflect.outputs")
+def test_a_document_about_a_process_needs_none_of_its_outputs_and_is_not_idle() -> None:
+    written = run("x", Dossier(facts=(CLAIM,)), template=PAID, task="Write a post-mortem of C-1")
+    assert (written.missing, written.idle) == ((), False)
+
+
 def test_outputs_that_are_there_raise_the_score_and_a_summary_alone_does_not() -> None:
     full = run("Approved: 120.50 for Ada Lind.", _done(), entry(WriteStatus.VERIFIED), template=PAID)
     assert quality(evidence(full)).parts["outputs_there"] == 0.1

@@ -20,12 +20,22 @@ def _block(value: Json) -> str:
         return _text(value)
     rows = [item for item in value if isinstance(item, dict)]
     lines = [f"- {_text(item)}" for item in value if not isinstance(item, dict)]
-    return "\n\n".join(filter(None, ("\n".join(lines), _table(rows))))
+    return "\n\n".join(filter(None, ("\n".join(lines), *map(_table, _alike(rows)))))
+
+
+def _alike(rows: list[JsonObject]) -> list[list[JsonObject]]:
+    """The rows of each kind: those that have the same fields, or only more of them, stand in one table."""
+    kinds: list[list[JsonObject]] = []
+    for row in rows:
+        kind = next((kind for kind in kinds if row.keys() <= kind[0].keys() or kind[0].keys() <= row.keys()), None)
+        if kind is None:
+            kinds.append([row])
+        else:
+            kind.append(row)
+    return kinds
 
 
 def _table(rows: list[JsonObject]) -> str:
-    if not rows:
-        return ""
     columns = list(dict.fromkeys(key for row in rows for key in row))
     head = f"| {' | '.join(map(_cell, columns))} |\n|{'---|' * len(columns)}"
     body = [f"| {' | '.join(_cell(row.get(column)) for column in columns)} |" for row in rows]

@@ -84,7 +84,8 @@ def _call(call: PlannedCall) -> JsonObject:
 
 def _policy(material: Material) -> Json:
     verdict = material.dossier.verdict
-    return [] if verdict is None else [_status(verdict), *_rules(verdict)]
+    rules = _rules(verdict) if verdict else []
+    return [_status(verdict), *rules] if verdict and (material.plan.calls or rules) else []
 
 
 def _status(verdict: Verdict) -> str:

@@ -9,7 +9,7 @@ from services.executor.core.dossier import Dossier, Progress
 from services.executor.core.reflect.found import Found, found, is_empty, says_something, untraced
 from services.executor.core.reflect.outputs import SUMMARY, missing_outputs
 from shared.contracts.ledger import LedgerEntry
-from shared.contracts.plan import WritePlan
+from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.answer import is_exact_match
 from shared.domain.quality import Evidence
 from shared.domain.words import TaskState, ToolClass, WriteStatus
@@ -48,8 +48,20 @@ class Run(NamedTuple):
 
     @property
     def acts(self) -> bool:
-        """Whether the process was walked as such, and not only a question about it answered."""
-        return self.progress is not None and not self.progress.read_only
+        """Whether the process was walked as such, and not only a question answered or a document written about it."""
+        if self.progress is None or self.progress.read_only:
+            return False
+        return bool(self._calls) or not asked_documents(self.task)
+
+    @property
+    def idle(self) -> bool:
+        """Whether something was to be done, and nothing was planned."""
+        return self.acts and not self._calls
+
+    @property
+    def _calls(self) -> tuple[PlannedCall, ...]:
+        plan = self.progress.dossier.plan if self.progress else None
+        return plan.calls if plan else ()
 
 
 def evidence(run: Run) -> Evidence:
@@ -59,7 +71,6 @@ def evidence(run: Run) -> Evidence:
     plan = dossier.plan or WritePlan(task_id="")
     required = [output for output in progress.template.outputs if output != SUMMARY] if progress and run.acts else []
     known = run.known
-    idle = run.acts and not plan.calls and not asked_documents(run.task)
     nothing_found = bool(dossier.facts) and all(is_empty(fact.result) for fact in dossier.facts if fact.ok)
     return Evidence(
         state=run.state,
@@ -72,12 +83,12 @@ def evidence(run: Run) -> Evidence:
         needs_met=bool(dossier.facts) and all(fact.ok for fact in dossier.facts) and not nothing_found,
         answer_empty=not run.answer.strip(),
         repeated_calls=progress.repeated_calls if progress else 0,
-        outputs_there=not run.missing if required and not idle else None,
-        grounded=not idle and not nothing_found and (run.dry_run or is_grounded(run.answer, known)),
+        outputs_there=not run.missing if required and not run.idle else None,
+        grounded=not run.idle and not nothing_found and (run.dry_run or is_grounded(run.answer, known)),
         provable=run.dry_run and _is_provable(plan),
         empty_data=nothing_found,
         error_phrase=says_failure(run.answer),
-        idle=idle,
+        idle=run.idle,
         tool_calls=progress.tool_calls if progress else 0,
         answer_words=len(run.answer.split()),
         task_words=len(run.task.split()),

@@ -77,6 +77,7 @@ def metadata(ended: Ended, record: TaskRecord, rules: AnswerRules = _RULES) -> d
         "escalated": ended.escalated,
         "failed_part": ended.failed_part,
         "partial": ended.partial,
+        "waits_until": ended.timer.due.isoformat() if ended.timer else None,
         "spend": dict(ended.spend),
         "quality": scored.value,
         "quality_parts": parts(scored),
