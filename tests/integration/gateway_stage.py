@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import timedelta
 from typing import cast
 
 import httpx
@@ -89,10 +90,19 @@ class ScriptedWorker:
         store = self._sessions.turn_store(lease, work)
         record, approval = _asked_or_decided(work, await store.approval())
         timer = Timer(approval.deadline, approval.approval_id) if approval else None
+        if work.turn.text.startswith("rest"):
+            timer = Timer(record.updated_at + timedelta(hours=1), "quiet:")
+            record = _resting(record, timer)
         events = (TaskEvent(kind="phase", at=record.updated_at, data={"phase": "EXECUTE"}),)
         await store.finish(
             TurnEnd(record=record, session=SessionState(), events=events, approval=approval, timer=timer)
         )
+
+
+def _resting(record: TaskRecord, timer: Timer) -> TaskRecord:
+    """``rest ...`` waits for a time, as a task does whose notices heed quiet hours."""
+    metadata = {**record.metadata, "waits_until": timer.due.isoformat()}
+    return record.model_copy(update={"state": TaskState.WORKING, "reason": "waiting", "metadata": metadata})
 
 
 def _asked_or_decided(work: Work, asked: Approval | None) -> tuple[TaskRecord, Approval | None]:

@@ -43,6 +43,15 @@ async def test_the_story_of_a_waiting_task_ends_where_it_waits(redis: Redis, red
     assert [kind for _, kind, _ in whole].count("turn_finished") == 2
 
 
+async def test_the_story_of_a_task_that_waits_for_a_time_ends_there_too(redis: Redis, redis_url: str) -> None:
+    async with stage(redis, redis_url) as play:
+        await play.send("t1", "rest until seven")
+        story = await _story(play, "t1")
+    assert story[-1][2]["data"]["state"] == "working"  # type: ignore[index]  # JSON
+    assert [kind for _, kind, _ in story] == ["submitted", "phase", "turn_finished"]
+    assert story[-1][2]["data"]["waits_until"]  # type: ignore[index]  # JSON
+
+
 async def test_a_live_reader_sees_the_end_as_it_happens(redis: Redis, redis_url: str) -> None:
     async with stage(redis, redis_url) as play:
         sending = asyncio.create_task(play.send("t1", "hold on"))

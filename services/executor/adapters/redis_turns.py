@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import cast
 
-from pydantic import ConfigDict, TypeAdapter
+from pydantic import ConfigDict, JsonValue, TypeAdapter
 
 from services.executor.adapters.redis_idle import restored
 from services.executor.adapters.redis_intents import IntentInDoubt, Intents, in_doubt, unconfirmed
@@ -47,6 +47,7 @@ class RedisTurnStore(TurnStore):
         archive: Archive | None = None,
     ) -> None:
         self._archive = archive
+        self._restored: SessionState | None = None  # what the archive gave, which one turn asks for more than once
         self._halted = halted
         self._lease_ms = lease_ms
         self._scripts = scripts
@@ -85,7 +86,10 @@ class RedisTurnStore(TurnStore):
             return _SESSION.validate_json(state)
         if evicted is None:
             return SessionState()
-        return await restored(self._archive, IdleSession(self._lease.tenant, self._lease.session_id), owner or "")
+        if self._restored is None:
+            session = IdleSession(self._lease.tenant, self._lease.session_id)
+            self._restored = await restored(self._archive, session, owner or "")
+        return self._restored
 
     async def pulse(self) -> Pulse:
         if self._halted():
@@ -174,9 +178,10 @@ class RedisTurnStore(TurnStore):
 
     def _ending(self, end: TurnEnd) -> list[Argument]:
         record, turn = end.record, self._work.turn
-        done: TaskEvent = TaskEvent(
-            kind="turn_finished", at=record.updated_at, data={"turn_id": turn.turn_id, "state": record.state.value}
-        )
+        said: dict[str, JsonValue] = {"turn_id": turn.turn_id, "state": record.state.value}
+        if end.timer is not None:
+            said["waits_until"] = end.timer.due.isoformat()
+        done: TaskEvent = TaskEvent(kind="turn_finished", at=record.updated_at, data=said)
         return [
             keys.EVENTS_KEPT,
             turn.turn_id,

@@ -45,10 +45,12 @@ def frame(stream_id: str, event: TaskEvent) -> bytes:
 
 def _past_turns(record: TaskRecord) -> frozenset[str]:
     """Turns that are over and were not the last: their ends are history, not a reason to stop."""
-    resting = record.state.is_terminal or record.state is TaskState.INPUT_REQUIRED
+    waits = record.state is TaskState.INPUT_REQUIRED or bool(record.metadata.get("waits_until"))
+    resting = record.state.is_terminal or waits
     return frozenset(record.turns_done[:-1] if resting else record.turns_done)
 
 
 def _rests(event: TaskEvent, past: frozenset[str]) -> bool:
-    waits = event.kind == "turn_finished" and event.data.get("state") == TaskState.INPUT_REQUIRED
-    return waits and event.data.get("turn_id") not in past
+    """Whether a turn ends here that leaves its task to a person, or to a time."""
+    waits = event.data.get("state") == TaskState.INPUT_REQUIRED or bool(event.data.get("waits_until"))
+    return event.kind == "turn_finished" and waits and event.data.get("turn_id") not in past
