@@ -142,6 +142,33 @@ async def test_a_process_leaves_its_own_document(text: str, kind: str) -> None:
     assert [*named(record)] == [kind]
 
 
+@pytest.mark.promise("answers.lists")
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Refund total 120.50:\n- claim C-1 is open\n- nothing was paid",
+        "Decision: rejected, escalated, closed; C-1 stays at 120.50",
+        "- C-1 is open\n- it is of 120.50",
+        "1. C-1 is open\n2. it is of 120.50",
+    ],
+)
+async def test_prose_with_bullets_numbers_or_commas_stays_prose(answer: str) -> None:
+    """The task asks for no list, so none is made, and nothing that it says is lost."""
+    one = stage("What is claim C-1?")
+    one.scripts["complete"] = text_reply(answer)
+    assert (await one.run()).answer == answer
+
+
+@pytest.mark.promise("answers.lists")
+async def test_a_list_that_is_asked_for_is_taken_out_of_its_form_without_a_further_call() -> None:
+    one = stage("Which claims are open? Answer with a JSON list.")
+    one.scripts["decompose"] = json_reply({"needs": ["x"], "entities": [], "answer_format": "list"})
+    one.scripts["complete"] = text_reply("- C-1\n- C-2")
+    record = await one.run()
+    assert (record.answer, states(one).count("COMPLETE")) == ('["C-1", "C-2"]', 1)
+    assert record.metadata["quality"] == 1.0
+
+
 async def test_a_dry_run_writes_no_document() -> None:
     one = stage()
     request = one.turns.record.request.model_copy(update={"metadata": {"dry_run": True}})
