@@ -45,10 +45,13 @@ def _proposed(
         (S.DECOMPOSE, S.ASSESS, S.ASSESS, S.COMPLETE),
         (S.DECOMPOSE, S.ASSESS, S.ESCALATE, S.COMPLETE),
         (S.DECOMPOSE,),
+        (S.DECOMPOSE, S.ASSESS, S.COMPLETE),
+        (S.DECOMPOSE, S.ASSESS, S.POLICY_CHECK, S.COMPLETE),
+        (S.DECOMPOSE, S.ASSESS, S.POLICY_CHECK, S.SCHEDULE_NOTIFY, S.COMPLETE),
     ],
 )
 def test_a_path_that_cannot_be_walked_is_refused(states: tuple[FsmState, ...]) -> None:
-    """Without its ends, out of order, or with a write that nothing was read or checked for."""
+    """Without its ends, out of order, with a write that nothing was read or checked for, or with none at all."""
     with pytest.raises(BadTemplate):
         synthesized("fleet_care", _proposed(*states), EXAMPLE)
 
@@ -65,9 +68,8 @@ def test_whatever_is_proposed_no_write_comes_before_the_rules(states: list[FsmSt
     while not is_end(walked[-1]):
         walked.append(after(template.states, walked[-1]))
     assert (walked[0], walked[-1]) == (S.DECOMPOSE, S.COMPLETE)
-    if S.MUTATE in walked:
-        assert S.POLICY_CHECK in walked[: walked.index(S.MUTATE)]
-        assert risk != "high" or S.APPROVAL_GATE in walked[: walked.index(S.MUTATE)]
+    assert S.POLICY_CHECK in walked[: walked.index(S.MUTATE)]
+    assert risk != "high" or S.APPROVAL_GATE in walked[: walked.index(S.MUTATE)]
 
 
 @pytest.mark.promise("synthesis.high_risk_asks")
@@ -109,8 +111,9 @@ def test_a_design_that_speaks_of_its_example_is_refused(says: str) -> None:
 
 @pytest.mark.promise("synthesis.validated")
 def test_an_instruction_for_a_state_that_is_not_walked_is_refused() -> None:
+    computed = Instruction(state=S.COMPUTE, text="Add it up.")
     with pytest.raises(BadTemplate, match="never is"):
-        synthesized("fleet_care", _proposed(S.DECOMPOSE, S.COMPLETE, says="Read it."), EXAMPLE)
+        synthesized("fleet_care", _proposed().model_copy(update={"instructions": (computed,)}), EXAMPLE)
 
 
 def test_what_was_kept_is_read_as_it_was() -> None:

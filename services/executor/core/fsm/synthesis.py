@@ -54,7 +54,7 @@ def synthesized(process_type: str, proposed: Proposed, example: str) -> Template
         rules=(_asks_a_person(process_type, proposed),) if guarded else (),
         synthesized=True,
     )
-    refuse_bad(template, synthesized=True)
+    _refuse_unusable(template)
     return template
 
 
@@ -66,8 +66,15 @@ def read_kept(process_type: str, text: str) -> Template:
         raise BadTemplate("what is kept of it cannot be read") from error
     if template.process_type != process_type or not template.synthesized:
         raise BadTemplate("what is kept under its name is another process")
-    refuse_bad(template, synthesized=True)
+    _refuse_unusable(template)
     return template
+
+
+def _refuse_unusable(template: Template) -> None:
+    """Only tasks that act are carried out by it: without MUTATE it could do nothing for any of them."""
+    refuse_bad(template, synthesized=True)
+    if FsmState.MUTATE not in template.states:
+        raise BadTemplate(f"{template.process_type} has no MUTATE: nothing that its tasks ask for could be done")
 
 
 def _asks_a_person(process_type: str, proposed: Proposed) -> Rule:
