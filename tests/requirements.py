@@ -683,6 +683,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise("session.waiting_stays", "Nothing that waits or works is evicted, nor what was said meanwhile", "seed 003"),
     Promise("session.archive_down", "No memory leaves, or is taken for none, while it cannot be archived", "seed 003"),
     Promise("session.own", "What a session left in the archive is given to its owner alone", "I10"),
+    Promise("budget.plan_tier", "No plan of writes is made by the lower tier's model for want of its own", "seed 000"),
 )
 
 

@@ -138,7 +138,7 @@ class Worker:
         opened.journal.tell("phase", phase=Phase.REFLECT.value)
         await opened.journal.flush()
         session = compressed(await opened.store.session(), opened.journal, opened.work.turn)
-        ended = ended._replace(spend=opened.journal.spending.as_json())
+        ended = ended._replace(spend=opened.journal.spending.as_json(self._limits.ceilings))
         now = opened.journal.now
         events = opened.journal.untold()
         hidden, rules = opened.journal.hidden, self._limits.answers

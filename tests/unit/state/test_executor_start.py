@@ -3,6 +3,9 @@
 import pytest
 
 from services.executor.__main__ import main
+from services.executor.bootstrap import fallbacks
+from services.executor.ports.models import Tier
+from services.executor.settings import Settings
 from shared.infra.archive_open import new_key
 from tests.refusals import Refusal, refusal_of, refusal_of_process
 
@@ -61,3 +64,14 @@ def test_an_address_of_redis_that_is_none_is_named_and_not_shown(url: str) -> No
     ended = refusal_of(lambda: main([]), {**NEEDED, "REDIS_URL": url})
     _refuses_with(ended, "REDIS_URL cannot be used: it must be like redis://")
     assert "s3cret" not in ended.said
+
+
+@pytest.mark.promise("budget.plan_tier")
+@pytest.mark.parametrize(("fallback", "tiers"), [("small", {Tier.HAIKU}), ("other", set(Tier))])
+def test_no_plan_of_writes_is_made_by_the_lower_tiers_model_for_want_of_its_own(
+    fallback: str, tiers: set[Tier]
+) -> None:
+    """A ``FALLBACK_MODEL`` that is the lower tier's own serves that tier alone."""
+    given = {name.lower(): value for name, value in NEEDED.items()}
+    settings = Settings.model_validate({**given, "haiku_model": "small", "fallback_model": fallback})
+    assert set(fallbacks(settings)) == tiers

@@ -112,10 +112,14 @@ class Spending:
         """Everything that was or may have been billed."""
         return sum(self._open.values(), self.spent)
 
-    def as_json(self) -> dict[str, JsonValue]:
+    def as_json(self, ceilings: Ceilings) -> dict[str, JsonValue]:
         """For people: what was spent, and what may have been billed besides, by runs that died in a call."""
         aside = sum(self._open.values(), Amount())
+        of_tokens: dict[str, JsonValue] = {} if ceilings.tokens is None else {"token_limit": ceilings.tokens}
+        of_money: dict[str, JsonValue] = {} if ceilings.nanos is None else {"dollar_limit": dollars(ceilings.nanos)}
         return {
+            **of_tokens,
+            **of_money,
             "tokens": self.spent.tokens,
             "dollars": dollars(self.spent.nanos),
             "calls": self.calls,
