@@ -111,8 +111,13 @@ def _notes(
 def first_progress(ctx: TurnContext) -> Progress:
     """Where a new task begins: its kind, its path, and the versions of the policies it is held to."""
     found = ctx.process
-    said = {"process_type": found.process_type, "read_only": found.read_only, "classified_by": found.why}
-    ctx.journal.tell("note", **said, classification=found.told())
+    ctx.journal.tell(
+        "note",
+        process_type=found.process_type,
+        read_only=found.read_only,
+        classified_by=found.why,
+        classification=found.told(),
+    )
     arms = ctx.experience.arms
     choice = strategy_for(arms, ctx.limits.strategies)
     bandit = shown(choice, arms)
