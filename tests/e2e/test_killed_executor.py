@@ -18,7 +18,10 @@ TOOL = "update_employee_phone"
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def stack() -> AsyncIterator[WholeStack]:
-    async with whole_stack(executors=2, LEASE_SECONDS="1", TOOL_TIMEOUT="1.5", PLANNER_LATENCY_MS="60") as whole:
+    """Every task goes the same way, so that each moment comes."""
+    async with whole_stack(
+        executors=2, LEASE_SECONDS="1", TOOL_TIMEOUT="1.5", PLANNER_LATENCY_MS="60", STRATEGIES="fsm"
+    ) as whole:
         yield whole
 
 

@@ -24,7 +24,7 @@ async def _learned(whole: WholeStack, tasks: int) -> JsonObject:
 @pytest.mark.promise("rl.status")
 @pytest.mark.promise("prime.primer")
 async def test_an_ended_task_is_counted_and_primes_the_next_one_like_it() -> None:
-    async with whole_stack() as whole:
+    async with whole_stack(STRATEGIES="fsm") as whole:
         await whole.send(_QUESTION, "first")
         await _learned(whole, 1)
         await whole.send(_QUESTION, "second")
