@@ -48,7 +48,6 @@ class RedisTurnStore(TurnStore):
     ) -> None:
         self._archive = archive
         self._restored: SessionState | None = None  # what the archive gave, which one turn asks for more than once
-        self._restored: SessionState | None = None  # what the archive gave, which one turn asks for more than once
         self._halted = halted
         self._lease_ms = lease_ms
         self._scripts = scripts
