@@ -46,6 +46,11 @@ class MemoryLearned(Learned):
         self.translations[tenant, key] = text
 
     @override
+    async def process_types(self, tenant: str) -> tuple[str, ...]:
+        self._check()
+        return tuple(sorted(name for owner, name in self.processes if owner == tenant))
+
+    @override
     async def process(self, tenant: str, process_type: str) -> str | None:
         self._check()
         return self.processes.get((tenant, process_type))

@@ -132,6 +132,9 @@ async def test_a_synthesized_process_is_kept_for_good_and_the_first_one_stays(st
     assert await stage.learned.keep_process("acme", "badge_renewal", "two") == "one"
     assert await stage.learned.process("acme", "badge_renewal") == "one"
     assert await stage.learned.keep_process("other", "badge_renewal", "three") == "three"
+    await stage.learned.keep_process("acme", "audit_of_badges", "four")
+    assert await stage.learned.process_types("acme") == ("audit_of_badges", "badge_renewal")
+    assert await stage.learned.process_types("nobody") == ()
 
 
 @pytest.mark.promise("synthesis.once")
@@ -161,6 +164,8 @@ async def test_a_store_that_is_down_is_named(stage: Stage) -> None:
         await stage.learned.note_tools("acme", frozenset({"a"}))
     with pytest.raises(StoreUnavailable):
         await stage.learned.process("acme", "payroll")
+    with pytest.raises(StoreUnavailable):
+        await stage.learned.process_types("acme")
     with pytest.raises(StoreUnavailable):
         await stage.learned.keep_process("acme", "payroll", "one")
 

@@ -75,6 +75,12 @@ class RedisLearned(Learned):
             await self._redis.set(keys.translated_key(tenant, key), text, ex=keys.TRANSLATED_SECONDS)
 
     @override
+    async def process_types(self, tenant: str) -> tuple[str, ...]:
+        async with answering(_SECONDS):
+            kept = await cast("Awaitable[list[str]]", self._redis.hkeys(keys.learned_keys(tenant).synthesized))
+        return tuple(sorted(kept))
+
+    @override
     async def process(self, tenant: str, process_type: str) -> str | None:
         async with answering(_SECONDS):
             kept = await cast(

@@ -82,10 +82,11 @@ async def _found(ctx: TurnContext) -> _Found:
 
 async def _named(ctx: TurnContext) -> Label:
     """One call, waited for ``CLASSIFY_SECONDS``; raises ``_Unhelpful``."""
+    shown = about(ctx.task, ctx.processes, await _kept(ctx), ctx.sections.get("history"))
     request = ModelRequest(
         tier=Tier.HAIKU,
         system=(ctx.prompts.role, ctx.prompts.classify),
-        messages=(user(render(about(ctx.task, ctx.processes, ctx.sections.get("history")))),),
+        messages=(user(render(shown)),),
         schema=schemas.CLASSIFICATION,
         max_tokens=200,
     )
@@ -94,6 +95,13 @@ async def _named(ctx: TurnContext) -> Label:
         return label(structured(reply, Answer), ctx.processes)
     except (UnusableAnswer, NoLabel) as error:
         raise _Unhelpful(str(error)) from error
+
+
+async def _kept(ctx: TurnContext) -> tuple[str, ...]:
+    try:
+        return await ctx.ports.learned.process_types(ctx.record.tenant)
+    except StoreUnavailable:  # a name less to choose from; whoever needs the process itself will say so
+        return ()
 
 
 async def _of_a_new_kind(ctx: TurnContext, named: Label) -> _Found:

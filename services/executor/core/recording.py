@@ -242,8 +242,12 @@ class RecordedLearned(Learned):
         await self._learned.keep_translation(tenant, key, text)
 
     @override
-    async def process(self, tenant: str, process_type: str) -> str | None:
+    async def process_types(self, tenant: str) -> tuple[str, ...]:
         """Not noted here either: the task's process is kept as a step of the journal."""
+        return await self._learned.process_types(tenant)
+
+    @override
+    async def process(self, tenant: str, process_type: str) -> str | None:
         return await self._learned.process(tenant, process_type)
 
     @override

@@ -39,6 +39,10 @@ class Learned(Protocol):
         """Keep a translated policy for the tenant's later tasks, for as long as it is asked for."""
         ...
 
+    async def process_types(self, tenant: str) -> tuple[str, ...]:
+        """The names of all synthesized processes that are kept, in order."""
+        ...
+
     async def process(self, tenant: str, process_type: str) -> str | None:
         """The synthesized process that is kept under that name; None if none is."""
         ...

@@ -11,7 +11,7 @@ from shared.domain.exact_json import Json, JsonObject
 
 _NO_SPECIAL = "general"
 _NAMED = re.compile(r"\bprocess(?:[ _-]type)?\s*[:=]\s*[\"'`]?(?P<name>[a-z]+(?:_[a-z]+)+)\b", re.IGNORECASE)
-_WORD = re.compile(r"[a-z0-9&]+", re.IGNORECASE)
+_WORD = re.compile(r"[a-z0-9&]+", re.IGNORECASE)  # also the parts of a name in snake case
 
 
 class _Span(NamedTuple):
@@ -21,9 +21,7 @@ class _Span(NamedTuple):
 
 def classify(request: Request) -> JsonObject:
     """The structured output CLASSIFICATION. A kind that is not listed is named only where the task itself names it."""
-    kinds = {
-        str(kind.get("process_type")): _strings(kind.get("words")) for kind in objects(request.section("processes"))
-    }
+    kinds = dict(_kind(kind) for kind in objects(request.section("processes")))
     if named := _NAMED.search(request.task):
         return _said(named["name"].lower(), 95, "the task names its process")
     counts = _counts(request.task, kinds)
@@ -34,6 +32,12 @@ def classify(request: Request) -> JsonObject:
     return _said(
         best, 100 * counts[best] // total, f"its words are used: {counts[best]} of {total} that point anywhere"
     )
+
+
+def _kind(listed: JsonObject) -> tuple[str, list[str]]:
+    """A kind and its words; one without words is known by its name alone."""
+    name = str(listed.get("process_type"))
+    return name, _strings(listed.get("words")) or ([name] if name != _NO_SPECIAL else [])
 
 
 def _counts(task: str, kinds: Mapping[str, Sequence[str]]) -> dict[str, int]:

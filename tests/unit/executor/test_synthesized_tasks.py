@@ -43,6 +43,17 @@ async def test_an_unknown_kind_is_designed_once_and_kept_for_the_tenant() -> Non
 
 
 @pytest.mark.promise("synthesis.once")
+async def test_kinds_that_were_designed_are_listed_so_that_they_keep_their_names() -> None:
+    """The tenant's own, and nobody else's."""
+    stage = _made_up()
+    stage.learned.processes |= {("acme", "badge_renewal"): "{}", ("other", "secret_project"): "{}"}
+    await stage.run()
+    said = str(asked(stage)[0].messages[0])
+    assert '"process_type":"badge_renewal"' in said
+    assert "secret_project" not in said
+
+
+@pytest.mark.promise("synthesis.once")
 async def test_of_two_designs_made_at_once_the_first_is_kept_and_both_tasks_walk_it() -> None:
     stage = _made_up()
     other = _made_up({**DESIGN, "states": ["DECOMPOSE", "ASSESS", "COMPUTE", "POLICY_CHECK", "MUTATE", "COMPLETE"]})

@@ -46,6 +46,13 @@ def test_a_task_is_of_the_kind_whose_words_it_uses_most(task: str, kind: str) ->
 
 
 @pytest.mark.promise("planner.classifies")
+def test_a_kind_without_words_is_known_by_its_name() -> None:
+    kinds: Json = [{"process_type": "badge_renewal", "words": []}, {"process_type": "general", "words": []}]
+    assert _named("Do the badge renewals of May", kinds).process_type == "badge_renewal"
+    assert _named("Renew it", kinds).process_type == "general"
+
+
+@pytest.mark.promise("planner.classifies")
 def test_an_even_share_of_many_kinds_is_said_to_be_unsure() -> None:
     kinds: Json = [{"process_type": name, "words": [name]} for name in ("invoice", "order", "claim")]
     assert _named("The claim, the invoice and the order", kinds).confidence < 0.5

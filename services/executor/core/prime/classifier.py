@@ -1,6 +1,7 @@
 """What a model is asked about a task's process, and what its answer may be."""
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -11,7 +12,7 @@ from shared.domain.exact_json import Json
 
 LEAST_CONFIDENCE = 0.5  # an answer of which the model itself is less sure does not count
 _TASK_SHOWN, _TURN_SHOWN = 1_500, 300  # characters
-_TURNS_SHOWN = 2
+_TURNS_SHOWN, _KEPT_SHOWN = 2, 100
 _NAME = re.compile(r"[a-z]{2,20}(?:_[a-z]{2,20}){0,4}")
 _NO_NAMES = frozenset({"unknown", "other", "none", "custom", "new", "special", "process", "task", "any"})
 
@@ -38,11 +39,15 @@ class NoLabel(ValueError):
     """The answer names no process; the message says why."""
 
 
-def sections(task: str, processes: Processes, history: Json = None) -> dict[str, Json]:
-    """The beginning of the task, the kinds that there are, and the beginning of what was said last in the session."""
+def sections(task: str, processes: Processes, kept: Sequence[str] = (), history: Json = None) -> dict[str, Json]:
+    """The beginning of the task, the kinds that there are, and the beginning of what was said last in the session.
+
+    ``kept``: kinds that were synthesized before, so that the same kind gets the same name again.
+    """
     kinds: list[Json] = [
         {"process_type": template.process_type, "words": list(template.keywords)} for template in processes.values()
     ]
+    kinds += [{"process_type": name, "words": []} for name in kept[:_KEPT_SHOWN]]
     turns = history[-_TURNS_SHOWN:] if isinstance(history, list) else []
     said: list[Json] = [{"text": str(turn.get("text"))[:_TURN_SHOWN]} for turn in turns if isinstance(turn, dict)]
     return {"task": task[:_TASK_SHOWN], "processes": kinds, "history": said}

@@ -234,6 +234,10 @@ class ReplayLearned(Learned):
         return
 
     @override
+    async def process_types(self, tenant: str) -> tuple[str, ...]:
+        raise self._course.absent("processes", "synthesized processes would be looked up")
+
+    @override
     async def process(self, tenant: str, process_type: str) -> str | None:
         raise self._course.absent(process_type, "a synthesized process would be looked up")
 
