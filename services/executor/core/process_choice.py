@@ -100,7 +100,8 @@ async def _named(ctx: TurnContext) -> Label:
 async def _kept(ctx: TurnContext) -> tuple[str, ...]:
     try:
         return await ctx.ports.learned.process_types(ctx.record.tenant)
-    except StoreUnavailable:  # a name less to choose from; whoever needs the process itself will say so
+    except StoreUnavailable as error:
+        ctx.journal.tell("note", problem=f"the kinds designed before are not known: {error}")
         return ()
 
 
