@@ -61,8 +61,11 @@ def with_documents(ctx: TurnContext) -> TurnContext:
 
 
 async def reviewed(ctx: TurnContext, progress: Progress) -> Reviewed:
-    """The answer improved if it is weak and can be, and the documents that the task is to leave."""
-    if not ctx.limits.answers.reviews or is_dry_run(ctx.record):
+    """The answer improved if it is weak and can be, and the documents that the task is to leave.
+
+    A solver's answer is parsed by its caller, so nothing is done to it.
+    """
+    if not ctx.limits.answers.reviews or is_dry_run(ctx.record) or ctx.record.request.solver is not None:
         return Reviewed(progress)
     answer, tail = _parted(ctx, progress)
     run = await _run(ctx, progress, answer)

@@ -127,6 +127,7 @@ class Worker:
         ctx.journal.tell("phase", phase=Phase.EXECUTE.value)
         match await walk(ctx, known or await _begun(ctx)):
             case Finished(done):
+                ctx.journal.tell("phase", phase=Phase.REFLECT.value)
                 return await _completed(ctx, await reviewed(ctx, done)), decisions.recorded(ctx.journal, ctx.turn)
             case Waiting(stopped, why):
                 return await asks(ctx, stopped, why)
@@ -135,7 +136,8 @@ class Worker:
 
     async def _reflect(self, opened: Opened, ended: Ended, approval: Approval | None, before: Approval | None) -> None:
         """Store what the turn leaves. ``before``: an approval that it ended, where another one is asked, or none."""
-        opened.journal.tell("phase", phase=Phase.REFLECT.value)
+        if ended.state is not TaskState.COMPLETED or ended.partial:  # else it was told when the answer was reviewed
+            opened.journal.tell("phase", phase=Phase.REFLECT.value)
         await opened.journal.flush()
         session = compressed(await opened.store.session(), opened.journal, opened.work.turn)
         ended = ended._replace(spend=opened.journal.spending.as_json(self._limits.ceilings))

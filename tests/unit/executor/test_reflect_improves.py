@@ -15,7 +15,7 @@ from services.executor.core.reflect.evidence import Run
 from services.executor.core.reflect.improvement import refusal, wanted
 from services.executor.core.spend.budget import Ceilings
 from services.executor.ports.models import ModelReply, ModelRequest, ModelUnavailable, Usage
-from shared.contracts.task import TaskRecord
+from shared.contracts.task import SolverRequest, TaskRecord
 from shared.domain.exact_json import Json
 from shared.domain.quality import Formula
 from shared.domain.words import FsmState, TaskState, WriteStatus
@@ -91,6 +91,19 @@ async def test_a_good_answer_is_not_asked_about() -> None:
     record = await one.run()
     assert asked(one) == []
     assert record.metadata["review"] == {}
+
+
+@pytest.mark.promise("reflect.improvement")
+async def test_an_answer_that_its_caller_parses_is_left_alone() -> None:
+    """One word is what the solver's caller wants; nothing is added under it either."""
+    one = stage()
+    solver = SolverRequest(expected_format="single")
+    request = one.turns.record.request.model_copy(update={"solver": solver})
+    one.turns.record = one.turns.record.model_copy(update={"request": request})
+    one.limits = one.limits._replace(answers=AnswerRules(footer=True))
+    record = await one.run()
+    assert (asked(one), (record.answer or "").partition("\n\nWrites:")[0]) == ([], WEAK)
+    assert "[Process:" not in (record.answer or "")
 
 
 @pytest.mark.promise("reflect.improvement")
@@ -223,3 +236,14 @@ def test_nothing_is_asked_where_no_text_could_be_better() -> None:
     for state in (TaskState.FAILED, TaskState.REJECTED, TaskState.INPUT_REQUIRED):
         ended = _run("x", {"id": "C-1", "amount": 17})._replace(state=state)
         assert wanted(ended) is None
+
+
+async def test_the_review_is_told_as_a_part_of_reflect() -> None:
+    """Whoever watches sees the phase begin once, before what is asked in it."""
+    one = stage()
+    await one.run()
+    told_of = [(event.kind, event.data.get("phase"), event.data.get("step")) for event in one.turns.events]
+    assert [phase for kind, phase, _ in told_of if kind == "phase"] == ["PRIME", "EXECUTE", "REFLECT"]
+    steps = [str(step) for _, _, step in told_of]
+    asked_at = next(place for place, step in enumerate(steps) if "improve" in step)
+    assert told_of.index(("phase", "REFLECT", None)) < asked_at

@@ -1,6 +1,7 @@
 """Documents: nine templates, filled from a task's own data; what nothing fills is marked and named."""
 
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 
@@ -104,6 +105,15 @@ def test_a_report_on_receivables_needs_a_model_for_nothing_that_the_data_shows()
     assert "| R-1 | CUS-1 | CT-1 | 2026-01-05 | 40 |" in text
     assert "total_open" in text
     assert "verified" in text
+
+
+@pytest.mark.promise("I8.exact_money")
+def test_an_amount_stands_in_a_document_as_it_was_read() -> None:
+    """In the JSON as text: 86.10 is no binary fraction anywhere."""
+    owed = fact({"id": "R-1", "customer": "Ada", "amount": Decimal("86.10")})
+    made = document("ar_report", material(Dossier(facts=(owed,))), ABOUT)
+    assert "| R-1 | 86.10 | Ada |" in (made.text or "")
+    assert "'amount': '86.10'" in str(data(made)["sections"])
 
 
 def test_records_of_another_kind_stand_in_a_table_of_their_own() -> None:

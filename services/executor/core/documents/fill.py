@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from decimal import Decimal
 from typing import NamedTuple, cast
 
 from pydantic import JsonValue
@@ -10,7 +11,7 @@ from services.executor.core.documents.markdown import markdown
 from services.executor.core.documents.material import Material, filled
 from services.executor.core.documents.templates import Section, templates
 from shared.contracts.task import Artifact
-from shared.domain.exact_json import Json, wire
+from shared.domain.exact_json import Json
 
 MARKDOWN = "text/markdown"
 NO_TEXTS: Mapping[str, str] = {}
@@ -52,7 +53,20 @@ def document(kind: str, material: Material, about: About, texts: Mapping[str, st
         "complete": not missing,
     }
     text = markdown(template, sections, about.created_at)
-    return Artifact(name=kind, text=text, data=cast("dict[str, JsonValue]", wire(data)), media_type=MARKDOWN)
+    return Artifact(name=kind, text=text, data=cast("dict[str, JsonValue]", _exact(data)), media_type=MARKDOWN)
+
+
+def _exact(value: Json) -> Json:
+    """With each decimal as its text: no reader makes a binary fraction of it (I8)."""
+    match value:
+        case Decimal():
+            return str(value)
+        case dict():
+            return {key: _exact(item) for key, item in value.items()}
+        case list():
+            return [_exact(item) for item in value]
+        case _:
+            return value
 
 
 def _content(section: Section, material: Material, texts: Mapping[str, str]) -> Json:

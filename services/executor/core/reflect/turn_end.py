@@ -70,8 +70,11 @@ def nothing_new(work: Work, session: SessionState, now: datetime) -> TurnEnd:
 
 
 def _answer(record: TaskRecord, ended: Ended, now: datetime, rules: AnswerRules) -> str:
-    """What is said under the answer is said of a completed task; elsewhere the text is a reason or a question."""
-    completed = ended.state is TaskState.COMPLETED and not is_dry_run(record)
+    """What is said under the answer is said of a completed task; elsewhere the text is a reason or a question.
+
+    A solver's answer is parsed by its caller: there only the writes are said.
+    """
+    completed = ended.state is TaskState.COMPLETED and not is_dry_run(record) and record.request.solver is None
     verdict = ended.progress.dossier.verdict if ended.progress else None
     footer = None
     if rules.footer and completed:
