@@ -58,6 +58,12 @@ async def test_each_confirmation_is_another_visit_of_the_gate_and_the_result_say
         "what changes: confirmed by boss; data kept or lost: confirmed by boss; billing: confirmed by boss; "
         "effective date: confirmed by boss; final go: confirmed by other"
     )
+    given = record.metadata["confirmations"]
+    assert isinstance(given, list)
+    assert [(one["about"], one["by"]) for one in given if isinstance(one, dict)] == [
+        *((about, ["boss"]) for about in FIVE[:4]),
+        (FIVE[4], ["other"]),
+    ]
 
 
 @pytest.mark.promise("gate.confirmations")

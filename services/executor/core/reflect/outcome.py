@@ -15,6 +15,7 @@ from services.executor.core.dry_run import is_dry_run
 from services.executor.core.reflect.evidence import Run, evidence
 from services.executor.core.reflect.thresholds import threshold_outcomes
 from services.executor.ports.turns import Timer
+from shared.contracts.approval import Confirmed
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.policy import Verdict
@@ -73,6 +74,7 @@ def metadata(ended: Ended, record: TaskRecord, rules: AnswerRules = _RULES) -> d
         "verdict": verdict,
         "plan_hash": dossier.plan.hash if dossier and dossier.plan else None,
         "approval": dossier.approval_note if dossier else None,
+        "confirmations": [_confirmed(one) for one in progress.confirmed] if progress else [],
         "approval_request": cast(JsonValue, wire(dict(ended.asked))) if ended.asked else None,
         "escalated": ended.escalated,
         "failed_part": ended.failed_part,
@@ -191,6 +193,10 @@ def score(run: Run, rules: AnswerRules = _RULES) -> Score:
 def parts(scored: Score) -> dict[str, JsonValue]:
     """What a score is made of, beside the formula's name."""
     return {"formula": scored.formula.value, **scored.parts}
+
+
+def _confirmed(one: Confirmed) -> JsonValue:
+    return {"about": one.about, "by": list(one.by), "at": one.at.isoformat(), "approval_id": one.approval_id}
 
 
 def told_ledger(entries: Sequence[LedgerEntry]) -> dict[str, JsonValue]:
