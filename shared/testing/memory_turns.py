@@ -108,7 +108,8 @@ class MemoryTurns(TurnStore):
 
     async def finish(self, end: TurnEnd) -> None:
         await self._write()
-        self.record, self.remembered = end.record, end.session
+        self.record = end.record
+        self.remembered = self.remembered if end.session is None else end.session
         self.events += end.events
         if end.settled is not None:
             one = end.settled

@@ -8,6 +8,7 @@ from redis.asyncio import Redis
 from services.executor.adapters.redis_idle import RedisIdleSessions
 from services.executor.adapters.redis_sessions import RedisSessions
 from services.executor.core.evictor import Evictor
+from services.executor.core.poison import give_up
 from services.executor.ports.idle import IdleSession
 from services.executor.ports.turns import SessionCall, SessionState
 from shared.contracts.archived_session import ArchivedSession
@@ -183,6 +184,25 @@ async def test_with_the_archive_down_nothing_leaves_and_nothing_is_forgotten(
     await evictor(redis, archive).tick(ALL)
     with pytest.raises(StoreUnavailable, match="archive"):
         await remembered(redis, task_store, BrokenArchive(), "s2")
+
+
+@pytest.mark.promise("session.archive_down")
+async def test_a_turn_that_is_given_up_leaves_what_the_archive_holds_as_it_is(
+    redis: Redis, task_store: TaskStore, archive: FolderArchive
+) -> None:
+    """It ends although the archive cannot be read; the session remembers once it can be."""
+    await spoken(redis, task_store, archive)
+    await evictor(redis, archive).tick(ALL)
+    record = await accepted(task_store, "s1", "and now?")
+    sessions = RedisSessions(redis, "two", 5.0, BrokenArchive())
+    begun = await begin(sessions)
+    await begun.store.finish(await give_up(begun.work, begun.store, 5))
+    assert await sessions.next(begun.lease) is None
+    await sessions.release(begun.lease)
+    ended = await task_store.record("acme", record.task_id)
+    assert ended is not None
+    assert ended.state is TaskState.FAILED
+    assert await remembered(redis, task_store, archive) == MEMORY
 
 
 @pytest.mark.promise("session.archive_down")

@@ -190,7 +190,7 @@ class RedisTurnStore(TurnStore):
             record.model_dump_json(),
             record.state.value,
             int(record.state.is_terminal),
-            _SESSION.dump_json(end.session).decode(),
+            "" if end.session is None else _SESSION.dump_json(end.session).decode(),
             *self._optional(end),
             keys.pack(keys.EndedMember(self._lease.tenant, self._lease.session_id, turn.task_id)),
             keys.DETAIL_SECONDS,

@@ -48,7 +48,7 @@ class Attempt:
         """A turn that came too late: it leaves the queue, the task stays as it is, and its outcome is surely out."""
         if await self._sessions.emit_missing(lease, await known_outcome(work.record, store)):
             self._mended.add(Fault.OUTCOME_MISSING, session=lease.session_id, task=work.record.task_id)
-        await store.finish(TurnEnd(record=work.record, session=await store.session()))
+        await store.finish(TurnEnd(record=work.record, session=None))
 
     async def _given_up(self, lease: Lease, work: Work, store: TurnStore) -> None:
         """End a turn that was begun too often. Its task waits for an operator if a write is in doubt; else it ends too,

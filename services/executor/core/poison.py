@@ -59,7 +59,7 @@ async def give_up(work: Work, store: TurnStore, attempts: int) -> TurnEnd:
     record = work.record.model_copy(update=update)
     return TurnEnd(
         record=record,
-        session=await store.session(),
+        session=None,
         events=(_status(record),),
         timer=deadline(doubts) if waits else None,
         outcome=None if waits else await known_outcome(record, store),

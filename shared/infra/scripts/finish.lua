@@ -12,8 +12,11 @@ local known = redis.call('HMGET', record, 'version', 'ended', 'outcome')
 if known[2] == '0' then
   if known[1] ~= version then return {'conflict'} end
   redis.call('HSET', record, 'json', json, 'version', version + 1, 'state', state, 'ended', ended)
-  redis.call('HSET', session, 'state', memory, 'last', task_id)
-  redis.call('HDEL', session, 'evicted')
+  redis.call('HSET', session, 'last', task_id)
+  if memory ~= '' then
+    redis.call('HSET', session, 'state', memory)
+    redis.call('HDEL', session, 'evicted')
+  end
   if settled_id ~= '' then redis.call('HSET', approvals, settled_id, settled) end
   if approval_id ~= '' then redis.call('HSET', approvals, approval_id, approval, 'latest', approval_id) end
   if timer ~= '' then redis.call('ZADD', timers, due, timer) end
