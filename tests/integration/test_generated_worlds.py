@@ -14,7 +14,7 @@ from services.executor.core.worker import Worker
 from services.executor.ports.models import Model, ToolDefinition
 from services.executor.ports.tools import ToolAnswer
 from shared.domain.exact_json import Json, JsonObject, plain
-from shared.domain.words import TaskState
+from shared.domain.words import Strategy, TaskState
 from shared.testing.fake_tool_servers import FakeToolServers, Handler
 from shared.testing.generated_tools import World
 from shared.testing.memory_learned import MemoryLearned
@@ -38,11 +38,21 @@ async def test_most_tasks_of_generated_worlds_are_carried_out_exactly(capsys: py
     assert len(exact) >= AT_LEAST * len(SEEDS), {seed: end for seed, end in ends.items() if end}
 
 
-async def _end_of(world: World, model: Model) -> list[str]:
+@pytest.mark.long
+@pytest.mark.promise("strategy.three")
+@pytest.mark.parametrize("strategy", [Strategy.FIVE_PHASE, Strategy.MOA])
+async def test_every_strategy_carries_out_most_tasks_of_generated_worlds(strategy: Strategy) -> None:
+    limits = Limits(strategies=(strategy,))
+    async with planner_server() as url, model_at(url) as model:
+        ends = {seed: await _end_of(World(seed), model, limits) for seed in SEEDS}
+    assert sum(not end for end in ends.values()) >= AT_LEAST * len(SEEDS)
+
+
+async def _end_of(world: World, model: Model, limits: Limits | None = None) -> list[str]:
     """What is not as asked at the end; empty if the task was completed exactly."""
     turns = MemoryTurns(new_record(world.task.text))
     ports = Ports(model, _servers(world), SaidPolicy(), OneTenant(office()), MemoryLearned())
-    await Worker(ports, Limits(), load()).run(turns.work(message(world.task.text)), turns)
+    await Worker(ports, limits or Limits(), load()).run(turns.work(message(world.task.text)), turns)
     ended = turns.record
     said = [] if ended.state is TaskState.COMPLETED else [f"{ended.state}: {ended.reason}"]
     return [*said, *world.problems(ended.answer or "")]

@@ -11,7 +11,7 @@ from shared.domain.bandit import reward_units
 from shared.domain.cases import judged
 from shared.domain.keywords import keywords
 from shared.domain.redaction import redacted
-from shared.domain.words import WriteStatus
+from shared.domain.words import Strategy, WriteStatus
 
 _SUMMARY = 200  # characters
 _NOTES = 10  # entries each of what worked and what failed
@@ -59,9 +59,14 @@ def _case(outcome: TaskOutcome) -> CaseEntry:
         failed=_notes(_failed(outcome)),
         tool_count=outcome.tool_calls,
         domain=outcome.process_type,
-        strategy=outcome.strategy,
+        strategy=_carried_by(outcome),
         at=outcome.ended_at,
     )
+
+
+def _carried_by(outcome: TaskOutcome) -> Strategy:
+    """The strategy that did the work: fsm, where the chosen one could not be applied."""
+    return Strategy.FSM if outcome.details.get("strategy_fell_back") else outcome.strategy
 
 
 def _worked(outcome: TaskOutcome) -> Iterator[str]:

@@ -36,6 +36,13 @@ def test_a_lesson_stays_small_whatever_the_outcome_says() -> None:
     assert len(case.failed[0]) == 200
 
 
+def test_a_case_names_the_strategy_that_did_the_work() -> None:
+    fell_back = {"strategy_fell_back": "the task's budget has no room for it"}
+    told = an_outcome(strategy=Strategy.MOA, strategy_applied=False, details=fell_back)
+    assert lesson_of(told).case.strategy is Strategy.FSM
+    assert lesson_of(an_outcome(strategy=Strategy.MOA)).case.strategy is Strategy.MOA
+
+
 @pytest.mark.promise("bandit.only_what_applied")
 def test_a_strategy_that_did_not_apply_is_not_charged() -> None:
     assert lesson_of(an_outcome()).pull == Pull("expense_approval", Strategy.FSM)
