@@ -684,6 +684,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise("session.archive_down", "No memory leaves, or is taken for none, while it cannot be archived", "seed 003"),
     Promise("session.own", "What a session left in the archive is given to its owner alone", "I10"),
     Promise("budget.plan_tier", "No plan of writes is made by the lower tier's model for want of its own", "seed 000"),
+    Promise("prompts.violations", "What a task violates stands in every request as a hard constraint", "seed 001"),
 )
 
 

@@ -12,10 +12,11 @@ from services.executor.core.prompts.texts import load
 from services.executor.ports.models import ModelReply, ModelRequest, TextBlock, Tier
 from services.executor.ports.turns import SessionState
 from shared.contracts.knowledge import KnownEntity, KnownFact
+from shared.contracts.policy import Policy, TextFinding
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import ToolClass
 from shared.testing.mock_anthropic import Play, message, mock_anthropic
-from shared.testing.scripted_model import ScriptedModel, by_state, state_of, tool_reply
+from shared.testing.scripted_model import ScriptedModel, by_state, json_reply, state_of, tool_reply
 from tests.unit.executor.stage import Stage
 from tests.unit.learner.makers import a_case
 
@@ -139,6 +140,21 @@ async def test_the_cacheable_prefix_is_the_same_for_every_task(claim: Heard) -> 
         assert _said(one) != _said(two)
         marks = [bool(block.get("cache_control")) for block in _blocks(one["system"])]
         assert marks == [False, True]
+
+
+@pytest.mark.promise("prompts.violations")
+async def test_violations_stand_in_every_request_as_hard_constraints() -> None:
+    """Also in the answer's, which besides is told why nothing was written."""
+    stage = experienced("Approve expense claim C-1 of 120.50 for Initech")
+    broken = TextFinding(compliant=False, violations=("r1: no claims of Initech",), applied_rules=("r1",))
+    stage.policy.says = {"text": broken}
+    stage.tenants.record = stage.tenants.record.model_copy(update={"policies": (Policy(id="p"),)})
+    stage.scripts["write_plan"] = json_reply({"calls": [], "why_none": "it is forbidden", "cannot": None})
+    await stage.run()
+    asked = {state_of(request): str(request.messages[0].blocks[0]) for request in stage.model.requests}
+    for phase in PHASES:
+        assert "HARD CONSTRAINT, the task as written violates it: r1: no claims of Initech" in asked[phase]
+    assert "Nothing is written: it is forbidden" in asked["COMPLETE"]
 
 
 @pytest.mark.promise("prompts.planted")
