@@ -1,15 +1,18 @@
 """month_end_close: revenue over every page of contracts, exact, and a variance that is not closed without finance."""
 
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
+from services.executor.core.context import Limits
 from services.executor.core.finance.calculators import calculate
 from services.executor.core.fsm.templates import GENERAL
+from services.executor.core.tooling.paginate_walk import ListBounds
 from shared.domain.words import TaskState
 from tests.processes.expectations import exactly, message, path, row, rules, statuses, values
 from tests.processes.people import FINANCE, MANAGER
-from tests.processes.stage import Stage
+from tests.processes.stage import Stage, open_stage
 
 
 def _close(period: str) -> str:
@@ -83,3 +86,24 @@ async def test_a_variance_of_a_general_task_asks_nobody(stage: Stage) -> None:
     text = _close("LDP-2403").replace("the recognized revenue", "the amount 130994.56")
     task = await stage.send(text, template=GENERAL)
     assert (task.state, path(task), rules(task)) == (TaskState.COMPLETED, "D A C P M X", []), task.reason
+
+
+_STATED = _close("LDP-2402").replace("the recognized revenue", "the amount 114044.71")
+_TWO_PAGES = Limits(lists=ListBounds(pages=2))
+
+
+@pytest.mark.promise("process.month_end_close")
+async def test_contracts_that_were_not_read_to_their_end_are_for_a_person(tmp_path: Path, redis_url: str) -> None:
+    """The figure is stated by the task, so that there is a plan; of the revenue over part of a list nothing is said."""
+    async with open_stage(tmp_path, redis_url, limits=_TWO_PAGES) as stage:
+        task = await stage.send(_STATED)
+        assert (task.state, stage.changes) == (TaskState.INPUT_REQUIRED, ()), task.reason
+        assert "list_period_contracts" in str(task.reason)
+        assert "recognized_revenue" not in values(task)
+
+
+@pytest.mark.promise("process.month_end_close")
+async def test_a_general_task_does_not_mind_part_of_a_list(tmp_path: Path, redis_url: str) -> None:
+    async with open_stage(tmp_path, redis_url, limits=_TWO_PAGES) as stage:
+        task = await stage.send(_STATED, template=GENERAL)
+        assert (task.state, path(task)) == (TaskState.COMPLETED, "D A C P M X"), task.reason
