@@ -7,7 +7,8 @@ import pytest
 from typing_extensions import override
 
 from services.executor.core.spend.budget import Ceilings
-from services.executor.ports.models import Model, ModelReply, ModelRequest, ModelUnavailable, Tier
+from services.executor.core.spend.tariff import size_of
+from services.executor.ports.models import Model, ModelReply, ModelRequest, ModelUnavailable, Tier, Usage
 from shared.domain.exact_json import Json
 from shared.domain.words import TaskState
 from shared.testing.scripted_model import json_reply, state_of, text_reply, tool_reply
@@ -196,6 +197,32 @@ async def test_where_the_budget_has_no_room_for_two_drafts_one_is_made() -> None
     record = await stage.run()
     assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
     assert len(asked_in(stage, "COMPLETE")) == 1
+
+
+@pytest.mark.promise("strategy.moa.budget")
+@pytest.mark.parametrize("tokens", range(8_500, 40_000, 3_500))
+async def test_two_drafts_of_the_greatest_length_stay_within_the_ceiling(tokens: int) -> None:
+    stage = moa()
+    stage.limits = stage.limits._replace(ceilings=Ceilings(tokens=tokens))
+    stage.model = _Verbose(stage.model)  # type: ignore[assignment]  # it answers as the stage's own does
+    record = await stage.run()
+    spend = record.metadata["spend"]
+    assert isinstance(spend, dict)
+    assert int(str(spend["tokens"])) + int(str(spend["set_aside_tokens"])) <= tokens
+    assert record.state in (TaskState.COMPLETED, TaskState.FAILED)
+    assert (await replayed(stage)).difference == ""
+
+
+class _Verbose(Model):
+    """Uses every token that it is allowed."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    @override
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        reply, size = await self._model.complete(request), size_of(request)
+        return reply._replace(usage=Usage(size.prefix + size.messages, request.max_tokens))
 
 
 @pytest.mark.promise("strategy.five_phase.insight")
