@@ -16,6 +16,7 @@ from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.words import FsmState as S
 from shared.domain.words import Role, TaskState, ToolClass
 from shared.testing.scripted_model import json_reply
+from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import begun_as
 from tests.unit.executor.stage import CALL, TASK, SaidPolicy, Stage, decision
 
@@ -190,3 +191,12 @@ async def test_what_could_not_be_computed_is_told_with_the_reason() -> None:
     assert _told(stage, "WRITE PLAN")["missing"] == [
         "left could not be computed: nothing was read that is the limit of the claim"
     ]
+
+
+@pytest.mark.promise("process.rules")
+async def test_a_run_with_figures_and_rules_of_its_own_is_replayed_to_the_same_end() -> None:
+    stage = await _stage(PROCESS)
+    await stage.run()
+    await stage.run(decision("approve", by=_FINANCE))
+    done = await replayed(stage)
+    assert (done.difference, done.state) == ("", TaskState.COMPLETED)

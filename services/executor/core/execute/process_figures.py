@@ -7,13 +7,15 @@ like any other: audited, recomputed, traced, and seen by policy.
 import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from typing import NamedTuple
 
 from services.executor.core.dossier import Fact, NamedValue, Operand
 from services.executor.core.execute.compute_audit import evaluate
 from services.executor.core.execute.paths import NoSuchPath
+from services.executor.core.execute.process_links import Links
 from services.executor.core.execute.process_operands import Ambiguous, Around, NotThere, operand_of
-from services.executor.core.execute.process_records import Seen, is_named, seen
+from services.executor.core.execute.process_records import ReadOnce, Seen, is_named, seen
 from services.executor.core.execute.process_rows import Group, Rows, groups, row_operands, rows_of
 from services.executor.core.finance.calculators import CannotCalculate, decimal_text
 from services.executor.core.fsm.figures import Figure
@@ -52,15 +54,22 @@ class _Subject(NamedTuple):
 
 def figured(template: Template, facts: Sequence[Fact], task: str) -> Figured:
     """All figures of the template over the facts, in its order; the first way that can be gone counts."""
-    records = seen(facts) if template.figures else ()
+    return _figured(template.figures, tuple(facts), task) if template.figures else Figured()
+
+
+@lru_cache(maxsize=8)  # each state of a run asks for the same
+def _figured(figures: tuple[Figure, ...], given: tuple[Fact, ...], task: str) -> Figured:
+    facts = [ReadOnce.model_validate(dict(fact)) for fact in given]
+    records = seen(facts)
+    links = Links(records)
     known: dict[str, NamedValue] = {}
     missing: dict[tuple[str, str], Missing] = {}
-    for figure in template.figures:
+    for figure in figures:
         for subject in _subjects(figure, records, task):
             if _has(known, figure.name, subject.id):
                 continue
             try:
-                found = _values(figure, subject, records, facts, task, known)
+                found = _values(figure, Around(subject.anchors, records, task, links), subject.id, facts, known)
             except (Ambiguous, NotThere, NoSuchPath, CannotCalculate) as why:
                 missing.setdefault((figure.name, subject.id), Missing(figure.name, str(why), subject.id))
                 continue
@@ -112,21 +121,15 @@ def _by_identity(records: Sequence[Seen]) -> dict[str, list[Seen]]:
 
 
 def _values(
-    figure: Figure,
-    subject: _Subject,
-    records: Sequence[Seen],
-    facts: Sequence[Fact],
-    task: str,
-    known: Mapping[str, NamedValue],
+    figure: Figure, around: Around, about: str, facts: Sequence[Fact], known: Mapping[str, NamedValue]
 ) -> list[NamedValue]:
-    around = Around(subject.anchors, records, task)
-    wanted = [_earlier(text, known, subject) or pattern(text) for text in figure.operands]
+    wanted = [_earlier(text, known, about) or pattern(text) for text in figure.operands]
     sources = [rows_of(one, around) if isinstance(one, Pattern) and one.rows else one for one in wanted]
     made = []
     for group in groups([one for one in sources if isinstance(one, Rows)], figure.by):
         found = [operand for one in sources for operand in _operands(one, around, figure.operation, group)]
-        result = evaluate(figure.operation, found, _decimals(known), facts, task)
-        made.append(_value(figure, subject, found, result, group.value if group else None))
+        result = evaluate(figure.operation, found, _decimals(known), facts, around.task)
+        made.append(_value(figure, about, found, result, group.value if group else None))
     return made
 
 
@@ -138,26 +141,26 @@ def _operands(source: Operand | Pattern | Rows, around: Around, operation: str, 
     return operand_of(source, around, operation)
 
 
-def _value(figure: Figure, subject: _Subject, found: list[Operand], result: Decimal, group: Json) -> NamedValue:
+def _value(figure: Figure, about: str, found: list[Operand], result: Decimal, group: Json) -> NamedValue:
     own = figure.name if group is None else f"{figure.name}_{_slug(str(group))}"
     return NamedValue(
-        name=f"{own}_{_slug(subject.id)}" if subject.id else own,
+        name=f"{own}_{_slug(about)}" if about else own,
         operation=figure.operation,
         operands=tuple(found),
         value=decimal_text(result),
         figure=own,
-        about=subject.id,
+        about=about,
         group=figure.name if group is not None else "",
     )
 
 
-def _earlier(text: str, known: Mapping[str, NamedValue], subject: _Subject) -> Operand | None:
+def _earlier(text: str, known: Mapping[str, NamedValue], about: str) -> Operand | None:
     """An earlier figure as an operand: of the same record, or of all there is."""
     if not is_figure(text):
         return None
-    for about in (subject.id, ""):
+    for owner in (about, ""):
         for value in known.values():
-            if value.figure == text and value.about == about:
+            if value.figure == text and value.about == owner:
                 return Operand(source="value", ref=value.name)
     raise NotThere(f"{text} is not known")
 

@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import reduce
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from services.executor.core.execute.process_records import Seen, words
 from services.executor.core.execute.sameness import names_a_record
@@ -19,6 +18,9 @@ _SAYS_LITTLE = frozenset(
 )
 
 
+_Says: TypeAlias = Callable[[Seen], set[str]]
+
+
 class _Ends(NamedTuple):
     """What a record is called itself, what it refers to, and what else it may have in common with another."""
 
@@ -27,46 +29,60 @@ class _Ends(NamedTuple):
     says: frozenset[str]
 
     def meets(self, other: "_Ends") -> bool:
-        return bool(self.own & other.refers or self.refers & other.own or self.says & other.says)
+        apart = (
+            self.own.isdisjoint(other.refers) and self.refers.isdisjoint(other.own) and self.says.isdisjoint(other.says)
+        )
+        return not apart
 
-    def joined(self, other: "_Ends") -> "_Ends":
-        return _Ends(self.own | other.own, self.refers | other.refers, self.says | other.says)
-
-
-_NOTHING = _Ends(frozenset(), frozenset(), frozenset())
-
-
-def nearest(anchors: Sequence[Seen], all_records: Sequence[Seen], wanted: Callable[[Seen], bool]) -> list[Seen]:
-    """The wanted records that lie nearest to the anchors, every one of the same distance; empty if no way leads there.
-
-    A way by reference goes before one by an identifier in common, and that before one by any other text in common.
-    Others of an anchor's own kind are no step on any way.
-    """
-    kinds = {name[-1] for anchor in anchors for name in anchor.names if name}
-    known = {anchor.identity for anchor in anchors}
-    steps = [
-        record
-        for record in all_records
-        if record.identity in known or wanted(record) or not any(name and name[-1] in kinds for name in record.names)
-    ]
-    for says in (_nothing, _identifiers, _texts):
-        found = _walked(known, [(record, _ends(record, says)) for record in steps], wanted)
-        if found:
-            return found
-    return []
+    @classmethod
+    def joined(cls, ends: Sequence["_Ends"]) -> "_Ends":
+        """What all of them together are called, refer to and say."""
+        own, refers, says = zip(*ends, strict=True)
+        return cls(frozenset().union(*own), frozenset().union(*refers), frozenset().union(*says))
 
 
-def _walked(known: set[str], records: Sequence[tuple[Seen, _Ends]], wanted: Callable[[Seen], bool]) -> list[Seen]:
-    near = [(record, ends) for record, ends in records if record.identity in known]
-    left = [(record, ends) for record, ends in records if record.identity not in known]
-    for _ in range(_HOPS):
-        found = [record for record, _ in near if wanted(record)]
-        if found or not near:
-            return found
-        pool = reduce(_Ends.joined, (ends for _, ends in near), _NOTHING)
-        near = [(record, ends) for record, ends in left if ends.meets(pool)]
-        left = [(record, ends) for record, ends in left if not ends.meets(pool)]
-    return [record for record, _ in near if wanted(record)]
+class Links:
+    """All records, and what each of them has in common with others; worked out once, and where it is needed."""
+
+    def __init__(self, records: Sequence[Seen]) -> None:
+        self._records = records
+        self._ends: dict[_Says, list[_Ends]] = {}
+
+    def nearest(self, anchors: Sequence[Seen], wanted: Callable[[Seen], bool]) -> list[Seen]:
+        """The wanted records nearest to the anchors, every one of the same distance; empty if no way leads there.
+
+        A way by reference goes before one by an identifier in common, and that before one by any other text in
+        common. Others of an anchor's own kind are no step on any way.
+        """
+        kinds = {name[-1] for anchor in anchors for name in anchor.names if name}
+        known = {anchor.identity for anchor in anchors}
+        of_kind = [any(name and name[-1] in kinds for name in record.names) for record in self._records]
+        steps = [
+            place
+            for place, record in enumerate(self._records)
+            if not of_kind[place] or record.identity in known or wanted(record)
+        ]
+        ways = (self._walked(known, steps, wanted, says) for says in (_nothing, _identifiers, _texts))
+        return next((found for found in ways if found), [])
+
+    def _walked(self, known: set[str], steps: Sequence[int], wanted: Callable[[Seen], bool], says: _Says) -> list[Seen]:
+        records, ends = self._records, self._ends_of(says)
+        near = [place for place in steps if records[place].identity in known]
+        left = [place for place in steps if records[place].identity not in known]
+        for _ in range(_HOPS):
+            found = [records[place] for place in near if wanted(records[place])]
+            if found or not near:
+                return found
+            pool = _Ends.joined([ends[place] for place in near])
+            near = [place for place in left if ends[place].meets(pool)]
+            gone = {*near}
+            left = [place for place in left if place not in gone]
+        return [records[place] for place in near if wanted(records[place])]
+
+    def _ends_of(self, says: _Says) -> list[_Ends]:
+        if says not in self._ends:
+            self._ends[says] = [_ends(record, says) for record in self._records]
+        return self._ends[says]
 
 
 def denies(record: Seen, anchor: Seen) -> bool:
@@ -82,7 +98,7 @@ def denies(record: Seen, anchor: Seen) -> bool:
     )
 
 
-def _ends(record: Seen, says: Callable[[Seen], set[str]]) -> _Ends:
+def _ends(record: Seen, says: _Says) -> _Ends:
     own = frozenset(_own_names(record, record.id)) if record.id is not None else frozenset[str]()
     return _Ends(own, frozenset(_references(record)), frozenset(says(record)))
 

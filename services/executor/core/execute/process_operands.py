@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from services.executor.core.dossier import Operand
-from services.executor.core.execute.process_links import denies, nearest
+from services.executor.core.execute.process_links import Links, denies
 from services.executor.core.execute.process_records import Seen
 from services.executor.core.finance.currency import is_currency
 from services.executor.core.fsm.patterns import Pattern
@@ -27,6 +27,7 @@ class Around(NamedTuple):
     anchors: Sequence[Seen]
     records: Sequence[Seen]
     task: str
+    links: Links
 
 
 def operand_of(pattern: Pattern, around: Around, operation: str) -> list[Operand]:
@@ -52,7 +53,7 @@ def _one_match(pattern: Pattern, around: Around) -> tuple[Seen, str]:
     def wanted(record: Seen) -> bool:
         return record.field(pattern.fields) is not None and of_kind(record)
 
-    found = nearest(around.anchors, around.records, wanted) or _alone(around, wanted)
+    found = around.links.nearest(around.anchors, wanted) or _alone(around, wanted)
     values = {
         (record.identity, dumps(record.record[field]))
         for record in found

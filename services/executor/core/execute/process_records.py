@@ -1,8 +1,10 @@
 """The records in the facts by what they are called, where they stand, and what they refer to."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 from services.executor.core.dossier import Fact
 from services.executor.core.execute.conditions import written
@@ -11,7 +13,7 @@ from services.executor.core.execute.subject import own_id
 from services.executor.core.finance.figures import figure, number_bearing_tokens
 from services.executor.core.tooling.column_aliases import ALIASES
 from services.executor.core.tooling.paginate_walk import PARTIAL
-from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.exact_json import Json, JsonObject, dumps, loads
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _ENDS_NOUN = frozenset("by for of from in with to on at and".split())
@@ -21,7 +23,16 @@ _SAYS_NOTHING = frozenset(
 )
 
 
-class Seen(NamedTuple):
+class ReadOnce(Fact):
+    """A fact whose result is parsed once, however many figures are computed from it."""
+
+    @cached_property
+    def result(self) -> Json:
+        return loads(self.result_json)
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
     """A record of a fact. ``path`` leads to it; ``rows`` to the list that it is a row of, if it is one."""
 
     fact: Fact
@@ -30,7 +41,7 @@ class Seen(NamedTuple):
     names: tuple[tuple[str, ...], ...]  # what it is called, in words, the nearest first
     rows: str | None = None
 
-    @property
+    @cached_property
     def id_field(self) -> str | None:
         """What tells it from others of its kind: its own ``id``, or else the first of its identifiers."""
         own = next((key for key in self.record if key.lower() == "id"), None)
@@ -42,7 +53,7 @@ class Seen(NamedTuple):
     def id(self) -> Json:
         return self.record[self.id_field] if self.id_field else None
 
-    @property
+    @cached_property
     def identity(self) -> str:
         """One text for each record, however often it was seen."""
         head = self.names[0][-1] if self.names and self.names[0] else ""
@@ -76,6 +87,7 @@ class Seen(NamedTuple):
         return None
 
 
+@lru_cache(maxsize=4096)
 def words(name: str) -> tuple[str, ...]:
     """The words of a name, in the singular: ``get_purchase_orders`` is get, purchase, order."""
     return tuple(_singular(word.lower()) for word in _WORDS.findall(name))
@@ -96,9 +108,10 @@ def _walk(
     fact: Fact, value: Json, path: str, names: tuple[tuple[str, ...], ...], rows: str | None = None
 ) -> Iterator[Seen]:
     if isinstance(value, list):
+        ids = Counter(own for item in value if isinstance(item, dict) and isinstance(own := own_id(item), str))
         for place, item in enumerate(value):
             if isinstance(item, dict):
-                yield from _walk(fact, item, _row_path(value, item, place, path), names, path)
+                yield from _walk(fact, item, _row_path(item, ids, place, path), names, path)
         return
     if not isinstance(value, dict):
         return
@@ -106,17 +119,18 @@ def _walk(
         yield Seen(fact, path, value, _with_own_name(value, names), rows)
     for key, inner in value.items():
         if isinstance(inner, dict | list):
-            own = words(key)
-            called = names if not own or set(own) <= _SAYS_NOTHING else (own,)
+            noun = words(key)
+            called = names if not noun or set(noun) <= _SAYS_NOTHING else (noun,)
             yield from _walk(fact, inner, f"{path}.{key}" if path else key, called)
 
 
-def _row_path(rows: list[Json], row: JsonObject, place: int, path: str) -> str:
+def _row_path(row: JsonObject, ids: Mapping[str, int], place: int, path: str) -> str:
     """By the row's own id where that is plain: it stays the same when rows come or go."""
     own = own_id(row)
-    alone = isinstance(own, str) and sum(isinstance(one, dict) and own_id(one) == own for one in rows) == 1
-    key = next((key for key in row if key.lower() == "id"), "id")
-    return f"{path}[{written(key, '=', own)}]" if alone else f"{path}[{place}]"
+    if not isinstance(own, str) or ids[own] > 1:
+        return f"{path}[{place}]"
+    key = next(key for key in row if key.lower() == "id")
+    return f"{path}[{written(key, '=', own)}]"
 
 
 def _noun(tool: str) -> tuple[str, ...]:
@@ -170,11 +184,18 @@ def is_named(record: Seen, task: str) -> bool:
 def stands_in(value: str, task: str) -> bool:
     """Whether the task says these words, or this identifier; a bare figure names nothing."""
     wanted = value.strip()
-    if figure(wanted) is not None:
+    said, tokens = _said_in(task)
+    if wanted.casefold() not in said or figure(wanted) is not None:
         return False
     if " " not in wanted and any(mark.isdigit() for mark in wanted):
-        return wanted.casefold() in {token.casefold() for token in number_bearing_tokens(task)}
+        return wanted.casefold() in tokens
     return re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", task, re.IGNORECASE) is not None
+
+
+@lru_cache(maxsize=16)
+def _said_in(task: str) -> tuple[str, frozenset[str]]:
+    """The task in one case, and its words with digits."""
+    return task.casefold(), frozenset(token.casefold() for token in number_bearing_tokens(task))
 
 
 def _tells_apart(key: str) -> bool:

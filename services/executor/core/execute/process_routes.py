@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from services.executor.core.dossier import Progress
 from services.executor.core.execute.conditions import condition
+from services.executor.core.execute.process_links import Links
 from services.executor.core.execute.process_operands import Ambiguous, Around, NotThere
 from services.executor.core.execute.process_records import Seen, is_named, seen, stands_in
 from services.executor.core.execute.process_rows import Rows, rows_of
@@ -63,14 +64,15 @@ def unheeded(progress: Progress, task: str, plan: WritePlan) -> list[Unheeded]:
     if not template.routes or not template.routed:
         return []
     records = seen(progress.dossier.facts)
-    around = Around([record for record in records if is_named(record, task)], records, task)
+    named = [record for record in records if is_named(record, task)]
+    around = Around(named, records, task, Links(records))
     try:
         rows = _meant(rows_of(pattern(template.routed), around))
     except (Ambiguous, NotThere):
         return []
-    named = _texts_of(plan)
+    spoken_of = _texts_of(plan)
     common = _common(rows)
-    return [row for record in rows if not (_names(record) - common) & named for row in _due(template, record)]
+    return [row for record in rows if not (_names(record) - common) & spoken_of for row in _due(template, record)]
 
 
 def _meant(rows: Rows) -> list[Seen]:

@@ -1,0 +1,48 @@
+"""The policy that a process brings with it, as it is made for a plan."""
+
+import pytest
+
+from services.executor.core.execute.process_rules import process_policy
+from services.executor.core.fsm.template import Template
+from services.executor.core.fsm.templates import GENERAL, TEMPLATES
+from services.executor.core.tooling.classes import verb_of
+from shared.contracts.plan import PlannedCall
+from shared.contracts.policy import Rule
+from shared.domain.words import ToolClass
+from tests.unit.executor_core.makers import call, dossier, fact, plan
+
+_PART = fact([{"id": "R-1"}], "f1", "list_runs").model_copy(update={"note": "NOT all rows: 1 row; a reason."})
+_CHANGE, _NOTICE = call({"run_id": "R-1"}), call({"text": "hello"}, tool_class=ToolClass.NOTIFY)
+
+
+def _rules(template: Template, planned: PlannedCall, partial: bool = True) -> list[Rule]:
+    known = dossier(*([_PART] if partial else [])).model_copy(update={"plan": plan(planned)})
+    return [rule for policy in process_policy(template, known, "the task") for rule in policy.rules]
+
+
+@pytest.mark.promise("process.required")
+def test_a_change_on_a_list_that_was_read_in_part_asks_a_person_where_the_process_needs_all_of_it() -> None:
+    payroll = TEMPLATES["payroll"]
+    [asking] = [rule for rule in _rules(payroll, _CHANGE) if rule.id == "whole-lists"]
+
+    assert (asking.action, asking.reason) == ("require_approval", "not all rows were read of list_runs")
+    assert "whole-lists" not in {rule.id for rule in _rules(payroll, _CHANGE, partial=False)}
+    assert "whole-lists" not in {rule.id for rule in _rules(payroll, _NOTICE)}
+    assert _rules(GENERAL, _CHANGE) == []
+
+
+@pytest.mark.promise("process.rules")
+@pytest.mark.parametrize(
+    ("tool", "verb"),
+    [
+        ("approve_claim", "approve"),
+        ("bulk_pay_invoices", "pay"),
+        ("review_and_approve_invoice", "approve"),
+        ("office.payInvoice", "pay"),
+        ("send_reminder", "send"),
+        ("", ""),
+    ],
+)
+def test_the_verb_of_a_tool_is_that_of_its_effect(tool: str, verb: str) -> None:
+    """A name that first looks and then acts is read by what it does."""
+    assert verb_of(tool) == verb
