@@ -1,9 +1,12 @@
 """Process files: what they say, what is refused when one is read, and that whatever passes can be walked."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from services.executor.core.execute.process_figures import figured
 from services.executor.core.fsm.built_in import from_text
 from services.executor.core.fsm.machine import after, with_end, with_gate, without_writes
 from services.executor.core.fsm.template import Template
@@ -13,6 +16,7 @@ from services.policy.core.conditions import Conditions
 from services.policy.core.prepared import prepare
 from shared.contracts.policy import Policy
 from shared.domain.words import FsmState as S
+from tests.unit.executor_core.makers import fact
 
 PLAIN = """
 process_type = "visit"
@@ -64,6 +68,16 @@ def test_every_wrong_thing_is_named_at_once() -> None:
     template = Template(process_type=" ", states=(S.ASSESS, S.MUTATE, S.ASSESS))
     with pytest.raises(BadTemplate, match=r"no process_type.*begin with DECOMPOSE.*stands once"):
         refuse_bad(template)
+
+
+@pytest.mark.promise("process.files")
+def test_the_example_in_the_documentation_is_a_process_that_can_be_followed() -> None:
+    page = Path("docs/processes.md").read_text("utf-8")
+    template = from_text(page.partition("```toml\n")[2].partition("```")[0])
+    grant = fact({"id": "G-1", "total": "500.00", "paid_out": "420.50"}, "f1", "get_grant")
+
+    assert [value.value for value in figured(template, (grant,), "Pay 80 of grant G-1").values] == ["79.50"]
+    assert not prepare((Policy(id="process:x", rules=template.rules),), Conditions()).problems
 
 
 @pytest.mark.promise("process.walks")

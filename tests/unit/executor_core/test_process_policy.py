@@ -38,11 +38,13 @@ def test_a_change_on_a_list_that_was_read_in_part_asks_a_person_where_the_proces
         ("approve_claim", "approve"),
         ("bulk_pay_invoices", "pay"),
         ("review_and_approve_invoice", "approve"),
+        ("hold_and_pay_invoice", "hold_and_pay"),
+        ("get_and_delete_invoice", "delete"),
         ("office.payInvoice", "pay"),
         ("send_reminder", "send"),
         ("", ""),
     ],
 )
 def test_the_verb_of_a_tool_is_that_of_its_effect(tool: str, verb: str) -> None:
-    """A name that first looks and then acts is read by what it does."""
+    """A name that first looks and then acts is read by what it does; one that does two things is neither alone."""
     assert verb_of(tool) == verb
