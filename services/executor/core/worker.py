@@ -14,7 +14,6 @@ from services.executor.core.execute import decisions, resolutions
 from services.executor.core.execute.consent import approved, is_let_through, settled, waits_for
 from services.executor.core.execute.escalation import told
 from services.executor.core.execute.mutations import settle_open
-from services.executor.core.execute.quiet_hours import ends_rest
 from services.executor.core.execute.settling import settle_unread
 from services.executor.core.execute.strategies.walk import Finished, Resting, Waiting, walk
 from services.executor.core.fsm.chosen import Processes
@@ -31,6 +30,7 @@ from services.executor.core.prose import with_prose
 from services.executor.core.recording import recorded
 from services.executor.core.reflect.outcome import Ended
 from services.executor.core.reflect.turn_end import nothing_new, turn_end
+from services.executor.core.resting import ends_rest
 from services.executor.core.reviewing import Reviewed, reviewed, with_documents
 from services.executor.core.side_by_side import together
 from services.executor.core.spend.budget import BudgetSpent, ending, known_so_far

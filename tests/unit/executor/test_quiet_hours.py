@@ -74,6 +74,7 @@ async def test_when_they_are_over_the_notice_goes_out_and_the_task_ends() -> Non
     record = await stage.run(_fired(stage))
     assert (record.state, len(stage.claims.told), stage.claims.applied) == (TaskState.COMPLETED, 1, ["C-1"])
     assert record.reason is None
+    assert stage.turns.remembered.turns[-1] == ("agent", (record.answer or "")[:4000])
 
 
 @pytest.mark.promise("notify.quiet_hours")

@@ -8,12 +8,10 @@ from services.executor.core.context import TurnContext
 from services.executor.core.dossier import Progress
 from services.executor.core.execute.ledger import entries
 from services.executor.core.execute.left_out import is_left_out
+from services.executor.core.resting import SUBJECT
 from services.executor.ports.turns import Timer
 from shared.contracts.plan import PlannedCall
-from shared.contracts.task import Turn, TurnKind
 from shared.domain.words import SENDABLE, FsmState, ToolClass
-
-SUBJECT = "quiet:"  # begins the subject of the timer that ends the wait
 
 
 class Rest(NamedTuple):
@@ -45,11 +43,6 @@ async def rest(ctx: TurnContext, progress: Progress) -> Rest | None:
         f"waiting until {local:%Y-%m-%d %H:%M} ({ctx.tenant.time_zone}), when the quiet hours are over, to call {names}"
     )
     return Rest(until, why)
-
-
-def ends_rest(turn: Turn) -> bool:
-    """Whether a turn is the timer that ends such a wait."""
-    return turn.kind is TurnKind.DEADLINE and str(turn.data.get("subject", "")).startswith(SUBJECT)
 
 
 async def _unsent(ctx: TurnContext, progress: Progress) -> tuple[PlannedCall, ...]:

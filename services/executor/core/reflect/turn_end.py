@@ -12,6 +12,7 @@ from services.executor.core.dry_run import KEY, artifacts, is_dry_run
 from services.executor.core.past_calls import of_facts, of_writes, remembered
 from services.executor.core.reflect.answer import Footer, final_answer, policy_status
 from services.executor.core.reflect.outcome import Ended, metadata, outcome, run_of, score
+from services.executor.core.resting import ends_rest
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import SessionState, Timer, TurnEnd
 from shared.contracts.approval import Approval, ApprovalStatus
@@ -130,9 +131,11 @@ def _brief(record: TaskRecord, ended: Ended, approval: Approval | None, now: dat
 
 
 def _remembered(session: SessionState, turn: Turn, answer: str) -> SessionState:
-    if turn.kind not in (TurnKind.MESSAGE, TurnKind.DECISION):
+    said: tuple[tuple[str, str], ...] = (("agent", answer[:_TEXT_KEPT]),)
+    if turn.kind in (TurnKind.MESSAGE, TurnKind.DECISION):
+        said = (("user", _words(turn)[:_TEXT_KEPT]), *said)
+    elif not ends_rest(turn):
         return session
-    said = (("user", _words(turn)[:_TEXT_KEPT]), ("agent", answer[:_TEXT_KEPT]))
     return _bounded(session._replace(turns=(*session.turns, *said)))
 
 
