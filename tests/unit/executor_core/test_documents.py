@@ -165,6 +165,7 @@ def test_the_brief_says_who_decides_and_then_what_was_decided() -> None:
         ("We need a QBR slide for Q3", ("qbr_slide",)),
         ("put together a contract renewal brief for VEN-2", ("contract_renewal",)),
         ("create the compliance report", ("compliance_report",)),
+        ("Draft an approval brief for PO-1.", ("approval_brief",)),
         ("Send the post-mortem to Bob", ()),
         ("Write Bob a mail about the post-mortem", ()),
         ("Do not write a post-mortem", ()),

@@ -117,7 +117,7 @@ def _record(
 
 def _artifacts(record: TaskRecord, ended: Ended, approval: Approval | None, now: datetime) -> tuple[Artifact, ...]:
     """What the task had already, and what this turn adds; of one name only the newest stays."""
-    added = (*artifacts(record, ended.progress), *_brief(record, ended, approval, now), *ended.documents)
+    added = (*artifacts(record, ended.progress), *ended.documents, *_brief(record, ended, approval, now))
     named = {artifact.name: artifact for artifact in (*record.artifacts, *added)}
     return tuple(named.values())
 
