@@ -69,7 +69,7 @@ async def test_every_tool_is_published_and_of_its_class(tmp_path: Path, served: 
 
     assert [tool.name for tool in tools] == [*TOOLS]
     for tool in tools:
-        notice = tool.name.startswith("notify_")
+        notice = tool.name.startswith(("notify_", "send_"))
         reads = TOOLS[tool.name].hints.read_only
         assert tool.tool_class is (ToolClass.NOTIFY if notice else ToolClass.READ if reads else ToolClass.CHANGE)
 

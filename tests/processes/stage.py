@@ -32,8 +32,6 @@ from services.executor.core.prompts.texts import load
 from services.executor.core.worker import Worker
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import TurnStore
-from services.policy.bootstrap import build as build_policy
-from services.policy.settings import Settings as PolicySettings
 from shared.contracts.task import Principal, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.contracts.tenant import TenantRecord
 from shared.domain.words import Dialect
@@ -41,9 +39,10 @@ from shared.infra.live import Live
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from tests.company_stage import company
-from tests.integration.planner_server import model_at, planner_server
+from tests.integration.planner_server import model_at
 from tests.processes.mishaps import Mishaps
 from tests.processes.people import CLERK
+from tests.processes.servers import Servers, planner_app, policy_app
 from tests.serving import serving
 
 TENANT_FILE = Path("cli/defaults/company_tenant.json")
@@ -164,12 +163,12 @@ async def open_stage(
     limits: Limits = Limits(),  # noqa: B008  # a frozen value
 ) -> AsyncIterator[Stage]:
     """A stage in an empty folder; the tenant is the example company's own, unless another one is given."""
-    async with AsyncExitStack() as open_things:
+    async with AsyncExitStack() as open_things, Servers() as servers:
         enter = open_things.enter_async_context
         mishaps = Mishaps()
-        office = await enter(company(folder, mishaps))
-        model = await enter(model_at(await enter(planner_server())))
-        policy = HttpPolicy(await enter(serving(build_policy(PolicySettings()))))
+        office = await servers.start(company(folder, mishaps))
+        model = await enter(model_at(await servers.start(serving(planner_app()))))
+        policy = HttpPolicy(await servers.start(serving(policy_app())))
         open_things.push_async_callback(policy.close)
         tools = await enter(McpTools())
         redis = await enter(_redis(redis_url))
