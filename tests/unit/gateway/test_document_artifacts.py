@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 from a2a.compat.v0_3.conversions import to_compat_task
-from google.protobuf.json_format import MessageToDict
+from a2a.compat.v0_3.types import DataPart
 
 from services.gateway.core.views import legacy_view, public_view
 from services.gateway.entrypoints.a2a_view import a2a_view
@@ -43,7 +43,7 @@ def test_in_today_s_protocol() -> None:
     assert [part.text for part in answer.parts] == ['["A"]']
     assert [part.media_type for part in document.parts] == ["text/markdown", "application/json"]
     assert document.parts[0].text == "# PRD"
-    assert MessageToDict(document.parts[1].data) == DATA
+    assert document.parts[1].data.struct_value["type"] == "prd"
     assert [part.media_type for part in plan.parts] == ["application/json"]
 
 
@@ -53,6 +53,8 @@ def test_in_the_protocol_before() -> None:
     assert [artifact.name for artifact in artifacts] == ["answer", "prd", "plan"]
     text, data = (part.root for part in artifacts[1].parts)
     assert (text.kind, data.kind) == ("text", "data")
+    assert isinstance(data, DataPart)
+    assert data.data == DATA
 
 
 @pytest.mark.promise("documents.artifacts")
