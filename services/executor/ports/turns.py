@@ -63,8 +63,8 @@ class Timer(NamedTuple):
 class TurnEnd(NamedTuple):
     """Everything that one turn leaves behind, stored in one atomic step.
 
-    ``approval`` is the task's latest; ``settled`` an earlier one that is asked no more, as it ended. ``session`` is None
-    where what the session remembers stays as it is, perhaps unread.
+    ``approval`` is the task's latest; ``settled`` an earlier one that is asked no more, as it ended.
+    ``session`` is None where what the session remembers stays as it is, perhaps unread.
     """
 
     record: TaskRecord
