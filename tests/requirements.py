@@ -576,7 +576,7 @@ PROMISES: tuple[Promise, ...] = (
     ),
     Promise(
         "process.procurement",
-        "A vendor is told of an approval once it is proved, asked for or not",
+        "A vendor is told of an approval once it is proved; beyond its budget a purchase is for finance",
         "seed 002, fsm_runner.py",
     ),
     Promise(

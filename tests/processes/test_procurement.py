@@ -4,12 +4,15 @@ import pytest
 
 from services.executor.core.fsm.templates import GENERAL
 from shared.domain.words import TaskState
-from tests.processes.expectations import exactly, message, path, row, statuses
+from tests.processes.expectations import exactly, message, path, row, rules, statuses, values
 from tests.processes.mishaps import OUT_OF_ORDER
-from tests.processes.people import MANAGER
+from tests.processes.people import FINANCE, MANAGER
 from tests.processes.stage import Stage
 
 TASK = "Approve purchase order PO-7024."
+LITTLE_LEFT = (
+    "UPDATE budgets SET reserved_cents = allocated_cents - spent_cents - 80000 WHERE department = 'Operations'"
+)
 BOOKED = exactly(row("budgets", "BUD-04", spent_cents=2296500), row("purchase_orders", "PO-7024", status="approved"))
 
 
@@ -35,6 +38,25 @@ async def test_a_vendor_is_not_told_of_an_approval_that_no_read_confirms(stage: 
     assert statuses(task) == [("approve_purchase_order", "unverified")]
     assert stage.changes == BOOKED
     assert "The vendor was not told" in (task.answer or "")
+
+
+@pytest.mark.promise("process.procurement")
+async def test_a_purchase_beyond_its_budget_is_for_finance_alone_to_decide(stage: Stage) -> None:
+    stage.arrange(LITTLE_LEFT)
+    task = await stage.send(TASK)
+    assert (task.state, values(task)["budget_after"]) == (TaskState.INPUT_REQUIRED, "-90.00"), task.reason
+    assert rules(task) == ["budget-exceeded"]
+    task = await stage.decide(task, MANAGER)
+    assert task.state is TaskState.INPUT_REQUIRED
+    task = await stage.decide(task, FINANCE, "reject")
+    assert (task.state, path(task), stage.changes) == (TaskState.REJECTED, "D A C P G", ())
+
+
+async def test_as_a_general_task_a_purchase_beyond_its_budget_waits_for_nobody(stage: Stage) -> None:
+    """The write is tried, and only the company's own books refuse it."""
+    stage.arrange(LITTLE_LEFT)
+    task = await stage.send(TASK, GENERAL)
+    assert (task.state, statuses(task)) == (TaskState.FAILED, [("approve_purchase_order", "refused")])
 
 
 async def test_as_a_general_task_an_approval_tells_no_vendor(stage: Stage) -> None:
