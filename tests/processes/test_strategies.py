@@ -10,7 +10,7 @@ from services.executor.core.context import Limits
 from shared.contracts.task import TaskRecord
 from shared.domain.words import Strategy, TaskState
 from tests.processes.expectations import exactly, path, row, statuses
-from tests.processes.people import FINANCE, LEGAL, MANAGER
+from tests.processes.people import FINANCE, LEGAL, MANAGER, approver
 from tests.processes.stage import Stage, open_stage
 
 DELIBERATING = (Strategy.FIVE_PHASE, Strategy.MOA)
@@ -36,6 +36,24 @@ TEXTS = {
     "payroll": (
         'Payroll for 2026-04: approve every prepared payroll run of period "2026-04", then release bank file BNK-2802'
         " over the total net and notify EMP-103 that the salaries are paid."
+    ),
+    "incident_response": "Resolve incident INC-1510: the printouts were deleted. Notify EMP-103 that it is resolved.",
+    "customer_onboarding": (
+        "Onboard the new customer Nordlys Tea with email hello@nordlystea.example: create the customer and create a"
+        " subscription to the plan Growth with 12 seats, and send a welcome message to the customer."
+    ),
+    "compliance_audit": (
+        "Audit the KYC of customer CUS-807: record a KYC shortfall for each KYC document that is missing or expired,"
+        " and notify EMP-103 of the result."
+    ),
+    "dispute_resolution": "Resolve dispute DSP-2501: the customer gets a voucher.",
+    "month_end_close": (
+        "Month-end close of period LDP-2402: record the revenue booking of the recognized revenue, then close period"
+        " LDP-2402 and notify EMP-103 that the period is closed."
+    ),
+    "ar_collections": (
+        "Work through accounts receivable: take the step of its age for every overdue receivable that was due before"
+        " 2026-04-01."
     ),
     "general": "Handle the equipment request of EMP-451. Assign asset AST-1721 to employee EMP-451.",
 }
@@ -114,7 +132,7 @@ def _new(folder: Path) -> Path:
 
 
 async def _approved(stage: Stage, task: TaskRecord) -> TaskRecord:
-    people = (MANAGER, FINANCE, LEGAL) * 4
+    people = (MANAGER, approver("sam", "manager"), FINANCE, LEGAL) * 4
     for person in people:
         if task.state is not TaskState.INPUT_REQUIRED:
             break

@@ -91,8 +91,9 @@ async def test_any_replies_end_well(strategy: Strategy, odd: list[tuple[bool, Mo
 
 @_ALL
 @pytest.mark.long
+@pytest.mark.timeout(600)
 @pytest.mark.promise("strategy.obeys_the_gate")
-@settings(max_examples=700, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(odd=st.lists(st.tuples(st.booleans(), _REPLIES), max_size=20))
 async def test_any_replies_of_many_runs_end_well(strategy: Strategy, odd: list[tuple[bool, ModelReply]]) -> None:
     await _ends_well(strategy, odd)
