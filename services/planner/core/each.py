@@ -11,10 +11,11 @@ from services.planner.core.records import Record, number, own_id
 from services.planner.core.references import CERTAIN, Candidate, is_reference, wanted
 from services.planner.core.selection import matching
 from services.planner.core.situation import Situation
-from services.planner.core.words import field_stems, nouns, text_stems
+from services.planner.core.words import field_stems, nouns, stem, text_stems
 
 _EVERY = re.compile(r"\b(?:all|every|each)\b", re.I)
 _ORDER = re.compile(r"\b(?:in (?:the )?order of|in|ordered by|sorted by|by) (?:its |their |the )?(?P<by>[\w ]+)", re.I)
+_GOAL = re.compile(r"\b(?:to|into|as) (?:the )?(?P<goal>[a-z]+)\b", re.I)
 
 
 def is_for_each(intent: Intent) -> bool:
@@ -24,7 +25,7 @@ def is_for_each(intent: Intent) -> bool:
 def for_each(way: Bound, intent: Intent, situation: Situation) -> list[Bound]:
     """One call for each listed record that the clause fits; the clause's own way says all the rest."""
     found = []
-    text = _told(intent, situation)
+    text = _without_goal(_told(intent, situation), way)
     for record in _ordered(matching(text, situation), intent.clause):
         known = own_id(record)
         slots = [name for name in way.tool.required if is_reference(way.tool, name)]
@@ -34,6 +35,12 @@ def for_each(way: Bound, intent: Intent, situation: Situation) -> list[Bound]:
             chosen = dict(way.chosen) | {slots[0]: one}
             found.append(Bound(way.tool, tuple(chosen.items()), tuple(n for n in way.missing if n != slots[0])))
     return found
+
+
+def _without_goal(text: str, way: Bound) -> str:
+    """The text without where the call leads to: the state after it says nothing of which things are meant."""
+    goals = nouns(way.tool.name)
+    return _GOAL.sub(lambda match: " " if stem(match["goal"]) in goals else match[0], text)
 
 
 def not_all_known(way: Bound, intent: Intent, situation: Situation) -> str:

@@ -170,7 +170,7 @@ def _text(name: str, described: str, intent: Intent, situation: Situation, requi
     if required and intent.verb and described.lower().startswith("what ") and (told := _told(intent.clause)):
         return _said(told)
     if intent.verb and own & text_stems(intent.clause):
-        return _named(own, situation)
+        return _named(own, situation) or _of_records(name, intent, situation)
     return (
         _from_field(name, situation)
         or _named(own, situation)
@@ -233,6 +233,13 @@ def _from_field(name: str, situation: Situation) -> Candidate | None:
     chosen = best(named or holders, situation)
     values = {str(record.fields[name]) for record in chosen}
     return Candidate(chosen[0].fields[name], "result", chosen[0].ref(name), LIKELY) if len(values) == 1 else None
+
+
+def _of_records(name: str, intent: Intent, situation: Situation) -> Candidate | None:
+    """The one value of this field of some record that the clause names."""
+    holders = [record for record in situation.records if names(intent.clause, str(record.fields.get(name, "")))]
+    values = {str(record.fields[name]) for record in holders}
+    return Candidate(holders[0].fields[name], "result", holders[0].ref(name), LIKELY) if len(values) == 1 else None
 
 
 def _named(own: frozenset[str], situation: Situation) -> Candidate | None:

@@ -9,7 +9,7 @@ from services.planner.core.mentions import Kind, find
 from services.planner.core.named import owners
 from services.planner.core.records import Record, number, own_id
 from services.planner.core.situation import MINOR, Situation, names
-from services.planner.core.words import ID_WORDS, STOP, field_stems, parts, stem, stems, text_stems, text_words
+from services.planner.core.words import ID_WORDS, STOP, field_stems, nouns, parts, stem, stems, text_stems, text_words
 
 _SUMS = stems(("amount", "total", "price", "cost", "value", "sum"))
 
@@ -20,13 +20,19 @@ def matching(text: str, situation: Situation) -> list[Record]:
     listed = [record for record in situation.records if record.in_list and record.noun & said]
     listed = [record for record in listed if record.noun <= said] or listed
     kind = _kind_meant(text, {record.noun for record in listed})
-    listed = [record for record in listed if record.noun == kind] if kind else listed
+    listed = _of_the_list_named([record for record in listed if record.noun == kind] if kind else listed, said)
     if not listed:
         listed = [record for record in situation.records if record.in_list]
     if _asks_for_unknown(text, listed):
         return []
     kept = [record for record in listed if _fits(record, text, _of_its_kind(record, listed), situation)]
     return _once(kept)
+
+
+def _of_the_list_named(listed: Sequence[Record], said: frozenset[str]) -> list[Record]:
+    """Without those of a list whose name says less of what is said than that of another list does."""
+    told = {own for record in listed if (own := nouns(record.fact.tool)) <= said}
+    return [record for record in listed if not any(nouns(record.fact.tool) < own for own in told)]
 
 
 def _kind_meant(text: str, kinds: set[frozenset[str]]) -> frozenset[str] | None:

@@ -27,7 +27,7 @@ FAMILIES: dict[str, frozenset[str]] = {
         "assign": "assign allocate delegate reassign route",
         "schedule": "schedule book arrange reschedule plan",
         "ship": "ship dispatch deliver",
-        "move": "move transfer relocate shift",
+        "move": "move transfer relocate shift migrate upgrade downgrade switch",
         "restore": "restore reopen reactivate enable unblock resume",
         "block": "block suspend freeze hold lock pause",
         "archive": "archive store retire",
