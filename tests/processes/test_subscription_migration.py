@@ -79,3 +79,14 @@ async def test_the_same_task_as_a_general_one_is_confirmed_by_nobody(stage: Stag
     task = await stage.send(_TASK, template=GENERAL)
     assert (task.state, path(task)) == (TaskState.COMPLETED, "D A C P M X"), task.reason
     assert stage.changes == _MOVED
+
+
+@pytest.mark.promise("process.subscription_migration")
+async def test_a_downgrade_is_such_a_migration_too(stage: Stage) -> None:
+    """Named by its word, to whichever plan there is."""
+    task = await stage.send("Downgrade subscription SBS-1209 to plan Starter and notify customer CUS-812.")
+    for _ in _CONFIRMATIONS:
+        task = await stage.decide(task, MANAGER)
+    assert (task.state, path(task)) == (TaskState.COMPLETED, "D A C P G G G G G M N X"), task.reason
+    moved = row("subscriptions", "SBS-1209", plan_name="Starter", monthly_cents=31350)
+    assert stage.changes == exactly(moved, message(4004, "CUS-812"))
