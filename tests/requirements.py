@@ -565,7 +565,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise("notify.told", "A plan tells whom its process has to tell, or the answer says that nobody did", "seed 002"),
     Promise(
         "gate.confirmations",
-        "Named confirmations are approvals of their own, in sequence on one plan; a no ends, a changed plan starts over",
+        "Confirmations are approvals of their own, in sequence on one plan; a no ends, a changed plan starts over",
         "seed 002, fsm_runner.py",
     ),
     # the kinds of process, end to end on the example company

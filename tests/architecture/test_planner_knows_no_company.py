@@ -45,8 +45,8 @@ _FORMAT = frozenset(
     a after all an and any as at before by down due each every first for free from in is its june last less more
     most new next no not now of off old on one only or other out over own right same than that the three to two
     under up was were when which with without you your argument column cursor data day description document
-    domain empty example figure gate high id key kind line low medium model msg number object offset operation page planner
-    port product ref result risk row sequence usage status system task text time tool type user word
+    domain empty example figure gate high id key kind line low medium model msg number object offset operation page
+    planner port product ref result risk row sequence usage status system task text time tool type user word
     """.split()
 )
 
