@@ -239,9 +239,10 @@ PROMISES: tuple[Promise, ...] = (
     ),
     Promise(
         "drift.recovers",
-        "A read that meets a renamed column recovers, exactly or by alias",
+        "A read that meets a renamed column recovers: exactly, by alias, by likeness, by beginning",
         "seed 002, schema_adapter.py",
     ),
+    Promise("drift.never_two_to_one", "A correction alters no value and makes no two columns one", "seed 002, adapter"),
     Promise("tools.echoes", "An answer that only repeats the call proves nothing and is no source", "I4; seed 003"),
     Promise("drift.remembered", "A session remembers renamed columns", "seed 002, schema_adapter.py"),
     Promise("drift.approved_writes_stay", "Names are corrected before a plan is approved, never after", "I7"),
@@ -289,6 +290,18 @@ PROMISES: tuple[Promise, ...] = (
     Promise("demo.rest_bridge", "The demo holds over the REST bridge as it does over MCP", "seed 003, mcp_bridge.py"),
     Promise("demo.any_model", "The demo holds with any endpoint that speaks the Messages API", "seed 000, Running"),
     Promise("tools.command", "People see each tool's class and what decided it before they trust a server", "I1"),
+    # what an operator knows of a tool server
+    Promise(
+        "I4.partners", "A write is paired with a read that can be asked about it by schema, never by name alone", "I4"
+    ),
+    Promise(
+        "tools.catalogue_pairs", "The read that the operator's catalogue names proves the write, and no other", "I4"
+    ),
+    Promise(
+        "tools.catalogue_written",
+        "What is found at a server is written as a catalogue, whose corrections hold once it is loaded",
+        "I1; I4",
+    ),
     Promise(
         "fsm.escalate_as_own_end",
         "A broken service level that a rule escalates ends completed and marked escalated; elsewhere a person decides",

@@ -9,14 +9,8 @@ from hypothesis import strategies as st
 from services.executor.core.tooling.column_aliases import ALIASES
 from services.executor.core.tooling.corrections import MOST_KEPT, Corrections
 from services.executor.core.tooling.describing import inquiries
-from services.executor.core.tooling.schema_drift import (
-    columns_in,
-    match,
-    missing_column,
-    renamed,
-    table_in,
-    under_both_names,
-)
+from services.executor.core.tooling.drift_errors import Unknown, missing_column, table_in, unknown_name
+from services.executor.core.tooling.schema_drift import columns_in, match, matches, names_in, renamed, under_both_names
 from services.executor.ports.tools import Tool
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject
@@ -53,6 +47,11 @@ def tool(name: str, schema: JsonObject | None = None, kind: ToolClass = ToolClas
         "KeyError: 'amount'",
         {"error": "no such column: amount", "type": "SCHEMA"},
         {"detail": [{"loc": ["body"], "msg": "no such column: amount"}]},
+        'ERROR: column "amount" of relation "expenses" does not exist',
+        'ORA-00904: "amount": invalid identifier',
+        "Unknown column 'e.amount' in 'where clause'",
+        "nonexistent field amount",
+        {"errors": [{"message": "There is no column called amount"}]},
     ],
 )
 def test_an_error_about_a_missing_column_names_it(error: Json) -> None:
@@ -61,8 +60,47 @@ def test_an_error_about_a_missing_column_names_it(error: Json) -> None:
 
 @pytest.mark.promise("drift.recognised")
 @pytest.mark.parametrize(
+    ("error", "lacking"),
+    [
+        (
+            "1 validation error for get\namount\n  Unexpected keyword argument [type=unexpected_keyword_argument]",
+            (),
+        ),
+        ("amount\n  Extra inputs are not permitted\ntotal\n  Field required [type=missing]", ("total",)),
+        ({"detail": [{"type": "extra_forbidden", "loc": ["body", "amount"], "msg": "no", "input": 1}]}, ()),
+        (
+            {"detail": [{"type": "missing", "loc": ["body", "total"]}, {"type": "extra_forbidden", "loc": ["amount"]}]},
+            ("total",),
+        ),
+        ("Additional properties are not allowed ('amount' was unexpected)", ()),
+        ("'total' is a required property; Additional properties are not allowed ('amount' was unexpected)", ("total",)),
+        ({"errors": [{"keyword": "additionalProperties", "params": {"additionalProperty": "amount"}}]}, ()),
+        ("get() got an unexpected keyword argument 'amount'", ()),
+        (
+            "get() got an unexpected keyword argument 'amount'; missing 1 required positional argument: 'total'",
+            ("total",),
+        ),
+        ("Unknown parameter: amount", ()),
+        ("parameter 'amount' is not recognized", ()),
+        ("unsupported argument amount", ()),
+        ("'amount' is not a valid parameter", ()),
+        ("This tool does not accept a parameter named amount", ()),
+    ],
+)
+def test_an_error_about_an_unknown_parameter_names_it_and_those_that_lack(
+    error: Json, lacking: tuple[str, ...]
+) -> None:
+    assert unknown_name(error) == Unknown("amount", True, lacking)
+
+
+@pytest.mark.promise("drift.recognised")
+@pytest.mark.parametrize(
     "error",
     [
+        "amount\n  Field required [type=missing]",
+        "'amount' is a required property",
+        "missing 1 required positional argument: 'amount'",
+        "Invalid parameter amount: must be positive",
         "the amount is too high",
         "field 'amount' is required",
         "Invalid field amount: must be positive",
@@ -77,7 +115,7 @@ def test_an_error_about_a_missing_column_names_it(error: Json) -> None:
     ],
 )
 def test_an_error_about_anything_else_is_no_drift(error: Json) -> None:
-    assert missing_column(error) is None
+    assert unknown_name(error) is None
 
 
 @given(RECORDS)
@@ -101,6 +139,27 @@ def test_no_answer_is_too_odd_to_be_looked_at(answer: Json) -> None:
         ("amount", ["total", "cost"], None),
         ("amount", ["amount", "total"], None),
         ("date", ["rate"], None),
+        ("claim_amount", ["id", "claim_amt", "claim_date"], ("claim_amt", "fuzzy")),
+        ("cust_id", ["customer_id", "customer_name"], ("customer_id", "fuzzy")),
+        ("approve_date", ["approved_date", "approved_by"], ("approved_date", "fuzzy")),
+        ("adress_line", ["address_line"], ("address_line", "fuzzy")),
+        ("department", ["dept", "id"], ("dept", "prefix")),
+        ("price", ["prices"], ("prices", "fuzzy")),
+        ("vendor", ["id", "vendor_usd"], ("vendor_usd", "prefix")),
+        ("ordered_on_day", ["ordered"], None),
+        ("department_name", ["dept_name", "depot_name"], ("dept_name", "fuzzy")),
+        ("invoice_line", ["invoices_line", "invoiced_line"], None),
+        ("start_date", ["end_date"], None),
+        ("created_at", ["created_by"], None),
+        ("customer_id", ["customer_name"], None),
+        ("min_amount", ["max_amount"], None),
+        ("employee", ["employer"], None),
+        ("payer_id", ["payee_id"], None),
+        ("quantity", ["quality"], None),
+        ("contract_id", ["contact_id"], None),
+        ("paid_on", ["unpaid_on"], None),
+        ("budget", ["budget_cents", "budget_limit"], None),
+        ("count", ["country"], None),
         ("phone", ["id"], None),
         ("phone", [], None),
     ],
@@ -109,6 +168,45 @@ def test_a_name_is_found_exactly_or_by_alias_and_only_if_one_fits(
     missing: str, columns: list[str], found: tuple[str, str] | None
 ) -> None:
     assert match(missing.rpartition(".")[2], missing, columns) == found
+
+
+WORDS = st.sampled_from("amount total price id name created at by date status state start end usd paid".split())
+COLUMNS = st.lists(st.lists(WORDS, min_size=1, max_size=3).map("_".join), max_size=8, unique=True)
+
+
+@pytest.mark.promise("drift.never_two_to_one")
+@given(wanted=COLUMNS | st.lists(NAMES, max_size=6, unique=True), columns=COLUMNS | st.lists(NAMES, max_size=6))
+def test_no_two_wanted_columns_become_one_and_none_becomes_another_that_is_wanted(
+    wanted: list[str], columns: list[str]
+) -> None:
+    found = {name: new.name for name, new in matches(wanted, columns).items()}
+    assert len(set(found.values())) == len(found)
+    assert not set(found.values()) & set(wanted)
+    assert set(found.values()) <= set(columns)
+    assert not set(found) & set(columns)
+
+
+@pytest.mark.promise("drift.never_two_to_one")
+@given(st.dictionaries(NAMES, RECORDS, max_size=4), NAMES, NAMES)
+def test_a_correction_changes_keys_and_identifiers_and_no_value(arguments: JsonObject, old: str, new: str) -> None:
+    """Whatever stands in a parameter that takes no names is the same before and after."""
+    after = renamed(arguments, {old: new})
+    assert sorted(_values(after)) == sorted(_values(arguments))
+
+
+def _values(value: Json, key: str = "") -> list[str]:
+    """Every value with no regard to keys; texts in parameters for names are left out."""
+    if isinstance(value, dict):
+        return [found for name, inner in value.items() for found in _values(inner, name)]
+    if isinstance(value, list):
+        return [found for inner in value for found in _values(inner, key)]
+    return [] if set(names_in({key: value})) - {key} else [repr(value)]
+
+
+def test_a_renamed_parameter_is_renamed_where_it_stands_as_one_and_nowhere_else() -> None:
+    given: JsonObject = {"amount": 5, "columns": ["amount"], "filter": {"amount": 1}}
+    assert renamed(given, {"@amount": "total"}) == {"total": 5, "columns": ["amount"], "filter": {"amount": 1}}
+    assert under_both_names([{"total": 1}], {"@amount": "total"}) == [{"total": 1}]
 
 
 @pytest.mark.promise("drift.recovers")
@@ -241,6 +339,14 @@ def test_a_correction_holds_for_the_tables_calls_and_no_others() -> None:
     assert known.for_call(tool("update_table"), {"table": "expenses"}) == {"amount": "total"}
     assert known.for_call(query, {"table": "orders"}) == {}
     assert known.for_call(other, {"table": "expenses"}) == {}
+
+
+@pytest.mark.promise("drift.remembered")
+def test_a_parameter_is_remembered_for_its_tool_whatever_the_table() -> None:
+    query = tool("query_table")
+    known = Corrections().learned(query, {"table": "expenses"}, {"@limit": "size", "amount": "total"})
+    assert known.for_call(query, {"table": "orders"}) == {"@limit": "size"}
+    assert known.for_call(tool("update_table"), {"table": "expenses"}) == {"amount": "total"}
 
 
 def test_a_column_that_gets_its_old_name_back_is_no_longer_corrected() -> None:

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from services.executor.core.tooling.schema_drift import TABLES, words_of
+from services.executor.core.tooling.near_names import words_of
+from services.executor.core.tooling.schema_drift import PARAMETER, TABLES, is_parameter
 from services.executor.ports.tools import Tool
 from shared.domain.exact_json import JsonObject
 
@@ -11,15 +12,20 @@ MOST_KEPT = 200
 
 
 class Corrections(NamedTuple):
-    """New names by ``connection/tool:column``, or ``connection/table:column`` where the arguments name a table."""
+    """New names by ``connection/tool:column``, or ``connection/table:column`` where the arguments name a table.
+
+    A parameter is its tool's own, whatever the table.
+    """
 
     names: Mapping[str, str] = {}
 
     def for_call(self, tool: Tool, arguments: JsonObject) -> dict[str, str]:
         """New names by old ones, for one call."""
-        scope = _scope(tool, arguments)
-        found = {key.removeprefix(scope): new for key, new in self.names.items() if key.startswith(scope)}
-        return {old: new for old, new in found.items() if old != new}
+        found: dict[str, str] = {}
+        for scope in dict.fromkeys((_scope(tool, arguments), _own_scope(tool))):
+            known = {key.removeprefix(scope): new for key, new in self.names.items() if key.startswith(scope)}
+            found |= {old: new for old, new in known.items() if scope == _scope_of(old, tool, arguments)}
+        return {old: new for old, new in found.items() if old.removeprefix(PARAMETER) != new}
 
     def learned(self, tool: Tool, arguments: JsonObject, names: Mapping[str, str]) -> "Corrections":
         """With what one call taught: new names by old ones."""
@@ -30,7 +36,7 @@ class Corrections(NamedTuple):
 
     def _with(self, tool: Tool, arguments: JsonObject, old: str, new: str) -> "Corrections":
         """With one more; whatever said that the new name is an old one no longer holds."""
-        scope = _scope(tool, arguments)
+        scope = _scope_of(old, tool, arguments)
         others = {key: name for key, name in self.names.items() if key != f"{scope}{old}"}
         back = {f"{scope}{new}": new} if f"{scope}{new}" in others else {}
         kept = list({**others, **back, f"{scope}{old}": new}.items())[-MOST_KEPT:]
@@ -44,6 +50,14 @@ def table_of(arguments: JsonObject) -> str | None:
     """The table that a call's own arguments name."""
     named = (value for key, value in arguments.items() if "_".join(words_of(key)) in TABLES)
     return next((value for value in named if isinstance(value, str) and value), None)
+
+
+def _scope_of(old: str, tool: Tool, arguments: JsonObject) -> str:
+    return _own_scope(tool) if is_parameter(old) else _scope(tool, arguments)
+
+
+def _own_scope(tool: Tool) -> str:
+    return f"{tool.connection_id}/{tool.name}:"
 
 
 def _scope(tool: Tool, arguments: JsonObject) -> str:

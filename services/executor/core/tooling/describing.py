@@ -4,13 +4,15 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from services.executor.core.tooling.corrections import table_of
-from services.executor.core.tooling.schema_drift import TABLES, table_in, words_of
+from services.executor.core.tooling.drift_errors import table_in
+from services.executor.core.tooling.near_names import words_of
+from services.executor.core.tooling.schema_drift import TABLES
 from services.executor.core.tooling.validate import problems_with
 from services.executor.ports.tools import Tool
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass
 
-_SAYING = frozenset("describe schema schemas column columns field fields introspect structure".split())
+_SAYING = frozenset("describe schema schemas column columns field fields introspect structure metadata inspect".split())
 _MOST = 4
 
 

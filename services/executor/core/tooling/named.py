@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 
 from services.executor.core.tooling import verbs
 from services.executor.core.tooling.classes import classify
-from services.executor.core.tooling.schema_drift import words_of
+from services.executor.core.tooling.near_names import words_of
 from services.executor.ports.tools import Tool
 from shared.contracts.tenant import CatalogueEntry, Connection
 

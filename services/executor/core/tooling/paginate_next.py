@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from services.executor.core.tooling.near_names import words_of
 from services.executor.core.tooling.paginate import Mark, Page
 from services.executor.core.tooling.paginate_words import Word, word_of
-from services.executor.core.tooling.schema_drift import words_of
 from services.executor.ports.tools import Tool
 from shared.domain.exact_json import Json, JsonObject
 

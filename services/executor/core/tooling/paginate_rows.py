@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from services.executor.core.tooling.schema_drift import words_of
+from services.executor.core.tooling.near_names import words_of
 from shared.domain.exact_json import Json, JsonObject, digest, dumps
 
 _IDS = ("id", "_id", "uuid", "guid")

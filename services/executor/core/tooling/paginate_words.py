@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from enum import StrEnum
 
-from services.executor.core.tooling.schema_drift import words_of
+from services.executor.core.tooling.near_names import words_of
 
 
 class Word(StrEnum):

@@ -1,13 +1,15 @@
-"""Recognising that a server's column has another name now, and finding that name: pure text and tables.
+"""Finding the name that a server has now for a column or a parameter, and using it: pure text and tables.
 
 What is corrected are names, never values: keys of the arguments, and texts that stand whole in a parameter for names.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from services.executor.core.tooling.column_aliases import ALIASES
+from services.executor.core.tooling.near_names import alike, begun_alike, words_of
 from shared.domain.exact_json import Json, JsonObject
 
 Tier = Callable[[str, Sequence[str]], Sequence[str]]
@@ -20,23 +22,7 @@ class Match(NamedTuple):
     tier: str
 
 
-_KIND = r"(?:column|field|attribute|property)"
-_NAME = r"""["'`\[]?(?!(?:in|on|of|for|with|named?|called|the|is|was|does|not)\b)([A-Za-z_](?:[\w.]*\w)?)["'`\]]?"""
-_ABSENT = r"(?:(?:does not|doesn't) exist|(?:was |is )?(?:not found|unknown|not recogni[sz]ed))"
-_MISSING = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        rf"\b(?:no such|unknown|unrecogni[sz]ed|undefined) {_KIND}(?: name)?:? {_NAME}",
-        rf"\binvalid column(?: name)?:? {_NAME}",
-        rf"\b{_KIND} {_NAME} {_ABSENT}",
-        rf"\b{_KIND} not found:? {_NAME}",
-        rf"\bno {_KIND}(?: named| called)? {_NAME}",
-        rf"{_NAME} is (?:not a|no)(?: valid| known)? {_KIND}\b",
-        r"\bKeyError:? ['\"]([A-Za-z_][\w.]*)['\"]",
-    )
-)
-_TABLE = re.compile(r"""\b(?:table|relation) ["'`\[]?([A-Za-z_]\w*)""", re.IGNORECASE)
-_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+PARAMETER = "@"  # before the old name of what is a parameter of the call, and no column
 _NAMES_COLUMNS = frozenset("column columns field fields col cols attribute attributes".split())
 _ORDERS = frozenset("sort_by order_by group_by sort order select sortby orderby groupby".split())
 TABLES = frozenset("table table_name entity entity_type object_type resource collection dataset".split())
@@ -48,19 +34,6 @@ _TYPE = re.compile(
     r"^(?:(?:small|big|tiny)?int|text|real|(?:var)?char|num|dec|bool|date|time|float|double|string|uuid|json|blob)",
     re.I,
 )
-
-
-def missing_column(answer: Json) -> str | None:
-    """The name that an error says no column has; None if it is about anything else."""
-    text = "\n".join(_texts(answer))
-    found = next((match for pattern in _MISSING if (match := pattern.search(text))), None)
-    return found[1] if found else None
-
-
-def table_in(error: Json) -> str | None:
-    """The table that an error speaks of, by name or as the qualifier of the missing column."""
-    named = _TABLE.search("\n".join(_texts(error)))
-    return named[1] if named else None
 
 
 def columns_in(described: Json) -> tuple[str, ...]:
@@ -85,9 +58,37 @@ def match(asked: str, missing: str, columns: Sequence[str]) -> Match | None:
     return None
 
 
+def matches(wanted: Sequence[str], columns: Sequence[str]) -> dict[str, Match]:
+    """What several names now mean; none of them a column that another one would become, or that is wanted itself."""
+    free = [column for column in columns if column not in wanted]
+    found = {name: new for name in wanted if name not in columns and (new := match(name, name, free))}
+    times = Counter(new.name for new in found.values())
+    return {name: new for name, new in found.items() if times[new.name] == 1}
+
+
+def is_parameter(old: str) -> bool:
+    """Whether an old name is one of a parameter of the call."""
+    return old.startswith(PARAMETER)
+
+
 def renamed(arguments: JsonObject, names: Mapping[str, str]) -> JsonObject:
-    """The arguments with old names of columns replaced by new ones, wherever a name stands as a name."""
-    return {_new_key(key, arguments, names): _renamed(key, value, names) for key, value in arguments.items()}
+    """The arguments with old names replaced by new ones: of columns wherever a name stands as a name, of parameters
+    only where those stand.
+    """
+    columns = {old: new for old, new in names.items() if not is_parameter(old)}
+    keys = {**columns, **{old.removeprefix(PARAMETER): new for old, new in names.items() if is_parameter(old)}}
+    return {_new_key(key, arguments, keys): _renamed(key, value, columns) for key, value in arguments.items()}
+
+
+def names_in(arguments: JsonObject) -> Iterator[str]:
+    """Every name that stands in a call: keys at any depth, and the columns in parameters for names."""
+    for key, value in arguments.items():
+        yield key
+        for item in value if isinstance(value, list) else (value,):
+            if isinstance(item, dict):
+                yield from names_in(item)
+            elif isinstance(item, str) and _takes_names(key) and _ONLY_NAMES.fullmatch(item):
+                yield from (bare_name(found) for found in _A_NAME.findall(item))
 
 
 def under_both_names(content: Json, names: Mapping[str, str]) -> Json:
@@ -96,18 +97,17 @@ def under_both_names(content: Json, names: Mapping[str, str]) -> Json:
         return [under_both_names(item, names) for item in content]
     if not isinstance(content, dict):
         return content
-    asked = {old: content[new] for old, new in names.items() if new in content and old not in content}
+    asked = {
+        old: content[new]
+        for old, new in names.items()
+        if new in content and old not in content and not is_parameter(old)
+    }
     return {key: under_both_names(value, names) for key, value in {**content, **asked}.items()}
 
 
 def bare_name(column: str) -> str:
     """A column's name without its table: ``c.amount`` is ``amount``."""
     return column.rpartition(".")[2]
-
-
-def words_of(name: str) -> list[str]:
-    """The words of an identifier, in lower case."""
-    return [word.lower() for word in _PARTS.findall(name)]
 
 
 def _same_letters(missing: str, columns: Sequence[str]) -> Sequence[str]:
@@ -122,22 +122,16 @@ def _aliases(missing: str, columns: Sequence[str]) -> Sequence[str]:
 
 
 # The order in which a name is looked for; a tier that is less certain stands later.
-TIERS: tuple[tuple[str, Tier], ...] = (("exact", _same_letters), ("alias", _aliases))
+TIERS: tuple[tuple[str, Tier], ...] = (
+    ("exact", _same_letters),
+    ("alias", _aliases),
+    ("fuzzy", alike),
+    ("prefix", begun_alike),
+)
 
 
 def _letters(name: str) -> str:
     return "".join(words_of(name))
-
-
-def _texts(answer: Json) -> Iterator[str]:
-    if isinstance(answer, str):
-        yield answer
-    elif isinstance(answer, list):
-        for item in answer:
-            yield from _texts(item)
-    elif isinstance(answer, dict):
-        for key in ("error", "message", "msg", "detail", "details", "hint"):
-            yield from _texts(answer.get(key))
 
 
 def _columns(described: Json) -> Iterator[str]:

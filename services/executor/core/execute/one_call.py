@@ -1,0 +1,61 @@
+"""One call of a read, journaled: what was sent under which names, and what came."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import NamedTuple, cast
+
+from pydantic import JsonValue
+
+from services.executor.core.context import TurnContext
+from services.executor.core.endings import Failed
+from services.executor.core.tooling import schema_drift
+from services.executor.core.tooling.failures import Failure, failure_of
+from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent, ToolUnreachable
+from shared.domain.exact_json import JsonObject, dumps, loads_object
+from shared.domain.words import ToolClass
+
+_PAUSES = (0.5, 2.0)  # seconds before a read is made again that its server refused for the moment
+
+
+class Sent(NamedTuple):
+    answer: ToolAnswer
+    names: Mapping[str, str]  # new names by the old ones that were asked for
+
+
+async def sent(ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, names: Mapping[str, str]) -> Sent:
+    """What a server answered. A read that it could not serve at the moment is made again, a bounded number of times.
+
+    A server that does not answer at all ends the run: what it would have said is not guessed.
+    """
+    made = await _once(ctx, key, tool, arguments, names)
+    left = ctx.limits.tool_seconds
+    for number, pause in enumerate(_PAUSES, 1):
+        left -= pause
+        if tool.tool_class is not ToolClass.READ or left <= 0 or failure_of(made.answer) is not Failure.FOR_THE_MOMENT:
+            break
+        again = f"{key}:again{number}"
+        if ctx.journal.get(again) is None:
+            await asyncio.sleep(pause)
+        made = await _once(ctx, again, tool, arguments, names)
+    return made
+
+
+async def _once(ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, names: Mapping[str, str]) -> Sent:
+    async def call() -> str:
+        answer = await _reached(ctx, tool, schema_drift.renamed(arguments, names))
+        said: dict[str, JsonValue] = {"renamed": {**names}} if names else {}
+        ctx.journal.tell("tool", tool=tool.name, tool_class=tool.tool_class.value, ok=not answer.is_error, **said)
+        return dumps({"content": answer.content, "is_error": answer.is_error, "renamed": {**names}})
+
+    stored = loads_object(await ctx.journal.once(key, "tool", call))
+    names_sent = cast("dict[str, str]", stored.get("renamed", {}))
+    return Sent(ToolAnswer(stored["content"], bool(stored["is_error"])), names_sent)
+
+
+async def _reached(ctx: TurnContext, tool: Tool, arguments: JsonObject) -> ToolAnswer:
+    connection = ctx.toolbox.connection_of(tool)
+    ask = ctx.ports.tools.read if tool.tool_class is ToolClass.READ else ctx.ports.tools.call
+    try:
+        return await ask(connection, tool.name, arguments, ctx.limits.tool_seconds, ctx.record.session_id)
+    except (ToolUnreachable, ToolSilent) as error:
+        raise Failed(f"the tool server {connection.id!r} did not answer {tool.name}: {error}", "tool_server") from error

@@ -1,0 +1,102 @@
+"""Names that look alike: which of them may be the same name, and which only look it (``date`` is no ``rate``).
+
+A likeness of the letters ranks names; the words in them decide. Every word must have its partner, and a word that makes
+another thing of the name (``start`` and ``end``, ``payer`` and ``payee``, ``amount`` and ``amount_cents``) has none.
+"""
+
+import re
+from collections.abc import Sequence
+
+from rapidfuzz import fuzz
+
+RANKED = 60.0
+ACCEPTED = 70.0
+_CLEAR_OF_OTHERS = 10.0  # how much better than the next one the best must be
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_ENDINGS = frozenset(" s es y ies e d ed ing ion ions ation ment al".split(" "))
+_ROLES = frozenset("er or ee ers ors ees".split())
+_DOUBLED = re.compile(r"(.)\1")
+# Words that, added to a name, make it the name of something else: a part, a time, a unit, a state of it.
+_OTHER_THING = frozenset(
+    """id ids key no num number name code ref type kind class status state flag date day time at on by to from of for
+    in out start end min max low high first last next previous prev old original prior total count quantity qty rate
+    ratio percent pct tax vat fee net gross paid unpaid due owed open left remaining balance limit budget cap
+    threshold variance delta change difference discount cents cent minor pence thousands millions k seconds minutes
+    hours days weeks months years ms url link hash note notes reason comment index rank level score owner user email
+    phone address city country region currency not non un is has was""".split()
+)
+
+
+def words_of(name: str) -> list[str]:
+    """The words of an identifier, in lower case."""
+    return [word.lower() for word in _PARTS.findall(name)]
+
+
+def alike(missing: str, names: Sequence[str]) -> list[str]:
+    """The name that is like the missing one; several if none is clearly the most alike."""
+    wanted = " ".join(words_of(missing))
+    scored = sorted(
+        ((fuzz.ratio(wanted, " ".join(words_of(name))), name) for name in names if may_be(missing, name)), reverse=True
+    )
+    ranked = [(score, name) for score, name in scored if score >= RANKED]
+    if not ranked or ranked[0][0] < ACCEPTED:
+        return []
+    return [name for score, name in ranked if score > ranked[0][0] - _CLEAR_OF_OTHERS]
+
+
+def begun_alike(missing: str, names: Sequence[str]) -> list[str]:
+    """Names that the missing one begins, or that begin it, by whole words or as a short form."""
+    return [name for name in names if _begins(words_of(missing), words_of(name))]
+
+
+def may_be(one: str, other: str) -> bool:
+    """Whether every word of either name has a partner in the other."""
+    left, right = words_of(one), words_of(other)
+    for word in list(left):
+        if word in right:
+            left.remove(word)
+            right.remove(word)
+    return len(left) == len(right) and all(_near(a, b) for a, b in zip(left, right, strict=True))
+
+
+def _begins(one: list[str], other: list[str]) -> bool:
+    short, long = sorted((one, other), key=len)
+    if len(short) == len(long) == 1:
+        return _near(short[0], long[0])
+    added = long[len(short) :]
+    return bool(short and added) and long[: len(short)] == short and not _OTHER_THING.intersection(added)
+
+
+def _near(one: str, other: str) -> bool:
+    """Whether two words are forms of one word: an ending, a short form, or a doubled letter."""
+    short, long = sorted((one, other), key=len)
+    if not (short.isalpha() and long.isalpha()) or len(short) < 3:
+        return short == long
+    return _is_short_form(short, long) or _has_another_ending(short, long) or _undoubled(short) == _undoubled(long)
+
+
+def _is_short_form(short: str, long: str) -> bool:
+    """``dep`` and ``dept`` of ``department``, ``qty`` of ``quantity``; ``pay`` of ``payer`` is another word."""
+    if len(short) > 4 or len(long) <= len(short):
+        return False
+    added = long.removeprefix(short)
+    if added != long:
+        return added not in _ROLES and not (added[0] == short[-1] and added[1:] in _ROLES)
+    skips_vowels = not set("aeiou") & set(short[1:]) and short[0] == long[0]
+    begins = len(short) == 4 and long.startswith(short[:3])
+    return (skips_vowels or begins) and short[-1] == long[-1] and _in_order(short, long)
+
+
+def _in_order(short: str, long: str) -> bool:
+    letters = iter(long)
+    return all(letter in letters for letter in short)
+
+
+def _has_another_ending(one: str, other: str) -> bool:
+    shared = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    endings = (one[shared:], other[shared:])
+    return shared >= 4 and all(ending in _ENDINGS for ending in endings)
+
+
+def _undoubled(word: str) -> str:
+    return _DOUBLED.sub(r"\1", word)
