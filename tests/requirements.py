@@ -623,6 +623,11 @@ PROMISES: tuple[Promise, ...] = (
         "seed 002, fsm_runner.py",
     ),
     Promise(
+        "process.erring_models",
+        "Whatever a model gets wrong in a kind of process, no wrong write is made",
+        "seed 002, fsm_runner.py",
+    ),
+    Promise(
         "process.subscription_migration",
         "A subscription moves after five confirmations in sequence, on one plan; one no ends it",
         "seed 000; seed 002, fsm_runner.py",

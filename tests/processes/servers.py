@@ -16,9 +16,9 @@ from services.policy.settings import Settings as PolicySettings
 T = TypeVar("T")
 
 
-@lru_cache(maxsize=1)
-def planner_app() -> FastAPI:
-    return build_planner(PlannerSettings())
+@lru_cache
+def planner_app(faults: str = "") -> FastAPI:
+    return build_planner(PlannerSettings(planner_faults=faults))
 
 
 @lru_cache(maxsize=1)

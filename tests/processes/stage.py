@@ -161,13 +161,17 @@ async def open_stage(
     redis_url: str,
     tenant: TenantRecord | None = None,
     limits: Limits = Limits(),  # noqa: B008  # a frozen value
+    planner_faults: str = "",
 ) -> AsyncIterator[Stage]:
-    """A stage in an empty folder; the tenant is the example company's own, unless another one is given."""
+    """A stage in an empty folder; the tenant is the example company's own, unless another one is given.
+
+    ``planner_faults``: how the planner errs, as its setting of that name says it.
+    """
     async with AsyncExitStack() as open_things, Servers() as servers:
         enter = open_things.enter_async_context
         mishaps = Mishaps()
         office = await servers.start(company(folder, mishaps))
-        model = await enter(model_at(await servers.start(serving(planner_app()))))
+        model = await enter(model_at(await servers.start(serving(planner_app(planner_faults)))))
         policy = HttpPolicy(await servers.start(serving(policy_app())))
         open_things.push_async_callback(policy.close)
         tools = await enter(McpTools())

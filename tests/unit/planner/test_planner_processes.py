@@ -124,3 +124,21 @@ def _schema(of: JsonObject) -> JsonObject:
 def test_what_a_process_says_to_read_is_read_for_the_task_s_own_thing() -> None:
     assert _read("Read all tails of the kite, and the storms.").calls == (("list_tails", {"kite_id": "KIT-1"}),)
     assert _read("Read the kite.").calls == ()
+
+
+@pytest.mark.parametrize(
+    ("task", "said_of_it"),
+    [
+        ("Close kite KIT-1: its line was replaced.", "its line was replaced"),
+        ("Close kite KIT-1 with the outcome that it flies again.", "it flies again"),
+        ('Close kite KIT-1 as "beyond repair".', "beyond repair"),
+    ],
+)
+def test_what_a_task_says_of_a_thing_goes_where_a_tool_asks_what_happened(task: str, said_of_it: str) -> None:
+    close = tool("close_kite", "main", kite_id="string", outcome="string")
+    schema = _schema(close)
+    fields = schema["properties"]
+    assert isinstance(fields, dict)
+    told: JsonObject = {**fields, "outcome": {"type": "string", "description": "What was done"}}
+    plan = planned(task, _ONE, [{**close, "input_schema": {**schema, "properties": told}}])
+    assert calls(plan) == [("close_kite", {"kite_id": "KIT-1", "outcome": said_of_it})]
