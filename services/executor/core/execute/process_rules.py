@@ -8,7 +8,7 @@ from services.executor.core.fsm.template import Template
 from services.executor.core.tooling.paginate_walk import PARTIAL
 from shared.contracts.plan import WritePlan
 from shared.contracts.policy import Policy, Rule, Verdict
-from shared.domain.words import RuleAction, ToolClass
+from shared.domain.words import Level, RuleAction, ToolClass
 
 _MARK = "process:"  # begins the id of such a policy
 _CHANGES = f'tool_class == "{ToolClass.CHANGE}"'
@@ -30,16 +30,23 @@ def _asking(template: Template, plan: WritePlan | None, found: Figured, facts: S
     """A rule for each thing without which no plan of this process is to change anything unseen."""
     if plan is None or all(call.tool_class is not ToolClass.CHANGE for call in plan.every_call):
         return
+    level = _level(template)
     for missing in found.missing:
         figure = next((one for one in template.figures if one.name == missing.name and one.required), None)
         if figure is not None:
-            yield _ask(f"needs-{missing.name}", missing.text, figure.required_for)
+            yield _ask(f"needs-{missing.name}", missing.text, level, figure.required_for)
     partial = [fact.tool for fact in facts if fact.note.startswith(PARTIAL)] if template.whole_lists else []
     if partial:
-        yield _ask("whole-lists", f"not all rows were read of {', '.join(dict.fromkeys(partial))}")
+        yield _ask("whole-lists", f"not all rows were read of {', '.join(dict.fromkeys(partial))}", level)
 
 
-def _ask(rule_id: str, reason: str, verbs: Sequence[str] = ()) -> Rule:
+def _level(template: Template) -> str:
+    """Who is asked where too little is known: the highest whom a rule of the process might have asked."""
+    named = [Level.parse(rule.level) for rule in template.rules if rule.level]
+    return max(named, default=Level.MANAGER).word
+
+
+def _ask(rule_id: str, reason: str, level: str, verbs: Sequence[str] = ()) -> Rule:
     only = f" && verb in [{', '.join(map(repr, verbs))}]" if verbs else ""
     action = RuleAction.REQUIRE_APPROVAL
-    return Rule(id=rule_id, condition=_CHANGES + only, action=action, level="manager", reason=reason)
+    return Rule(id=rule_id, condition=_CHANGES + only, action=action, level=level, reason=reason)
