@@ -243,6 +243,7 @@ PROMISES: tuple[Promise, ...] = (
         "seed 002, schema_adapter.py",
     ),
     Promise("drift.never_two_to_one", "A correction alters no value and makes no two columns one", "seed 002, adapter"),
+    Promise("tools.breaker", "A server that fails is left alone for a while, and always found again", "seed 002"),
     Promise("tools.echoes", "An answer that only repeats the call proves nothing and is no source", "I4; seed 003"),
     Promise("drift.remembered", "A session remembers renamed columns", "seed 002, schema_adapter.py"),
     Promise("drift.approved_writes_stay", "Names are corrected before a plan is approved, never after", "I7"),
@@ -670,6 +671,10 @@ PROMISES: tuple[Promise, ...] = (
     Promise("memory.no_model", "Without a model the beginnings of older turns are kept", "seed 003"),
     Promise("memory.replayable", "A summary is paid for once, and replayed as it was", "I5; seed 002"),
     # the strategies
+    Promise("any_model.invariants", "Whatever a model does, I1, I2, I7, I9 and I11 hold", "I1; I2; I7; I9; I11"),
+    Promise(
+        "any_model.ends", "Whatever a model does, a run ends or waits, and its checkpoint is read back", "seed 000"
+    ),
     Promise("strategy.three", "fsm, five_phase and moa can carry a task, as the bandit chooses", "seed 000"),
     Promise("strategy.setting", "STRATEGIES names those the bandit chooses among", "seed 000, Strategy Bandit"),
     Promise("strategy.tiers", "Plan, drafts and answer are Haiku's; synthesis and WritePlan Sonnet's", "seed 000"),

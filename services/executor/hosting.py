@@ -23,7 +23,7 @@ from services.executor.core.reaper import Reaper
 from services.executor.core.runner import Runner, RunnerLimits, RunsTurns
 from services.executor.entrypoints.archive_loop import News, TellingWorker, keep_archived
 from services.executor.entrypoints.arq_worker import WakeWorker, queue_pool
-from services.executor.entrypoints.http import health_app
+from services.executor.entrypoints.http import Circuits, health_app
 from services.executor.entrypoints.idle_loop import keep_idle_away
 from services.executor.entrypoints.stops_loop import keep_stops_spread
 from services.executor.entrypoints.upkeep_loop import keep_up
@@ -46,6 +46,7 @@ async def run_sessions(
     archive: Archive | None = None,
     tenants: Tenants | None = None,
     memories: Archive | None = None,
+    servers: Circuits | None = None,
 ) -> None:
     """Run sessions with that worker until SIGTERM or SIGINT. Raises ``VolatileRedis`` and ``StoreUnavailable``.
 
@@ -58,7 +59,7 @@ async def run_sessions(
         archiver = Archiver(RedisEndedTasks(state), archive)
         evictor = Evictor(RedisIdleSessions(state), memories, settings.session_idle_seconds)
         sessions = RedisSessions(state, _owner(), settings.lease_seconds, memories)
-        await _serve(settings, worker, state, ArqWakes(queue), archiver, tenants, evictor, sessions)
+        await _serve(settings, worker, state, ArqWakes(queue), archiver, tenants, evictor, sessions, servers)
     finally:
         await state.aclose()
         await queue.aclose()
@@ -73,6 +74,7 @@ async def _serve(
     tenants: Tenants | None,
     evictor: Evictor,
     sessions: RedisSessions,
+    servers: Circuits | None,
 ) -> None:
     news = News()
     limits = RunnerLimits(settings.lease_seconds, settings.executor_capacity, settings.turn_attempts)
@@ -81,7 +83,7 @@ async def _serve(
     runner = Runner(sessions, wakes, TellingWorker(worker, news), limits, mended, seats)
     reaper = Reaper(RedisUpkeep(state), NearFirst(runner, wakes), mended)
     queue = WakeWorker(queue_pool(settings.queue_url), runner)
-    server = side_server(health_app(sessions, runner, mended, reaper), settings.host, settings.port)
+    server = side_server(health_app(sessions, runner, mended, reaper, servers), settings.host, settings.port)
     stop = _on_signals()
     tune_gc()
     async with asyncio.TaskGroup() as group:

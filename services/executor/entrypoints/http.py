@@ -40,11 +40,21 @@ class Behind(Protocol):
     outcomes_behind: int
 
 
-def health_app(store: Store, runner: Busy, mended: Faults, upkeep: Behind) -> Starlette:
+class Circuits(Protocol):
+    @property
+    def circuits(self) -> Mapping[str, int]: ...
+
+
+def health_app(
+    store: Store, runner: Busy, mended: Faults, upkeep: Behind, servers: Circuits | None = None
+) -> Starlette:
     async def health(_: Request) -> JSONResponse:
-        """``mended``: faults that this process found, by kind; ``outcomes_behind``: ended tasks not learned from."""
+        """``mended``: faults that this process found, by kind; ``outcomes_behind``: ended tasks not learned from;
+        ``tool_servers``: how many stand how with their circuit breakers.
+        """
         work = {"sessions": runner.running, "free": runner.free, "outcomes_behind": upkeep.outcomes_behind}
-        return JSONResponse({"status": "ok", **work, "mended": dict(mended.counts)})
+        standing = {"tool_servers": dict(servers.circuits)} if servers else {}
+        return JSONResponse({"status": "ok", **work, "mended": dict(mended.counts), **standing})
 
     async def ready(_: Request) -> JSONResponse:
         if runner.stopping:

@@ -1,0 +1,103 @@
+"""Tool servers behind circuit breakers: one that does not answer is not asked by every task anew (``ToolServers``)."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Coroutine, Mapping
+from typing import TypeVar
+
+import structlog
+from typing_extensions import override
+
+from services.executor.core.tooling.breaker import USUAL, Breaker, BreakerLimits, Circuit
+from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
+from shared.contracts.tenant import Connection
+from shared.domain.exact_json import JsonObject
+
+MAX_REMEMBERED = 1024
+
+log = structlog.get_logger()
+
+T = TypeVar("T")
+
+
+class BreakingTools(ToolServers):
+    """Keeps one breaker for each server, in this process. A call that it does not let pass certainly was not sent."""
+
+    def __init__(
+        self,
+        servers: ToolServers,
+        limits: BreakerLimits = USUAL,
+        clock: Callable[[], float] | None = None,
+    ) -> None:
+        self._servers = servers
+        self._limits = limits
+        self._clock = clock or (lambda: asyncio.get_running_loop().time())
+        self._breakers: dict[str, Breaker] = {}
+
+    @property
+    def circuits(self) -> Mapping[str, int]:
+        """How many servers stand how: a figure for ``/health``, without their addresses."""
+        now = self._clock()
+        return Counter(breaker.state(now).value for breaker in self._breakers.values())
+
+    def circuit_of(self, connection: Connection) -> Circuit:
+        breaker = self._breakers.get(connection.url)
+        return breaker.state(self._clock()) if breaker else Circuit.CLOSED
+
+    @override
+    async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
+        return await self._through(connection, "", lambda: self._servers.discover(connection, session_id))
+
+    @override
+    def may_have_unlisted(self, connection: Connection) -> bool:
+        return self._servers.may_have_unlisted(connection)
+
+    @override
+    async def call(
+        self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
+    ) -> ToolAnswer:
+        return await self._through(
+            connection, tool, lambda: self._servers.call(connection, tool, arguments, timeout, session_id)
+        )
+
+    @override
+    async def read(
+        self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
+    ) -> ToolAnswer:
+        return await self._through(
+            connection, tool, lambda: self._servers.read(connection, tool, arguments, timeout, session_id)
+        )
+
+    async def _through(self, connection: Connection, tool: str, ask: Callable[[], Coroutine[None, None, T]]) -> T:
+        breaker = self._breaker(connection.url)
+        if not breaker.passes(self._clock()):
+            left = breaker.seconds_left(self._clock())
+            what = f"{tool} was not sent" if tool else "its tools were not asked for"
+            raise ToolUnreachable(f"{connection.id} failed several times in a row; {what}, and may be in {left:.1f} s")
+        settled = False
+        try:
+            answer = await ask()
+            settled = True
+        except (ToolUnreachable, ToolSilent):
+            settled = True
+            self._failed(connection, breaker)
+            raise
+        finally:
+            if not settled:
+                breaker.given_up()
+        breaker.answered()
+        return answer
+
+    def _failed(self, connection: Connection, breaker: Breaker) -> None:
+        before = breaker.state(self._clock())
+        breaker.failed(self._clock())
+        if before is Circuit.CLOSED and breaker.state(self._clock()) is Circuit.OPEN:
+            log.warning("tool_server_left_alone", connection=connection.id)
+
+    def _breaker(self, url: str) -> Breaker:
+        """The latest used stands last; the first is forgotten where there are too many."""
+        breaker = self._breakers.pop(url, None) or Breaker(self._limits)
+        self._breakers[url] = breaker
+        if len(self._breakers) > MAX_REMEMBERED:
+            self._breakers.pop(next(iter(self._breakers)))
+        return breaker

@@ -1,0 +1,186 @@
+"""A server that fails is left alone for a while, and found again: closed, open, half-open, and back."""
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.executor.adapters.breaking import MAX_REMEMBERED, BreakingTools
+from services.executor.core.tooling.breaker import Breaker, BreakerLimits, Circuit
+from services.executor.ports.tools import ToolAnswer, ToolSilent, ToolUnreachable
+from shared.contracts.tenant import Connection
+from shared.testing.fake_tool_servers import FakeToolServers
+
+pytestmark = pytest.mark.promise("tools.breaker")
+SHOP, OTHER = Connection(id="shop", url="http://shop.test"), Connection(id="other", url="http://other.test")
+LIMITS = BreakerLimits(failures=3, first=1.0, longest=4.0)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class World:
+    """Two servers with one tool, a breaker for each, and a clock that only the test moves."""
+
+    def __init__(self) -> None:
+        self.servers, self.clock = FakeToolServers(), Clock()
+        self.servers.add("get_order", lambda _: {"id": "O-1"})
+        self.tools = BreakingTools(self.servers, LIMITS, self.clock)
+
+    async def fails(self, times: int = 3) -> None:
+        self.servers.go_down("shop")
+        for _ in range(times):
+            with pytest.raises(ToolUnreachable, match="refused"):
+                await self.call()
+
+    async def call(self, connection: Connection = SHOP) -> ToolAnswer:
+        return await self.tools.read(connection, "get_order", {}, 1.0)
+
+
+async def test_so_many_failures_in_a_row_open_it_and_nothing_is_sent_then() -> None:
+    world = World()
+    await world.fails()
+    world.servers.come_back("shop")
+    with pytest.raises(ToolUnreachable, match="was not sent"):
+        await world.call()
+    assert world.servers.calls == []
+    assert world.tools.circuit_of(SHOP) is Circuit.OPEN
+
+
+async def test_other_servers_are_not_concerned() -> None:
+    world = World()
+    await world.fails()
+    assert (await world.call(OTHER)).content == {"id": "O-1"}
+    assert dict(world.tools.circuits) == {"open": 1, "closed": 1}
+
+
+async def test_a_server_that_is_up_again_is_found_again() -> None:
+    """The original left a server alone for good after one failed discovery."""
+    world = World()
+    await world.fails()
+    world.servers.come_back("shop")
+    world.clock.now += LIMITS.first
+    assert world.tools.circuit_of(SHOP) is Circuit.HALF_OPEN
+    assert await world.tools.discover(SHOP)
+    assert (await world.call()).content == {"id": "O-1"}
+    assert world.tools.circuit_of(SHOP) is Circuit.CLOSED
+
+
+async def test_an_answer_that_says_no_is_no_failure() -> None:
+    world = World()
+    world.servers.add("get_order", lambda _: ToolAnswer("no such order", is_error=True))
+    for _ in range(5):
+        assert (await world.call()).is_error
+    assert world.tools.circuit_of(SHOP) is Circuit.CLOSED
+
+
+async def test_one_answer_between_failures_starts_the_count_anew() -> None:
+    world = World()
+    await world.fails(2)
+    world.servers.come_back("shop")
+    await world.call()
+    await world.fails(2)
+    assert world.tools.circuit_of(SHOP) is Circuit.CLOSED
+
+
+async def test_half_open_lets_one_call_pass_and_no_second_beside_it() -> None:
+    world = World()
+    await world.fails()
+    world.servers.come_back("shop")
+    world.clock.now += LIMITS.first
+    asked, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slow(_: object) -> str:
+        asked.set()
+        await go_on.wait()
+        return "late"
+
+    world.servers.add("get_order", slow)
+    async with asyncio.TaskGroup() as group:
+        probe = group.create_task(world.call())
+        await asked.wait()
+        with pytest.raises(ToolUnreachable, match="was not sent"):
+            await world.call()
+        go_on.set()
+    assert probe.result().content == "late"
+
+
+async def test_a_probe_whose_caller_leaves_lets_another_one_try() -> None:
+    world = World()
+    await world.fails()
+    world.servers.come_back("shop")
+    world.clock.now += LIMITS.first
+    asked = asyncio.Event()
+
+    async def hanging(_: object) -> str:
+        asked.set()
+        await asyncio.Event().wait()
+        return ""
+
+    world.servers.add("get_order", hanging)
+    probe = asyncio.ensure_future(world.call())
+    await asked.wait()
+    probe.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await probe
+    world.servers.add("get_order", lambda _: "here")
+    assert (await world.call()).content == "here"
+
+
+async def test_a_silence_counts_like_a_refused_connection() -> None:
+    world = World()
+
+    def silent(_: object) -> str:
+        raise ToolSilent("cut")
+
+    world.servers.add("get_order", silent)
+    for _ in range(3):
+        with pytest.raises(ToolSilent):
+            await world.call()
+    assert world.tools.circuit_of(SHOP) is Circuit.OPEN
+
+
+async def test_only_so_many_servers_are_remembered() -> None:
+    world = World()
+    for number in range(MAX_REMEMBERED + 3):
+        await world.call(Connection(id="shop", url=f"http://shop{number}.test"))
+    assert sum(world.tools.circuits.values()) == MAX_REMEMBERED
+
+
+@given(st.lists(st.tuples(st.sampled_from(["fail", "answer", "leave"]), st.floats(0, 10)), max_size=60))
+def test_whatever_happens_a_server_is_tried_again_within_the_longest_pause(steps: list[tuple[str, float]]) -> None:
+    breaker, now = Breaker(LIMITS), 0.0
+    for what, seconds in steps:
+        now += seconds
+        if not breaker.passes(now):
+            continue
+        if what == "fail":
+            breaker.failed(now)
+        else:
+            (breaker.answered if what == "answer" else breaker.given_up)()
+    assert breaker.passes(now + LIMITS.longest)
+
+
+def test_its_pauses_grow_to_the_longest_and_no_further() -> None:
+    breaker, now, pauses = Breaker(LIMITS), 0.0, list[float]()
+    for _ in range(LIMITS.failures):
+        breaker.failed(now)
+    for _ in range(4):
+        pauses.append(breaker.seconds_left(now))
+        now += pauses[-1]
+        assert breaker.passes(now)
+        breaker.failed(now)
+    assert pauses == [1.0, 2.0, 4.0, 4.0]
+
+
+def test_calls_that_were_under_way_do_not_lengthen_the_pause() -> None:
+    breaker = Breaker(LIMITS)
+    for _ in range(LIMITS.failures + 5):
+        breaker.failed(7.0)
+    assert breaker.seconds_left(7.0) == LIMITS.first
