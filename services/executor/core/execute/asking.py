@@ -5,6 +5,7 @@ from services.executor.core.dossier import Progress
 from services.executor.core.execute.escalation import ends_escalated
 from services.executor.core.execute.process_rules import is_ruled
 from services.executor.core.execute.two_persons import concern
+from shared.contracts.policy import Verdict
 
 
 def needs_person(ctx: TurnContext, progress: Progress) -> bool:
@@ -14,6 +15,11 @@ def needs_person(ctx: TurnContext, progress: Progress) -> bool:
         return True
     asked = verdict.requires_approval or not (verdict.passed or ends_escalated(template, verdict))
     return asked or (ctx.tenant.unruled_writes == "approve" and not is_ruled(verdict))
+
+
+def asks_now(ctx: TurnContext, progress: Progress, verdict: Verdict) -> bool:
+    """Whether a renewed verdict asks for a person where the one before asked for nobody, whatever its hashes say."""
+    return needs_person(ctx, progress.learned(verdict=verdict)) and not needs_person(ctx, progress)
 
 
 def persons_needed(ctx: TurnContext, progress: Progress) -> int:

@@ -5,7 +5,7 @@ from datetime import timedelta
 from services.executor.core.context import TurnContext
 from services.executor.core.dossier import Progress
 from services.executor.core.endings import Escalated, Failed, Rejected
-from services.executor.core.execute.asking import needs_person
+from services.executor.core.execute.asking import asks_now, needs_person
 from services.executor.core.execute.ledger import entries, has_begun
 from services.executor.core.execute.policy_check import binding_hash, refuse_if_blocked, refuse_if_refused, verdict_on
 
@@ -32,7 +32,8 @@ async def _renew(ctx: TurnContext, progress: Progress) -> None:
     verdict = await verdict_on(ctx, progress.template, progress.dossier)
     refuse_if_blocked(verdict)
     refuse_if_refused(verdict)
-    if before is not None and binding_hash(verdict) == binding_hash(before):
+    same = before is not None and binding_hash(verdict) == binding_hash(before)
+    if same and not asks_now(ctx, progress, verdict):
         return
     if progress.dossier.approved_hash is None or needs_person(ctx, progress.learned(verdict=verdict)):
         raise Failed("the rules changed since the plan was let through")

@@ -4,7 +4,7 @@ from services.executor.core.context import TurnContext
 from services.executor.core.dossier import Fact, Progress
 from services.executor.core.endings import Failed
 from services.executor.core.execute import gate
-from services.executor.core.execute.asking import needs_person, persons_needed
+from services.executor.core.execute.asking import asks_now, needs_person, persons_needed
 from services.executor.core.execute.compute_audit import recompute
 from services.executor.core.execute.ledger import entries, has_begun
 from services.executor.core.execute.paths import NoSuchPath
@@ -13,6 +13,8 @@ from services.executor.core.execute.process_figures import figured, with_figures
 from services.executor.core.execute.provenance import untraced
 from services.executor.core.execute.reading import known_corrections, read
 from services.executor.core.finance.calculators import CannotCalculate
+from services.executor.core.making.made import Made
+from services.executor.core.making.running import worked_out
 from services.executor.core.side_by_side import side_by_side
 from shared.contracts.policy import Verdict
 from shared.domain.exact_json import dumps, loads_object
@@ -56,7 +58,9 @@ def _compare(ctx: TurnContext, progress: Progress, fresh: Progress, verdict: Ver
         raise Stale(fresh, "figures of the plan changed since it was approved: " + ", ".join(strange))
     if persons_needed(ctx, fresh) > persons_needed(ctx, progress):
         raise Stale(fresh, "what was read since then asks for more people than have approved")
-    if progress.dossier.verdict is None or binding_hash(verdict) == binding_hash(progress.dossier.verdict):
+    before = progress.dossier.verdict
+    same = before is None or binding_hash(verdict) == binding_hash(before)
+    if same and not asks_now(ctx, progress, verdict):
         return
     if progress.dossier.approved_hash is None or needs_person(ctx, fresh.learned(verdict=verdict)):
         raise Stale(fresh, "the inputs or the rules changed since the plan was approved")
@@ -67,7 +71,9 @@ async def _read_again(ctx: TurnContext, progress: Progress) -> Progress:
     facts = await side_by_side(_again(ctx, progress, fact) for fact in progress.dossier.facts)
     try:
         own = with_figures(progress.dossier.values, figured(progress.template, facts, ctx.task))
-        values = recompute(own, facts, ctx.task)
+        made = Made(progress.dossier.made)
+        key = f"{progress.step}:again:{ctx.journal.began:%Y%m%dT%H%M%S.%f}"
+        values = await worked_out(ctx, key, made, lambda: recompute(own, facts, ctx.task, made))
     except (CannotCalculate, NoSuchPath) as error:
         raise Failed(f"the inputs changed so that the plan's figures cannot be computed again: {error}") from error
     return progress.learned(facts=tuple(facts), values=values)
