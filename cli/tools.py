@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -16,6 +17,8 @@ from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import ToolClass
 
 _SECONDS = 60.0
+_LONGEST = 26
+_WIDE = 140  # from so many columns on there is room for descriptions
 _STYLES = {"read": "green", "compute": "cyan", "notify": "yellow", "change": "bold red"}
 _PROTOCOLS = {"mcp": "MCP", "rest": "the REST bridge"}
 _MEANING = "read, compute: before any write; notify: after the writes; change: only in MUTATE, with policy and approval"
@@ -41,9 +44,17 @@ def tools(
             dir_okay=False,
         ),
     ] = None,
+    write_catalogue: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write what was found to this file: a connection, whose entries you correct.", dir_okay=False
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace that file, and the corrections in it.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")] = False,
 ) -> None:
-    """Show what discovery finds at a tool server: its protocol, each tool's class, and what decided it.
+    """Show what discovery finds at a tool server: its protocol, each tool's class and what decided it, the read that
+    proves a write, and the arguments by which a list comes in parts.
 
     Nothing is called but the list of tools. A class says in which states of a process the worker may call a tool.
 
@@ -52,13 +63,16 @@ def tools(
       purple tools --endpoint http://127.0.0.1:9009
 
       purple tools --endpoint http://tools.example/mcp --json
+
+      purple tools --endpoint http://tools.example/mcp --write-catalogue connection.json
     """
     if not endpoint.startswith(("http://", "https://")):
         raise typer.BadParameter(f"{endpoint!r} is no URL: it begins with http:// or https://", param_hint="--endpoint")
     given = ("--endpoint", endpoint, "--protocol", protocol.value)
     tenant = ("--tenant-file", str(tenant_file)) if tenant_file else ()
+    file = ("--write-catalogue", str(write_catalogue), *(("--force",) if force else ())) if write_catalogue else ()
     asking = json_of(
-        "services.executor", "tools", *given, *tenant, "--json", doing="Asking for the tools", seconds=_SECONDS
+        "services.executor", "tools", *given, *tenant, *file, "--json", doing="Asking for the tools", seconds=_SECONDS
     )
     try:
         found = asyncio.run(asking)
@@ -69,30 +83,60 @@ def tools(
         say_json(dumps(found))
     else:
         _show(found)
+    if write_catalogue:
+        err.print(f"{write_catalogue}: {_WRITTEN}", style="dim", markup=False, soft_wrap=True)
 
 
+_WRITTEN = "correct it, then put it among the connections of the tenant's record."
 _ADVICE = "Is the server running, and is this the URL of its tools? `purple up` shows the URL of the example company."
 
 
 def _show(found: JsonObject) -> None:
     listed = [tool for tool in _list(found.get("tools")) if isinstance(tool, dict)]
-    out.print(_table(found, listed))
+    out.print(as_table(found, listed, out.width))
     err.print(_MEANING, style="dim", soft_wrap=True)
     if found.get("may_have_unlisted"):
         err.print("This protocol may have tools that it does not list: a task can name one.", style="dim")
 
 
-def _table(found: JsonObject, listed: list[JsonObject]) -> Table:
+def as_table(found: JsonObject, listed: list[JsonObject], width: int) -> Table:
+    """What each tool is taken for; from 140 columns on with what it says of itself."""
     counted = Counter(str(tool.get("class")) for tool in listed)
     kinds = ", ".join(f"{counted[kind.value]} {kind.value}" for kind in ToolClass if counted[kind.value])
     speaks = _PROTOCOLS.get(str(found.get("protocol")), str(found.get("protocol")))
     title = f"{found.get('endpoint')} speaks {speaks}: {len(listed)} tools ({kinds or 'none'})"
-    table = Table("tool", "class", "why", "what it says of itself", title=title)
+    wide = width >= _WIDE
+    table = Table(title=title)
+    table.add_column("tool", min_width=_room(tool.get("name") for tool in listed), overflow="fold")
+    table.add_column("class", min_width=_room(counted))
+    table.add_column("read back, or pages by", min_width=_room(_read_by(tool).plain for tool in listed))
+    for heading in ("key", "why", *(("what it says of itself",) if wide else ())):
+        table.add_column(heading)
     for tool in listed:
         kind = str(tool.get("class"))
-        why, description = (Text(str(tool.get(key))) for key in ("why", "description"))  # a server's words, no markup
-        table.add_row(Text(str(tool.get("name"))), Text(kind, _STYLES.get(kind, "none")), why, description)
+        cells = (_key(tool), tool.get("why"), *((tool.get("description"),) if wide else ()))
+        row = (Text(str(tool.get("name"))), Text(kind, _STYLES.get(kind, "none")), _read_by(tool))
+        table.add_row(*row, *(Text(str(cell or "")) for cell in cells))  # a server's words, no markup
     return table
+
+
+def _room(texts: Iterable[Json]) -> int:
+    """Columns for the longest of them, within reason: names are not broken for the sake of a sentence."""
+    return min(max((len(str(text)) for text in texts), default=0), _LONGEST)
+
+
+def _key(tool: JsonObject) -> str:
+    """Whether our key goes out with a call; what is only offered is left empty until the catalogue says so."""
+    return "sent" if tool.get("idempotency_field") else "offered" if tool.get("key_offered") else ""
+
+
+def _read_by(tool: JsonObject) -> Text:
+    """The read that proves a write, or the arguments by which a list comes in parts."""
+    read_back = tool.get("read_back")
+    if isinstance(read_back, dict):
+        return Text(str(read_back.get("tool")) + ("" if read_back.get("usable") else " cannot be asked"))
+    nothing = "nothing proves it" if tool.get("class") == ToolClass.CHANGE.value else ""
+    return Text(str(tool.get("pages") or nothing))
 
 
 def _list(value: Json) -> list[Json]:

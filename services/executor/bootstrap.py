@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from services.executor.adapters.anthropic_model import AnthropicModel
+from services.executor.adapters.breaking import BreakingTools
 from services.executor.adapters.file_tenants import BadTenantFile, FileTenants
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.model_prices import read_prices
@@ -26,6 +27,7 @@ from services.executor.core.spend.budget import Ceilings
 from services.executor.core.spend.tariff import NANO, Tariff
 from services.executor.core.tooling.paginate_walk import ListBounds
 from services.executor.core.worker import Worker
+from services.executor.entrypoints.catalogue_file import CatalogueExists, refuse_overwriting, write
 from services.executor.entrypoints.tools import Discovered, Wanted, parsed, shown
 from services.executor.hosting import run_sessions
 from services.executor.ports.models import Tier
@@ -60,10 +62,11 @@ async def carry_out_turns(settings: Settings, worker: MakesWorker = Worker) -> N
     redis = connect(settings.redis_url)
     try:
         async with McpTools() as mcp, RestBridge() as rest:
-            tools = PatientTools(DetectingToolServers(mcp, rest))
+            breaking = BreakingTools(DetectingToolServers(mcp, rest))
+            tools = PatientTools(breaking)
             ports = Ports(model, tools, PatientPolicy(policy), tenants, RedisLearned(redis), RedisSpend(redis))
             archive, memories = settings.archive(), settings.session_archive()
-            await run_sessions(settings, worker(ports, limits, load_prompts()), archive, tenants, memories)
+            await run_sessions(settings, worker(ports, limits, load_prompts()), archive, tenants, memories, breaking)
     finally:
         await redis.aclose()
         await policy.close()
@@ -74,10 +77,18 @@ def show_tools(arguments: Sequence[str]) -> int:
     """What discovery finds at an endpoint, on stdout; the exit code. Needs no Redis, no model and no settings."""
     wanted = parsed(arguments)
     configure_logging("executor-tools", logging.CRITICAL)  # what went wrong is said in one sentence
+    file = wanted.write_catalogue
     try:
+        if file:
+            refuse_overwriting(file, wanted.force)
         found = asyncio.run(_discovered(wanted))
-    except BadTenantFile as error:
+        if file:
+            write(file, found, wanted.force)
+    except (BadTenantFile, CatalogueExists) as error:
         sys.stderr.write(f"{error}\n")
+        return 2
+    except OSError as error:
+        sys.stderr.write(f"The catalogue cannot be written to {file}: {error}\n")
         return 2
     except (ToolUnreachable, ToolSilent) as error:
         sys.stderr.write(f"No tools could be listed at {wanted.endpoint}: {error}\n")
@@ -91,7 +102,7 @@ async def _discovered(wanted: Wanted) -> Discovered:
     async with McpTools() as mcp, RestBridge() as rest:
         servers = DetectingToolServers(mcp, rest)
         tools = await servers.discover(connection)
-        return Discovered(servers.protocol_of(connection), servers.may_have_unlisted(connection), tools)
+        return Discovered(servers.protocol_of(connection), servers.may_have_unlisted(connection), tools, connection)
 
 
 def _connection(wanted: Wanted) -> Connection:

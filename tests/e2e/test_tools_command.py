@@ -42,6 +42,20 @@ async def test_the_operators_catalogue_counts_if_it_is_given(tmp_path: Path) -> 
     assert (found["class"], found["why"]) == ("read", "the operator's catalogue says so")
 
 
+@pytest.mark.promise("tools.catalogue_written")
+async def test_a_catalogue_is_written_and_never_over_another_without_force(tmp_path: Path) -> None:
+    file = tmp_path / "connection.json"
+    async with company(tmp_path) as served:
+        asked = ("tools", "--endpoint", served.url, "--write-catalogue", str(file))
+        first, again = await purple(*asked, "--force"), await purple(*asked)
+    assert (first.code, again.code) == (0, 1), (first.err, again.err)
+    assert str(file) in first.err
+    assert f"{file} exists" in again.err
+    written = loads_object(file.read_text("utf-8"))
+    assert isinstance(written["catalogue"], dict)
+    assert len(written["catalogue"]) >= 45
+
+
 @pytest.mark.promise("tools.command")
 @pytest.mark.parametrize(
     ("endpoint", "code", "sentence"),

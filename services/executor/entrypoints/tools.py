@@ -1,28 +1,46 @@
-"""``python -m services.executor tools``: what discovery finds at an endpoint, and each tool's class with its reason."""
+"""``python -m services.executor tools``: what discovery finds at an endpoint, and how the worker takes each tool."""
 
 import argparse
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from services.executor.core.execute.idempotency import key_field
+from services.executor.core.execute.partners import partner
+from services.executor.core.tooling.near_names import words_of
+from services.executor.core.tooling.paginate import Page
+from services.executor.core.tooling.paginate_next import paging_of
+from services.executor.core.tooling.paginate_words import Word
 from services.executor.ports.tools import Tool
+from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.words import ToolClass
+
+_IN_PARTS = (Word.PAGE, Word.OFFSET, Word.CURSOR, Word.AFTER, Word.SIZE)
+_KEYS = frozenset("idempotencykey idempotencytoken idempotencyid clienttoken clientrequestid".split())
+_NOTHING = Page((), [], ())
 
 
 class Wanted(NamedTuple):
-    """``tenant_file``: the record whose catalogue counts, if it has a connection to this endpoint."""
+    """``tenant_file``: the record whose catalogue counts, if it has a connection to this endpoint.
+
+    ``write_catalogue``: the file that the catalogue is written to; one that exists is replaced only by ``force``.
+    """
 
     endpoint: str
     protocol: str
     tenant_file: Path | None
     as_json: bool
+    write_catalogue: Path | None = None
+    force: bool = False
 
 
 class Discovered(NamedTuple):
     protocol: str
     may_have_unlisted: bool
     tools: Sequence[Tool]
+    connection: Connection
 
 
 def parsed(arguments: Sequence[str]) -> Wanted:
@@ -30,26 +48,78 @@ def parsed(arguments: Sequence[str]) -> Wanted:
     parser = argparse.ArgumentParser("python -m services.executor tools", description=__doc__, allow_abbrev=False)
     parser.add_argument("--endpoint", required=True, type=_url, help="URL of a tool server, MCP or REST bridge")
     parser.add_argument("--protocol", default="auto", choices=("auto", "mcp", "rest"), help="asked as this alone")
-    parser.add_argument("--tenant-file", type=Path, help="a tenant's record, whose catalogue can lower a class")
+    parser.add_argument("--tenant-file", type=Path, help="a tenant's record, whose catalogue counts")
+    parser.add_argument("--write-catalogue", type=Path, help="write what was found as a connection with its catalogue")
+    parser.add_argument("--force", action="store_true", help="replace the file of --write-catalogue")
     parser.add_argument("--json", action="store_true", help="one JSON object")
     given = parser.parse_args(arguments)
-    return Wanted(given.endpoint, given.protocol, given.tenant_file, given.json)
+    file, force = given.write_catalogue, given.force
+    return Wanted(given.endpoint, given.protocol, given.tenant_file, given.json, file, force)
 
 
 def shown(wanted: Wanted, found: Discovered) -> str:
     return dumps(_as_json(wanted, found)) if wanted.as_json else _as_text(wanted, found)
 
 
+def described(found: Discovered) -> list[JsonObject]:
+    """Each tool as the worker takes it: class, proof, parts of lists, key; ``None`` where there is no such thing."""
+    return [_described(tool, found.tools) for tool in found.tools]
+
+
+def _described(tool: Tool, tools: Sequence[Tool]) -> JsonObject:
+    return {
+        "name": tool.name,
+        "class": tool.tool_class.value,
+        "why": tool.why_class,
+        "read_back": _read_back(tool, tools),
+        "pages": _pages(tool),
+        "idempotency_field": key_field(tool),
+        "key_offered": _key_offered(tool),
+        "errors_change_nothing": tool.catalogue.errors_change_nothing,
+        "description": tool.description,
+    }
+
+
+def _read_back(tool: Tool, tools: Sequence[Tool]) -> Json:
+    """The read that proves a write. A pair of the catalogue that cannot be used is told with its reason."""
+    found = partner(tool, tools)
+    named = tool.catalogue.read_back if tool.tool_class is ToolClass.CHANGE else None
+    if found is None:
+        why = "the operator's catalogue names it, but it is no read that can be asked for this"
+        return {"tool": named, "why": why, "usable": False} if named else None
+    why = "the operator's catalogue says so" if found.by_catalogue else _by_schema(found.arguments)
+    return {"tool": found.reader.name, "why": why, "usable": True}
+
+
+def _by_schema(arguments: Mapping[str, str | None]) -> str:
+    given = [name for name, own in arguments.items() if own]
+    return f"it takes the same {', '.join(given)}" if given else "it takes the id that the write answers with"
+
+
+def _pages(tool: Tool) -> str | None:
+    """The arguments that say which part of a list is wanted; None where a list comes whole, or nothing is known."""
+    paging = paging_of(tool, {}, _NOTHING)
+    names = [paging.names[word] for word in _IN_PARTS if word in paging.names]
+    return ", ".join(names) if paging.has_place else None
+
+
+def _key_offered(tool: Tool) -> str | None:
+    """An argument that by its name takes our key: nothing is sent in it until the operator's catalogue says so."""
+    properties = tool.input_schema.get("properties")
+    names = properties if isinstance(properties, dict) else {}
+    changes = tool.tool_class in (ToolClass.CHANGE, ToolClass.NOTIFY)
+    return next((name for name in names if changes and "".join(words_of(name)) in _KEYS), None)
+
+
 def _as_json(wanted: Wanted, found: Discovered) -> JsonObject:
-    tools: list[Json] = [
-        {"name": tool.name, "class": tool.tool_class.value, "why": tool.why_class, "description": tool.description}
-        for tool in found.tools
-    ]
+    tools: list[Json] = [*described(found)]
+    written = {"catalogue": str(wanted.write_catalogue)} if wanted.write_catalogue else {}
     return {
         "endpoint": wanted.endpoint,
         "protocol": found.protocol,
         "may_have_unlisted": found.may_have_unlisted,
         "tools": tools,
+        **written,
     }
 
 

@@ -8,6 +8,7 @@ from pydantic import BaseModel
 from services.executor.core.context import TurnContext
 from services.executor.core.dossier import Dossier, Progress
 from services.executor.core.endings import Escalated, Failed
+from services.executor.core.execute.catalogued_proof import as_catalogued
 from services.executor.core.execute.idempotency import key_field
 from services.executor.core.execute.in_sequence import refuse_unprovable
 from services.executor.core.execute.model_calls import UnusableAnswer
@@ -78,6 +79,7 @@ async def make_plan(ctx: TurnContext, progress: Progress, refused: Sequence[Call
     def check(proposal: Proposal) -> WritePlan:
         corrections = known_corrections(ctx, progress)
         plan = checked_plan(proposal, ctx.toolbox, progress.dossier, ctx.record.task_id, ctx.task, corrections)
+        plan = as_catalogued(plan, ctx.toolbox, rules.barred)
         _refuse_barred(plan, rules)
         refuse_unprovable(progress.template, plan)
         return plan
@@ -156,7 +158,7 @@ def checked_plan(
         raise Failed(f"the task cannot be carried out, so nothing was written: {proposal.cannot}")
     calls: list[PlannedCall] = []
     for proposed in proposal.calls:
-        calls.append(_checked_call(proposed, calls, tools, corrections))
+        calls.append(checked_call(proposed, calls, tools, corrections))
     plan = WritePlan(task_id=task_id, calls=_as_made(calls), why_none=proposal.why_none)
     strange = untraced(plan, dossier, task)
     if strange:
@@ -174,9 +176,10 @@ def _as_made(calls: Sequence[PlannedCall]) -> tuple[PlannedCall, ...]:
     return tuple(ordered)
 
 
-def _checked_call(
+def checked_call(
     proposed: ProposedCall, earlier: Sequence[PlannedCall], tools: Toolbox, corrections: Corrections
 ) -> PlannedCall:
+    """One call as a plan has it, after those that stand before it; raises ``UnusableAnswer``."""
     name, known = proposed.call_id, [call.call_id for call in earlier]
     if name in {*known, *(call.compensation.call_id for call in earlier if call.compensation)}:
         raise UnusableAnswer(f"{name}: this call id is used twice")

@@ -75,6 +75,7 @@ def _listed(tool: Tool) -> JsonObject:
         "description": tool.description,
         "input_schema": _to_be_filled(tool),
         "class": tool.tool_class.value,
+        **({"read_back": tool.catalogue.read_back} if tool.catalogue.read_back else {}),
     }
 
 
