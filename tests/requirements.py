@@ -708,6 +708,17 @@ PROMISES: tuple[Promise, ...] = (
     Promise("session.own", "What a session left in the archive is given to its owner alone", "I10"),
     Promise("budget.plan_tier", "No plan of writes is made by the lower tier's model for want of its own", "seed 000"),
     Promise("prompts.violations", "What a task violates stands in every request as a hard constraint", "seed 001"),
+    # tools made at run time
+    Promise("made.off", "No tool is made at run time unless the tenant switches it on", "seed 000, Dynamic Tools"),
+    Promise("made.used", "A made tool is an operation of COMPUTE; its values say name, version and hash", "seed 000"),
+    Promise("made.independent", "A tool counts only if all cases of an independent call come out", "bad input"),
+    Promise("made.audited", "A value of a made tool is worked out again in the sandbox, or refused", "I2"),
+    Promise("made.shadow", "A made tool never takes the name of a tool that exists", "bad input"),
+    Promise("made.kept", "A made tool is kept for its tenant, in versions, and used again", "seed 000; I10"),
+    Promise("made.needs_a_model", "Where no tool can be made the gap is said, and the task goes on", "bad input"),
+    Promise("made.removed", "An operator sees made tools and removes them; the same code stays away", "bad input"),
+    Promise("made.replayable", "The code a run used, and each result, stand in its journal", "I5"),
+    Promise("made.gap", "Gaps are found by words, three at most, else by a model, two at most", "seed 000"),
 )
 
 

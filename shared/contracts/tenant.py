@@ -87,6 +87,7 @@ class TenantRecord(Contract):
     policies: tuple[Policy, ...] = ()
     prose_policies: tuple[ProsePolicy, ...] = ()
     enforce_prose: bool = False  # whether rules translated from prose are enforced; they only advise otherwise
+    made_tools: bool = False  # whether calculators that are missing may be made at run time
     connections: tuple[Connection, ...] = ()
 
     @field_validator("time_zone")

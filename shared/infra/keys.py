@@ -115,6 +115,13 @@ LEARNED_KINDS = (
     KeyKind("knowledge", "learner", "kept", "list of reusable facts, newest first, capped"),
     KeyKind("entities", "learner", "kept", "hash kind, colon, value -> entity that tasks named, capped"),
     KeyKind("synthesized", "executor", "kept", "hash process type -> synthesized process"),
+    KeyKind(
+        "made",
+        "executor, gateway",
+        "kept",
+        "hash name@version -> made tool; the executor only adds fields, the gateway only marks one as removed",
+    ),
+    KeyKind("switches", "gateway", "kept", "hash switch -> on or off, in place of what the tenant's record says"),
 )
 OTHER_KINDS = (
     KeyKind("dedupe", "gateway", "short", "message of a caller -> task id, newline, turn id"),
@@ -207,6 +214,8 @@ class LearnedKeys:
     knowledge: str
     entities: str
     synthesized: str
+    made: str
+    switches: str
 
 
 def session_keys(tenant: str, session_id: str) -> SessionKeys:

@@ -21,6 +21,7 @@ from services.executor.ports.learned import Experience, Learned
 from services.executor.ports.models import Model
 from services.executor.ports.policy import PolicyService, Tenants
 from services.executor.ports.spend import DailySpend
+from services.executor.ports.sandbox import MadeTools, NoSandbox, NothingKept, Sandbox
 from services.executor.ports.tools import ToolServers
 from services.executor.ports.turns import SessionState, TurnStore
 from shared.contracts.policy import Policy
@@ -60,6 +61,8 @@ class Ports(NamedTuple):
     daily: DailySpend = Unmetered()
 
 
+    sandbox: Sandbox = NoSandbox()
+    made: MadeTools = NothingKept()
 @dataclass
 class LastVerdict:
     """When this attempt at the turn last had a verdict, and on which plan."""

@@ -9,6 +9,7 @@ from services.executor.core.tooling.paginate_shown import beginning
 from shared.contracts.approval import Confirmed
 from shared.contracts.base import Contract
 from shared.contracts.plan import WritePlan
+from shared.contracts.made_tool import MadeBy, MadeTool
 from shared.contracts.policy import Verdict
 from shared.contracts.threshold import Threshold
 from shared.domain.exact_json import Json, JsonObject, digest, loads, loads_object
@@ -56,7 +57,8 @@ class NamedValue(Contract):
     """A figure with its operation, operands and value (a decimal text).
 
     ``figure``: its name in the process file, where the executor computed it itself; ``about`` then is the id of the
-    record that it is about, if there are several, and ``group`` the figure that it is one part of.
+    record that it is about, if there are several, and ``group`` the figure that it is one part of. ``made_by``: the
+    made tool that the operation is, if it is one.
     """
 
     name: str
@@ -67,9 +69,11 @@ class NamedValue(Contract):
     about: str = ""
     group: str = ""
 
+    made_by: MadeBy | None = None
     def as_json(self) -> Json:
         operands: list[Json] = [operand.as_json() for operand in self.operands]
-        return {"name": self.name, "operation": self.operation, "operands": operands, "value": self.value}
+        made: JsonObject = {"made_by": self.made_by.model_dump(mode="json", exclude={"v"})} if self.made_by else {}
+        return {"name": self.name, "operation": self.operation, "operands": operands, "value": self.value, **made}
 
 
 class PlannedRead(Contract):
@@ -86,6 +90,7 @@ class PlannedRead(Contract):
 
 
 class Dossier(Contract):
+    planned: bool = False  # whether a plan was made of its wishes
     """``approved_hash`` is the plan's hash that a person, or the gate's automatic pass, let through."""
 
     needs: tuple[str, ...] = ()
@@ -119,6 +124,7 @@ class Dossier(Contract):
 
 class Progress(Contract):
     """A checkpoint: where the run stands and what it knows. ``visited``: the states walked, the present one last."""
+    made: tuple[MadeTool, ...] = ()  # the made tools that values were worked out with: the code that ran
 
     template: Template = GENERAL
     path: tuple[FsmState, ...]

@@ -11,39 +11,49 @@ from services.executor.core.finance.calendar_days import day_number
 from services.executor.core.finance.catalogue import CALCULATORS
 from services.executor.core.finance.currency import is_currency, one_currency, places
 from services.executor.core.finance.figures import figure, normal, number_bearing_tokens
+from services.executor.core.making.made import NOTHING, Made
 from shared.domain.exact_json import Json, dumps
 
 _OF_RATES = frozenset({"product", "quotient", "percentage"})  # what converts one currency into another
 DATE_OPERATIONS = frozenset(name for name, calculator in CALCULATORS.items() if calculator.dates)
 
 
-def audit(values: Sequence[NamedValue], facts: Sequence[Fact], task: str) -> tuple[str, ...]:
+def audit(values: Sequence[NamedValue], facts: Sequence[Fact], task: str, made: Made = NOTHING) -> tuple[str, ...]:
     """What is wrong with the values, a sentence each; empty when the audit is clean."""
     known: dict[str, Decimal] = {}
     problems: list[str] = []
     for value in values:
         try:
-            problems += _problems(value, known, facts, task)
+            problems += _problems(value, known, facts, task, made)
             known[value.name] = Decimal(value.value)
         except (CannotCalculate, NoSuchPath, ArithmeticError) as error:
             problems.append(f"{value.name}: {error}")
     return tuple(problems)
 
 
-def recompute(values: Sequence[NamedValue], facts: Sequence[Fact], task: str) -> tuple[NamedValue, ...]:
+def recompute(
+    values: Sequence[NamedValue], facts: Sequence[Fact], task: str, made: Made = NOTHING
+) -> tuple[NamedValue, ...]:
     """The same values over other facts: each computed anew in order. Raises as ``evaluate`` does."""
     known: dict[str, Decimal] = {}
     renewed = []
     for value in values:
-        known[value.name] = evaluate(value.operation, value.operands, known, facts, task)
+        known[value.name] = evaluate(value.operation, value.operands, known, facts, task, made)
         renewed.append(value.model_copy(update={"value": decimal_text(known[value.name])}))
     return tuple(renewed)
 
 
 def evaluate(
-    operation: str, operands: Sequence[Operand], known: Mapping[str, Decimal], facts: Sequence[Fact], task: str
+    operation: str,
+    operands: Sequence[Operand],
+    known: Mapping[str, Decimal],
+    facts: Sequence[Fact],
+    task: str,
+    made: Made = NOTHING,
 ) -> Decimal:
     """The result of one operation. Raises ``NoSuchPath`` or ``CannotCalculate`` naming the operand at fault.
+
+    ``made``: operations besides those that are built in; it raises ``NotRun`` where one was not run before.
 
     A count is over things of any kind, days are over dates; every other operation is over figures. An operand that is a
     currency code names the currency; amounts of two currencies are never put together.
@@ -53,13 +63,17 @@ def evaluate(
         return Decimal(len(found))
     currency = _one_currency(operation, found)
     figures = [_number(item, operation) for item in found if not is_currency(item)]
+    if operation in made.tools:
+        return made.calculate(operation, figures, places(currency))
     return calculate(operation, figures, places(currency))
 
 
-def _problems(value: NamedValue, known: Mapping[str, Decimal], facts: Sequence[Fact], task: str) -> list[str]:
+def _problems(
+    value: NamedValue, known: Mapping[str, Decimal], facts: Sequence[Fact], task: str, made: Made
+) -> list[str]:
     if value.name in known:
         return [f"{value.name}: named twice"]
-    result = evaluate(value.operation, value.operands, known, facts, task)
+    result = evaluate(value.operation, value.operands, known, facts, task, made)
     if result == Decimal(value.value):
         return []
     return [f"{value.name}: {value.operation} of its operands is {decimal_text(result)}, not {value.value}"]

@@ -1,6 +1,6 @@
 """A question with a structured answer, put again with what was wrong, at most once more."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Generic, NamedTuple, TypeVar
 
 from pydantic import BaseModel, JsonValue
@@ -67,11 +67,12 @@ async def checked(
     check: Callable[[Shape], T],
     giving_up: type[RunEnds] = Unanswered,
     wish: Callable[[T], str] = lambda _: "",
+    before: Callable[[str, Shape], Awaitable[None]] | None = None,
 ) -> Answered[T]:
     """What ``check`` makes of the answer. It raises ``UnusableAnswer`` to have the question put once more, with why.
 
     After two attempts the run ends with ``giving_up``. ``wish`` says what a usable answer still lacks: it is asked for
-    once, and the answer counts without it.
+    once, and the answer counts without it. ``before`` is awaited before each check: its key names the attempt.
     """
     calls, problem, usable = 0, "", list[T]()
     for attempt in range(ATTEMPTS):
@@ -79,7 +80,10 @@ async def checked(
         done = await talk(ctx, f"{question.step}:try{attempt}", request, question.dispatch or _no_tools, question.purse)
         calls += done.model_calls
         try:
-            usable.append(check(structured(done.reply, shape)))
+            given = structured(done.reply, shape)
+            if before is not None:
+                await before(f"{question.step}:try{attempt}", given)
+            usable.append(check(given))
             problem = wish(usable[-1])
         except UnusableAnswer as error:
             problem = str(error)

@@ -45,11 +45,28 @@ OPERATIONS = (*PLAIN_OPERATIONS, *CALCULATORS)
 
 OPERAND = _object(source=_enum("result", "task", "value"), ref=TEXT, path=TEXT, literal=TEXT)
 
-NAMED_VALUE = _object(name=TEXT, operation=_enum(*OPERATIONS), operands=_array(OPERAND), value=TEXT)
 
-COMPUTATION = _object(values=_array(NAMED_VALUE))
 
-SYNTHESIS = _object(values=_array(NAMED_VALUE), findings=TEXT)
+def computation(*made: str) -> Schema:
+    """Named values; ``made`` are operations that were made at run time."""
+    return _object(values=_array(_named_value(made)))
+
+
+def synthesis(*made: str) -> Schema:
+    return _object(values=_array(_named_value(made)), findings=TEXT)
+
+
+def calculation(*made: str) -> Schema:
+    return _object(operation=_enum(*OPERATIONS, *made), operands=_array(OPERAND))
+
+
+def _named_value(made: tuple[str, ...]) -> Schema:
+    return _object(name=TEXT, operation=_enum(*OPERATIONS, *made), operands=_array(OPERAND), value=TEXT)
+
+
+COMPUTATION = computation()
+
+SYNTHESIS = synthesis()
 
 READ_PLAN = _object(
     reads=_array(_object(id=TEXT, need=TEXT, tool=TEXT, arguments_json=TEXT)),
@@ -57,7 +74,15 @@ READ_PLAN = _object(
     answer_format=_enum("prose", "list"),
 )
 
-CALCULATE = _object(operation=_enum(*OPERATIONS), operands=_array(OPERAND))
+CALCULATE = calculation()
+
+TOOL_GAP = _object(
+    gaps=_array(_object(name=TEXT, purpose=TEXT, arguments=_array(TEXT), result=_enum("money", "ratio"))),
+)
+
+MADE_FUNCTION = _object(code=TEXT, cannot=TEXT)
+
+MADE_CASES = _object(cases=_array(_object(inputs=_array(TEXT), expected=TEXT)), cannot=TEXT)
 
 _WRITE: Schema = {
     "connection": TEXT,

@@ -32,6 +32,9 @@ class Prompts(NamedTuple):
     efficiency_emergency: str
     improve: str
     document: str
+    tool_gap: str
+    make_tool: str
+    tool_cases: str
 
 
 def load() -> Prompts:

@@ -15,6 +15,7 @@ from services.executor.core.execute.strategies.read_plan import NoReadPlan, Read
 from services.executor.core.execute.strategies.synthesis import comes_later, framed, learned, synthesized
 from services.executor.core.execute.strategies.thinking import Thinking
 from services.executor.core.execute.write_plan import make_plan
+from services.executor.core.making.make import with_made
 from shared.domain.words import FsmState
 
 
@@ -39,8 +40,9 @@ async def _gather(ctx: TurnContext, progress: Progress) -> Progress:
 
 
 async def _synthesize(ctx: TurnContext, progress: Progress) -> Progress:
-    done = await synthesized(ctx, progress, framed(ctx, progress))
-    return learned(progress, done.value, done.model_calls)
+    progress, made = await with_made(ctx, progress)
+    done = await synthesized(ctx, progress, framed(ctx, progress, made=made), made=made)
+    return learned(progress, done.value, done.model_calls, made)
 
 
 async def _artifact(ctx: TurnContext, progress: Progress) -> Progress:

@@ -28,6 +28,8 @@ from services.executor.core.execute.strategies.thinking import Thinking
 from services.executor.core.execute.structured import Answered, Question
 from services.executor.core.execute.write_plan import make_plan
 from services.executor.core.fsm.states import tier_of
+from services.executor.core.making.made import Made
+from services.executor.core.making.make import with_made
 from services.executor.core.side_by_side import side_by_side
 from services.executor.core.spend.affordable import affords_all
 from services.executor.core.spend.budget import Purse
@@ -62,11 +64,12 @@ async def _conclude(ctx: TurnContext, progress: Progress) -> Progress:
     """Values and findings on which both drafts agree, or what is made of both where they do not."""
     tier = tier_of(FsmState.COMPUTE, ctx.task)
     framings = [Framing(f"draft:{voice.name}", voice.framing, tier, voice.effort) for voice in _voices(ctx)]
-    questions = [framed(ctx, progress, framing) for framing in framings]
+    progress, made = await with_made(ctx, progress)
+    questions = [framed(ctx, progress, framing, made=made) for framing in framings]
     if not await _both(ctx, progress, [one.request() for one in questions], Purse.READING):
-        done = await synthesized(ctx, progress, questions[0])
-        return learned(progress, done.value, done.model_calls)
-    found = await side_by_side(_drafted(ctx, progress, one) for one in questions)
+        done = await synthesized(ctx, progress, questions[0], made=made)
+        return learned(progress, done.value, done.model_calls, made)
+    found = await side_by_side(_drafted(ctx, progress, one, made) for one in questions)
     progress = _counting(progress, sum(one.model_calls for one in found))
     drafts = [one.value for one in found if one.value is not None]
     if not drafts:
@@ -74,15 +77,16 @@ async def _conclude(ctx: TurnContext, progress: Progress) -> Progress:
     same = _same_conclusions(drafts)
     progress = _told(ctx, progress, "conclusions", same)
     if same.reached:
-        return learned(progress, drafts[-1], 0)
+        return learned(progress, drafts[-1], 0, made)
     merge = Framing("merged", ctx.prompts.moa_merge)
-    done = await synthesized(ctx, progress, framed(ctx, progress, merge, [draft.as_json() for draft in drafts]))
-    return learned(progress, done.value, done.model_calls)
+    merged = framed(ctx, progress, merge, [draft.as_json() for draft in drafts], made)
+    done = await synthesized(ctx, progress, merged, made=made)
+    return learned(progress, done.value, done.model_calls, made)
 
 
-async def _drafted(ctx: TurnContext, progress: Progress, question: Question) -> Answered[Synthesis | None]:
+async def _drafted(ctx: TurnContext, progress: Progress, question: Question, made: Made) -> Answered[Synthesis | None]:
     try:
-        done = await synthesized(ctx, progress, question, giving_up=_NoDraft)
+        done = await synthesized(ctx, progress, question, _NoDraft, made)
     except _NoDraft:
         return Answered(None, 0)
     return Answered(done.value, done.model_calls)

@@ -4,15 +4,18 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from services.executor.core.context import TurnContext
-from services.executor.core.dossier import NamedValue, Progress
+from services.executor.core.dossier import Progress
 from services.executor.core.endings import Escalated, RunEnds
 from services.executor.core.execute.aggregates import AGGREGATES
-from services.executor.core.execute.compute import CALCULATE, Calculator, Computation
+from services.executor.core.execute.compute import Calculator, Computation, calculate_tool
 from services.executor.core.execute.compute_audit import audit
 from services.executor.core.execute.model_calls import UnusableAnswer
 from services.executor.core.execute.process_figures import figured, with_figures
 from services.executor.core.execute.process_section import process_section
 from services.executor.core.execute.structured import Answered, Question, checked
+from services.executor.core.making.made import NOTHING, Made
+from services.executor.core.making.make import section, stamped
+from services.executor.core.making.running import Bench, worked_out
 from services.executor.core.prompts import schemas
 from services.executor.ports.models import Effort, Tier
 from shared.domain.exact_json import Json
@@ -43,8 +46,9 @@ def framed(
     progress: Progress,
     framing: Framing = SYNTHESIZE,
     drafts: Sequence[Json] = (),
+    made: Made = NOTHING,
 ) -> Question:
-    """``drafts``: what other answers to the same question say, where they differ."""
+    """``drafts``: what other answers to the same question say, where they differ. ``made``: the task's made tools."""
     dossier = progress.dossier
     named = f":{framing.name}" if framing.name else ""
     return Question(
@@ -57,38 +61,48 @@ def framed(
             "process": process_section(ctx, progress, FsmState.COMPUTE),
             "needs": list[Json](dossier.needs),
             "unmet": list[Json](dossier.unmet),
+            "made_tools": section(made),
             "facts": [fact.as_json() for fact in dossier.facts],
             "drafts": list(drafts),
         },
-        schema=schemas.SYNTHESIS,
-        tools=(CALCULATE, *AGGREGATES),
-        dispatch=Calculator(dossier.facts, ctx.task),
+        schema=schemas.synthesis(*made.tools),
+        tools=(calculate_tool(made), *AGGREGATES),
+        dispatch=Calculator(dossier.facts, ctx.task, Bench(ctx, made)),
     )
 
 
 async def synthesized(
-    ctx: TurnContext, progress: Progress, asked: Question, giving_up: type[RunEnds] = Escalated
+    ctx: TurnContext,
+    progress: Progress,
+    asked: Question,
+    giving_up: type[RunEnds] = Escalated,
+    made: Made = NOTHING,
 ) -> Answered[Synthesis]:
     """The synthesis with clean figures; after two failed audits the run ends with ``giving_up``."""
 
-    own = figured(progress.template, progress.dossier.facts, ctx.task)
+    facts = progress.dossier.facts
+    own, audited = figured(progress.template, facts, ctx.task), made.fresh()
+
+    async def rerun(key: str, given: Synthesis) -> None:
+        values = with_figures(given.values, own)
+        await worked_out(ctx, f"{key}:audit", audited, lambda: audit(values, facts, ctx.task, audited))
 
     def check(given: Synthesis) -> Synthesis:
         values = with_figures(given.values, own)
-        problems = audit(values, progress.dossier.facts, ctx.task)
+        problems = audit(values, facts, ctx.task, audited)
         if problems:
             raise UnusableAnswer("the audit found: " + "; ".join(problems))
         return given
 
-    return await checked(ctx, asked, Synthesis, check, giving_up)
+    return await checked(ctx, asked, Synthesis, check, giving_up, before=rerun)
 
 
-def learned(progress: Progress, found: Synthesis, model_calls: int) -> Progress:
+def learned(progress: Progress, found: Synthesis, model_calls: int, made: Made = NOTHING) -> Progress:
     """The progress with the values and the findings, which hold for the facts that they are about."""
-    values: tuple[NamedValue, ...] = found.values
+    values, used = stamped(found.values, made)
     counted = progress.model_copy(update={"model_calls": progress.model_calls + model_calls})
     about = progress.dossier.facts_digest
-    return counted.learned(values=values, audit_clean=True, findings=found.findings, findings_about=about)
+    return counted.learned(values=values, made=used, audit_clean=True, findings=found.findings, findings_about=about)
 
 
 def comes_later(progress: Progress) -> bool:

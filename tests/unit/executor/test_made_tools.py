@@ -1,0 +1,177 @@
+"""Tools made at run time: asked for twice, judged by independent cases, used in COMPUTE, signed and replayable."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from services.executor.adapters.monty_sandbox import MontySandbox
+from services.executor.core.checkpoints import latest
+from services.executor.core.dossier import Progress
+from shared.contracts.task import TaskState
+from shared.domain.exact_json import loads_object
+from shared.domain.words import ToolClass
+from shared.testing.scripted_model import json_reply
+from tests.unit.executor.made_stage import CASES, FUNCTION, MadeStage, cases, function, stated
+from tests.unit.executor.stage import office
+
+
+@pytest_asyncio.fixture
+async def stage() -> AsyncIterator[MadeStage]:
+    async with MontySandbox() as sandbox:
+        yield MadeStage(sandbox)
+
+
+async def _last(stage: MadeStage) -> Progress:
+    found = latest(await stage.turns.journal())
+    assert found is not None
+    return found
+
+
+async def _made_notes(stage: MadeStage) -> str:
+    return str((await _last(stage)).notes["made_tools"])
+
+
+@pytest.mark.promise("made.off")
+async def test_nothing_is_made_unless_the_tenant_says_so(stage: MadeStage) -> None:
+    stage.tenants.record = office()
+
+    record = await stage.run()
+
+    assert record.state is TaskState.COMPLETED
+    assert not stage.asked("MAKE TOOL")
+    assert not stage.asked("TOOL GAP")
+
+
+@pytest.mark.promise("made.used")
+async def test_a_formula_of_the_task_becomes_an_operation_whose_values_are_signed(stage: MadeStage) -> None:
+    record = await stage.run()
+
+    assert record.state is TaskState.COMPLETED, record.reason
+    (value,) = (await _last(stage)).dossier.values
+    (tool,) = stage.made.tools["acme"]
+    assert value.value == "36.000000"
+    assert value.made_by == tool.by
+    assert (await _last(stage)).dossier.made == (tool,)
+
+
+@pytest.mark.promise("made.independent")
+async def test_function_and_cases_are_asked_for_apart_and_neither_sees_the_other(stage: MadeStage) -> None:
+    await stage.run()
+
+    (write,), (judge,) = stage.asked("MAKE TOOL"), stage.asked("TOOL CASES")
+    assert write.system[-1] != judge.system[-1]
+    assert "def net_margin" not in str(judge.messages)
+    assert "66.666667" not in str(write.messages)
+
+
+@pytest.mark.promise("made.independent")
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ((*CASES[:2], (("3", "1"), "66.7")), "an independent case says 66.7"),
+        ((*CASES[:2], (("3", "1"), "33.333333")), "an independent case says"),
+        (CASES[:2], "3 to 8 cases are needed"),
+        ((*CASES, CASES[0]), "stands there twice"),
+        (tuple((inputs, "40") for inputs, _ in CASES), "come to the same"),
+        ((*CASES[:2], (("3",), "1")), "a case has 1 figures"),
+        ((*CASES[:2], (("3", "1"), "1E+999999")), "too long"),
+        ((*CASES[:2], (("3", "x"), "1")), "no decimal"),
+        ((*CASES[:2], (("0", "1"), "1.5")), "fails on 0, 1"),
+    ],
+)
+async def test_cases_that_do_not_come_out_or_prove_nothing_keep_the_tool_out(
+    stage: MadeStage, given: tuple[tuple[tuple[str, ...], str], ...], why: str
+) -> None:
+    stage.scripts["tool_cases"] = cases(given)
+
+    record = await stage.run()
+
+    assert record.state is TaskState.COMPLETED
+    assert not stage.made.tools["acme"]
+    assert why in await _made_notes(stage)
+    assert not (await _last(stage)).dossier.values
+
+
+@pytest.mark.promise("made.audited")
+async def test_a_value_that_the_tool_does_not_give_is_refused(stage: MadeStage) -> None:
+    stage.scripts["compute"] = stated("36.5")
+
+    record = await stage.run()
+
+    assert record.state is not TaskState.COMPLETED
+    assert stage.claims.applied == []
+
+
+@pytest.mark.promise("made.shadow")
+async def test_a_made_tool_never_takes_the_name_of_a_servers_tool(stage: MadeStage) -> None:
+    stage.servers.add("net_margin", stage.claims.get, ToolClass.READ)
+
+    await stage.run()
+
+    assert not stage.made.tools["acme"]
+    assert not stage.asked("MAKE TOOL")
+
+
+@pytest.mark.promise("made.kept")
+async def test_a_kept_tool_is_used_again_and_nobody_is_asked(stage: MadeStage) -> None:
+    await stage.run()
+    again = MadeStage(stage.sandbox)
+    again.made = stage.made
+
+    record = await again.run()
+
+    assert record.state is TaskState.COMPLETED
+    assert not again.asked("MAKE TOOL")
+    assert (await _last(again)).dossier.values[0].made_by == stage.made.tools["acme"][0].by
+
+
+@pytest.mark.promise("made.needs_a_model")
+async def test_where_no_function_can_be_written_the_gap_is_said_and_the_task_goes_on(stage: MadeStage) -> None:
+    stage.scripts["make_tool"] = function("", "needs a model")
+
+    record = await stage.run()
+
+    assert record.state is TaskState.COMPLETED
+    assert "needs a model" in await _made_notes(stage)
+
+
+@pytest.mark.promise("made.removed")
+async def test_code_that_an_operator_removed_never_comes_back(stage: MadeStage) -> None:
+    await stage.run()
+    tool = stage.made.tools["acme"][0]
+    again = MadeStage(stage.sandbox)
+    again.made.tools["acme"] = [tool.removed(tool.made_at, "olga")]
+
+    await again.run()
+
+    assert len(again.made.tools["acme"]) == 1
+    assert "removed by an operator" in await _made_notes(again)
+
+
+@pytest.mark.promise("made.replayable")
+async def test_every_result_and_the_code_that_gave_it_stand_in_the_journal(stage: MadeStage) -> None:
+    await stage.run()
+
+    steps = {entry.key: entry.data_json for entry in await stage.turns.journal() if ":made:" in entry.key}
+    assert len(steps) == 2, "the call, and the audit that works it out again"
+    assert {loads_object(data)["value"] for data in steps.values()} == {"36.00"}
+    assert any(
+        FUNCTION.split("\\n")[0].partition("(")[0] in e.data_json
+        for e in await stage.turns.journal()
+        if e.key.endswith(":tools")
+    )
+
+
+@pytest.mark.promise("made.gap")
+async def test_a_gap_that_only_a_model_sees_is_asked_about_once(stage: MadeStage) -> None:
+    text = "Approve claim C-1 of 120.50 after working out what share of the yearly ceiling is left over for all others."
+    quiet = MadeStage(stage.sandbox, text)
+    spec = {"name": "net_margin", "purpose": "share left", "arguments": ["revenue", "cost"], "result": "ratio"}
+    quiet.scripts["tool_gap"] = json_reply({"gaps": [spec]})
+    quiet.scripts["compute"] = json_reply({"values": []})
+
+    await quiet.run()
+
+    assert len(quiet.asked("TOOL GAP")) == 1
+    assert [tool.name for tool in quiet.made.tools["acme"]] == ["net_margin"]
