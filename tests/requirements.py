@@ -244,6 +244,11 @@ PROMISES: tuple[Promise, ...] = (
     ),
     Promise("drift.never_two_to_one", "A correction alters no value and makes no two columns one", "seed 002, adapter"),
     Promise("tools.breaker", "A server that fails is left alone for a while, and always found again", "seed 002"),
+    Promise("recover.kinds", "A failure is met by its kind; nothing found and nothing there are answers", "seed 002"),
+    Promise("recover.synonyms", "A read whose tool is gone is put to one that asks the same", "seed 002, self-healing"),
+    Promise("recover.one_by_one", "A read of several is taken apart where single reads exist", "seed 002"),
+    Promise("recover.never_stronger", "No opposite, write or stronger tool ever stands in", "I1; seed 002"),
+    Promise("recover.says_so", "What could not be read says what was tried", "seed 002, self-healing"),
     Promise("tools.echoes", "An answer that only repeats the call proves nothing and is no source", "I4; seed 003"),
     Promise("drift.remembered", "A session remembers renamed columns", "seed 002, schema_adapter.py"),
     Promise("drift.approved_writes_stay", "Names are corrected before a plan is approved, never after", "I7"),
@@ -531,6 +536,7 @@ PROMISES: tuple[Promise, ...] = (
     ),
     # what a kind of process brings with it: its file, figures and rules
     Promise("policy.if_known", "A rule for what is known does not act where a field that decides is missing", "I2"),
+    Promise("process.said_twice", "A plan that makes the same change twice asks a person", "I3"),
     Promise("process.only_tightens", "The rules of a process never loosen what the tenant's rules find", "I2"),
     Promise(
         "process.files", "A process is a file; what could not be walked or computed is refused when read", "seed 002"
@@ -707,7 +713,6 @@ PROMISES: tuple[Promise, ...] = (
     Promise("session.archive_down", "No memory leaves, or is taken for none, while it cannot be archived", "seed 003"),
     Promise("session.own", "What a session left in the archive is given to its owner alone", "I10"),
     Promise("budget.plan_tier", "No plan of writes is made by the lower tier's model for want of its own", "seed 000"),
-    Promise("prompts.violations", "What a task violates stands in every request as a hard constraint", "seed 001"),
     # tools made at run time
     Promise("made.off", "No tool is made at run time unless the tenant switches it on", "seed 000, Dynamic Tools"),
     Promise("made.used", "A made tool is an operation of COMPUTE; its values say name, version and hash", "seed 000"),
@@ -719,6 +724,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise("made.removed", "An operator sees made tools and removes them; the same code stays away", "bad input"),
     Promise("made.replayable", "The code a run used, and each result, stand in its journal", "I5"),
     Promise("made.gap", "Gaps are found by words, three at most, else by a model, two at most", "seed 000"),
+    Promise("prompts.violations", "What a task violates stands in every request as a hard constraint", "seed 001"),
 )
 
 

@@ -6,12 +6,13 @@ from typing import NamedTuple
 from services.executor.core.context import TurnContext
 from services.executor.core.dossier import Progress
 from services.executor.core.execute.one_call import Sent, sent
+from services.executor.core.execute.recovering import recovered
 from services.executor.core.execute.renaming import corrected
 from services.executor.core.tooling import schema_drift
 from services.executor.core.tooling.corrections import Corrections
 from services.executor.core.tooling.echo import is_echo
 from services.executor.core.tooling.failures import has_failed
-from services.executor.core.tooling.paginate_walk import listing, report
+from services.executor.core.tooling.paginate_walk import PARTIAL, listing, report
 from services.executor.core.tooling.validate import problems_with
 from services.executor.ports.tools import Tool, ToolAnswer
 from shared.domain.exact_json import JsonObject, dumps
@@ -47,9 +48,18 @@ async def read(
     names = known.for_call(tool, arguments) if known else {}
     first = await sent(ctx, key, tool, arguments, names)
     made, learned = await corrected(ctx, key, tool, arguments, first)
-    made, note = await _whole(ctx, key, tool, arguments, made)
+    made, asked, given, instead = await recovered(ctx, key, tool, arguments, made)
+    made, note = await _whole(ctx, key, asked, given, made)
     content = schema_drift.under_both_names(made.answer.content, made.names)
-    return Reading(made.answer._replace(content=content), learned, is_echo(tool.name, content), note)
+    return Reading(
+        made.answer._replace(content=content), learned, is_echo(asked.name, content), _together(note, instead)
+    )
+
+
+def _together(*notes: str) -> str:
+    """What is missing from a list is said first: who reads a note looks there."""
+    said = [note for note in notes if note]
+    return " ".join(sorted(said, key=lambda note: not note.startswith(PARTIAL)))
 
 
 async def _whole(ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, made: Sent) -> tuple[Sent, str]:

@@ -50,13 +50,19 @@ def has_failed(answer: ToolAnswer) -> bool:
 
 def failure_of(answer: ToolAnswer) -> Failure | None:
     """The kind of failure; None for an answer, also for one that says that there is nothing."""
-    if not has_failed(answer):
+    if not has_failed(answer) or _is_a_record(answer):
         return None
     said = " ".join(texts(_said(answer.content)))
     for pattern, kind in ((_BUSY, Failure.FOR_THE_MOMENT), (_GONE, Failure.TOOL_GONE), (_TOO_MUCH, Failure.TOO_MUCH)):
         if pattern.search(said):
             return kind
     return Failure.OTHER
+
+
+def _is_a_record(answer: ToolAnswer) -> bool:
+    """A field called ``error`` of a record that was found, or words beside ``found: false``, tell no failure."""
+    content = answer.content
+    return not answer.is_error and isinstance(content, dict) and ("id" in content or content.get("found") is False)
 
 
 def _said(content: Json) -> Json:

@@ -1,0 +1,182 @@
+"""Reads whose tool is gone, busy or too greedy, in the middle of a task; and writes, which nothing stands in for."""
+
+import pytest
+
+from services.executor.core.checkpoints import latest
+from services.executor.core.dossier import Fact
+from services.executor.ports.tools import ToolAnswer
+from shared.contracts.policy import Policy, ToolRule
+from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.words import TaskState, ToolClass
+from shared.testing.memory_turns import Died
+from shared.testing.scripted_model import json_reply
+from tests.unit.executor.archived import replayed
+from tests.unit.executor.stage import CALL, Stage, reads_once
+
+ONE: JsonObject = {"type": "object", "properties": {"claim_id": {"type": "string"}}, "required": ["claim_id"]}
+GONE = ToolAnswer("Unknown tool: get_claim", is_error=True)
+
+
+def the_fact(stage: Stage) -> Fact:
+    progress = latest(stage.turns.steps.values())
+    assert progress is not None
+    return progress.dossier.facts[0]
+
+
+def gone(**others: ToolClass) -> Stage:
+    """A stage whose ``lookup_claim`` is listed and gone; other tools answer with the claim."""
+    stage = Stage()
+    stage.servers.add("lookup_claim", lambda _: GONE, input_schema=ONE)
+    for name, kind in others.items():
+        stage.servers.add(name, stage.claims.get, kind, ONE)
+    stage.scripts["assess"] = reads_once("lookup_claim", {"claim_id": "C-1"})
+    return stage
+
+
+@pytest.mark.promise("recover.synonyms")
+async def test_a_read_of_the_same_answers_for_a_tool_that_is_gone_and_that_is_said() -> None:
+    stage = gone()
+    record = await stage.run()
+    assert record.state is TaskState.COMPLETED
+    assert (the_fact(stage).ok, the_fact(stage).tool) == (True, "lookup_claim")
+    assert the_fact(stage).note == "lookup_claim is gone; get_claim answered instead."
+    assert (await replayed(stage)).is_same
+
+
+@pytest.mark.promise("recover.says_so")
+async def test_where_nothing_can_stand_in_the_fact_says_what_was_tried() -> None:
+    stage = gone()
+    stage.servers.add("get_claim", lambda _: ToolAnswer("not for you", is_error=True), input_schema=ONE)
+    await stage.run()
+    assert not the_fact(stage).ok
+    assert the_fact(stage).note == 'lookup_claim could not be read; tried instead: get_claim: "not for you".'
+
+
+@pytest.mark.promise("recover.never_stronger")
+async def test_no_tool_that_changes_something_is_called_for_a_read_that_is_gone() -> None:
+    """``get_claim`` is a tool that writes here, whatever its name says: it is left alone."""
+    stage = gone(get_claim=ToolClass.CHANGE, set_claim=ToolClass.CHANGE, notify_claim=ToolClass.NOTIFY)
+    stage.scripts["write_plan"] = json_reply({"calls": [], "why_none": "nothing to do"})
+    await stage.run()
+    assert [call.tool for call in stage.servers.calls] == ["lookup_claim"]
+    assert the_fact(stage).note == "lookup_claim could not be read; nothing could stand in for it."
+
+
+@pytest.mark.promise("recover.never_stronger")
+async def test_a_write_whose_tool_is_gone_is_not_made_by_another_tool() -> None:
+    stage = Stage()
+    refusal = ToolAnswer("Unknown tool: approve_claim", is_error=True, not_begun=True)
+    stage.servers.add("approve_claim", lambda _: refusal, ToolClass.CHANGE, ONE)
+    for name in ("accept_claim", "deny_claim", "approve_claims", "confirm_claim"):
+        stage.servers.add(name, stage.claims.approve, ToolClass.CHANGE, ONE)
+    record = await stage.run()
+    assert record.state is TaskState.FAILED
+    assert stage.claims.applied == []
+
+
+@pytest.mark.promise("recover.synonyms")
+async def test_where_rules_speak_of_tools_nothing_is_replaced() -> None:
+    stage = gone()
+    rule = ToolRule(id="R", kind="never", tool="get_claim")
+    policies = (Policy(id="p", tool_rules=(rule,)),)
+    stage.tenants.record = stage.tenants.record.model_copy(update={"policies": policies})
+    stage.scripts["write_plan"] = json_reply({"calls": [], "why_none": "nothing to do"})
+    await stage.run()
+    assert [call.tool for call in stage.servers.calls] == ["lookup_claim"]
+    assert not the_fact(stage).ok
+
+
+@pytest.mark.promise("recover.kinds")
+async def test_a_server_that_is_busy_is_asked_again_and_then_answers() -> None:
+    stage, said = Stage(), [ToolAnswer("429 Too Many Requests", is_error=True)]
+    stage.limits = stage.limits._replace(tool_seconds=0.6)
+
+    def busy_once(given: JsonObject) -> "Json | ToolAnswer":
+        return said.pop() if said else stage.claims.get(given)
+
+    stage.servers.add("get_claim", busy_once, input_schema=ONE)
+    record = await stage.run()
+    assert record.state is TaskState.COMPLETED
+    assert the_fact(stage).ok
+    assert (await replayed(stage)).is_same
+
+
+@pytest.mark.promise("recover.kinds")
+@pytest.mark.parametrize(
+    "answer",
+    [
+        ToolAnswer({"found": False, "error": "no such claim"}),
+        ToolAnswer([]),
+        ToolAnswer({"data": [], "total": None}),
+        ToolAnswer("CHECK constraint failed", is_error=True),
+        ToolAnswer("claim_id must be a number", is_error=True),
+    ],
+)
+async def test_an_answer_a_refusal_and_a_wrong_argument_are_final_and_asked_once(answer: ToolAnswer) -> None:
+    stage = Stage()
+    stage.servers.add("read_claim", stage.claims.get, input_schema=ONE)
+    stage.servers.add("get_claim", lambda _: answer, input_schema=ONE)
+    stage.scripts["write_plan"] = json_reply({"calls": [], "why_none": "nothing to do"})
+    await stage.run()
+    assert [call.tool for call in stage.servers.calls] == ["get_claim"]
+    assert the_fact(stage).ok is not answer.is_error
+
+
+@pytest.mark.promise("recover.one_by_one")
+@pytest.mark.parametrize("refusal", ["Unknown tool: get_claims", "too many ids"])
+async def test_a_read_of_several_is_made_one_by_one(refusal: str) -> None:
+    stage = Stage()
+    stage.servers.add("get_claims", lambda _: ToolAnswer(refusal, is_error=True))
+    stage.scripts["assess"] = reads_once("get_claims", {"claim_ids": ["C-1", "C-2"]})
+    await stage.run()
+    rows: list[Json] = [dict(stage.claims.rows["C-1"], status="open"), dict(stage.claims.rows["C-2"])]
+    assert the_fact(stage).result == rows
+    assert the_fact(stage).note == "Read one by one with get_claim: 2 of 2."
+
+
+@pytest.mark.promise("recover.one_by_one")
+async def test_what_could_not_be_read_one_by_one_is_said_first() -> None:
+    stage = Stage()
+    refused = ToolAnswer("closed", is_error=True)
+    get = stage.claims.get
+    stage.servers.add(
+        "get_claim", lambda given: refused if given["claim_id"] == "C-2" else get(given), input_schema=ONE
+    )
+    stage.servers.add("get_claims", lambda _: ToolAnswer("too many ids", is_error=True))
+    stage.scripts["assess"] = reads_once("get_claims", {"claim_ids": ["C-1", "C-2"]})
+    await stage.run()
+    assert the_fact(stage).note.startswith("NOT all rows: Read one by one with get_claim: 1 of 2.")
+
+
+@pytest.mark.promise("recover.synonyms")
+async def test_dying_at_any_stored_step_leads_to_the_same_fact() -> None:
+    whole = gone()
+    await whole.run()
+    for step in range(0, whole.turns.stored, 3):
+        stage = gone()
+        stage.turns.die_before = step
+        with pytest.raises(Died):
+            await stage.run()
+        stage.turns.die_before = None
+        await stage.run(attempts=2)
+        assert the_fact(stage) == the_fact(whole), step
+        assert stage.claims.applied == ["C-1"], step
+
+
+@pytest.mark.promise("recover.synonyms")
+async def test_a_parameter_that_was_renamed_is_sent_under_its_new_name_and_remembered() -> None:
+    stage = Stage()
+
+    def renamed(given: JsonObject) -> "Json | ToolAnswer":
+        if "claim_id" in given:
+            said = "claim_id\n  Unexpected keyword argument\nclaimId\n  Field required"
+            return ToolAnswer(said, is_error=True)
+        return stage.claims.get({"claim_id": given["claimId"]})
+
+    stage.servers.add("get_claim", renamed)
+    stage.scripts["write_plan"] = json_reply({"calls": [{**CALL, "read_back": None}], "why_none": None})
+    stage.scripts["assess"] = reads_once("get_claim", {"claim_id": "C-1"})
+    await stage.run()
+    assert the_fact(stage).ok, dumps(the_fact(stage).result)
+    assert stage.servers.called("get_claim") == [{"claim_id": "C-1"}, {"claimId": "C-1"}]
+    assert stage.turns.remembered.corrections == {"office/get_claim:@claim_id": "claimId"}

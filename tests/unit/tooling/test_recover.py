@@ -1,0 +1,183 @@
+"""What may stand in for a tool that is gone: the same question under another name, and never anything stronger."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.executor.core.tooling import verbs
+from services.executor.core.tooling.failures import Failure, failure_of
+from services.executor.core.tooling.opposites import opposed
+from services.executor.core.tooling.recover import Instead, may_stand_in, proposed, singles, synonyms
+from services.executor.ports.tools import Tool, ToolAnswer
+from shared.contracts.tenant import CatalogueEntry
+from shared.domain.exact_json import Json, JsonObject
+from shared.domain.words import STRICTNESS, ToolClass
+
+
+def tool(
+    name: str, fields: str = "", kind: ToolClass = ToolClass.READ, server: str = "a", required: bool = True
+) -> Tool:
+    names = fields.split()
+    properties: JsonObject = {field: {} for field in names}
+    schema: JsonObject = {"type": "object", "properties": properties, "required": [*names] if required else []}
+    return Tool(server, name, "", schema, kind, "test", CatalogueEntry())
+
+
+def called(found: list[Instead]) -> list[tuple[str, JsonObject]]:
+    return [(one.tool.name, one.arguments) for one in found]
+
+
+@pytest.mark.promise("recover.kinds")
+@pytest.mark.parametrize(
+    ("content", "is_error", "kind"),
+    [
+        ({"data": [], "total": None}, False, None),
+        ([], False, None),
+        (None, False, None),
+        ({"found": False, "error": "no such claim"}, False, None),
+        ({"id": "J-1", "error": "service unavailable"}, False, None),
+        ("Unknown tool: get_claim", True, Failure.TOOL_GONE),
+        ("There is no tool get_claim.", True, Failure.TOOL_GONE),
+        ("Tool 'get_claim' not found", True, Failure.TOOL_GONE),
+        ({"error": "tool get_claim has been removed"}, False, Failure.TOOL_GONE),
+        ("Method not found", True, Failure.TOOL_GONE),
+        ("claim C-1 not found", True, Failure.OTHER),
+        ("power tool storage is full", True, Failure.OTHER),
+        ("429 Too Many Requests", True, Failure.FOR_THE_MOMENT),
+        ({"error": "HTTP 503"}, False, Failure.FOR_THE_MOMENT),
+        ("temporarily unavailable, try again later", True, Failure.FOR_THE_MOMENT),
+        ("database is locked", True, Failure.FOR_THE_MOMENT),
+        ("at most 1 ids", True, Failure.TOO_MUCH),
+        ("CHECK constraint failed: amount", True, Failure.OTHER),
+        ("amount is required", True, Failure.OTHER),
+        ("order 503 is closed", True, Failure.OTHER),
+    ],
+)
+def test_a_failure_is_told_by_what_the_server_says_and_an_empty_answer_is_none(
+    content: Json, is_error: bool, kind: Failure | None
+) -> None:
+    assert failure_of(ToolAnswer(content, is_error)) is kind
+
+
+@pytest.mark.promise("recover.never_stronger")
+@pytest.mark.parametrize(
+    ("gone", "other"),
+    [
+        ("approve_pto_request", "deny_pto_request"),
+        ("freeze_retention", "release_retention"),
+        ("get_account", "set_account"),
+        ("open_case", "close_case"),
+        ("enable_user", "disable_user"),
+        ("get_open_orders", "get_closed_orders"),
+        ("list_active_users", "list_inactive_users"),
+        ("get_customer_balance", "get_supplier_balance"),
+        ("list_paid_invoices", "list_unpaid_invoices"),
+        ("get_first_invoice", "get_last_invoice"),
+        ("list_accounts_payable", "list_accounts_receivable"),
+    ],
+)
+def test_no_opposite_and_no_write_stands_in(gone: str, other: str) -> None:
+    """What the original did instead: it denied the request whose approval had failed, and said it was done."""
+    for kind in ToolClass:
+        assert synonyms(tool(gone, "id"), {"id": 1}, [tool(other, "id", kind)]) == []
+
+
+@pytest.mark.promise("recover.synonyms")
+@pytest.mark.parametrize(
+    ("gone", "other", "fields"),
+    [
+        ("get_claim", "fetch_claim", "claim_id"),
+        ("get_claim", "get_claim_details", "claim_id"),
+        ("get_claim", "retrieve_claim_by_id", "claim_id"),
+        ("get_claim", "get_claim_v", "claimId"),
+        ("lookup_department", "get_dept", "claim_id"),
+    ],
+)
+def test_a_read_of_the_same_under_another_name_stands_in(gone: str, other: str, fields: str) -> None:
+    found = synonyms(tool(gone, "claim_id"), {"claim_id": "C-1"}, [tool(other, fields)])
+    assert called(found) == ([(other, {fields: "C-1"})] if not other.endswith("_v") else [])
+
+
+@pytest.mark.promise("recover.synonyms")
+@pytest.mark.parametrize(
+    "other",
+    [
+        tool("get_claims", "claim_id"),
+        tool("get_claimant", "claim_id"),
+        tool("get_claim_history", "claim_id"),
+        tool("list_claim", "claim_id"),
+        tool("count_claim", "claim_id"),
+        tool("fetch_claim", "claim_id", server="b"),
+        tool("fetch_claim", "policy_number"),
+        tool("fetch_claim", "claim_id secret"),
+        tool("fetch_claim", "claim_id", ToolClass.CHANGE),
+        tool("fetch_and_archive_claim", "claim_id"),
+        tool("get_claim", "claim_id"),
+    ],
+    ids=lambda other: f"{other.connection_id}-{other.name}",
+)
+def test_what_asks_another_question_stands_not_in(other: Tool) -> None:
+    assert synonyms(tool("get_claim", "claim_id"), {"claim_id": "C-1"}, [other]) == []
+
+
+@pytest.mark.promise("recover.one_by_one")
+def test_a_read_of_several_comes_to_reads_of_one_each() -> None:
+    tools = [tool("get_order", "order_id"), tool("get_orders", "order_ids"), tool("delete_order", "order_id")]
+    found = singles(tools[1], {"order_ids": ["O-1", "O-2"]}, tools)
+    assert called(found) == [("get_order", {"order_id": "O-1"}), ("get_order", {"order_id": "O-2"})]
+
+
+@pytest.mark.promise("recover.one_by_one")
+@pytest.mark.parametrize(
+    ("arguments", "fields"),
+    [
+        ({"order_ids": []}, "order_id"),
+        ({"order_ids": ["O"] * 21}, "order_id"),
+        ({"order_ids": [{"id": 1}]}, "order_id"),
+        ({"order_ids": ["O-1"], "fields": ["a"]}, "order_id"),
+        ({"order_ids": ["O-1"]}, "sku"),
+        ({"order_ids": ["O-1"]}, "order_id secret"),
+        ({"order_ids": ["O-1"], "region": "eu"}, "order_id"),
+        ({"order_ids": "O-1"}, "order_id"),
+    ],
+)
+def test_a_read_that_does_not_plainly_come_to_single_ones_is_not_taken_apart(
+    arguments: JsonObject, fields: str
+) -> None:
+    assert singles(tool("get_orders"), arguments, [tool("get_order", fields)]) == []
+
+
+WORDS = st.sampled_from(sorted(verbs.READ | verbs.CHANGE | verbs.AMBIGUOUS | {"claim", "order", "orders", "user"}))
+NAMES = st.lists(WORDS, min_size=1, max_size=4).map("_".join)
+TOOLS = st.builds(tool, NAMES, st.sampled_from(["", "id", "claim_id"]), st.sampled_from(ToolClass))
+GIVEN = st.dictionaries(st.sampled_from(["id", "claim_id", "order_ids"]), st.integers() | st.lists(st.integers()))
+
+
+@pytest.mark.promise("recover.never_stronger")
+@given(gone=TOOLS, arguments=GIVEN, tools=st.lists(TOOLS, max_size=8))
+def test_nothing_of_a_stronger_class_ever_stands_in_and_no_value_changes(
+    gone: Tool, arguments: JsonObject, tools: list[Tool]
+) -> None:
+    asked = {repr(value) for value in arguments.values()}
+    for found in (*synonyms(gone, arguments, tools), *singles(gone, arguments, tools)):
+        assert STRICTNESS.index(found.tool.tool_class) <= STRICTNESS.index(gone.tool_class)
+        assert found.tool.tool_class is gone.tool_class is ToolClass.READ
+        assert not opposed(gone.name.split("_"), found.tool.name.split("_"))
+    for found in synonyms(gone, arguments, tools):
+        assert {repr(value) for value in found.arguments.values()} == asked
+
+
+@pytest.mark.promise("recover.never_stronger")
+@given(gone=TOOLS, tools=st.lists(TOOLS, max_size=4), given=GIVEN)
+def test_what_somebody_proposes_passes_the_same_check(gone: Tool, tools: list[Tool], given: JsonObject) -> None:
+    for other in tools:
+        found = proposed(gone, {"id": 1}, other, given)
+        assert found is None or may_stand_in(gone, found.tool)
+
+
+@pytest.mark.promise("recover.never_stronger")
+def test_a_proposal_may_not_bring_values_of_its_own() -> None:
+    gone, other = tool("get_claim", "claim_id"), tool("read_case", "case")
+    assert proposed(gone, {"claim_id": "C-1"}, other, {"case": "C-2"}) is None
+    assert proposed(gone, {"claim_id": "C-1"}, other, {"case": "C-1"}) == Instead(other, {"case": "C-1"})
+    assert proposed(gone, {"claim_id": "C-1"}, None, {"case": "C-1"}) is None
