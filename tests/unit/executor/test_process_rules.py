@@ -200,3 +200,16 @@ async def test_a_run_with_figures_and_rules_of_its_own_is_replayed_to_the_same_e
     await stage.run(decision("approve", by=_FINANCE))
     done = await replayed(stage)
     assert (done.difference, done.state) == ("", TaskState.COMPLETED)
+
+
+@pytest.mark.promise("process.said_twice")
+async def test_a_plan_that_makes_the_same_change_twice_asks_a_person() -> None:
+    """A model that repeats itself writes nothing twice unseen; a person may want just that."""
+    again = {**CALL, "call_id": "c2"}
+    stage = await _stage(PROCESS, CALL, again)
+
+    waiting = await stage.run()
+
+    assert waiting.state is TaskState.INPUT_REQUIRED
+    assert "the same call twice" in (waiting.reason or "")
+    assert stage.turns.writes == {}

@@ -1,5 +1,6 @@
 """The policy that a process brings with it: its own rules, and what it asks of a plan that rests on too little."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from services.executor.core.dossier import Dossier, Fact
@@ -35,9 +36,18 @@ def _asking(template: Template, plan: WritePlan | None, found: Figured, facts: S
         figure = next((one for one in template.figures if one.name == missing.name and one.required), None)
         if figure is not None:
             yield _ask(f"needs-{missing.name}", missing.text, level, figure.required_for)
+    if twice := _said_twice(plan):
+        yield _ask("same-call-twice", f"the plan makes the same call twice, argument for argument: {twice}", level)
     partial = [fact.tool for fact in facts if fact.note.startswith(PARTIAL)] if template.whole_lists else []
     if partial:
         yield _ask("whole-lists", f"not all rows were read of {', '.join(dict.fromkeys(partial))}", level)
+
+
+def _said_twice(plan: WritePlan) -> str:
+    """A change that the plan makes more than once: perhaps that is wanted, and a person can tell."""
+    changes = [call for call in plan.calls if call.tool_class is ToolClass.CHANGE]
+    said = Counter((call.connection_id, call.tool, call.arguments_json) for call in changes)
+    return ", ".join(tool for (_, tool, _), times in said.items() if times > 1)
 
 
 def _level(template: Template) -> str:
