@@ -445,6 +445,7 @@ PROMISES: tuple[Promise, ...] = (
     # lists in parts
     Promise("pages.exactly", "Whatever a list's shape, page size, cap and length: its rows, once each", "seed 002"),
     Promise("pages.read", "A read takes all parts of a list, in journaled steps; a model sees a part", "seed 002"),
+    Promise("pages.proof", "A read-back takes all pages of its list; a part of one proves nothing", "I4; seed 002"),
     Promise("pages.says_what_is_missing", "What is missing of a list, and why, stands in what was read", "seed 002"),
     Promise("lists.aggregates", "Sums and groups over a list are exact and computed again by the audit", "seed 002"),
     # kills and footprint
@@ -725,6 +726,8 @@ PROMISES: tuple[Promise, ...] = (
     Promise("made.replayable", "The code a run used, and each result, stand in its journal", "I5"),
     Promise("made.gap", "Gaps are found by words, three at most, else by a model, two at most", "seed 000"),
     Promise("prompts.violations", "What a task violates stands in every request as a hard constraint", "seed 001"),
+    # Orchestrators
+    Promise("brainos.rounds", "BrainOS carries a task in any number of tool rounds", "seed 003 brainos_client.py"),
 )
 
 

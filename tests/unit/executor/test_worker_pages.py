@@ -8,14 +8,14 @@ from services.executor.core.checkpoints import latest
 from services.executor.core.dossier import Fact
 from services.executor.core.tooling.paginate_shown import MOST
 from services.executor.core.tooling.paginate_walk import ListBounds
-from services.executor.ports.tools import ToolAnswer
+from services.executor.ports.tools import ToolAnswer, ToolSilent
 from shared.domain.exact_json import Json, JsonObject
-from shared.domain.words import TaskState
+from shared.domain.words import TaskState, ToolClass
 from shared.testing.memory_turns import Died
 from shared.testing.paged_lists import PagedList
 from shared.testing.scripted_model import json_reply
 from tests.unit.executor.archived import replayed
-from tests.unit.executor.stage import Stage, decision, message, reads_once
+from tests.unit.executor.stage import CALL, Stage, decision, message, reads_once
 
 
 def listing_stage(count: int, shape: str = "page_total") -> tuple[Stage, PagedList]:
@@ -137,3 +137,51 @@ async def test_what_may_not_be_called_may_not_be_called_by_way_of_a_list(tool: s
     await stage.run()
     assert stage.claims.applied == []
     assert stage.servers.calls == []
+
+
+def proved_by_a_list(rows: int, shape: str = "page_total") -> Stage:
+    """The write's read-back lists all claims in pages of ten; the claim that is approved stands on the last one."""
+    stage = Stage()
+    others: list[Json] = [{"id": f"X-{number}", "amount": "120.50", "status": "approved"} for number in range(rows)]
+    paged = PagedList([*others, dict(stage.claims.rows["C-1"])], shape, 10, 10)
+
+    def refresh(_: int) -> None:
+        paged.rows[-1] = dict(stage.claims.rows["C-1"])
+
+    paged.on_page = refresh
+    stage.servers.add("list_claims", paged, input_schema=paged.schema)
+    read_back: JsonObject = {"tool": "list_claims", "arguments_json": "{}", "expect_json": '{"status":"approved"}'}
+    stage.scripts["write_plan"] = json_reply({"calls": [{**CALL, "read_back": read_back}], "why_none": None})
+    return stage
+
+
+@pytest.mark.promise("pages.proof")
+@pytest.mark.parametrize("shape", ["page_total", "offset_has_more", "cursor", "next_page"])
+async def test_a_proof_on_the_last_page_of_a_list_is_found(shape: str) -> None:
+    stage = proved_by_a_list(35, shape)
+    record = await stage.run()
+    assert (record.state, stage.statuses) == (TaskState.COMPLETED, ["verified"])
+
+
+@pytest.mark.promise("pages.proof")
+async def test_a_list_that_cannot_be_read_whole_proves_nothing() -> None:
+    """Neither that the write took hold nor that it did not: it is unverified, and said so."""
+    stage = proved_by_a_list(35)
+    stage.limits = stage.limits._replace(lists=ListBounds(pages=2))
+    await stage.run()
+    assert stage.statuses == ["unverified"]
+    assert stage.claims.applied == ["C-1"]
+
+
+@pytest.mark.promise("pages.proof")
+async def test_a_lost_write_is_not_called_absent_because_page_one_shows_no_change() -> None:
+    stage = proved_by_a_list(35)
+    approve = stage.claims.approve
+
+    def lost(given: JsonObject) -> Json:
+        approve(given)
+        raise ToolSilent("cut")
+
+    stage.servers.add("approve_claim", lost, ToolClass.CHANGE)
+    await stage.run()
+    assert (stage.statuses, stage.claims.applied) == (["verified"], ["C-1"])

@@ -5,10 +5,13 @@ from services.executor.core.execute.ledger import results
 from services.executor.core.execute.paths import NoSuchPath
 from services.executor.core.execute.proof import Evidence
 from services.executor.core.execute.refs import resolve
+from services.executor.core.tooling.failures import has_failed
+from services.executor.core.tooling.paginate_walk import listing
+from services.executor.core.tooling.validate import problems_with
 from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent, ToolUnreachable
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
-from shared.domain.exact_json import Json, JsonObject, loads, loads_object
+from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object
 from shared.domain.words import ToolClass
 
 
@@ -60,14 +63,33 @@ async def _shown(ctx: TurnContext, call: PlannedCall, arguments: JsonObject) -> 
     if reader is None or reader.tool_class is not ToolClass.READ:  # its class may have changed since the plan
         return None
     try:
-        answer = await ctx.ports.tools.read(
-            ctx.toolbox.connection_of(reader),
-            reader.name,
-            arguments,
-            ctx.limits.tool_seconds,
-            ctx.record.session_id,
-        )
+        answer = await _read(ctx, reader, arguments)
+        return None if answer.is_error else await _whole(ctx, call, reader, arguments, answer.content)
     except (ToolUnreachable, ToolSilent) as error:
         ctx.journal.tell("note", call=call.call_id, problem=f"the read-back did not answer: {error}")
         return None
-    return None if answer.is_error else answer.content
+
+
+async def _whole(ctx: TurnContext, call: PlannedCall, reader: Tool, arguments: JsonObject, first: Json) -> Json:
+    """All rows of a list that comes in parts; None if not all can be had: a part proves neither yes nor no."""
+    found = listing(reader, arguments, first, ctx.limits.lists)
+    if found is None:
+        return first
+    while (following := found.following) is not None:
+        problems = problems_with(following, reader)
+        part = None if problems else await _read(ctx, reader, following)
+        if part is None or has_failed(part):
+            found.refused(problems or dumps(part.content if part else None))
+            break
+        found.add(part.content)
+    if found.why_partial:
+        ctx.journal.tell("note", call=call.call_id, problem=f"the read-back came in part: {found.why_partial}")
+        return None
+    return found.merged(first)
+
+
+async def _read(ctx: TurnContext, reader: Tool, arguments: JsonObject) -> ToolAnswer:
+    connection = ctx.toolbox.connection_of(reader)
+    return await ctx.ports.tools.read(
+        connection, reader.name, arguments, ctx.limits.tool_seconds, ctx.record.session_id
+    )
