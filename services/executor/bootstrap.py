@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from services.executor.adapters.anthropic_model import AnthropicModel
 from services.executor.adapters.breaking import BreakingTools
+from services.executor.adapters.brainos import Account, BrainOS
 from services.executor.adapters.file_tenants import BadTenantFile, FileTenants
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.model_prices import read_prices
@@ -31,6 +32,7 @@ from services.executor.entrypoints.catalogue_file import CatalogueExists, refuse
 from services.executor.entrypoints.tools import Discovered, Wanted, parsed, shown
 from services.executor.hosting import run_sessions
 from services.executor.ports.models import Tier
+from services.executor.ports.orchestrators import Orchestrating
 from services.executor.ports.tools import ToolSilent, ToolUnreachable
 from services.executor.settings import Settings
 from shared.contracts.tenant import Connection
@@ -48,6 +50,7 @@ async def carry_out_turns(settings: Settings, worker: MakesWorker = Worker) -> N
         tool_seconds=settings.tool_timeout,
         task_seconds=settings.task_timeout,
         strategies=settings.strategies,
+        orchestrators=settings.orchestrators,
         classify_seconds=settings.classify_seconds,
         answers=AnswerRules(settings.quality_formula, settings.answer_footer),
         iterations=settings.max_iterations,
@@ -58,19 +61,22 @@ async def carry_out_turns(settings: Settings, worker: MakesWorker = Worker) -> N
         lists=ListBounds(settings.list_pages, settings.list_rows, settings.list_bytes),
         ceilings=_ceilings(settings),
     )
-    policy, model = HttpPolicy(settings.policy_url), _model(settings)
+    policy, model, brainos = HttpPolicy(settings.policy_url), _model(settings), _brainos(settings)
     redis = connect(settings.redis_url)
     try:
         async with McpTools() as mcp, RestBridge() as rest:
             breaking = BreakingTools(DetectingToolServers(mcp, rest))
             tools = PatientTools(breaking)
-            ports = Ports(model, tools, PatientPolicy(policy), tenants, RedisLearned(redis), RedisSpend(redis))
+            learned, daily = RedisLearned(redis), RedisSpend(redis)
+            ports = Ports(model, tools, PatientPolicy(policy), tenants, learned, daily, brainos=brainos)
             archive, memories = settings.archive(), settings.session_archive()
             await run_sessions(settings, worker(ports, limits, load_prompts()), archive, tenants, memories, breaking)
     finally:
         await redis.aclose()
         await policy.close()
         await model.close()
+        if brainos is not None:
+            await brainos.close()
 
 
 def show_tools(arguments: Sequence[str]) -> int:
@@ -129,6 +135,13 @@ def fallbacks(settings: Settings) -> dict[Tier, str]:
     """``FALLBACK_MODEL`` for every tier; but the lower tier's model makes no plan of writes for want of another."""
     lower = settings.fallback_model == settings.haiku_model
     return {tier: settings.fallback_model for tier in Tier if not (lower and tier is Tier.SONNET)}
+
+
+def _brainos(settings: Settings) -> BrainOS | None:
+    if Orchestrating.BRAINOS not in settings.orchestrators:
+        return None
+    account = Account(settings.brainos_api_url, settings.brainos_api_key, settings.brainos_org_id)
+    return BrainOS(account, settings.brainos_timeout)
 
 
 def _model(settings: Settings) -> AnthropicModel:

@@ -1,5 +1,6 @@
 """The service's settings, read once at its start. Environment variables of the same names in capitals."""
 
+import re
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -7,10 +8,13 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from services.executor.ports.orchestrators import Orchestrating
 from shared.domain.quality import Formula
 from shared.domain.words import Strategy
 from shared.infra.archive_open import ArchiveSettings
 from shared.infra.redis import QueueRedisUrl, RedisUrl, check_queue
+
+_ADDRESS = re.compile(r"https?://[^/?#@\s]+(/[^?#\s]*)?")
 
 
 class RunSettings(BaseSettings):
@@ -59,6 +63,11 @@ class Settings(RunSettings, ArchiveSettings):
     task_timeout: float = Field(default=120.0, gt=0)
     task_tokens: int = Field(default=200_000, ge=1_000)
     strategies: Annotated[tuple[Strategy, ...], NoDecode] = tuple(Strategy)
+    orchestrators: Annotated[tuple[Orchestrating, ...], NoDecode] = (Orchestrating.LOCAL,)
+    brainos_api_url: str = ""
+    brainos_api_key: str = Field(default="", repr=False)
+    brainos_org_id: str = ""
+    brainos_timeout: float = Field(default=45.0, gt=0)
     task_money: Decimal = Field(default=Decimal("1.00"), gt=0, le=1_000_000)
     classify_seconds: float = Field(default=5.0, gt=0, le=60)
     quality_formula: Formula = Formula.SIGNALS
@@ -80,6 +89,29 @@ class Settings(RunSettings, ArchiveSettings):
         if isinstance(names, list) and (not all(names) or len(set(names)) < len(names)):
             raise ValueError(f"name each of {', '.join(Strategy)} at most once, separated by commas")
         return names
+
+    @field_validator("orchestrators", mode="before")
+    @classmethod
+    def _in_turn(cls, given: object) -> object:
+        names = [name.strip() for name in given.split(",")] if isinstance(given, str) else given
+        if isinstance(names, list) and (not all(names) or len(set(names)) < len(names)):
+            raise ValueError(
+                f"ORCHESTRATORS names each of {', '.join(Orchestrating)} at most once, separated by commas"
+            )
+        return names
+
+    @model_validator(mode="after")
+    def _has_brainos(self) -> Self:
+        if Orchestrating.BRAINOS not in self.orchestrators:
+            return self
+        named = {"URL": self.brainos_api_url, "KEY": self.brainos_api_key}
+        given = {"BRAINOS_ORG_ID": self.brainos_org_id, **{f"BRAINOS_API_{name}": said for name, said in named.items()}}
+        for name, said in given.items():
+            if not said.strip() or not said.isascii() or not said.isprintable() or " " in said:
+                raise ValueError(f"{name} is missing or cannot be sent, and ORCHESTRATORS names brainos")
+        if not _ADDRESS.fullmatch(self.brainos_api_url):
+            raise ValueError("BRAINOS_API_URL is no http(s) address, and ORCHESTRATORS names brainos")
+        return self
 
     @model_validator(mode="after")
     def _has_an_archive(self) -> Self:

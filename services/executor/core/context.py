@@ -19,6 +19,7 @@ from services.executor.core.tooling.paginate_walk import ListBounds
 from services.executor.core.tooling.toolbox import Toolbox
 from services.executor.ports.learned import Experience, Learned
 from services.executor.ports.models import Model
+from services.executor.ports.orchestrators import Orchestrating, Orchestrator
 from services.executor.ports.policy import PolicyService, Tenants
 from services.executor.ports.spend import DailySpend
 from services.executor.ports.sandbox import MadeTools, NoSandbox, NothingKept, Sandbox
@@ -42,6 +43,7 @@ class Limits(NamedTuple):
     iterations: int = 20
     tool_calls: int = 18
     strategies: tuple[Strategy, ...] = tuple(Strategy)  # that the bandit chooses among; the first one begins
+    orchestrators: tuple[Orchestrating, ...] = (Orchestrating.LOCAL,)  # in the order in which they are tried
     classify_seconds: float = 5.0  # how long a model is waited for that says which process a task is
     synthesize_seconds: float = 15.0  # and one that designs a process
     translator: str = ""  # the model that translates prose: another one translates anew
@@ -59,6 +61,7 @@ class Ports(NamedTuple):
     tenants: Tenants
     learned: Learned
     daily: DailySpend = Unmetered()
+    brainos: Orchestrator | None = None
 
 
     sandbox: Sandbox = NoSandbox()

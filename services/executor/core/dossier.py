@@ -6,6 +6,7 @@ from pydantic import JsonValue, model_validator
 
 from services.executor.core.fsm.templates import GENERAL, TEMPLATES, Template
 from services.executor.core.tooling.paginate_shown import beginning
+from services.executor.ports.orchestrators import Orchestrating
 from shared.contracts.approval import Confirmed
 from shared.contracts.base import Contract
 from shared.contracts.plan import WritePlan
@@ -89,6 +90,28 @@ class PlannedRead(Contract):
         return loads_object(self.arguments_json)
 
 
+class WantedWrite(Contract):
+    """A write that an orchestrator asked for; it becomes a call of the plan. ``use_id``: what it called it by."""
+
+    call_id: str
+    use_id: str
+    connection: str
+    tool: str
+    arguments_json: str
+    read_back_json: str = ""  # how it wants the write proved, if it said so
+
+
+class Conversation(Contract):
+    """What was said with an orchestrator that remembers it; ``said_json`` is its whole course."""
+
+    id: str
+    said_json: str = "[]"
+    wanted: tuple[WantedWrite, ...] = ()
+    values: tuple[NamedValue, ...] = ()  # what it had calculated
+    last: str = ""  # its last text
+    planned: bool = False  # whether a plan was made of its wishes
+
+
 class Dossier(Contract):
     planned: bool = False  # whether a plan was made of its wishes
     """``approved_hash`` is the plan's hash that a person, or the gate's automatic pass, let through."""
@@ -131,6 +154,9 @@ class Progress(Contract):
     visited: tuple[FsmState, ...]
     strategy: Strategy = Strategy.FSM  # the bandit's choice
     strategy_why: str = ""
+    orchestrators: tuple[Orchestrating, ...] = (Orchestrating.LOCAL,)  # that may carry the run, the present one first
+    passed_over: dict[str, str] = {}  # those that were not available, and why
+    conversation: Conversation | None = None
     fell_back: str = ""  # why that strategy could not be applied, and fsm carries the run instead
     bandit_json: str = "{}"  # the arms as they stood when the strategy was chosen
     read_only: bool = False
@@ -163,6 +189,11 @@ class Progress(Contract):
     def thinks(self) -> Strategy:
         """The strategy that carries the run."""
         return Strategy.FSM if self.fell_back else self.strategy
+
+    @property
+    def orchestrator(self) -> Orchestrating:
+        """Who thinks."""
+        return self.orchestrators[0]
 
     @property
     def state(self) -> FsmState:

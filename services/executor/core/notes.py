@@ -10,6 +10,7 @@ from services.executor.core.answer_rules import AnswerRules
 from services.executor.core.context import Limits
 from services.executor.core.endings import Failed, Part, RunEnds
 from services.executor.core.journal import Journal
+from services.executor.ports.orchestrators import Orchestrating
 from services.executor.ports.turns import SessionState
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import Turn
@@ -18,7 +19,7 @@ from shared.domain.quality import Formula
 from shared.domain.words import Strategy
 
 VERSION = 1  # of what is noted; a reader handles the one before
-_DECIDING = ("iterations", "tool_calls", "trusts_requests", "strategies")
+_DECIDING = ("iterations", "tool_calls", "trusts_requests", "strategies", "orchestrators")
 _LEDGER = TypeAdapter(dict[str, LedgerEntry])
 _SESSION = TypeAdapter(SessionState)
 
@@ -34,12 +35,14 @@ class Begun(NamedTuple):
     def limits(self, today: Limits) -> Limits:
         """Today's limits, with those that decide which way a run goes as they were set then."""
         said = {name: self.settings.get(name, getattr(today, name)) for name in _DECIDING}
+        said["orchestrators"] = self.settings.get("orchestrators", [Orchestrating.LOCAL])  # there was no other
         return today._replace(
             iterations=int(str(said["iterations"])),
             tool_calls=int(str(said["tool_calls"])),
             trusts_requests=bool(said["trusts_requests"]),
             answers=_answers(self.settings),
             strategies=tuple(Strategy(str(name)) for name in cast("list[str]", said["strategies"])),
+            orchestrators=tuple(Orchestrating(str(name)) for name in cast("list[str]", said["orchestrators"])),
         )
 
 

@@ -30,11 +30,12 @@ class Dispatch(Protocol):
 
 
 class Talk(NamedTuple):
-    """How a loop ended: the model's last reply, and how many model and tool calls it took."""
+    """How a loop ended: the model's last reply, how many model and tool calls it took, and what was said before it."""
 
     reply: ModelReply
     model_calls: int
     tool_calls: int
+    before: tuple[Message, ...] = ()
 
 
 async def talk(
@@ -54,10 +55,10 @@ async def talk(
             messages = calls.retold(request.messages)
         reply = await ask(ctx, key, request._replace(messages=messages), purse)
         if not reply.tool_uses:
-            return Talk(reply, iteration + 1, calls.made)
+            return Talk(reply, iteration + 1, calls.made, messages)
         results = await calls.run(f"{step}:tool:{iteration}", reply.tool_uses)
         messages = (*messages, Message("assistant", reply.blocks), Message("user", tuple(results)))
-    return Talk(reply, ctx.limits.iterations, calls.made)
+    return Talk(reply, ctx.limits.iterations, calls.made, messages)
 
 
 class _Calls:

@@ -80,7 +80,7 @@ async def make_plan(ctx: TurnContext, progress: Progress, refused: Sequence[Call
         corrections = known_corrections(ctx, progress)
         plan = checked_plan(proposal, ctx.toolbox, progress.dossier, ctx.record.task_id, ctx.task, corrections)
         plan = as_catalogued(plan, ctx.toolbox, rules.barred)
-        _refuse_barred(plan, rules)
+        refuse_barred(plan, rules)
         refuse_unprovable(progress.template, plan)
         return plan
 
@@ -113,7 +113,8 @@ async def make_plan(ctx: TurnContext, progress: Progress, refused: Sequence[Call
     return counted.learned(plan=done.value)
 
 
-def _refuse_barred(plan: WritePlan, rules: ReadRules) -> None:
+def refuse_barred(plan: WritePlan, rules: ReadRules) -> None:
+    """Raises ``UnusableAnswer`` for a read-back that a rule bars."""
     for call in plan.every_call:
         why = rules.barred(call.read_back.tool) if call.read_back else None
         if call.read_back and why:

@@ -129,6 +129,7 @@ def first_progress(ctx: TurnContext) -> Progress:
         visited=(path[0],),
         strategy=choice.strategy,
         strategy_why=choice.why,
+        orchestrators=ctx.limits.orchestrators,
         bandit_json=json.dumps(bandit),
         read_only=found.read_only,
         model_calls=found.model_calls,

@@ -65,6 +65,8 @@ def metadata(ended: Ended, record: TaskRecord, rules: AnswerRules = _RULES) -> d
         "strategy": (progress.strategy if progress else Strategy.FSM).value,
         "strategy_why": progress.strategy_why if progress else "",
         "strategy_fell_back": progress.fell_back or None if progress else None,
+        "orchestrator": progress.orchestrator.value if progress else None,
+        "orchestrators_passed_over": dict(progress.passed_over) if progress else {},
         "bandit": cast(JsonValue, wire(loads(progress.bandit_json))) if progress else {},
         "states": cast("list[JsonValue]", states),
         "tool_calls": progress.tool_calls if progress else 0,

@@ -112,6 +112,11 @@ class Spending:
         """Everything that was or may have been billed."""
         return sum(self._open.values(), self.spent)
 
+    @property
+    def unanswered(self) -> tuple[str, ...]:
+        """The keys of calls that may have been made and whose replies are not stored, the latest last."""
+        return tuple(name.split(":", 2)[2] for name in self._open)
+
     def as_json(self, ceilings: Ceilings) -> dict[str, JsonValue]:
         """For people: what was spent, and what may have been billed besides, by runs that died in a call."""
         aside = sum(self._open.values(), Amount())

@@ -1,0 +1,124 @@
+"""BrainOS's copilot over HTTP: one message out, server-sent events back (seed 003, brainos_client.py)."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import NamedTuple
+
+import httpx
+from httpx_sse import EventSource, SSEError, aconnect_sse
+from typing_extensions import override
+
+from services.executor.ports.orchestrators import (
+    Orchestrator,
+    OrchestratorUnavailable,
+    Said,
+    Saying,
+    ToolAsked,
+)
+from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
+
+_PATH = "/api/copilot/chat"
+_DONE = "[DONE]"
+_MOST = 2_000_000  # characters of one reply
+
+
+class Account(NamedTuple):
+    """Where BrainOS is, and as whom it is asked."""
+
+    url: str
+    key: str
+    organization: str
+
+    def __repr__(self) -> str:
+        return f"Account({self.url!r})"
+
+
+class BrainOS(Orchestrator):
+    """One shared client, no retries: a message that was sent may have been heard. ``seconds`` bounds a whole reply."""
+
+    def __init__(self, account: Account, seconds: float) -> None:
+        self._seconds = seconds
+        self._url = f"{account.url.rstrip('/')}{_PATH}"
+        headers = {"Authorization": f"Bearer {account.key}", "X-Organization-Id": account.organization}
+        self._client = httpx.AsyncClient(headers=headers, timeout=seconds, follow_redirects=False)
+
+    @override
+    async def say(self, saying: Saying) -> Said:
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await self._said(saying)
+        except (httpx.TimeoutException, TimeoutError) as error:
+            raise OrchestratorUnavailable(f"BrainOS did not answer within {self._seconds:g} s") from error
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise OrchestratorUnavailable(f"BrainOS cannot be reached: {type(error).__name__}: {error}") from error
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+    async def _said(self, saying: Saying) -> Said:
+        headers = {"content-type": "application/json"}
+        content = dumps(_body(saying)).encode()
+        async with aconnect_sse(self._client, "POST", self._url, content=content, headers=headers) as source:
+            status = source.response.status_code
+            if status != httpx.codes.OK:
+                raise OrchestratorUnavailable(f"BrainOS answered {status}")
+            return await _read(source)
+
+
+def _body(saying: Saying) -> JsonObject:
+    body: JsonObject = {"message": saying.message, "conversationId": saying.conversation_id}
+    if saying.context:
+        body["extraParams"] = {"systemContext": saying.context}
+    if saying.results:
+        body["toolResults"] = [{"name": told.name, "result": told.result} for told in saying.results]
+    return body
+
+
+async def _read(source: EventSource) -> Said:
+    """The reply of one stream: ``answer`` replaces the text, ``text`` appends to it. A stream ends with its mark."""
+    text, calls, size = "", list[ToolAsked](), 0
+    async for data in _data(source):
+        if data == _DONE:
+            return Said(text, tuple(calls))
+        size += len(data)
+        if size > _MOST:
+            raise OrchestratorUnavailable(f"BrainOS said more than {_MOST:,} characters")
+        event = _event(data)
+        if "error" in event:
+            raise OrchestratorUnavailable(f"BrainOS reports an error: {dumps(event['error'])[:200]}")
+        if "answer" in event:
+            text = _text(event["answer"])
+        text += _text(event.get("text", ""))
+        if "tool_call" in event:
+            calls.append(_call(event["tool_call"]))
+    raise OrchestratorUnavailable("BrainOS's stream was cut off")
+
+
+async def _data(source: EventSource) -> AsyncIterator[str]:
+    try:
+        async for event in source.aiter_sse():
+            yield event.data
+    except SSEError as error:
+        raise OrchestratorUnavailable(f"BrainOS answered no event stream: {error}") from error
+
+
+def _event(data: str) -> JsonObject:
+    try:
+        return loads_object(data)
+    except ValueError as error:
+        raise OrchestratorUnavailable(f"BrainOS sent an event that cannot be read: {error}") from error
+
+
+def _text(value: Json) -> str:
+    if isinstance(value, str):
+        return value
+    raise OrchestratorUnavailable(f"BrainOS sent an answer that is no text: {dumps(value)[:80]}")
+
+
+def _call(value: Json) -> ToolAsked:
+    """A call; parameters may be left out where there are none."""
+    if isinstance(value, dict):
+        name, params = value.get("name"), value.get("params", {})
+        if isinstance(name, str) and name and isinstance(params, dict):
+            return ToolAsked(name, params)
+    raise OrchestratorUnavailable(f"BrainOS sent a tool call that is none: {dumps(value)[:80]}")

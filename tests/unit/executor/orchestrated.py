@@ -1,0 +1,47 @@
+"""A stage whose tasks are thought through by a BrainOS of ours, over real HTTP."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import NamedTuple
+
+from typing_extensions import override
+
+from services.executor.adapters.brainos import Account, BrainOS
+from services.executor.core.context import Ports
+from services.executor.core.prompts.texts import load
+from services.executor.core.worker import Worker
+from services.executor.ports.orchestrators import Orchestrating
+from shared.testing.mock_brainos import MockBrainOS, Round, mock_brainos
+from tests.unit.executor.stage import TASK, Stage
+
+BRAINOS, LOCAL = Orchestrating.BRAINOS, Orchestrating.LOCAL
+
+
+class OrchestratedStage(Stage):
+    def __init__(self, text: str, client: BrainOS, orchestrators: tuple[Orchestrating, ...]) -> None:
+        super().__init__(text)
+        self._client = client
+        self.limits = self.limits._replace(orchestrators=orchestrators)
+
+    @property
+    @override
+    def worker(self) -> Worker:
+        ports = Ports(self.model, self.servers, self.policy, self.tenants, self.learned, self.daily)
+        return Worker(ports._replace(brainos=self._client), self.limits, load())
+
+
+class Scene(NamedTuple):
+    stage: OrchestratedStage
+    brain: MockBrainOS
+
+
+@asynccontextmanager
+async def orchestrated(
+    *rounds: Round, text: str = TASK, by: tuple[Orchestrating, ...] = (BRAINOS, LOCAL), seconds: float = 5.0
+) -> AsyncIterator[Scene]:
+    async with mock_brainos(*rounds) as brain:
+        client = BrainOS(Account(brain.url, "a-key", "org-1"), seconds)
+        try:
+            yield Scene(OrchestratedStage(text, client, by), brain)
+        finally:
+            await client.close()
