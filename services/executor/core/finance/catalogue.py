@@ -28,7 +28,7 @@ class Calculator(NamedTuple):
 
 
 CALCULATORS: Mapping[str, Calculator] = {
-    "round_money": Calculator("amount", Result.MONEY, lambda figures, _: figures[0]),
+    "round_money": Calculator("amount", Result.MONEY, money.amount),
     "split_part": Calculator("total, part number, parts", Result.MONEY, money.split_part),
     "allocation": Calculator("total, part number, weight...", Result.MONEY, money.allocation),
     "prorated_used": Calculator("total, days used, total days", Result.MONEY, money.prorated_used),

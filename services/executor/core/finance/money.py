@@ -61,8 +61,13 @@ def split(total: Decimal, weights: Sequence[Decimal], places: int) -> list[Decim
     return [*parts, total - given]
 
 
+def amount(figures: Figures, _places: int) -> Decimal:
+    """The amount itself, for rounding: half up to the minor unit (ISO 4217 has its places)."""
+    return figures[0]
+
+
 def split_part(figures: Figures, places: int) -> Decimal:
-    """One of n equal parts, by number; all of them sum to the total (seed 002, prorated_for_period)."""
+    """total x k / n - total x (k - 1) / n, each rounded: the n parts sum to it (seed 002, prorated_for_period)."""
     total, part, parts = figures
     number, of = whole(part, "part"), whole(parts, "parts")
     whole(part, "part", high=of)
@@ -70,7 +75,7 @@ def split_part(figures: Figures, places: int) -> Decimal:
 
 
 def allocation(figures: Figures, places: int) -> Decimal:
-    """One part of a total that is split by weights, by number; all of them sum to the total."""
+    """total x weight / all weights, as the step between two rounded running shares: the parts sum to the total."""
     total, part, *weights = figures
     return split(total, weights, places)[whole(part, "part", high=len(weights)) - 1]
 
@@ -84,7 +89,7 @@ def recognized_revenue(figures: Figures, places: int) -> Decimal:
 
 
 def deferred_revenue(figures: Figures, places: int) -> Decimal:
-    """What is not yet recognised: with the recognised part it sums to the value."""
+    """value - recognised revenue (IFRS 15, paragraph 106): the two sum to the value."""
     return figures[0] - recognized_revenue(figures, places)
 
 
@@ -100,7 +105,7 @@ def deferred_revenue_total(figures: Figures, places: int) -> Decimal:
 
 
 def prorated_used(figures: Figures, places: int) -> Decimal:
-    """total x days used / total days."""
+    """total x days used / total days (seed 002, prorated_amount)."""
     total, used, days = figures
     if not 0 <= used <= positive(days, "total days"):
         raise CannotCalculate(f"days used must lie from 0 to {days:f}, not {used:f}")
@@ -113,7 +118,7 @@ def prorated_remaining(figures: Figures, places: int) -> Decimal:
 
 
 def termination_fee(figures: Figures, places: int) -> Decimal:
-    """remaining value x fee % / 100."""
+    """remaining value x fee % / 100 (seed 002, apply_early_termination_fee)."""
     remaining, fee = figures
     return to_minor_unit(percent_of(remaining, not_negative(fee, "fee %")), places)
 
@@ -124,13 +129,13 @@ def early_termination_refund(figures: Figures, places: int) -> Decimal:
 
 
 def contract_escalation(figures: Figures, _places: int) -> Decimal:
-    """base x (1 + rate / 100) ^ years."""
+    """base x (1 + rate / 100) ^ years: a yearly rise on the risen amount (compound growth)."""
     base, rate, years = figures
     return base * positive(1 + rate / HUNDRED, "1 + the yearly rate") ** whole(years, "years", 0)
 
 
 def variance_percent(figures: Figures, _places: int) -> Decimal:
-    """(invoiced - ordered) / ordered x 100; undefined where nothing was ordered."""
+    """(invoiced - ordered) / ordered x 100 (seed 002, apply_variance_check); undefined where nothing was ordered."""
     invoiced, ordered = figures
     return (invoiced - ordered) * HUNDRED / positive(ordered, "ordered")
 
@@ -142,7 +147,10 @@ def variance_exceeds(figures: Figures, _places: int) -> Decimal:
 
 
 def sla_credit(figures: Figures, _places: int) -> Decimal:
-    """min(breaches x credit %, cap %) of the invoice; a breach is a period whose downtime is above what is allowed."""
+    """min(breaches x credit %, cap %) of the invoice (seed 002, compute_sla_credit).
+
+    A breach is a period whose downtime is above what is allowed.
+    """
     invoice, credit, cap, allowed, *downtimes = figures
     breaches = sum(downtime > allowed for downtime in downtimes)
     return percent_of(invoice, min(breaches * not_negative(credit, "credit %"), not_negative(cap, "cap %")))
@@ -155,18 +163,18 @@ def sub_limit_payable(figures: Figures, _places: int) -> Decimal:
 
 
 def gift_card_capacity(figures: Figures, _places: int) -> Decimal:
-    """What of an incoming amount fits on a card: max(0, min(incoming, limit - balance))."""
+    """max(0, min(incoming, limit - balance)): what fits on a card (seed 002, compute_gift_card_capacity)."""
     balance, incoming, limit = figures
     return max(Decimal(0), min(incoming, limit - balance))
 
 
 def gift_card_overflow(figures: Figures, places: int) -> Decimal:
-    """What of an incoming amount does not fit: incoming - capacity."""
+    """incoming - capacity: what does not fit (seed 002, compute_gift_card_capacity)."""
     return figures[1] - gift_card_capacity(figures, places)
 
 
 def net_price_delta(figures: Figures, _places: int) -> Decimal:
-    """Sum of the new prices - sum of the old ones, item for item; a cancelled item's new price is 0."""
+    """Sum of the new prices - sum of the old ones, item for item (seed 002, net_price_delta); 0 if cancelled."""
     old, new = halves(figures)
     return sum(new, Decimal(0)) - sum(old, Decimal(0))
 

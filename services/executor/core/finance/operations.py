@@ -17,7 +17,7 @@ from services.executor.core.finance.normal_curve import cumulative
 
 
 def overtime_pay(figures: Figures, _places: int) -> Decimal:
-    """rate x (hours up to the limit + multiplier x hours above it), the whole pay."""
+    """rate x (hours up to the limit + multiplier x hours above it): the whole pay (29 CFR 778.110)."""
     hours, limit, rate, multiplier = figures
     above = max(not_negative(hours, "hours") - limit, Decimal(0))
     return rate * (hours - above + above * multiplier)
@@ -37,7 +37,7 @@ def headcount(figures: Figures, _places: int) -> Decimal:
 
 
 def uptime_percent(figures: Figures, _places: int) -> Decimal:
-    """(period - downtimes) / period x 100."""
+    """(period - downtimes) / period x 100: availability as ITIL has it."""
     period, *downtimes = figures
     down = sum(downtimes, Decimal(0))
     if not 0 <= down <= positive(period, "period"):
@@ -71,12 +71,12 @@ def stockout_risk(figures: Figures, _places: int) -> Decimal:
 
 
 def vat_on_net(figures: Figures, _places: int) -> Decimal:
-    """net x rate / 100."""
+    """net x rate / 100 (Directive 2006/112/EC: the taxable amount is without the tax)."""
     return percent_of(*figures)
 
 
 def vat_in_gross(figures: Figures, _places: int) -> Decimal:
-    """gross x rate / (100 + rate)."""
+    """gross x rate / (100 + rate): solves gross = net + net x rate / 100."""
     gross, rate = figures
     return gross * rate / (HUNDRED + not_negative(rate, "rate %"))
 
@@ -92,14 +92,14 @@ def withholding_net(figures: Figures, places: int) -> Decimal:
 
 
 def weighted_average(figures: Figures, _places: int) -> Decimal:
-    """Sum of value x weight / sum of weights; a risk score is the same."""
+    """Sum of value x weight / sum of weights (the weighted mean); a risk score is the same."""
     values, weights = halves(figures)
     total = sum((value * weight for value, weight in zip(values, weights, strict=True)), Decimal(0))
     return total / positive(sum(weights, Decimal(0)), "the sum of the weights")
 
 
 def z_score(figures: Figures, _places: int) -> Decimal:
-    """(x - mean) / sample deviation (n - 1) of the list."""
+    """(x - mean) / sample deviation, by n - 1, of the list (NIST/SEMATECH e-Handbook, 1.3.5)."""
     point, *values = figures
     mean = _mean(values)
     spread = sum(((value - mean) ** 2 for value in values), Decimal(0)) / positive(Decimal(len(values) - 1), "n - 1")
@@ -107,7 +107,7 @@ def z_score(figures: Figures, _places: int) -> Decimal:
 
 
 def regression_slope(figures: Figures, _places: int) -> Decimal:
-    """Least squares: Sxy / Sxx."""
+    """Sxy / Sxx: least squares (NIST/SEMATECH e-Handbook, 4.1.4)."""
     xs, ys = halves(figures)
     mean_x, mean_y = _mean(xs), _mean(ys)
     together = sum(((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys, strict=True)), Decimal(0))
@@ -115,7 +115,7 @@ def regression_slope(figures: Figures, _places: int) -> Decimal:
 
 
 def regression_forecast(figures: Figures, places: int) -> Decimal:
-    """mean y + slope x (x - mean x)."""
+    """mean y + slope x (x - mean x): the least squares line at x."""
     point, *pairs = figures
     xs, ys = halves(pairs)
     return _mean(ys) + regression_slope(pairs, places) * (point - _mean(xs))

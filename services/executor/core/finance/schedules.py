@@ -48,22 +48,22 @@ def amortize_loan(principal: Decimal, annual_rate: Decimal, months: int, places:
 
 
 def loan_payment(figures: Figures, places: int) -> Decimal:
-    """What one month's instalment is."""
+    """P i / (1 - (1 + i)^-n), the last one all that is left (Excel's PMT; seed 002, amortize_loan)."""
     return _instalment(figures, places).payment
 
 
 def loan_interest(figures: Figures, places: int) -> Decimal:
-    """The interest in one month's instalment."""
+    """Balance before the instalment x i (Excel's IPMT)."""
     return _instalment(figures, places).interest
 
 
 def loan_balance(figures: Figures, places: int) -> Decimal:
-    """What is owed after one month's instalment."""
+    """Balance before the instalment + its interest - the instalment; 0 after the last one."""
     return _instalment(figures, places).balance
 
 
 def loan_total_interest(figures: Figures, places: int) -> Decimal:
-    """All interest of a loan that is paid to its end."""
+    """Sum of the interest of all instalments (Excel's CUMIPMT, on rounded instalments)."""
     return sum((row.interest for row in _loan(figures, places)), Decimal(0))
 
 

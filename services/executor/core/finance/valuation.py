@@ -42,7 +42,7 @@ def bond_price(figures: Figures, _places: int) -> Decimal:
 
 
 def wacc(figures: Figures, _places: int) -> Decimal:
-    """E/V Re + D/V Rd (1 - T), in percent."""
+    """E/V Re + D/V Rd (1 - T), in percent (Brealey and Myers, chapter 19)."""
     equity, debt, cost_of_equity, cost_of_debt, tax = figures
     weighted = equity * cost_of_equity + debt * cost_of_debt * (1 - tax / HUNDRED)
     return weighted / positive(equity + debt, "equity + debt")
@@ -89,7 +89,7 @@ def value_at_risk(figures: Figures, _places: int) -> Decimal:
 
 
 def newton_raphson(figures: Figures, _places: int) -> Decimal:
-    """A root near the start of a polynomial, its constant first: x - f(x) / f'(x) until it stands still."""
+    """x - f(x) / f'(x) until it stands still: a root of a polynomial, its constant first (Newton's method)."""
     point, *coefficients = figures
     slopes = [power * coefficient for power, coefficient in enumerate(coefficients)][1:]
     for _ in range(200):
