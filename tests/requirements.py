@@ -683,6 +683,12 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "any_model.ends", "Whatever a model does, a run ends or waits, and its checkpoint is read back", "seed 000"
     ),
+    Promise("audit.second", "A small model audits the figures of a plan after the exact audit", "seed 000, COMPUTE"),
+    Promise("audit.second.escalates", "After two objections the task escalates, with nothing written", "seed 000"),
+    Promise("audit.second.fails_closed", "An audit that cannot be had or used is not a clean one", "I2; bad input"),
+    Promise("audit.second.only_for_writes", "Only figures that a write rests on are audited by a model", "seed 000"),
+    Promise("audit.second.switch", "COMPUTE_AUDIT switches the model's audit, never the exact one", "bad input"),
+    Promise("planner.audit", "The rule-based planner audits by computing again", "bad input"),
     Promise("strategy.three", "fsm, five_phase and moa can carry a task, as the bandit chooses", "seed 000"),
     Promise("strategy.setting", "STRATEGIES names those the bandit chooses among", "seed 000, Strategy Bandit"),
     Promise("strategy.tiers", "Plan, drafts and answer are Haiku's; synthesis and WritePlan Sonnet's", "seed 000"),

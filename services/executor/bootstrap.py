@@ -50,6 +50,7 @@ async def carry_out_turns(settings: Settings, worker: MakesWorker = Worker) -> N
         tool_seconds=settings.tool_timeout,
         task_seconds=settings.task_timeout,
         strategies=settings.strategies,
+        audits_values=settings.compute_audit == "on",
         orchestrators=settings.orchestrators,
         classify_seconds=settings.classify_seconds,
         answers=AnswerRules(settings.quality_formula, settings.answer_footer),

@@ -68,6 +68,7 @@ class Settings(RunSettings, ArchiveSettings):
     brainos_api_key: str = Field(default="", repr=False)
     brainos_org_id: str = ""
     brainos_timeout: float = Field(default=45.0, gt=0)
+    compute_audit: Literal["on", "off"] = "on"
     task_money: Decimal = Field(default=Decimal("1.00"), gt=0, le=1_000_000)
     classify_seconds: float = Field(default=5.0, gt=0, le=60)
     quality_formula: Formula = Formula.SIGNALS

@@ -47,6 +47,7 @@ class Limits(NamedTuple):
     classify_seconds: float = 5.0  # how long a model is waited for that says which process a task is
     synthesize_seconds: float = 15.0  # and one that designs a process
     translator: str = ""  # the model that translates prose: another one translates anew
+    audits_values: bool = True  # whether a model looks over the figures that a plan of writes is built on
     trusts_requests: bool = True  # whether a value that only the request gives can keep a rule from acting
     journal: Bounds = Bounds()
     lists: ListBounds = ListBounds()

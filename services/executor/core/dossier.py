@@ -126,6 +126,7 @@ class Dossier(Contract):
     findings_about: str = ""  # the digest of the facts that they were drawn from; fsm draws none
     values: tuple[NamedValue, ...] = ()
     audit_clean: bool | None = None
+    audit_issues: tuple[str, ...] = ()  # what the model's audit objected to, while that is being mended
     plan: WritePlan | None = None
     verdict: Verdict | None = None
     approved_hash: str | None = None

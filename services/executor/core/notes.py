@@ -41,6 +41,7 @@ class Begun(NamedTuple):
             tool_calls=int(str(said["tool_calls"])),
             trusts_requests=bool(said["trusts_requests"]),
             answers=_answers(self.settings),
+            audits_values=self.settings.get("audits_values") is True,  # runs of an older release had no such audit
             strategies=tuple(Strategy(str(name)) for name in cast("list[str]", said["strategies"])),
             orchestrators=tuple(Orchestrating(str(name)) for name in cast("list[str]", said["orchestrators"])),
         )
@@ -59,6 +60,7 @@ def note_turn(journal: Journal, turn: Turn, ledger: Mapping[str, LedgerEntry], l
     parts = [f'"v":{VERSION}', f'"turn":{turn.model_dump_json()}', f'"began":"{journal.began.isoformat()}"']
     settings: JsonObject = {name: plain(getattr(limits, name)) for name in _DECIDING}
     settings |= {"formula": limits.answers.formula.value, "reviews": limits.answers.reviews}
+    settings |= {"audits_values": limits.audits_values}
     parts.append(f'"settings":{dumps(settings)},"ledger":{_LEDGER.dump_json(dict(ledger)).decode()}')
     journal.begins(turn.turn_id, "{" + ",".join(parts) + "}")
 

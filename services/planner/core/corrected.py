@@ -11,7 +11,7 @@ _AS_IT_WAS = re.compile(r"\bgive the plan as it was\b")  # a wish, which a plan 
 
 def computed(values: JsonObject, request: Request) -> JsonObject:
     """The values without those that the audit refused, nor those that rest on them."""
-    refused = request.sections.get("correction", "")
+    refused = f"{request.sections.get('correction', '')} {request.sections.get('refused', '')}".strip()
     if not refused:
         return values
     kept: list[JsonObject] = []

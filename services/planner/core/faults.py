@@ -16,6 +16,7 @@ NAMES = frozenset(
         "repeated_write",
         "invented_tool",
         "truncated",
+        "doubting_audit",
     }
 )
 
@@ -44,6 +45,8 @@ def spoil(reply: Reply, request: Request, faults: Faults) -> Reply:
             return _assess(reply, request, faults)
         case "COMPUTE" if "wrong_arithmetic" in faults:
             return Reply(_rewritten(reply.text, "values", _off_by_one))
+        case "AUDIT" if "doubting_audit" in faults:
+            return _doubted(request)
         case "WRITE PLAN":
             return _planned(reply, faults)
         case _:
@@ -75,6 +78,14 @@ def _planned(reply: Reply, faults: Faults) -> Reply:
     if "stale_column" in faults:
         text = _rewritten(text, "calls", lambda calls: [_stale(call) for call in calls])
     return Reply(text)
+
+
+def _doubted(request: Request) -> Reply:
+    """An audit that objects to whatever it is shown first."""
+    issues: list[Json] = [
+        {"value": value["name"], "why": "it looks wrong"} for value in objects(request.section("values"))[:1]
+    ]
+    return Reply(dumps({"clean": not issues, "issues": issues}))
 
 
 def _stale(call: JsonObject) -> JsonObject:

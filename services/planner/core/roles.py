@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from services.planner.core import (
     answer,
+    audit,
     classify,
     compute,
     corrected,
@@ -41,6 +42,8 @@ def reply(request: Request, ignores_policy: bool = False) -> Reply:
             return _assess(request)
         case "COMPUTE":
             return Reply(dumps(corrected.computed(_compute(observe(request)), request)))
+        case "AUDIT":
+            return Reply(dumps(audit.audit(request)))
         case "WRITE PLAN":
             return Reply(dumps(_plan(request, ignores_policy)))
         case "PLAN":

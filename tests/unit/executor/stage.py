@@ -132,6 +132,7 @@ class Stage:
             "decompose": json_reply({"needs": ["the claim"], "entities": [], "answer_format": "prose"}),
             "assess": reads_once("get_claim", {"claim_id": "C-1"}),
             "compute": json_reply({"values": []}),
+            "audit": json_reply({"clean": True, "issues": []}),
             "write_plan": json_reply({"calls": [CALL], "why_none": None}),
             "complete": text_reply("Claim C-1 of 120.50 is approved."),
             "improve": text_reply(""),

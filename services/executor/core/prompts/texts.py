@@ -32,6 +32,7 @@ class Prompts(NamedTuple):
     efficiency_emergency: str
     improve: str
     document: str
+    audit: str
     orchestrate: str
     tool_gap: str
     make_tool: str

@@ -24,6 +24,7 @@ from services.executor.core.execute.policy_check import (
 from services.executor.core.execute.process_routes import with_rows_left
 from services.executor.core.execute.quiet_hours import Rest, rest
 from services.executor.core.execute.recheck import Stale, still_true
+from services.executor.core.execute.second_audit import concluded_anew, heeding, second_audit
 from services.executor.core.execute.strategies.chosen import thinking_of
 from services.executor.core.execute.strategies.thinking import Step
 from services.executor.core.execute.write_plan import without_repeats
@@ -70,7 +71,7 @@ async def walk(ctx: TurnContext, progress: Progress) -> Finished | Waiting | Res
             await hold_back(ctx, progress)
         if pause := await rest(ctx, progress):
             return Resting(progress, pause)
-        done = await _step(progress)(ctx, progress)
+        done = await _step(progress)(heeding(ctx, progress), progress)
         progress = await _entered(ctx, await _leave(ctx, done))
 
 
@@ -126,6 +127,8 @@ async def _leave(ctx: TurnContext, progress: Progress) -> Progress:
         progress = await thinking_of(progress).plan(ctx, progress)
         if not _plan(progress).calls:
             path = machine.without_writes(path)
+        elif (progress := await second_audit(ctx, progress)).dossier.audit_issues:
+            return concluded_anew(progress)
         elif FsmState.POLICY_CHECK not in path:
             progress = await _permitted(ctx, progress)
             path = progress.path
@@ -173,6 +176,8 @@ async def _mutate(ctx: TurnContext, progress: Progress) -> Progress:
     if not is_let_through(progress):
         raise Failed("the plan is not the one that was let through; nothing was written")
     later = FsmState.SCHEDULE_NOTIFY in progress.path
+    if progress.dossier.audit_clean is False:
+        raise Failed("an audit objects to the figures of the plan; nothing was written")
     plan = _plan(progress)
     await carry_out(ctx, progress, FsmState.MUTATE, (ToolClass.CHANGE,))
     if not later:
