@@ -244,6 +244,7 @@ PROMISES: tuple[Promise, ...] = (
     ),
     Promise("drift.never_two_to_one", "A correction alters no value and makes no two columns one", "seed 002, adapter"),
     Promise("tools.breaker", "A server that fails is left alone for a while, and always found again", "seed 002"),
+    Promise("drift.results", "A renamed field of what came back is shown under the expected name", "seed 002"),
     Promise("recover.kinds", "A failure is met by its kind; nothing found and nothing there are answers", "seed 002"),
     Promise("recover.synonyms", "A read whose tool is gone is put to one that asks the same", "seed 002, self-healing"),
     Promise("recover.one_by_one", "A read of several is taken apart where single reads exist", "seed 002"),
@@ -735,6 +736,18 @@ PROMISES: tuple[Promise, ...] = (
     Promise("prompts.violations", "What a task violates stands in every request as a hard constraint", "seed 001"),
     # Orchestrators
     Promise("brainos.rounds", "BrainOS carries a task in any number of tool rounds", "seed 003 brainos_client.py"),
+    Promise("brainos.protocol", "Its server-sent events are read: tool calls, text, answer, [DONE]", "seed 003"),
+    Promise("brainos.unavailable", "No key, refused, slow, cut off or garbage: it is not available", "seed 003"),
+    Promise(
+        "brainos.falls_to_next", "What is not available is passed over for the next listed", "seed 002 worker_brain.py"
+    ),
+    Promise("brainos.gate", "Its calls pass gate, rules, plan, policy and ledger like all others", "I1; I2"),
+    Promise("brainos.calculates", "It has figures calculated here, each with its sources", "I2"),
+    Promise("brainos.second_turn", "Its conversation goes on in a later turn", "seed 003 brainos_client.py"),
+    Promise("brainos.bounded", "Its rounds are bounded by number, time and budget, and a cancel ends them", "I11"),
+    Promise("brainos.masked", "What the guard marks is kept from it", "I12"),
+    Promise("brainos.once", "No round is sent twice in one conversation, whoever crashes; a replay asks nobody", "I5"),
+    Promise("brainos.settings", "ORCHESTRATORS and what BrainOS needs are checked at the start, by name", "seed 000"),
 )
 
 

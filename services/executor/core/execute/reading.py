@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from services.executor.core.context import TurnContext
-from services.executor.core.dossier import Progress
+from services.executor.core.dossier import Fact, Progress
 from services.executor.core.execute.one_call import Sent, sent
 from services.executor.core.execute.recovering import recovered
+from services.executor.core.execute.renamed_fields import Shown, as_expected
 from services.executor.core.execute.renaming import corrected
 from services.executor.core.tooling import schema_drift
 from services.executor.core.tooling.corrections import Corrections
@@ -15,7 +16,7 @@ from services.executor.core.tooling.failures import has_failed
 from services.executor.core.tooling.paginate_walk import PARTIAL, listing, report
 from services.executor.core.tooling.validate import problems_with
 from services.executor.ports.tools import Tool, ToolAnswer
-from shared.domain.exact_json import JsonObject, dumps
+from shared.domain.exact_json import Json, JsonObject, dumps
 
 
 class Reading(NamedTuple):
@@ -43,17 +44,30 @@ async def read(
     """One journaled read. A server that does not answer ends the run: what it would have said is not guessed.
 
     Where the server knows a column by another name, the call is corrected and made once more for that column. The
-    result then shows the column under the name that was asked for, too.
+    result then shows the column under the name that was asked for, too; so it does with a field that only changed its
+    name. A read whose tool is gone is put to one that asks the same, if there is one.
     """
     names = known.for_call(tool, arguments) if known else {}
     first = await sent(ctx, key, tool, arguments, names)
     made, learned = await corrected(ctx, key, tool, arguments, first)
     made, asked, given, instead = await recovered(ctx, key, tool, arguments, made)
     made, note = await _whole(ctx, key, asked, given, made)
-    content = schema_drift.under_both_names(made.answer.content, made.names)
-    return Reading(
-        made.answer._replace(content=content), learned, is_echo(asked.name, content), _together(note, instead)
+    content, renamed = schema_drift.under_both_names(made.answer.content, made.names), ""
+    echoes = is_echo(asked.name, content)
+    if not (made.answer.is_error or echoes):
+        content, renamed = _as_expected(ctx, asked, content)
+    return Reading(made.answer._replace(content=content), learned, echoes, _together(note, instead, renamed))
+
+
+def _as_expected(ctx: TurnContext, tool: Tool, content: Json) -> Shown:
+    """With fields that only changed their name under the expected one too; told where there are any."""
+    fact = Fact(
+        ref="", connection_id=tool.connection_id, tool=tool.name, arguments_json="{}", result_json=dumps(content)
     )
+    shown = as_expected(ctx, fact)
+    if shown.note:
+        ctx.journal.tell("note", tool=tool.name, renamed_fields=shown.note)
+    return shown
 
 
 def _together(*notes: str) -> str:

@@ -1,0 +1,93 @@
+"""A field with another name in what came back, without any error: shown under the expected name if that is plain."""
+
+import pytest
+
+from services.executor.core.checkpoints import latest
+from services.executor.core.dossier import Fact
+from shared.contracts.policy import Policy, Rule
+from shared.domain.exact_json import Json, JsonObject
+from shared.testing.scripted_model import json_reply
+from tests.unit.executor.archived import replayed
+from tests.unit.executor.stage import Stage, reads_once
+
+pytestmark = pytest.mark.promise("drift.results")
+ANY: JsonObject = {"type": "object"}
+
+
+def the_fact(stage: Stage) -> Fact:
+    progress = latest(stage.turns.steps.values())
+    assert progress is not None
+    return progress.dossier.facts[0]
+
+
+async def read(answer: Json, condition: str = "amount > 5000", text: str = "", tool: str = "get_claim") -> Fact:
+    """The fact of one read in a task under one rule."""
+    stage = Stage(text) if text else Stage()
+    policies = (Policy(id="p", rules=(Rule(id="R", condition=condition, action="block", reason="x"),)),)
+    stage.tenants.record = stage.tenants.record.model_copy(update={"policies": policies})
+    stage.servers.add(tool, lambda _: answer, input_schema=ANY)
+    stage.scripts["assess"] = reads_once(tool, {"claim_id": "C-1"})
+    stage.scripts["write_plan"] = json_reply({"calls": [], "why_none": "nothing to do"})
+    await stage.run()
+    assert (await replayed(stage)).is_same
+    return the_fact(stage)
+
+
+@pytest.mark.parametrize("name", ["total_amount", "amounts", "Amount", "amount_usd", "value"])
+async def test_a_field_of_a_rule_is_shown_under_the_rules_name_too_and_that_is_said(name: str) -> None:
+    fact = await read({"id": "C-1", name: "120.50", "state": "open"})
+    assert fact.result == {"id": "C-1", name: "120.50", "state": "open", "amount": "120.50"}
+    assert fact.note == f"amount seems to be called {name} now; it is shown under both names."
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"id": "C-1", "amount": "1", "total": "2"},
+        {"id": "C-1", "price": "1", "total": "2"},
+        {"id": "C-1", "amount_cents": 12050},
+        {"id": "C-1", "amount_limit": "9000"},
+        {"id": "C-1", "mount": "1"},
+        {"id": "C-1", "total": None},
+        {"id": "C-1", "amount": None, "total": "3"},
+        {"id": "C-1", "total": {"eur": 1}},
+    ],
+    ids=str,
+)
+async def test_what_is_there_or_ambiguous_or_another_thing_stays_as_it_is(record: JsonObject) -> None:
+    fact = await read(record)
+    assert (fact.result, fact.note) == (record, "")
+
+
+async def test_two_expected_fields_never_become_one_column() -> None:
+    record: JsonObject = {"id": "C-1", "total": "120.50"}
+    assert (await read(record, "amount > 5000 && total_amount > 1")).result == record
+    assert (await read(record, "amount > 5000 && total > 1")).result == record
+
+
+async def test_the_record_of_something_else_keeps_its_names() -> None:
+    """A budget's total is no amount of the claim, whatever a rule about claims says."""
+    budget: JsonObject = {"id": "B-9", "total": "9000.00"}
+    assert (await read(budget, tool="get_budget")).result == budget
+
+
+async def test_where_the_task_names_things_of_two_kinds_nothing_is_taken_for_another_name() -> None:
+    budget: JsonObject = {"id": "B-2", "total": "9000.00"}
+    assert (await read(budget, text="Move B-2 for C-1", tool="get_budget")).result == budget
+
+
+async def test_a_field_that_the_task_names_is_shown_under_that_name() -> None:
+    text = "What is the unit_price of item X-7?"
+    fact = await read({"id": "X-7", "unit_prices": "3.10"}, "true", text, "get_item")
+    assert fact.result == {"id": "X-7", "unit_prices": "3.10", "unit_price": "3.10"}
+
+
+async def test_rows_of_a_list_are_shown_so_each() -> None:
+    rows: Json = [{"id": "C-1", "total_amount": "1"}, {"id": "C-2", "total_amount": "2"}]
+    text = "Approve the expense claim C-1"
+    fact = await read({"claims": rows}, text=text, tool="list_claims")
+    found = fact.result
+    assert isinstance(found, dict)
+    shown = found["claims"]
+    assert isinstance(shown, list)
+    assert shown[0] == {"id": "C-1", "total_amount": "1", "amount": "1"}
