@@ -1,7 +1,7 @@
 """A server in the place of BrainOS: each message gets the next round of events; its transport fails as told."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
@@ -32,7 +32,7 @@ def events(*said: JsonObject, ends: bool = True) -> Round:
     return Round("".join(f"data: {dumps(one)}\n\n" for one in said) + (DONE if ends else ""))
 
 
-def call(name: str, **params: Json) -> JsonObject:
+def call(name: str, /, **params: Json) -> JsonObject:
     return {"tool_call": {"name": name, "params": params}}
 
 
@@ -41,10 +41,14 @@ def answer(text: str) -> Round:
 
 
 class MockBrainOS:
-    """``heard`` holds the messages that arrived; one that is more than it has rounds for gets a 500."""
+    """``heard`` holds the messages that arrived; one that is more than it has rounds for gets a 500.
+
+    ``decides``, if given, says what a message gets instead.
+    """
 
     def __init__(self, rounds: Sequence[Round]) -> None:
-        self.rounds = list(rounds)
+        self._rounds = list(rounds)
+        self.decides: Callable[[JsonObject], Round] | None = None
         self.heard: list[Heard] = []
         self.arrived = asyncio.Event()
         self.url = ""
@@ -69,7 +73,7 @@ class MockBrainOS:
         body = await reader.readexactly(int(headers["content-length"]))
         self.heard.append(Heard(lines[0], headers, loads_object(body)))
         self.arrived.set()
-        now = self.rounds.pop(0) if self.rounds else Round(status=500)
+        now = self._next(self.heard[-1].body)
         if now.silence:
             await reader.read()  # until the client gives up
             return
@@ -77,6 +81,11 @@ class MockBrainOS:
         head = f"HTTP/1.1 {now.status} Played\r\ncontent-type: {now.kind}\r\ncontent-length: {length}\r\n"
         writer.write(f"{head}connection: close\r\n\r\n{now.stream}".encode())
         await writer.drain()
+
+    def _next(self, body: JsonObject) -> Round:
+        if self.decides is not None:
+            return self.decides(body)
+        return self._rounds.pop(0) if self._rounds else Round(status=500)
 
 
 @asynccontextmanager

@@ -11,10 +11,12 @@ from services.executor.core.context import Ports
 from services.executor.core.prompts.texts import load
 from services.executor.core.worker import Worker
 from services.executor.ports.orchestrators import Orchestrating
-from shared.testing.mock_brainos import MockBrainOS, Round, mock_brainos
+from shared.testing.mock_brainos import MockBrainOS, Round, answer, call, events, mock_brainos
 from tests.unit.executor.stage import TASK, Stage
 
 BRAINOS, LOCAL = Orchestrating.BRAINOS, Orchestrating.LOCAL
+READ, WRITE = call("get_claim", claim_id="C-1"), call("approve_claim", claim_id="C-1")
+WHOLE = (events(READ), events(WRITE), answer("I asked for it."), answer("C-1 of 120.50 is approved."))
 
 
 class OrchestratedStage(Stage):

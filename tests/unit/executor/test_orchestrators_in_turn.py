@@ -1,0 +1,190 @@
+"""The list of orchestrators: who is not available before anything was planned is passed over, and it is said."""
+
+import asyncio
+
+import pytest
+
+from services.executor.core.side_by_side import side_by_side
+from services.executor.ports.models import ModelReply, ModelRequest, ModelUnavailable
+from shared.contracts.policy import CallRefusal
+from shared.domain.exact_json import JsonObject, dumps
+from shared.domain.words import Strategy, TaskState
+from shared.testing.memory_turns import Died
+from shared.testing.mock_brainos import Round, answer, events
+from shared.testing.scripted_model import json_reply, state_of
+from tests.unit.executor.archived import replayed
+from tests.unit.executor.deliberating import FOUND, READ_CLAIM, read_plan, survived
+from tests.unit.executor.orchestrated import BRAINOS, LOCAL, READ, WHOLE, OrchestratedStage, orchestrated
+from tests.unit.executor.stage import cancel, decision
+
+DOWN = Round(status=500)
+SILENT = Round(silence=True)
+
+
+@pytest.mark.promise("brainos.falls_to_next")
+@pytest.mark.parametrize("before", [(), (events(READ),)], ids=["at once", "after a read"])
+@pytest.mark.parametrize("strategy", [Strategy.FSM, Strategy.FIVE_PHASE])
+async def test_the_local_mind_takes_over_before_anything_is_planned(
+    before: tuple[Round, ...], strategy: Strategy
+) -> None:
+    """By the strategy that the bandit chose, and as if nobody had thought before; the metadata say why."""
+    async with orchestrated(*before, DOWN) as (stage, _):
+        stage.limits = stage.limits._replace(strategies=(strategy,))
+        stage.scripts |= {"plan": read_plan(READ_CLAIM), "conclude": json_reply(FOUND)}
+        record = await stage.run()
+    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    assert record.metadata["orchestrator"] == "local"
+    assert record.metadata["strategy_fell_back"] is None
+    passed_over = record.metadata["orchestrators_passed_over"]
+    assert "BrainOS answered 500" in str(passed_over)
+    assert (await replayed(stage)).difference == ""
+
+
+@pytest.mark.promise("brainos.falls_to_next")
+async def test_where_the_local_model_is_away_brainos_takes_over() -> None:
+    async with orchestrated(*WHOLE, by=(LOCAL, BRAINOS)) as (stage, _):
+        stage.model = type(stage.model)(_nobody_thinks)
+        record = await stage.run()
+    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    assert (record.metadata["orchestrator"], "away" in str(record.metadata["orchestrators_passed_over"])) == (
+        "brainos",
+        True,
+    )
+    assert (await replayed(stage)).difference == ""
+
+
+@pytest.mark.promise("brainos.falls_to_next")
+async def test_brainos_takes_over_without_reading_where_the_reads_are_done() -> None:
+    """The local model goes away in COMPUTE, which permits no server's tool: BrainOS knows the facts, and plans."""
+    async with orchestrated(events(READ), *WHOLE[1:], by=(LOCAL, BRAINOS)) as (stage, brain):
+        stage.scripts["compute"] = _nobody_thinks
+        record = await stage.run()
+    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    assert "120.50" in str(brain.heard[0].body["extraParams"])
+    assert "COMPUTE permits no server" in str(brain.results[0])
+
+
+@pytest.mark.promise("brainos.falls_to_next")
+async def test_where_nobody_else_is_listed_the_task_fails_and_says_why() -> None:
+    async with orchestrated(DOWN, by=(BRAINOS,)) as (stage, _):
+        record = await stage.run()
+    assert (record.state, record.metadata["failed_part"]) == (TaskState.FAILED, "model")
+    assert "BrainOS answered 500" in str(record.reason)
+
+
+@pytest.mark.promise("brainos.falls_to_next")
+async def test_once_a_plan_stands_no_other_mind_plans_anew() -> None:
+    """A rule refuses the plan, and BrainOS is away when it is told so: nothing is written."""
+    async with orchestrated(*WHOLE[:3], DOWN) as (stage, _):
+        stage.policy.says = {"refusals": (_refusal(),)}
+        record = await stage.run()
+    assert (record.state, stage.claims.applied, stage.model.requests) == (TaskState.FAILED, [], [])
+
+
+@pytest.mark.promise("brainos.falls_to_next")
+async def test_what_it_wrote_is_told_by_the_local_model_if_it_is_away_then() -> None:
+    """The answer of a plan that was carried out does not depend on who planned it."""
+    async with orchestrated(*WHOLE[:3], DOWN) as (stage, _):
+        record = await stage.run()
+    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    assert [state_of(request) for request in stage.model.requests] == ["COMPLETE"]
+    assert "brainos (answer)" in str(record.metadata["orchestrators_passed_over"])
+    assert (await replayed(stage)).difference == ""
+
+
+@pytest.mark.promise("brainos.gate")
+async def test_a_plan_that_a_rule_refuses_is_made_anew_by_the_one_who_made_it() -> None:
+    async with orchestrated(*WHOLE[:3], answer("Then nothing can be done.")) as (stage, brain):
+        stage.policy.says, stage.policy.says_later = {"refusals": (_refusal(),)}, {}
+        record = await stage.run()
+    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, [])
+    assert "policy refuses: c1 approve_claim" in str(brain.heard[3].body["message"])
+    assert record.answer == "Then nothing can be done."
+
+
+@pytest.mark.promise("brainos.once")
+@pytest.mark.parametrize("die_before", range(1, 16))
+async def test_whoever_crashes_no_round_is_sent_twice_in_one_conversation(die_before: int) -> None:
+    """The writes are made once. A round whose reply was lost begins a new conversation, which is told what was done."""
+    async with orchestrated() as (stage, brain):
+        brain.decides = _by_what_it_is_told
+        await survived(stage, die_before)
+    assert (stage.turns.record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    sent = [(str(one.body["conversationId"]), str(one.body.get("toolResults"))) for one in brain.heard]
+    assert len(set(sent)) == len(sent)
+    assert (await replayed(stage)).difference == ""
+
+
+@pytest.mark.promise("brainos.once")
+async def test_a_round_whose_reply_was_lost_begins_a_new_conversation() -> None:
+    """It is told the task and all that was called before, as at the beginning."""
+    async with orchestrated() as (stage, brain):
+
+        def dies_with_the_second(body: JsonObject) -> Round:
+            stage.turns.die_before = 0 if len(brain.heard) == 2 else stage.turns.die_before
+            return _by_what_it_is_told(body)
+
+        brain.decides = dies_with_the_second
+        with pytest.raises(Died):
+            await stage.run()
+        stage.turns.die_before = None
+        await stage.run(attempts=2)
+    ids = [str(one.body["conversationId"]) for one in brain.heard]
+    assert ids == [ids[0], ids[0], *[f"{ids[0]}-2"] * 3]
+    assert "get_claim" in str(brain.heard[2].body["extraParams"])
+    assert (stage.turns.record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    assert (await replayed(stage)).difference == ""
+
+
+@pytest.mark.promise("brainos.once")
+async def test_a_replay_of_several_turns_asks_nobody() -> None:
+    async with orchestrated(*WHOLE) as (stage, brain):
+        stage.policy.says = {"requires_approval": True, "escalation_level": "manager"}
+        await stage.run()
+        await stage.run(decision("approve"))
+        heard = len(brain.heard)
+        done = await replayed(stage)
+    assert (done.difference, len(brain.heard), stage.claims.applied) == ("", heard, ["C-1"])
+
+
+@pytest.mark.promise("brainos.bounded")
+async def test_a_cancel_ends_a_round_that_takes_long() -> None:
+    async with orchestrated(SILENT, seconds=30) as (stage, brain):
+
+        async def canceled() -> None:
+            await brain.arrived.wait()
+            stage.turns.cancel = cancel()
+
+        async with asyncio.timeout(20):
+            await side_by_side((_run(stage), canceled()))
+    assert stage.turns.record.state is TaskState.CANCELED
+
+
+@pytest.mark.promise("brainos.unavailable")
+async def test_one_that_is_slow_is_passed_over() -> None:
+    async with orchestrated(SILENT, seconds=0.2) as (stage, _):
+        record = await stage.run()
+    assert (record.state, record.metadata["orchestrator"]) == (TaskState.COMPLETED, "local")
+    assert "did not answer within 0.2 s" in str(record.metadata["orchestrators_passed_over"])
+
+
+async def _run(stage: OrchestratedStage) -> None:
+    await stage.run()
+
+
+def _nobody_thinks(_request: ModelRequest) -> ModelReply:
+    raise ModelUnavailable("away")
+
+
+def _by_what_it_is_told(body: JsonObject) -> Round:
+    """One that forgets everything else: what it was told of its calls says what comes next."""
+    context = dumps(body.get("extraParams")).partition("<so_far>")[2].replace("\\", "")
+    known = dumps(body.get("toolResults")) + context
+    if '"status":"verified"' in known:
+        return WHOLE[3]
+    return WHOLE[2 if "noted_as" in known else 1 if "120.50" in known else 0]
+
+
+def _refusal() -> CallRefusal:
+    said = {"rule_id": "never", "policy_id": "p", "kind": "never", "reason": "not on Sundays"}
+    return CallRefusal.model_validate({"call_id": "c1", "tool": "approve_claim", **said})
