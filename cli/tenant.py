@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -53,6 +54,28 @@ def resume(tenant_id: TenantId, name: Name = "", url: Gateway = DEFAULT_URL, as_
     _say(_asked(url, tenant_id, "resume", _by(name)), as_json)
 
 
+class Switch(StrEnum):
+    ON = "on"
+    OFF = "off"
+
+
+@tenant.command("made-tools")
+def made_tools(
+    tenant_id: TenantId,
+    switch: Annotated[Switch, typer.Argument(help="Whether calculators that are missing may be made at run time.")],
+    name: Name = "",
+    url: Gateway = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Let calculators that a task misses be made at run time, or not, from the next turn on.
+
+    Example:
+
+      purple tenant made-tools default on
+    """
+    _say(_asked(url, tenant_id, "made-tools", {"on": switch is Switch.ON, **_by(name)}), as_json)
+
+
 @tenant.command()
 def show(tenant_id: TenantId, name: Name = "", url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Show whether a tenant is stopped, how many of its sessions wait and run, and what it spent by day.
@@ -88,6 +111,8 @@ def _say(state: JsonObject, as_json: bool) -> None:
     sessions = state.get("sessions")
     if isinstance(sessions, dict):
         err.print(f"sessions: {sessions.get('running')} running, {sessions.get('waiting')} waiting", style="dim")
+    if state.get("made_tools") is not None:
+        err.print(f"made tools: switched {'on' if state.get('made_tools') else 'off'}", style="dim")
     days = _rows(state.get("spend"))
     if days:
         out.print(_table(days))

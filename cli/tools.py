@@ -13,6 +13,7 @@ from rich.text import Text
 
 from cli.child_json import json_of
 from cli.console import Complaint, err, give_up, out, say_json
+from cli.made_tools import made
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import ToolClass
 
@@ -30,10 +31,16 @@ class Protocol(StrEnum):
     REST = "rest"
 
 
-def tools(
+tools = typer.Typer(invoke_without_command=True)
+tools.add_typer(made, name="made")
+
+
+@tools.callback()
+def discovered(
+    context: typer.Context,
     endpoint: Annotated[
         str, typer.Option(help="The tool server: its URL, with or without /mcp.", envvar="GREEN_AGENT_MCP_URL")
-    ],
+    ] = "",
     protocol: Annotated[Protocol, typer.Option(help="Ask in this protocol alone.")] = Protocol.AUTO,
     tenant_file: Annotated[
         Path | None,
@@ -65,7 +72,11 @@ def tools(
       purple tools --endpoint http://tools.example/mcp --json
 
       purple tools --endpoint http://tools.example/mcp --write-catalogue connection.json
+
+    The calculators that were made at run time are another matter: `purple tools made`.
     """
+    if context.invoked_subcommand:
+        return
     if not endpoint.startswith(("http://", "https://")):
         raise typer.BadParameter(f"{endpoint!r} is no URL: it begins with http:// or https://", param_hint="--endpoint")
     given = ("--endpoint", endpoint, "--protocol", protocol.value)

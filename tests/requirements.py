@@ -723,6 +723,11 @@ PROMISES: tuple[Promise, ...] = (
     Promise("session.own", "What a session left in the archive is given to its owner alone", "I10"),
     Promise("budget.plan_tier", "No plan of writes is made by the lower tier's model for want of its own", "seed 000"),
     # tools made at run time
+    Promise("made.sandbox", "A made tool reaches no file, network, process, environment or other run", "seed 000"),
+    Promise("made.sandbox.limits", "Endless loops, memory bombs and blow-ups are stopped within limits", "bad input"),
+    Promise("made.sandbox.undisturbed", "Other tasks go on while made code is stopped", "bad input"),
+    Promise("made.sandbox.property", "No chain of attributes reads environment, files or other data", "bad input"),
+    Promise("I8.made_tools", "No binary floating point comes of a made tool", "I8"),
     Promise("made.off", "No tool is made at run time unless the tenant switches it on", "seed 000, Dynamic Tools"),
     Promise("made.used", "A made tool is an operation of COMPUTE; its values say name, version and hash", "seed 000"),
     Promise("made.independent", "A tool counts only if all cases of an independent call come out", "bad input"),

@@ -46,7 +46,7 @@ class GatewayClient:
         return await self._rest("POST", f"/tasks/{quote(task_id, safe='')}/resolve", word)
 
     async def tenant(self, tenant: str, action: str, body: JsonObject) -> JsonObject:
-        """Let an operator ``stop``, ``resume`` or ``show`` a tenant; the tenant as it then stands."""
+        """Let an operator ``stop``, ``resume``, ``show`` or switch a tenant; the tenant as it then stands."""
         return await self._rest("POST", f"/tenants/{quote(tenant, safe='')}/{action}", body)
 
     async def approvals(self) -> JsonObject:
@@ -62,6 +62,10 @@ class GatewayClient:
     async def keys(self, path: str, body: JsonObject) -> JsonObject:
         """What an operator asks about API keys: ``create``, ``list``, or ``ID/revoke``."""
         return await self._rest("POST", f"/keys/{quote(path)}", body)
+
+    async def made_tools(self, path: str, body: JsonObject) -> JsonObject:
+        """What an operator asks about tools made at run time: ``list``, or ``NAME/show``, ``NAME/remove``."""
+        return await self._rest("POST", f"/tools/made/{quote(path)}", body)
 
     async def dead_letters(self, path: str, body: JsonObject) -> JsonObject:
         """What an operator asks about dead letters: ``list``, or ``ID/show``, ``ID/requeue``, ``ID/drop``."""

@@ -16,17 +16,20 @@ from services.gateway.adapters.redis_keyring import RedisKeyring
 from services.gateway.adapters.redis_statistics import RedisStatistics
 from services.gateway.adapters.redis_tenants import RedisTenants
 from services.gateway.adapters.redis_threads import RedisThreads
+from services.gateway.adapters.redis_workshop import RedisWorkshop
 from services.gateway.adapters.unverified_identity import UnverifiedIdentity
 from services.gateway.adapters.wakes import BestEffortWakes
 from services.gateway.core.api_keys import Fresh, KeyDesk
 from services.gateway.core.approvals import ApprovalDesk
 from services.gateway.core.dead_letters import Clerk
 from services.gateway.core.desk import Rules, TaskDesk
+from services.gateway.core.made_tools import WorkshopDesk
 from services.gateway.core.tenant_desk import TenantDesk
 from services.gateway.entrypoints.api_keys import KeyEndpoints
 from services.gateway.entrypoints.app import Face, create_app
 from services.gateway.entrypoints.approvals import ApprovalEndpoints
 from services.gateway.entrypoints.dead_letters import DeadLetterEndpoints
+from services.gateway.entrypoints.made_tools import MadeToolEndpoints
 from services.gateway.settings import Settings
 from shared.infra.live import Live
 from shared.infra.redis import connect
@@ -63,6 +66,8 @@ def build(settings: Settings) -> FastAPI:
     clerk = Clerk(RedisDeadLetters(state), TaskStore(state, live), BestEffortWakes(ArqWakes(queue)), _now)
     app.include_router(DeadLetterEndpoints(clerk, identity, face.max_body).routes())
     app.include_router(KeyEndpoints(KeyDesk(keyring, fresh), identity, face.max_body).routes())
+    workshop = WorkshopDesk(RedisWorkshop(state), _now)
+    app.include_router(MadeToolEndpoints(workshop, identity, face.max_body).routes())
     inbox = ApprovalDesk(RedisApprovals(state), desk, _now)
     app.include_router(ApprovalEndpoints(inbox, identity, face.max_body).routes())
     return app

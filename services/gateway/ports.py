@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 
 from shared.contracts.api_key import ApiKey
 from shared.contracts.approval import Approval
+from shared.contracts.made_tool import MadeTool
 from shared.contracts.task import Principal, TaskRecord
 from shared.domain.bandit import Arm
 from shared.domain.exact_json import JsonObject
@@ -35,6 +36,7 @@ __all__ = [
     "Thread",
     "Threads",
     "Wakes",
+    "Workshop",
 ]
 
 
@@ -181,12 +183,28 @@ class DaySpent(NamedTuple):
 
 
 class TenantState(NamedTuple):
-    """``stopped``: why, if it is. ``waiting`` and ``running`` count sessions."""
+    """``stopped``: why, if it is. ``waiting`` and ``running`` count sessions.
+
+    ``made_tools``: whether an operator switched the making of tools on or off; None is as the tenant's record says.
+    """
 
     stopped: str | None = None
     waiting: int = 0
     running: int = 0
     spent: tuple[DaySpent, ...] = ()
+    made_tools: bool | None = None
+
+
+class Workshop(Protocol):
+    """The tools that were made at run time. All may raise ``StoreUnavailable`` and may be repeated."""
+
+    async def of(self, tenant: str) -> Sequence[MadeTool]:
+        """Every version there ever was, by name and version; the removed ones have no code."""
+        ...
+
+    async def remove(self, tenant: str, tool: MadeTool) -> None:
+        """Put the removed tool in the place of that version."""
+        ...
 
 
 class Tenants(Protocol):
@@ -197,6 +215,10 @@ class Tenants(Protocol):
         ...
 
     async def resume(self, tenant: str) -> None: ...
+
+    async def switch_made_tools(self, tenant: str, on: bool) -> None:
+        """From the next turn on."""
+        ...
 
     async def state(self, tenant: str, now: datetime) -> TenantState:
         """As it stands; its days are those around ``now``."""

@@ -28,6 +28,8 @@ EVENTS_KEPT = 2000  # events of one task, roughly; the journal holds what must n
 OUTCOME_GROUP = "learner"  # the consumer group on every partition's outcomes
 OUTCOME_READER = "reader"  # its one consumer: which process that is, the partition's ``reader`` key says
 
+MADE_TOOLS_SWITCH = "made_tools"  # its field in a tenant's switches
+
 LIVE_CHANNEL = "pa:live"  # keeps the shared subscription open; nothing is published to it
 QUEUE = "pa:queue:wakes"
 BELL = "pa:queue:bell"
@@ -243,6 +245,11 @@ def all_partitions() -> Iterator[PartitionKeys]:
 def learned_keys(tenant: str) -> LearnedKeys:
     """What is learned for one tenant: one tag, so that one Lua step applies one outcome."""
     return LearnedKeys(*(f"pa:{{t:{_q(tenant)}}}:{field.name}" for field in fields(LearnedKeys)))
+
+
+def made_field(name: str, version: int) -> str:
+    """One version of a made tool in the tenant's hash of them."""
+    return f"{_q(name)}@{version}"
 
 
 class ArmFields(NamedTuple):

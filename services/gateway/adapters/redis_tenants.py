@@ -28,6 +28,11 @@ class RedisTenants(Tenants):
         await self._stops.resume(tenant)
 
     @override
+    async def switch_made_tools(self, tenant: str, on: bool) -> None:
+        key = keys.learned_keys(tenant).switches
+        await self._scripts.command("HSET", key, keys.MADE_TOOLS_SWITCH, "on" if on else "off")
+
+    @override
     async def state(self, tenant: str, now: datetime) -> TenantState:
         members = keys.members_of(tenant)
         calls = [([one.waiting, one.leased], [members]) for one in keys.all_partitions()]
@@ -35,7 +40,9 @@ class RedisTenants(Tenants):
         waiting, running = (sum(column) for column in zip(*counts, strict=True))
         days = [await self._day(tenant, (now + timedelta(days=shift)).date().isoformat()) for shift in (-1, 0, 1)]
         spent = tuple(day for day in days if day is not None)
-        return TenantState(await self._stops.reason(tenant), waiting, running, spent)
+        said = await self._scripts.command("HGET", keys.learned_keys(tenant).switches, keys.MADE_TOOLS_SWITCH)
+        made_tools = None if said is None else said == "on"
+        return TenantState(await self._stops.reason(tenant), waiting, running, spent, made_tools)
 
     async def _day(self, tenant: str, date: str) -> DaySpent | None:
         fields = ("tokens", "nanos", "calls", "reserved_tokens", "reserved_nanos")

@@ -79,6 +79,11 @@ class UnknownKey(Refusal):
         super().__init__(f"there is no key {key_id!r}")
 
 
+class UnknownTool(Refusal):
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is no made tool {name!r}")
+
+
 class NothingToResolve(Refusal):
     """There is no such doubt, or no longer: the message says who was first, or how the task ended."""
 

@@ -34,6 +34,12 @@ class TenantDesk:
         await self._tenants.resume(tenant)
         return await self._tenants.state(tenant, self._clock())
 
+    async def switch_made_tools(self, tenant: str, on: bool, caller: Caller) -> TenantState:
+        """Whether calculators that are missing are made at run time, from the next turn on."""
+        _check(tenant, caller)
+        await self._tenants.switch_made_tools(tenant, on)
+        return await self._tenants.state(tenant, self._clock())
+
     async def show(self, tenant: str, caller: Caller) -> TenantState:
         _check(tenant, caller)
         return await self._tenants.state(tenant, self._clock())
@@ -47,6 +53,14 @@ def read_reason(body: JsonObject) -> str:
     return reason
 
 
+def read_switch(body: JsonObject) -> bool:
+    """``{"on"}``; raises ``InvalidField``."""
+    said = body.get("on")
+    if not isinstance(said, bool):
+        raise InvalidField("on", "must be true or false")
+    return said
+
+
 def state_view(tenant: str, state: TenantState) -> dict[str, JsonValue]:
     return {
         "tenant": tenant,
@@ -54,6 +68,7 @@ def state_view(tenant: str, state: TenantState) -> dict[str, JsonValue]:
         "reason": state.stopped,
         "sessions": {"waiting": state.waiting, "running": state.running},
         "spend": [_day_view(day) for day in state.spent],
+        "made_tools": state.made_tools,
     }
 
 

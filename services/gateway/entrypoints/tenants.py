@@ -7,7 +7,7 @@ from starlette.responses import JSONResponse, Response
 
 from services.gateway.core.errors import InvalidField, NotAnOperator, UnknownTenant
 from services.gateway.core.fields import kind_of, object_at
-from services.gateway.core.tenant_desk import TenantDesk, read_reason, state_view
+from services.gateway.core.tenant_desk import TenantDesk, read_reason, read_switch, state_view
 from services.gateway.entrypoints.body import BadCall, parse_value, read_body
 from services.gateway.entrypoints.door import let_in
 from services.gateway.ports import Caller, Identity, StoreUnavailable, TenantState
@@ -25,6 +25,8 @@ class TenantEndpoints:
         router.add_api_route("/tenants/{tenant}/stop", self.stop, methods=["POST"], response_class=JSONResponse)
         router.add_api_route("/tenants/{tenant}/resume", self.resume, methods=["POST"], response_class=JSONResponse)
         router.add_api_route("/tenants/{tenant}/show", self.show, methods=["POST"], response_class=JSONResponse)
+        path = "/tenants/{tenant}/made-tools"
+        router.add_api_route(path, self.made_tools, methods=["POST"], response_class=JSONResponse)
         return router
 
     async def stop(self, tenant: str, request: Request) -> Response:
@@ -40,6 +42,14 @@ class TenantEndpoints:
 
         async def act(_: JsonObject, caller: Caller) -> TenantState:
             return await self._desk.resume(tenant, caller)
+
+        return await self._answer(tenant, request, act)
+
+    async def made_tools(self, tenant: str, request: Request) -> Response:
+        """``{"on", "metadata"}``; 200 with the tenant as it stands then."""
+
+        async def act(body: JsonObject, caller: Caller) -> TenantState:
+            return await self._desk.switch_made_tools(tenant, read_switch(body), caller)
 
         return await self._answer(tenant, request, act)
 

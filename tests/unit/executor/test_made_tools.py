@@ -8,9 +8,8 @@ import pytest_asyncio
 from services.executor.adapters.monty_sandbox import MontySandbox
 from services.executor.core.checkpoints import latest
 from services.executor.core.dossier import Progress
-from shared.contracts.task import TaskState
-from shared.domain.exact_json import loads_object
-from shared.domain.words import ToolClass
+from shared.domain.exact_json import JsonObject, loads_object
+from shared.domain.words import TaskState, ToolClass
 from shared.testing.scripted_model import json_reply
 from tests.unit.executor.made_stage import CASES, FUNCTION, MadeStage, cases, function, stated
 from tests.unit.executor.stage import office
@@ -167,7 +166,7 @@ async def test_every_result_and_the_code_that_gave_it_stand_in_the_journal(stage
 async def test_a_gap_that_only_a_model_sees_is_asked_about_once(stage: MadeStage) -> None:
     text = "Approve claim C-1 of 120.50 after working out what share of the yearly ceiling is left over for all others."
     quiet = MadeStage(stage.sandbox, text)
-    spec = {"name": "net_margin", "purpose": "share left", "arguments": ["revenue", "cost"], "result": "ratio"}
+    spec: JsonObject = {"name": "net_margin", "purpose": "share left", "arguments": ["revenue", "cost"], "result": "ratio"}
     quiet.scripts["tool_gap"] = json_reply({"gaps": [spec]})
     quiet.scripts["compute"] = json_reply({"values": []})
 
