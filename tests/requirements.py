@@ -247,6 +247,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise("drift.results", "A renamed field of what came back is shown under the expected name", "seed 002"),
     Promise("recover.kinds", "A failure is met by its kind; nothing found and nothing there are answers", "seed 002"),
     Promise("recover.synonyms", "A read whose tool is gone is put to one that asks the same", "seed 002, self-healing"),
+    Promise("recover.advice", "A small model may name a read that stands in, one of those offered or none", "seed 002"),
     Promise("recover.one_by_one", "A read of several is taken apart where single reads exist", "seed 002"),
     Promise("recover.never_stronger", "No opposite, write or stronger tool ever stands in", "I1; seed 002"),
     Promise("recover.says_so", "What could not be read says what was tried", "seed 002, self-healing"),

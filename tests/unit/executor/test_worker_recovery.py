@@ -4,6 +4,7 @@ import pytest
 
 from services.executor.core.checkpoints import latest
 from services.executor.core.dossier import Fact
+from services.executor.ports.models import Tier
 from services.executor.ports.tools import ToolAnswer
 from shared.contracts.policy import Policy, ToolRule
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -180,3 +181,49 @@ async def test_a_parameter_that_was_renamed_is_sent_under_its_new_name_and_remem
     assert the_fact(stage).ok, dumps(the_fact(stage).result)
     assert stage.servers.called("get_claim") == [{"claim_id": "C-1"}, {"claimId": "C-1"}]
     assert stage.turns.remembered.corrections == {"office/get_claim:@claim_id": "claimId"}
+
+
+def only_a_search(answer: Json) -> Stage:
+    """The claim's own tool is gone, and there is but a search, of which nobody knows whether it asks the same."""
+    stage = gone()
+    text: JsonObject = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+    stage.servers.add("search_claims", lambda given: stage.claims.get({"claim_id": given["text"]}), input_schema=text)
+    stage.servers.add("search_budgets", lambda _: {"id": "B-1"}, input_schema=text)
+    stage.servers.add("get_claim", lambda _: ToolAnswer("not for you", is_error=True), input_schema=ONE)
+    stage.scripts["stand_in"] = json_reply(answer)
+    return stage
+
+
+@pytest.mark.promise("recover.advice")
+async def test_a_small_model_may_name_one_of_the_reads_about_the_same_kind_of_record() -> None:
+    stage = only_a_search({"tool": "search_claims", "arguments_json": '{"text": "C-1"}', "why": "finds it"})
+    await stage.run()
+    assert the_fact(stage).note == "lookup_claim is gone; search_claims answered instead."
+    (asked,) = [one for one in stage.model.requests if "# State: STAND IN" in "".join(one.system)]
+    assert asked.tier is Tier.HAIKU
+    assert "search_claims" in str(asked.messages)
+    assert not any(name in str(asked.messages) for name in ("search_budgets", "approve_claim", "notify_person"))
+    assert (await replayed(stage)).is_same
+
+
+@pytest.mark.promise("recover.advice")
+@pytest.mark.parametrize(
+    "advice",
+    [
+        {"tool": None, "arguments_json": "{}", "why": "none does"},
+        {"tool": "search_budgets", "arguments_json": '{"text": "C-1"}', "why": "x"},
+        {"tool": "approve_claim", "arguments_json": '{"claim_id": "C-1"}', "why": "x"},
+        {"tool": "invented", "arguments_json": "{}", "why": "x"},
+        {"tool": "search_claims", "arguments_json": '{"text": "C-2"}', "why": "another claim"},
+        {"tool": "search_claims", "arguments_json": "not json", "why": "x"},
+        {"answer": 7},
+    ],
+    ids=str,
+)
+async def test_advice_that_names_anything_else_is_not_followed(advice: JsonObject) -> None:
+    stage = only_a_search(advice)
+    stage.scripts["write_plan"] = json_reply({"calls": [], "why_none": "nothing to do"})
+    await stage.run()
+    assert [call.tool for call in stage.servers.calls] == ["lookup_claim", "get_claim"]
+    assert not the_fact(stage).ok
+    assert stage.claims.applied == []

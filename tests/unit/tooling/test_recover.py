@@ -177,7 +177,8 @@ def test_what_somebody_proposes_passes_the_same_check(gone: Tool, tools: list[To
 
 @pytest.mark.promise("recover.never_stronger")
 def test_a_proposal_may_not_bring_values_of_its_own() -> None:
-    gone, other = tool("get_claim", "claim_id"), tool("read_case", "case")
-    assert proposed(gone, {"claim_id": "C-1"}, other, {"case": "C-2"}) is None
-    assert proposed(gone, {"claim_id": "C-1"}, other, {"case": "C-1"}) == Instead(other, {"case": "C-1"})
-    assert proposed(gone, {"claim_id": "C-1"}, None, {"case": "C-1"}) is None
+    gone, other = tool("get_claim", "claim_id"), tool("search_claims", "text")
+    assert proposed(gone, {"claim_id": "C-1"}, other, {"text": "C-2"}) is None
+    assert proposed(gone, {"claim_id": "C-1"}, other, {"text": "C-1"}) == Instead(other, {"text": "C-1"})
+    assert proposed(gone, {"claim_id": "C-1"}, None, {"text": "C-1"}) is None
+    assert proposed(gone, {"claim_id": "C-1"}, tool("search_budgets", "text"), {"text": "C-1"}) is None

@@ -1,15 +1,16 @@
-"""A read whose tool is gone: asked of a tool that does the same, or one by one; else it is said what was tried."""
+"""A read whose tool is gone: asked of one that does the same, one by one, or as a model advises; else it is said."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from services.executor.core.context import TurnContext
+from services.executor.core.execute.advice import advised
 from services.executor.core.execute.one_call import Sent, sent
 from services.executor.core.execute.renaming import corrected
 from services.executor.core.past_calls import has_tool_rules
 from services.executor.core.tooling.failures import Failure, failure_of, has_failed
 from services.executor.core.tooling.paginate_walk import PARTIAL
-from services.executor.core.tooling.recover import Instead, singles, synonyms
+from services.executor.core.tooling.recover import Instead, may_be_proposed, singles, synonyms
 from services.executor.ports.tools import Tool, ToolAnswer
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import ToolClass
@@ -41,6 +42,7 @@ async def recovered(ctx: TurnContext, key: str, tool: Tool, arguments: JsonObjec
         gone = kind is Failure.TOOL_GONE
         found = await _by_synonym(ctx, key, tool, arguments, others, tried) if gone else None
         found = found or await _one_by_one(ctx, key, singles(tool, arguments, others), tried)
+        found = found or (await _as_advised(ctx, key, tool, arguments, others, tried) if gone else None)
         if found is not None:
             return _told(ctx, tool, found)
     what = f"tried instead: {'; '.join(tried)}" if tried else "nothing could stand in for it"
@@ -51,12 +53,29 @@ async def recovered(ctx: TurnContext, key: str, tool: Tool, arguments: JsonObjec
 async def _by_synonym(
     ctx: TurnContext, key: str, gone: Tool, arguments: JsonObject, others: Sequence[Tool], tried: list[str]
 ) -> Recovered | None:
-    for number, (tool, given) in enumerate(synonyms(gone, arguments, others), 1):
-        step = f"{key}:instead{number}"
-        made, _ = await corrected(ctx, step, tool, given, await sent(ctx, step, tool, given, {}))
-        if not has_failed(made.answer):
-            return Recovered(made, tool, given, f"{gone.name} is gone; {tool.name} answered instead.")
-        tried.append(_failure(tool, made.answer))
+    for number, instead in enumerate(synonyms(gone, arguments, others), 1):
+        found = await _instead(ctx, f"{key}:instead{number}", gone, instead, tried)
+        if found is not None:
+            return found
+    return None
+
+
+async def _as_advised(
+    ctx: TurnContext, key: str, gone: Tool, arguments: JsonObject, others: Sequence[Tool], tried: list[str]
+) -> Recovered | None:
+    """What a model proposes among the reads about the same kind of record, if there are any that were not tried."""
+    before = [said.partition(":")[0] for said in tried]
+    open_to_advice = [tool for tool in others if tool.name not in before and may_be_proposed(gone, tool)]
+    instead = await advised(ctx, key, gone, arguments, open_to_advice) if open_to_advice else None
+    return await _instead(ctx, f"{key}:advised", gone, instead, tried) if instead else None
+
+
+async def _instead(ctx: TurnContext, step: str, gone: Tool, call: Instead, tried: list[str]) -> Recovered | None:
+    tool, given = call
+    made, _ = await corrected(ctx, step, tool, given, await sent(ctx, step, tool, given, {}))
+    if not has_failed(made.answer):
+        return Recovered(made, tool, given, f"{gone.name} is gone; {tool.name} answered instead.")
+    tried.append(_failure(tool, made.answer))
     return None
 
 

@@ -74,6 +74,8 @@ READ_PLAN = _object(
     answer_format=_enum("prose", "list"),
 )
 
+STAND_IN = _object(tool=_nullable(TEXT), arguments_json=TEXT, why=TEXT)
+
 AUDIT = _object(clean={"type": "boolean"}, issues=_array(_object(value=TEXT, why=TEXT)))
 
 CALCULATE = calculation()

@@ -33,10 +33,11 @@ class Prompts(NamedTuple):
     improve: str
     document: str
     audit: str
-    orchestrate: str
+    stand_in: str
     tool_gap: str
     make_tool: str
     tool_cases: str
+    orchestrate: str
 
 
 def load() -> Prompts:

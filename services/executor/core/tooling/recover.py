@@ -84,12 +84,18 @@ def singles(bulk: Tool, arguments: JsonObject, tools: Iterable[Tool]) -> list[In
 
 def proposed(gone: Tool, arguments: JsonObject, tool: Tool | None, given: JsonObject) -> Instead | None:
     """A call that somebody proposes, if it may stand in: every value in it is one of the call that it stands in for."""
-    if tool is None or not may_stand_in(gone, tool) or problems_with(given, tool):
+    if tool is None or not may_be_proposed(gone, tool) or problems_with(given, tool):
         return None
     known = set(_values(arguments))
     declares = _declared(tool)
     fits = declares is None or declares.issuperset(given)
     return Instead(tool, given) if fits and known.issuperset(_values(given)) else None
+
+
+def may_be_proposed(gone: Tool, other: Tool) -> bool:
+    """Whether a tool is worth asking somebody about: a read that is about the same kind of record."""
+    kinds = [_singular(_noun(tool))[-1:] for tool in (gone, other)]
+    return may_stand_in(gone, other) and bool(kinds[0]) and kinds[0] == kinds[1]
 
 
 def _asks_the_same(gone: Tool, other: Tool) -> bool:
