@@ -7,14 +7,16 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from services.executor.adapters.anthropic_model import AnthropicModel
-from services.executor.adapters.breaking import BreakingTools
 from services.executor.adapters.brainos import Account, BrainOS
+from services.executor.adapters.breaking import BreakingTools
 from services.executor.adapters.file_tenants import BadTenantFile, FileTenants
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.model_prices import read_prices
+from services.executor.adapters.monty_sandbox import MontySandbox
 from services.executor.adapters.patience import PatientPolicy, PatientTools
 from services.executor.adapters.policy_http import HttpPolicy
 from services.executor.adapters.redis_learned import RedisLearned
+from services.executor.adapters.redis_made import RedisMade, SwitchedTenants
 from services.executor.adapters.redis_spend import RedisSpend
 from services.executor.adapters.rest_bridge import RestBridge
 from services.executor.adapters.tool_servers import DetectingToolServers
@@ -65,11 +67,13 @@ async def carry_out_turns(settings: Settings, worker: MakesWorker = Worker) -> N
     policy, model, brainos = HttpPolicy(settings.policy_url), _model(settings), _brainos(settings)
     redis = connect(settings.redis_url)
     try:
-        async with McpTools() as mcp, RestBridge() as rest:
+        async with McpTools() as mcp, RestBridge() as rest, MontySandbox() as sandbox:
             breaking = BreakingTools(DetectingToolServers(mcp, rest))
             tools = PatientTools(breaking)
             learned, daily = RedisLearned(redis), RedisSpend(redis)
-            ports = Ports(model, tools, PatientPolicy(policy), tenants, learned, daily, brainos=brainos)
+            making, switched = RedisMade(redis), SwitchedTenants(tenants, redis)
+            ports = Ports(model, tools, PatientPolicy(policy), switched, learned, daily, brainos=brainos)
+            ports = ports._replace(sandbox=sandbox, made=making)
             archive, memories = settings.archive(), settings.session_archive()
             await run_sessions(settings, worker(ports, limits, load_prompts()), archive, tenants, memories, breaking)
     finally:
