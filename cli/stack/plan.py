@@ -12,7 +12,8 @@ PLANNER_NOTICE = "rule-based planner, not an LLM"
 # Only the executor talks to a model, so only the executor is handed what opens one.
 _GRACE_SECONDS = "5"  # for turns under way: less than the launcher waits before it kills
 _MODEL_SECRETS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
-_EXECUTOR_SECRETS = (*_MODEL_SECRETS, "ARCHIVE_KEY")
+_BRAINOS_SECRETS = ("BRAINOS_API_KEY",)
+_EXECUTOR_SECRETS = (*_MODEL_SECRETS, "ARCHIVE_KEY", *_BRAINOS_SECRETS)
 
 
 @dataclass(frozen=True)
@@ -143,6 +144,7 @@ def _executor(options: StackOptions, ports: Ports, number: int, base: Mapping[st
     environ = (
         _bound(base, port, POLICY_URL=url_of(ports.policy), GRACE_SECONDS=grace)
         | _model(options, ports)
+        | _brainos(options)
         | _tools(options, ports)
         | _archive(options)
     )
@@ -154,6 +156,11 @@ def _model(options: StackOptions, ports: Ports) -> dict[str, str]:
         return {name: options.environ[name] for name in _MODEL_SECRETS if name in options.environ}
     tiers = dict.fromkeys(("HAIKU_MODEL", "SONNET_MODEL", "FALLBACK_MODEL"), PLANNER_MODEL)
     return {"ANTHROPIC_BASE_URL": url_of(ports.planner), "ANTHROPIC_API_KEY": "none-needed", **tiers}
+
+
+def _brainos(options: StackOptions) -> dict[str, str]:
+    """The key of the other orchestrator, if there is one; its address is no secret."""
+    return {name: options.environ[name] for name in _BRAINOS_SECRETS if name in options.environ}
 
 
 def _tools(options: StackOptions, ports: Ports) -> dict[str, str]:

@@ -49,8 +49,10 @@ def test_the_rule_based_planner_is_named_to_every_service() -> None:
 
 
 @pytest.mark.promise("secrets.model_key")
-def test_only_the_executor_is_handed_the_key_of_the_model() -> None:
-    holders = {name for name, spec in _plan(KEY).items() if "sk-secret" in spec.environ.values()}
+@pytest.mark.parametrize("name", ["ANTHROPIC_API_KEY", "BRAINOS_API_KEY"])
+def test_only_the_executor_is_handed_the_key_of_the_model(name: str) -> None:
+    given = {**KEY, "ANTHROPIC_API_KEY": "another", name: "sk-secret"}
+    holders = {name for name, spec in _plan(given).items() if "sk-secret" in spec.environ.values()}
     assert holders == {"executor-1"}
 
 
