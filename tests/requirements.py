@@ -118,6 +118,11 @@ PROMISES: tuple[Promise, ...] = (
     Promise("gateway.a2a_1_0", "The official 1.0 client sends a message and reads its task", "seed 000, A2A Protocol"),
     Promise("gateway.events", "A task's story can be followed live and taken up again", "seed 000, A2A Protocol"),
     Promise("gateway.decision", "An approver decides in another's session, and may do nothing else there", "I7"),
+    Promise(
+        "gateway.decision_names_its_question",
+        "An answer counts for the question that it names, where it names one",
+        "I7",
+    ),
     Promise("gateway.bad_input", "Bad input is refused with the error that fits, naming the field", "bad input"),
     Promise("gateway.inbox", "An approver sees the exact calls that wait, and an answer reaches them once", "I7"),
     Promise("gateway.keys", "An API key says who speaks for which tenant; without one nobody is let in", "I10"),

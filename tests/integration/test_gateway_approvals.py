@@ -37,6 +37,15 @@ async def test_a_data_part_decides_with_a_comment(redis: Redis, redis_url: str) 
     assert play.worker.works[1].turn.data == {"decision": "reject", "comment": "too much", "approval_id": None}
 
 
+@pytest.mark.promise("gateway.decision_names_its_question")
+async def test_the_question_that_an_answer_names_reaches_whoever_compares_it(redis: Redis, redis_url: str) -> None:
+    part = {"data": {"decision": "approve", "approval_id": "what-i-saw"}}
+    async with stage(redis, redis_url) as play:
+        await play.send("t1", "ask", principal=ANNA)
+        await play.rpc("tasks/send", {"id": "t1", "message": {"parts": [part]}, "metadata": {"principal": BOSS}})
+    assert play.worker.works[1].turn.data["approval_id"] == "what-i-saw"
+
+
 async def test_a_decision_that_is_no_yes_or_no_is_refused(redis: Redis, redis_url: str) -> None:
     async with stage(redis, redis_url) as play:
         await play.send("t1", "ask")

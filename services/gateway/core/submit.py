@@ -145,7 +145,8 @@ def _decision_turn(decision: DecisionWord, caller: Caller, known: TaskRecord, mo
         data={
             "decision": decision.decision,
             "comment": decision.comment,
-            "approval_id": known.metadata.get("approval_id"),  # the question that this answers
+            # The question that this answers: the one it names, or else the one that stands.
+            "approval_id": decision.approval_id or known.metadata.get("approval_id"),
         },
     )
 

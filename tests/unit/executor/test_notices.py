@@ -87,10 +87,15 @@ async def test_every_write_is_settled_when_a_run_leaves_mutate() -> None:
 
 
 @pytest.mark.promise("notify.proved_only")
-async def test_without_the_template_the_notice_goes_out_all_the_same() -> None:
-    stage = await begun_as(TEMPLATES["general"], UNPROVED, NOTICE)
-    await stage.run()
-    assert len(stage.claims.told) == 1
+@pytest.mark.parametrize("kind", ["general", "expense_approval", "invoice_reconciliation", "dispute_resolution"])
+@pytest.mark.parametrize(("change", "told"), [(CALL, 1), (UNPROVED, 0)])
+async def test_a_process_without_a_state_for_notices_tells_of_proved_changes_alone(
+    kind: str, change: JsonObject, told: int
+) -> None:
+    stage = await begun_as(TEMPLATES[kind], change, NOTICE)
+    record = await stage.run()
+    assert (record.state, stage.claims.applied, len(stage.claims.told)) == (TaskState.COMPLETED, ["C-1"], told)
+    assert (await replayed(stage)).difference == ""
 
 
 def _plans(stage: Stage, *plans: list[JsonObject]) -> list[str]:

@@ -9,7 +9,7 @@ from services.gateway.core.message import ClientMessage, read_legacy, read_messa
 from services.gateway.core.submit import Accept, Join, Moment, Signal, take_in
 from services.gateway.ports import Caller, Thread
 from shared.contracts.task import Principal, TaskRecord
-from shared.domain.exact_json import JsonObject
+from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import Dialect, Role, TaskState
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -112,6 +112,25 @@ def test_a_bare_word_to_a_waiting_task_is_a_decision(caller: Caller) -> None:
     intake = take_in(_legacy(" REJECT "), caller, waiting, Thread(), Moment(NOW, "x"))
     assert isinstance(intake, Signal)
     assert intake.turn.data == {"decision": "reject", "comment": "", "approval_id": None}
+
+
+@pytest.mark.promise("gateway.decision_names_its_question")
+@pytest.mark.parametrize(("named", "kept"), [("q1", "q1"), (None, "q2"), ("", "q2")])
+def test_an_answer_is_to_the_question_it_names_or_else_to_the_one_that_stands(named: str | None, kept: str) -> None:
+    """The client saw q1; since then the plan changed, and q2 is asked."""
+    waiting = _known(TaskState.INPUT_REQUIRED).model_copy(update={"metadata": {"approval_id": "q2"}})
+    answer: JsonObject = {"id": "t1", "message": {"parts": [{"data": {"decision": "approve", "approval_id": named}}]}}
+    intake = take_in(read_legacy(answer), BOSS, waiting, Thread(), Moment(NOW, "x"))
+    assert isinstance(intake, Signal)
+    assert intake.turn.data["approval_id"] == kept
+
+
+@pytest.mark.parametrize("named", [7, ["q1"], "q" * 257])
+def test_a_question_that_no_question_can_be_is_refused(named: Json) -> None:
+    waiting = _known(TaskState.INPUT_REQUIRED)
+    answer: JsonObject = {"id": "t1", "message": {"parts": [{"data": {"decision": "approve", "approval_id": named}}]}}
+    with pytest.raises(InvalidField, match=r"data\.approval_id"):
+        take_in(read_legacy(answer), BOSS, waiting, Thread(), Moment(NOW, "x"))
 
 
 def test_a_decision_that_was_handed_on_is_joined() -> None:

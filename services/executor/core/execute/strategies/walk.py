@@ -181,6 +181,7 @@ async def _mutate(ctx: TurnContext, progress: Progress) -> Progress:
     plan = _plan(progress)
     await carry_out(ctx, progress, FsmState.MUTATE, (ToolClass.CHANGE,))
     if not later:
+        await hold_back(ctx, progress)
         await carry_out(ctx, progress, FsmState.MUTATE, (ToolClass.NOTIFY,))
     return _counted(progress, plan, (ToolClass.CHANGE,) if later else (ToolClass.CHANGE, ToolClass.NOTIFY))
 
