@@ -690,6 +690,8 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "any_model.ends", "Whatever a model does, a run ends or waits, and its checkpoint is read back", "seed 000"
     ),
+    Promise("I2.provenance.words", "A number written out in words needs a source like any other", "I2"),
+    Promise("policy.calls.number_ids", "Ids that are numbers tell records apart", "I2; bad input"),
     Promise("audit.second", "A small model audits the figures of a plan after the exact audit", "seed 000, COMPUTE"),
     Promise("audit.second.escalates", "After two objections the task escalates, with nothing written", "seed 000"),
     Promise("audit.second.fails_closed", "An audit that cannot be had or used is not a clean one", "I2; bad input"),

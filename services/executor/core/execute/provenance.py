@@ -6,6 +6,7 @@ from services.executor.core.dossier import Dossier
 from services.executor.core.execute.records import fields_about, records_in
 from services.executor.core.execute.refs import literal_parts
 from services.executor.core.finance.figures import normal, number_bearing_tokens
+from services.executor.core.finance.number_words import numbers_in_words
 from shared.contracts.plan import WritePlan
 from shared.domain.exact_json import Json, JsonObject, dumps
 
@@ -13,7 +14,7 @@ from shared.domain.exact_json import Json, JsonObject, dumps
 def untraced(plan: WritePlan, dossier: Dossier, task: str) -> tuple[str, ...]:
     """The figures and identifiers in the plan's arguments that stand neither in the task nor in what was collected.
 
-    A token counts if it contains a digit: names and reasons in plain words are free, numbers and ids are not. What a
+    A token counts if it contains a digit, and so does a number that is written out: other words are free. What a
     server said in refusing a call is no source, since it may only repeat the call. A minus may be dropped, never added.
     """
     known = set(_known(dossier, task))
@@ -50,9 +51,13 @@ def _known(dossier: Dossier, task: str) -> Iterator[str]:
     for part in (task, *collected, *(value.value for value in dossier.values)):
         for token in _tokens(part):
             yield from (normal(token), normal(token).removeprefix("-"))
+        if isinstance(part, str):  # "this one" is no source of a 1
+            yield from (str(number) for number in numbers_in_words(part, everyday=True) if number > 1)
 
 
 def _tokens(part: Json) -> list[str]:
     if isinstance(part, bool) or part is None:
         return []
-    return number_bearing_tokens(part if isinstance(part, str) else dumps(part))
+    if not isinstance(part, str):
+        return number_bearing_tokens(dumps(part))
+    return [*number_bearing_tokens(part), *map(str, numbers_in_words(part))]

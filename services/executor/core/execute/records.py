@@ -81,7 +81,17 @@ def _placed(value: Json, path: str = "") -> Iterator[tuple[str, JsonObject]]:
 
 def _identifiers(record: JsonObject) -> set[tuple[str, str]]:
     """The fields that can tell one record from another, by name and value."""
-    return {(key, value) for key, value in record.items() if isinstance(value, str) and _identifies(key)}
+    texts = {(key, value) for key, value in record.items() if isinstance(value, str) and _identifies(key)}
+    return texts | {(key, str(value)) for key, value in record.items() if _is_number(value) and names_a_record(key)}
+
+
+def _as_id(value: Json) -> Json:
+    """An id as a text: some servers give numbers, and take them back as texts or the other way round."""
+    return str(value) if _is_number(value) else value
+
+
+def _is_number(value: Json) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _identifies(key: str) -> bool:
@@ -90,18 +100,18 @@ def _identifies(key: str) -> bool:
 
 def _is_named_by(record: JsonObject, names: set[tuple[str, str]]) -> bool:
     """Whether the record's own ``id`` is one of the values: ``expense_id: E-1`` names the record whose id is E-1."""
-    own = [value for key, value in record.items() if key.lower() == "id"]
+    own = [_as_id(value) for key, value in record.items() if key.lower() == "id"]
     return any(value in own for key, value in names if names_a_record(key))
 
 
 def _refers_to(record: JsonObject, names: set[tuple[str, str]]) -> bool:
     """Whether the record has one of the names under the same field name."""
-    return any(record.get(key) == value for key, value in names)
+    return any(key in record and _as_id(record[key]) == value for key, value in names)
 
 
 def _denies(record: JsonObject, arguments: JsonObject) -> bool:
     """Whether the record has another value under one of the call's ids: it is about something else."""
     return any(
-        names_a_record(key) and key.lower() != "id" and record.get(key, value) != value
+        names_a_record(key) and key.lower() != "id" and _as_id(record.get(key, value)) != _as_id(value)
         for key, value in arguments.items()
     )
