@@ -736,6 +736,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise("made.sandbox.undisturbed", "Other tasks go on while made code is stopped", "bad input"),
     Promise("made.sandbox.property", "No chain of attributes reads environment, files or other data", "bad input"),
     Promise("I8.made_tools", "No binary floating point comes of a made tool", "I8"),
+    Promise("planner.made_tools", "The planner makes tools of stated formulas; others need a model", "bad input"),
     Promise("made.off", "No tool is made at run time unless the tenant switches it on", "seed 000, Dynamic Tools"),
     Promise("made.used", "A made tool is an operation of COMPUTE; its values say name, version and hash", "seed 000"),
     Promise("made.independent", "A tool counts only if all cases of an independent call come out", "bad input"),

@@ -19,9 +19,10 @@ from services.planner.core import (
     reads,
     refused,
     summarize,
+    tool_making,
     translate,
 )
-from services.planner.core.request import Request
+from services.planner.core.request import Request, objects
 from services.planner.core.situation import Situation, observe
 from shared.domain.exact_json import Json, JsonObject, dumps
 
@@ -41,7 +42,7 @@ def reply(request: Request, ignores_policy: bool = False) -> Reply:
         case "ASSESS":
             return _assess(request)
         case "COMPUTE":
-            return Reply(dumps(corrected.computed(_compute(observe(request)), request)))
+            return _with_made(request, _compute(observe(request)))
         case "AUDIT":
             return Reply(dumps(audit.audit(request)))
         case "WRITE PLAN":
@@ -49,7 +50,7 @@ def reply(request: Request, ignores_policy: bool = False) -> Reply:
         case "PLAN":
             return Reply(dumps(read_plan.read_plan(request, observe(request))))
         case "CONCLUDE":
-            return Reply(dumps(_conclude(request)))
+            return _with_made(request, _conclude(request))
         case "COMPLETE":
             return Reply(answer.answer(request, observe(request)))
         case "TRANSLATE POLICY":
@@ -58,6 +59,12 @@ def reply(request: Request, ignores_policy: bool = False) -> Reply:
             return Reply(dumps(classify.classify(request)))
         case "NEW PROCESS":
             return Reply(dumps(new_process.new_process(request)))
+        case "TOOL GAP":
+            return Reply(dumps(tool_making.gaps(request)))
+        case "MAKE TOOL":
+            return Reply(dumps(tool_making.function(request)))
+        case "TOOL CASES":
+            return Reply(dumps(tool_making.cases(request)))
         case "IMPROVE":
             return Reply(improve.improve(request, observe(request)))
         case "DOCUMENT":
@@ -70,7 +77,18 @@ def reply(request: Request, ignores_policy: bool = False) -> Reply:
 
 def _conclude(request: Request) -> JsonObject:
     situation = observe(request)
-    return {**corrected.computed(_compute(situation), request), "findings": _findings(situation)}
+    return {**_compute(situation), "findings": _findings(situation)}
+
+
+def _with_made(request: Request, concluded: JsonObject) -> Reply:
+    """The figures, and those of calculators that were made for the task, once these have answered."""
+    asked = tool_making.calculations(request, observe(request))
+    if calls := tool_making.unasked(request, asked):
+        return Reply(calls=calls)
+    made = tool_making.answered(request, asked)
+    names = {str(value["name"]) for value in objects(made)}
+    others = [value for value in objects(concluded.get("values")) if value.get("name") not in names]
+    return Reply(dumps(corrected.computed({**concluded, "values": [*made, *others]}, request)))
 
 
 def _assess(request: Request) -> Reply:

@@ -7,11 +7,13 @@ from typing_extensions import override
 from services.executor.core.context import Ports
 from services.executor.core.prompts.texts import load
 from services.executor.core.worker import Worker
-from services.executor.ports.models import ModelReply, ModelRequest
+from services.executor.ports.models import ModelReply, ModelRequest, TextBlock, ToolResult, ToolUse
 from services.executor.ports.sandbox import Sandbox
-from shared.domain.exact_json import JsonObject
+from services.planner.core.request import parse
+from services.planner.core.roles import reply
+from shared.domain.exact_json import Json, JsonObject
 from shared.testing.memory_made import MemoryMade
-from shared.testing.scripted_model import json_reply, tool_reply
+from shared.testing.scripted_model import json_reply, text_reply, tool_reply
 from tests.unit.executor.stage import Stage, office
 
 FORMULA = (
@@ -73,3 +75,23 @@ def function(code: str, cannot: str = "") -> ModelReply:
 
 def cases(given: Sequence[tuple[tuple[str, ...], str]]) -> ModelReply:
     return json_reply({"cases": [{"inputs": [*inputs], "expected": out} for inputs, out in given], "cannot": ""})
+
+
+def by_planner(request: ModelRequest) -> ModelReply:
+    """What the rule-based planner replies to the same request."""
+    messages: list[Json] = [
+        {"role": message.role, "content": [_block(block) for block in message.blocks]} for message in request.messages
+    ]
+    tools: list[Json] = [{"name": tool.name, "description": tool.description} for tool in request.tools]
+    answer = reply(parse({"system": "\n".join(request.system), "messages": messages, "tools": tools}))
+    return tool_reply(*answer.calls) if answer.calls else text_reply(answer.text)
+
+
+def _block(block: TextBlock | ToolUse | ToolResult) -> JsonObject:
+    match block:
+        case TextBlock(text):
+            return {"type": "text", "text": text}
+        case ToolUse(id_, name, given):
+            return {"type": "tool_use", "id": id_, "name": name, "input": given}
+        case ToolResult():
+            return {"type": "tool_result", "tool_use_id": block.tool_use_id, "content": block.content}

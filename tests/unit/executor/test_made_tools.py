@@ -11,7 +11,7 @@ from services.executor.core.dossier import Progress
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.words import TaskState, ToolClass
 from shared.testing.scripted_model import json_reply
-from tests.unit.executor.made_stage import CASES, FUNCTION, MadeStage, cases, function, stated
+from tests.unit.executor.made_stage import CASES, FUNCTION, MadeStage, by_planner, cases, function, stated
 from tests.unit.executor.stage import office
 
 
@@ -166,7 +166,12 @@ async def test_every_result_and_the_code_that_gave_it_stand_in_the_journal(stage
 async def test_a_gap_that_only_a_model_sees_is_asked_about_once(stage: MadeStage) -> None:
     text = "Approve claim C-1 of 120.50 after working out what share of the yearly ceiling is left over for all others."
     quiet = MadeStage(stage.sandbox, text)
-    spec: JsonObject = {"name": "net_margin", "purpose": "share left", "arguments": ["revenue", "cost"], "result": "ratio"}
+    spec: JsonObject = {
+        "name": "net_margin",
+        "purpose": "share left",
+        "arguments": ["revenue", "cost"],
+        "result": "ratio",
+    }
     quiet.scripts["tool_gap"] = json_reply({"gaps": [spec]})
     quiet.scripts["compute"] = json_reply({"values": []})
 
@@ -174,3 +179,17 @@ async def test_a_gap_that_only_a_model_sees_is_asked_about_once(stage: MadeStage
 
     assert len(quiet.asked("TOOL GAP")) == 1
     assert [tool.name for tool in quiet.made.tools["acme"]] == ["net_margin"]
+
+
+@pytest.mark.promise("made.needs_a_model")
+@pytest.mark.promise("planner.made_tools")
+async def test_with_the_rule_based_planner_a_stated_formula_is_made_used_and_signed(stage: MadeStage) -> None:
+    """Without any model: it writes the function, judges it by figures of its own, and asks it."""
+    stage.scripts |= dict.fromkeys(("make_tool", "tool_cases", "compute"), by_planner)
+
+    record = await stage.run()
+
+    assert record.state is TaskState.COMPLETED, record.reason
+    (value,) = (await _last(stage)).dossier.values
+    assert (value.operation, value.value) == ("net_margin", "36.000000")
+    assert value.made_by == stage.made.tools["acme"][0].by

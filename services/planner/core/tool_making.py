@@ -1,0 +1,125 @@
+"""Calculators made for a task: one whose purpose states its formula is written and judged; all else needs a model."""
+
+import re
+from collections.abc import Iterator
+from decimal import ROUND_HALF_UP, Decimal
+
+from services.planner.core.compute import subjects
+from services.planner.core.figures import Operand
+from services.planner.core.figures import operand as operand_of
+from services.planner.core.formula import NoFormula, as_function, formula, worked_out
+from services.planner.core.general import NEEDS_A_MODEL
+from services.planner.core.request import Called, Request, objects
+from services.planner.core.selection import numeric_fields
+from services.planner.core.situation import Situation
+from services.planner.core.words import field_stems
+from shared.domain.exact_json import Json, JsonObject, dumps
+
+CALCULATE = "calculate"
+_CASES = 4
+_SIZES = ("1250", "40.5", "7", "310.25", "18", "2600", "3", "95.75", "12", "508")
+_EXACT_ENOUGH = Decimal("1E-12")
+_FIGURE = r"(?P<figure>[-+]?[$€£]?\d[\d,]*(?:\.\d+)?)\b"
+
+
+def gaps(_request: Request) -> JsonObject:
+    """A rule-based planner sees no gap but those that the task's own words name, and these are found without it."""
+    return {"gaps": []}
+
+
+def function(request: Request) -> JsonObject:
+    """The structured output MADE_FUNCTION."""
+    spec = _spec(request)
+    names = _names(spec)
+    try:
+        return {
+            "code": as_function(str(spec.get("name")), names, formula(str(spec.get("purpose")), names)),
+            "cannot": "",
+        }
+    except NoFormula:
+        return {"code": "", "cannot": NEEDS_A_MODEL}
+
+
+def cases(request: Request) -> JsonObject:
+    """The structured output MADE_CASES: the formula worked out over figures of different sizes."""
+    spec = _spec(request)
+    names = _names(spec)
+    try:
+        terms = formula(str(spec.get("purpose")), names)
+    except NoFormula:
+        return {"cases": [], "cannot": NEEDS_A_MODEL}
+    found: dict[Decimal, JsonObject] = {}
+    for figures in _inputs(len(names)):
+        try:
+            result = worked_out(terms, dict(zip(names, map(Decimal, figures), strict=True)))
+            shown = result.quantize(_EXACT_ENOUGH, ROUND_HALF_UP).normalize()
+        except ArithmeticError:
+            continue
+        found.setdefault(shown, {"inputs": [*figures], "expected": format(shown, "f")})
+    listed: list[Json] = [*found.values()]
+    return {"cases": listed[:_CASES], "cannot": "" if len(listed) >= _CASES else NEEDS_A_MODEL}
+
+
+def calculations(request: Request, situation: Situation) -> list[JsonObject]:
+    """What to ask ``calculate`` of the made tools whose every argument the task or a record gives."""
+    asked: list[JsonObject] = []
+    for tool in objects(request.section("made_tools")):
+        operands = [_bound(str(name), situation) for name in _listed(tool.get("arguments"))]
+        if operands and all(operands):
+            given: list[Json] = [one.as_json() for one in operands if one]
+            asked.append({"operation": str(tool.get("operation")), "operands": given})
+    return asked
+
+
+def answered(request: Request, asked: list[JsonObject]) -> list[Json]:
+    """The named values that the calls made so far gave."""
+    known = {dumps(call.arguments): call for call in _calls(request)}
+    return [
+        {"name": one["operation"], **one, "value": known[dumps(one)].content} for one in asked if dumps(one) in known
+    ]
+
+
+def unasked(request: Request, asked: list[JsonObject]) -> tuple[tuple[str, JsonObject], ...]:
+    """The calls still to be made; none again that failed."""
+    if not any(tool.name == CALCULATE for tool in request.tools):
+        return ()
+    made = {dumps(call.arguments) for call in request.calls if call.tool == CALCULATE}
+    return tuple((CALCULATE, one) for one in asked if dumps(one) not in made)
+
+
+def _calls(request: Request) -> list[Called]:
+    return [call for call in request.calls if call.tool == CALCULATE and not call.failed]
+
+
+def _spec(request: Request) -> JsonObject:
+    found = request.section("tool_spec")
+    return found if isinstance(found, dict) else {}
+
+
+def _names(spec: JsonObject) -> list[str]:
+    return [str(name) for name in _listed(spec.get("arguments"))]
+
+
+def _listed(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []
+
+
+def _inputs(number: int) -> Iterator[tuple[str, ...]]:
+    """Ways to fill so many arguments, each with figures of different sizes."""
+    for start in range(len(_SIZES)):
+        yield tuple(_SIZES[(start + 3 * place) % len(_SIZES)] for place in range(number))
+
+
+def _bound(name: str, situation: Situation) -> Operand | None:
+    """The figure that the task states for a name (``cost is 800``), else the one field of that name."""
+    words = re.escape(name).replace("_", r"[\s_-]")
+    stated = re.search(rf"\b{words}\s*(?:is|are|was|of|at|being|=|:)?\s*{_FIGURE}", situation.text, re.IGNORECASE)
+    if stated:
+        return Operand("task", literal=stated["figure"])
+    having = [
+        operand_of(record, field)[0]
+        for record in subjects(situation)
+        for field in numeric_fields(record)
+        if field_stems(field) == field_stems(name)
+    ]
+    return having[0] if len(having) == 1 else None
