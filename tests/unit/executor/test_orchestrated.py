@@ -67,6 +67,34 @@ async def test_a_write_that_is_asked_for_twice_is_made_once() -> None:
 
 
 @pytest.mark.promise("brainos.gate")
+async def test_a_task_that_only_reads_has_no_wish_for_a_write() -> None:
+    async with orchestrated(events(READ), events(WRITE), answer("120.50"), text="What is the amount of C-1?") as scene:
+        record = await scene.stage.run()
+    assert "only reads" in dumps(scene.brain.results[1])
+    assert (record.state, record.answer, scene.stage.claims.applied) == (TaskState.COMPLETED, "120.50", [])
+
+
+@pytest.mark.promise("brainos.gate")
+async def test_a_write_may_use_what_an_earlier_one_gives() -> None:
+    told = call("notify_person", text={"$ref": "c1.status"})
+    async with orchestrated(events(READ, WRITE, told), answer("Asked."), answer("Done.")) as (stage, _):
+        record = await stage.run()
+    assert (record.state, stage.claims.told) == (TaskState.COMPLETED, [{"text": "approved"}])
+
+
+@pytest.mark.promise("brainos.gate")
+async def test_a_write_says_itself_how_it_is_proved() -> None:
+    """Its proof is another read than those that were made; one that is no read is refused."""
+    proof = {"tool": "get_claim", "arguments": {"claim_id": "C-1"}, "expect": {"status": "approved"}}
+    wrong = call("approve_claim", claim_id="C-1", _read_back={"tool": "get_claim"})
+    sound = call("approve_claim", claim_id="C-1", _read_back=proof)
+    async with orchestrated(events(wrong), events(sound), *WHOLE[2:]) as (stage, brain):
+        record = await stage.run()
+    assert "_read_back is {tool, arguments, expect}" in dumps(brain.results[0])
+    assert (record.state, stage.statuses) == (TaskState.COMPLETED, ["verified"])
+
+
+@pytest.mark.promise("brainos.gate")
 async def test_a_write_that_policy_blocks_is_not_made() -> None:
     async with orchestrated(*WHOLE) as (stage, _):
         stage.policy.says = {"blocked": True, "passed": False}

@@ -6,14 +6,15 @@ import pytest
 
 from services.executor.core.side_by_side import side_by_side
 from services.executor.ports.models import ModelReply, ModelRequest, ModelUnavailable
-from shared.contracts.policy import CallRefusal
+from shared.contracts.allowance import CallLimit, ToolAllowance
+from shared.contracts.policy import CallRefusal, Policy, ToolRule
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import Strategy, TaskState
 from shared.testing.memory_turns import Died
-from shared.testing.mock_brainos import Round, answer, events
+from shared.testing.mock_brainos import Round, answer, call, events
 from shared.testing.scripted_model import json_reply, state_of
 from tests.unit.executor.archived import replayed
-from tests.unit.executor.deliberating import FOUND, READ_CLAIM, read_plan, survived
+from tests.unit.executor.deliberating import FOUND, READ_CLAIM, asked_in, read_plan, said_to, survived
 from tests.unit.executor.orchestrated import BRAINOS, LOCAL, READ, WHOLE, OrchestratedStage, orchestrated
 from tests.unit.executor.stage import cancel, decision
 
@@ -37,6 +38,24 @@ async def test_the_local_mind_takes_over_before_anything_is_planned(
     assert record.metadata["strategy_fell_back"] is None
     passed_over = record.metadata["orchestrators_passed_over"]
     assert "BrainOS answered 500" in str(passed_over)
+    assert (await replayed(stage)).difference == ""
+
+
+@pytest.mark.promise("brainos.falls_to_next")
+async def test_what_was_read_by_then_stays_known_and_counts_for_rules_about_reads() -> None:
+    """The local model may not read again what a rule permits once: the claim is known all the same."""
+    async with orchestrated(events(READ), DOWN) as (stage, _):
+        limit = CallLimit(rule_id="once", policy_id="p", reason="once a session", remaining=1)
+        rule = ToolRule(id="once", kind="at_most", tool="get_claim")
+        stage.policy.allows = (ToolAllowance(tool="get_claim", limits=(limit,)),)
+        stage.tenants.record = stage.tenants.record.model_copy(
+            update={"policies": (Policy(id="p", tool_rules=(rule,)),)}
+        )
+        stage.scripts["write_plan"] = json_reply({"calls": [], "why_none": "nothing to do"})
+        record = await stage.run()
+    assert record.metadata["orchestrator"] == "local"
+    assert '"amount":"120.50"' in said_to(asked_in(stage, "COMPUTE")[0])
+    assert len(stage.servers.called("get_claim")) == 1
     assert (await replayed(stage)).difference == ""
 
 
@@ -70,6 +89,17 @@ async def test_where_nobody_else_is_listed_the_task_fails_and_says_why() -> None
         record = await stage.run()
     assert (record.state, record.metadata["failed_part"]) == (TaskState.FAILED, "model")
     assert "BrainOS answered 500" in str(record.reason)
+
+
+@pytest.mark.promise("brainos.falls_to_next")
+async def test_where_its_wishes_make_no_plan_and_it_is_away_the_local_model_plans() -> None:
+    """On what was read; nothing had been planned yet."""
+    invented = call("notify_person", text="999.99")
+    async with orchestrated(events(READ), events(invented), answer("Asked."), DOWN) as (stage, _):
+        record = await stage.run()
+    assert (record.state, stage.claims.applied, stage.claims.told) == (TaskState.COMPLETED, ["C-1"], [])
+    assert [state_of(request) for request in stage.model.requests] == ["WRITE PLAN", "COMPLETE"]
+    assert (await replayed(stage)).difference == ""
 
 
 @pytest.mark.promise("brainos.falls_to_next")

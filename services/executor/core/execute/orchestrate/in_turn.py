@@ -4,12 +4,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
 from services.executor.core.context import TurnContext
-from services.executor.core.dossier import Progress
+from services.executor.core.dossier import Fact, Progress
 from services.executor.core.endings import Failed
 from services.executor.core.execute.orchestrate.conversing import MARK
+from services.executor.core.execute.orchestrate.talking import BrokenOff
 from services.executor.core.execute.orchestrate.thinking import brainos
+from services.executor.core.execute.orchestrate.wishes import with_earlier
 from services.executor.core.execute.strategies.thinking import Step, Thinking
 from services.executor.ports.orchestrators import Orchestrating
+from shared.contracts.base import Contract
 from shared.contracts.policy import CallRefusal
 from shared.domain.words import FsmState
 
@@ -25,7 +28,8 @@ def in_turn(local: Thinking) -> Thinking:
             async def make(now: Progress) -> Progress:
                 for one in _missed(now, progress, state):
                     now = await minds[now.orchestrator].states[one](ctx, now)
-                return await minds[now.orchestrator].states[state](ctx, now)
+                done = await minds[now.orchestrator].states[state](ctx, now)
+                return with_earlier(done, now.dossier.facts)
 
             return await _first_available(ctx, progress, progress.step, make)
 
@@ -45,6 +49,13 @@ def in_turn(local: Thinking) -> Thinking:
     return Thinking(states={state: step(state) for state in local.states}, plan=plan, answer=answer)
 
 
+class _Absence(Contract):
+    """Who was not available, and what had been read by then: it counts for rules about reads, and stays known."""
+
+    why: str
+    facts: tuple[Fact, ...] = ()
+
+
 def _missed(now: Progress, before: Progress, state: FsmState) -> tuple[FsmState, ...]:
     """What the strategy does in states before this one, where another one was to think until now."""
     came_to_it = now.orchestrator is not before.orchestrator and now.orchestrator is Orchestrating.LOCAL
@@ -53,31 +64,29 @@ def _missed(now: Progress, before: Progress, state: FsmState) -> tuple[FsmState,
 
 async def _first_available(ctx: TurnContext, progress: Progress, step: str, make: Makes) -> Progress:
     """``step``: how the journal's names of what is done here begin. Who was not available is noted under it."""
-    for left in range(len(progress.orchestrators), 0, -1):
-        if left == 1:
-            break
+    while len(progress.orchestrators) > 1:
         noted = f"{step}:{MARK}" if progress.orchestrator is Orchestrating.BRAINOS else step
-        why = ctx.journal.get(noted)
-        if why is None:
+        known = ctx.journal.get(noted)
+        if known is None:
             try:
                 return await make(progress)
             except Failed as failed:
                 if failed.part != "model":
                     raise
-                why = failed.reason
+                facts = failed.facts if isinstance(failed, BrokenOff) else progress.dossier.facts
+                known = _Absence(why=failed.reason, facts=facts).model_dump_json()
             ctx.journal.goes_on()
-            await ctx.journal.add(noted, "note", why)
-        progress = _passed_over(ctx, progress, why)
+            await ctx.journal.add(noted, "note", known)
+        progress = _passed_over(ctx, progress, _Absence.model_validate_json(known))
     return await make(progress)
 
 
-def _passed_over(ctx: TurnContext, progress: Progress, why: str) -> Progress:
+def _passed_over(ctx: TurnContext, progress: Progress, absence: _Absence) -> Progress:
     name = progress.orchestrator.value
-    ctx.journal.tell("note", orchestrator=name, not_available=why)
-    return progress.model_copy(
-        update={
-            "orchestrators": progress.orchestrators[1:],
-            "passed_over": {**progress.passed_over, name: why},
-            "conversation": None,
-        }
-    )
+    ctx.journal.tell("note", orchestrator=name, not_available=absence.why)
+    update = {
+        "orchestrators": progress.orchestrators[1:],
+        "passed_over": {**progress.passed_over, name: absence.why},
+        "conversation": None,
+    }
+    return progress.model_copy(update=update).learned(facts=absence.facts)

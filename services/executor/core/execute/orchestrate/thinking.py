@@ -5,10 +5,10 @@ there on is the machine's. It is told what became of each write, and gives the a
 """
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from services.executor.core.context import TurnContext
-from services.executor.core.dossier import Conversation, Progress
+from services.executor.core.dossier import Progress
 from services.executor.core.endings import Escalated, Failed
 from services.executor.core.execute.complete import answered, problem_with, writes_as_json
 from services.executor.core.execute.compute_audit import audit
@@ -17,16 +17,16 @@ from services.executor.core.execute.ledger import entries
 from services.executor.core.execute.left_out import left_out
 from services.executor.core.execute.model_calls import UnusableAnswer
 from services.executor.core.execute.notices import notice_wanted
-from services.executor.core.execute.orchestrate.calculating import CALCULATE
-from services.executor.core.execute.orchestrate.conversation import begun, course, packed
-from services.executor.core.execute.orchestrate.conversing import MARK, asking
-from services.executor.core.execute.orchestrate.wishes import WRITES, Wishes, proposal
+from services.executor.core.execute.orchestrate.conversation import begun, course
+from services.executor.core.execute.orchestrate.conversing import MARK
+from services.executor.core.execute.orchestrate.talking import Stretch, conversation_of, opening, stretch, talked
+from services.executor.core.execute.orchestrate.wishes import proposal
 from services.executor.core.execute.process_figures import figured, with_figures
-from services.executor.core.execute.process_section import knowing_figures, process_section
+from services.executor.core.execute.process_section import knowing_figures
 from services.executor.core.execute.read_rules import read_rules
 from services.executor.core.execute.reading import known_corrections
 from services.executor.core.execute.strategies.thinking import Step, Thinking
-from services.executor.core.execute.tool_loop import Dispatch, Talk, ToolFailed, talk
+from services.executor.core.execute.tool_loop import ToolFailed
 from services.executor.core.execute.write_plan import checked_plan, refuse_barred
 from services.executor.core.fsm.states import RULES
 from services.executor.core.prompts.sections import render
@@ -34,10 +34,7 @@ from services.executor.core.spend.budget import Purse
 from services.executor.ports.models import (
     Message,
     ModelReply,
-    ModelRequest,
     TextBlock,
-    Tier,
-    ToolDefinition,
     ToolResult,
     ToolUse,
     Usage,
@@ -51,22 +48,20 @@ _ALL_OF_THEM = "Ask for every write anew that is to be made now; what you asked 
 _PLANS = 3  # how often a plan that does not pass is asked for anew
 
 
-class _Stretch(NamedTuple):
-    """A part of the conversation: its name in the journal, and how much of the budget it may use."""
-
-    step: str
-    purse: Purse
-
-
 async def begin(_ctx: TurnContext, progress: Progress) -> Progress:
     """DECOMPOSE: nothing is asked before it can read."""
     return progress
 
 
 async def think(ctx: TurnContext, progress: Progress) -> Progress:
-    """The progress with what it read, and with its wishes. The state that the machine is in says what it may read."""
+    """The progress with what it read, and with its wishes."""
+    return await _thought(ctx, progress, progress.step)
+
+
+async def _thought(ctx: TurnContext, progress: Progress, step: str) -> Progress:
+    """The same, wherever it is done: the state that the machine is in says what may be read."""
     conversation, progress = begun(ctx), progress.learned(answer_format=_format_wanted(ctx))
-    done = await _stretch(ctx, progress, conversation, _opening(ctx, progress), _Stretch(progress.step, Purse.READING))
+    done = await stretch(ctx, progress, conversation, opening(ctx, progress), Stretch(step, Purse.READING))
     carried = f"the orchestrator {progress.orchestrator.value} carried it"
     return done.model_copy(update={"fell_back": carried, "insight": {"orchestrator": progress.orchestrator.value}})
 
@@ -74,19 +69,23 @@ async def think(ctx: TurnContext, progress: Progress) -> Progress:
 async def compute(ctx: TurnContext, progress: Progress) -> Progress:
     """The process's own figures and those that it had calculated; there is no other way to a figure."""
     own = figured(progress.template, progress.dossier.facts, ctx.task)
-    values = with_figures(_conversation(ctx, progress).values, own)
+    had = conversation_of(ctx, progress).values
+    names = {value.name for value in had}
+    others = (value for value in progress.dossier.values if value.name not in names)  # somebody else's before it
+    values = with_figures((*others, *had), own)
     return progress.learned(values=values, audit_clean=not audit(values, progress.dossier.facts, ctx.task))
 
 
 async def plan(ctx: TurnContext, progress: Progress, refused: Sequence[CallRefusal] = ()) -> Progress:
     """The progress with a plan of its wishes. Where they do not pass it is told why, and asks for all of them anew."""
+    step = f"{len(progress.visited)}.WRITE PLAN"
     if progress.conversation is None:
-        progress = await think(ctx, progress)
-    rules = await read_rules(ctx, f"{len(progress.visited)}.WRITE PLAN", RULES[FsmState.ASSESS].permits)
+        progress = await _thought(ctx, progress, f"{step}:{MARK}:first")
+    rules = await read_rules(ctx, step, RULES[FsmState.ASSESS].permits)
     problem, usable = _since(progress, refused), list[Progress]()
     for attempt in range(_PLANS):
         if problem:
-            name = f"{len(progress.visited)}.WRITE PLAN{':refused' if refused else ''}:try{attempt}"
+            name = f"{step}:{MARK}{':refused' if refused else ''}:try{attempt}"
             progress = await _anew(ctx, progress, problem, name)
         progress = knowing_figures(ctx, await compute(ctx, progress))
         try:
@@ -114,7 +113,7 @@ def answering(drafting: Step) -> Step:
         except UnusableAnswer as unusable:
             update = {"passed_over": {**progress.passed_over, f"{MARK} (answer)": str(unusable)}}
             return await drafting(ctx, progress.model_copy(update=update))
-        return answered(ctx, told, _conversation(ctx, told).last)
+        return answered(ctx, told, conversation_of(ctx, told).last)
 
     return answer
 
@@ -130,7 +129,7 @@ def brainos(local: Thinking) -> Thinking:
 
 async def _told(ctx: TurnContext, progress: Progress) -> Progress:
     """The progress with a usable answer as its last word; raises ``UnusableAnswer``."""
-    conversation = _conversation(ctx, progress)
+    conversation = conversation_of(ctx, progress)
     made = progress.dossier.plan
     if made and made.calls:
         key = f"{progress.step}:{MARK}"
@@ -139,14 +138,14 @@ async def _told(ctx: TurnContext, progress: Progress) -> Progress:
             raise UnusableAnswer(noted)
         try:
             messages = (*course(conversation), await _outcomes(ctx, progress, made))
-            progress = await _talked(ctx, progress, messages, _nothing_more, _Stretch(progress.step, Purse.WHOLE))
+            progress = await talked(ctx, progress, messages, _nothing_more, Stretch(progress.step, Purse.WHOLE))
         except Failed as failed:
             if failed.part != "model":
                 raise
             ctx.journal.goes_on()
             await ctx.journal.add(key, "note", failed.reason)
             raise UnusableAnswer(failed.reason) from failed
-    problem = problem_with(_as_reply(_conversation(ctx, progress).last), progress.dossier.answer_format)
+    problem = problem_with(_as_reply(conversation_of(ctx, progress).last), progress.dossier.answer_format)
     if problem:
         raise UnusableAnswer(problem)
     return progress
@@ -154,66 +153,14 @@ async def _told(ctx: TurnContext, progress: Progress) -> Progress:
 
 async def _anew(ctx: TurnContext, progress: Progress, problem: str, step: str) -> Progress:
     """What it asks for once it knows why the plan before does not do: all of its writes, not only what is different."""
-    conversation = _conversation(ctx, progress)
+    conversation = conversation_of(ctx, progress)
     told = Message("user", (TextBlock(render({"correction": f"{problem} {_ALL_OF_THEM}"})),))
     again = conversation.model_copy(update={"wanted": ()})
-    return await _stretch(ctx, progress, again, (*course(conversation), told), _Stretch(step, Purse.WHOLE))
-
-
-async def _stretch(
-    ctx: TurnContext, progress: Progress, conversation: Conversation, messages: tuple[Message, ...], part: _Stretch
-) -> Progress:
-    """One stretch in which it may read and ask for writes; the progress with what came of it."""
-    rules = await read_rules(ctx, part.step, RULES[FsmState.ASSESS].permits)
-    wishes = Wishes(ctx, progress, rules, conversation)
-    progress = progress.model_copy(update={"conversation": conversation})
-    done = await _talked(ctx, progress, messages, wishes, part)
-    known = _conversation(ctx, done).model_copy(
-        update={"wanted": tuple(wishes.wanted), "values": tuple(wishes.values), "planned": False}
-    )
-    reader = wishes.reader
-    counted = done.model_copy(
-        update={
-            "conversation": known,
-            "tool_calls": done.tool_calls + len(reader.facts),
-            "repeated_calls": done.repeated_calls + reader.repeated,
-            "corrections": dict(reader.corrections.names),
-        }
-    )
-    learned = counted.learned(facts=wishes.facts, findings=known.last)
-    return learned.learned(findings_about=learned.dossier.facts_digest)
-
-
-async def _talked(
-    ctx: TurnContext, progress: Progress, messages: tuple[Message, ...], dispatch: Dispatch, part: _Stretch
-) -> Progress:
-    """The progress with the conversation gone on; ends as unavailable where it comes to no end of its own."""
-    conversation = _conversation(ctx, progress)
-    request = ModelRequest(Tier.HAIKU, (ctx.prompts.role, ctx.prompts.orchestrate), messages, _offered(ctx), None, 2048)
-    done = await talk(asking(ctx, conversation.id), f"{part.step}:{MARK}", request, dispatch, part.purse)
-    if done.reply.tool_uses:
-        raise Failed(f"BrainOS came to no end within {ctx.limits.iterations} rounds", "model")
-    said = conversation.model_copy(update={"said_json": packed(_course_of(done)), "last": done.reply.text})
-    return progress.model_copy(update={"conversation": said, "model_calls": progress.model_calls + done.model_calls})
-
-
-def _course_of(done: Talk) -> tuple[Message, ...]:
-    return (*done.before, Message("assistant", done.reply.blocks))
+    return await stretch(ctx, progress, again, (*course(conversation), told), Stretch(step, Purse.WHOLE))
 
 
 async def _nothing_more(_key: str, use: ToolUse) -> ToolResult:
     raise ToolFailed(f"{use.name!r} was not called: the plan is carried out. Give the answer.")
-
-
-def _opening(ctx: TurnContext, progress: Progress) -> tuple[Message, ...]:
-    sections: dict[str, Json] = {
-        **{name: section for name, section in ctx.sections.items() if name != "task"},
-        "process": process_section(ctx, progress, *progress.path),
-        "facts": [fact.as_json() for fact in progress.dossier.facts],
-        "write_tools": _writing(ctx),
-        "answer_format": progress.dossier.answer_format,
-    }
-    return (Message("user", (TextBlock(ctx.task), TextBlock(render(sections)))),)
 
 
 def _format_wanted(ctx: TurnContext) -> Literal["prose", "list"]:
@@ -222,24 +169,12 @@ def _format_wanted(ctx: TurnContext) -> Literal["prose", "list"]:
     return "prose" if solver is None or solver.expected_format == "single" else "list"
 
 
-def _offered(ctx: TurnContext) -> tuple[ToolDefinition, ...]:
-    """The tools that read, and the one that calculates; those that write are listed beside them."""
-    return (*ctx.toolbox.of_classes(RULES[FsmState.ASSESS].permits), CALCULATE)
-
-
-def _writing(ctx: TurnContext) -> list[Json]:
-    """The tools that write, each under the name by which it is asked for."""
-    names = [name for name, tool in ctx.toolbox.tools.items() if tool.tool_class in WRITES]
-    listed = zip(names, ctx.toolbox.listing(WRITES), strict=True)
-    return [{**tool, "name": name} for name, tool in listed if isinstance(tool, dict)]
-
-
 def _plan_of(ctx: TurnContext, progress: Progress) -> WritePlan:
     """The plan that its wishes make; raises ``UnusableAnswer``."""
     dossier = progress.dossier
     if not dossier.audit_clean:
         raise UnusableAnswer("the audit of the figures is not clean")
-    proposed = proposal(_conversation(ctx, progress).wanted, dossier.facts, ctx.task)
+    proposed = proposal(conversation_of(ctx, progress).wanted, dossier.facts, ctx.task)
     corrections = known_corrections(ctx, progress)
     made = checked_plan(proposed, ctx.toolbox, dossier, ctx.record.task_id, ctx.task, corrections)
     refuse_unprovable(progress.template, made)
@@ -270,12 +205,8 @@ async def _outcomes(ctx: TurnContext, progress: Progress, made: WritePlan) -> Me
         told[entry.call.call_id] = writes_as_json([entry])[0]
     told |= {one.call.call_id: one.as_json() for one in left_out(ctx, made)}
     unsent: Json = {"status": "not made"}
-    uses = [(one.use_id, told.get(one.call_id, unsent)) for one in _conversation(ctx, progress).wanted]
+    uses = [(one.use_id, told.get(one.call_id, unsent)) for one in conversation_of(ctx, progress).wanted]
     return Message("user", tuple(ToolResult(use_id, dumps(said)) for use_id, said in uses))
-
-
-def _conversation(ctx: TurnContext, progress: Progress) -> Conversation:
-    return progress.conversation or begun(ctx)
 
 
 def _as_reply(text: str) -> ModelReply:

@@ -16,7 +16,7 @@ from services.executor.ports.models import ToolResult, ToolUse
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import Origin, PlannedCall
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object
-from shared.domain.words import ToolClass
+from shared.domain.words import FsmState, ToolClass
 
 WRITES = (ToolClass.CHANGE, ToolClass.NOTIFY)
 READ_BACK = "_read_back"
@@ -33,6 +33,7 @@ class Wishes:
         self.reader = Reader(ctx, progress.state, self._corrections, rules, self._before)
         self.wanted: list[WantedWrite] = list(conversation.wanted)
         self.values: list[NamedValue] = list(conversation.values)
+        self._writes = may_write(progress)
         self._round = ""
         self._known = self._before
 
@@ -62,6 +63,8 @@ class Wishes:
         return ToolResult(use.id, dumps({"name": value.name, "value": value.value}))
 
     def _noted(self, use: ToolUse, tool: Tool) -> ToolResult:
+        if not self._writes:
+            raise ToolFailed("This task only reads: nothing is written in it.")
         arguments = {name: value for name, value in use.input.items() if name != READ_BACK}
         wish = WantedWrite(
             call_id=f"c{len(self.wanted) + 1}",
@@ -88,6 +91,11 @@ class Wishes:
             earlier.append(checked_call(_proposed(one, ()), earlier, self._ctx.toolbox, self._corrections))
 
 
+def may_write(progress: Progress) -> bool:
+    """Whether the path has a state in which a wish can come true."""
+    return bool({FsmState.MUTATE, FsmState.SCHEDULE_NOTIFY} & set(progress.path))
+
+
 def proposal(wanted: Sequence[WantedWrite], facts: Sequence[Fact], task: str) -> Proposal:
     """The wishes as a plan is proposed; each argument with where it was found."""
     return Proposal(calls=tuple(_proposed(one, facts, task) for one in wanted))
@@ -100,6 +108,13 @@ def together(before: Sequence[Fact], new: Sequence[Fact]) -> tuple[Fact, ...]:
         old = known.get(_call(fact))
         known[_call(fact)] = fact.model_copy(update={"ref": old.ref if old else f"f{len(known) + 1}"})
     return tuple(known.values())
+
+
+def with_earlier(progress: Progress, earlier: Sequence[Fact]) -> Progress:
+    """The progress which also knows what somebody else read before, as far as it was not read again."""
+    again = {_call(fact) for fact in progress.dossier.facts}
+    missing = [fact for fact in earlier if _call(fact) not in again]
+    return progress.learned(facts=together(progress.dossier.facts, missing)) if missing else progress
 
 
 def _proposed(one: WantedWrite, facts: Sequence[Fact], task: str = "") -> ProposedCall:
