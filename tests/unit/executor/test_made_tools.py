@@ -9,10 +9,12 @@ from services.executor.adapters.monty_sandbox import MontySandbox
 from services.executor.core.checkpoints import latest
 from services.executor.core.dossier import Progress
 from shared.domain.exact_json import JsonObject, loads_object
-from shared.domain.words import TaskState, ToolClass
+from shared.domain.words import Strategy, TaskState, ToolClass
+from shared.testing.memory_turns import Died
 from shared.testing.scripted_model import json_reply
+from tests.unit.executor.archived import replayed
 from tests.unit.executor.made_stage import CASES, FUNCTION, MadeStage, by_planner, cases, function, stated
-from tests.unit.executor.stage import office
+from tests.unit.executor.stage import decision, office
 
 
 @pytest_asyncio.fixture
@@ -193,3 +195,72 @@ async def test_with_the_rule_based_planner_a_stated_formula_is_made_used_and_sig
     (value,) = (await _last(stage)).dossier.values
     assert (value.operation, value.value) == ("net_margin", "36.000000")
     assert value.made_by == stage.made.tools["acme"][0].by
+
+
+@pytest.mark.promise("made.replayable")
+async def test_a_run_with_a_made_tool_is_replayed_with_no_sandbox_and_no_model(stage: MadeStage) -> None:
+    record = await stage.run()
+
+    done = await replayed(stage)
+
+    assert (done.at, done.difference, done.state, done.answer) == ("", "", record.state, record.answer)
+
+
+@pytest.mark.promise("made.replayable")
+@pytest.mark.parametrize("die_before", range(6, 20))
+async def test_a_worker_that_dies_on_the_way_pays_for_no_tool_twice(stage: MadeStage, die_before: int) -> None:
+    """Wherever it dies, another one comes to the same value by the same code, and the run can be replayed."""
+    stage.turns.die_before = die_before
+    with pytest.raises(Died):
+        await stage.run()
+    stage.turns.die_before = None
+
+    record = await stage.run(attempts=2)
+
+    done = await replayed(stage)
+    assert (done.at, done.difference, done.state) == ("", "", record.state)
+    assert [value.value for value in (await _last(stage)).dossier.values] == ["36.000000"]
+    assert len(stage.made.tools["acme"]) == 1
+    assert len(stage.asked("MAKE TOOL")) <= 2, "a reply that was lost before it was stored is asked for again"
+
+
+@pytest.mark.promise("made.audited")
+async def test_after_an_approval_the_value_is_worked_out_again_from_fresh_facts(stage: MadeStage) -> None:
+    """By the code that the plan was approved with, although the tool was removed meanwhile."""
+    stage.tenants.record = stage.tenants.record.model_copy(update={"unruled_writes": "approve"})
+    await stage.run()
+    stage.made.tools.clear()
+
+    record = await stage.run(decision("approve"))
+
+    assert record.state is TaskState.COMPLETED, record.reason
+    again = [entry.key for entry in await stage.turns.journal() if ":again:" in entry.key and ":made:" in entry.key]
+    assert len(again) == 1
+    done = await replayed(stage)
+    assert (done.at, done.difference, done.state) == ("", "", record.state)
+
+
+@pytest.mark.promise("made.used")
+@pytest.mark.parametrize("strategy", ["five_phase", "moa"])
+async def test_every_strategy_is_offered_the_made_tool(stage: MadeStage, strategy: str) -> None:
+    """Asked for once, although moa drafts twice."""
+    stage.limits = stage.limits._replace(strategies=(Strategy(strategy),))
+    values = loads_object(stated("36.000000").text)["values"]
+    stage.scripts |= {
+        "plan": json_reply(
+            {
+                "reads": [{"id": "s1", "need": "n", "tool": "get_claim", "arguments_json": '{"claim_id":"C-1"}'}],
+                "look_again": False,
+                "answer_format": "prose",
+            }
+        ),
+        "conclude": json_reply({"values": values, "findings": "The margin is 36."}),
+    }
+
+    record = await stage.run()
+
+    assert record.state is TaskState.COMPLETED, record.reason
+    assert len(stage.asked("MAKE TOOL")) == 1
+    assert {value.made_by for value in (await _last(stage)).dossier.values} == {stage.made.tools["acme"][0].by}
+    done = await replayed(stage)
+    assert (done.at, done.difference, done.state) == ("", "", record.state)
