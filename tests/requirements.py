@@ -76,6 +76,7 @@ PROMISES: tuple[Promise, ...] = (
     ),
     Promise("reflect.weighted_formula", "The weighted formula, by configuration", "seed 002 rl_loop.py; seed 003"),
     Promise("reflect.outputs", "What a process requires of its answer is looked for, and named", "seed 000"),
+    Promise("reflect.history_once", "What a client said stands once in its task's history", "bad input"),
     Promise("reflect.improvement", "A weak answer is improved once, and only by what is known", "seed 000, Pipeline"),
     Promise("answers.footer", "A footer of one line, off by default", "seed 002, REFLECT"),
     Promise("answers.policy_is_said", "Prose says what the rules said", "seed 003 structured_output.py"),
@@ -558,6 +559,9 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "process.rules", "A process's own rules decide with the tenant's, on its figures, in one verdict", "I2; I7"
     ),
+    Promise(
+        "process.record_stands", "An argument that contradicts the record keeps no rule of the process from acting", "I2"
+    ),
     Promise("process.required", "A change that rests on a figure or list not fully known asks a person", "seed 002"),
     Promise("process.section", "Each state's prompt says what kind of process it is and what it demands", "seed 002"),
     Promise(
@@ -714,6 +718,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise("strategy.moa.two_drafts", "Two drafts at once differ by framing and effort alone", "seed 000"),
     Promise("strategy.moa.consensus", "Words overlap by 0.70, figures and identifiers are the same", "seed 000"),
     Promise("strategy.moa.synthesis", "Drafts that diverge are synthesized by Sonnet", "seed 000, Strategy Bandit"),
+    Promise("strategy.moa.one_away", "A draft that cannot be had fails no task: the other one is taken", "seed 000"),
     Promise("strategy.moa.budget", "Two drafts stay within the budget, or one is made", "I11"),
     Promise("I9.moa", "A drafted list is agreed to the byte or synthesized, and never touched", "I9"),
     Promise("loop.limits", "A state asks its model 20 times and calls 18 tools at most, or as it is set", "seed 000"),

@@ -11,7 +11,7 @@ from services.executor.core.spend.tariff import size_of
 from services.executor.ports.models import Model, ModelReply, ModelRequest, ModelUnavailable, Tier, Usage
 from shared.domain.exact_json import Json
 from shared.domain.words import TaskState
-from shared.testing.scripted_model import json_reply, state_of, text_reply, tool_reply
+from shared.testing.scripted_model import ScriptedModel, json_reply, state_of, text_reply, tool_reply
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.deliberating import FOUND, asked_in, moa, said_to, survived
 from tests.unit.executor.stage import Stage
@@ -235,40 +235,67 @@ async def test_whether_its_drafts_agreed_stands_in_the_outcome() -> None:
     assert outcome.details["insight"] == {"conclusions_agreed": True, "answer_agreed": False}
 
 
-@pytest.mark.promise("strategy.same_replay")
+@pytest.mark.promise("strategy.moa.one_away")
 @pytest.mark.parametrize("state", ["CONCLUDE", "COMPLETE"])
 @pytest.mark.parametrize("voice", ["steady", "doubting"])
-@pytest.mark.parametrize("other_answers", [True, False])
-async def test_a_run_that_ends_at_one_draft_is_replayed(state: str, voice: str, other_answers: bool) -> None:
-    """Whether the other draft had been answered by then, or was given up."""
+async def test_where_one_draft_cannot_be_had_the_other_one_is_taken(state: str, voice: str) -> None:
+    """The metadata says so, and a replay goes the same way without asking anybody."""
     stage = moa()
-    stage.model = _OneFails(stage.model, state, voice, other_answers)  # type: ignore[assignment]  # answers else as it
+    stage.scripts["complete"] = drafts(text_reply(AGREED), text_reply(REWORDED), text_reply("merged"))
+    stage.model = _Away(stage.model, state, voice)  # type: ignore[assignment]  # it answers else as the stage's own
     record = await stage.run()
-    assert record.state is TaskState.FAILED
+    named = {"CONCLUDE": "conclusions", "COMPLETE": "answer"}[state]
+    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    assert str(record.answer).startswith(AGREED if (state, voice) == ("COMPLETE", "doubting") else REWORDED)
+    assert record.metadata["drafts_missing"] == {named: "the model did not answer: overloaded"}
+    assert stage.turns.ends[-1].outcome is not None
+    assert f"{named}_agreed" not in str(stage.turns.ends[-1].outcome.details["insight"])
     assert (await replayed(stage)).difference == ""
 
 
-class _OneFails(Model):
-    """One voice is not to be had in a state; the other one answers there, or thinks without end."""
+@pytest.mark.promise("strategy.moa.one_away")
+@pytest.mark.parametrize("state", ["CONCLUDE", "COMPLETE"])
+async def test_where_no_draft_can_be_had_the_task_ends_as_without_a_model(state: str) -> None:
+    stage = moa()
+    stage.model = _Away(stage.model, state, "steady", "doubting")  # type: ignore[assignment]  # answers else as it
+    record = await stage.run()
+    assert (record.state, record.metadata["failed_part"]) == (TaskState.FAILED, "model")
+    assert record.reason == "the model did not answer: overloaded"
+    assert (await replayed(stage)).difference == ""
 
-    def __init__(self, model: Model, state: str, voice: str, other_answers: bool) -> None:
+
+@pytest.mark.promise("strategy.moa.one_away")
+@pytest.mark.parametrize("die_before", range(8, 24, 3))
+async def test_a_draft_that_could_not_be_had_is_not_asked_for_again(die_before: int) -> None:
+    """Whoever goes on with the run may find the model up again: what was decided stays decided."""
+    stage = moa()
+    away = _Away(stage.model, "CONCLUDE", "steady")
+    stage.model = away  # type: ignore[assignment]  # it answers else as the stage's own
+    await survived(stage, die_before)
+    assert away.refused <= 2
+    assert stage.claims.applied == ["C-1"]
+    assert (await replayed(stage)).difference == ""
+
+
+class _Away(Model):
+    """Some voices are not to be had in a state."""
+
+    def __init__(self, model: Model, state: str, *voices: str) -> None:
         self._model = model
         self._state = state
-        self._voice = voice
-        self._other_answers = other_answers
-        self._answered = asyncio.Event()
+        self._voices = voices
+        self.refused = 0
+
+    @property
+    def requests(self) -> list[ModelRequest]:
+        return self._model.requests if isinstance(self._model, ScriptedModel) else []
 
     @override
     async def complete(self, request: ModelRequest) -> ModelReply:
-        if state_of(request) != self._state:
-            return await self._model.complete(request)
-        if f"# Draft: {self._voice}" not in said_to(request):
-            await (self._model.complete(request) if self._other_answers else asyncio.Event().wait())
-            self._answered.set()
-            return await self._model.complete(request)
-        if self._other_answers:
-            await self._answered.wait()
-        raise ModelUnavailable("overloaded")
+        if state_of(request) == self._state and any(f"# Draft: {one}" in said_to(request) for one in self._voices):
+            self.refused += 1
+            raise ModelUnavailable("overloaded")
+        return await self._model.complete(request)
 
 
 @pytest.mark.promise("strategy.same_replay")

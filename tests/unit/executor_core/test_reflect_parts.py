@@ -1,12 +1,14 @@
 """REFLECT: the answer with its truth, the outcome, and what a turn leaves behind."""
 
 import json
+from datetime import timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.dossier import Dossier, Progress
+from services.executor.core.fsm.templates import GENERAL
 from services.executor.core.reflect.answer import Footer, final_answer, without_footer
 from services.executor.core.reflect.outcome import Ended, metadata, outcome, run_of
 from services.executor.core.reflect.outcome import score as scored
@@ -15,7 +17,9 @@ from services.executor.ports.sessions import Work
 from services.executor.ports.turns import SessionState, TurnEnd
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.ledger import LedgerEntry
-from shared.contracts.task import Principal, TaskRecord, Turn, TurnKind
+from shared.contracts.task import HistoryMessage, Principal, TaskRecord, TaskRequest, Turn, TurnKind
+from shared.contracts.threshold import Threshold, ThresholdKind
+from shared.domain.marks import MarkKind
 from shared.domain.quality import WEAK
 from shared.domain.words import FsmState, TaskState, ToolClass, WriteStatus
 from tests.unit.executor_core.makers import NOON, call, entry, fact, plan, verdict
@@ -149,6 +153,67 @@ def test_the_history_holds_what_was_said_and_no_timer_speaks() -> None:
     assert turns(said) == (("user", "Pay it"), ("agent", "Its a is 17."))
     assert [line.role for line in timed.record.history] == ["agent"]
     assert turns(timed) == ()
+
+
+@pytest.mark.promise("reflect.history_once")
+def test_what_a_client_said_stands_once_in_the_history() -> None:
+    """A new task's record has its first message already; a later message comes with its turn, under its own id."""
+    first = work(text="Pay it")
+    named = first.turn.model_copy(update={"message_id": "m-1"})
+    begun = HistoryMessage(role="user", text="Pay it", message_id="m-1", at=NOON)
+    record = first.record.model_copy(update={"history": (begun,)})
+    ended_once = turn_end(Work(named, record, 1), ended(), SessionState(), None, (), NOON).record
+    later = named.model_copy(update={"turn_id": "turn-2", "received_at": NOON + timedelta(minutes=1)})
+    ended_twice = turn_end(Work(later, ended_once, 1), ended(), SessionState(), None, (), NOON).record
+
+    assert [line.role for line in ended_once.history] == ["user", "agent"]
+    assert [(line.role, line.message_id) for line in ended_twice.history] == [
+        ("user", "m-1"),
+        ("agent", "turn-1:answer"),
+        ("user", "m-1"),
+        ("agent", "turn-2:answer"),
+    ]
+
+
+_CARD = "4111 1111 1111 1111"
+_SAID = "Kiwi-77-Longbow"  # a password of the task: nothing in it shows what it is
+_PLACES = ("fell_back", "insight", "classification", "process_type", "reason", "summary", "tool", "limit", "spend")
+
+
+@pytest.mark.promise("privacy.nothing_leaves")
+@given(
+    marked=st.sampled_from([_CARD, _CARD.replace(" ", ""), _SAID]),
+    before=st.sampled_from(["", "the value ", '{"limit": "']),
+    places=st.sets(st.sampled_from(_PLACES), min_size=1),
+)
+def test_no_marked_value_is_in_any_field_of_an_outcome(marked: str, before: str, places: set[str]) -> None:
+    """Whatever note, detail, tool or threshold carries it."""
+    text = f"{before}{marked}"
+
+    def carried(place: str) -> str:
+        return text if place in places else "nothing"
+
+    limit = Threshold(
+        kind=ThresholdKind.POLICY_LIMIT, name=carried("limit"), sign=">", value=carried("limit"), source=text
+    )
+    progress = Progress(
+        template=GENERAL.model_copy(update={"process_type": carried("process_type")}),
+        path=PATH,
+        visited=PATH,
+        dossier=DONE.model_copy(update={"facts": (fact({"a": 1}, tool=carried("tool")),)}),
+        fell_back=carried("fell_back"),
+        insight={"drafts": [{"of": carried("insight")}]},
+        notes={"classification": {"why": carried("classification")}},
+        thresholds=(limit,),
+    )
+    done = ended()._replace(
+        progress=progress, reason=carried("reason"), spend={"by": carried("spend")}, answer=carried("summary")
+    )
+    record = work().record.model_copy(update={"request": TaskRequest(text=carried("summary"))})
+    told = outcome(record, done, NOON, {_SAID: MarkKind.PASSWORD, _CARD: MarkKind.CARD}).model_dump_json()
+
+    assert marked not in told
+    assert "1111" not in told
 
 
 def test_what_is_remembered_is_bounded() -> None:

@@ -108,7 +108,7 @@ def outcome(
         session_id=record.session_id,
         task_id=record.task_id,
         state=ended.state,
-        process_type=progress.process_type if progress else "general",
+        process_type=redacted(progress.process_type, hidden) if progress else "general",
         strategy=progress.strategy if progress else Strategy.FSM,
         strategy_applied=_strategy_applied(ended, record),
         dry_run=is_dry_run(record),
@@ -121,27 +121,37 @@ def outcome(
         reason=None if ended.reason is None else redacted(ended.reason, hidden),
         duration_ms=round((now - record.accepted_at).total_seconds() * 1000),
         ended_at=now,
-        worked=_tools(ended, worked=True),
-        failed=_tools(ended, worked=False),
+        worked=without_marks(_tools(ended, worked=True), hidden),
+        failed=without_marks(_tools(ended, worked=False), hidden),
         thresholds=_thresholds(ended, hidden),
-        details={
-            "classification": without_marks(progress.notes.get("classification"), hidden) if progress else None,
-            "partial": ended.partial,
-            "insight": progress.insight if progress else {},
-            "strategy_fell_back": progress.fell_back or None if progress else None,
-            "spend": dict(ended.spend),
-            "verdict": _verdict(verdict),
-            "quality_parts": parts(scored),
-            "improved": _improved(ended),
-        },
+        details=without_marks(_details(ended, verdict, scored), hidden),
     )
+
+
+def _details(ended: Ended, verdict: Verdict | None, scored: Score) -> dict[str, JsonValue]:
+    progress = ended.progress
+    return {
+        "classification": progress.notes.get("classification") if progress else None,
+        "partial": ended.partial,
+        "insight": progress.insight if progress else {},
+        "strategy_fell_back": progress.fell_back or None if progress else None,
+        "spend": dict(ended.spend),
+        "verdict": _verdict(verdict),
+        "quality_parts": parts(scored),
+        "improved": _improved(ended),
+    }
 
 
 def _thresholds(ended: Ended, hidden: Mapping[str, MarkKind]) -> tuple[ThresholdOutcome, ...]:
     if ended.progress is None:
         return ()
     found = threshold_outcomes(ended.progress, ended.writes)
-    return tuple(one.model_copy(update={"source": redacted(one.source, hidden)}) for one in found)
+    return tuple(_unmarked(one, hidden) for one in found)
+
+
+def _unmarked(one: ThresholdOutcome, hidden: Mapping[str, MarkKind]) -> ThresholdOutcome:
+    said = {"name": one.name, "predicted": one.predicted, "actual": one.actual, "source": one.source}
+    return one.model_copy(update=without_marks(said, hidden))
 
 
 def _strategy_applied(ended: Ended, record: TaskRecord) -> bool:

@@ -89,8 +89,6 @@ def _answer(record: TaskRecord, ended: Ended, now: datetime, rules: AnswerRules)
 def _record(
     work: Work, ended: Ended, answer: str, approval: Approval | None, now: datetime, rules: AnswerRules
 ) -> TaskRecord:
-    said = work.turn.kind is TurnKind.MESSAGE or work.turn.kind is TurnKind.DECISION
-    spoken = (_message("user", _words(work.turn), work.turn.turn_id, work.turn.received_at),) if said else ()
     return work.record.model_copy(
         update={
             "state": ended.state,
@@ -105,7 +103,7 @@ def _record(
             "artifacts": _artifacts(work.record, ended, approval, now),
             "history": (
                 *work.record.history,
-                *spoken,
+                *_spoken(work),
                 _message("agent", answer, f"{work.turn.turn_id}:answer", now),
             )[-_HISTORY_KEPT:],
             "started_at": work.record.started_at or now,
@@ -113,6 +111,20 @@ def _record(
             "turns_done": (*work.record.turns_done, work.turn.turn_id)[-TURNS_KEPT:],
         }
     )
+
+
+def _spoken(work: Work) -> tuple[HistoryMessage, ...]:
+    """What the turn says, unless the record has it: a task begins with its first message in its history."""
+    turn = work.turn
+    if turn.kind not in (TurnKind.MESSAGE, TurnKind.DECISION):
+        return ()
+    message = _message("user", _words(turn), turn.message_id or turn.turn_id, turn.received_at)
+    return () if any(_same(message, known) for known in work.record.history) else (message,)
+
+
+def _same(one: HistoryMessage, other: HistoryMessage) -> bool:
+    """The time beside the id: a client may use an id again."""
+    return (one.role, one.message_id, one.at) == (other.role, other.message_id, other.at)
 
 
 def _artifacts(record: TaskRecord, ended: Ended, approval: Approval | None, now: datetime) -> tuple[Artifact, ...]:

@@ -1,11 +1,13 @@
 """The moa strategy (seed 000, Mixture of Agents): two drafts at once, and a third opinion where they do not agree.
 
 The drafts differ in framing and effort. The conclusions before the plan of writes are drafted so, and the answer;
-reading, planning and writing are everybody's own.
+reading, planning and writing are everybody's own. A draft whose model is down or not affordable is done without.
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
+
+from pydantic import JsonValue
 
 from services.executor.core.context import TurnContext
 from services.executor.core.dossier import Progress
@@ -14,6 +16,7 @@ from services.executor.core.execute import complete
 from services.executor.core.execute.assess import assess
 from services.executor.core.execute.decompose import decompose
 from services.executor.core.execute.model_calls import ask
+from services.executor.core.execute.strategies.away import Away, unless_away, why_away
 from services.executor.core.execute.strategies.consensus import Consensus, consensus
 from services.executor.core.execute.strategies.fallback import where_applicable
 from services.executor.core.execute.strategies.synthesis import (
@@ -69,14 +72,16 @@ async def _conclude(ctx: TurnContext, progress: Progress) -> Progress:
     if not await _both(ctx, progress, [one.request() for one in questions], Purse.READING):
         done = await synthesized(ctx, progress, questions[0], made=made)
         return learned(progress, done.value, done.model_calls, made)
-    found = await side_by_side(_drafted(ctx, progress, one, made) for one in questions)
-    progress = _counting(progress, sum(one.model_calls for one in found))
-    drafts = [one.value for one in found if one.value is not None]
+    found = await side_by_side(_conclusion(ctx, progress, one, made) for one in questions)
+    away = why_away(found)
+    usable = [one for one in found if isinstance(one, Answered)]
+    progress = _counting(progress, sum(one.model_calls for one in usable))
+    drafts = [one.value for one in usable if one.value is not None]
     if not drafts:
-        raise Escalated("both drafts failed the audit of their figures twice")
+        raise Escalated("no draft passed the audit of its figures")
     same = _same_conclusions(drafts)
-    progress = _told(ctx, progress, "conclusions", same)
-    if same.reached:
+    progress = _told(ctx, progress, "conclusions", same, away)
+    if same.reached or away:
         return learned(progress, drafts[-1], 0, made)
     merge = Framing("merged", ctx.prompts.moa_merge)
     merged = framed(ctx, progress, merge, [draft.as_json() for draft in drafts], made)
@@ -84,12 +89,17 @@ async def _conclude(ctx: TurnContext, progress: Progress) -> Progress:
     return learned(progress, done.value, done.model_calls, made)
 
 
-async def _drafted(ctx: TurnContext, progress: Progress, question: Question, made: Made) -> Answered[Synthesis | None]:
-    try:
-        done = await synthesized(ctx, progress, question, _NoDraft, made)
-    except _NoDraft:
-        return Answered(None, 0)
-    return Answered(done.value, done.model_calls)
+async def _conclusion(
+    ctx: TurnContext, progress: Progress, question: Question, made: Made
+) -> Answered[Synthesis | None] | Away:
+    async def draft() -> Answered[Synthesis | None]:
+        try:
+            done = await synthesized(ctx, progress, question, _NoDraft, made)
+        except _NoDraft:
+            return Answered(None, 0)
+        return Answered(done.value, done.model_calls)
+
+    return await unless_away(ctx, question.step, draft)
 
 
 async def _answer(ctx: TurnContext, progress: Progress) -> Progress:
@@ -100,18 +110,25 @@ async def _answer(ctx: TurnContext, progress: Progress) -> Progress:
     requests = [complete.request(ctx, given, way) for way in ways]
     if not await _both(ctx, progress, requests, Purse.WHOLE):
         return await complete.drafted(ctx, progress, given, complete.Draft(tier))
-    replies = await side_by_side(
-        ask(ctx, f"{progress.step}:draft:{voice.name}", request, Purse.WHOLE)
-        for voice, request in zip(_voices(ctx), requests, strict=True)
-    )
+    named = zip(_voices(ctx), requests, strict=True)
+    found = await side_by_side(_text(ctx, f"{progress.step}:draft:{voice.name}", asked) for voice, asked in named)
+    away = why_away(found)
+    replies = [one for one in found if isinstance(one, ModelReply)]
     progress = _counting(progress, len(replies))
     texts = _usable(replies, progress)
-    same = consensus(*texts) if len(texts) == len(replies) else Consensus(0.0, "a draft could not be used")
-    progress = _told(ctx, progress, "answer", same)
-    if same.reached:
+    same = consensus(*texts) if len(texts) == len(found) else Consensus(0.0, "a draft could not be used")
+    progress = _told(ctx, progress, "answer", same, away)
+    if same.reached or (texts and away):
         return complete.answered(ctx, progress, texts[-1])
     both = {**given, "drafts": list[Json](texts)}
     return await complete.drafted(ctx, progress, both, complete.Draft(Tier.SONNET, (ctx.prompts.moa_merge,)))
+
+
+async def _text(ctx: TurnContext, step: str, request: ModelRequest) -> ModelReply | Away:
+    async def draft() -> ModelReply:
+        return await ask(ctx, step, request, Purse.WHOLE)
+
+    return await unless_away(ctx, step, draft)
 
 
 def _voices(ctx: TurnContext) -> tuple[Voice, Voice]:
@@ -150,11 +167,21 @@ def _counting(progress: Progress, model_calls: int) -> Progress:
     return progress.model_copy(update={"model_calls": progress.model_calls + model_calls})
 
 
-def _told(ctx: TurnContext, progress: Progress, what: str, same: Consensus) -> Progress:
+def _told(ctx: TurnContext, progress: Progress, what: str, same: Consensus, away: str) -> Progress:
     """Who watches is told what the drafts came to, and the outcome will say how often they agreed."""
+    if away:
+        return _missing(ctx, progress, what, away)
     overlap = round(same.overlap, 2)
     ctx.journal.tell("note", drafts_of=what, agreed=same.reached, overlap=overlap, differ_in=same.why or None)
     return progress.model_copy(update={"insight": {**progress.insight, f"{what}_agreed": same.reached}})
+
+
+def _missing(ctx: TurnContext, progress: Progress, what: str, why: str) -> Progress:
+    """That only one draft could be had says nothing of how often two agree; the task's metadata says it."""
+    ctx.journal.tell("note", drafts_of=what, problem=f"only one draft could be had: {why}")
+    noted = progress.notes.get("drafts_missing")
+    missing: JsonValue = {**(noted if isinstance(noted, dict) else {}), what: why}
+    return progress.model_copy(update={"notes": {**progress.notes, "drafts_missing": missing}})
 
 
 MOA = Thinking(
