@@ -545,6 +545,7 @@ PROMISES: tuple[Promise, ...] = (
         "seed 000, smart_classifier.py",
     ),
     # what a kind of process brings with it: its file, figures and rules
+    Promise("policy.recorded", "What a call denies of its record is judged as well, where a policy asks for it", "I2"),
     Promise("policy.if_known", "A rule for what is known does not act where a field that decides is missing", "I2"),
     Promise("process.said_twice", "A plan that makes the same change twice asks a person", "I3"),
     Promise("process.only_tightens", "The rules of a process never loosen what the tenant's rules find", "I2"),
@@ -560,7 +561,9 @@ PROMISES: tuple[Promise, ...] = (
         "process.rules", "A process's own rules decide with the tenant's, on its figures, in one verdict", "I2; I7"
     ),
     Promise(
-        "process.record_stands", "An argument that contradicts the record keeps no rule of the process from acting", "I2"
+        "process.record_stands",
+        "An argument against the record keeps no rule of the process from acting",
+        "I2",
     ),
     Promise("process.required", "A change that rests on a figure or list not fully known asks a person", "seed 002"),
     Promise("process.section", "Each state's prompt says what kind of process it is and what it demands", "seed 002"),

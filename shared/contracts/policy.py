@@ -95,7 +95,10 @@ class TextRule(PolicyContract):
 
 
 class Policy(PolicyContract):
-    """A named, versioned set of rules; ``context`` holds values that came with the rules (a request's policy_doc)."""
+    """A named, versioned set of rules; ``context`` holds values that came with the rules (a request's policy_doc).
+
+    ``judges_records``: its rules are decided on a call as it is planned, and again with what the call has ``recorded``.
+    """
 
     id: str
     version: str = "1"
@@ -105,12 +108,14 @@ class Policy(PolicyContract):
     tool_default: str = "allow"  # "deny": a tool that no rule here admits is refused; "deny_writes": unless it reads
     text_rules: tuple[TextRule, ...] = ()
     text_default: str = "allow"  # "deny": a text that no ``allow`` rule here matches is a violation
+    judges_records: bool = False
 
 
 class CallContext(PolicyContract):
     """One planned call as the rules see it: its tool, and the fields known for it (arguments, linked facts, values).
 
     ``unproven`` names fields that only the request gives: they can set a rule off, and cannot keep one from it.
+    ``recorded``: what the records say instead, of fields in which the call contradicts them.
     """
 
     call_id: str
@@ -118,6 +123,7 @@ class CallContext(PolicyContract):
     fields: dict[str, ContextValue] = {}
     tool_class: ToolClass = ToolClass.CHANGE
     unproven: tuple[str, ...] = ()
+    recorded: dict[str, ContextValue] = {}
 
 
 class PastCall(PolicyContract):

@@ -18,7 +18,7 @@ class DecisionWord(NamedTuple):
 
 
 def decision_in(text: str, data: tuple[JsonObject, ...]) -> DecisionWord | None:
-    """The decision that a message carries: the bare word, or one data part ``{"decision", "comment", "approval_id"}``."""
+    """The decision of a message: the bare word, or one data part ``{"decision", "comment", "approval_id"}``."""
     claims = [part for part in data if "decision" in part]
     if claims:
         return _claimed(claims)

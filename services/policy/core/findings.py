@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeAlias
 from services.policy.core.conditions import Condition
 from services.policy.core.rules import ReadyRule, problem
 from services.policy.core.scenes import Scene
-from services.policy.core.shown import RESTS_ON_THE_REQUEST, cannot_be_decided, shown_values
+from services.policy.core.shown import RESTS_ON_THE_REQUEST, SAID_BY_THE_RECORD, cannot_be_decided, shown_values
 from services.policy.core.values import ConditionError, Context, Truth, Unknown
 from shared.contracts.policy import PolicyProblem, TriggeredRule
 from shared.domain.words import Level, RuleAction
@@ -29,17 +29,15 @@ Finding: TypeAlias = TriggeredRule | Reported | Undecided | PolicyProblem
 
 def findings(rules: Iterable[ReadyRule], scene: Scene) -> Iterator[Finding]:
     """Everything that is not a plain "does not apply"."""
-    context = scene.context
     for ready in rules:
         try:
-            decision = ready.condition.decide(context)
-        except ConditionError as error:
-            yield problem(ready.policy_id, ready.rule.id, error.cause, error.position)
-        else:
+            decision = ready.condition.decide(scene.context)
             if decision is not False:
                 yield _finding(ready, decision, scene)
-            elif scene.proven is not None and _rests_on_a_word(ready, scene.proven):
-                yield _on_a_word(ready, scene)
+            if decision is not True:
+                yield from _further(ready, decision, scene)
+        except ConditionError as error:
+            yield problem(ready.policy_id, ready.rule.id, error.cause, error.position)
 
 
 def is_proven(condition: Condition, proven: Context, *, expected: bool) -> bool:
@@ -50,11 +48,27 @@ def is_proven(condition: Condition, proven: Context, *, expected: bool) -> bool:
         return False
 
 
-def _rests_on_a_word(ready: ReadyRule, proven: Context) -> bool:
+def _further(ready: ReadyRule, decision: Truth, scene: Scene) -> Iterator[Finding]:
+    """What a rule finds that the call, as it stands, does not set off."""
+    if scene.recorded is not None and ready.condition.decide(scene.recorded) is True:
+        yield _on_record(ready, scene._replace(context=scene.recorded))
+    elif scene.proven is not None and _rests_on_a_word(ready, decision, scene):
+        yield _on_a_word(ready, scene)
+
+
+def _on_record(ready: ReadyRule, scene: Scene) -> Finding:
+    """The rule acts on what the records say, which the call contradicts."""
+    found = _triggered(ready, scene)
+    found = found.model_copy(update={"reason": f"{found.reason} ({SAID_BY_THE_RECORD})"})
+    return Reported(found) if ready.rule.report_only else found
+
+
+def _rests_on_a_word(ready: ReadyRule, decision: Truth, scene: Scene) -> bool:
     """Whether only the request keeps the rule from acting; one that acts on what is known acts on no gap either."""
     if ready.rule.if_known:
-        return is_proven(ready.condition, proven, expected=True)
-    return not is_proven(ready.condition, proven, expected=False)
+        known = (context for context in (scene.proven, scene.proven_by_record) if context is not None)
+        return any(is_proven(ready.condition, context, expected=True) for context in known)
+    return decision is False and not is_proven(ready.condition, scene.proven or {}, expected=False)
 
 
 def _on_a_word(ready: ReadyRule, scene: Scene) -> Finding:

@@ -29,14 +29,16 @@ def history_hash(request: EvaluateRequest) -> str | None:
 
 def _planned(call: CallContext) -> Json:
     unproven: list[Json] = [plain(call.unproven)] if call.unproven else []
-    return [call.call_id, call.tool, plain(call.fields), *unproven]
+    recorded: list[Json] = [{"recorded": plain(call.recorded)}] if call.recorded else []
+    return [call.call_id, call.tool, plain(call.fields), *unproven, *recorded]
 
 
 def _identity(policy: Policy) -> Json:
     rules: list[Json] = [
         [rule.id, rule.condition, rule.action, rule.level, rule.reason, *_marks(rule)] for rule in policy.rules
     ]
-    return [policy.id, policy.version, plain(policy.context), rules, *_about_tools(policy), *_about_texts(policy)]
+    further = [*_about_tools(policy), *_about_texts(policy), *(["judges records"] * policy.judges_records)]
+    return [policy.id, policy.version, plain(policy.context), rules, *further]
 
 
 def _marks(rule: Rule) -> list[Json]:

@@ -7,13 +7,19 @@ from shared.contracts.policy import CallContext, ContextValue, EvaluateRequest, 
 
 
 class Scene(NamedTuple):
-    """``proven``: the same without what only the request gives; None where everything is known from elsewhere too."""
+    """``proven``: the same without what only the request gives; None where everything is known from elsewhere too.
+
+    ``recorded``: the same with what the records say instead of what the call says; None where the two agree, or where
+    the policy does not ask for it. ``proven_by_record``: what is proven, and what the records say of the rest.
+    """
 
     call_id: str | None
     tool: str
     context: Context
     binding: bool
     proven: Context | None = None
+    recorded: Context | None = None
+    proven_by_record: Context | None = None
 
 
 def scenes(policy: Policy, request: EvaluateRequest) -> tuple[Scene, ...]:
@@ -21,15 +27,24 @@ def scenes(policy: Policy, request: EvaluateRequest) -> tuple[Scene, ...]:
     context = facts(policy, request.context)
     if not request.calls:
         return (Scene(None, "", context, request.binding),)
-    return tuple(_scene(context, call, request.binding) for call in request.calls)
+    return tuple(_scene(policy, context, call, request.binding) for call in request.calls)
 
 
-def _scene(context: Context, call: CallContext, binding: bool) -> Scene:
+def _scene(policy: Policy, context: Context, call: CallContext, binding: bool) -> Scene:
     known = call_facts(context, call)
-    if not call.unproven or not binding:
-        return Scene(call.call_id, call.tool, known, binding)
-    proven = {name: value for name, value in known.items() if name not in call.unproven}
-    return Scene(call.call_id, call.tool, known, binding, proven)
+    scene = Scene(call.call_id, call.tool, known, binding)
+    if binding and call.recorded and policy.judges_records:
+        scene = scene._replace(recorded={**known, **_recorded(call)})
+    if binding and call.unproven:
+        proven = {name: value for name, value in known.items() if name not in call.unproven}
+        instead = {name: value for name, value in _recorded(call).items() if name in call.unproven}
+        scene = scene._replace(proven=proven, proven_by_record={**proven, **instead})
+    return scene
+
+
+def _recorded(call: CallContext) -> Context:
+    """No record says which tool is called."""
+    return {name: value for name, value in call.recorded.items() if name not in ("tool", "call_id")}
 
 
 def facts(policy: Policy, context: Context) -> dict[str, ContextValue]:

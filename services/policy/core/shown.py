@@ -9,6 +9,7 @@ from shared.contracts.policy import ContextValue, Scalar
 _CHARACTERS = 200
 _ITEMS = 8
 RESTS_ON_THE_REQUEST = "it rests on values that only the request gives"
+SAID_BY_THE_RECORD = "the record says so, and the call otherwise"
 
 
 def shown_values(condition: Condition, context: Context) -> dict[str, ContextValue]:

@@ -55,6 +55,59 @@ def test_what_only_the_request_gives_is_as_good_as_missing() -> None:
     assert _bound(either, variance=10, duplicates=1, unproven=("variance",)).requires_approval
 
 
+@pytest.mark.promise("policy.recorded")
+@pytest.mark.parametrize("judges", [True, False])
+@pytest.mark.parametrize(("said", "unproven"), [(10, ()), (10, ("variance",)), (None, ("variance",))])
+def test_what_the_record_says_instead_of_the_call_decides_too(
+    said: int | None, unproven: tuple[str, ...], judges: bool
+) -> None:
+    """For a policy that asks for it always; for any other where the call's value is the request's word alone."""
+    verdict = _contradicted(_MILD, said, 501, unproven=unproven, judges=judges)
+    assert bool(verdict.triggered_rules) is (judges or bool(unproven))
+    assert not _contradicted(_MILD, said, 500, unproven=unproven, judges=judges).triggered_rules
+
+
+@pytest.mark.promise("policy.recorded")
+def test_a_rule_that_the_record_sets_off_says_so_with_the_record_s_value() -> None:
+    (found,) = _contradicted(_MILD, 10, 501, judges=True).triggered_rules
+    assert (found.action, found.values) == (RuleAction.REQUIRE_APPROVAL, {"variance": 501})
+    assert found.reason == "variance > 500 (the record says so, and the call otherwise)"
+
+
+@pytest.mark.promise("policy.recorded")
+def test_the_records_word_clears_nothing() -> None:
+    """Neither what the call itself sets off, nor what rests on the request."""
+    assert _contradicted(_MILD, 501, 10, judges=True).requires_approval
+    assert _contradicted(_STRICT, 10, 20, unproven=("variance",), judges=True).escalate
+
+
+@pytest.mark.promise("policy.recorded")
+def test_a_block_on_record_stands_beside_an_undecided_rule() -> None:
+    block = _STRICT.model_copy(update={"action": "block", "level": None})
+    assert _contradicted(block, None, 501, judges=True).blocked
+
+
+@pytest.mark.promise("policy.recorded")
+def test_a_verdict_is_bound_to_what_the_record_says() -> None:
+    first, second = (_contradicted(_MILD, 10, recorded, judges=True) for recorded in (20, 30))
+    assert first.context_hash != second.context_hash
+    assert first.policy_hash != _contradicted(_MILD, 10, 20, judges=False).policy_hash
+
+
+def _contradicted(
+    rule: Rule, said: int | None, recorded: int, *, unproven: tuple[str, ...] = (), judges: bool
+) -> Verdict:
+    call = CallContext(
+        call_id="c1",
+        tool="pay_invoice",
+        fields={"variance": said},
+        unproven=unproven,
+        recorded={"variance": recorded, "tool": "another"},
+    )
+    policy = Policy(id="P", rules=(rule,), judges_records=judges)
+    return evaluate(EvaluateRequest(policies=(policy,), calls=(call,), binding=True), Conditions())
+
+
 @pytest.mark.promise("policy.if_known")
 def test_the_policy_hash_tells_such_a_rule_from_a_strict_one() -> None:
     """What an approval is bound to changes with it (I7)."""

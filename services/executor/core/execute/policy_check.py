@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from typing import cast
 
 from services.executor.core.context import TurnContext
 from services.executor.core.dossier import Dossier, NamedValue, Progress
@@ -11,6 +12,7 @@ from services.executor.core.execute.process_rules import process_policy
 from services.executor.core.execute.provenance import unproven
 from services.executor.core.execute.records import fields_about
 from services.executor.core.execute.refs import literal_parts
+from services.executor.core.execute.sameness import same
 from services.executor.core.fsm.template import Template
 from services.executor.core.past_calls import has_tool_rules, of_facts, of_session, of_writes, sayable
 from services.executor.core.tooling.classes import verb_of
@@ -59,23 +61,11 @@ def request_for(
     Without calls the verdict is provisional: a missing field then harms nothing.
     """
     plan = dossier.plan or WritePlan(task_id=ctx.record.task_id)
-    common = {"process_type": template.process_type, **_values(dossier.values)}
+    kind = template.process_type
     return EvaluateRequest(
         policies=(*ctx.policies, *process_policy(template, dossier, ctx.task)),
-        context=sayable({**fields_about({}, dossier.facts), **common}),
-        calls=tuple(
-            CallContext(
-                call_id=call.call_id,
-                tool=call.tool,
-                tool_class=call.tool_class,
-                fields={
-                    **sayable({**fields_about(call.arguments, dossier.facts), **common, **call.arguments}),
-                    **_of_ours(call, dossier.values),
-                },
-                unproven=() if ctx.limits.trusts_requests else unproven(call.arguments, dossier),
-            )
-            for call in plan.every_call
-        ),
+        context=sayable({**fields_about({}, dossier.facts), **_values(dossier.values), "process_type": kind}),
+        calls=tuple(_context_of(call, dossier, kind, ctx.limits.trusts_requests) for call in plan.every_call),
         plan_hash=plan.hash,
         binding=bool(plan.calls),
         history=history,
@@ -131,6 +121,27 @@ def _confirmations(dossier: Dossier) -> tuple[Confirmation, ...]:
     return tuple(
         Confirmation(tool=call.tool, level=dossier.approved_level, call_id=call.call_id) for call in plan.every_call
     )
+
+
+def _context_of(call: PlannedCall, dossier: Dossier, process_type: str, trusts_request: bool) -> CallContext:
+    """A call as the rules see it: its arguments over the values over the records, and apart what the records say."""
+    shown = fields_about(call.arguments, dossier.facts)
+    values = _values(dossier.values)
+    ours = {**_of_ours(call, dossier.values), "process_type": process_type}
+    said = {**sayable({**shown, **values, **call.arguments}), **ours}
+    own = sayable({**values, **shown})
+    return CallContext(
+        call_id=call.call_id,
+        tool=call.tool,
+        tool_class=call.tool_class,
+        fields=said,
+        unproven=() if trusts_request else unproven(call.arguments, dossier),
+        recorded={name: value for name, value in own.items() if name not in ours and _denied(value, said.get(name))},
+    )
+
+
+def _denied(recorded: ContextValue, said: ContextValue) -> bool:
+    return recorded is not None and not same(cast(Json, recorded), cast(Json, said))
 
 
 def _of_ours(call: PlannedCall, values: Sequence[NamedValue]) -> dict[str, ContextValue]:

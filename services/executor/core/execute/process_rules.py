@@ -19,7 +19,7 @@ def process_policy(template: Template, dossier: Dossier, task: str) -> tuple[Pol
     """The process's policy for a plan, to be evaluated beside the tenant's; none where the process has no rules."""
     found = figured(template, dossier.facts, task)
     rules = (*template.rules, *_asking(template, dossier.plan, found, dossier.facts))
-    return (Policy(id=f"{_MARK}{template.process_type}", rules=rules),) if rules else ()
+    return (Policy(id=f"{_MARK}{template.process_type}", rules=rules, judges_records=True),) if rules else ()
 
 
 def is_ruled(verdict: Verdict) -> bool:

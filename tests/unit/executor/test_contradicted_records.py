@@ -1,0 +1,111 @@
+"""An argument that contradicts what the record says does not keep a rule of the process from acting."""
+
+import pytest
+
+from services.executor.core.fsm.synthesis import Proposed, synthesized
+from services.executor.core.fsm.template import Template
+from services.executor.core.fsm.templates import TEMPLATES
+from services.policy.core.conditions import Conditions
+from services.policy.core.evaluate import evaluate
+from shared.contracts.policy import EvaluateRequest, Verdict
+from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.words import FsmState as S
+from shared.domain.words import TaskState, ToolClass
+from shared.testing.scripted_model import text_reply, tool_reply
+from tests.unit.executor.archived import replayed
+from tests.unit.executor.begun_as import begun_as
+from tests.unit.executor.stage import CALL, SaidPolicy, Stage
+
+AUDIT, DISPUTE = TEMPLATES["compliance_audit"], TEMPLATES["dispute_resolution"]
+RECALL = synthesized(
+    "vehicle_recall",
+    Proposed(
+        states=(S.DECOMPOSE, S.ASSESS, S.COMPUTE, S.POLICY_CHECK, S.MUTATE, S.COMPLETE),
+        risk="high",
+        approval_wanted=True,
+    ),
+    "a recall of vehicles",
+)
+_ANYTHING: JsonObject = {"type": "object", "properties": {}, "additionalProperties": True}
+
+
+class RealPolicy(SaidPolicy):
+    """The rules are evaluated as the service does it."""
+
+    async def evaluate(self, request: EvaluateRequest) -> Verdict:
+        self.asked.append(request)
+        return evaluate(EvaluateRequest.from_json(request.to_json()), Conditions())
+
+
+async def _run(
+    template: Template, row: JsonObject, said: JsonObject, *, trusts: bool
+) -> tuple[Stage, list[JsonObject]]:
+    """The record was read, and the plan's one call says something of its own."""
+    written: list[JsonObject] = []
+    text = f"Decide case C-1: {dumps(said)}"
+    call: JsonObject = {
+        **CALL,
+        "tool": "decide_case",
+        "arguments_json": dumps({"case_id": "C-1", **said}),
+        "read_back": None,
+    }
+    stage = await begun_as(template, call, text=text)
+    stage.policy = RealPolicy()
+    stage.limits = stage.limits._replace(trusts_requests=trusts)
+    stage.servers.add("get_case", lambda _: {**row}, ToolClass.READ, _ANYTHING)
+
+    def decide(given: JsonObject) -> Json:
+        written.append(given)
+        return {"ok": True}
+
+    stage.servers.add("decide_case", decide, ToolClass.CHANGE, _ANYTHING)
+    stage.scripts["assess"] = lambda request: (
+        tool_reply(("get_case", {"case_id": "C-1"})) if len(request.messages) == 1 else text_reply("read")
+    )
+    await stage.run()
+    return stage, written
+
+
+@pytest.mark.promise("process.record_stands")
+@pytest.mark.parametrize("trusts", [True, False])
+@pytest.mark.parametrize(
+    ("template", "row", "said", "rule"),
+    [
+        (AUDIT, {"risk_rating": "high"}, {"risk_rating": "low"}, "enhanced-due-diligence"),
+        (AUDIT, {"pep": True, "risk_rating": "low"}, {"pep": False}, "enhanced-due-diligence"),
+        (AUDIT, {"pep": True, "risk_rating": "low"}, {"pep": None}, "enhanced-due-diligence"),
+        (DISPUTE, {"elevated_review": True, "amount": "50.00"}, {"elevated_review": False}, "elevated-review"),
+        (DISPUTE, {"elevated_review": False, "amount": "5000.00"}, {"amount": "10.00"}, "large-dispute"),
+    ],
+)
+async def test_what_the_record_says_is_judged_whatever_the_call_says(
+    template: Template, row: JsonObject, said: JsonObject, rule: str, trusts: bool
+) -> None:
+    stage, written = await _run(template, {"id": "C-1", **row}, said, trusts=trusts)
+    record = stage.turns.record
+    assert (record.state, written) == (TaskState.INPUT_REQUIRED, [])
+    assert rule in str(record.reason)
+    assert (await replayed(stage)).difference == ""
+
+
+@pytest.mark.promise("process.record_stands")
+@pytest.mark.parametrize("trusts", [True, False])
+async def test_the_argument_is_judged_as_well_and_the_stricter_counts(trusts: bool) -> None:
+    stage, written = await _run(DISPUTE, {"id": "C-1", "amount": "50.00"}, {"amount": "5000.00"}, trusts=trusts)
+    assert (stage.turns.record.state, written) == (TaskState.INPUT_REQUIRED, [])
+
+
+@pytest.mark.promise("process.record_stands")
+async def test_where_neither_sets_a_rule_off_nobody_is_asked() -> None:
+    row: JsonObject = {"id": "C-1", "elevated_review": False, "amount": "50.00", "note": "old"}
+    stage, written = await _run(DISPUTE, row, {"amount": "50", "note": "new"}, trusts=False)
+    assert (stage.turns.record.state, len(written)) == (TaskState.COMPLETED, 1)
+    asked = next(request for request in stage.policy.asked if request.calls).calls[0]
+    assert asked.recorded == {"note": "old"}
+
+
+@pytest.mark.promise("process.record_stands")
+@pytest.mark.parametrize("said", [{}, {"process_type": "general"}])
+async def test_no_argument_says_which_process_it_is(said: JsonObject) -> None:
+    stage, written = await _run(RECALL, {"id": "C-1"}, said, trusts=True)
+    assert (stage.turns.record.state, written) == (TaskState.INPUT_REQUIRED, [])
