@@ -124,6 +124,26 @@ def _link(paged: PagedList, given: JsonObject) -> Json:
     return {"count": len(paged.rows), "next": follows if goes_on else None, "results": paged.part(start, given)}
 
 
+def _link_with_cursor(paged: PagedList, given: JsonObject) -> Json:
+    start, limit = _opened(given), paged.limit(given)
+    follows = f"https://elsewhere/things?limit={limit}&cursor={_sealed(start + limit)}"
+    return {"data": paged.part(start, given), "links": {"next": follows if start + limit < len(paged.rows) else None}}
+
+
+def _next_offset(paged: PagedList, given: JsonObject) -> Json:
+    offset, limit = number(given, "offset", 0), paged.limit(given)
+    goes_on = offset + limit < len(paged.rows)
+    return {"results": paged.part(offset, given), "next_offset": offset + limit if goes_on else None}
+
+
+def _truncated(paged: PagedList, given: JsonObject) -> Json:
+    """As stores of objects do it: whether it is cut, and a marker that stands there only then."""
+    start, limit = _opened({"cursor": given.get("marker")}), paged.limit(given)
+    cut = start + limit < len(paged.rows)
+    marker: JsonObject = {"next_marker": _sealed(start + limit)} if cut else {}
+    return {"entries": paged.part(start, given), "is_truncated": cut, **marker}
+
+
 def _linked(paged: PagedList, given: JsonObject) -> Json:
     offset, limit = number(given, "offset", 0), paged.limit(given)
     links: JsonObject = {"self": {"href": "http://elsewhere/things"}}
@@ -193,6 +213,9 @@ SHAPES: Mapping[str, _Shape] = MappingProxyType(
         "offset_has_more": _Shape(_offset_has_more, _OFFSET),
         "link": _Shape(_link, _PAGE),
         "linked": _Shape(_linked, _OFFSET),
+        "link_with_cursor": _Shape(_link_with_cursor, _CURSOR),
+        "next_offset": _Shape(_next_offset, _OFFSET),
+        "truncated": _Shape(_truncated, {"marker": "string", "limit": "integer"}),
         "cursor": _Shape(_cursor, _CURSOR),
         "cursor_past_the_end": _Shape(_cursor_past_the_end, _CURSOR),
         "cursor_echoed": _Shape(_cursor_echoed, _CURSOR),

@@ -12,7 +12,7 @@ from services.executor.ports.tools import Tool
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass
 
-_SAYING = frozenset("describe schema schemas column columns field fields introspect structure metadata inspect".split())
+_SAYING = frozenset("describe schema schemas column columns field fields introspect structure metadata".split())
 _MOST = 4
 
 

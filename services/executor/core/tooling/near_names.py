@@ -15,6 +15,7 @@ _CLEAR_OF_OTHERS = 10.0  # how much better than the next one the best must be
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _ENDINGS = frozenset(" s es y ies e d ed ing ion ions ation ment al".split(" "))
 _ROLES = frozenset("er or ee ers ors ees".split())
+_WRITTEN_OUT = {"no": "number", "num": "number", "nr": "number", "dt": "date", "ts": "timestamp", "pct": "percent"}
 _DOUBLED = re.compile(r"(.)\1")
 # Words that, added to a name, make it the name of something else: a part, a time, a unit, a state of it.
 _OTHER_THING = frozenset(
@@ -34,10 +35,7 @@ def words_of(name: str) -> list[str]:
 
 def alike(missing: str, names: Sequence[str]) -> list[str]:
     """The name that is like the missing one; several if none is clearly the most alike."""
-    wanted = " ".join(words_of(missing))
-    scored = sorted(
-        ((fuzz.ratio(wanted, " ".join(words_of(name))), name) for name in names if may_be(missing, name)), reverse=True
-    )
+    scored = sorted(((_likeness(missing, name), name) for name in names if may_be(missing, name)), reverse=True)
     ranked = [(score, name) for score, name in scored if score >= RANKED]
     if not ranked or ranked[0][0] < ACCEPTED:
         return []
@@ -51,7 +49,7 @@ def begun_alike(missing: str, names: Sequence[str]) -> list[str]:
 
 def may_be(one: str, other: str) -> bool:
     """Whether every word of either name has a partner in the other."""
-    left, right = words_of(one), words_of(other)
+    left, right = _written_out(one), _written_out(other)
     for word in list(left):
         if word in right:
             left.remove(word)
@@ -59,12 +57,23 @@ def may_be(one: str, other: str) -> bool:
     return len(left) == len(right) and all(_near(a, b) for a, b in zip(left, right, strict=True))
 
 
+def _likeness(one: str, other: str) -> float:
+    """From 0 to 100, whatever the order of the words: ``date_due`` is ``due_date``."""
+    return fuzz.token_sort_ratio(" ".join(_written_out(one)), " ".join(_written_out(other)))
+
+
+def _written_out(name: str) -> list[str]:
+    return [_WRITTEN_OUT.get(word, word) for word in words_of(name)]
+
+
 def _begins(one: list[str], other: list[str]) -> bool:
     short, long = sorted((one, other), key=len)
     if len(short) == len(long) == 1:
         return _near(short[0], long[0])
     added = long[len(short) :]
-    return bool(short and added) and long[: len(short)] == short and not _OTHER_THING.intersection(added)
+    if not short or not added or long[: len(short)] != short:
+        return False
+    return not any(word in _OTHER_THING or word.isdigit() for word in added)
 
 
 def _near(one: str, other: str) -> bool:
