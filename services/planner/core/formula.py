@@ -1,99 +1,141 @@
 """Formulas of plain arithmetic: read, written as a function, and worked out."""
 
-import ast
 import re
 from collections.abc import Mapping, Sequence
 from decimal import Context, Decimal
+from typing import NamedTuple, TypeAlias
 
 _FORMULA = re.compile(r"[:=]\s*(?P<terms>[^:=]+?)\s*\.?$")
+_PART = re.compile(r"\s*(?:(?P<number>\d+(?:\.\d+)?)|(?P<name>[A-Za-z_]\w*)|(?P<sign>\*\*|[-+*/^()]))")
+_STRONGER = (("+", "-"), ("*", "/"))
 _CONTEXT = Context(prec=60)
-_OPERATORS: Mapping[type[ast.operator], str] = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.Div: "/",
-    ast.Pow: "**",
-}
+_DEEPEST = 50
 
 
 class NoFormula(ValueError):
     """There is none that is plain arithmetic over the names."""
 
 
-def formula(text: str, names: Sequence[str]) -> ast.expr:
+class Applied(NamedTuple):
+    """Two terms and the sign between them; a negative term is 0 less it."""
+
+    one: "Terms"
+    sign: str
+    other: "Terms"
+
+
+Terms: TypeAlias = Applied | Decimal | str  # a name is a text
+
+
+def formula(text: str, names: Sequence[str]) -> Terms:
     """What stands after the last colon or equals sign of a text; raises ``NoFormula`` if it is more than arithmetic."""
     found = _FORMULA.search(text)
     if found is None:
         raise NoFormula(text)
-    try:
-        terms = ast.parse(found["terms"].replace("^", "**"), mode="eval").body
-    except (SyntaxError, ValueError) as error:
-        raise NoFormula(text) from error
-    used = {node.id for node in ast.walk(terms) if isinstance(node, ast.Name)}
-    if used != set(names) or not all(map(_is_arithmetic, ast.walk(terms))):
+    reader = _Reader(found["terms"])
+    terms = reader.all()
+    if reader.names != set(names):
         raise NoFormula(text)
     return terms
 
 
-def as_function(name: str, names: Sequence[str], terms: ast.expr) -> str:
+def as_function(name: str, names: Sequence[str], terms: Terms) -> str:
     """The formula as Python over decimals."""
     return f"def {name}({', '.join(names)}):\n    return {_written(terms)}"
 
 
-def worked_out(terms: ast.expr, given: Mapping[str, Decimal]) -> Decimal:
+def worked_out(terms: Terms, given: Mapping[str, Decimal]) -> Decimal:
     """The formula's value to 60 digits; raises ``ArithmeticError`` where it has none."""
     match terms:
-        case ast.Name(id=name):
-            return given[name]
-        case ast.Constant(value=value):
-            return Decimal(str(value))
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -worked_out(operand, given)
-        case ast.UnaryOp(operand=operand):
-            return worked_out(operand, given)
-        case ast.BinOp(left=left, op=sign, right=right):
-            return _applied(sign, worked_out(left, given), worked_out(right, given))
-        case _:
-            raise NoFormula(ast.dump(terms))
+        case str():
+            return given[terms]
+        case Decimal():
+            return terms
+        case Applied(one, sign, other):
+            return _applied(worked_out(one, given), sign, worked_out(other, given))
 
 
-def _is_arithmetic(node: ast.AST) -> bool:
-    match node:
-        case ast.Constant(value=value):
-            return isinstance(value, int | float) and not isinstance(value, bool)
-        case ast.BinOp(op=sign):
-            return type(sign) in _OPERATORS
-        case ast.Name() | ast.UnaryOp() | ast.USub() | ast.UAdd() | ast.operator() | ast.Load():
-            return True
-        case _:
-            return False
+class _Reader:
+    """Reads terms from left to right; ``names`` are those it came by."""
+
+    def __init__(self, text: str) -> None:
+        self._text, self._at, self._depth = text.strip(), 0, 0
+        self.names: set[str] = set()
+
+    def all(self) -> Terms:
+        terms = self._sums(0)
+        if self._at != len(self._text):
+            raise NoFormula(self._text)
+        return terms
+
+    def _sums(self, level: int) -> Terms:
+        """Sums of products of powers: what binds stronger is read first."""
+        if level == len(_STRONGER):
+            return self._signed()
+        terms = self._sums(level + 1)
+        while (sign := self._next("sign", _STRONGER[level])) is not None:
+            terms = Applied(terms, sign, self._sums(level + 1))
+        return terms
+
+    def _signed(self) -> Terms:
+        """A term with its signs before it; powers bind stronger than these, and from the right."""
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise NoFormula(self._text)
+        sign = self._next("sign", ("-", "+"))
+        if sign is not None:
+            terms: Terms = self._signed()
+            terms = Applied(Decimal(0), "-", terms) if sign == "-" else terms
+        else:
+            terms = self._single()
+            if self._next("sign", ("**", "^")) is not None:
+                terms = Applied(terms, "**", self._signed())
+        self._depth -= 1
+        return terms
+
+    def _single(self) -> Terms:
+        number, name = self._next("number"), self._next("name")
+        if number is not None and name is None:
+            return Decimal(number)
+        if name is not None and number is None:
+            self.names.add(name)
+            return name
+        if number is not None or self._next("sign", ("(",)) is None:
+            raise NoFormula(self._text)
+        terms = self._sums(0)
+        if self._next("sign", (")",)) is None:
+            raise NoFormula(self._text)
+        return terms
+
+    def _next(self, kind: str, wanted: Sequence[str] = ()) -> str | None:
+        """The next part if it is of that kind, and one of those that are wanted."""
+        found = _PART.match(self._text, self._at)
+        part = found[kind] if found else None
+        if found is None or part is None or (wanted and part not in wanted):
+            return None
+        self._at = found.end()
+        return part
 
 
-def _applied(sign: ast.operator, one: Decimal, other: Decimal) -> Decimal:
+def _applied(one: Decimal, sign: str, other: Decimal) -> Decimal:
     match sign:
-        case ast.Add():
+        case "+":
             return _CONTEXT.add(one, other)
-        case ast.Sub():
+        case "-":
             return _CONTEXT.subtract(one, other)
-        case ast.Mult():
+        case "*":
             return _CONTEXT.multiply(one, other)
-        case ast.Div():
+        case "/":
             return _CONTEXT.divide(one, other)
         case _:
             return _CONTEXT.power(one, other)
 
 
-def _written(terms: ast.expr) -> str:
+def _written(terms: Terms) -> str:
     match terms:
-        case ast.Constant(value=value):
-            return str(value) if isinstance(value, int) else f'Decimal("{Decimal(str(value)):f}")'
-        case ast.Name(id=name):
-            return name
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return f"(-{_written(operand)})"
-        case ast.UnaryOp(operand=operand):
-            return _written(operand)
-        case ast.BinOp(left=left, op=sign, right=right):
-            return f"({_written(left)} {_OPERATORS[type(sign)]} {_written(right)})"
-        case _:
-            raise NoFormula(ast.dump(terms))
+        case str():
+            return terms
+        case Decimal():
+            return f"{terms:f}" if terms == terms.to_integral_value() else f'Decimal("{terms:f}")'
+        case Applied(one, sign, other):
+            return f"({_written(one)} {sign} {_written(other)})"

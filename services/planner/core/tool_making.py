@@ -1,4 +1,4 @@
-"""Calculators made for a task: one whose purpose states its formula is written and judged; all else needs a model."""
+"""Calculators made for a task: those whose definition states a formula are written and judged; others need a model."""
 
 import re
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ def function(request: Request) -> JsonObject:
     names = _names(spec)
     try:
         return {
-            "code": as_function(str(spec.get("name")), names, formula(str(spec.get("purpose")), names)),
+            "code": as_function(str(spec.get("name")), names, formula(str(spec.get("definition")), names)),
             "cannot": "",
         }
     except NoFormula:
@@ -45,7 +45,7 @@ def cases(request: Request) -> JsonObject:
     spec = _spec(request)
     names = _names(spec)
     try:
-        terms = formula(str(spec.get("purpose")), names)
+        terms = formula(str(spec.get("definition")), names)
     except NoFormula:
         return {"cases": [], "cannot": NEEDS_A_MODEL}
     found: dict[Decimal, JsonObject] = {}

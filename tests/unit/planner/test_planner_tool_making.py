@@ -11,7 +11,7 @@ from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
 MARGIN: JsonObject = {
     "name": "net_margin",
-    "purpose": "net_margin = ( revenue - cost ) / revenue * 100",
+    "definition": "net_margin = ( revenue - cost ) / revenue * 100",
     "arguments": ["revenue", "cost"],
     "result": "ratio",
 }
@@ -43,7 +43,7 @@ def test_a_stated_formula_becomes_a_function_and_cases_that_are_worked_out() -> 
 
 @pytest.mark.promise("planner.made_tools")
 @pytest.mark.parametrize(
-    "purpose",
+    "stated",
     [
         "the median: the middle figure, or the mean of the two middle ones",
         "what is fair",
@@ -54,10 +54,16 @@ def test_a_stated_formula_becomes_a_function_and_cases_that_are_worked_out() -> 
         "x = revenue + other + cost",
         "x = revenue + cost + 'a'",
         "x = revenue",
+        "x = revenue + cost)",
+        "x = (revenue + cost",
+        "x = revenue cost",
+        "x = 2 revenue + cost",
+        "x = revenue + + * cost",
+        "x = " + "(" * 500 + "revenue + cost" + ")" * 500,
     ],
 )
-def test_what_states_no_plain_formula_needs_a_model(purpose: str) -> None:
-    spec = {**MARGIN, "purpose": purpose}
+def test_what_states_no_plain_formula_needs_a_model(stated: str) -> None:
+    spec = {**MARGIN, "definition": stated}
 
     for state in ("MAKE TOOL", "TOOL CASES"):
         assert "needs a model" in str(loads_object(_asked(state, tool_spec=spec).text)["cannot"])
@@ -65,7 +71,7 @@ def test_what_states_no_plain_formula_needs_a_model(purpose: str) -> None:
 
 @pytest.mark.promise("planner.made_tools")
 def test_an_offered_tool_is_asked_with_the_figures_that_the_task_states() -> None:
-    tool: JsonObject = {"operation": "net_margin", "arguments": ["revenue", "cost"], "purpose": "p"}
+    tool: JsonObject = {"operation": "net_margin", "arguments": ["revenue", "cost"], "definition": "d"}
     task = "Note the net margin, where revenue is 1,250.00 and cost is 800."
 
     calls = _asked("COMPUTE", ("calculate",), task=task, made_tools=[tool], facts=[]).calls
@@ -77,7 +83,7 @@ def test_an_offered_tool_is_asked_with_the_figures_that_the_task_states() -> Non
 
 
 def test_figures_come_from_the_tasks_record_where_it_does_not_state_them() -> None:
-    tool: JsonObject = {"operation": "net_margin", "arguments": ["revenue", "cost"], "purpose": "p"}
+    tool: JsonObject = {"operation": "net_margin", "arguments": ["revenue", "cost"], "definition": "d"}
     fact: JsonObject = {
         "ref": "f1",
         "tool": "get_deal",

@@ -77,7 +77,7 @@ def stamped(values: Iterable[NamedValue], made: Made) -> tuple[tuple[NamedValue,
 def section(made: Made) -> list[Json]:
     """What a model is told of them, as data: their purposes were written by models."""
     return [
-        {"operation": tool.name, "arguments": list[Json](tool.arguments), "purpose": tool.purpose}
+        {"operation": tool.name, "arguments": list[Json](tool.arguments), "definition": tool.purpose}
         for tool in made.tools.values()
     ]
 
@@ -121,7 +121,7 @@ class _Making:
             return named
         self._calls += 1
         listed: list[Json] = [
-            {"name": one.name, "arguments": list[Json](one.arguments), "purpose": one.purpose}
+            {"name": one.name, "arguments": list[Json](one.arguments), "definition": one.purpose}
             for one in newest.values()
         ]
         try:

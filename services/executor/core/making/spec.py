@@ -26,7 +26,7 @@ class Spec(NamedTuple):
 
     def as_json(self) -> Json:
         listed: list[Json] = list(self.arguments)
-        return {"name": self.name, "purpose": self.purpose, "arguments": listed, "result": self.result}
+        return {"name": self.name, "definition": self.purpose, "arguments": listed, "result": self.result}
 
     def is_met_by(self, tool: MadeTool) -> bool:
         same = (tool.name, tool.arguments, tool.result) == (self.name, self.arguments, self.result)
