@@ -10,7 +10,7 @@ from services.executor.adapters.brainos import Account, BrainOS
 from services.executor.core.context import Ports
 from services.executor.core.prompts.texts import load
 from services.executor.core.worker import Worker
-from services.executor.ports.orchestrators import Orchestrating
+from services.executor.ports.orchestrators import Orchestrating, Orchestrator
 from shared.testing.mock_brainos import MockBrainOS, Round, answer, call, events, mock_brainos
 from tests.unit.executor.stage import TASK, Stage
 
@@ -20,7 +20,7 @@ WHOLE = (events(READ), events(WRITE), answer("I asked for it."), answer("C-1 of 
 
 
 class OrchestratedStage(Stage):
-    def __init__(self, text: str, client: BrainOS, orchestrators: tuple[Orchestrating, ...]) -> None:
+    def __init__(self, text: str, client: Orchestrator, orchestrators: tuple[Orchestrating, ...]) -> None:
         super().__init__(text)
         self._client = client
         self.limits = self.limits._replace(orchestrators=orchestrators)

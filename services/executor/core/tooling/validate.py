@@ -24,7 +24,7 @@ def problems_with(arguments: JsonObject, tool: Tool) -> str | None:
     try:
         Draft202012Validator.check_schema(tool.input_schema)
         found = _Exact(tool.input_schema, registry=EMPTY_REGISTRY).iter_errors(arguments)
-        errors = sorted(found, key=lambda error: error.json_path)
+        errors = sorted(found, key=lambda error: (error.json_path, error.message))  # a replay knows another order
     except (SchemaError, Unresolvable, RecursionError):
         return None
     return "; ".join(f"{error.json_path}: {_plainly(error.message)}" for error in errors) or None

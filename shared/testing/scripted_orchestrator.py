@@ -1,0 +1,23 @@
+"""An ``Orchestrator`` that says one thing after the other, and remembers what it was told."""
+
+from collections.abc import Iterable
+
+from typing_extensions import override
+
+from services.executor.ports.orchestrators import Orchestrator, OrchestratorUnavailable, Said, Saying
+
+
+class ScriptedOrchestrator(Orchestrator):
+    """``None``, and whatever comes after the last, is its not being available."""
+
+    def __init__(self, says: Iterable[Said | None]) -> None:
+        self._says = iter(says)
+        self.told: list[Saying] = []
+
+    @override
+    async def say(self, saying: Saying) -> Said:
+        self.told.append(saying)
+        said = next(self._says, None)
+        if said is None:
+            raise OrchestratorUnavailable("it is not there")
+        return said
