@@ -516,6 +516,11 @@ PROMISES: tuple[Promise, ...] = (
         "seed 000, dynamic_fsm.py",
     ),
     Promise(
+        "synthesis.keeps_its_person",
+        "A kept process that cannot be followed and may ask for a person is not passed by: one is asked",
+        "I7",
+    ),
+    Promise(
         "synthesis.validated",
         "No design is followed that cannot be walked or writes unchecked",
         "I2; seed 000, dynamic_fsm.py",
@@ -734,6 +739,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise("prompts.cacheable", "What stands first in a request is the same for every task of a state", "seed 000"),
     Promise("prompts.planted", "Instructions planted in data reach no tool and leave no section", "bad input"),
     Promise("session.evicted", "A session idle for an hour leaves Redis and is restored when it speaks", "seed 003"),
+    Promise("session.archive_waited_for", "An archive that is away uses up no attempts of a turn", "I5"),
     Promise("session.waiting_stays", "Nothing that waits or works is evicted, nor what was said meanwhile", "seed 003"),
     Promise("session.archive_down", "No memory leaves, or is taken for none, while it cannot be archived", "seed 003"),
     Promise("session.own", "What a session left in the archive is given to its owner alone", "I10"),

@@ -77,7 +77,12 @@ async def _serve(
     servers: Circuits | None,
 ) -> None:
     news = News()
-    limits = RunnerLimits(settings.lease_seconds, settings.executor_capacity, settings.turn_attempts)
+    limits = RunnerLimits(
+        settings.lease_seconds,
+        settings.executor_capacity,
+        settings.turn_attempts,
+        memory_seconds=settings.memory_wait_seconds,
+    )
     mended = Mended()
     seats = _seats(settings, state, wakes, tenants)
     runner = Runner(sessions, wakes, TellingWorker(worker, news), limits, mended, seats)

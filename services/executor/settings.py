@@ -31,6 +31,7 @@ class RunSettings(BaseSettings):
     executor_capacity: int = Field(default=500, ge=1)
     turn_attempts: int = Field(default=5, ge=1)
     session_idle_seconds: float = Field(default=3600.0, ge=1)
+    memory_wait_seconds: float = Field(default=3600.0, ge=0)
     grace_seconds: float = Field(default=20.0, ge=0)
 
     @model_validator(mode="after")

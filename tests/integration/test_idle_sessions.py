@@ -10,7 +10,7 @@ from services.executor.adapters.redis_sessions import RedisSessions
 from services.executor.core.evictor import Evictor
 from services.executor.core.poison import give_up
 from services.executor.ports.idle import IdleSession
-from services.executor.ports.turns import SessionCall, SessionState
+from services.executor.ports.turns import MemoryUnavailable, SessionCall, SessionState
 from shared.contracts.archived_session import ArchivedSession
 from shared.contracts.task import TurnKind
 from shared.domain.partition import PARTITIONS
@@ -182,8 +182,21 @@ async def test_with_the_archive_down_nothing_leaves_and_nothing_is_forgotten(
     assert await memory_in_redis(redis) is not None
     await spoken(redis, task_store, archive, session="s2")
     await evictor(redis, archive).tick(ALL)
-    with pytest.raises(StoreUnavailable, match="archive"):
+    with pytest.raises(MemoryUnavailable, match="archive"):
         await remembered(redis, task_store, BrokenArchive(), "s2")
+
+
+@pytest.mark.promise("session.archive_down")
+async def test_a_memory_that_nobody_can_read_is_not_waited_for(
+    redis: Redis, task_store: TaskStore, archive: FolderArchive
+) -> None:
+    """Time will not mend it."""
+    await spoken(redis, task_store, archive)
+    await evictor(redis, archive).tick(ALL)
+    await archive.put("acme", "s1", b"no memory")
+    with pytest.raises(StoreUnavailable, match="cannot be read") as raised:
+        await remembered(redis, task_store, archive)
+    assert not isinstance(raised.value, MemoryUnavailable)
 
 
 @pytest.mark.promise("session.archive_down")

@@ -11,10 +11,10 @@ from typing_extensions import override
 
 from services.executor.core.runner import Runner, RunnerLimits, RunsTurns
 from services.executor.ports.sessions import Lease, Work
-from services.executor.ports.turns import TurnStore
+from services.executor.ports.turns import MemoryUnavailable, TurnStore
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState, WriteStatus
-from shared.infra.keys import partition_keys_of, session_keys
+from shared.infra.keys import Member, pack, partition_keys_of, session_keys
 from shared.infra.task_store import TaskStore
 from shared.ports.tasks import Wakes
 from shared.testing.redis_tasks import a_record, a_turn
@@ -222,6 +222,46 @@ async def test_a_stop_gives_unfinished_work_back_at_once(redis: Redis, task_stor
         await runner.stop(0.0)
     assert worker.cancelled == 1
     assert (await begin(sessions_of(redis, "two"))).work.attempts == 1
+
+
+async def _away(work: Work, store: TurnStore) -> None:
+    raise MemoryUnavailable("the archive is down")
+
+
+@pytest.mark.promise("session.archive_waited_for")
+async def test_an_archive_that_is_away_uses_up_none_of_a_turns_attempts(redis: Redis, task_store: TaskStore) -> None:
+    """However often it is looked for; once it is back the turn is carried out as if it had just come."""
+    record = await accepted(task_store)
+    async with _running(redis, Acts(_away)) as runner:
+        for _ in range(3 * QUICK.attempts):
+            assert await runner.offer("acme", "s1")
+            await _all_ended(runner)
+    assert await redis.zscore(partition_keys_of("acme", "s1").waiting, pack(Member("acme", "s1"))) is not None
+    async with _running(redis, Acts(_finish)) as runner:
+        await runner.offer("acme", "s1")
+        await _all_ended(runner)
+    stored = await task_store.record("acme", record.task_id)
+    assert stored is not None
+    assert stored.state is TaskState.COMPLETED
+    assert await redis.xlen(partition_keys_of("acme", "s1").dead_turns) == 0
+
+
+@pytest.mark.promise("session.archive_waited_for")
+async def test_an_archive_that_stays_away_is_waited_for_no_longer_than_it_may_be(
+    redis: Redis, task_store: TaskStore
+) -> None:
+    """Then the turn is given up like any other, with what was wrong."""
+    record = await accepted(task_store)
+    worker = Acts(_away)
+    async with _running(redis, worker, limits=QUICK._replace(memory_seconds=0.0)) as runner:
+        for _ in range(QUICK.attempts + 1):
+            await runner.offer("acme", "s1")
+            await _all_ended(runner)
+    stored = await task_store.record("acme", record.task_id)
+    assert stored is not None
+    assert (stored.state, len(worker.texts)) == (TaskState.FAILED, QUICK.attempts)
+    (letter,) = await redis.xrange(partition_keys_of("acme", "s1").dead_turns)
+    assert "the archive is down" in str(letter)
 
 
 @pytest.mark.promise("state.retried")

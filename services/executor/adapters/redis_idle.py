@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.executor.ports.idle import IdleSession, IdleSessions, Remembered
-from services.executor.ports.turns import SessionState
+from services.executor.ports.turns import MemoryUnavailable, SessionState
 from shared.contracts.archived_session import ArchivedSession, LastTask
 from shared.contracts.task import TaskRecord
 from shared.infra import keys
@@ -79,17 +79,20 @@ class RedisIdleSessions(IdleSessions):
 async def restored(archive: Archive | None, session: IdleSession, owner: str) -> SessionState:
     """What a session that left remembered; nothing if the archive has forgotten it, or knows it as another's.
 
-    Raises ``StoreUnavailable`` where that cannot be found out: rules may ask for the calls that it counted.
+    Rules may ask for the calls that it counted: raises ``MemoryUnavailable`` while that cannot be found out, and
+    ``StoreUnavailable`` if what is there cannot be read.
     """
     if archive is None:
-        raise StoreUnavailable("what the session remembers lies in the archive, and ARCHIVE_URL names none")
+        raise MemoryUnavailable("what the session remembers lies in the archive, and ARCHIVE_URL names none")
     try:
         content = await archive.get(session.tenant, session.session_id)
         found = ArchivedSession.model_validate_json(content) if content is not None else None
         if found is None or found.owner != owner:
             return SessionState()
         return _SESSION.validate_json(json.dumps(found.memory))
-    except (ArchiveUnavailable, ValidationError) as error:
+    except ArchiveUnavailable as error:
+        raise MemoryUnavailable(f"what the session remembers cannot be had from the archive: {error}") from error
+    except ValidationError as error:
         raise StoreUnavailable(f"what the session remembers cannot be read from the archive: {error}") from error
 
 

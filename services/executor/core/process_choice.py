@@ -7,7 +7,13 @@ from services.executor.core.context import TurnContext
 from services.executor.core.endings import Failed, RunEnds
 from services.executor.core.execute.model_calls import UnusableAnswer, ask, structured, user
 from services.executor.core.fsm.chosen import Chosen, FoundBy
-from services.executor.core.fsm.synthesis import Proposed, read_kept, synthesized
+from services.executor.core.fsm.synthesis import (
+    Proposed,
+    general_with_a_person,
+    may_ask_a_person,
+    read_kept,
+    synthesized,
+)
 from services.executor.core.fsm.template import Template
 from services.executor.core.fsm.templates import GENERAL
 from services.executor.core.fsm.validity import BadTemplate
@@ -24,6 +30,8 @@ from shared.domain.exact_json import Json
 from shared.ports.store import StoreUnavailable
 
 _STEP = "prime:process"
+_BEFORE: FoundBy = "synthesized before"
+_NOW: FoundBy = "synthesizer"
 _EXAMPLE_SHOWN = 800  # characters of the task that a synthesized process is made for
 
 
@@ -36,7 +44,7 @@ class _Found(Contract):
     confidence: float | None = None
     problem: str = ""
     model_calls: int = 0
-    template: Template | None = None  # of a synthesized process
+    template: Template | None = None  # of a synthesized process, or of one that stands in for it
 
 
 class _Unhelpful(Exception):
@@ -106,28 +114,39 @@ async def _kept(ctx: TurnContext) -> tuple[str, ...]:
 
 
 async def _of_a_new_kind(ctx: TurnContext, named: Label) -> _Found:
-    """The process kept for the kind, or one synthesized now; without either, ``general``, and it is said why."""
+    """The process kept for the kind, or one synthesized now; without either, ``general``, and it is said why.
+
+    Where the kept one may ask for a person and cannot be followed, ``general`` asks one.
+    """
     tenant, kind = ctx.record.tenant, named.process_type
-    calls = 1
+    calls, by = 1, _BEFORE
     try:
         text = await ctx.ports.learned.process(tenant, kind)
-        if text is not None:
-            return _synthesized(named, read_kept(kind, text), "synthesized before", calls)
-        calls = 2
-        fresh = await _synthesize(ctx, kind)
-        text = await ctx.ports.learned.keep_process(tenant, kind, fresh.model_dump_json())
-        return _synthesized(named, read_kept(kind, text), "synthesizer", calls)
-    except (StoreUnavailable, BadTemplate, _Unhelpful) as error:
-        problem = f"there is no process for {kind}: {error}"
-        why = named.why or "a kind of task that no process covers"
-        return _Found(
-            process_type=GENERAL.process_type,
-            why=why,
-            by="model",
-            confidence=named.confidence,
-            problem=problem,
-            model_calls=calls,
-        )
+        if text is None:
+            calls, by = 2, _NOW
+            fresh = await _synthesize(ctx, kind)
+            text = await ctx.ports.learned.keep_process(tenant, kind, fresh.model_dump_json())
+    except StoreUnavailable as error:
+        return _as_general(named, error, calls, asks=True)
+    except (BadTemplate, _Unhelpful) as error:
+        return _as_general(named, error, calls)
+    try:
+        return _synthesized(named, read_kept(kind, text), by, calls)
+    except BadTemplate as error:
+        return _as_general(named, error, calls, asks=may_ask_a_person(text))
+
+
+def _as_general(named: Label, error: Exception, calls: int, *, asks: bool = False) -> _Found:
+    kind = named.process_type
+    return _Found(
+        process_type=GENERAL.process_type,
+        why=named.why or "a kind of task that no process covers",
+        by="model",
+        confidence=named.confidence,
+        problem=f"there is no process for {kind}: {error}" + ("; a person is asked before anything is written" * asks),
+        model_calls=calls,
+        template=general_with_a_person(kind) if asks else None,
+    )
 
 
 def _synthesized(named: Label, template: Template, by: FoundBy, calls: int) -> _Found:

@@ -12,7 +12,7 @@ from services.executor.core.heartbeat import Heart
 from services.executor.core.mended import Mended
 from services.executor.core.unreadable import unread_letter, unread_outcome
 from services.executor.ports.sessions import Fault, Lease, Seats, Sessions, UnreadableTurn, Wakes, Work
-from services.executor.ports.turns import HandedOver, LeaseLost
+from services.executor.ports.turns import HandedOver, LeaseLost, MemoryUnavailable
 from shared.ports.store import StoreUnavailable
 
 __all__ = ["Runner", "RunnerLimits", "RunsTurns"]
@@ -26,13 +26,15 @@ log = structlog.get_logger()
 
 class RunnerLimits(NamedTuple):
     """``capacity``: sessions at once. ``attempts``: how often a turn is begun before it is given up;
-    one that a stopping process hands over does not count."""
+    one that a stopping process hands over does not count, nor one for which the session's memory could not be fetched,
+    for ``memory_seconds`` after the turn was accepted."""
 
     lease_seconds: float = 5.0
     capacity: int = 500
     attempts: int = 5
     retry_seconds: float = 1.0
     retry_seconds_most: float = 30.0
+    memory_seconds: float = 3600.0
 
 
 class Runner:
@@ -273,11 +275,23 @@ class Runner:
         except HandedOver:
             await self._give_back(lease, 0.0, handed_over=True)
             return False
+        except MemoryUnavailable as error:
+            await self._put_off(lease, work, error)
+            return False
         except Exception as error:  # the outer edge of a turn: whatever it was, the turn is tried again
             log.exception("turn_failed", turn=work.turn.turn_id, attempts=work.attempts, error=repr(error))
             await self._give_back(lease, self._pause(work.attempts), error=error)
             return False
         return True
+
+    async def _put_off(self, lease: Lease, work: Work, error: MemoryUnavailable) -> None:
+        """As long as the archive may be away, nothing is counted; after that it is like anything else that breaks."""
+        waited = work.waited_us / 1_000_000
+        log.warning("memory_unavailable", session=lease.session_id, waited_seconds=round(waited), error=str(error))
+        if waited > self._limits.memory_seconds:
+            return await self._give_back(lease, self._pause(work.attempts), error=error)
+        pause = min(max(self._limits.retry_seconds, waited / 4), self._limits.retry_seconds_most)
+        return await self._give_back(lease, pause, handed_over=True, error=error)
 
     def _pause(self, attempts: int) -> float:
         return float(min(self._limits.retry_seconds * 2 ** (attempts - 1), self._limits.retry_seconds_most))

@@ -9,6 +9,7 @@ from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import TaskEvent, TaskRecord, Turn
 from shared.domain.words import WriteStatus
+from shared.ports.store import StoreUnavailable
 
 
 class LeaseLost(Exception):
@@ -17,6 +18,10 @@ class LeaseLost(Exception):
 
 class HandedOver(Exception):
     """This process stops: what is stored is safe, and another executor goes on from there."""
+
+
+class MemoryUnavailable(StoreUnavailable):
+    """What the session remembers lies in the archive, which does not answer: the turn has to wait until it does."""
 
 
 class JournalEntry(NamedTuple):
@@ -91,7 +96,9 @@ class TurnStore(Protocol):
         """The task's latest approval."""
         ...
 
-    async def session(self) -> SessionState: ...
+    async def session(self) -> SessionState:
+        """What the session remembers; raises ``MemoryUnavailable`` while that cannot be fetched."""
+        ...
 
     async def pulse(self) -> Pulse:
         """Read the control key and check the lease: asked before every call to a model or a tool. Writes nothing.

@@ -3,14 +3,15 @@
 import pytest
 from typing_extensions import override
 
-from shared.domain.exact_json import Json, JsonObject
+from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import TaskState
 from shared.testing.memory_learned import MemoryLearned
 from shared.testing.memory_turns import Died
 from shared.testing.scripted_model import json_reply, state_of
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.classified import UNCLEAR, asked, classification, nobody_answers, says, stage_of
-from tests.unit.executor.stage import Stage, reads_once
+from tests.unit.executor.stage import Stage, decision, reads_once
+from tests.unit.executor.test_process_rules import RealPolicy
 
 DESIGN: JsonObject = {
     "states": ["DECOMPOSE", "ASSESS", "POLICY_CHECK", "MUTATE", "COMPLETE"],
@@ -113,6 +114,35 @@ async def test_a_kept_process_that_cannot_be_followed_any_more_is_not() -> None:
     record = await stage.run()
     assert record.metadata["process_type"] == "general"
     assert asked(stage, "NEW PROCESS") == []
+
+
+_OLD: JsonObject = {
+    "process_type": "badge_renewal",
+    "states": ["DECOMPOSE", "ASSESS", "APPROVAL_GATE", "MUTATE", "COMPLETE"],  # no POLICY_CHECK
+    "risk": "high",
+    "synthesized": True,
+}
+
+
+@pytest.mark.promise("synthesis.keeps_its_person")
+@pytest.mark.parametrize("kept", [dumps(_OLD), dumps({**_OLD, "states": ["WRITE"]}), "{}", None])
+async def test_a_kept_process_that_cannot_be_followed_still_asks_a_person(kept: str | None) -> None:
+    """It asked for one, or nobody can tell whether it did: nothing is written without; the metadata says why."""
+    stage = _made_up()
+    stage.policy = RealPolicy()
+    if kept is None:
+        stage.learned.broken = "down"
+    else:
+        stage.learned.processes["acme", "badge_renewal"] = kept
+    record = await stage.run()
+    assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+    assert "badge_renewal has a process of its own" in str(record.answer)
+    found = classification(record)
+    assert found["process_type"] == "general"
+    assert "a person is asked before anything is written" in str(found["problem"])
+    record = await stage.run(decision("approve"))
+    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    assert (await replayed(stage)).difference == ""
 
 
 @pytest.mark.promise("I10.synthesized_by_tenant")

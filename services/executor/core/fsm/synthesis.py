@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from services.executor.core.fsm.machine import with_gate
 from services.executor.core.fsm.template import Template
+from services.executor.core.fsm.templates import GENERAL
 from services.executor.core.fsm.validity import BadTemplate, refuse_bad
 from shared.contracts.policy import Rule
 from shared.domain.marks import marked
@@ -68,6 +69,27 @@ def read_kept(process_type: str, text: str) -> Template:
         raise BadTemplate("what is kept under its name is another process")
     _refuse_unusable(template)
     return template
+
+
+def may_ask_a_person(text: str) -> bool:
+    """Whether a kept template asks a person before a write, whatever else is wrong with it; also if nobody can tell."""
+    try:
+        template = Template.model_validate_json(text)
+    except ValueError:
+        return True
+    return template.risk == "high" or bool(template.rules) or FsmState.APPROVAL_GATE in template.states
+
+
+def general_with_a_person(kind: str) -> Template:
+    """``general`` for a kind of task whose own process cannot be followed: each of its writes waits for a person."""
+    asks = Rule(
+        id="approval-wanted",
+        condition=f'process_type == "{GENERAL.process_type}"',
+        action=RuleAction.REQUIRE_APPROVAL,
+        level=Level.MANAGER.word,
+        reason=f"{kind} has a process of its own, which may ask for an approval and cannot be followed now",
+    )
+    return GENERAL.model_copy(update={"states": with_gate(GENERAL.states), "rules": (*GENERAL.rules, asks)})
 
 
 def _refuse_unusable(template: Template) -> None:
