@@ -14,6 +14,7 @@ from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject
 
 MAX_REMEMBERED = 1024
+MOST_WAITED = 2.0  # seconds that a call waits for the one that decides
 
 log = structlog.get_logger()
 
@@ -32,6 +33,7 @@ class BreakingTools(ToolServers):
         self._servers = servers
         self._limits = limits
         self._clock = clock or (lambda: asyncio.get_running_loop().time())
+        self._news = asyncio.Event()
         self._breakers: dict[str, Breaker] = {}
 
     @property
@@ -46,7 +48,7 @@ class BreakingTools(ToolServers):
 
     @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
-        return await self._through(connection, "", lambda: self._servers.discover(connection, session_id))
+        return await self._through(connection, "", None, lambda _: self._servers.discover(connection, session_id))
 
     @override
     def may_have_unlisted(self, connection: Connection) -> bool:
@@ -57,7 +59,7 @@ class BreakingTools(ToolServers):
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ToolAnswer:
         return await self._through(
-            connection, tool, lambda: self._servers.call(connection, tool, arguments, timeout, session_id)
+            connection, tool, timeout, lambda left: self._servers.call(connection, tool, arguments, left, session_id)
         )
 
     @override
@@ -65,28 +67,45 @@ class BreakingTools(ToolServers):
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ToolAnswer:
         return await self._through(
-            connection, tool, lambda: self._servers.read(connection, tool, arguments, timeout, session_id)
+            connection, tool, timeout, lambda left: self._servers.read(connection, tool, arguments, left, session_id)
         )
 
-    async def _through(self, connection: Connection, tool: str, ask: Callable[[], Coroutine[None, None, T]]) -> T:
-        breaker = self._breaker(connection.url)
+    async def _through(
+        self, connection: Connection, tool: str, timeout: float | None, ask: Callable[[float], Coroutine[None, None, T]]
+    ) -> T:
+        """What the server answers. Who comes beside the one call that decides waits for it, within its own time."""
+        breaker, began = self._breaker(connection.url), self._clock()
+        await self._decided(breaker, timeout)
         if not breaker.passes(self._clock()):
             left = breaker.seconds_left(self._clock())
             what = f"{tool} was not sent" if tool else "its tools were not asked for"
             raise ToolUnreachable(f"{connection.id} failed several times in a row; {what}, and may be in {left:.1f} s")
-        settled = False
         try:
-            answer = await ask()
-            settled = True
+            answer = await ask(max(0.001, (timeout or 0.0) - (self._clock() - began)))
         except (ToolUnreachable, ToolSilent):
-            settled = True
             self._failed(connection, breaker)
             raise
+        except BaseException:
+            breaker.given_up()
+            raise
+        else:
+            breaker.answered()
         finally:
-            if not settled:
-                breaker.given_up()
-        breaker.answered()
+            self._tell()
         return answer
+
+    def _tell(self) -> None:
+        """Wake whoever waits for what a call came to."""
+        self._news.set()
+        self._news = asyncio.Event()
+
+    async def _decided(self, breaker: Breaker, timeout: float | None) -> None:
+        try:
+            async with asyncio.timeout(MOST_WAITED if timeout is None else min(timeout / 2, MOST_WAITED)):
+                while breaker.is_probing:
+                    await self._news.wait()
+        except TimeoutError:
+            return
 
     def _failed(self, connection: Connection, breaker: Breaker) -> None:
         before = breaker.state(self._clock())

@@ -14,7 +14,7 @@ from shared.testing.fake_tool_servers import FakeToolServers
 
 pytestmark = pytest.mark.promise("tools.breaker")
 SHOP, OTHER = Connection(id="shop", url="http://shop.test"), Connection(id="other", url="http://other.test")
-LIMITS = BreakerLimits(failures=3, first=1.0, longest=4.0)
+LIMITS = BreakerLimits(failures=3, first=1.0, steady=0.0, longest=4.0)
 
 
 class Clock:
@@ -89,7 +89,7 @@ async def test_one_answer_between_failures_starts_the_count_anew() -> None:
     assert world.tools.circuit_of(SHOP) is Circuit.CLOSED
 
 
-async def test_half_open_lets_one_call_pass_and_no_second_beside_it() -> None:
+async def test_half_open_lets_one_call_pass_and_the_others_wait_for_what_it_comes_to() -> None:
     world = World()
     await world.fails()
     world.servers.come_back("shop")
@@ -105,10 +105,33 @@ async def test_half_open_lets_one_call_pass_and_no_second_beside_it() -> None:
     async with asyncio.TaskGroup() as group:
         probe = group.create_task(world.call())
         await asked.wait()
-        with pytest.raises(ToolUnreachable, match="was not sent"):
-            await world.call()
+        others = [group.create_task(world.call()) for _ in range(3)]
+        await asyncio.sleep(0)
+        assert len(world.servers.calls) == 1
         go_on.set()
-    assert probe.result().content == "late"
+    assert [task.result().content for task in (probe, *others)] == ["late"] * 4
+
+
+async def test_who_has_waited_too_long_for_the_one_call_is_told_that_nothing_was_sent() -> None:
+    world = World()
+    await world.fails()
+    world.servers.come_back("shop")
+    world.clock.now += LIMITS.first
+    asked = asyncio.Event()
+
+    async def hanging(_: object) -> str:
+        asked.set()
+        await asyncio.Event().wait()
+        return ""
+
+    world.servers.add("get_order", hanging)
+    probe = asyncio.ensure_future(world.call())
+    await asked.wait()
+    with pytest.raises(ToolUnreachable, match="was not sent"):
+        await world.tools.read(SHOP, "get_order", {}, 0.02)
+    probe.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await probe
 
 
 async def test_a_probe_whose_caller_leaves_lets_another_one_try() -> None:
@@ -177,6 +200,17 @@ def test_its_pauses_grow_to_the_longest_and_no_further() -> None:
         assert breaker.passes(now)
         breaker.failed(now)
     assert pauses == [1.0, 2.0, 4.0, 4.0]
+
+
+def test_while_reads_still_wait_the_pauses_stay_short() -> None:
+    breaker, now = Breaker(LIMITS._replace(steady=3.0)), 10.0
+    for _ in range(LIMITS.failures):
+        breaker.failed(now)
+    for expected in (1.0, 1.0, 2.0, 4.0):
+        now += breaker.seconds_left(now)
+        assert breaker.passes(now)
+        breaker.failed(now)
+        assert breaker.seconds_left(now) == expected
 
 
 def test_calls_that_were_under_way_do_not_lengthen_the_pause() -> None:

@@ -14,13 +14,13 @@ class Circuit(StrEnum):
 
 
 class BreakerLimits(NamedTuple):
-    """``failures`` in a row open it for ``first`` seconds, twice as long each time it fails again, at most ``longest``.
-
-    The first time is shorter than a read's patience, so that a server that was only restarted is found again by it.
+    """``failures`` in a row open it for ``first`` seconds. After ``steady`` seconds without an answer each pause is
+    twice the one before it, at most ``longest``: a server that was only restarted is found again while reads wait.
     """
 
     failures: int = 5
-    first: float = 1.0
+    first: float = 0.5
+    steady: float = 5.0
     longest: float = 30.0
 
 
@@ -34,6 +34,7 @@ class Breaker:
         self._limits = limits
         self._in_a_row = 0
         self._pause = limits.first
+        self._opened = 0.0
         self._until = 0.0
         self._probing = False
 
@@ -41,6 +42,11 @@ class Breaker:
         if self._in_a_row < self._limits.failures:
             return Circuit.CLOSED
         return Circuit.OPEN if self._probing or now < self._until else Circuit.HALF_OPEN
+
+    @property
+    def is_probing(self) -> bool:
+        """Whether the one call is under way that decides."""
+        return self._probing
 
     def seconds_left(self, now: float) -> float:
         """How long no call passes, as far as is known now."""
@@ -61,9 +67,12 @@ class Breaker:
         """No connection, or no usable answer. Calls that were under way when it opened do not lengthen its pause."""
         was = self.state(now)
         self._in_a_row = min(self._in_a_row + 1, self._limits.failures)
-        if self._probing:
+        opens = was is Circuit.CLOSED and self._in_a_row == self._limits.failures
+        if opens:
+            self._opened = now
+        elif self._probing and now - self._opened >= self._limits.steady:
             self._pause = min(2 * self._pause, self._limits.longest)
-        if self._probing or (was is Circuit.CLOSED and self.state(now) is not Circuit.CLOSED):
+        if opens or self._probing:
             self._until = now + self._pause
         self._probing = False
 
