@@ -40,6 +40,12 @@ def test_a_choice_is_the_one_that_the_text_names() -> None:
     assert _with_schema({"kind": kinds}, "This is about nothing.") == {"kind": "general"}
 
 
+def test_advice_on_a_tool_that_is_gone_is_none() -> None:
+    """Which read asks the same as another is for a model to judge: the planner names none."""
+    properties: JsonObject = {"tool": {"anyOf": [{"type": "string"}, {"type": "null"}]}, "why": {"type": "string"}}
+    assert _with_schema(properties)["tool"] is None
+
+
 def test_decomposition_names_needs_entities_and_the_form_of_answer() -> None:
     """What DECOMPOSE hands on."""
     answer = loads_object(said("DECOMPOSE", {"task": "Which kites of AB-12 fly? Answer with a JSON list."}).text)
