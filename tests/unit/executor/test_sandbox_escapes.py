@@ -2,7 +2,9 @@
 
 import asyncio
 import os
+import signal
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from services.executor.adapters.monty_sandbox import MEMORY_BYTES, MontySandbox
-from services.executor.ports.sandbox import CodeFailed
+from services.executor.ports.sandbox import CodeFailed, SandboxUnavailable
 
 _ESCAPED = Path("/tmp/escaped")
 SECRET = "a-secret-of-the-executor"  # planted
@@ -206,6 +208,20 @@ async def test_its_processes_have_no_environment_and_end_with_it(sandbox: MontyS
         del os.environ["A_SECRET"]
     assert workers
     assert not any(SECRET in text for text in environments)
+
+
+@pytest.mark.promise("made.sandbox.undisturbed")
+async def test_a_process_that_dies_is_replaced(sandbox: MontySandbox) -> None:
+    """At worst one program is told that the sandbox could not be had."""
+    await sandbox.run("'started'", ())
+    for child in _children():
+        if "monty" in await asyncio.to_thread(Path(f"/proc/{child}/cmdline").read_text):
+            os.kill(child, signal.SIGKILL)
+
+    with suppress(SandboxUnavailable):
+        await sandbox.run("'lost'", ())
+
+    assert await sandbox.run("'alive'", ()) == "alive"
 
 
 _NAMES = st.sampled_from(
