@@ -2,9 +2,10 @@
 
 import pytest
 
-from shared.domain.exact_json import dumps
+from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import TaskState
 from shared.testing.mock_brainos import answer, call, events
+from tests.unit.executor.archived import replayed
 from tests.unit.executor.orchestrated import BRAINOS, READ, WHOLE, WRITE, orchestrated
 from tests.unit.executor.stage import decision
 
@@ -85,7 +86,7 @@ async def test_a_write_may_use_what_an_earlier_one_gives() -> None:
 @pytest.mark.promise("brainos.gate")
 async def test_a_write_says_itself_how_it_is_proved() -> None:
     """Its proof is another read than those that were made; one that is no read is refused."""
-    proof = {"tool": "get_claim", "arguments": {"claim_id": "C-1"}, "expect": {"status": "approved"}}
+    proof: JsonObject = {"tool": "get_claim", "arguments": {"claim_id": "C-1"}, "expect": {"status": "approved"}}
     wrong = call("approve_claim", claim_id="C-1", _read_back={"tool": "get_claim"})
     sound = call("approve_claim", claim_id="C-1", _read_back=proof)
     async with orchestrated(events(wrong), events(sound), *WHOLE[2:]) as (stage, brain):
@@ -162,6 +163,25 @@ async def test_after_an_approval_the_same_conversation_goes_on() -> None:
     assert (waiting.state, heard) == (TaskState.INPUT_REQUIRED, 3)
     assert (record.state, stage.claims.applied, len(brain.heard)) == (TaskState.COMPLETED, ["C-1"], 4)
     assert len({str(heard.body["conversationId"]) for heard in brain.heard}) == 1
+
+
+@pytest.mark.promise("brainos.second_turn")
+async def test_what_changed_while_a_person_decided_is_told_and_it_plans_anew() -> None:
+    """The claim's amount is another one by then: nothing is written on the old yes, and the new plan is asked about."""
+    again = (events(WRITE), answer("Asked again."))
+    async with orchestrated(*WHOLE[:3], *again, WHOLE[3]) as (stage, brain):
+        stage.policy.says = {"requires_approval": True, "escalation_level": "manager"}
+        await stage.run()
+        stage.claims.rows["C-1"]["amount"] = "130.00"
+        asked = await stage.run(decision("approve"))
+        record = await stage.run(decision("approve", turn_id="turn-3"))
+    assert (asked.state, record.state, stage.claims.applied) == (
+        TaskState.INPUT_REQUIRED,
+        TaskState.COMPLETED,
+        ["C-1"],
+    )
+    assert "130.00" in str(brain.heard[3].body["message"])
+    assert (await replayed(stage)).difference == ""
 
 
 @pytest.mark.promise("brainos.bounded")
