@@ -77,6 +77,9 @@ PROMISES: tuple[Promise, ...] = (
     Promise("reflect.weighted_formula", "The weighted formula, by configuration", "seed 002 rl_loop.py; seed 003"),
     Promise("reflect.outputs", "What a process requires of its answer is looked for, and named", "seed 000"),
     Promise("reflect.history_once", "What a client said stands once in its task's history", "bad input"),
+    Promise(
+        "reflect.asked_up_front", "What a process requires of an answer is asked for where it is drafted", "seed 000"
+    ),
     Promise("reflect.improvement", "A weak answer is improved once, and only by what is known", "seed 000, Pipeline"),
     Promise("answers.footer", "A footer of one line, off by default", "seed 002, REFLECT"),
     Promise("answers.policy_is_said", "Prose says what the rules said", "seed 003 structured_output.py"),
@@ -304,6 +307,11 @@ PROMISES: tuple[Promise, ...] = (
     Promise("demo.rest_bridge", "The demo holds over the REST bridge as it does over MCP", "seed 003, mcp_bridge.py"),
     Promise("demo.any_model", "The demo holds with any endpoint that speaks the Messages API", "seed 000, Running"),
     Promise("tools.command", "People see each tool's class and what decided it before they trust a server", "I1"),
+    Promise(
+        "company.misfortunes",
+        "With renamed columns, failing and slow calls a task ends right or honestly not done; no write is wrong",
+        "seed 002; I4",
+    ),
     # what an operator knows of a tool server
     Promise(
         "I4.partners", "A write is paired with a read that can be asked about it by schema, never by name alone", "I4"
@@ -594,6 +602,9 @@ PROMISES: tuple[Promise, ...] = (
         "gate.two_persons",
         "Payment data in task or facts asks for two different people; nobody counts twice, or for their own request",
         "seed 002, fsm_runner.py",
+    ),
+    Promise(
+        "gate.two_persons_unanswered", "Where nothing that was read speaks of payment data, a person is asked", "I2"
     ),
     Promise(
         "mutate.sequence",

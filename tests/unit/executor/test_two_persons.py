@@ -7,7 +7,9 @@ from services.executor.core.execute.two_persons import concern
 from services.executor.core.fsm.templates import TEMPLATES
 from shared.contracts.task import Principal
 from shared.domain.exact_json import Json, dumps
-from shared.domain.words import FsmState, Role, TaskState
+from shared.domain.words import FsmState, Role, TaskState, ToolClass
+from shared.testing.scripted_model import text_reply, tool_reply
+from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import begun_as, run_with_deaths
 from tests.unit.executor.stage import CALL, CLERK, MANAGER, Stage, decision
 
@@ -84,6 +86,46 @@ async def test_a_matter_that_shows_after_one_person_approved_asks_for_two() -> N
 async def test_where_nothing_of_the_kind_is_said_nobody_is_asked() -> None:
     stage = await _concerned({"summary": "Japan's pancakes are late", "cardholder_data": False, "pci": None})
     assert (stage.turns.record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+
+
+@pytest.mark.promise("gate.two_persons_unanswered")
+async def test_where_nothing_that_was_read_speaks_of_the_matter_a_person_is_asked_and_told_why() -> None:
+    """The incident's own record knows the service by its id alone, and nobody looked at that."""
+    stage = await _concerned({"service_id": "SVC-1"})
+    record = stage.turns.record
+    assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+    assert "nothing that was read says of approve_claim whether payment data is concerned" in (record.answer or "")
+    assert "different people" not in (record.answer or "")
+    record = await stage.run(decision("approve"))
+    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    assert (await replayed(stage)).difference == ""
+
+
+@pytest.mark.promise("gate.two_persons_unanswered")
+@pytest.mark.parametrize(
+    ("row", "others", "asked"),
+    [
+        ({"cardholder_data": False}, {}, False),
+        ({"cardholder_data": None}, {}, True),
+        ({"service_id": "C-2"}, {"cardholder_data": False}, False),
+        ({}, {"cardholder_data": False}, True),
+    ],
+)
+async def test_an_answer_counts_from_the_record_and_what_belongs_to_it_not_from_another(
+    row: dict[str, Json], others: dict[str, Json], asked: bool
+) -> None:
+    """Two records of one list; the second is the first one's service, or else somebody else's."""
+    stage = await begun_as(INCIDENT, CALL)
+    stage.claims.rows["C-1"].update(row)
+    first, second = stage.claims.rows["C-1"], {**stage.claims.rows["C-2"], **others}
+    shown: Json = {"incident": first, "service": second} if "service_id" in row else {"incidents": [first, second]}
+    stage.servers.add("list_claims", lambda _: shown, ToolClass.READ)
+    stage.scripts["assess"] = lambda request: (
+        tool_reply(("list_claims", {})) if len(request.messages) == 1 else text_reply("read")
+    )
+    await stage.run()
+    waits = TaskState.INPUT_REQUIRED if asked else TaskState.COMPLETED
+    assert (stage.turns.record.state, len(stage.claims.applied)) == (waits, int(not asked))
 
 
 @pytest.mark.promise("gate.two_persons")

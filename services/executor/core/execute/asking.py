@@ -4,14 +4,16 @@ from services.executor.core.context import TurnContext
 from services.executor.core.dossier import Progress
 from services.executor.core.execute.escalation import ends_escalated
 from services.executor.core.execute.process_rules import is_ruled
-from services.executor.core.execute.two_persons import concern
+from services.executor.core.execute.two_persons import concern, unanswered
 from shared.contracts.policy import Verdict
 
 
 def needs_person(ctx: TurnContext, progress: Progress) -> bool:
     """Whether a rule or the process asks for a person, or the tenant does for every write that no rule speaks about."""
     verdict, template = progress.dossier.verdict, progress.template
-    if verdict is None or template.confirmations or concern(ctx.task, progress):
+    if verdict is None or template.confirmations:
+        return True
+    if concern(ctx.task, progress) or unanswered(ctx.task, progress):
         return True
     asked = verdict.requires_approval or not (verdict.passed or ends_escalated(template, verdict))
     return asked or (ctx.tenant.unruled_writes == "approve" and not is_ruled(verdict))
@@ -30,5 +32,6 @@ def persons_needed(ctx: TurnContext, progress: Progress) -> int:
 
 def why_process_asks(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
     """The process's own reasons to ask, beside those of the rules."""
-    found = concern(ctx.task, progress)
-    return (f"the process asks for two different people, because of {found}",) if found else ()
+    if found := concern(ctx.task, progress):
+        return (f"the process asks for two different people, because of {found}",)
+    return (left,) if (left := unanswered(ctx.task, progress)) else ()
