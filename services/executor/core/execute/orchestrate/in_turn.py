@@ -89,4 +89,4 @@ def _passed_over(ctx: TurnContext, progress: Progress, absence: _Absence) -> Pro
         "passed_over": {**progress.passed_over, name: absence.why},
         "conversation": None,
     }
-    return progress.model_copy(update=update).learned(facts=absence.facts)
+    return progress.model_copy(update=update).learned(facts=absence.facts, findings="", findings_about="")
