@@ -14,6 +14,16 @@ from shared.infra.task_store import TaskStore
 from tests.redis_server import durable_server
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Below the results, what tests recorded as ``shown``: figures for people, whichever process measured them."""
+    reports = [report for kind in ("passed", "failed") for report in terminalreporter.getreports(kind)]
+    shown = [text for report in reports for name, text in report.user_properties if name == "shown"]
+    if shown:
+        terminalreporter.section("measured")
+    for text in sorted(map(str, shown)):
+        terminalreporter.line(text)
+
+
 @pytest.fixture(scope="session")
 def embedded_redis() -> Iterator[EmbeddedRedis]:
     """The embedded server, in a short path (a socket's name is limited to about 100 bytes)."""

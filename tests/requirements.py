@@ -713,6 +713,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "any_model.ends", "Whatever a model does, a run ends or waits, and its checkpoint is read back", "seed 000"
     ),
+    Promise("any_model.checker", "What judges those runs finds what is put into their record", "I1; I2; I7; I9; I11"),
     Promise("I2.provenance.words", "A number written out in words needs a source like any other", "I2"),
     Promise("policy.calls.number_ids", "Ids that are numbers tell records apart", "I2; bad input"),
     Promise("audit.second", "A small model audits the figures of a plan after the exact audit", "seed 000, COMPUTE"),

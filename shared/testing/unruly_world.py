@@ -153,7 +153,7 @@ class UnrulyPolicy(PolicyService):
             passed=True,
             binding=request.binding,
             policy_hash="p",
-            context_hash=digest([request.to_json()]),
+            context_hash=digest([request.model_copy(update={"confirmations": (), "history": ()}).to_json()]),
             plan_hash=request.plan_hash,
         )
 

@@ -4,8 +4,11 @@ from datetime import time, timedelta
 from random import Random
 from typing import NamedTuple
 
+from services.executor.core.checkpoints import Checkpoints
 from services.executor.core.context import Limits, Ports
-from services.executor.core.fsm.templates import TEMPLATES
+from services.executor.core.dossier import Progress
+from services.executor.core.fsm.templates import TEMPLATES, Template
+from services.executor.core.journal import Journal
 from services.executor.core.prompts.texts import load
 from services.executor.core.spend.budget import Ceilings
 from services.executor.core.worker import Worker
@@ -19,7 +22,6 @@ from shared.testing.tape import Heard, Tape
 from shared.testing.unruly_model import UnrulyModel
 from shared.testing.unruly_replies import Offer, Replies
 from shared.testing.unruly_world import NOTICE, UnrulyPolicy, UnrulyServers, WatchedTurns
-from tests.unit.executor.begun_as import begin
 from tests.unit.executor.stage import CLERK, OneTenant, message, new_record
 
 _LEVELS = ("manager", "hr", "finance", "committee", "legal", "cfo", "ciso")
@@ -55,7 +57,7 @@ async def any_run(seed: int) -> Run:
     tenant = _tenant(random)
     worker = Worker(_ports(random, world, turns, tape, tenant), _limits(random, tokens), _PROMPTS)
     if random.random() < 0.85:
-        await begin(turns, TEMPLATES[random.choice([*TEMPLATES])])
+        await _begin(turns, TEMPLATES[random.choice([*TEMPLATES])], random.choice([*Strategy]))
     deaths = random.choice([0, 1, 3, 6])
     left = deaths
     for number in range(_TURNS):
@@ -64,6 +66,12 @@ async def any_run(seed: int) -> Run:
             break
         left = await _carried(random, worker, turns, tape, turn, left)
     return Run(seed, turns, tape, tokens, tenant.unruled_writes, deaths - left)
+
+
+async def _begin(turns: WatchedTurns, template: Template, strategy: Strategy) -> None:
+    """Leave what a worker leaves that has classified the task and chosen a strategy, and then died."""
+    progress = Progress(template=template, path=template.states, visited=template.states[:1], strategy=strategy)
+    await Checkpoints(Journal(turns, (), turns.now(), 60), ()).save(progress)
 
 
 def _ports(random: Random, world: World, turns: WatchedTurns, tape: Tape, tenant: TenantRecord) -> Ports:
