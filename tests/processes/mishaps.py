@@ -9,11 +9,29 @@ from examples.company.faults import Fault, Faults
 OUT_OF_ORDER = Fault(fail="This is out of order.")
 
 
+class Renamed(dict[str, str]):
+    """The columns that have other names now, and which columns ("table.column") were shown while there were any."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shown: set[str] = set()
+
+    @override
+    def get(self, column: str, otherwise: str) -> str:  # type: ignore[override]  # as answers are shown: with a default
+        self.shown.add(column)
+        return super().get(column, otherwise)
+
+
 class Mishaps(Faults):
-    """Healthy, until a tool is called that was named: what it is asked for still happens, then the faults are there."""
+    """Healthy, until a tool is called that was named: what it is asked for still happens, then the faults are there.
+
+    ``called``: every tool that was called, in order; ``replace`` does not empty it.
+    """
 
     def __init__(self) -> None:
         super().__init__({})
+        self.renamed: Renamed = Renamed()
+        self.called: list[str] = []
         self._after: dict[str, Mapping[str, Fault]] = {}
 
     def after(self, tool: str, faults: Mapping[str, Fault]) -> None:
@@ -21,6 +39,7 @@ class Mishaps(Faults):
 
     @override
     def take(self, tool: str) -> Fault:
+        self.called.append(tool)
         fault = super().take(tool)
         if tool in self._after:
             self.replace(self._after.pop(tool))

@@ -18,6 +18,7 @@ from redis.asyncio import Redis
 from cli.demo.books import Books, Change
 from services.executor.adapters.file_tenants import FileTenants
 from services.executor.adapters.mcp_tools import McpTools
+from services.executor.adapters.patience import PatientTools
 from services.executor.adapters.policy_http import HttpPolicy
 from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.redis_sessions import RedisSessions
@@ -47,6 +48,7 @@ from tests.serving import serving
 
 TENANT_FILE = Path("cli/defaults/company_tenant.json")
 _LEASE_SECONDS = 30.0
+_PAUSES = (0.05, 0.05)  # seconds before a read is made again
 
 
 @dataclass
@@ -162,10 +164,12 @@ async def open_stage(
     tenant: TenantRecord | None = None,
     limits: Limits = Limits(),  # noqa: B008  # a frozen value
     planner_faults: str = "",
+    patient: bool = False,
 ) -> AsyncIterator[Stage]:
     """A stage in an empty folder; the tenant is the example company's own, unless another one is given.
 
-    ``planner_faults``: how the planner errs, as its setting of that name says it.
+    ``planner_faults``: how the planner errs, as its setting of that name says it. ``patient``: reads are made again, as
+    in a real stack.
     """
     async with AsyncExitStack() as open_things, Servers() as servers:
         enter = open_things.enter_async_context
@@ -179,7 +183,8 @@ async def open_stage(
         tenants = FileTenants.read(TENANT_FILE, office.url)
         if tenant is not None:
             tenants.record = tenant.model_copy(update={"connections": tenants.record.connections})
-        ports = Ports(model, tools, policy, tenants, RedisLearned(redis), RedisSpend(redis))
+        servers_of_tools = PatientTools(tools, _PAUSES) if patient else tools
+        ports = Ports(model, servers_of_tools, policy, tenants, RedisLearned(redis), RedisSpend(redis))
         yield Stage(
             worker=Worker(ports, limits, load()),
             store=TaskStore(redis, await enter(Live(redis))),

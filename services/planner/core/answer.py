@@ -5,14 +5,26 @@ from decimal import Decimal
 
 from services.planner.core.compute import figures, stated_figures, subject_of, subjects
 from services.planner.core.conditions import judge
-from services.planner.core.records import Record, number, own_id
+from services.planner.core.records import Fact, Record, number, own_id
 from services.planner.core.request import Request, objects
 from services.planner.core.selection import amount_field, matching
 from services.planner.core.situation import Situation
-from services.planner.core.words import concept, field_stems, is_identifier, parts, stem, stems, text_stems, text_words
+from services.planner.core.words import (
+    concept,
+    field_stems,
+    is_identifier,
+    nouns,
+    parts,
+    stem,
+    stems,
+    text_stems,
+    text_words,
+)
 from services.planner.core.yes_no import yes_or_no
 from shared.domain.exact_json import Json, JsonObject, dumps
 
+_UNREAD = "Nothing about what the task asks for could be read, so no list can be given."
+_SEARCHES = frozenset({("search",), ("find",), ("lookup",)})
 _LIST = re.compile(r"\bJSON (?:list|array)\b|\b(?:bare|plain) list\b|\bas a list of\b.*\bonly\b|\[\s*\"[^\]]*\]", re.I)
 _ORDER = re.compile(r"\b(?:sorted|ordered|sort|order|ranked) (?:them )?by\b.*", re.I)
 _FORM = re.compile(r"(?:answer|respond|reply|return|give|output|list)\b[^.?]*\b(?:JSON|list|array)\b[^.?]*", re.I)
@@ -24,13 +36,25 @@ def wants_list(text: str) -> bool:
 
 def answer(request: Request, situation: Situation) -> str:
     if request.sections.get("answer_format", "").strip().strip('"') == "list":
-        return dumps(as_list(situation))
+        found = as_list(situation)
+        return dumps(found) if found or _was_read(situation) else _UNREAD
     said = _writes(request) or _told(request, situation) or _refusals(situation)
     said += [line for line in (_question(question, situation) for question in situation.reading.questions) if line]
     said += _values(situation) if not situation.reading.questions or not said else []
     if not said:
         said = _found(situation)
     return " ".join(said) or "Nothing that answers the task could be found."
+
+
+def _was_read(situation: Situation) -> bool:
+    """Whether some read was about what the task asks for and gave more than a sentence: none is then an answer."""
+    return any(_about(fact) & situation.stems for fact in situation.facts if isinstance(fact.result, list | dict))
+
+
+def _about(fact: Fact) -> frozenset[str]:
+    """What a read is of: by its tool's name and, as a search takes any words, by its arguments if it is none."""
+    given = " ".join(map(str, fact.arguments.values()))
+    return nouns(fact.tool) | (frozenset() if parts(fact.tool)[:1] in _SEARCHES else text_stems(given))
 
 
 def as_list(situation: Situation) -> list[Json]:

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import NamedTuple
 
-from services.planner.core.words import concept, field_stems, is_identifier, nouns, stem
+from services.planner.core.mentions import Kind, find
+from services.planner.core.words import ID_WORDS, concept, field_stems, is_identifier, nouns, parts, stem
 from shared.domain.exact_json import Json, JsonObject
 
 Scalar = str | int | Decimal | bool
@@ -85,13 +86,31 @@ def number(value: Json) -> Decimal | None:
 
 
 def own_id(record: Record) -> tuple[str, Scalar] | None:
-    """The field that identifies a record: ``id``, or its own noun with ``id``; else the first identifier field."""
+    """The field that identifies a record: ``id``, or its own noun with ``id``; else the first identifier field.
+
+    Where all that are called identifiers name other things, the only other field that looks like one goes before them.
+    """
     named = [name for name in record.fields if is_identifier(name)]
     own = [name for name in named if concept(name, record.noun) <= record.noun]
     exact = [name for name in own if concept(name, record.noun) == record.noun or "id" in name.lower()]
-    for name in (*exact, *own, *named):
+    for name in (*exact, *own, *(_called_strangely(record) if named and not own else ()), *named):
         return name, record.fields[name]
     return None
+
+
+def _called_strangely(record: Record) -> list[str]:
+    """The field that holds an identifier under a name that does not say of what, if there is just one."""
+    found = [name for name, value in record.fields.items() if not _names_another(name) and _looks_like_an_id(value)]
+    return found if len(found) == 1 else []
+
+
+def _names_another(name: str) -> bool:
+    """``owner_id``, and neither ``id_code`` nor ``tag``."""
+    return is_identifier(name) and parts(name)[0] not in ID_WORDS
+
+
+def _looks_like_an_id(value: Scalar) -> bool:
+    return isinstance(value, str) and any(one.kind is Kind.ID and one.value == value for one in find(value))
 
 
 def identifies(record: Record, wanted: frozenset[str]) -> list[str]:

@@ -220,3 +220,25 @@ def test_what_describes_the_columns_of_a_table_is_no_row_of_it() -> None:
         'Query table "kites" with filter column "state" and filter value "torn". Answer with a JSON list of their ids.'
     )
     assert said("COMPLETE", {"task": task, "facts": facts, "answer_format": "list"}).text == '["K-1"]'
+
+
+def test_a_list_is_of_the_records_own_ids_whatever_they_are_called_now() -> None:
+    rows: list[Json] = [{"owner_id": "EM-17", "tag": f"CL-{number}", "status": "open"} for number in (11, 12)]
+    facts: list[Json] = [{"ref": "f1", "tool": "list_claims", "arguments": {}, "result": rows}]
+    task = "Which claims are open? Answer with a JSON list of their ids."
+    assert said("COMPLETE", {"task": task, "facts": facts, "answer_format": "list"}).text == '["CL-11","CL-12"]'
+
+
+@pytest.mark.parametrize(
+    ("tool", "result", "answer"),
+    [
+        ("list_claims", [], "[]"),
+        ("list_claims", "The list is out of order.", "Nothing about what the task asks for could be read"),
+        ("search_people", [], "Nothing about what the task asks for could be read"),
+    ],
+)
+def test_an_empty_list_is_an_answer_only_if_the_list_was_read(tool: str, result: Json, answer: str) -> None:
+    """What could not be read is not said to be empty: a list that is none makes the task fail."""
+    facts: list[Json] = [{"ref": "f1", "tool": tool, "arguments": {"query": "claims"}, "result": result}]
+    task = "Which claims are open? Answer with a JSON list of their ids."
+    assert said("COMPLETE", {"task": task, "facts": facts, "answer_format": "list"}).text.startswith(answer)
