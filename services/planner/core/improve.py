@@ -1,4 +1,4 @@
-"""A draft of an answer with what it lacks, where the facts have it; the draft as it is, where they do not."""
+"""What an answer lacks, said where the facts have it; the answer as it is, where they do not."""
 
 import re
 
@@ -18,6 +18,17 @@ def improve(request: Request, situation: Situation) -> str:
     asked = [match["what"] for item in (wanted if isinstance(wanted, list) else []) if (match := _SAY.match(str(item)))]
     said = [sentence for what in asked if (sentence := _known(what, situation))]
     return " ".join(part for part in (draft, *dict.fromkeys(said)) if part)
+
+
+def with_outputs(request: Request, situation: Situation, text: str) -> str:
+    """A drafted answer in prose, and one sentence for each output of the process that it lacks and the facts have."""
+    process = request.section("process")
+    outputs = process.get("outputs") if isinstance(process, dict) else None
+    if request.sections.get("answer_format", "").strip().strip('"') == "list" or not isinstance(outputs, list):
+        return text
+    lacking = [str(output) for output in outputs if not field_stems(str(output)) <= text_stems(text)]
+    said = dict.fromkeys(sentence for output in lacking if (sentence := _known(output, situation)))
+    return " ".join((text, *said))
 
 
 def _known(what: str, situation: Situation) -> str:

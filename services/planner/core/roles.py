@@ -52,7 +52,8 @@ def reply(request: Request, ignores_policy: bool = False) -> Reply:
         case "CONCLUDE":
             return _with_made(request, _conclude(request))
         case "COMPLETE":
-            return Reply(answer.answer(request, observe(request)))
+            situation = observe(request)
+            return Reply(improve.with_outputs(request, situation, answer.answer(request, situation)))
         case "TRANSLATE POLICY":
             return Reply(dumps(translate.translate(request)))
         case "CLASSIFY":

@@ -16,7 +16,10 @@ _PLANNED = (FsmState.POLICY_CHECK, FsmState.MUTATE, FsmState.SCHEDULE_NOTIFY)  #
 def process_section(ctx: TurnContext, progress: Progress, *states: FsmState) -> Json:
     """The kind of process, what it demands in these states, and its figures as far as the facts go."""
     found = figured(progress.template, progress.dossier.facts, ctx.task) if progress.dossier.facts else Figured()
-    return section(progress.template, states, found)
+    template = progress.template
+    if progress.read_only:  # a question is answered as it is put
+        template = template.model_copy(update={"outputs": ()})
+    return section(template, states, found)
 
 
 def plan_section(ctx: TurnContext, progress: Progress) -> Json:

@@ -29,9 +29,9 @@ def wanted(run: Run, formula: Formula = Formula.SIGNALS) -> Wanted | None:
     """
     if is_exact_match(run.answer) or run.dry_run or run.state is not TaskState.COMPLETED or run.progress is None:
         return None
-    missing = () if run.idle else sayable(run.missing, run.known)
-    if not missing and quality(evidence(run), formula).value >= WEAK:
+    if quality(evidence(run), formula).value >= WEAK:
         return None
+    missing = () if run.idle else sayable(run.missing, run.known)
     faults = _faults(run)
     return Wanted(missing, faults) if missing or faults else None
 
