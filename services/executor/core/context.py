@@ -21,8 +21,8 @@ from services.executor.ports.learned import Experience, Learned
 from services.executor.ports.models import Model
 from services.executor.ports.orchestrators import Orchestrating, Orchestrator
 from services.executor.ports.policy import PolicyService, Tenants
-from services.executor.ports.spend import DailySpend
 from services.executor.ports.sandbox import MadeTools, NoSandbox, NothingKept, Sandbox
+from services.executor.ports.spend import DailySpend
 from services.executor.ports.tools import ToolServers
 from services.executor.ports.turns import SessionState, TurnStore
 from shared.contracts.policy import Policy
@@ -62,11 +62,11 @@ class Ports(NamedTuple):
     tenants: Tenants
     learned: Learned
     daily: DailySpend = Unmetered()
+    sandbox: Sandbox = NoSandbox()
+    made: MadeTools = NothingKept()
     brainos: Orchestrator | None = None
 
 
-    sandbox: Sandbox = NoSandbox()
-    made: MadeTools = NothingKept()
 @dataclass
 class LastVerdict:
     """When this attempt at the turn last had a verdict, and on which plan."""

@@ -9,8 +9,8 @@ from services.executor.core.tooling.paginate_shown import beginning
 from services.executor.ports.orchestrators import Orchestrating
 from shared.contracts.approval import Confirmed
 from shared.contracts.base import Contract
-from shared.contracts.plan import WritePlan
 from shared.contracts.made_tool import MadeBy, MadeTool
+from shared.contracts.plan import WritePlan
 from shared.contracts.policy import Verdict
 from shared.contracts.threshold import Threshold
 from shared.domain.exact_json import Json, JsonObject, digest, loads, loads_object
@@ -69,8 +69,8 @@ class NamedValue(Contract):
     figure: str = ""
     about: str = ""
     group: str = ""
-
     made_by: MadeBy | None = None
+
     def as_json(self) -> Json:
         operands: list[Json] = [operand.as_json() for operand in self.operands]
         made: JsonObject = {"made_by": self.made_by.model_dump(mode="json", exclude={"v"})} if self.made_by else {}
@@ -113,7 +113,6 @@ class Conversation(Contract):
 
 
 class Dossier(Contract):
-    planned: bool = False  # whether a plan was made of its wishes
     """``approved_hash`` is the plan's hash that a person, or the gate's automatic pass, let through."""
 
     needs: tuple[str, ...] = ()
@@ -125,6 +124,7 @@ class Dossier(Contract):
     findings: str = ""
     findings_about: str = ""  # the digest of the facts that they were drawn from; fsm draws none
     values: tuple[NamedValue, ...] = ()
+    made: tuple[MadeTool, ...] = ()  # the made tools that values were worked out with: the code that ran
     audit_clean: bool | None = None
     audit_issues: tuple[str, ...] = ()  # what the model's audit objected to, while that is being mended
     plan: WritePlan | None = None
@@ -148,7 +148,6 @@ class Dossier(Contract):
 
 class Progress(Contract):
     """A checkpoint: where the run stands and what it knows. ``visited``: the states walked, the present one last."""
-    made: tuple[MadeTool, ...] = ()  # the made tools that values were worked out with: the code that ran
 
     template: Template = GENERAL
     path: tuple[FsmState, ...]
