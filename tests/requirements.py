@@ -720,6 +720,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise("audit.second.escalates", "After two objections the task escalates, with nothing written", "seed 000"),
     Promise("audit.second.fails_closed", "An audit that cannot be had or used is not a clean one", "I2; bad input"),
     Promise("audit.second.only_for_writes", "Only figures that a write rests on are audited by a model", "seed 000"),
+    Promise("audit.second.setting", "COMPUTE_AUDIT is on or off; another word stops the start", "bad input"),
     Promise("audit.second.switch", "COMPUTE_AUDIT switches the model's audit, never the exact one", "bad input"),
     Promise("planner.audit", "The rule-based planner audits by computing again", "bad input"),
     Promise("strategy.three", "fsm, five_phase and moa can carry a task, as the bandit chooses", "seed 000"),
