@@ -104,17 +104,12 @@ async def test_without_redis_nothing_is_switched_on(tmp_path: Path) -> None:
 
 @pytest.mark.promise("made.removed")
 @pytest.mark.promise("made.off")
-async def test_the_command_line_switches_lists_shows_and_removes(redis: Redis, redis_url: str) -> None:
+async def test_the_command_line_switches_shows_and_removes(redis: Redis, redis_url: str) -> None:
     await RedisMade(redis).keep("default", TOOL)
     async with gateway(redis_url) as url:
         switched = await purple("tenant", "made-tools", "default", "on", "--url", url, "--json")
-        listed = await purple("tools", "made", "list", "--url", url, "--json")
         shown = await purple("tools", "made", "show", "net_margin", "--url", url)
         removed = await purple("tools", "made", "remove", "net_margin", "--url", url, "--json", "--as", "olga")
-        unknown = await purple("tools", "made", "show", "gross_margin", "--url", url)
     assert loads_object(switched.out)["made_tools"] is True
-    assert at(loads_object(listed.out), "tools.0.name") == "net_margin"
     assert "def net_margin(revenue, cost)" in shown.out
     assert at(loads_object(removed.out), "versions.0.removed_by") == "olga"
-    assert unknown.code != 0
-    assert "no made tool" in unknown.err

