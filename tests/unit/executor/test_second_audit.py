@@ -2,9 +2,14 @@
 
 import pytest
 
+from services.executor.core.checkpoints import Checkpoints
+from services.executor.core.dossier import Progress
+from services.executor.core.fsm.templates import TEMPLATES
+from services.executor.core.journal import Journal
 from services.executor.ports.models import ModelReply, ModelRequest, ModelUnavailable, TextBlock, Tier
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import FsmState, Strategy, TaskState
+from shared.testing.fake_tool_servers import Called
 from shared.testing.scripted_model import json_reply, state_of, text_reply
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import run_with_deaths
@@ -71,6 +76,22 @@ async def test_after_an_objection_the_figures_are_concluded_anew_knowing_why(str
     anew = [asked for asked in stage.model.requests if "it is of another claim" in _text(asked)]
     assert {state_of(asked) for asked in anew} == {"COMPUTE" if strategy is Strategy.FSM else "CONCLUDE"}
     assert (await replayed(stage)).difference == ""
+
+
+@pytest.mark.promise("audit.second")
+@pytest.mark.parametrize("strategy", [Strategy.FIVE_PHASE, Strategy.MOA])
+async def test_where_a_process_has_no_compute_the_same_facts_are_concluded_from_anew(strategy: Strategy) -> None:
+    stage = _stage(OBJECTS, CLEAN)
+    template = TEMPLATES["dispute_resolution"]
+    progress = Progress(template=template, path=template.states, visited=template.states[:1], strategy=strategy)
+    await Checkpoints(Journal(stage.turns, (), stage.turns.now(), 60), ()).save(progress)
+    record = await stage.run()
+    states = record.metadata["states"]
+    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    assert isinstance(states, list)
+    assert states.count(FsmState.ASSESS) == 2
+    before = [call.tool for call in stage.servers.calls[: stage.servers.calls.index(_first_write(stage))]]
+    assert before.count("get_claim") == 2  # in ASSESS, and just before the change
 
 
 @pytest.mark.promise("audit.second.escalates")
@@ -141,6 +162,10 @@ def _stage(*audits: ModelReply) -> Stage:
 
 def _audits(stage: Stage) -> list[ModelRequest]:
     return [asked for asked in stage.model.requests if state_of(asked) == "AUDIT"]
+
+
+def _first_write(stage: Stage) -> Called:
+    return next(call for call in stage.servers.calls if call.tool == "approve_claim")
 
 
 def _is_second(stage: Stage) -> bool:

@@ -34,8 +34,8 @@ async def _plan(ctx: TurnContext, progress: Progress) -> Progress:
 
 
 async def _gather(ctx: TurnContext, progress: Progress) -> Progress:
-    """GATHER, and SYNTHESIZE right after it where the template has no COMPUTE."""
-    gathered = await gather(ctx, progress)
+    """GATHER, and SYNTHESIZE right after it where the template has no COMPUTE; alone, if an audit objects to it."""
+    gathered = progress if progress.dossier.audit_issues else await gather(ctx, progress)
     return gathered if comes_later(gathered) else await _synthesize(ctx, gathered)
 
 

@@ -58,8 +58,8 @@ async def _decompose(ctx: TurnContext, progress: Progress) -> Progress:
 
 
 async def _assess(ctx: TurnContext, progress: Progress) -> Progress:
-    """The reads; the conclusions right after them where the template has no COMPUTE."""
-    read = await assess(ctx, progress)
+    """The reads; the conclusions right after them where the template has no COMPUTE, or if an audit objects."""
+    read = progress if progress.dossier.audit_issues else await assess(ctx, progress)
     return read if comes_later(read) else await _conclude(ctx, read)
 
 
