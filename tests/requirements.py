@@ -573,6 +573,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "process.rules", "A process's own rules decide with the tenant's, on its figures, in one verdict", "I2; I7"
     ),
+    Promise("process.governs", "A written amount that is not the process's own figure asks a person", "I2; I8"),
     Promise(
         "process.record_stands",
         "An argument against the record keeps no rule of the process from acting",

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from services.executor.core.dossier import Dossier, Fact
+from services.executor.core.execute.governed import deviations
 from services.executor.core.execute.process_figures import Figured, figured
 from services.executor.core.fsm.template import Template
 from services.executor.core.tooling.paginate_walk import PARTIAL
@@ -36,6 +37,8 @@ def _asking(template: Template, plan: WritePlan | None, found: Figured, facts: S
         figure = next((one for one in template.figures if one.name == missing.name and one.required), None)
         if figure is not None:
             yield _ask(f"needs-{missing.name}", missing.text, level, figure.required_for)
+    for name, said in deviations(template.figures, plan.every_call, found.values).items():
+        yield _ask(f"governed-by-{name}", "; ".join(said), level)
     if twice := _said_twice(plan):
         yield _ask("same-call-twice", f"the plan makes the same call twice, argument for argument: {twice}", level)
     partial = [fact.tool for fact in facts if fact.note.startswith(PARTIAL)] if template.whole_lists else []

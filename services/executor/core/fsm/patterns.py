@@ -10,12 +10,20 @@ from typing import NamedTuple
 
 _SHAPE = re.compile(r"([a-z_|]+)((?:\[[^\[\]]*\])*)(?:\.([a-z_|]+))?")
 _BRACKET = re.compile(r"\[([^\[\]]*)\]")
+_GOVERNED = re.compile(r"(?:([a-z_|]+)\.)?([a-z_]+)")
 _CONDITION = re.compile(r"([a-z_|]+)\s*(!=|=|~)\s*(.*)")
 OWN = "@"
 
 
 class BadPattern(ValueError):
     """The text names no operand; the message says what it should look like."""
+
+
+class Governed(NamedTuple):
+    """An argument that a figure governs: of tools with one of the ``kinds`` in their name, or of all."""
+
+    kinds: tuple[str, ...]
+    argument: str
 
 
 class Choice(NamedTuple):
@@ -52,6 +60,14 @@ def pattern(text: str) -> Pattern:
     if not _names(kinds) or not (fields or brackets):
         raise BadPattern(f"{text!r} names no kind of record, or nothing of it")
     return Pattern(_names(kinds), _names(fields or ""), bool(brackets), choices)
+
+
+def governed(text: str) -> Governed:
+    """``argument``, or ``kind|kind.argument``; raises ``BadPattern`` for anything else."""
+    match = _GOVERNED.fullmatch(text)
+    if match is None:
+        raise BadPattern(f"{text!r} is no argument such as amount or credit.amount")
+    return Governed(_names(match[1] or ""), match[2])
 
 
 def kinds(text: str) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
 """What every template keeps to, built in or synthesized: said in one place."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from services.executor.core.fsm.patterns import BadPattern, is_figure, pattern
+from services.executor.core.fsm.patterns import BadPattern, governed, is_figure, pattern
 from services.executor.core.fsm.template import Template
 from services.executor.core.prompts.schemas import OPERATIONS
 from shared.domain.words import FsmState
@@ -77,13 +77,15 @@ def _uncomputable(template: Template) -> Iterator[str]:
                 yield from () if text in before else (f"figure {figure.name}: no figure before it is {text}",)
             else:
                 yield from _bad_pattern(figure.name, text)
+        for text in figure.governs:
+            yield from _bad_pattern(figure.name, text, governed)
         before.add(figure.name)
     if template.routed:
         yield from _bad_pattern("routed", template.routed)
 
 
-def _bad_pattern(name: str, text: str) -> Iterator[str]:
+def _bad_pattern(name: str, text: str, reading: Callable[[str], object] = pattern) -> Iterator[str]:
     try:
-        pattern(text)
+        reading(text)
     except BadPattern as error:
         yield f"figure {name}: {error}"

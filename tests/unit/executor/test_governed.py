@@ -1,0 +1,141 @@
+"""What a plan writes in the place of a figure of its process is that figure, or a person is asked (I2, I8)."""
+
+from decimal import Decimal
+
+import pytest
+
+from services.executor.core.dossier import NamedValue
+from services.executor.core.execute.governed import deviations
+from services.executor.core.fsm.figures import Figure
+from services.executor.core.fsm.template import Template
+from services.executor.core.fsm.templates import TEMPLATES
+from services.executor.core.fsm.validity import problems
+from services.policy.core.conditions import Conditions
+from services.policy.core.evaluate import evaluate
+from shared.contracts.plan import PlannedCall
+from shared.contracts.policy import EvaluateRequest, Verdict
+from shared.contracts.task import Principal
+from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.words import Role, TaskState, ToolClass
+from shared.testing.scripted_model import text_reply, tool_reply
+from tests.unit.executor.archived import replayed
+from tests.unit.executor.begun_as import begun_as
+from tests.unit.executor.stage import CALL, SaidPolicy, Stage, decision
+
+FINANCE = Principal(id="treasurer", roles=(Role.APPROVER,), levels=("finance",))
+_ANYTHING: JsonObject = {"type": "object", "properties": {}, "additionalProperties": True}
+_AGREEMENT: JsonObject = {
+    "id": "SLA-1", "monthly_fee": "9000.00", "credit_pct": "10", "cap_pct": "50", "allowed_downtime_minutes": 30
+}  # fmt: skip
+_INCIDENT: JsonObject = {"id": "INC-1", "agreement_id": "SLA-1", "downtime_minutes": 90}
+
+
+class RealPolicy(SaidPolicy):
+    """The rules are evaluated as the service does it."""
+
+    async def evaluate(self, request: EvaluateRequest) -> Verdict:
+        self.asked.append(request)
+        return evaluate(EvaluateRequest.from_json(request.to_json()), Conditions())
+
+
+async def _credit(said: JsonObject) -> tuple[Stage, list[JsonObject]]:
+    """A broken agreement whose credit is 900, and a plan that says what the credit is."""
+    written: list[JsonObject] = []
+    arguments = dumps({"incident_id": "INC-1", **said})
+    call: JsonObject = {**CALL, "tool": "issue_credit", "arguments_json": arguments, "read_back": None}
+    stage = await begun_as(TEMPLATES["sla_breach"], call, text="SLA breach INC-1: issue the credit")
+    stage.policy = RealPolicy()
+    stage.limits = stage.limits._replace(trusts_requests=False)
+    stage.servers.add("get_agreement", lambda _: {**_AGREEMENT}, ToolClass.READ, _ANYTHING)
+    stage.servers.add("get_incident", lambda _: {**_INCIDENT}, ToolClass.READ, _ANYTHING)
+
+    def issue(given: JsonObject) -> Json:
+        written.append(given)
+        return {"ok": True}
+
+    stage.servers.add("issue_credit", issue, ToolClass.CHANGE, _ANYTHING)
+    reads = tool_reply(("get_agreement", {}), ("get_incident", {"incident_id": "INC-1"}))
+    stage.scripts["assess"] = lambda request: reads if len(request.messages) == 1 else text_reply("read")
+    await stage.run()
+    return stage, written
+
+
+@pytest.mark.promise("process.governs")
+@pytest.mark.parametrize("amount", ["900.00", "$900", 900, Decimal("900.0")])
+async def test_the_figure_itself_is_written_and_nobody_asked(amount: Json) -> None:
+    stage, written = await _credit({"amount": amount})
+    assert (stage.turns.record.state, len(written)) == (TaskState.COMPLETED, 1), stage.turns.record.reason
+
+
+@pytest.mark.promise("process.governs")
+async def test_another_amount_waits_for_the_processs_highest_level_which_sees_both() -> None:
+    """Ten times too much; that it stands in the agreement as the fee makes it traced, not right."""
+    stage, written = await _credit({"amount": "9000.00"})
+    record = stage.turns.record
+    assert (record.state, written) == (TaskState.INPUT_REQUIRED, [])
+    assert "the process's own sla_credit is 900.00; issue_credit has amount 9000.00" in (record.answer or "")
+    assert "needed from a finance" in (record.answer or "")
+    record = await stage.run(decision("approve", FINANCE))
+    assert (record.state, len(written)) == (TaskState.COMPLETED, 1)
+    assert (await replayed(stage)).difference == ""
+
+
+_FIGURES = (
+    Figure(name="credit", operation="sum", operands=("x.y",), governs=("amount", "sla|service_level.total")),
+    Figure(name="other", operation="sum", operands=("x.y",)),
+)
+
+
+def _values(about: str = "") -> tuple[NamedValue, ...]:
+    return tuple(
+        NamedValue(name=name, operation="sum", operands=(), value="900.00", figure=name, about=about)
+        for name in ("credit", "other")
+    )
+
+
+def _call(tool: str, arguments: JsonObject, tool_class: ToolClass = ToolClass.CHANGE) -> PlannedCall:
+    return PlannedCall(
+        call_id="c1", connection_id="c", tool=tool, tool_class=tool_class, arguments_json=dumps(arguments)
+    )
+
+
+@pytest.mark.promise("process.governs")
+@pytest.mark.parametrize(
+    ("tool", "arguments", "differs"),
+    [
+        ("pay", {"amount": "900"}, False),
+        ("pay", {"amount": "900.01"}, True),
+        ("pay", {"amount": "-900"}, True),
+        ("pay", {"amount_cents": 90000}, False),
+        ("pay", {"amountCents": 900}, True),
+        ("pay", {"total_amount": 90}, True),
+        ("pay", {"credit": {"lines": [{"amount": 900}, {"amount": 1}]}}, True),
+        ("pay", {"amount": {"$ref": "c0.amount"}}, True),
+        ("pay", {"amount": [900]}, True),
+        ("pay", {"amount": "9000 for the outage"}, True),
+        ("pay", {"amount": "as agreed"}, False),
+        ("pay", {"amount": None, "other": 7, "fee": 7}, False),
+        ("book_service_level", {"total": 7}, True),
+        ("book_service", {"account_total": 7}, False),
+    ],
+)
+def test_a_governed_argument_is_the_figure_however_it_is_written_and_wherever_it_stands(
+    tool: str, arguments: JsonObject, differs: bool
+) -> None:
+    found = deviations(_FIGURES, (_call(tool, arguments),), _values())
+    assert list(found) == (["credit"] if differs else [])
+
+
+@pytest.mark.promise("process.governs")
+def test_a_figure_of_another_record_and_a_call_that_changes_nothing_are_left_alone() -> None:
+    call = _call("pay", {"id": "INC-1", "amount": 7})
+    assert deviations(_FIGURES, (call,), _values("INC-1"))
+    assert not deviations(_FIGURES, (call,), _values("INC-2"))
+    assert not deviations(_FIGURES, (_call("tell", {"amount": 7}, ToolClass.NOTIFY),), _values())
+
+
+def test_a_process_file_that_governs_no_argument_is_refused() -> None:
+    general = TEMPLATES["general"]
+    bad = Figure(name="f", operation="sum", operands=("a.b",), governs=("Amount[]",))
+    template = Template(process_type="t", states=general.states, figures=(bad,))
+    assert "'Amount[]' is no argument" in next(problems(template))
