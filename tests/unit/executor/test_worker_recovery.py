@@ -103,6 +103,19 @@ async def test_a_server_that_is_busy_is_asked_again_and_then_answers() -> None:
 
 
 @pytest.mark.promise("recover.kinds")
+async def test_where_rules_speak_of_tools_a_busy_server_is_not_asked_again() -> None:
+    """The rule may allow the call a single time."""
+    stage = Stage()
+    stage.limits = stage.limits._replace(tool_seconds=0.6)
+    policies = (Policy(id="p", tool_rules=(ToolRule(id="R", kind="at_most", tool="get_claim", limit=1),)),)
+    stage.tenants.record = stage.tenants.record.model_copy(update={"policies": policies})
+    stage.servers.add("get_claim", lambda _: ToolAnswer("429 Too Many Requests", is_error=True), input_schema=ONE)
+    stage.scripts["write_plan"] = json_reply({"calls": [], "why_none": "nothing to do"})
+    await stage.run()
+    assert len(stage.servers.called("get_claim")) == 1
+
+
+@pytest.mark.promise("recover.kinds")
 @pytest.mark.parametrize(
     "answer",
     [

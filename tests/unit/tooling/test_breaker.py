@@ -1,13 +1,16 @@
 """A server that fails is left alone for a while, and found again: closed, open, half-open, and back."""
 
 import asyncio
+from collections.abc import Mapping
 
+import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.adapters.breaking import MAX_REMEMBERED, BreakingTools
 from services.executor.core.tooling.breaker import Breaker, BreakerLimits, Circuit
+from services.executor.entrypoints.http import health_app
 from services.executor.ports.tools import ToolAnswer, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.testing.fake_tool_servers import FakeToolServers
@@ -70,6 +73,26 @@ async def test_a_server_that_is_up_again_is_found_again() -> None:
     assert await world.tools.discover(SHOP)
     assert (await world.call()).content == {"id": "O-1"}
     assert world.tools.circuit_of(SHOP) is Circuit.CLOSED
+
+
+class _Well:
+    """A process that has nothing to do, and whose store answers."""
+
+    running, free, stopping, outcomes_behind = 0, 1, False, 0
+    counts: Mapping[str, int] = {}
+
+    async def ping(self) -> None: ...
+
+
+async def test_the_health_of_an_executor_counts_how_its_tool_servers_stand() -> None:
+    world, well = World(), _Well()
+    await world.fails()
+    await world.call(OTHER)
+    app = health_app(well, well, well, well, world.tools)
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://executor") as client:
+        said = (await client.get("/health")).json()
+    assert said["tool_servers"] == {"open": 1, "closed": 1}
+    assert "shop.test" not in str(said)
 
 
 async def test_an_answer_that_says_no_is_no_failure() -> None:

@@ -8,6 +8,7 @@ from pydantic import JsonValue
 
 from services.executor.core.context import TurnContext
 from services.executor.core.endings import Failed
+from services.executor.core.past_calls import has_tool_rules
 from services.executor.core.tooling import schema_drift
 from services.executor.core.tooling.failures import Failure, failure_of
 from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent, ToolUnreachable
@@ -23,15 +24,16 @@ class Sent(NamedTuple):
 
 
 async def sent(ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, names: Mapping[str, str]) -> Sent:
-    """What a server answered. A read that it could not serve at the moment is made again, a bounded number of times.
+    """What a server answered. A read that it could not serve at the moment is made again, a bounded number of times;
+    not where rules speak of tools: one may be allowed a single time.
 
     A server that does not answer at all ends the run: what it would have said is not guessed.
     """
     made = await _once(ctx, key, tool, arguments, names)
-    left = ctx.limits.tool_seconds
+    left = 0.0 if tool.tool_class is not ToolClass.READ or has_tool_rules(ctx.policies) else ctx.limits.tool_seconds
     for number, pause in enumerate(_PAUSES, 1):
         left -= pause
-        if tool.tool_class is not ToolClass.READ or left <= 0 or failure_of(made.answer) is not Failure.FOR_THE_MOMENT:
+        if left <= 0 or failure_of(made.answer) is not Failure.FOR_THE_MOMENT:
             break
         again = f"{key}:again{number}"
         if ctx.journal.get(again) is None:
