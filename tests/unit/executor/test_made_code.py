@@ -1,5 +1,6 @@
 """What a made function may consist of, and what it comes to in the sandbox."""
 
+from datetime import UTC, datetime
 from decimal import ROUND_HALF_UP, Decimal
 
 import pytest
@@ -8,11 +9,14 @@ from hypothesis import strategies as st
 
 from services.executor.adapters.monty_sandbox import MontySandbox
 from services.executor.core.finance.catalogue import CALCULATORS
+from services.executor.core.finance.money import CannotCalculate
 from services.executor.core.making.agreement import agrees
 from services.executor.core.making.code import BadCode, admitted, program
 from services.executor.core.making.gaps import named_gaps
+from services.executor.core.making.made import Made, readable
 from services.executor.core.making.spec import BadSpec, Spec, checked
 from services.executor.core.prompts.schemas import OPERATIONS
+from shared.contracts.made_tool import MadeTool
 
 SPEC = Spec("worked_out", "purpose", ("a", "b"))
 LIST = Spec("worked_out", "purpose", ("a", "rest..."))
@@ -180,3 +184,27 @@ def test_no_known_measure_is_one_that_a_calculator_has() -> None:
 def test_a_gap_that_describes_no_calculator_is_none(spec: Spec) -> None:
     with pytest.raises(BadSpec):
         checked(spec)
+
+
+@pytest.mark.promise("made.sandbox.limits")
+@pytest.mark.parametrize("text", ["1E+999999", "1E-999999", "NaN", "Infinity", "9" * 121, "1" + "0" * 30, "abc", ""])
+def test_what_comes_out_is_a_figure_of_a_sensible_size(text: str) -> None:
+    assert readable(text).error
+
+
+@pytest.mark.promise("made.sandbox.limits")
+@pytest.mark.parametrize("operand", ["1E+999999", "1E-999999", "9" * 25])
+def test_figures_too_long_to_be_written_out_are_refused(operand: str) -> None:
+    tool = MadeTool(
+        name="worked_out",
+        purpose="p",
+        arguments=("a",),
+        result="money",
+        code="c",
+        code_sha256="1",
+        cases=(),
+        made_at=datetime(2026, 1, 2, tzinfo=UTC),
+        task_id="t1",
+    )
+    with pytest.raises(CannotCalculate):
+        Made([tool]).calculate("worked_out", [Decimal(operand)], 2)

@@ -55,6 +55,9 @@ class Made:
         tool = self.tools[operation]
         if not tool.fits(len(operands)):
             raise CannotCalculate(f"{operation} needs {', '.join(tool.arguments)}; got {len(operands)} operands")
+        too_long = next((operand for operand in operands if not _fits(operand, _MOST_DIGITS)), None)
+        if too_long is not None:
+            raise CannotCalculate(f"{operation} takes figures of up to {_MOST_DIGITS} digits, and {too_long} has more")
         call = Call(tool, tuple(map(decimal_text, operands)))
         outcome = self._outcomes.get((operation, call.figures))
         if outcome is None:
@@ -71,9 +74,15 @@ def readable(text: str) -> Outcome:
         number = Decimal(text[:_LONGEST_RESULT])
     except ArithmeticError:
         return Outcome(error="it came to no decimal")
-    if len(text) > _LONGEST_RESULT or not number.is_finite() or number.adjusted() > _MOST_DIGITS:
+    if len(text) > _LONGEST_RESULT or not _fits(number, _LONGEST_RESULT) or number.adjusted() > _MOST_DIGITS:
         return Outcome(error="it came to no figure of a sensible size")
     return Outcome(value=decimal_text(number))
+
+
+def _fits(number: Decimal, most: int) -> bool:
+    """Whether it is a number of so many digits, none of them too far from the point to be written out."""
+    _, digits, exponent = number.as_tuple()
+    return isinstance(exponent, int) and len(digits) <= most and abs(exponent) <= most
 
 
 NOTHING = Made()
