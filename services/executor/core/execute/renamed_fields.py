@@ -6,7 +6,8 @@ plainly about: by its kind, where a figure of the process names that, or as the 
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from services.executor.core.context import TurnContext
@@ -60,14 +61,20 @@ def as_expected(ctx: TurnContext, fact: Fact) -> Shown:
     return Shown(_with(once.result, added), " ".join(said)) if added else Shown(once.result)
 
 
-def _renamed(record: Seen, fields: Sequence[Wanted], task: str) -> dict[str, str]:
+def _renamed(record: Seen, fields: Sequence[Wanted], task: str) -> Mapping[str, str]:
     """New names by the expected ones. A column that two of them would be, or that is expected itself, is none."""
+    mine = tuple(field for field in fields if _is_about(field, record, task))
+    valued = tuple(name for name, value in record.record.items() if _has_value(value))
+    return _plain(mine, tuple(record.record), valued) if mine else {}
+
+
+@lru_cache(maxsize=512)  # the rows of a list have the same names
+def _plain(fields: tuple[Wanted, ...], names: tuple[str, ...], valued: tuple[str, ...]) -> Mapping[str, str]:
     found: dict[str, set[str]] = {}
-    mine = [field for field in fields if _is_about(field, record, task)]
-    expected = {name for field in mine for name in field.fields}
-    free = [name for name, value in record.record.items() if _has_value(value) and name not in expected]
-    for field in mine:
-        if not any(name in record.record for name in field.fields):
+    expected = {name for field in fields for name in field.fields}
+    free = [name for name in valued if name not in expected]
+    for field in fields:
+        if not any(name in names for name in field.fields):
             new = [(name, now.name) for name in field.fields if (now := match(name, name, free))]
             if len({now for _, now in new}) == 1:
                 found.setdefault(new[0][0], set()).add(new[0][1])
@@ -79,7 +86,12 @@ def _renamed(record: Seen, fields: Sequence[Wanted], task: str) -> dict[str, str
 def _is_about(field: Wanted, record: Seen, task: str) -> bool:
     if field.kinds:
         return any(record.is_called(kind) for kind in field.kinds)
-    return len({prefix.upper() for prefix in _NUMBERED.findall(task)}) == 1 and is_named(record, task)
+    return _names_one_kind(task) and is_named(record, task)
+
+
+@lru_cache(maxsize=16)
+def _names_one_kind(task: str) -> bool:
+    return len({prefix.upper() for prefix in _NUMBERED.findall(task)}) == 1
 
 
 def _has_value(value: Json) -> bool:
