@@ -97,7 +97,7 @@ class TextRule(PolicyContract):
 class Policy(PolicyContract):
     """A named, versioned set of rules; ``context`` holds values that came with the rules (a request's policy_doc).
 
-    ``judges_records``: its rules are decided on a call as it is planned, and again with what the call has ``recorded``.
+    ``judges_records``: its rules are decided on a call as it is planned, and again with each that it has ``recorded``.
     """
 
     id: str
@@ -115,7 +115,8 @@ class CallContext(PolicyContract):
     """One planned call as the rules see it: its tool, and the fields known for it (arguments, linked facts, values).
 
     ``unproven`` names fields that only the request gives: they can set a rule off, and cannot keep one from it.
-    ``recorded``: what the records say instead, of fields in which the call contradicts them.
+    ``recorded``: what the records say instead, of fields in which the call or the records contradict each other; one
+    for each record of which that is so.
     """
 
     call_id: str
@@ -123,7 +124,7 @@ class CallContext(PolicyContract):
     fields: dict[str, ContextValue] = {}
     tool_class: ToolClass = ToolClass.CHANGE
     unproven: tuple[str, ...] = ()
-    recorded: dict[str, ContextValue] = {}
+    recorded: tuple[dict[str, ContextValue], ...] = ()
 
 
 class PastCall(PolicyContract):

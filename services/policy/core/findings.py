@@ -50,8 +50,9 @@ def is_proven(condition: Condition, proven: Context, *, expected: bool) -> bool:
 
 def _further(ready: ReadyRule, decision: Truth, scene: Scene) -> Iterator[Finding]:
     """What a rule finds that the call, as it stands, does not set off."""
-    if scene.recorded is not None and ready.condition.decide(scene.recorded) is True:
-        yield _on_record(ready, scene._replace(context=scene.recorded))
+    acting = next((one for one in scene.recorded if ready.condition.decide(one) is True), None)
+    if acting is not None:
+        yield _on_record(ready, scene._replace(context=acting))
     elif scene.proven is not None and _rests_on_a_word(ready, decision, scene):
         yield _on_a_word(ready, scene)
 
@@ -66,7 +67,7 @@ def _on_record(ready: ReadyRule, scene: Scene) -> Finding:
 def _rests_on_a_word(ready: ReadyRule, decision: Truth, scene: Scene) -> bool:
     """Whether only the request keeps the rule from acting; one that acts on what is known acts on no gap either."""
     if ready.rule.if_known:
-        known = (context for context in (scene.proven, scene.proven_by_record) if context is not None)
+        known = (scene.proven or {}, *scene.proven_by_record)
         return any(is_proven(ready.condition, context, expected=True) for context in known)
     return decision is False and not is_proven(ready.condition, scene.proven or {}, expected=False)
 

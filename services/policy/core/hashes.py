@@ -29,7 +29,7 @@ def history_hash(request: EvaluateRequest) -> str | None:
 
 def _planned(call: CallContext) -> Json:
     unproven: list[Json] = [plain(call.unproven)] if call.unproven else []
-    recorded: list[Json] = [{"recorded": plain(call.recorded)}] if call.recorded else []
+    recorded: list[Json] = [{"recorded": [plain(one) for one in call.recorded]}] if call.recorded else []
     return [call.call_id, call.tool, plain(call.fields), *unproven, *recorded]
 
 

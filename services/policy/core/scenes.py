@@ -5,12 +5,14 @@ from typing import NamedTuple
 from services.policy.core.values import Context
 from shared.contracts.policy import CallContext, ContextValue, EvaluateRequest, Policy
 
+_CALLS_OWN = ("tool", "call_id")  # no record says these
+
 
 class Scene(NamedTuple):
     """``proven``: the same without what only the request gives; None where everything is known from elsewhere too.
 
-    ``recorded``: the same with what the records say instead of what the call says; None where the two agree, or where
-    the policy does not ask for it. ``proven_by_record``: what is proven, and what the records say of the rest.
+    ``recorded``: the same with what a record says instead, for each that says something else; none where the policy
+    does not ask for it. ``proven_by_record``: what is proven, and what such a record says of the rest.
     """
 
     call_id: str | None
@@ -18,8 +20,8 @@ class Scene(NamedTuple):
     context: Context
     binding: bool
     proven: Context | None = None
-    recorded: Context | None = None
-    proven_by_record: Context | None = None
+    recorded: tuple[Context, ...] = ()
+    proven_by_record: tuple[Context, ...] = ()
 
 
 def scenes(policy: Policy, request: EvaluateRequest) -> tuple[Scene, ...]:
@@ -33,18 +35,16 @@ def scenes(policy: Policy, request: EvaluateRequest) -> tuple[Scene, ...]:
 def _scene(policy: Policy, context: Context, call: CallContext, binding: bool) -> Scene:
     known = call_facts(context, call)
     scene = Scene(call.call_id, call.tool, known, binding)
-    if binding and call.recorded and policy.judges_records:
-        scene = scene._replace(recorded={**known, **_recorded(call)})
-    if binding and call.unproven:
+    if not binding:
+        return scene
+    records = [{name: value for name, value in one.items() if name not in _CALLS_OWN} for one in call.recorded]
+    if policy.judges_records:
+        scene = scene._replace(recorded=tuple({**known, **one} for one in records))
+    if call.unproven:
         proven = {name: value for name, value in known.items() if name not in call.unproven}
-        instead = {name: value for name, value in _recorded(call).items() if name in call.unproven}
-        scene = scene._replace(proven=proven, proven_by_record={**proven, **instead})
+        instead = [{name: value for name, value in one.items() if name in call.unproven} for one in records]
+        scene = scene._replace(proven=proven, proven_by_record=tuple({**proven, **one} for one in instead))
     return scene
-
-
-def _recorded(call: CallContext) -> Context:
-    """No record says which tool is called."""
-    return {name: value for name, value in call.recorded.items() if name not in ("tool", "call_id")}
 
 
 def facts(policy: Policy, context: Context) -> dict[str, ContextValue]:

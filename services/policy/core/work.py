@@ -32,11 +32,11 @@ def refuse_too_much_searching(text: str | None, prepared: Prepared) -> None:
 def _work(request: EvaluateRequest, prepared: Prepared) -> int:
     calls = max(1, len(request.calls))
     names = sum(len(call.call_id) for call in request.calls) * prepared.rules // 16
-    fields = sum(len(call.fields) + len(call.recorded) for call in request.calls)
+    fields = sum(len(call.fields) * (1 + len(call.recorded)) for call in request.calls)
     facts = len(prepared.policies) * (len(request.context) * calls + fields)
     facts += sum(len(policy.context) for policy in prepared.policies) * calls
     earlier = len(request.history) + len(request.calls)
     confirming = sum(1 + len(yes.fields) for yes in request.confirmations) * prepared.rules_about_tools
     looks = (prepared.looks_back * earlier + confirming) * len(request.calls)
-    twice = sum(2 * bool(call.unproven) + bool(call.recorded) for call in request.calls)
+    twice = sum((1 + bool(call.unproven)) * (1 + len(call.recorded)) - 1 for call in request.calls)
     return prepared.cost * (calls + twice) + names + facts // 8 + looks // 2

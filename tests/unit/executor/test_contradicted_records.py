@@ -38,7 +38,7 @@ class RealPolicy(SaidPolicy):
 
 
 async def _run(
-    template: Template, row: JsonObject, said: JsonObject, *, trusts: bool
+    template: Template, row: JsonObject, said: JsonObject, *further: JsonObject, trusts: bool
 ) -> tuple[Stage, list[JsonObject]]:
     """The record was read, and the plan's one call says something of its own."""
     written: list[JsonObject] = []
@@ -52,7 +52,9 @@ async def _run(
     stage = await begun_as(template, call, text=text)
     stage.policy = RealPolicy()
     stage.limits = stage.limits._replace(trusts_requests=trusts)
-    stage.servers.add("get_case", lambda _: {**row}, ToolClass.READ, _ANYTHING)
+    stage.servers.add(
+        "get_case", lambda _: {"cases": [row, *further]} if further else {**row}, ToolClass.READ, _ANYTHING
+    )
 
     def decide(given: JsonObject) -> Json:
         written.append(given)
@@ -96,12 +98,38 @@ async def test_the_argument_is_judged_as_well_and_the_stricter_counts(trusts: bo
 
 
 @pytest.mark.promise("process.record_stands")
+@pytest.mark.parametrize("trusts", [True, False])
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"other_case_id": "C-2"},
+        {"case_ids": ["C-2", "C-1"]},
+        {"case_id": "C-2", "batch": {"also": "C-1"}},
+        {"case_id": "C-1", "case": "C-2", "pep": False},
+    ],
+)
+async def test_each_record_that_a_call_names_is_judged_by_itself(said: JsonObject, trusts: bool) -> None:
+    """The first is a politically exposed person, the second is none: together they would agree on nothing."""
+    rows: list[JsonObject] = [{"id": "C-1", "pep": True}, {"id": "C-2", "pep": False}]
+    stage, written = await _run(AUDIT, rows[0], said, rows[1], trusts=trusts)
+    assert (stage.turns.record.state, written) == (TaskState.INPUT_REQUIRED, [])
+    assert "enhanced-due-diligence" in str(stage.turns.record.reason)
+
+
+@pytest.mark.promise("process.record_stands")
+async def test_what_is_true_of_a_record_that_the_call_does_not_name_is_no_matter_of_it() -> None:
+    rows: list[JsonObject] = [{"id": "C-1", "elevated_review": False}, {"id": "C-2", "elevated_review": True}]
+    stage, written = await _run(DISPUTE, rows[0], {"amount": "5"}, rows[1], trusts=False)
+    assert (stage.turns.record.state, len(written)) == (TaskState.COMPLETED, 1), stage.turns.record.reason
+
+
+@pytest.mark.promise("process.record_stands")
 async def test_where_neither_sets_a_rule_off_nobody_is_asked() -> None:
     row: JsonObject = {"id": "C-1", "elevated_review": False, "amount": "50.00", "note": "old"}
     stage, written = await _run(DISPUTE, row, {"amount": "50", "note": "new"}, trusts=False)
     assert (stage.turns.record.state, len(written)) == (TaskState.COMPLETED, 1)
     asked = next(request for request in stage.policy.asked if request.calls).calls[0]
-    assert asked.recorded == {"note": "old"}
+    assert asked.recorded == ({"note": "old"},)
 
 
 @pytest.mark.promise("process.record_stands")

@@ -102,7 +102,7 @@ def _contradicted(
         tool="pay_invoice",
         fields={"variance": said},
         unproven=unproven,
-        recorded={"variance": recorded, "tool": "another"},
+        recorded=({"region": "EU"}, {"variance": recorded, "tool": "another"}),
     )
     policy = Policy(id="P", rules=(rule,), judges_records=judges)
     return evaluate(EvaluateRequest(policies=(policy,), calls=(call,), binding=True), Conditions())

@@ -1,6 +1,6 @@
 """POLICY_CHECK: the binding verdict on a plan, from rules and collected values, without a model (I2)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import cast
 
@@ -10,7 +10,7 @@ from services.executor.core.endings import Failed, Rejected
 from services.executor.core.execute.process_figures import figures_about
 from services.executor.core.execute.process_rules import process_policy
 from services.executor.core.execute.provenance import unproven
-from services.executor.core.execute.records import fields_about
+from services.executor.core.execute.records import fields_about, named_by
 from services.executor.core.execute.refs import literal_parts
 from services.executor.core.execute.sameness import same
 from services.executor.core.fsm.template import Template
@@ -129,15 +129,27 @@ def _context_of(call: PlannedCall, dossier: Dossier, process_type: str, trusts_r
     values = _values(dossier.values)
     ours = {**_of_ours(call, dossier.values), "process_type": process_type}
     said = {**sayable({**shown, **values, **call.arguments}), **ours}
-    own = sayable({**values, **shown})
     return CallContext(
         call_id=call.call_id,
         tool=call.tool,
         tool_class=call.tool_class,
         fields=said,
         unproven=() if trusts_request else unproven(call.arguments, dossier),
-        recorded={name: value for name, value in own.items() if name not in ours and _denied(value, said.get(name))},
+        recorded=_recorded(said, ours, ({**values, **shown}, *named_by(tuple(_texts(call.arguments)), dossier.facts))),
     )
+
+
+def _recorded(
+    said: Mapping[str, ContextValue], ours: Container[str], records: Iterable[Mapping[str, Json]]
+) -> tuple[dict[str, ContextValue], ...]:
+    """What the call's records say otherwise, together as far as they agree, and each by itself."""
+    found: list[dict[str, ContextValue]] = []
+    for record in records:
+        shown = sayable(record).items()
+        other = {name: value for name, value in shown if name not in ours and _denied(value, said.get(name))}
+        if other and other not in found:
+            found.append(other)
+    return tuple(found)
 
 
 def _denied(recorded: ContextValue, said: ContextValue) -> bool:

@@ -59,6 +59,14 @@ def fields_about(arguments: JsonObject, facts: Sequence[Fact]) -> dict[str, Json
     return known.fields
 
 
+def named_by(names: Sequence[str], facts: Sequence[Fact]) -> tuple[JsonObject, ...]:
+    """The records whose own ``id`` is one of the names, each once: all that a call names, however it names them."""
+    found = (record for _, record in _once(facts))
+    return tuple(
+        record for record in found if any(key.lower() == "id" and str(value) in names for key, value in record.items())
+    )
+
+
 def _once(facts: Sequence[Fact]) -> list[_Found]:
     seen: dict[str, _Found] = {}
     for fact in facts:
