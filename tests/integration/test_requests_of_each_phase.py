@@ -142,6 +142,19 @@ async def test_the_cacheable_prefix_is_the_same_for_every_task(claim: Heard) -> 
         assert marks == [False, True]
 
 
+@pytest.mark.promise("prompts.cacheable")
+async def test_the_catalogue_of_a_plan_stands_first_and_may_be_cached_too(claim: Heard) -> None:
+    """Before the first word that varies by task, with a mark of its own; of another task it is the same to the byte."""
+    other = await heard("Approve claim C-2 of 7.00, and tell nobody")
+    for phase in PHASES:
+        one, two = (_blocks(_blocks(heard_.of[phase]["messages"])[0]["content"]) for heard_ in (claim, other))
+        marks = [bool(block.get("cache_control")) for block in one]
+        assert marks == ([True, False, False] if phase == "WRITE PLAN" else [False, False])
+        assert (one[0] == two[0]) == (phase == "WRITE PLAN")
+    plan = _blocks(_blocks(claim.of["WRITE PLAN"]["messages"])[0]["content"])
+    assert re.findall(r"^<([a-z_]+)>$", str(plan[0]["text"]), re.MULTILINE) == ["write_tools", "read_tools"]
+
+
 @pytest.mark.promise("prompts.violations")
 async def test_violations_stand_in_every_request_as_hard_constraints() -> None:
     """Also in the answer's, which besides is told why nothing was written."""
@@ -151,7 +164,7 @@ async def test_violations_stand_in_every_request_as_hard_constraints() -> None:
     stage.tenants.record = stage.tenants.record.model_copy(update={"policies": (Policy(id="p"),)})
     stage.scripts["write_plan"] = json_reply({"calls": [], "why_none": "it is forbidden", "cannot": None})
     await stage.run()
-    asked = {state_of(request): str(request.messages[0].blocks[0]) for request in stage.model.requests}
+    asked = {state_of(request): str(request.messages[0]) for request in stage.model.requests}
     for phase in PHASES:
         assert "HARD CONSTRAINT, the task as written violates it: r1: no claims of Initech" in asked[phase]
     assert "Nothing is written: it is forbidden" in asked["COMPLETE"]

@@ -17,6 +17,7 @@ from services.executor.ports.models import (
     ModelReply,
     ModelRequest,
     ModelUnavailable,
+    StableText,
     TextBlock,
     Tier,
     ToolDefinition,
@@ -216,6 +217,8 @@ def _message(message: Message) -> MessageParam:
 
 def _block(block: TextBlock | ToolUse | ToolResult) -> dict[str, object]:
     match block:
+        case StableText(text):
+            return {"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}
         case TextBlock(text):
             return {"type": "text", "text": text}
         case ToolUse(use_id, name, given):

@@ -180,7 +180,7 @@ def _message(message: Message, mask: _Mask) -> Message:
 def _block(block: TextBlock | ToolUse | ToolResult, mask: _Mask) -> TextBlock | ToolUse | ToolResult:
     match block:
         case TextBlock(text):
-            return TextBlock(mask.text(text))
+            return block._replace(text=mask.text(text))
         case ToolUse():
             return block._replace(input=cast(JsonObject, mask.json(block.input)))
         case ToolResult():

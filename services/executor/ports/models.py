@@ -29,6 +29,12 @@ class TextBlock(NamedTuple):
     text: str
 
 
+class StableText(TextBlock):
+    """A text that is the same for many tasks: who answers may keep it, with all that stands before it."""
+
+    __slots__ = ()
+
+
 class ToolUse(NamedTuple):
     """A call that the model asks for; ``input`` is exact JSON."""
 

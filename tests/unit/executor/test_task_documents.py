@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.ports.models import ModelReply, ModelRequest, ModelUnavailable
+from services.executor.ports.models import ModelReply, ModelRequest, ModelUnavailable, TextBlock
 from shared.contracts.task import Artifact, TaskRecord
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState
@@ -64,7 +64,8 @@ async def test_whoever_plans_is_told_that_the_document_is_written_besides() -> N
     one = stage("Approve claim C-1 and write a post-mortem.")
     await one.run()
     planning = next(request for request in one.model.requests if state_of(request) == "WRITE PLAN")
-    assert '<documents>\n["write a post-mortem"]\n</documents>' in str(planning.messages[0].blocks[0].text)  # type: ignore[union-attr]  # a text
+    said = "\n".join(block.text for block in planning.messages[0].blocks if isinstance(block, TextBlock))
+    assert '<documents>\n["write a post-mortem"]\n</documents>' in said
 
 
 @pytest.mark.promise("documents.asked")

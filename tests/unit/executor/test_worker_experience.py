@@ -22,7 +22,7 @@ def _with(*cases: CaseEntry) -> Stage:
 
 def _prompts(stage: Stage) -> dict[str, str]:
     """The first user message of each state."""
-    return {state_of(request): str(request.messages[0].blocks[0]) for request in reversed(stage.model.requests)}
+    return {state_of(request): str(request.messages[0]) for request in reversed(stage.model.requests)}
 
 
 def _notes(stage: Stage, word: str) -> list[object]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from services.executor.core.dossier import Dossier, Progress
 from services.executor.core.spend.budget import BudgetSpent, Ceilings, Purse, Settlement, Spending, ending
 from services.executor.core.spend.tariff import Amount, Price, Size, Tariff, billed, estimated, size_of
-from services.executor.ports.models import Message, ModelReply, ModelRequest, TextBlock, Tier, Usage
+from services.executor.ports.models import Message, ModelReply, ModelRequest, StableText, TextBlock, Tier, Usage
 from services.executor.ports.turns import JournalEntry
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
@@ -83,9 +83,11 @@ def test_an_unknown_model_costs_as_much_as_the_dearest() -> None:
 
 
 def test_four_characters_are_a_token() -> None:
-    """Rounded up; the static prefix apart from the messages."""
+    """Rounded up; the static prefix, with the catalogue that stands first, apart from the messages."""
     request = ModelRequest(Tier.HAIKU, ("12345678",), (Message("user", (TextBlock("123456789"),)),))
+    listed = Message("user", (StableText("12345"), TextBlock("123456789")))
     assert size_of(request) == Size(prefix=2, messages=3)
+    assert size_of(request._replace(messages=(listed,))) == Size(prefix=4, messages=3)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from services.executor.ports.models import (
     Message,
     ModelReply,
     ModelRequest,
+    StableText,
     TextBlock,
     Tier,
     ToolDefinition,
@@ -40,9 +41,10 @@ def said(text: str) -> ModelReply:
 def test_no_marked_value_is_in_what_a_model_is_sent(values: list[str], around: str) -> None:
     text = f"{around} {a_text_with(values)} {around}"
     use = ToolUse("u1", "pay", {"to": [text]})
-    blocks = (TextBlock(text), use, ToolResult("u1", json.dumps({"said": text})))
+    blocks = (StableText(text), TextBlock(text), use, ToolResult("u1", json.dumps({"said": text})))
     tool = ToolDefinition("pay", f"Pays, for example {text}", {"type": "object", "description": text})
     hidden = masked(ModelRequest(Tier.HAIKU, ("role",), (Message("user", blocks),), (tool,)), "")
+    assert [type(block) for block in hidden.request.messages[0].blocks] == [type(block) for block in blocks]
     assert not any(value in repr((hidden.request.messages, hidden.request.tools[0].description)) for value in values)
 
 

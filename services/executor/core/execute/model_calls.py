@@ -1,6 +1,7 @@
 """Asking the model, with the journal between: a reply that was paid for is never paid for again."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
@@ -8,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 from services.executor.core.context import TurnContext
 from services.executor.core.endings import Failed, TenantStopped
 from services.executor.core.masking import masked, restored
-from services.executor.core.prompts.sections import render
+from services.executor.core.prompts.sections import STABLE, render
 from services.executor.core.prompts.texts import Prompts
 from services.executor.core.request_digest import request_digest
 from services.executor.core.side_by_side import side_by_side
@@ -20,6 +21,7 @@ from services.executor.ports.models import (
     ModelReply,
     ModelRequest,
     ModelUnavailable,
+    StableText,
     TextBlock,
     Tier,
     ToolUse,
@@ -124,6 +126,13 @@ async def _heed_a_cancel(ctx: TurnContext) -> None:
 
 def user(text: str) -> Message:
     return Message("user", (TextBlock(text),))
+
+
+def shown(sections: Mapping[str, Json]) -> Message:
+    """The sections as a message of the user; those that are the same for many tasks first, as a block of their own."""
+    stable = render({name: sections[name] for name in STABLE if name in sections})
+    text = TextBlock(render({name: value for name, value in sections.items() if name not in STABLE}))
+    return Message("user", (StableText(stable), text) if stable else (text,))
 
 
 def structured(reply: ModelReply, shape: type[T]) -> T:

@@ -7,9 +7,8 @@ from pydantic import BaseModel, JsonValue
 
 from services.executor.core.context import TurnContext
 from services.executor.core.endings import RunEnds
-from services.executor.core.execute.model_calls import UnusableAnswer, structured, user
+from services.executor.core.execute.model_calls import UnusableAnswer, shown, structured
 from services.executor.core.execute.tool_loop import Dispatch, ToolFailed, talk
-from services.executor.core.prompts.sections import render
 from services.executor.core.spend.budget import Purse
 from services.executor.ports.models import Effort, ModelRequest, Tier, ToolDefinition, ToolResult, ToolUse
 from shared.domain.exact_json import Json
@@ -38,7 +37,7 @@ class Question(NamedTuple):
         return ModelRequest(
             self.tier,
             self.system,
-            (user(render({**self.sections, "correction": problem})),),
+            (shown({**self.sections, "correction": problem}),),
             self.tools,
             self.schema,
             self.max_tokens,

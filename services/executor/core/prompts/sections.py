@@ -4,7 +4,9 @@ from collections.abc import Mapping
 
 from shared.domain.exact_json import Json, dumps
 
+STABLE = ("write_tools", "read_tools")  # the same for many tasks, and the longest there is
 ORDER = (
+    *STABLE,
     "source",
     "tools",
     "process_type",
@@ -29,8 +31,6 @@ ORDER = (
     "findings",
     "drafts",
     "blocked_tools",
-    "write_tools",
-    "read_tools",
     "writes",
     "documents",
     "document",

@@ -15,6 +15,7 @@ from pydantic import JsonValue
 from services.executor.ports.models import (
     ModelReply,
     ModelRequest,
+    StableText,
     TextBlock,
     Tier,
     ToolDefinition,
@@ -83,8 +84,10 @@ class Size(NamedTuple):
 def size_of(request: ModelRequest) -> Size:
     prefix = sum(map(len, request.system)) + sum(_tool_length(tool) for tool in request.tools)
     prefix += _length(request.schema)
-    messages = sum(_block_length(block) for message in request.messages for block in message.blocks)
-    return Size(_tokens(prefix), _tokens(messages))
+    blocks = [block for message in request.messages for block in message.blocks]
+    stable = sum(_block_length(block) for block in blocks if isinstance(block, StableText))
+    messages = sum(map(_block_length, blocks)) - stable
+    return Size(_tokens(prefix + stable), _tokens(messages))
 
 
 def estimated(size: Size, output: int, price: Price) -> Amount:
