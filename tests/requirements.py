@@ -492,6 +492,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise("money.schedules", "Every loan ends at zero, every depreciation at the salvage value", "seed 002"),
     Promise("money.reference", "Each calculator agrees with an independent reference, or says why not", "seed 000"),
     Promise("money.gaps", "Each of the 36 figures that business tasks lack a tool for is a calculator", "seed 000"),
+    Promise("planner.formulas", "The planner has figures that a task names in general terms calculated", "seed 002"),
     Promise("money.rounding", "Money rounds half up once; a variance is compared without rounding", "seed 002; I8"),
     Promise("money.currency", "Minor units follow the currency; two currencies are never put together", "I8"),
     # which process a task is

@@ -12,6 +12,7 @@ from services.planner.core import (
     document,
     general,
     improve,
+    known_formulas,
     new_process,
     plan,
     process,
@@ -83,7 +84,8 @@ def _conclude(request: Request) -> JsonObject:
 
 def _with_made(request: Request, concluded: JsonObject) -> Reply:
     """The figures, and those of calculators that were made for the task, once these have answered."""
-    asked = tool_making.calculations(request, observe(request))
+    situation = observe(request)
+    asked = [*tool_making.calculations(request, situation), *known_formulas.calculations(request, situation)]
     if calls := tool_making.unasked(request, asked):
         return Reply(calls=calls)
     made = tool_making.answered(request, asked)

@@ -1,0 +1,82 @@
+"""The planner asks `calculate` for the figure that a task names in general terms, and makes none up."""
+
+from decimal import Decimal
+
+import pytest
+
+from services.executor.core.finance.calculators import calculate
+from services.executor.core.finance.catalogue import CALCULATORS, offered
+from services.planner.core import known_formulas
+from services.planner.core.situation import observe
+from shared.domain.exact_json import Json, JsonObject
+from tests.unit.planner.planner_requests import asked as request_of
+
+TASKS = [
+    ("What is the prorated remaining amount of a total of $1,200 with 73 days used out of 365 total days?",
+     "prorated_remaining", "960"),
+    ("Prorate it: total 1200, 73 days used, 365 total days.", "prorated_used", "240"),
+    ("Compute the SLA credit: invoice $6,000, credit 10 %, cap 30 %, allowed downtime 43.2, downtimes 50, 12 and 99.",
+     "sla_credit", "1200"),
+    ("What is the straight-line depreciation of a thing with cost 30,000, salvage 7500, life 10 in period 1?",
+     "straight_line", "2250"),
+    ("What does declining balance write off: cost 2400, salvage 300, life 10, period 2?", "declining_balance", "384"),
+    ("Amortise a loan: principal 2500, yearly rate 8.24%, 12 months. What is the payment in month 1?",
+     "loan_payment", "217.75"),
+    ("What is the total interest of a loan of principal 2500 at a yearly 8.24% over 12 months?",
+     "loan_total_interest", "112.97"),
+    ("What is the variance of invoiced 1050 against ordered 1000?", "variance_percent", "5"),
+    ("How much revenue is recognised of a value of 1000 over 12 months, 1 elapsed?", "recognized_revenue", "83.33"),
+    ("How much of the revenue is deferred: value 1000, months 12, elapsed 1?", "deferred_revenue", "916.67"),
+    ("What is the termination fee for a remaining value of 960 and a fee of 15%?", "termination_fee", "144"),
+]  # fmt: skip
+
+
+def asked(task: str, *facts: Json) -> list[JsonObject]:
+    tool: JsonObject = {"name": "calculate", "description": f"Exact arithmetic. {offered()}.", "input_schema": {}}
+    request = request_of("COMPUTE", {"task": task, "facts": [*facts]}, [tool])
+    return known_formulas.calculations(request, observe(request))
+
+
+@pytest.mark.promise("planner.formulas")
+@pytest.mark.parametrize(("task", "operation", "result"), TASKS)
+def test_a_formula_named_in_general_terms_is_asked_for_with_the_figures_of_the_task(
+    task: str, operation: str, result: str
+) -> None:
+    (found,) = asked(task)
+    operands = found["operands"]
+    assert isinstance(operands, list)
+    figures = [Decimal(str(one["literal"]).replace(",", "")) for one in operands if isinstance(one, dict)]
+    assert found["operation"] == operation
+    assert calculate(operation, figures) == Decimal(result)
+
+
+@pytest.mark.promise("planner.formulas")
+@pytest.mark.parametrize(
+    "task",
+    [
+        "What is the variance of what was invoiced?",
+        "Amortise a loan: principal 2500, 12 months.",
+        "Record an SLA credit of 10% of the monthly fee.",
+        "Approve claim CL-1002.",
+    ],
+)
+def test_nothing_is_asked_where_a_figure_is_missing_or_no_formula_is_named(task: str) -> None:
+    assert asked(task) == []
+
+
+@pytest.mark.promise("planner.formulas")
+def test_a_figure_that_the_task_leaves_out_comes_from_its_record() -> None:
+    loan: JsonObject = {"id": "LN-17", "principal": "2500.00", "yearly": "8.24", "months": 12}
+    fact: JsonObject = {"ref": "f1", "tool": "get_loan", "arguments": {"loan_id": "LN-17"}, "result": loan}
+    (found,) = asked("What is the loan payment of loan LN-17 in month 1?", fact)
+    operands = found["operands"]
+    assert isinstance(operands, list)
+    assert [one["path"] or one["literal"] for one in operands if isinstance(one, dict)] == [
+        "principal", "yearly", "months", "1"
+    ]  # fmt: skip
+
+
+def test_the_formulas_are_those_that_the_worker_offers() -> None:
+    assert dict(known_formulas.formulas(f"Exact arithmetic. {offered()}.")) == {
+        name: calculator.arguments for name, calculator in CALCULATORS.items()
+    }
