@@ -9,6 +9,7 @@ from services.executor.ports.models import (
     ModelReply,
     ModelRequest,
     ModelUnavailable,
+    StableText,
     TextBlock,
     ToolResult,
     ToolUse,
@@ -95,7 +96,9 @@ def _within(reply: ModelReply, request: ModelRequest) -> ModelReply:
 
 
 def _messages(request: ModelRequest) -> int:
-    return -(-sum(_length(block) for message in request.messages for block in message.blocks) // 4)
+    """What is fresh: a text that many tasks have in common is kept by who answers, as the system texts are."""
+    blocks = [block for message in request.messages for block in message.blocks]
+    return -(-sum(_length(block) for block in blocks if not isinstance(block, StableText)) // 4)
 
 
 def _size(block: TextBlock | ToolUse | ToolResult) -> int:
