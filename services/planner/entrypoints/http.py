@@ -33,16 +33,15 @@ class Served:
         self._seen: OrderedDict[str, None] = OrderedDict()
 
     def cached(self, body: JsonObject) -> tuple[int, int]:
-        """Tokens of the stable prefix read from, or written to, the cache."""
-        prefix = messages.stable_prefix(body)
-        if prefix is None:
-            return 0, 0
-        key, size = digest(prefix), messages.tokens(prefix)
-        known = key in self._seen
-        self._seen[key] = None
-        if len(self._seen) > _SEEN_AT_MOST:
+        """Tokens read from the cache, up to the last breakpoint that is known, and written to it from there on."""
+        read = size = 0
+        for prefix in messages.stable_prefixes(body):
+            key, size = digest(prefix), messages.tokens(prefix)
+            read = size if key in self._seen else read
+            self._seen[key] = None
+        while len(self._seen) > _SEEN_AT_MOST:
             self._seen.popitem(last=False)
-        return (size, 0) if known else (0, size)
+        return read, size - read
 
     def faults_of(self, request: Request) -> dict[str, str]:
         """The faults of this request: the standing ones, and those its header asks for where that is allowed."""

@@ -30,11 +30,16 @@ def input_tokens(body: JsonObject) -> int:
     return sum(tokens(body[name]) for name in ("system", "messages", "tools") if name in body)
 
 
-def stable_prefix(body: JsonObject) -> JsonObject | None:
-    """What a cache breakpoint in the system text covers: the tools and the system; None without a breakpoint."""
-    if not any("cache_control" in block for block in objects(body.get("system"))):
-        return None
-    return {"tools": body.get("tools"), "system": body.get("system")}
+def stable_prefixes(body: JsonObject) -> Iterator[JsonObject]:
+    """What each cache breakpoint covers, the shortest first: tools and system, then the first message up to a mark."""
+    static: JsonObject = {"tools": body.get("tools"), "system": body.get("system")}
+    if any("cache_control" in block for block in objects(body.get("system"))):
+        yield static
+    first = next(iter(objects(body.get("messages"))), {})
+    blocks = objects(first.get("content"))
+    for place, block in enumerate(blocks, 1):
+        if "cache_control" in block:
+            yield {**static, "messages": list[Json](blocks[:place])}
 
 
 def made(body: JsonObject, reply: Reply, cached: tuple[int, int], truncated: bool) -> Made:
