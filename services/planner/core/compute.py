@@ -8,7 +8,7 @@ from services.planner.core.figures import Figure, Operand, operand
 from services.planner.core.mentions import Kind, find
 from services.planner.core.portions import piece, stated_percent, whole
 from services.planner.core.records import Record
-from services.planner.core.selection import amount_field, before_comparison, matching, numeric_fields
+from services.planner.core.selection import SUMS, amount_field, before_comparison, matching, numeric_fields
 from services.planner.core.situation import Situation, best, names, rank
 from services.planner.core.words import STOP, field_stems, is_identifier, nouns, parts, stem, stems, text_stems
 
@@ -96,10 +96,15 @@ def _share(text: str, situation: Situation) -> Figure | None:
     percent = next((m for m in find(text) if m.kind is Kind.PERCENT), None)
     subject = _holder(text[percent.end :], situation) or subject_of(text, situation) if percent else None
     field = amount_field(subject, text[percent.end :]) if subject and percent else None
-    if subject is None or field is None or percent is None:
+    if subject is None or field is None or percent is None or not _is_meant(field, text[percent.end :]):
         return None
     share = (Operand("task", literal=percent.value), percent.number)
     return Figure(f"share_of_{'_'.join(parts(field))}", "percentage", (operand(subject, field), share))
+
+
+def _is_meant(field: str, said: str) -> bool:
+    """Whether a figure is a sum, or the text says a word of its name: the only figure at hand may be of anything."""
+    return bool(field_stems(field) & (text_stems(said) | SUMS))
 
 
 def _holder(text: str, situation: Situation) -> Record | None:

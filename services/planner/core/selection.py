@@ -11,7 +11,7 @@ from services.planner.core.records import Record, number, own_id
 from services.planner.core.situation import MINOR, Situation, names
 from services.planner.core.words import ID_WORDS, STOP, field_stems, nouns, parts, stem, stems, text_stems, text_words
 
-_SUMS = stems(("amount", "total", "price", "cost", "value", "sum"))
+SUMS = stems(("amount", "total", "price", "cost", "value", "sum"))
 
 
 def matching(text: str, situation: Situation) -> list[Record]:
@@ -179,7 +179,7 @@ def amount_field(record: Record, text: str) -> str | None:
     top = max(scored, default=None, key=lambda item: item[:2])
     if top and top[0] > 0:
         return top[2]
-    sums = [name for name in fields if field_stems(name) & _SUMS]
+    sums = [name for name in fields if field_stems(name) & SUMS]
     return sums[0] if sums else fields[0] if len(fields) == 1 else None
 
 
