@@ -48,13 +48,10 @@ async def test_a_great_variance_is_for_finance_to_let_through(stage: Stage) -> N
 
 @pytest.mark.promise("process.invoice_reconciliation")
 async def test_a_duplicate_is_taken_to_finance(stage: Stage) -> None:
-    """The vendor's other invoices are read for it, although the task speaks of one alone."""
+    """The vendor's other invoices are read for it, although the task speaks of one alone; no order is known for it."""
     task = await stage.send("Approve invoice INV-6025.")
-    assert (task.state, values(task)["duplicates"], rules(task)) == (
-        TaskState.INPUT_REQUIRED,
-        "1",
-        ["duplicate-invoice"],
-    )
+    assert (task.state, values(task)["duplicates"]) == (TaskState.INPUT_REQUIRED, "1")
+    assert rules(task) == ["duplicate-invoice", "needs-variance", "needs-variance_percent"]
     task = await stage.decide(task, FINANCE, "reject")
     assert (task.state, path(task), stage.changes) == (TaskState.REJECTED, "D A C P G", ())
 

@@ -118,7 +118,10 @@ async def test_each_record_that_a_call_names_is_judged_by_itself(said: JsonObjec
 
 @pytest.mark.promise("process.record_stands")
 async def test_what_is_true_of_a_record_that_the_call_does_not_name_is_no_matter_of_it() -> None:
-    rows: list[JsonObject] = [{"id": "C-1", "elevated_review": False}, {"id": "C-2", "elevated_review": True}]
+    rows: list[JsonObject] = [
+        {"id": "C-1", "elevated_review": False, "amount": "5"},
+        {"id": "C-2", "elevated_review": True, "amount": "5"},
+    ]
     stage, written = await _run(DISPUTE, rows[0], {"amount": "5"}, rows[1], trusts=False)
     assert (stage.turns.record.state, len(written)) == (TaskState.COMPLETED, 1), stage.turns.record.reason
 

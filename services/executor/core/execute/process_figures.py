@@ -5,16 +5,17 @@ like any other: audited, recomputed, traced, and seen by policy.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
+from types import MappingProxyType
 from typing import NamedTuple
 
 from services.executor.core.dossier import Fact, NamedValue, Operand
 from services.executor.core.execute.compute_audit import evaluate
 from services.executor.core.execute.paths import NoSuchPath
 from services.executor.core.execute.process_links import Links
-from services.executor.core.execute.process_operands import Ambiguous, Around, NotThere, operand_of
+from services.executor.core.execute.process_operands import Ambiguous, Around, NotThere, at, operand_of
 from services.executor.core.execute.process_records import ReadOnce, Seen, is_named, seen
 from services.executor.core.execute.process_rows import Group, Rows, groups, row_operands, rows_of
 from services.executor.core.finance.calculators import CannotCalculate, decimal_text
@@ -43,6 +44,10 @@ class Figured(NamedTuple):
 
     values: tuple[NamedValue, ...] = ()
     missing: tuple[Missing, ...] = ()
+    subjects: Mapping[str, frozenset[str]] = MappingProxyType({})  # by figure: the ids of the records it is about
+    shared: Mapping[str, tuple[frozenset[str], ...]] = MappingProxyType(
+        {}
+    )  # the ids whose difference has an operand in common
 
 
 class _Subject(NamedTuple):
@@ -64,8 +69,10 @@ def _figured(figures: tuple[Figure, ...], given: tuple[Fact, ...], task: str) ->
     links = Links(records)
     known: dict[str, NamedValue] = {}
     missing: dict[tuple[str, str], Missing] = {}
+    about: dict[str, set[str]] = {}
     for figure in figures:
         for subject in _subjects(figure, records, task):
+            about.setdefault(figure.name, set()).update(_ids(figure, subject))
             if _has(known, figure.name, subject.id):
                 continue
             try:
@@ -75,7 +82,8 @@ def _figured(figures: tuple[Figure, ...], given: tuple[Fact, ...], task: str) ->
                 continue
             known |= {value.name: value for value in found}
             missing.pop((figure.name, subject.id), None)
-    return Figured(tuple(known.values()), tuple(missing.values()))
+    subjects = {name: frozenset(ids) for name, ids in about.items()}
+    return Figured(tuple(known.values()), tuple(missing.values()), subjects, _shared(known.values(), records))
 
 
 def with_figures(values: Sequence[NamedValue], found: Figured) -> tuple[NamedValue, ...]:
@@ -93,6 +101,31 @@ def figures_about(values: Sequence[NamedValue], named: Sequence[str]) -> dict[st
     said = [value for value in values if value.figure and (not value.about or value.about.casefold() in own)]
     single = [value for value in said if sum(one.figure == value.figure for one in said) == 1]
     return {value.figure: Decimal(value.value) for value in single}
+
+
+def _ids(figure: Figure, subject: _Subject) -> Iterator[str]:
+    """What a subject of the figure's own kind is called by."""
+    wanted = kinds(figure.about)
+    for anchor in subject.anchors:
+        if anchor.id is not None and any(anchor.is_called(kind) for kind in wanted):
+            yield str(anchor.id).casefold()
+
+
+def _shared(values: Iterable[NamedValue], records: Sequence[Seen]) -> dict[str, tuple[frozenset[str], ...]]:
+    """Of differences of several records each: those that are taken from the same, or take the same off."""
+    places = {
+        (record.fact.ref, at(record.path, key)): (record.identity, key)
+        for record in records
+        for key in record.record
+        if key != "currency"
+    }
+    drawn: dict[str, dict[tuple[str, str], set[str]]] = {}
+    for value in values:
+        if value.about and value.operation == "difference":
+            for operand in value.operands:
+                if place := places.get((operand.ref, operand.path)):
+                    drawn.setdefault(value.figure, {}).setdefault(place, set()).add(value.about.casefold())
+    return {name: tuple(frozenset(ids) for ids in by.values() if len(ids) > 1) for name, by in drawn.items()}
 
 
 def _has(known: Mapping[str, NamedValue], name: str, about: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from services.executor.core.dossier import Dossier, Fact
 from services.executor.core.execute.governed import deviations
 from services.executor.core.execute.process_figures import Figured, figured
+from services.executor.core.execute.process_needs import needs
 from services.executor.core.fsm.template import Template
 from services.executor.core.tooling.paginate_walk import PARTIAL
 from shared.contracts.plan import WritePlan
@@ -33,10 +34,8 @@ def _asking(template: Template, plan: WritePlan | None, found: Figured, facts: S
     if plan is None or all(call.tool_class is not ToolClass.CHANGE for call in plan.every_call):
         return
     level = _level(template)
-    for missing in found.missing:
-        figure = next((one for one in template.figures if one.name == missing.name and one.required), None)
-        if figure is not None:
-            yield _ask(f"needs-{missing.name}", missing.text, level, figure.required_for)
+    for need in needs(template, plan.every_call, found, facts):
+        yield _ask(f"needs-{need.name}", need.why, level, sorted(need.verbs))
     for name, said in deviations(template.figures, plan.every_call, found.values).items():
         yield _ask(f"governed-by-{name}", "; ".join(said), level)
     if twice := _said_twice(plan):

@@ -8,8 +8,9 @@ class Figure(Contract):
 
     ``operands``: patterns over the facts (``kind.field``), or names of figures before it. ``about``: the kind of record
     of which a task may name several; then each has a figure of its own. ``by``: one figure for each value of this
-    field of the rows. ``required``: without it a plan that changes something asks a person; of calls with one of the
-    verbs in ``required_for`` alone, where any are named. ``governs``: arguments that are the figure and nothing else.
+    field of the rows. ``required``: a change of which it is not known asks a person; not one by a verb of
+    ``not_required_for``, and of those in ``required_for`` alone, where any are named. ``governs``: arguments that are
+    the figure and nothing else.
     """
 
     name: str
@@ -19,6 +20,7 @@ class Figure(Contract):
     by: str = ""
     required: bool = False
     required_for: tuple[str, ...] = ()
+    not_required_for: tuple[str, ...] = ()
     governs: tuple[str, ...] = ()
 
 

@@ -13,6 +13,7 @@ class Template(Contract):
 
     ``instructions``: what a model is told besides in a state. ``outputs``: what an answer has to speak of.
     ``figures``: what the executor computes itself. ``rules``: policy of the process; it adds to the tenant's.
+    ``must_know``: fields that its rules decide by (``a|b``: one of them); a change about which none was read asks.
     ``whole_lists``: a list that could not be read to its end is no source for a figure, and a plan on it asks a person.
     ``routes``: the way of each row by its age, which stands in the field that ``routed`` names.
     ``approvers``: how many distinct people an approval of it takes.
@@ -32,6 +33,7 @@ class Template(Contract):
     outputs: tuple[str, ...] = ()
     figures: tuple[Figure, ...] = ()
     rules: tuple[Rule, ...] = ()
+    must_know: tuple[str, ...] = ()
     whole_lists: bool = False
     routed: str = ""
     routes: tuple[Route, ...] = ()

@@ -1,0 +1,124 @@
+"""What a plan of a process rests on and nobody knows: which figure or field, of which change (I2)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from services.executor.core.dossier import Fact
+from services.executor.core.execute.process_figures import Figured, figures_about
+from services.executor.core.execute.process_records import Seen, seen, words
+from services.executor.core.execute.records import fields_about, named_by
+from services.executor.core.execute.refs import literal_parts
+from services.executor.core.fsm.figures import Figure
+from services.executor.core.fsm.patterns import kinds
+from services.executor.core.fsm.template import Template
+from services.executor.core.tooling.classes import verb_of
+from shared.contracts.plan import PlannedCall
+from shared.domain.exact_json import Json, JsonObject
+from shared.domain.words import ToolClass
+
+
+class Need(NamedTuple):
+    """``verbs``: those of the calls that it is asked for."""
+
+    name: str
+    why: str
+    verbs: frozenset[str]
+
+
+def needs(template: Template, calls: Sequence[PlannedCall], found: Figured, facts: Sequence[Fact]) -> list[Need]:
+    """Every figure and field that a change rests on and that is not known of it, or not of all that it names."""
+    changes = [call for call in calls if call.tool_class is ToolClass.CHANGE]
+    figures = [(figure, changed) for figure in template.figures if (changed := _resting(figure, changes))]
+    records = seen(facts) if any(figure.about for figure, _ in figures) else ()
+    asked = chain.from_iterable(_of_figure(figure, some, found, records) for figure, some in figures)
+    return _joined([*asked, *_unread(template, changes, facts)])
+
+
+def _resting(figure: Figure, changes: Sequence[PlannedCall]) -> list[PlannedCall]:
+    """The changes that are not made without the figure unless a person says so."""
+    if not figure.required:
+        return []
+    of_verbs = [call for call in changes if not figure.required_for or verb_of(call.tool) in figure.required_for]
+    return [call for call in of_verbs if verb_of(call.tool) not in figure.not_required_for]
+
+
+def _of_figure(
+    figure: Figure, changes: Sequence[PlannedCall], found: Figured, records: Sequence[Seen]
+) -> Iterator[Need]:
+    ids = _ids(figure, records)
+    subjects = found.subjects.get(figure.name, frozenset())
+    named = {call.call_id: _named(figure, call.arguments, ids) for call in changes}
+    for call in changes:
+        if why := _why_unknown(figure.name, call, named[call.call_id], subjects, found):
+            yield Need(figure.name, why, frozenset({verb_of(call.tool)}))
+    written = frozenset().union(*named.values())
+    for shared in found.shared.get(figure.name, ()):
+        if len(together := sorted(shared & written)) > 1:
+            why = f"{figure.name} is known of each alone, and {', '.join(together)} draw on the same"
+            yield Need(figure.name, why, frozenset(verb_of(call.tool) for call in changes))
+
+
+def _why_unknown(name: str, call: PlannedCall, named: frozenset[str], subjects: frozenset[str], found: Figured) -> str:
+    """Empty where the figure is known of the one record that the call is about."""
+    if len(named) > 1:
+        return f"{name} is known of one record alone, and {call.tool} names {', '.join(sorted(named))}"
+    if strangers := named - subjects if subjects else ():
+        return f"{name} is not known of {', '.join(strangers)}"
+    if name in figures_about(found.values, [str(part) for part in literal_parts(call.arguments)]):
+        return ""
+    missing = [one for one in found.missing if one.name == name]
+    own = [one for one in missing if not one.about or one.about.casefold() in named] or missing
+    return "; ".join(one.text for one in own) or f"{name} is not known of what {call.tool} is about"
+
+
+def _ids(figure: Figure, records: Sequence[Seen]) -> frozenset[str]:
+    wanted = kinds(figure.about)
+    of_kind = (record for record in records if any(record.is_called(kind) for kind in wanted))
+    return frozenset(str(record.id).casefold() for record in of_kind if record.id is not None)
+
+
+def _named(figure: Figure, arguments: JsonObject, ids: frozenset[str]) -> frozenset[str]:
+    """The records of the figure's kind that a call names: by what was read, or by the name of the argument."""
+    said = {str(part).casefold() for part in literal_parts(arguments)}
+    keys = frozenset((*words(kind), "id") for kind in kinds(figure.about))
+    return frozenset((said & ids) | {text.casefold() for text in _under(arguments, keys)})
+
+
+def _under(value: Json, keys: frozenset[tuple[str, ...]], taken: bool = False) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _under(inner, keys, words(key) in keys)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _under(item, keys, taken)
+    elif taken and value is not None:
+        yield str(value)
+
+
+def _unread(template: Template, changes: Sequence[PlannedCall], facts: Sequence[Fact]) -> Iterator[Need]:
+    """The fields that rules of the process decide by, of which no record around a call says anything."""
+    for call in changes if template.must_know else ():
+        texts = [str(part) for part in literal_parts(call.arguments)]
+        around = (fields_about(call.arguments, facts), *named_by(texts, facts))
+        known = {name for record in around for name, value in record.items() if value is not None}
+        for wanted in template.must_know:
+            names = wanted.split("|")
+            if known.isdisjoint(names):
+                yield Need(names[0], f"nothing was read that says the {_told(names)}", frozenset({verb_of(call.tool)}))
+
+
+def _told(names: Sequence[str]) -> str:
+    return " or ".join(name.replace("_", " ") for name in names)
+
+
+def _joined(asked: Sequence[Need]) -> list[Need]:
+    """One for each name, with all reasons and all verbs."""
+    by_name: dict[str, Need] = {}
+    for one in asked:
+        before = by_name.get(one.name, Need(one.name, "", frozenset()))
+        whys: Mapping[str, None] = dict.fromkeys(
+            text for text in (*before.why.split("; "), *one.why.split("; ")) if text
+        )
+        by_name[one.name] = Need(one.name, "; ".join(whys), before.verbs | one.verbs)
+    return [*by_name.values()]

@@ -1,0 +1,153 @@
+"""A change asks a person where a rule of its process rests on what was not read, or on more records than one (I2)."""
+
+from functools import partial
+
+import pytest
+
+from services.executor.core.fsm.templates import TEMPLATES
+from services.policy.core.conditions import Conditions
+from services.policy.core.evaluate import evaluate
+from shared.contracts.policy import EvaluateRequest, Verdict
+from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.words import TaskState, ToolClass
+from shared.testing.scripted_model import text_reply, tool_reply
+from tests.unit.executor.begun_as import begun_as
+from tests.unit.executor.stage import CALL, SaidPolicy, Stage
+
+_ANYTHING: JsonObject = {"type": "object", "properties": {}, "additionalProperties": True}
+_CLAIMS: dict[str, Json] = {
+    "EXP-1": {"id": "EXP-1", "amount": "600.00", "department": "Ops"},
+    "EXP-2": {"id": "EXP-2", "amount": "700.00", "department": "Ops"},
+}
+_BUDGET: JsonObject = {"id": "BUD-1", "department": "Ops", "available": "1000.00"}
+_INVOICE: JsonObject = {
+    "id": "INV-1",
+    "vendor_id": "V-1",
+    "order_id": "PO-1",
+    "invoice_number": "N-7",
+    "amount": "100.00",
+}
+_TOOLS: dict[str, Json] = {
+    "get_expense": {"expenses": [*_CLAIMS.values()]},
+    "get_budget": _BUDGET,
+    "list_budgets": {"budgets": [_BUDGET, {**_BUDGET, "id": "BUD-2", "available": "9000.00"}]},
+    "get_purchase_order": {"id": "PO-1", "amount": "1100.00", "department": "Ops"},
+    "get_invoice": _INVOICE,
+    "list_invoices": {"invoices": [_INVOICE]},
+    "get_incident": {"id": "INC-1", "agreement_id": "SLA-1", "downtime_minutes": 90},
+    "get_period": {"id": "P-1", "ledger_balance": "100000.00"},
+    "get_order": {"id": "ORD-1", "total": "100.00"},
+    "get_customer": {"id": "CUS-1", "name": "Ann"},
+    "get_dispute": {"id": "D-1", "status": "open"},
+    "get_payroll": {
+        "payroll_runs": [{"id": "PR-1", "period": "2026-02", "country": "UK", "gross": "10", "tax": "2", "net": "8"}]
+    },
+}
+
+
+class RealPolicy(SaidPolicy):
+    """The rules are evaluated as the service does it."""
+
+    async def evaluate(self, request: EvaluateRequest) -> Verdict:
+        self.asked.append(request)
+        return evaluate(EvaluateRequest.from_json(request.to_json()), Conditions())
+
+
+def _shown(tool: str, _given: JsonObject) -> Json:
+    return _TOOLS[tool]
+
+
+async def _run(kind: str, text: str, read: tuple[str, ...], *calls: tuple[str, JsonObject]) -> tuple[Stage, list[Json]]:
+    """The task as this kind, with these tools read and these calls planned; and what was written."""
+    written: list[Json] = []
+    planned: list[JsonObject] = [
+        {**CALL, "call_id": f"c{place}", "tool": tool, "arguments_json": dumps(arguments), "read_back": None}
+        for place, (tool, arguments) in enumerate(calls)
+    ]
+    stage = await begun_as(TEMPLATES[kind], *planned, text=text)
+    stage.policy = RealPolicy()
+    stage.limits = stage.limits._replace(trusts_requests=False)
+
+    def write(given: JsonObject) -> Json:
+        written.append(given)
+        return {"ok": True}
+
+    for tool in read:
+        stage.servers.add(tool, partial(_shown, tool), ToolClass.READ, _ANYTHING)
+    for tool in {tool for tool, _ in calls}:
+        stage.servers.add(tool, write, ToolClass.CHANGE, _ANYTHING)
+    reads = tool_reply(*((tool, {}) for tool in read))
+    stage.scripts["assess"] = lambda request: reads if len(request.messages) == 1 else text_reply("read")
+    await stage.run()
+    return stage, written
+
+
+_ONE: tuple[str, JsonObject] = ("approve_expense", {"expense_id": "EXP-1"})
+
+
+@pytest.mark.promise("process.needs_read")
+@pytest.mark.parametrize(
+    ("kind", "text", "read", "tool", "about", "needed"),
+    [
+        ("expense_approval", "Approve EXP-1", ("get_expense",), *_ONE, "budget_after"),
+        ("expense_approval", "Approve EXP-1", ("get_expense", "list_budgets"), *_ONE, "budget_after"),
+        ("procurement", "Approve PO-1", ("get_purchase_order",), "approve_order", {"order_id": "PO-1"}, "budget_after"),
+        ("invoice_reconciliation", "Pay INV-1", ("get_invoice",), "pay_invoice", {"invoice_id": "INV-1"}, "duplicates"),
+        ("invoice_reconciliation", "Pay INV-1", ("list_invoices",), "pay_invoice", {"invoice_id": "INV-1"}, "variance"),
+        ("sla_breach", "Credit INC-1", ("get_incident",), "issue_credit", {"incident_id": "INC-1"}, "sla_credit"),
+        ("month_end_close", "Close P-1", ("get_period",), "close_period", {"period_id": "P-1"}, "close_variance"),
+        ("compliance_audit", "CUS-1", ("get_customer",), "note_customer", {"customer_id": "CUS-1"}, "risk_rating"),
+        ("dispute_resolution", "D-1", ("get_dispute",), "settle_dispute", {"dispute_id": "D-1"}, "elevated_review"),
+        ("order_management", "Change ORD-1", ("get_order",), "add_order_item", {"order_id": "ORD-1"}, "price_delta"),
+        ("payroll", "Payroll 2026-02", ("get_payroll",), "execute_run", {"run_id": "PR-1"}, "bank_difference"),
+    ],
+)  # fmt: skip
+async def test_a_change_asks_where_what_decides_was_not_read(
+    kind: str, text: str, read: tuple[str, ...], tool: str, about: JsonObject, needed: str
+) -> None:
+    """Whether it was not read or is ambiguous: nothing is written without somebody."""
+    stage, written = await _run(kind, text, read, (tool, about))
+    assert (stage.turns.record.state, written) == (TaskState.INPUT_REQUIRED, [])
+    assert f"needs-{needed}" in str(stage.turns.record.reason)
+
+
+@pytest.mark.promise("process.needs_read")
+@pytest.mark.parametrize(
+    ("kind", "text", "read", "tool", "about"),
+    [
+        ("expense_approval", "Reject EXP-1", ("get_expense",), "reject_expense", {"expense_id": "EXP-1"}),
+        ("expense_approval", "Approve EXP-1", ("get_expense", "get_budget"), *_ONE),
+        ("invoice_reconciliation", "Hold INV-1", ("get_invoice",), "hold_invoice", {"invoice_id": "INV-1"}),
+        ("order_management", "Cancel ORD-1", ("get_order",), "cancel_order", {"order_id": "ORD-1"}),
+    ],
+)
+async def test_a_harmless_change_and_a_well_read_one_ask_nobody(
+    kind: str, text: str, read: tuple[str, ...], tool: str, about: JsonObject
+) -> None:
+    stage, written = await _run(kind, text, read, (tool, about))
+    assert (stage.turns.record.state, written) == (TaskState.COMPLETED, [about]), stage.turns.record.reason
+
+
+@pytest.mark.promise("process.several_subjects")
+@pytest.mark.parametrize(
+    ("text", "about"),
+    [
+        ("Approve EXP-1 and EXP-2", {"expense_ids": ["EXP-1", "EXP-2"]}),
+        ("Approve EXP-1 and EXP-2", {"expense_id": "EXP-1", "batch": "EXP-2"}),
+        ("Approve EXP-1 and EXP-2", {"note": "both"}),
+        ("Approve EXP-1", {"expense_id": "EXP-2"}),
+    ],
+)
+async def test_a_call_that_names_several_records_or_another_one_asks(text: str, about: JsonObject) -> None:
+    """A figure is known of one record, and of no call that is about more than it, or about another."""
+    stage, written = await _run("expense_approval", text, ("get_expense", "get_budget"), ("approve_expense", about))
+    assert (stage.turns.record.state, written) == (TaskState.INPUT_REQUIRED, []), stage.turns.record.reason
+    assert "needs-budget_after" in str(stage.turns.record.reason)
+
+
+@pytest.mark.promise("process.several_subjects")
+async def test_two_claims_on_one_budget_ask_although_each_is_within_it() -> None:
+    both: list[tuple[str, JsonObject]] = [("approve_expense", {"expense_id": one}) for one in _CLAIMS]
+    stage, written = await _run("expense_approval", "Approve EXP-1 and EXP-2", ("get_expense", "get_budget"), *both)
+    assert (stage.turns.record.state, written) == (TaskState.INPUT_REQUIRED, [])
+    assert "exp-1, exp-2 draw on the same" in str(stage.turns.record.reason)
