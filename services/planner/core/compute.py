@@ -103,7 +103,7 @@ def _share(text: str, situation: Situation) -> Figure | None:
 
 
 def _is_meant(field: str, said: str) -> bool:
-    """Whether a figure is a sum, or the text says a word of its name: the only figure at hand may be of anything."""
+    """Whether a figure is a sum, or the text says a word of its name: the only figure there is may be of anything."""
     return bool(field_stems(field) & (text_stems(said) | SUMS))
 
 
