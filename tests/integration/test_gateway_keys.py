@@ -1,17 +1,18 @@
 """API keys: who is let in, as whom, and until when."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from typing import cast
 
 import httpx
 import pytest
 from redis.asyncio import Redis
 
 from services.gateway.adapters.redis_keyring import RedisKeyring
-from services.gateway.core.api_keys import Fresh, Wish, make
-from services.gateway.first_key import HasOperator, first_key
-from shared.domain.exact_json import JsonObject, loads_object
+from services.gateway.core.api_keys import Fresh, HasOperator, Wish, make
+from services.gateway.first_key import first_key
+from shared.domain.exact_json import Json, JsonObject, loads_object
 from shared.domain.words import Role
 from tests.integration.gateway_stage import Stage, at, gateway, stage
 
@@ -32,14 +33,14 @@ async def _post(play: Stage, path: str, body: JsonObject, token: str) -> tuple[i
     return response.status_code, loads_object(response.text)
 
 
-async def _key(play: Stage, operator: str, principal: str, **wish: object) -> str:
+async def _key(play: Stage, operator: str, principal: str, **wish: Json) -> str:
     status, made = await _post(play, "/keys/create", {"key": {"principal": principal, **wish}}, operator)
     assert status == 201, made
     return str(made["token"])
 
 
-def _send(task_id: str, text: str = "hello", **metadata: object) -> JsonObject:
-    params = {"id": task_id, "message": {"parts": [{"text": text}]}, "metadata": metadata}
+def _send(task_id: str, text: str = "hello", **metadata: Json) -> JsonObject:
+    params: JsonObject = {"id": task_id, "message": {"parts": [{"text": text}]}, "metadata": metadata}
     return {"jsonrpc": "2.0", "id": 1, "method": "tasks/send", "params": params}
 
 
@@ -123,7 +124,7 @@ async def test_a_secret_is_shown_once_and_kept_nowhere(redis: Redis, redis_url: 
     async with locked(redis, redis_url) as (play, operator):
         token = await _key(play, operator, "casey", label="the ledger's robot", days=30)
         _, listed = await _post(play, "/keys/list", {}, operator)
-    kept = [await redis.hgetall(name) for name in await redis.keys("pa:key:*")]
+    kept = [await cast("Awaitable[dict[str, str]]", redis.hgetall(name)) for name in await redis.keys("pa:key:*")]
     assert token.split("_", 2)[2] not in str(listed)
     assert at(listed, "keys.0.label") == "the ledger's robot"
     assert len(kept) == 2

@@ -1,6 +1,8 @@
 """Sessions that fell idle leave Redis for the archive, and come back when somebody speaks to them."""
 
+from collections.abc import Awaitable
 from pathlib import Path
+from typing import cast
 
 import pytest
 from redis.asyncio import Redis
@@ -73,7 +75,7 @@ def evictor(redis: Redis, archive: Archive | None, seconds: float = 0.0) -> Evic
 
 
 async def memory_in_redis(redis: Redis, session: str = "s1") -> str | None:
-    return await redis.hget(keys.session_keys("acme", session).session, "state")
+    return await cast("Awaitable[str | None]", redis.hget(keys.session_keys("acme", session).session, "state"))
 
 
 async def remembered(redis: Redis, store: TaskStore, archive: Archive | None, session: str = "s1") -> SessionState:
@@ -95,7 +97,7 @@ async def test_an_idle_session_leaves_redis_and_is_restored_when_it_speaks_again
     assert await begun.store.session() == MEMORY
     await begun.store.finish(an_end(begun.work)._replace(session=MEMORY))
     assert await memory_in_redis(redis) is not None
-    assert not await redis.hexists(keys.session_keys("acme", "s1").session, "evicted")
+    assert not await cast("Awaitable[bool]", redis.hexists(keys.session_keys("acme", "s1").session, "evicted"))
 
 
 @pytest.mark.promise("session.evicted")
@@ -237,7 +239,7 @@ async def test_what_another_principal_left_is_given_to_nobody(
     await evictor(redis, archive).tick(ALL)
     assert await archive.get("other", "s1") is None
     names = keys.session_keys("acme", "s1")
-    await redis.hset(names.session, "owner", a_record("s1").requester.id + "-2")
+    await cast("Awaitable[int]", redis.hset(names.session, "owner", a_record("s1").requester.id + "-2"))
     store = RedisSessions(redis, "two", 5.0, archive)
     assert await _session_as_it_is(store, redis, task_store) == SessionState()
 
@@ -245,10 +247,10 @@ async def test_what_another_principal_left_is_given_to_nobody(
 async def _session_as_it_is(sessions: RedisSessions, redis: Redis, store: TaskStore) -> SessionState:
     """What a turn would be given, whoever the session's owner is by now."""
     names = keys.session_keys("acme", "s1")
-    owner = str(await redis.hget(names.session, "owner"))
-    await redis.hset(names.session, "owner", a_record("s1").requester.id)
+    owner = str(await cast("Awaitable[str | None]", redis.hget(names.session, "owner")))
+    await cast("Awaitable[int]", redis.hset(names.session, "owner", a_record("s1").requester.id))
     await accepted(store, "s1", "hello")
-    await redis.hset(names.session, "owner", owner)
+    await cast("Awaitable[int]", redis.hset(names.session, "owner", owner))
     return await (await begin(sessions)).store.session()
 
 

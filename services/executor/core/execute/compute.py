@@ -67,7 +67,6 @@ class StatedValue(NamedValue):
     @classmethod
     def _is_signed_by_nobody_else(cls, _stated: object) -> None:
         """Likewise: which tool worked a value out is for the executor to say."""
-        return None
 
 
 class Computation(BaseModel):

@@ -1,4 +1,4 @@
-"""Notices, in whichever state they go out: none tells of a change that is not proved, and whoever has to be told is (I4)."""
+"""Notices, in whichever state they go out: none tells of a change that is not proved; who has to be told is (I4)."""
 
 from collections.abc import Mapping
 

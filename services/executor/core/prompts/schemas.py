@@ -46,7 +46,6 @@ OPERATIONS = (*PLAIN_OPERATIONS, *CALCULATORS)
 OPERAND = _object(source=_enum("result", "task", "value"), ref=TEXT, path=TEXT, literal=TEXT)
 
 
-
 def computation(*made: str) -> Schema:
     """Named values; ``made`` are operations that were made at run time."""
     return _object(values=_array(_named_value(made)))
