@@ -85,7 +85,10 @@ def _conclude(request: Request) -> JsonObject:
 def _with_made(request: Request, concluded: JsonObject) -> Reply:
     """The figures, and those of calculators that were made for the task, once these have answered."""
     situation = observe(request)
-    asked = [*tool_making.calculations(request, situation), *known_formulas.calculations(request, situation)]
+    made_here = tool_making.calculations(request, situation)
+    own = {one["operation"] for one in made_here}
+    known = [one for one in known_formulas.calculations(request, situation) if one["operation"] not in own]
+    asked = [*made_here, *known]
     if calls := tool_making.unasked(request, asked):
         return Reply(calls=calls)
     made = tool_making.answered(request, asked)

@@ -124,13 +124,20 @@ async def test_a_call_waits_for_the_success_of_the_one_before_it() -> None:
     """Its plan goes on although the first call failed; the call that a rule puts after it is not made."""
     play = Stage()
     play.servers.add("approve_claim", lambda _: ToolAnswer({"error": "closed"}, is_error=True), ToolClass.CHANGE)
-    notice: JsonObject = {**CALL, "call_id": "c2", "tool": "notify_person", "arguments_json": "{}", "origins": []}
-    calls: list[Json] = [{**CALL, "on_failure": "continue"}, {**notice, "read_back": None}]
+    paid: list[JsonObject] = []
+
+    def pay(given: JsonObject) -> ToolAnswer:
+        paid.append(given)
+        return ToolAnswer({})
+
+    play.servers.add("pay_claim", pay, ToolClass.CHANGE)
+    second: JsonObject = {**CALL, "call_id": "c2", "tool": "pay_claim", "read_back": None}
+    calls: list[Json] = [{**CALL, "on_failure": "continue"}, second]
     play.scripts["write_plan"] = json_reply({"calls": calls, "why_none": None})
     need = CallNeed(call_id="c2", any_of=("c1",), rule_id="T2", policy_id="p", reason="approve first")
     play.policy.says = {"needs": (need,)}
     record = await play.run()
-    assert play.claims.told == []
+    assert paid == []
     assert "T2: approve first" in str(record.reason)
 
 

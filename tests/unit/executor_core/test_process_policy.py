@@ -42,6 +42,8 @@ def test_a_change_on_a_list_that_was_read_in_part_asks_a_person_where_the_proces
         ("get_and_delete_invoice", "delete"),
         ("office.payInvoice", "pay"),
         ("send_reminder", "send"),
+        ("create_refund", "refund"),
+        ("create_vendor", "create"),
         ("", ""),
     ],
 )

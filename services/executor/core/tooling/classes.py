@@ -48,9 +48,14 @@ def by_name(name: str) -> Classified:
 def verb_of(name: str) -> str:
     """The verb by which a tool's name is read: the one that makes it as strict as it is; several such are joined."""
     *_, last = [_words(part) for part in _NAMESPACE.split(name) if _words(part)] or [[]]
-    found = [(STRICTNESS.index(_clause(clause).tool_class), clause[0]) for clause in _clauses(last) if clause]
+    found = [(STRICTNESS.index(_clause(clause).tool_class), _effect(clause)) for clause in _clauses(last) if clause]
     strictest = [verb for strictness, verb in found if strictness == max(found)[0]]
     return "_and_".join([verb for verb in strictest if verb in _KNOWN] or strictest[:1])
+
+
+def _effect(clause: Sequence[str]) -> str:
+    """What is done: who creates a refund refunds."""
+    return clause[-1] if clause[0] == "create" and clause[-1] in verbs.CHANGE | verbs.AMBIGUOUS else clause[0]
 
 
 def _raised(named: Classified, said: Annotations) -> Classified:
