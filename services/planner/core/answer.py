@@ -1,6 +1,7 @@
 """The answer: a bare JSON list where one is asked for, else plain prose from facts, values and writes."""
 
 import re
+from collections import Counter
 from decimal import Decimal
 
 from services.planner.core.compute import figures, stated_figures, subject_of, subjects
@@ -63,7 +64,10 @@ def as_list(situation: Situation) -> list[Json]:
     asked = _ORDER.sub(" ", " ".join(match[0] for match in _FORM.finditer(situation.text)) or text)
     criteria = _FORM.sub(" ", situation.text)
     records = matching(criteria if len(criteria.strip(" .")) > 3 else text, situation)
-    chosen = [(record, field) for record in records if (field := _listed_field(record, asked))]
+    fields = [_listed_field(record, asked) for record in records]
+    usual = next(iter(Counter(filter(None, fields)).most_common(1)), ("", 0))[0]  # a bare row names it no less
+    of_each = zip(records, fields, strict=True)
+    chosen = [(record, field or usual) for record, field in of_each if (field or usual) in record.fields]
     values: list[Json] = list(
         dict.fromkeys(record.fields[field] for record, field in _in_order(chosen, situation.text))
     )
