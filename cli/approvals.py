@@ -1,30 +1,23 @@
 """`purple approvals`: what waits for a person's yes, and the answer."""
 
-import asyncio
-import os
-from collections.abc import Callable, Coroutine
 from typing import Annotated
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.console import Complaint, err, give_up, out, say_json
-from cli.gateway.client import GatewayClient, connected
-from cli.gateway.messages import Speaker
+from cli.console import err, out, say_json
+from cli.gateway.asking import AsJson, Gateway, Name, asked, objects_in, said_by
 from cli.send import DEFAULT_URL, levels_of
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import Level, Role
 
 ApprovalId = Annotated[str, typer.Argument(help="The approval's id: `purple approvals list` shows them.")]
 Comment = Annotated[str, typer.Option(help="Why, for whoever reads it later.")]
-Name = Annotated[str, typer.Option("--as", help="Who speaks (believed in the embedded profile only).")]
 Levels = Annotated[
     list[str] | None,
     typer.Option("--level", help="Levels the speaker may decide (embedded profile only); else all."),
 ]
-Gateway = Annotated[str, typer.Option("--url", help="The gateway.", envvar="PURPLE_URL")]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON object instead of tables.")]
 
 approvals = typer.Typer(no_args_is_help=True, help="What waits for a person's yes: list, look, approve, reject.")
 
@@ -37,10 +30,10 @@ def listed(url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
 
       purple approvals list
     """
-    found = _asked(url, lambda client: client.approvals())
+    found = asked(url, lambda client: client.approvals())
     if as_json:
         return say_json(dumps(found))
-    rows = _rows(found.get("approvals"))
+    rows = objects_in(found.get("approvals"))
     out.print(_list(rows) if rows else "Nothing waits for an approval.")
     return None
 
@@ -53,7 +46,7 @@ def show(approval_id: ApprovalId, url: Gateway = DEFAULT_URL, as_json: AsJson = 
 
       purple approvals show 1f0c9a7b3d2e4a5b
     """
-    _say(_asked(url, lambda client: client.approval(approval_id)), as_json)
+    _say(asked(url, lambda client: client.approval(approval_id)), as_json)
 
 
 @approvals.command()
@@ -96,20 +89,8 @@ def _answer(
     word: str, approval_id: str, comment: str, name: str, level: list[str] | None, url: str, as_json: bool
 ) -> None:
     levels = levels_of(level) if level else tuple(one.word for one in Level)
-    speaker = Speaker(name or os.environ.get("USER", "cli"), (Role.APPROVER.value,), levels)
-    body: JsonObject = {"decision": word, "comment": comment, "metadata": {"principal": speaker.as_json()}}
-    _say(_asked(url, lambda client: client.answer(approval_id, body)), as_json)
-
-
-def _asked(url: str, ask: Callable[[GatewayClient], Coroutine[None, None, JsonObject]]) -> JsonObject:
-    async def asked() -> JsonObject:
-        async with connected(url) as client:
-            return await ask(client)
-
-    try:
-        return asyncio.run(asked())
-    except Complaint as complaint:
-        give_up(complaint)
+    body: JsonObject = {"decision": word, "comment": comment, **said_by(name, Role.APPROVER, levels)}
+    _say(asked(url, lambda client: client.answer(approval_id, body)), as_json)
 
 
 def _say(approval: JsonObject, as_json: bool) -> None:
@@ -121,8 +102,8 @@ def _say(approval: JsonObject, as_json: bool) -> None:
     out.print(Text(str(approval.get("task"))))
     for reason in _texts(approval.get("reasons")):
         err.print(Text(f"because {reason}", "dim"))
-    out.print(_calls(_rows(approval.get("calls"))))
-    for one in _rows(approval.get("decisions")):
+    out.print(_calls(objects_in(approval.get("calls"))))
+    for one in objects_in(approval.get("decisions")):
         said = f": {one.get('comment')}" if one.get("comment") else ""
         out.print(Text(f"{one.get('decision')} by {one.get('by')}{said}"))
     err.print(Text(f"{_who(approval)}, until {approval.get('deadline')}; plan {approval.get('plan_hash')}", "dim"))
@@ -132,7 +113,7 @@ def _say(approval: JsonObject, as_json: bool) -> None:
 def _list(rows: list[JsonObject]) -> Table:
     table = Table("approval", "task", "asked by", "needs", "calls", "deadline", title="what waits for a person")
     for row in rows:
-        calls = ", ".join(str(call.get("tool")) for call in _rows(row.get("calls")))
+        calls = ", ".join(str(call.get("tool")) for call in objects_in(row.get("calls")))
         cells = (row.get("approval_id"), row.get("task"), row.get("requester"), _who(row), calls, row.get("deadline"))
         table.add_row(*(Text(str(cell)) for cell in cells))
     return table
@@ -148,7 +129,7 @@ def _calls(rows: list[JsonObject]) -> Table:
 
 def _who(row: JsonObject) -> str:
     level = f"a {row.get('level')}" if row.get("level") else "an approver"
-    given = sum(one.get("decision") == "approve" for one in _rows(row.get("decisions")))
+    given = sum(one.get("decision") == "approve" for one in objects_in(row.get("decisions")))
     several = f", {given} of {row.get('needed')} given" if row.get("needed") != 1 else ""
     step = row.get("confirmation")
     about = f" ({step.get('number')} of {step.get('of')}: {step.get('about')})" if isinstance(step, dict) else ""
@@ -157,7 +138,3 @@ def _who(row: JsonObject) -> str:
 
 def _texts(value: Json) -> list[str]:
     return [str(item) for item in value] if isinstance(value, list) else []
-
-
-def _rows(value: Json) -> list[JsonObject]:
-    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []

@@ -1,14 +1,13 @@
 """`purple audit`: who, what, why and proof for each write of a task."""
 
-import asyncio
 from typing import Annotated
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.console import Complaint, give_up, out, say_json
-from cli.gateway.client import connected
+from cli.console import out, say_json
+from cli.gateway.asking import AsJson, asked, objects_in
 from cli.send import DEFAULT_URL
 from shared.domain.exact_json import Json, JsonObject, dumps
 
@@ -18,7 +17,7 @@ _COLUMNS = ("call", "tool", "arguments", "asked for by", "allowed by", "status",
 def audit(
     task: Annotated[str, typer.Option(help="The task's id.")],
     url: Annotated[str, typer.Option(help="The gateway.", envvar="PURPLE_URL")] = DEFAULT_URL,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show for each write of a task who asked for it, what let it pass, what it came to, and the proof.
 
@@ -26,10 +25,7 @@ def audit(
 
       purple audit --task TASK
     """
-    try:
-        record = asyncio.run(_record(url, task))
-    except Complaint as complaint:
-        give_up(complaint)
+    record = asked(url, lambda client: client.record(task))
     lines = audited(record)
     if as_json:
         writes: list[Json] = [*lines]
@@ -41,13 +37,8 @@ def audit(
 def audited(record: JsonObject) -> list[JsonObject]:
     """One object for each write, in the order in which they are in the ledger."""
     metadata = _object(record.get("metadata"))
-    resolutions = _rows(metadata.get("resolutions"))
-    return [_line(metadata, write, resolutions) for write in _rows(metadata.get("writes"))]
-
-
-async def _record(url: str, task: str) -> JsonObject:
-    async with connected(url) as client:
-        return await client.record(task)
+    resolutions = objects_in(metadata.get("resolutions"))
+    return [_line(metadata, write, resolutions) for write in objects_in(metadata.get("writes"))]
 
 
 def _line(metadata: JsonObject, write: JsonObject, resolutions: list[JsonObject]) -> JsonObject:
@@ -60,7 +51,7 @@ def _line(metadata: JsonObject, write: JsonObject, resolutions: list[JsonObject]
         "arguments": write.get("arguments"),
         "asked for by": _object(metadata.get("requester")).get("id"),
         "allowed by": metadata.get("approval"),
-        "rules": [rule.get("ruleId") for rule in _rows(_object(metadata.get("verdict")).get("triggeredRules"))],
+        "rules": [rule.get("ruleId") for rule in objects_in(_object(metadata.get("verdict")).get("triggeredRules"))],
         "plan": metadata.get("plan_hash"),
         "status": write.get("status"),
         "proof": write.get("note"),
@@ -83,7 +74,3 @@ def _cell(value: Json) -> Text:
 
 def _object(value: Json) -> JsonObject:
     return value if isinstance(value, dict) else {}
-
-
-def _rows(value: Json) -> list[JsonObject]:
-    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []

@@ -1,24 +1,17 @@
 """`purple dlq`: what was given up, and what an operator does about it."""
 
-import asyncio
-import os
 from typing import Annotated
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.console import Complaint, err, give_up, out, say_json
-from cli.gateway.client import connected
-from cli.gateway.messages import Speaker
+from cli.console import err, out, say_json
+from cli.gateway.asking import AsJson, Gateway, Name, asked, objects_in, said_by
 from cli.send import DEFAULT_URL
 from shared.domain.exact_json import Json, JsonObject, dumps
-from shared.domain.words import Role
 
 LetterId = Annotated[str, typer.Argument(help="The letter's id: `purple dlq list` shows them.")]
-Name = Annotated[str, typer.Option("--as", help="Who speaks (believed in the embedded profile only).")]
-Gateway = Annotated[str, typer.Option("--url", help="The gateway.", envvar="PURPLE_URL")]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")]
 
 dlq = typer.Typer(
     no_args_is_help=True, help="Dead letters: turns given up, and outcomes that nothing was learned from."
@@ -41,8 +34,7 @@ def listed(
     found = _asked(url, "list", name, {"limit": limit})
     if as_json:
         return say_json(dumps(found))
-    letters = found.get("letters")
-    rows = [letter for letter in letters if isinstance(letter, dict)] if isinstance(letters, list) else []
+    rows = objects_in(found.get("letters"))
     out.print(_table(rows) if rows else "No dead letters.")
     return None
 
@@ -87,17 +79,7 @@ def drop(letter_id: LetterId, name: Name = "", url: Gateway = DEFAULT_URL, as_js
 
 
 def _asked(url: str, path: str, name: str, body: JsonObject | None = None) -> JsonObject:
-    speaker = Speaker(name or os.environ.get("USER", "cli"), (Role.OPERATOR.value,))
-    whole: JsonObject = {**(body or {}), "metadata": {"principal": speaker.as_json()}}
-    try:
-        return asyncio.run(_posted(url, path, whole))
-    except Complaint as complaint:
-        give_up(complaint)
-
-
-async def _posted(url: str, path: str, body: JsonObject) -> JsonObject:
-    async with connected(url) as client:
-        return await client.dead_letters(path, body)
+    return asked(url, lambda client: client.dead_letters(path, {**(body or {}), **said_by(name)}))
 
 
 def _table(letters: list[JsonObject]) -> Table:

@@ -1,7 +1,6 @@
 """`purple keys`: who is let in by the gateway."""
 
 import asyncio
-import os
 from typing import Annotated
 
 import typer
@@ -9,8 +8,7 @@ from rich.table import Table
 
 from cli.child_json import json_of
 from cli.console import Complaint, err, give_up, out, say_json
-from cli.gateway.client import connected
-from cli.gateway.messages import Speaker
+from cli.gateway.asking import AsJson, Gateway, Name, asked, objects_in, said_by
 from cli.send import DEFAULT_URL, levels_of
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import Role
@@ -18,9 +16,6 @@ from shared.domain.words import Role
 _SECONDS = 30.0
 _SHOWN = ("key_id", "principal_id", "roles", "levels", "label", "created_at", "created_by", "expires_at")
 Principal = Annotated[str, typer.Argument(help="Whose key it is: the name that tasks, approvals and audits show.")]
-Name = Annotated[str, typer.Option("--as", help="Who speaks (believed in the embedded profile only).")]
-Gateway = Annotated[str, typer.Option("--url", help="The gateway.", envvar="PURPLE_URL")]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")]
 
 keys = typer.Typer(no_args_is_help=True, help="API keys: make one, list them, revoke one. PURPLE_API_KEY is yours.")
 
@@ -81,8 +76,7 @@ def listed(name: Name = "", url: Gateway = DEFAULT_URL, as_json: AsJson = False)
     found = _asked(url, "list", name, {})
     if as_json:
         return say_json(dumps(found))
-    keys = found.get("keys")
-    rows = [key for key in keys if isinstance(key, dict)] if isinstance(keys, list) else []
+    rows = objects_in(found.get("keys"))
     out.print(_table(rows) if rows else "No keys.")
     return None
 
@@ -105,16 +99,7 @@ def revoke(
 
 
 def _asked(url: str, path: str, name: str, body: JsonObject) -> JsonObject:
-    speaker = Speaker(name or os.environ.get("USER", "cli"), (Role.OPERATOR.value,))
-
-    async def ask() -> JsonObject:
-        async with connected(url) as client:
-            return await client.keys(path, {**body, "metadata": {"principal": speaker.as_json()}})
-
-    try:
-        return asyncio.run(ask())
-    except Complaint as complaint:
-        give_up(complaint)
+    return asked(url, lambda client: client.keys(path, {**body, **said_by(name)}))
 
 
 def _say_made(made: JsonObject, as_json: bool) -> None:

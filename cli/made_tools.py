@@ -1,25 +1,18 @@
 """`purple tools made`: the calculators that were made at run time for a tenant."""
 
-import asyncio
-import os
 from typing import Annotated
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.console import Complaint, err, give_up, out, say_json
-from cli.gateway.client import connected
-from cli.gateway.messages import Speaker
+from cli.console import err, out, say_json
+from cli.gateway.asking import AsJson, Gateway, Name, asked, objects_in, said_by
 from cli.send import DEFAULT_URL
 from shared.domain.exact_json import Json, JsonObject, dumps
-from shared.domain.words import Role
 
 _SHOWN = ("name", "version", "arguments", "result", "purpose", "made_at", "task_id")
 ToolName = Annotated[str, typer.Argument(help="The tool's name: `purple tools made list` shows them.")]
-Name = Annotated[str, typer.Option("--as", help="Who speaks (believed in the embedded profile only).")]
-Gateway = Annotated[str, typer.Option("--url", help="The gateway.", envvar="PURPLE_URL")]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")]
 
 made = typer.Typer(
     no_args_is_help=True, help="Calculators made at run time: list, show, remove. `purple tenant made-tools` switches."
@@ -37,7 +30,7 @@ def listed(name: Name = "", url: Gateway = DEFAULT_URL, as_json: AsJson = False)
     found = _asked(url, "list", name)
     if as_json:
         return say_json(dumps(found))
-    rows = _rows(found.get("tools"))
+    rows = objects_in(found.get("tools"))
     out.print(_table(rows) if rows else "No tools were made.")
     return None
 
@@ -53,7 +46,7 @@ def show(tool: ToolName, name: Name = "", url: Gateway = DEFAULT_URL, as_json: A
     found = _asked(url, f"{tool}/show", name)
     if as_json:
         return say_json(dumps(found))
-    for version in _rows(found.get("versions")):
+    for version in objects_in(found.get("versions")):
         _show(version)
     return None
 
@@ -71,16 +64,7 @@ def remove(tool: ToolName, name: Name = "", url: Gateway = DEFAULT_URL, as_json:
 
 
 def _asked(url: str, path: str, name: str) -> JsonObject:
-    speaker = Speaker(name or os.environ.get("USER", "cli"), (Role.OPERATOR.value,))
-
-    async def ask() -> JsonObject:
-        async with connected(url) as client:
-            return await client.made_tools(path, {"metadata": {"principal": speaker.as_json()}})
-
-    try:
-        return asyncio.run(ask())
-    except Complaint as complaint:
-        give_up(complaint)
+    return asked(url, lambda client: client.made_tools(path, said_by(name)))
 
 
 def _table(rows: list[JsonObject]) -> Table:
@@ -98,13 +82,9 @@ def _show(version: JsonObject) -> None:
         out.print(f"removed {version.get('removed_at')} by {version.get('removed_by')}", markup=False)
         return
     out.print(str(version.get("code")), markup=False, highlight=False)
-    for case in _rows(version.get("cases")):
+    for case in objects_in(version.get("cases")):
         out.print(f"  {_cell(case.get('inputs'))} -> {case.get('expected')}", markup=False)
 
 
 def _cell(value: Json) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _rows(value: Json) -> list[JsonObject]:
-    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []

@@ -1,26 +1,20 @@
 """`purple task`: how a task stands, and an operator's word on a write in doubt."""
 
-import asyncio
-import os
-from collections.abc import Coroutine
 from typing import Annotated
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.console import Complaint, err, give_up, out, say_json
-from cli.gateway.client import connected
-from cli.gateway.messages import Speaker
+from cli.console import err, out, say_json
+from cli.gateway.asking import AsJson, Gateway, Name, asked, objects_in, said_by
 from cli.send import DEFAULT_URL
 from shared.domain.exact_json import Json, JsonObject, dumps
-from shared.domain.words import Resolution, Role
+from shared.domain.words import Resolution
 
 _STYLES = {"verified": "green", "unverified": "yellow", "refused": "red", "absent": "bold red", "in_doubt": "bold red"}
 
 TaskId = Annotated[str, typer.Argument(help="The task's id.")]
-Gateway = Annotated[str, typer.Option("--url", help="The gateway.", envvar="PURPLE_URL")]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON object instead of tables.")]
 
 task = typer.Typer(no_args_is_help=True, help="Look at one task, and settle a write in doubt.")
 
@@ -33,7 +27,7 @@ def show(task_id: TaskId, url: Gateway = DEFAULT_URL, as_json: AsJson = False) -
 
       purple task show TASK
     """
-    _say(_done(_shown(url, task_id)), as_json)
+    _say(asked(url, lambda client: client.record(task_id)), as_json)
 
 
 @task.command()
@@ -48,7 +42,7 @@ def resolve(
     ],
     call: Annotated[str, typer.Option(help="The call in doubt, such as c1: `purple task show` lists them.")],
     comment: Annotated[str, typer.Option(help="Why, for whoever reads it later.")] = "",
-    name: Annotated[str, typer.Option("--as", help="Who speaks (believed in the embedded profile only).")] = "",
+    name: Name = "",
     url: Gateway = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
@@ -60,31 +54,13 @@ def resolve(
 
       purple task resolve TASK retry --call c1 --as olga
     """
-    speaker = Speaker(name or os.environ.get("USER", "cli"), (Role.OPERATOR.value,))
     body: JsonObject = {
         "call": call,
         "resolution": resolution.value,
         "comment": comment,
-        "metadata": {"principal": speaker.as_json()},
+        **said_by(name),
     }
-    _say(_done(_resolved(url, task_id, body)), as_json)
-
-
-async def _shown(url: str, task_id: str) -> JsonObject:
-    async with connected(url) as client:
-        return await client.record(task_id)
-
-
-async def _resolved(url: str, task_id: str, body: JsonObject) -> JsonObject:
-    async with connected(url) as client:
-        return await client.resolve(task_id, body)
-
-
-def _done(asking: Coroutine[None, None, JsonObject]) -> JsonObject:
-    try:
-        return asyncio.run(asking)
-    except Complaint as complaint:
-        give_up(complaint)
+    _say(asked(url, lambda client: client.resolve(task_id, body)), as_json)
 
 
 def _say(record: JsonObject, as_json: bool) -> None:
@@ -97,7 +73,7 @@ def _say(record: JsonObject, as_json: bool) -> None:
         out.print(Text(str(record["reason"])))
     for table in _tables(metadata):
         out.print(table)
-    doubts = _rows(metadata.get("doubts"))
+    doubts = objects_in(metadata.get("doubts"))
     if doubts and record.get("state") == "input-required":
         words = "|".join(Resolution)
         err.print(
@@ -110,8 +86,8 @@ def _say(record: JsonObject, as_json: bool) -> None:
 
 def _tables(metadata: JsonObject) -> list[Table]:
     """The writes, those in doubt with what was read, and what operators said; those that there are."""
-    writes, doubts = _rows(metadata.get("writes")), _rows(metadata.get("doubts"))
-    said = _rows(metadata.get("resolutions"))
+    writes, doubts = objects_in(metadata.get("writes")), objects_in(metadata.get("doubts"))
+    said = objects_in(metadata.get("resolutions"))
     tables = [_table("Writes", ("call_id", "tool", "arguments", "status", "note"), writes)]
     columns = ("call_id", "tool", "arguments", "status", "since", "before", "after", "deadline")
     tables.append(_table("In doubt", columns, doubts))
@@ -134,7 +110,3 @@ def _cell(name: str, value: Json) -> Text:
 
 def _object(value: Json) -> JsonObject:
     return value if isinstance(value, dict) else {}
-
-
-def _rows(value: Json) -> list[JsonObject]:
-    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []

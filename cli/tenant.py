@@ -1,7 +1,5 @@
 """`purple tenant`: stop a tenant, let it go on, see how it stands."""
 
-import asyncio
-import os
 from enum import StrEnum
 from typing import Annotated
 
@@ -9,17 +7,12 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.console import Complaint, err, give_up, out, say_json
-from cli.gateway.client import connected
-from cli.gateway.messages import Speaker
+from cli.console import err, out, say_json
+from cli.gateway.asking import AsJson, Gateway, Name, asked, objects_in, said_by
 from cli.send import DEFAULT_URL
-from shared.domain.exact_json import Json, JsonObject, dumps
-from shared.domain.words import Role
+from shared.domain.exact_json import JsonObject, dumps
 
 TenantId = Annotated[str, typer.Argument(help="The tenant; the embedded profile has one, `default`.")]
-Name = Annotated[str, typer.Option("--as", help="Who speaks (believed in the embedded profile only).")]
-Gateway = Annotated[str, typer.Option("--url", help="The gateway.", envvar="PURPLE_URL")]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")]
 
 tenant = typer.Typer(no_args_is_help=True, help="Stop a tenant, let it go on, see what it spends.")
 
@@ -40,7 +33,7 @@ def stop(
 
       purple tenant stop default --reason "the ledger is being repaired"
     """
-    _say(_asked(url, tenant_id, "stop", {"reason": reason, **_by(name)}), as_json)
+    _say(_asked(url, tenant_id, "stop", {"reason": reason, **said_by(name)}), as_json)
 
 
 @tenant.command()
@@ -51,7 +44,7 @@ def resume(tenant_id: TenantId, name: Name = "", url: Gateway = DEFAULT_URL, as_
 
       purple tenant resume default
     """
-    _say(_asked(url, tenant_id, "resume", _by(name)), as_json)
+    _say(_asked(url, tenant_id, "resume", said_by(name)), as_json)
 
 
 class Switch(StrEnum):
@@ -73,7 +66,7 @@ def made_tools(
 
       purple tenant made-tools default on
     """
-    _say(_asked(url, tenant_id, "made-tools", {"on": switch is Switch.ON, **_by(name)}), as_json)
+    _say(_asked(url, tenant_id, "made-tools", {"on": switch is Switch.ON, **said_by(name)}), as_json)
 
 
 @tenant.command()
@@ -84,23 +77,11 @@ def show(tenant_id: TenantId, name: Name = "", url: Gateway = DEFAULT_URL, as_js
 
       purple tenant show default --json
     """
-    _say(_asked(url, tenant_id, "show", _by(name)), as_json)
-
-
-def _by(name: str) -> JsonObject:
-    speaker = Speaker(name or os.environ.get("USER", "cli"), (Role.OPERATOR.value,))
-    return {"metadata": {"principal": speaker.as_json()}}
+    _say(_asked(url, tenant_id, "show", said_by(name)), as_json)
 
 
 def _asked(url: str, tenant_id: str, action: str, body: JsonObject) -> JsonObject:
-    async def ask() -> JsonObject:
-        async with connected(url) as client:
-            return await client.tenant(tenant_id, action, body)
-
-    try:
-        return asyncio.run(ask())
-    except Complaint as complaint:
-        give_up(complaint)
+    return asked(url, lambda client: client.tenant(tenant_id, action, body))
 
 
 def _say(state: JsonObject, as_json: bool) -> None:
@@ -113,7 +94,7 @@ def _say(state: JsonObject, as_json: bool) -> None:
         err.print(f"sessions: {sessions.get('running')} running, {sessions.get('waiting')} waiting", style="dim")
     if state.get("made_tools") is not None:
         err.print(f"made tools: switched {'on' if state.get('made_tools') else 'off'}", style="dim")
-    days = _rows(state.get("spend"))
+    days = objects_in(state.get("spend"))
     if days:
         out.print(_table(days))
     return None
@@ -126,7 +107,3 @@ def _table(days: list[JsonObject]) -> Table:
         cells = (day.get("date"), day.get("model_calls"), day.get("tokens"), day.get("dollars"), aside)
         table.add_row(*(str(cell) for cell in cells))
     return table
-
-
-def _rows(value: Json) -> list[JsonObject]:
-    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []

@@ -7,8 +7,8 @@ from starlette.responses import JSONResponse, Response
 
 from services.gateway.core.api_keys import KeyDesk, key_view, read_wish
 from services.gateway.core.errors import InvalidField, NotAnOperator, UnknownKey
-from services.gateway.core.fields import kind_of, object_at
-from services.gateway.entrypoints.body import BadCall, parse_value, read_body
+from services.gateway.core.fields import object_at
+from services.gateway.entrypoints.body import BadCall, read_object
 from services.gateway.entrypoints.door import let_in
 from services.gateway.entrypoints.replies import RETRY_LATER
 from services.gateway.ports import Caller, Identity, StoreUnavailable
@@ -65,9 +65,7 @@ class KeyEndpoints:
 
     async def _answer(self, request: Request, act: Callable[[JsonObject, Caller], Awaitable[Response]]) -> Response:
         try:
-            body = parse_value(await read_body(request, self._max_body))
-            if not isinstance(body, dict):
-                raise InvalidField("body", f"must be an object, not {kind_of(body)}")
+            body = await read_object(request, self._max_body)
             caller = self._identity.caller_of(let_in(request), object_at(body, "metadata", "metadata"))
             return await act(body, caller)
         except BadCall as bad:

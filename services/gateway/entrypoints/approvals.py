@@ -7,12 +7,11 @@ from starlette.responses import JSONResponse, Response
 
 from services.gateway.core.approvals import ApprovalDesk, approval_view, read_answer
 from services.gateway.core.errors import DecisionNotCounted, InvalidField, NotAnApprover, UnknownApproval
-from services.gateway.core.fields import kind_of, object_at
-from services.gateway.entrypoints.body import BadCall, parse_value, read_body
+from services.gateway.core.fields import object_at
+from services.gateway.entrypoints.body import BadCall, read_object
 from services.gateway.entrypoints.door import let_in
 from services.gateway.entrypoints.replies import RETRY_LATER
 from services.gateway.ports import Identity, StoreUnavailable
-from shared.domain.exact_json import JsonObject
 
 _STATUS: Mapping[type[Exception], int] = {
     InvalidField: 400,
@@ -57,7 +56,7 @@ class ApprovalEndpoints:
         With the answer comes how the task stands.
         """
         try:
-            body = await self._object(request)
+            body = await read_object(request, self._max_body)
             caller = self._identity.caller_of(let_in(request), object_at(body, "metadata", "metadata"))
             question, heeded = await self._desk.answer(approval_id, read_answer(body), caller)
         except BadCall as bad:
@@ -66,12 +65,6 @@ class ApprovalEndpoints:
             return _refused(fault)
         view = {**approval_view(question), "task_state": question.record.state.value}
         return JSONResponse(view, status_code=200 if heeded else 202)
-
-    async def _object(self, request: Request) -> JsonObject:
-        body = parse_value(await read_body(request, self._max_body))
-        if not isinstance(body, dict):
-            raise InvalidField("body", f"must be an object, not {kind_of(body)}")
-        return body
 
 
 def _refused(fault: _Fault) -> JSONResponse:

@@ -6,6 +6,7 @@ from typing import NamedTuple, NoReturn, cast
 
 from starlette.requests import Request
 
+from services.gateway.core.errors import InvalidField
 from services.gateway.core.fields import kind_of
 from shared.domain.exact_json import Json, JsonObject
 
@@ -39,6 +40,15 @@ async def read_body(request: Request, limit: int) -> bytes:
         if len(body) > limit:
             raise BadCall(INVALID_REQUEST, f"the request body is over the limit of {limit} bytes", status=413)
     return bytes(body)
+
+
+async def read_object(request: Request, limit: int, *, may_be_empty: bool = False) -> JsonObject:
+    """The body as one JSON object; raises ``BadCall``, and ``InvalidField`` for another JSON value."""
+    body = await read_body(request, limit)
+    value = parse_value(b"{}" if may_be_empty and not body else body)
+    if not isinstance(value, dict):
+        raise InvalidField("body", f"must be an object, not {kind_of(value)}")
+    return value
 
 
 def parse_call(body: bytes) -> Call:

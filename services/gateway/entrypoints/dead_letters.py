@@ -9,8 +9,8 @@ from starlette.responses import JSONResponse, Response
 
 from services.gateway.core.dead_letters import Clerk
 from services.gateway.core.errors import InvalidField, NoSuchLetter, NotAnOperator, WouldRepeatWrites
-from services.gateway.core.fields import kind_of, object_at
-from services.gateway.entrypoints.body import BadCall, parse_value, read_body
+from services.gateway.core.fields import object_at
+from services.gateway.entrypoints.body import BadCall, read_object
 from services.gateway.entrypoints.door import let_in
 from services.gateway.ports import (
     Caller,
@@ -89,7 +89,7 @@ class DeadLetterEndpoints:
 
     async def _asked(self, request: Request) -> tuple[JsonObject, Caller]:
         """The body, which may be empty, and who sent it."""
-        body = _object(await read_body(request, self._max_body) or b"{}")
+        body = await read_object(request, self._max_body, may_be_empty=True)
         return body, self._identity.caller_of(let_in(request), object_at(body, "metadata", "metadata"))
 
 
@@ -120,10 +120,3 @@ def _limit(body: JsonObject) -> int:
     if not isinstance(given, int) or not 1 <= given <= _MOST:
         raise InvalidField("limit", f"must be a number from 1 to {_MOST}")
     return given
-
-
-def _object(text: bytes) -> JsonObject:
-    value = parse_value(text)
-    if not isinstance(value, dict):
-        raise InvalidField("body", f"must be an object, not {kind_of(value)}")
-    return value

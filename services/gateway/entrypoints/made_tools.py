@@ -6,9 +6,9 @@ from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, Response
 
 from services.gateway.core.errors import InvalidField, NotAnOperator, UnknownTool
-from services.gateway.core.fields import kind_of, object_at
+from services.gateway.core.fields import object_at
 from services.gateway.core.made_tools import WorkshopDesk, full_view, short_view
-from services.gateway.entrypoints.body import BadCall, parse_value, read_body
+from services.gateway.entrypoints.body import BadCall, read_object
 from services.gateway.entrypoints.door import let_in
 from services.gateway.entrypoints.replies import RETRY_LATER
 from services.gateway.ports import Caller, Identity, StoreUnavailable
@@ -58,9 +58,7 @@ class MadeToolEndpoints:
 
     async def _answer(self, request: Request, act: Callable[[Caller], Awaitable[Response]]) -> Response:
         try:
-            body = parse_value(await read_body(request, self._max_body))
-            if not isinstance(body, dict):
-                raise InvalidField("body", f"must be an object, not {kind_of(body)}")
+            body = await read_object(request, self._max_body)
             return await act(self._identity.caller_of(let_in(request), object_at(body, "metadata", "metadata")))
         except BadCall as bad:
             return JSONResponse({"error": bad.message}, status_code=bad.status)

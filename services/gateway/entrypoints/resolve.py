@@ -5,14 +5,13 @@ from starlette.responses import JSONResponse, Response
 
 from services.gateway.core.desk import TaskDesk
 from services.gateway.core.errors import InvalidField, NotAnOperator, NothingToResolve, UnknownTask
-from services.gateway.core.fields import kind_of, object_at
+from services.gateway.core.fields import object_at
 from services.gateway.core.resolve import read_word
 from services.gateway.core.views import public_view
-from services.gateway.entrypoints.body import BadCall, parse_value, read_body
+from services.gateway.entrypoints.body import BadCall, read_object
 from services.gateway.entrypoints.door import let_in
 from services.gateway.entrypoints.replies import RETRY_LATER
 from services.gateway.ports import Identity, StoreUnavailable
-from shared.domain.exact_json import JsonObject
 
 _STATUS = {InvalidField: 400, NotAnOperator: 403, UnknownTask: 404, NothingToResolve: 409, StoreUnavailable: 503}
 _Fault = InvalidField | NotAnOperator | UnknownTask | NothingToResolve | StoreUnavailable
@@ -24,7 +23,7 @@ def resolve_routes(desk: TaskDesk, identity: Identity, notice: str, max_body: in
     async def resolve(task_id: str, request: Request) -> Response:
         """``{"call", "resolution", "comment", "metadata"}``; 200 with the task once it is heeded, 202 if it will be."""
         try:
-            body = await _object(request, max_body)
+            body = await read_object(request, max_body)
             caller = identity.caller_of(let_in(request), object_at(body, "metadata", "metadata"))
             record, heeded = await desk.resolve(task_id, read_word(body), caller)
         except BadCall as bad:
@@ -35,13 +34,6 @@ def resolve_routes(desk: TaskDesk, identity: Identity, notice: str, max_body: in
 
     router.add_api_route("/tasks/{task_id}/resolve", resolve, methods=["POST"], response_class=JSONResponse)
     return router
-
-
-async def _object(request: Request, max_body: int) -> JsonObject:
-    body = parse_value(await read_body(request, max_body))
-    if not isinstance(body, dict):
-        raise InvalidField("body", f"must be an object, not {kind_of(body)}")
-    return body
 
 
 def _refused(fault: _Fault) -> JSONResponse:

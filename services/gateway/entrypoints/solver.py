@@ -9,15 +9,13 @@ from starlette.responses import JSONResponse
 
 from services.gateway.core.desk import TaskDesk
 from services.gateway.core.errors import InvalidField, Refusal, TenantStopped
-from services.gateway.core.fields import kind_of
 from services.gateway.core.solver import Ask, read_solver, solver_view, status_of
 from services.gateway.core.views import answer_of
-from services.gateway.entrypoints.body import BadCall, parse_value, read_body
+from services.gateway.entrypoints.body import BadCall, read_object
 from services.gateway.entrypoints.door import let_in
 from services.gateway.entrypoints.replies import FAILED
 from services.gateway.ports import Caller, Identity, StoreUnavailable
 from shared.contracts.task import TaskRecord
-from shared.domain.exact_json import JsonObject
 
 PATH = "/api/a2a/purple-agent"
 _RETRY_AFTER = "2"
@@ -40,7 +38,7 @@ class SolverEndpoint:
         than this gateway waits: the same request again then finds the same task.
         """
         try:
-            body = await self._body(request)
+            body = await read_object(request, self._max_body)
             return await self._solved(read_solver(body), self._identity.caller_of(let_in(request), {}))
         except BadCall as bad:
             return _error(bad.status, bad.message)
@@ -55,12 +53,6 @@ class SolverEndpoint:
         except Exception:  # the outermost edge of a request: the client is owed an answer
             log.exception("request_failed", path=PATH)
             return _error(500, FAILED)
-
-    async def _body(self, request: Request) -> JsonObject:
-        body = parse_value(await read_body(request, self._max_body))
-        if not isinstance(body, dict):
-            raise InvalidField("body", f"must be an object, not {kind_of(body)}")
-        return body
 
     async def _solved(self, ask: Ask, caller: Caller) -> JSONResponse:
         ticket = await self._desk.submit(ask.message, caller)

@@ -6,9 +6,9 @@ from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, Response
 
 from services.gateway.core.errors import InvalidField, NotAnOperator, UnknownTenant
-from services.gateway.core.fields import kind_of, object_at
+from services.gateway.core.fields import object_at
 from services.gateway.core.tenant_desk import TenantDesk, read_reason, read_switch, state_view
-from services.gateway.entrypoints.body import BadCall, parse_value, read_body
+from services.gateway.entrypoints.body import BadCall, read_object
 from services.gateway.entrypoints.door import let_in
 from services.gateway.ports import Caller, Identity, StoreUnavailable, TenantState
 from shared.domain.exact_json import JsonObject
@@ -65,16 +65,10 @@ class TenantEndpoints:
         self, tenant: str, request: Request, act: Callable[[JsonObject, Caller], Awaitable[TenantState]]
     ) -> Response:
         try:
-            body = await self._object(request)
+            body = await read_object(request, self._max_body)
             caller = self._identity.caller_of(let_in(request), object_at(body, "metadata", "metadata"))
             return JSONResponse(state_view(tenant, await act(body, caller)))
         except BadCall as bad:
             return JSONResponse({"error": bad.message}, status_code=bad.status)
         except (InvalidField, NotAnOperator, UnknownTenant, StoreUnavailable) as fault:
             return JSONResponse({"error": str(fault)}, status_code=_STATUS[type(fault)])
-
-    async def _object(self, request: Request) -> JsonObject:
-        body = parse_value(await read_body(request, self._max_body))
-        if not isinstance(body, dict):
-            raise InvalidField("body", f"must be an object, not {kind_of(body)}")
-        return body

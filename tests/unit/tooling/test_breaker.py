@@ -136,20 +136,7 @@ async def test_half_open_lets_one_call_pass_and_the_others_wait_for_what_it_come
 
 
 async def test_who_has_waited_too_long_for_the_one_call_is_told_that_nothing_was_sent() -> None:
-    world = World()
-    await world.fails()
-    world.servers.come_back("shop")
-    world.clock.now += LIMITS.first
-    asked = asyncio.Event()
-
-    async def hanging(_: object) -> str:
-        asked.set()
-        await asyncio.Event().wait()
-        return ""
-
-    world.servers.add("get_order", hanging)
-    probe = asyncio.ensure_future(world.call())
-    await asked.wait()
+    world, probe = await _probed_in_vain()
     with pytest.raises(ToolUnreachable, match="was not sent"):
         await world.tools.read(SHOP, "get_order", {}, 0.02)
     probe.cancel()
@@ -158,20 +145,7 @@ async def test_who_has_waited_too_long_for_the_one_call_is_told_that_nothing_was
 
 
 async def test_a_probe_whose_caller_leaves_lets_another_one_try() -> None:
-    world = World()
-    await world.fails()
-    world.servers.come_back("shop")
-    world.clock.now += LIMITS.first
-    asked = asyncio.Event()
-
-    async def hanging(_: object) -> str:
-        asked.set()
-        await asyncio.Event().wait()
-        return ""
-
-    world.servers.add("get_order", hanging)
-    probe = asyncio.ensure_future(world.call())
-    await asked.wait()
+    world, probe = await _probed_in_vain()
     probe.cancel()
     with pytest.raises(asyncio.CancelledError):
         await probe
@@ -241,3 +215,22 @@ def test_calls_that_were_under_way_do_not_lengthen_the_pause() -> None:
     for _ in range(LIMITS.failures + 5):
         breaker.failed(7.0)
     assert breaker.seconds_left(7.0) == LIMITS.first
+
+
+async def _probed_in_vain() -> "tuple[World, asyncio.Future[ToolAnswer]]":
+    """A breaker whose one call on trial has been made, and gets no answer."""
+    world = World()
+    await world.fails()
+    world.servers.come_back("shop")
+    world.clock.now += LIMITS.first
+    asked = asyncio.Event()
+
+    async def hanging(_: object) -> str:
+        asked.set()
+        await asyncio.Event().wait()
+        return ""
+
+    world.servers.add("get_order", hanging)
+    probe = asyncio.ensure_future(world.call())
+    await asked.wait()
+    return world, probe

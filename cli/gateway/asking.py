@@ -1,0 +1,42 @@
+"""What the commands that speak with a gateway have in common: their options, who asks, and the asking itself."""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from typing import Annotated
+
+import typer
+
+from cli.console import Complaint, give_up
+from cli.gateway.client import GatewayClient, connected
+from cli.gateway.messages import Speaker
+from shared.domain.exact_json import Json, JsonObject
+from shared.domain.words import Role
+
+Name = Annotated[str, typer.Option("--as", help="Who speaks (believed in the embedded profile only).")]
+Gateway = Annotated[str, typer.Option("--url", help="The gateway.", envvar="PURPLE_URL")]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object instead of tables.")]
+
+
+def asked(url: str, ask: Callable[[GatewayClient], Awaitable[JsonObject]]) -> JsonObject:
+    """The gateway's answer; what is to be complained about ends the command with one sentence."""
+
+    async def answered() -> JsonObject:
+        async with connected(url) as client:
+            return await ask(client)
+
+    try:
+        return asyncio.run(answered())
+    except Complaint as complaint:
+        give_up(complaint)
+
+
+def said_by(name: str, role: Role = Role.OPERATOR, levels: tuple[str, ...] = ()) -> JsonObject:
+    """The claim of who speaks, as it stands in a request's body; whoever runs the command, if no name is given."""
+    speaker = Speaker(name or os.environ.get("USER", "cli"), (role.value,), levels)
+    return {"metadata": {"principal": speaker.as_json()}}
+
+
+def objects_in(value: Json) -> list[JsonObject]:
+    """The objects of a list; none of anything else."""
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
