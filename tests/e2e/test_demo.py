@@ -78,12 +78,14 @@ async def test_the_demo_carries_out_its_tasks_and_prints_one_object() -> None:
     assert report["model_notice"] == "rule-based planner, not an LLM"
 
 
+@pytest.mark.long  # the demo itself is in the suite
 @pytest.mark.promise("demo.rest_bridge")
 async def test_the_same_demo_holds_over_the_rest_bridge() -> None:
     """The company is served over the other protocol; nobody tells the worker which."""
     await _held_demo("--protocol", "rest")
 
 
+@pytest.mark.long  # the demo itself is in the suite
 @pytest.mark.promise("demo.any_model")
 async def test_the_same_demo_holds_with_a_model_at_an_outside_address() -> None:
     """The planner runs somewhere else and is taken for any endpoint: it is not announced as the project's own."""
