@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.architecture.promise_marks import Mark, marks_under
-from tests.requirements import Promise
+from tests.requirements.promise import Promise
 
 TESTS = Path(__file__).resolve().parents[1]
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.architecture.promise_marks import Mark, marks_in
 from tests.architecture.promise_report import mismatches, outcome_of, read_results
-from tests.requirements import Promise
+from tests.requirements.promise import Promise
 
 _MODULE = """
 import pytest

@@ -1,0 +1,54 @@
+"""The gateway, the command line and the launcher."""
+
+from tests.requirements.promise import Promise
+
+PROMISES = (
+    # gateway
+    Promise("a2a.seed_request", "The tasks/send request of seed 000 is answered with text", "seed 000, A2A Protocol"),
+    Promise(
+        "gateway.legacy_answer", "The answer comes in the same response, first and alone", "seed 000, A2A Protocol"
+    ),
+    Promise("gateway.legacy_resend", "A client that sends again after a time-out gets the same task", "seed 001"),
+    Promise("gateway.resend", "The same message again is the same task", "I5"),
+    Promise("gateway.kept_alive", "A waiting response is kept alive", "seed 002, Deployment"),
+    Promise("gateway.a2a_0_3", "The official 0.3 client sends, reads, approves and cancels", "seed 000, A2A Protocol"),
+    Promise("gateway.a2a_1_0", "The official 1.0 client sends a message and reads its task", "seed 000, A2A Protocol"),
+    Promise("gateway.events", "A task's story can be followed live and taken up again", "seed 000, A2A Protocol"),
+    Promise("gateway.decision", "An approver decides in another's session, and may do nothing else there", "I7"),
+    Promise(
+        "gateway.decision_names_its_question",
+        "An answer counts for the question that it names, where it names one",
+        "I7",
+    ),
+    Promise("gateway.bad_input", "Bad input is refused with the error that fits, naming the field", "bad input"),
+    Promise("gateway.inbox", "An approver sees the exact calls that wait, and an answer reaches them once", "I7"),
+    Promise("gateway.keys", "An API key says who speaks for which tenant; without one nobody is let in", "I10"),
+    Promise("gateway.tools_endpoint", "A request's tool server must be a permitted address", "bad input"),
+    Promise("gateway.store_down", "With Redis down, each method says so, and nothing is half done", "bad input"),
+    Promise("gateway.refuses_to_start", "Without what it needs it refuses to start, naming it", "seed 000, Running"),
+    # the solver endpoint
+    Promise(
+        "solver.parser_chain", "Arrays, lists and separated words become sorted answers", "seed 001, Structured Output"
+    ),
+    Promise("solver.history", "A long history becomes recent turns and one summary", "seed 001, Multi-Turn Memory"),
+    Promise("solver.endpoint", "The solver endpoint answers and refuses in its documented shapes", "seed 001, Schema"),
+    # command line and launcher
+    Promise("launcher.defaults", "Only the launcher supplies Redis, planner and company", "seed 000, Running"),
+    Promise("launcher.notice", "The rule-based planner is never taken for a model", "seed 000, Running"),
+    Promise("launcher.explains", "A service that does not start is explained by its last words", "seed 000, Running"),
+    Promise("launcher.no_orphans", "Children die with the launcher, even when it is killed", "seed 000, Running"),
+    Promise("secrets.model_key", "The model's key is handed to the process that needs it, and to no other", "I12"),
+    Promise("cli.send", "A task's phases are shown as they happen", "seed 000, Execution Pipeline"),
+    Promise("demo.checks", "The demo names each thing in the database that is not as it should be", "seed 000"),
+    Promise("demo.end_to_end", "One command does real business tasks end to end and checks the database", "seed 000"),
+    Promise("demo.fails_loudly", "The demo's exit code is non-zero if any check of any task fails", "seed 000"),
+    # the command line and the demo
+    Promise("demo.rest_bridge", "The demo holds over the REST bridge as it does over MCP", "seed 003, mcp_bridge.py"),
+    Promise("demo.any_model", "The demo holds with any endpoint that speaks the Messages API", "seed 000, Running"),
+    Promise("tools.command", "People see each tool's class and what decided it before they trust a server", "I1"),
+    Promise(
+        "company.misfortunes",
+        "With renamed columns, failing and slow calls a task ends right or honestly not done; no write is wrong",
+        "seed 002; I4",
+    ),
+)

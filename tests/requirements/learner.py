@@ -1,0 +1,28 @@
+"""What is learned."""
+
+from tests.requirements.promise import Promise
+
+PROMISES = (
+    # learner
+    Promise("learner.counted_once", "An ended task is counted once, whenever a learner dies", "I5; seed 000, RL Loop"),
+    Promise("learner.shared_work", "Learners share the work, and a session's tasks stay in order", "seed 000, RL Loop"),
+    Promise("learner.poison", "What cannot be learned goes to the dead letters with its error", "seed 000, RL Loop"),
+    Promise("bandit.ucb1", "Arms are scored by UCB1, and their means are exact", "seed 000, Strategy Bandit"),
+    Promise("bandit.cold_start", "The first task of a process type is carried out by fsm", "seed 000, Strategy Bandit"),
+    Promise("bandit.leaves_the_worse_arm", "The better strategy comes to be used most", "seed 000, Strategy Bandit"),
+    Promise("bandit.only_what_applied", "A strategy that could not apply is not charged", "seed 000, Strategy Bandit"),
+    Promise("cases.pruned", "Rotten cases are not shown, and a log is never emptied by it", "seed 000, Context rot"),
+    Promise("cases.capped", "The case log keeps the last 200 tasks of a tenant", "seed 000, Case log"),
+    Promise("I10.learned_by_tenant", "What is learned of one tenant is in no other's keys", "I10"),
+    Promise("learner.refuses_to_start", "A learner that lacks something says what and exits with 2", "bad input"),
+    Promise(
+        "prime.primer", "Past cases reach the model as data, failures as what to avoid", "seed 000, PRIME injection"
+    ),
+    Promise("prime.primer_optional", "A task goes on without a primer if there is none to be had", "seed 000, PRIME"),
+    Promise("prime.one_round_trip", "What was learned is read in one round trip", "seed 000, PRIME"),
+    Promise("rl.status", "/rl/status shows case log, arms, tools and synthesis cache of the tenant", "seed 000, A2A"),
+    Promise("cases.relevant", "A task sees the three past cases most like it", "seed 000, PRIME injection"),
+    Promise(
+        "cases.keywords", "Cases are compared by at most 15 stemmed words that say something", "seed 000, Case log"
+    ),
+)

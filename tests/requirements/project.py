@@ -1,0 +1,53 @@
+"""The project, its planner, its example company and its deployment."""
+
+from tests.requirements.promise import Promise
+
+PROMISES = (
+    # the project itself
+    Promise("promises.tied", "Every promise has a test, and every mark names a known promise", "quality"),
+    Promise("imports.directions", "Services stand on shared, never import each other; a core does no I/O", "quality"),
+    # planner
+    Promise("planner.generated_worlds", "Tasks of worlds nobody wrote code for are carried out exactly", "seed 000"),
+    Promise("planner.generalises", "The five states succeed on tools generated from a seed", "seed 000"),
+    Promise("planner.refuses_as_the_api", "The planner rejects what the real API rejects", "bad input"),
+    Promise("planner.heeds_not", "What a task forbids is not planned", "seed 000, Key Design Decisions"),
+    Promise("planner.never_invents", "What cannot be planned is said, and nothing is invented", "seed 000"),
+    Promise("planner.reads_all_parts", "A list given in parts is read to its end before it decides", "seed 000"),
+    Promise("planner.each_of_many", "Every one means each that fits, in the order asked, and no other", "I2"),
+    Promise("planner.yes_or_no", "A question for yes or no gets one, with its ground", "seed 000"),
+    Promise("planner.heeds_corrections", "A refused answer is changed or given up, never put again", "bad input"),
+    Promise(
+        "planner.new_things", "Later calls of a plan refer to what an earlier one makes, by its result", "seed 000"
+    ),
+    Promise("planner.tells_whom_a_process_names", "Whoever a process wants told of a change is told", "seed 002"),
+    Promise("planner.reads_what_a_process_names", "What a process says to read is read, if it belongs", "seed 002"),
+    Promise("planner.unjudged", "A criterion that no model is there to judge is marked unjudged", "seed 004"),
+    # deployment
+    Promise(
+        "deploy.image_is_enough",
+        "A service runs on what its image copies and installs, and stops on SIGTERM",
+        "seed 000, Running",
+    ),
+    Promise(
+        "deploy.same_names",
+        "Images, compose file, manifests and settings name the same variables, ports and paths",
+        "seed 000, Environment Variables",
+    ),
+    Promise(
+        "deploy.one_command",
+        "The image of the whole stack serves on port 9010 with the two documented commands",
+        "seed 000, Running",
+    ),
+    Promise(
+        "deploy.manifests_valid",
+        "Every manifest fits the current Kubernetes version's schema, and is confined",
+        "quality",
+    ),
+    # example company
+    Promise("company.honest", "Its tools are by name and annotation what they are", "I1"),
+    Promise("company.writes_can_be_read_back", "Each of its writes shows in a read, and once only means once", "I4"),
+    Promise("company.consistent", "Its rows agree with each other, over all tables", "seed 000, Overview"),
+    Promise("company.pages", "Long lists come in each usual shape of pages, none lost or doubled", "seed 003"),
+    Promise("company.drift", "A column can be renamed while it runs, everywhere at once", "seed 003, schema_drift.py"),
+    Promise("company.both_protocols", "Its tools act the same over MCP and the REST bridge", "seed 003, mcp_bridge.py"),
+)

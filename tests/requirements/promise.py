@@ -1,0 +1,9 @@
+"""A promise of the product."""
+
+from typing import NamedTuple
+
+
+class Promise(NamedTuple):
+    id: str
+    sentence: str
+    source: str  # the seed and its section, an invariant of docs/architecture.md, or "bad input"
