@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 from shared.contracts.api_key import ApiKey
 from shared.contracts.approval import Approval
 from shared.contracts.made_tool import MadeTool
-from shared.contracts.task import Principal, TaskRecord
+from shared.contracts.task import Principal, TaskEvent, TaskRecord
 from shared.domain.bandit import Arm
 from shared.domain.exact_json import JsonObject
 from shared.ports.store import StoreUnavailable
@@ -19,6 +19,7 @@ __all__ = [
     "Accepted",
     "Approvals",
     "Caller",
+    "Credential",
     "DeadLetter",
     "DeadLetters",
     "Identity",
@@ -28,8 +29,10 @@ __all__ = [
     "Question",
     "Readiness",
     "SessionBelongsToOther",
+    "SignIns",
     "Statistics",
     "StoreUnavailable",
+    "Stories",
     "TaskEnded",
     "Tasks",
     "TenantIsStopped",
@@ -69,6 +72,39 @@ class Keyring(Protocol):
 
     async def revoke(self, key: ApiKey, at: datetime) -> None:
         """The first time counts."""
+        ...
+
+
+class Credential(NamedTuple):
+    """What somebody signed in to the console with: a key or token, or, where nobody checks, a name alone."""
+
+    token: str = ""
+    name: str = ""
+
+
+class SignIns(Protocol):
+    """Who is signed in to the console, the same for every replica. All may raise ``StoreUnavailable``."""
+
+    async def begin(self, credential: Credential) -> str:
+        """A secret that stands for the credential until it is ended or too old: what the browser's cookie holds."""
+        ...
+
+    async def find(self, secret: str) -> Credential | None: ...
+
+    async def end(self, secret: str) -> None: ...
+
+    async def refused(self, address: str) -> None:
+        """Count one sign-in that was refused."""
+        ...
+
+    async def refusals(self, address: str) -> int:
+        """How many there were lately."""
+        ...
+
+
+class Stories(Protocol):
+    async def told(self, record: TaskRecord) -> Sequence[tuple[str, TaskEvent]]:
+        """The task's events so far, each with its id; none once they have left. May raise ``StoreUnavailable``."""
         ...
 
 

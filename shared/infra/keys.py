@@ -22,6 +22,9 @@ SESSION_RETENTION_SECONDS = 30 * DAY  # how long a session without an open task 
 THREAD_SECONDS = 30 * DAY  # how long a client's own task id leads to its newest task after its last use
 APPLIED_SECONDS = TASK_RETENTION_SECONDS + DAY  # how long an applied outcome is known; its task has left by then
 TRANSLATED_SECONDS = 30 * DAY  # how long a translated policy is kept after its last use
+FAILING_SECONDS = 30 * DAY  # how long it is shown that a tenant's webhook failed, after its last failure
+CONSOLE_SECONDS = 12 * 3600  # how long somebody stays signed in to the console
+REFUSED_SECONDS = 300  # how long refused sign-ins of an address are counted
 DEAD_KEY_SECONDS = 90 * DAY  # how long a revoked or expired API key is still shown to operators
 EVENTS_KEPT = 2000  # events of one task, roughly; the journal holds what must not be lost
 
@@ -31,6 +34,7 @@ OUTCOME_READER = "reader"  # its one consumer: which process that is, the partit
 MADE_TOOLS_SWITCH = "made_tools"  # its field in a tenant's switches
 
 LIVE_CHANNEL = "pa:live"  # keeps the shared subscription open; nothing is published to it
+DELIVERIES_CHANNEL = "pa:deliveries"  # something was published here: some webhook is to be called
 QUEUE = "pa:queue:wakes"
 BELL = "pa:queue:bell"
 HEALTH = "pa:queue:health"
@@ -80,7 +84,8 @@ TASK_KINDS = (
         "record",
         "gateway, executor",
         "open",
-        "hash: json, version, state, ended, known_as, outcome (event id once counted), buried (turn given up)",
+        "hash: json, version, state, ended, known_as, outcome (event id once counted), buried (turn given up), listed "
+        "(where it is listed)",
     ),
     KeyKind("journal", "executor", "open", "stream of finished steps"),
     KeyKind("ledger", "executor", "open", "hash write key -> status, newline, entry"),
@@ -88,6 +93,13 @@ TASK_KINDS = (
         "events", "gateway, executor", "open", "stream of the task's live story, capped; its name is also the channel"
     ),
     KeyKind("approvals", "executor", "open", "hash approval id -> approval; 'latest' -> id"),
+    KeyKind(
+        "push",
+        "gateway",
+        "open",
+        "hash member of 'deliveries' -> a client's webhook: on or off, newline, how far it was told, newline, "
+        "what it was set to (encrypted)",
+    ),
 )
 PARTITION_KINDS = (
     KeyKind(
@@ -107,6 +119,13 @@ PARTITION_KINDS = (
     KeyKind("reader", "learner", "short", "which learner reads the partition's outcomes now"),
     KeyKind("dead", "learner", "kept", "stream of outcomes that could not be applied, with tries and error"),
     KeyKind("dead_turns", "executor", "kept", "stream of turns that were given up, until an operator takes them out"),
+    KeyKind(
+        "deliveries",
+        "gateway, executor",
+        "empty",
+        "sorted set of webhooks that are to be called; score: when, or the end of a claim (ms)",
+    ),
+    KeyKind("posts", "gateway", "empty", "hash member of 'deliveries' -> a notice, as in 'push', until it is delivered"),
 )
 LEARNED_KINDS = (
     KeyKind("applied", "learner", "kept", "sorted set of applied event ids; score: when (ms); older ones are trimmed"),
@@ -131,8 +150,17 @@ OTHER_KINDS = (
         "thread", "gateway", "short", "hash of a client's own task id: its newest task, decisions and answers given"
     ),
     KeyKind("alias", "gateway, executor", "open", "a task id that a client knows -> task id, newline, session id"),
+    KeyKind(
+        "listed",
+        "gateway, executor",
+        "open",
+        "sorted set of tasks in one state, of an owner, a tenant or a session; score: last change (us)",
+    ),
     KeyKind("key", "gateway", "open", "hash of an API key: json (its secret only as a digest), revoked_at"),
     KeyKind("keys", "gateway", "kept", "set of the ids of a tenant's API keys"),
+    KeyKind("failing", "gateway", "short", "hash of a tenant: member of 'deliveries' -> a webhook that fails"),
+    KeyKind("console", "gateway", "short", "a sign-in to the console, sealed with a key that only its cookie holds"),
+    KeyKind("console_refused", "gateway", "short", "how often an address was lately refused at the console's sign-in"),
     KeyKind("upkeep", "executor", "kept", "hash kind of fault -> how often executors have found and mended it"),
     KeyKind("tenants", "gateway", "kept", "hash tenant -> version, newline, why it is stopped (empty: it is not)"),
     KeyKind(
@@ -190,6 +218,7 @@ class TaskKeys:
     ledger: str
     events: str
     approvals: str
+    push: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +233,8 @@ class PartitionKeys:
     reader: str
     dead: str
     dead_turns: str
+    deliveries: str
+    posts: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +259,26 @@ def session_keys(tenant: str, session_id: str) -> SessionKeys:
 def task_keys(tenant: str, session_id: str, task_id: str) -> TaskKeys:
     stem = f"{_tag(partition_of(tenant, session_id))}:t:{_q(tenant)}:{_q(task_id)}"
     return TaskKeys(*(f"{stem}:{field.name}" for field in fields(TaskKeys)))
+
+
+class ListStems(NamedTuple):
+    """What the names of a task's lists begin with; the name of a state follows."""
+
+    owner: str
+    tenant: str
+    session: str
+
+
+def list_stems(partition: int, tenant: str, owner: str = "", session_id: str = "") -> ListStems:
+    stem = f"{_tag(partition)}:listed:{_q(tenant)}"
+    return ListStems(f"{stem}:of:{_q(owner)}:", f"{stem}:all:", f"{stem}:in:{_q(session_id)}:")
+
+
+def listed(tenant: str, owner: str, session_id: str, task_id: str) -> str:
+    """Where a task is listed, as the scripts read it from its record."""
+    stems = list_stems(partition_of(tenant, session_id), tenant, owner, session_id)
+    member = pack(EndedMember(tenant, session_id, task_id))
+    return "\n".join((*stems, member, str(TASK_RETENTION_SECONDS)))
 
 
 def partition_keys(partition: int) -> PartitionKeys:
@@ -303,6 +354,18 @@ def api_keys_of(tenant: str) -> str:
     return f"pa:keys:{_q(tenant)}"
 
 
+def failing_key(tenant: str) -> str:
+    return f"pa:failing:{_q(tenant)}"
+
+
+def console_key(name: str) -> str:
+    return f"pa:console:{_q(name)}"
+
+
+def console_refused_key(address: str) -> str:
+    return f"pa:console_refused:{_q(address)}"
+
+
 def members_of(tenant: str) -> str:
     """What the members of a tenant's sessions begin with in a partition's sets."""
     return f"{_q(tenant)}:"
@@ -344,6 +407,22 @@ class TimerMember(NamedTuple):
     subject: str
 
 
+class WebhookMember(NamedTuple):
+    """A client's webhook as the partition's deliveries name it: one line, told of its task in order."""
+
+    tenant: str
+    session_id: str
+    task_id: str
+    config_id: str
+
+
+class PostMember(NamedTuple):
+    """A notice that is delivered once."""
+
+    tenant: str
+    post_id: str
+
+
 class EndedMember(NamedTuple):
     """An ended task as the partition's set of those not archived names it."""
 
@@ -352,7 +431,7 @@ class EndedMember(NamedTuple):
     task_id: str
 
 
-def pack(parts: Member | TimerMember | EndedMember) -> str:
+def pack(parts: Member | TimerMember | EndedMember | WebhookMember | PostMember) -> str:
     return ":".join(_q(part) for part in parts)
 
 
@@ -364,6 +443,11 @@ def unpack_member(text: str) -> Member:
 def unpack_ended(text: str) -> EndedMember:
     tenant, session_id, task_id = map(unquote, text.split(":"))
     return EndedMember(tenant, session_id, task_id)
+
+
+def unpack_delivery(text: str) -> WebhookMember | PostMember:
+    parts = tuple(map(unquote, text.split(":")))
+    return PostMember(*parts) if len(parts) == len(PostMember._fields) else WebhookMember(*parts)
 
 
 def unpack_timer(text: str) -> TimerMember:
