@@ -125,7 +125,7 @@ PARTITION_KINDS = (
         "empty",
         "sorted set of webhooks that are to be called; score: when, or the end of a claim (ms)",
     ),
-    KeyKind("posts", "gateway", "empty", "hash member of 'deliveries' -> a notice, as in 'push', until it is delivered"),
+    KeyKind("posts", "gateway", "empty", "hash member of 'deliveries' -> a notice, as in 'push', until delivered"),
 )
 LEARNED_KINDS = (
     KeyKind("applied", "learner", "kept", "sorted set of applied event ids; score: when (ms); older ones are trimmed"),

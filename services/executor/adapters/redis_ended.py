@@ -45,7 +45,8 @@ class RedisEndedTasks(EndedTasks):
         await self._on_each("alias_leaves", aliases)
         seconds = [0, keys.DETAIL_SECONDS] if archived else [keys.TASK_RETENTION_SECONDS] * 2
         calls: list[tuple[list[str], list[Argument]]] = [
-            ([_mark(task), *_names(task)], [_member(task), *seconds, keys.TASK_RETENTION_SECONDS]) for task in tasks
+            ([_mark(task), *_names(task), _push(task)], [_member(task), *seconds, keys.TASK_RETENTION_SECONDS])
+            for task in tasks
         ]
         await self._on_each("archived", calls)
 
@@ -59,6 +60,10 @@ class RedisEndedTasks(EndedTasks):
 def _names(task: EndedTask) -> list[str]:
     names = keys.task_keys(*task)
     return [names.record, names.journal, names.ledger, names.events, names.approvals]
+
+
+def _push(task: EndedTask) -> str:
+    return keys.task_keys(*task).push
 
 
 def _mark(task: EndedTask) -> str:

@@ -17,10 +17,43 @@ local function holds(lease, owner, fence)
   return held[1] == owner and held[2] == fence
 end
 
+-- Have every webhook of a task called soon, in the step that published: what is claimed or waits for a retry stays as
+-- it is, and whoever settles it looks at the stream again. Both keys are named after the stream, and lie in its slot.
+local function tell_webhooks(events)
+  local news = 0
+  local hooks = redis.call('HGETALL', (string.gsub(events, ':events$', ':push')))
+  local deliveries = string.match(events, '^pa:{p%d+}:') .. 'deliveries'
+  for i = 1, #hooks, 2 do
+    if string.sub(hooks[i + 1], 1, 3) == 'on\n' then
+      news = news + redis.call('ZADD', deliveries, 'NX', int(now_ms()), hooks[i])
+    end
+  end
+  if news > 0 then redis.call('PUBLISH', 'pa:deliveries', deliveries) end
+end
+
 local function emit(events, kept, first, last)
   for i = first, last do
     local id = redis.call('XADD', events, 'MAXLEN', '~', kept, '*', 'e', ARGV[i])
     redis.call('PUBLISH', events, id)
+  end
+  if last >= first then tell_webhooks(events) end
+end
+
+-- Move a task between the lists of its states before its record is changed. ``listed`` of its record names them: what
+-- the lists of its owner, its tenant and its session begin with, the task as they know it, and for how many seconds an
+-- ended task stays listed. All of them are in the record's slot.
+local function enlist(record, state, ended)
+  local known = redis.call('HMGET', record, 'listed', 'state')
+  local owner, tenant, session, task, seconds = string.match(known[1] or '', '^(.-)\n(.-)\n(.-)\n(.-)\n(.*)$')
+  if not owner then return end
+  local now = now_us()
+  for _, stem in ipairs({owner, tenant, session}) do
+    if known[2] and known[2] ~= state then redis.call('ZREM', stem .. known[2], task) end
+    redis.call('ZADD', stem .. state, int(now), task)
+    if ended == '1' then
+      redis.call('ZREMRANGEBYSCORE', stem .. state, '-inf', int(now - tonumber(seconds) * 1000000))
+      redis.call('EXPIRE', stem .. state, seconds)
+    end
   end
 end
 
