@@ -91,6 +91,7 @@ class TaskStore(Tasks):
         arguments += [record.model_dump_json(), record.state.value]
         arguments += [turn.principal.id, keys.pack(keys.Member(tenant, session_id))]
         arguments += [keys.EVENTS_KEPT, keys.DEDUPE_SECONDS, known_as, event.model_dump_json()]
+        arguments += [keys.listed(tenant, record.requester.id, session_id, record.task_id)]
         reply = await self._scripts.run("accept", names, arguments)
         return cast(list[str], reply)
 

@@ -20,6 +20,10 @@ PROMISES = (
         "An answer counts for the question that it names, where it names one",
         "I7",
     ),
+    # bindings, lists, cards, conformance
+    Promise(
+        "gateway.task_list", "Tasks are listed by page, the last changed first, to whom may see them", "seed 002, A2A"
+    ),
     Promise("gateway.bad_input", "Bad input is refused with the error that fits, naming the field", "bad input"),
     Promise("gateway.inbox", "An approver sees the exact calls that wait, and an answer reaches them once", "I7"),
     Promise("gateway.keys", "An API key says who speaks for which tenant; without one nobody is let in", "I10"),

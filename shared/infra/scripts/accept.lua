@@ -1,6 +1,6 @@
 -- Accept one turn: all of it or nothing.
 local dedupe, session, lease, open, inbox, turns, begun, waiting, leased, record, events, stopped = unpack(KEYS)
-local turn_id, turn, task_id, json, state, owner, member, kept, dedupe_seconds, known_as, event = unpack(ARGV)
+local turn_id, turn, task_id, json, state, owner, member, kept, dedupe_seconds, known_as, event, listed = unpack(ARGV)
 
 local seen = redis.call('GET', dedupe)
 if again and seen == task_id .. '\n' .. turn_id then return {'ok', redis.call('HGET', record, 'json') or json} end
@@ -16,7 +16,8 @@ local known = redis.call('HMGET', record, 'json', 'ended')
 if known[2] == '1' then return {'ended'} end
 
 if not known[1] then
-  redis.call('HSET', record, 'json', json, 'version', 1, 'state', state, 'ended', '0')
+  redis.call('HSET', record, 'json', json, 'version', 1, 'state', state, 'ended', '0', 'listed', listed)
+  enlist(record, state, '0')
   if known_as ~= '' then redis.call('HSET', record, 'known_as', known_as) end
   redis.call('SADD', open, task_id)
 end

@@ -7,6 +7,7 @@ if not holds(lease, owner, fence) then return {'lost'} end
 if redis.call('HEXISTS', turns, turn_id) == 0 then return {'ok'} end
 redis.call('XADD', dead_turns, '*', 'letter', letter)
 if task_id ~= '' and redis.call('HGET', record, 'ended') ~= '1' then
+  enlist(record, 'failed', '1')
   redis.call('HSET', record, 'state', 'failed', 'ended', '1', 'outcome', event_id, 'buried', turn_id)
   redis.call('XADD', outcomes, '*', 'id', event_id, 'o', outcome)
   redis.call('ZADD', unarchived, int(now_ms()), member)

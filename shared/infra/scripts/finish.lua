@@ -11,6 +11,7 @@ if redis.call('HEXISTS', turns, turn_id) == 0 then return {'ok', int(now_us())} 
 local known = redis.call('HMGET', record, 'version', 'ended', 'outcome')
 if known[2] == '0' then
   if known[1] ~= version then return {'conflict'} end
+  enlist(record, state, ended)
   redis.call('HSET', record, 'json', json, 'version', version + 1, 'state', state, 'ended', ended)
   redis.call('HSET', session, 'last', task_id)
   if memory ~= '' then

@@ -1,0 +1,104 @@
+"""The list of tasks in Redis: every change of a record moves the task to its place."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from redis.asyncio import Redis
+
+from services.gateway.adapters.redis_task_lists import RedisTaskLists
+from services.gateway.core.task_list import Page, Wanted
+from shared.contracts.task import Principal
+from shared.domain.words import TaskState
+from shared.infra import keys
+from shared.infra.task_store import TaskStore
+from shared.testing.redis_tasks import a_record, a_turn
+from tests.integration.state_stage import an_end, begin, sessions_of
+
+_BERT = Principal(id="bert")
+
+
+async def _accept(store: TaskStore, *task_ids: str, session_id: str = "", by: Principal | None = None) -> None:
+    for task_id in task_ids:
+        record = a_record(session_id or f"s-{task_id}", task_id, *([by] if by else []))
+        await store.accept(record, a_turn(record), dedupe=None)
+
+
+async def _end(redis: Redis, session_id: str, state: TaskState) -> None:
+    begun = await begin(sessions_of(redis, "one"), session_id)
+    await begun.store.finish(an_end(begun.work, state))
+
+
+def _ids(page: Page) -> list[str]:
+    return [record.task_id for record in page.records]
+
+
+@pytest.mark.promise("gateway.task_list")
+async def test_the_last_changed_task_comes_first(redis: Redis, task_store: TaskStore) -> None:
+    await _accept(task_store, "t1", "t2", "t3")
+    await _end(redis, "s-t1", TaskState.COMPLETED)
+    page = await RedisTaskLists(redis).page(Wanted("acme"), 10, None)
+    assert (_ids(page), page.after, page.total) == (["t1", "t3", "t2"], None, 3)
+
+
+async def test_pages_follow_each_other_without_gap_or_repeat(redis: Redis, task_store: TaskStore) -> None:
+    names = [f"t{number}" for number in range(7)]
+    await _accept(task_store, *names)
+    lists, seen, place = RedisTaskLists(redis), list[str](), None
+    for _ in range(3):
+        page = await lists.page(Wanted("acme"), 3, place)
+        assert page.total == 7
+        seen, place = [*seen, *_ids(page)], page.after
+    assert (seen, place) == (names[::-1], None)
+
+
+async def test_tasks_that_changed_at_the_same_moment_are_not_lost_between_pages(redis: Redis) -> None:
+    """Two tasks of one partition with one score: the place names the task too."""
+    name = keys.list_stems(3, "acme").tenant + "submitted"
+    members = [keys.pack(keys.EndedMember("acme", "s", task_id)) for task_id in ("a", "b", "c")]
+    await redis.zadd(name, dict.fromkeys(members, 5))
+    lists, place, seen = RedisTaskLists(redis), None, list[str]()
+    for _ in members:
+        page = await lists.page(Wanted("acme"), 1, place)
+        seen.append(page.after.task if page.after else "end")
+        place = page.after
+    assert seen == [members[2], members[1], "end"]
+
+
+async def test_it_asks_by_owner_session_state_and_time(redis: Redis, task_store: TaskStore) -> None:
+    await _accept(task_store, "t1", "t2")
+    await _accept(task_store, "t3", by=_BERT, session_id="of-bert")
+    await _end(redis, "s-t2", TaskState.FAILED)
+    lists = RedisTaskLists(redis)
+    later = datetime.now(UTC) + timedelta(minutes=5)
+    asked = {
+        "owner": Wanted("acme", "bert"),
+        "session": Wanted("acme", session="s-t1"),
+        "state": Wanted("acme", states=(TaskState.FAILED, TaskState.CANCELED)),
+        "time": Wanted("acme", since=later),
+        "tenant": Wanted("other"),
+    }
+    found = {name: await lists.page(wanted, 10, None) for name, wanted in asked.items()}
+    assert {name: _ids(page) for name, page in found.items()} == {
+        "owner": ["t3"],
+        "session": ["t1"],
+        "state": ["t2"],
+        "time": [],
+        "tenant": [],
+    }
+    assert {name: page.total for name, page in found.items()} == {
+        "owner": 1,
+        "session": 1,
+        "state": 1,
+        "time": 0,
+        "tenant": 0,
+    }
+
+
+async def test_an_ended_task_leaves_the_list_in_the_stated_time(redis: Redis, task_store: TaskStore) -> None:
+    await _accept(task_store, "t1")
+    await _end(redis, "s-t1", TaskState.COMPLETED)
+    names = [str(name) async for name in redis.scan_iter("*:listed:*")]
+    assert {name.rpartition(":")[2] for name in names} == {"completed"}
+    assert len(names) == 3
+    for name in names:
+        assert 0 < await redis.ttl(name) <= keys.TASK_RETENTION_SECONDS
