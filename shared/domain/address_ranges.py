@@ -1,0 +1,70 @@
+"""What kind of network an IP address belongs to, also where it hides one of another kind in itself."""
+
+from enum import StrEnum
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
+
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+
+
+class Range(StrEnum):
+    """The words stand in sentences: ``a loopback address``."""
+
+    PUBLIC = "public"
+    LOOPBACK = "loopback"
+    PRIVATE = "private"
+    SHARED = "carrier-grade NAT"
+    LINK_LOCAL = "link-local"
+    MULTICAST = "multicast"
+    TUNNEL = "tunnel"
+    METADATA = "cloud metadata"
+    RESERVED = "reserved"
+
+
+def range_of(address: Address) -> Range:
+    """The range of an address; of one that carries an IPv4 address, the range of that one unless it is public."""
+    inner = _carried(address) if isinstance(address, IPv6Address) else None
+    inside = range_of(inner) if inner else Range.PUBLIC
+    if inside is not Range.PUBLIC:
+        return inside
+    return next((kind for network, kind in _RANGES if address in network), _by_library(address))
+
+
+def _by_library(address: Address) -> Range:
+    """What no table names is public only if the registry of special addresses does not name it either."""
+    if isinstance(address, IPv6Address):
+        public = any(address in network for network in (_MAPPED, _NAT64)) or (address in _UNICAST and address.is_global)
+    else:
+        public = address.is_global
+    return Range.PUBLIC if public else Range.RESERVED
+
+
+def _carried(address: IPv6Address) -> IPv4Address | None:
+    """The IPv4 address in the last bytes, where networks translate or tunnel to it."""
+    if address in _MAPPED or address in _NAT64 or _is_isatap(address):
+        return IPv4Address(int(address) & 0xFFFFFFFF)
+    return None
+
+
+def _is_isatap(address: IPv6Address) -> bool:
+    return (int(address) >> 32) & 0xFDFFFFFF == 0x00005EFE
+
+
+_MAPPED = IPv6Network("::ffff:0:0/96")
+_UNICAST = IPv6Network("2000::/3")
+_NAT64 = IPv6Network("64:ff9b::/96")
+_TABLE = {
+    Range.LOOPBACK: "127.0.0.0/8 ::1/128",
+    Range.PRIVATE: "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 fc00::/7 fec0::/10",
+    Range.SHARED: "100.64.0.0/10",
+    Range.LINK_LOCAL: "169.254.0.0/16 fe80::/10",
+    Range.METADATA: "169.254.169.254/32 169.254.170.0/24 fd00:ec2::/32 100.100.100.200/32 168.63.129.16/32",
+    Range.MULTICAST: "224.0.0.0/4 ff00::/8",
+    Range.TUNNEL: "2002::/16 2001::/32 192.88.99.0/24 64:ff9b:1::/48",
+    Range.RESERVED: "0.0.0.0/8 240.0.0.0/4 ::/96 ::ffff:0:0:0/96 3fff::/20",
+}
+# The narrowest network decides: the clouds have their metadata services in link-local, private and public ranges.
+_RANGES = sorted(
+    ((ip_network(written), kind) for kind, written_all in _TABLE.items() for written in written_all.split()),
+    key=lambda pair: pair[0].max_prefixlen - pair[0].prefixlen,
+)

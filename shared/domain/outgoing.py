@@ -1,0 +1,225 @@
+"""Where requests of ours may go, if their address came from outside: the rules, without the network.
+
+A URL is checked as it is written (``check_url``), and each address that its host has when a connection is made
+(``check_address``). Both must pass: a name may lead elsewhere tomorrow.
+"""
+
+import re
+from collections.abc import Collection
+from enum import StrEnum
+from ipaddress import ip_address, ip_network
+from typing import NamedTuple
+
+from shared.domain.address_ranges import Address, Network, Range, range_of
+
+MAX_URL = 2048
+WEB_PORTS = frozenset({80, 443, 8080, 8443})
+_PORT_OF = {"http": 80, "https": 443}
+# Whatever this does not match, two parsers might read in two ways.
+_URL = re.compile(
+    r"(?P<scheme>[a-z][a-z0-9+.-]*)://(?P<host>[a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{1,5}))?(?P<rest>[/?#].*)?",
+    re.IGNORECASE,
+)
+_LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+
+
+class Rule(StrEnum):
+    """Which rule refused."""
+
+    SPELLING = "spelling"
+    SCHEME = "scheme"
+    HOST = "host"
+    PORT = "port"
+    QUERY = "query"
+    ADDRESS = "address"
+    NOT_LISTED = "not listed"
+
+
+class Refused(Exception):
+    """An address that may not be called. The message continues "the URL ..." and tells nothing about a network."""
+
+    def __init__(self, rule: Rule, message: str) -> None:
+        super().__init__(message)
+        self.rule, self.message = rule, message
+
+
+class Reach(NamedTuple):
+    """Where requests may go.
+
+    ``listed`` is the operator's list: hosts, hosts with a port, addresses, networks. A listed name may lead into
+    private networks; a range beyond them opens only to its own address or network. ``setting`` names the list in
+    messages. ``public`` opens every public address at the ports of the web; ``loopback`` this machine's own addresses.
+    """
+
+    listed: frozenset[str] = frozenset()
+    setting: str = ""
+    public: bool = False
+    loopback: bool = False
+    queries: bool = False
+    schemes: frozenset[str] = frozenset(_PORT_OF)
+
+
+class Target(NamedTuple):
+    """What a URL leads to. ``host`` is in small letters, an IPv6 address without its brackets."""
+
+    scheme: str
+    host: str
+    port: int
+
+
+def reach_entries(written: Collection[str]) -> frozenset[str]:
+    """An operator's list, each entry as it is compared; raises ``ValueError`` that names the first bad one."""
+    return frozenset(_entry(one.strip().lower()) for one in written if one.strip())
+
+
+def tools_reach(allowed_hosts: Collection[str], *, loopback: bool) -> Reach:
+    """Where the tools endpoint of a request may be: what gateway and executor both go by."""
+    return Reach(listed=reach_entries(allowed_hosts), setting="TOOLS_ALLOWED_HOSTS", loopback=loopback)
+
+
+def webhook_reach(allowed_hosts: Collection[str], *, loopback: bool) -> Reach:
+    """Where a webhook may be: any public address, and what the operator lists."""
+    listed = reach_entries(allowed_hosts)
+    return Reach(listed=listed, setting="WEBHOOK_ALLOWED_HOSTS", public=True, loopback=loopback, queries=True)
+
+
+def check_url(url: str, reach: Reach) -> Target:
+    """What a URL leads to, if it may be called as far as its text tells; raises ``Refused``."""
+    found = _matched(url)
+    target = _target(found["scheme"].lower(), found["host"].lower(), found["port"])
+    if target.scheme not in reach.schemes:
+        raise Refused(Rule.SCHEME, f"must be an {' or '.join(sorted(reach.schemes))} URL")
+    rest = found["rest"] or ""
+    if "#" in rest or ("?" in rest and not reach.queries):
+        raise Refused(Rule.QUERY, f"must have no {'' if reach.queries else 'query or '}fragment")
+    check_target(target, reach)
+    return target
+
+
+def check_target(target: Target, reach: Reach) -> None:
+    """Refuse a host and port that no address could make right; raises ``Refused``."""
+    literal = _literal(target.host)
+    if literal is not None:
+        check_address(literal, target, reach)
+    elif not (_names(target, reach) or reach.public or _networks(reach) or _is_local(target.host, reach)):
+        raise _not_listed(target, reach)
+    if not (target.port in WEB_PORTS or _names(target, reach) or _is_local(target.host, reach) or _networks(reach)):
+        raise Refused(Rule.PORT, f"has port {target.port}, which is none of the web's{_hint(reach)}")
+
+
+def check_address(address: Address, target: Target, reach: Reach) -> None:
+    """Refuse an address that the target's host has; raises ``Refused``, which tells the range of a literal alone."""
+    kind = range_of(address)
+    if _opens(address, kind, target, reach):
+        return
+    if _literal(target.host) is None:
+        raise unreachable(target, reach)
+    if kind is Range.PUBLIC:
+        raise _not_listed(target, reach)
+    raise Refused(Rule.ADDRESS, f"leads to a {kind.value} address{_hint(reach)}")
+
+
+def unreachable(target: Target, reach: Reach) -> Refused:
+    """The same words for a name that does not exist and for one that leads inside: they shall not differ."""
+    hint = "" if _names(target, reach) else _hint(reach)
+    return Refused(Rule.ADDRESS, f"host {target.host!r} has no address that may be called from here{hint}")
+
+
+def _opens(address: Address, kind: Range, target: Target, reach: Reach) -> bool:
+    if any(address in network for network in _networks(reach)):
+        return True
+    if _names(target, reach):
+        return _literal(target.host) is not None or kind in _INSIDE
+    if kind is Range.LOOPBACK:
+        return _is_local(target.host, reach)
+    return kind is Range.PUBLIC and reach.public and target.port in WEB_PORTS
+
+
+_INSIDE = (Range.PUBLIC, Range.PRIVATE, Range.SHARED, Range.LOOPBACK)
+
+
+def _names(target: Target, reach: Reach) -> bool:
+    """Whether the operator's list names this host, at any port or at this one."""
+    return bool({target.host, _with_port(target.host, target.port)} & reach.listed)
+
+
+def _networks(reach: Reach) -> list[Network]:
+    return [ip_network(entry) for entry in reach.listed if "/" in entry]
+
+
+def _is_local(host: str, reach: Reach) -> bool:
+    if not reach.loopback:
+        return False
+    literal = _literal(host)
+    return host == "localhost" if literal is None else range_of(literal) is Range.LOOPBACK
+
+
+def _matched(url: str) -> re.Match[str]:
+    if len(url) > MAX_URL:
+        raise Refused(Rule.SPELLING, f"must have at most {MAX_URL} characters")
+    if not url.isprintable() or not url.isascii() or " " in url or "\\" in url:
+        raise Refused(Rule.SPELLING, "must be a plain URL without spaces, backslashes or control characters")
+    found = _URL.fullmatch(url)
+    if found is None:
+        raise Refused(Rule.SPELLING, "must be a URL of scheme, host and perhaps port and path, without a user")
+    return found
+
+
+def _target(scheme: str, host: str, port: str | None) -> Target:
+    number = int(port) if port is not None else _PORT_OF.get(scheme, 1)
+    if not 0 < number < 65536:
+        raise Refused(Rule.PORT, "must have a port from 1 to 65535")
+    return Target(scheme, _host(host), number)
+
+
+def _host(host: str) -> str:
+    """The host, if there is one way to read it; raises ``Refused``."""
+    bare = host.removeprefix("[").removesuffix("]")
+    if bare != host or _NUMBER.fullmatch(bare.rpartition(".")[2]):
+        return _plain_address(bare, six=bare != host)
+    if len(host) > 253 or not all(_LABEL.fullmatch(label) for label in host.split(".")):
+        raise Refused(Rule.HOST, "must have a host name of letters, digits and hyphens, without a dot at its end")
+    return host
+
+
+def _plain_address(written: str, *, six: bool) -> str:
+    try:
+        address = ip_address(written)
+    except ValueError:
+        address = None
+    if address is None or (address.version == 6) is not six or (not six and str(address) != written):
+        raise Refused(Rule.HOST, "must spell an address as four decimal numbers, or as IPv6 in brackets")
+    return str(address)
+
+
+def _literal(host: str) -> Address | None:
+    try:
+        return ip_address(host)
+    except ValueError:
+        return None
+
+
+def _entry(entry: str) -> str:
+    if "/" in entry:
+        return str(ip_network(entry))
+    found = _URL.fullmatch(f"http://{entry}") or _URL.fullmatch(f"http://[{entry}]")
+    if found is None or found["rest"]:
+        raise ValueError(f"{entry!r} is no host, host with a port, address or network")
+    try:
+        target = _target("http", found["host"], found["port"])
+    except Refused as error:
+        raise ValueError(f"{entry!r} {error.message}") from error
+    return target.host if found["port"] is None else _with_port(target.host, target.port)
+
+
+def _with_port(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _not_listed(target: Target, reach: Reach) -> Refused:
+    return Refused(Rule.NOT_LISTED, f"host {target.host!r} is not allowed here{_hint(reach)}")
+
+
+def _hint(reach: Reach) -> str:
+    return f"; the operator may add it to {reach.setting}" if reach.setting else ""

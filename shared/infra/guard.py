@@ -1,0 +1,63 @@
+"""Finds the addresses of a host and lets through those that may be called; a connection is made to one of them.
+
+The name is looked up once for each connection, and what was checked is what is connected to, so that a name which
+changes between the check and the connection gains nothing. No address is touched before it has passed.
+"""
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from ipaddress import ip_address
+from typing import TypeAlias, TypeVar
+
+from shared.domain.outgoing import Reach, Target, check_address, check_target, unreachable
+
+Resolver: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
+Stream = TypeVar("Stream")
+CONNECT_SECONDS = 5.0
+
+
+async def system_resolver(host: str, port: int) -> Sequence[str]:
+    """The host's addresses by the system's own means; raises ``OSError``."""
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+class Guard:
+    """Connects to what ``reach`` permits. A resolver of one's own serves tests."""
+
+    def __init__(self, reach: Reach, resolver: Resolver = system_resolver) -> None:
+        self.reach, self._resolver = reach, resolver
+
+    async def connected(
+        self, target: Target, seconds: float | None, connect: Callable[[str, float], Awaitable[Stream]]
+    ) -> Stream:
+        """The first of the host's addresses that answers.
+
+        Raises ``Refused``, ``TimeoutError``, and what ``connect`` raised last. ``connect`` is given an address and
+        how many seconds it may take.
+        """
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + (CONNECT_SECONDS if seconds is None else seconds)
+        async with asyncio.timeout_at(deadline):
+            *others, last = await self.addresses(target)
+            for count, address in enumerate(others):
+                try:
+                    return await connect(address, (deadline - loop.time()) / (len(others) - count + 1))
+                except Exception:  # noqa: BLE001, S112 - another address of the same host may still answer
+                    continue
+            return await connect(last, deadline - loop.time())
+
+    async def addresses(self, target: Target) -> Sequence[str]:
+        """At least one address, all of them permitted; raises ``Refused``. One that is not spoils them all."""
+        check_target(target, self.reach)
+        try:
+            found = await self._resolver(target.host, target.port)
+        except (OSError, UnicodeError):  # the latter of names that cannot be asked for
+            found = ()
+        if not found:
+            raise unreachable(target, self.reach)
+        for address in found:
+            check_address(ip_address(address), target, self.reach)
+        return sorted(found, key=lambda address: ":" in address)

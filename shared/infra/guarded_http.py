@@ -1,0 +1,81 @@
+"""An ``httpx`` client for addresses that came from outside. The other stack's twin: the executor's guarded line."""
+
+from collections.abc import Iterable
+
+import httpcore
+import httpx
+from httpcore import SOCKET_OPTION
+from typing_extensions import override
+
+from shared.domain.outgoing import Refused, Rule, Target, check_url
+from shared.infra.guard import Guard
+
+_SCHEME = "https"  # a connection knows no scheme, and none of the rules at this place asks for it
+
+
+class RefusedConnection(httpx.ConnectError):
+    """The guard let no connection be made. ``rule`` is the one that refused; ``str()`` may be shown to anybody."""
+
+    def __init__(self, refused: Refused, request: httpx.Request) -> None:
+        super().__init__(f"the URL {refused.message}", request=request)
+        self.rule: Rule = refused.rule
+
+
+def guarded_client(guard: Guard, timeout: httpx.Timeout, limits: httpx.Limits | None = None) -> httpx.AsyncClient:
+    """A client that reaches what the guard permits, and by no proxy. It follows no redirect and retries nothing.
+
+    If a request is told to follow redirects all the same, each step is checked like the first.
+    """
+    transport = GuardedTransport(guard, limits or httpx.Limits(max_connections=100, keepalive_expiry=2.0))
+    return httpx.AsyncClient(transport=transport, timeout=timeout, follow_redirects=False, trust_env=False)
+
+
+class GuardedTransport(httpx.AsyncHTTPTransport):
+    def __init__(self, guard: Guard, limits: httpx.Limits) -> None:
+        super().__init__(limits=limits, retries=0)
+        self._guard = guard
+        if not isinstance(self._pool, httpcore.AsyncConnectionPool):
+            raise TypeError("httpx keeps its connections elsewhere than this guard knows")
+        self._pool = httpcore.AsyncConnectionPool(
+            ssl_context=httpx.create_ssl_context(trust_env=False),
+            max_connections=limits.max_connections,
+            max_keepalive_connections=limits.max_keepalive_connections,
+            keepalive_expiry=limits.keepalive_expiry,
+            network_backend=_Backend(guard),
+        )
+
+    @override
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        try:
+            check_url(str(request.url), self._guard.reach)
+            return await super().handle_async_request(request)
+        except Refused as refused:
+            raise RefusedConnection(refused, request) from refused
+
+
+class _Backend(httpcore.AsyncNetworkBackend):
+    """Connects where the guard permits; Unix sockets it refuses, as the base class does."""
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard, self._plain = guard, httpcore.AnyIOBackend()
+
+    @override
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        async def connect(address: str, seconds: float) -> httpcore.AsyncNetworkStream:
+            return await self._plain.connect_tcp(address, port, seconds, local_address, socket_options)
+
+        try:
+            return await self._guard.connected(Target(_SCHEME, host, port), timeout, connect)
+        except TimeoutError as error:
+            raise httpcore.ConnectTimeout("no connection in time") from error
+
+    @override
+    async def sleep(self, seconds: float) -> None:
+        await self._plain.sleep(seconds)

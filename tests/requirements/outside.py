@@ -1,0 +1,10 @@
+"""What comes from outside: addresses that we are asked to call, and requests of any size and shape."""
+
+from tests.requirements.promise import Promise
+
+PROMISES = (
+    # addresses
+    Promise("ssrf.rules", "Only plain URLs of permitted schemes, hosts, ports and addresses are called", "bad input"),
+    Promise("ssrf.allowed", "Inside is called what the operator lists, and nothing else", "bad input"),
+    Promise("ssrf.silent", "A refusal names its rule and tells nothing about the network inside", "bad input"),
+)

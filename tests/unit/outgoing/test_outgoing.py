@@ -1,0 +1,138 @@
+"""Where requests of ours may go: addresses as they are written and as they are found."""
+
+from contextlib import suppress
+from ipaddress import ip_address
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.domain.address_ranges import Range, range_of
+from shared.domain.outgoing import Reach, Refused, Rule, Target, check_address, check_url, reach_entries
+
+OPEN = Reach(public=True, setting="WEBHOOK_ALLOWED_HOSTS")
+LISTED = ("erp.corp.test", "ported.corp.test:9009", "10.2.0.0/16", "192.168.7.7", "[fd00::7]:8443")
+LIST = Reach(listed=reach_entries(LISTED), setting="TOOLS_ALLOWED_HOSTS")
+
+
+def refused(url: str, reach: Reach) -> Refused:
+    with pytest.raises(Refused) as caught:
+        check_url(url, reach)
+    return caught.value
+
+
+def permits(host: str, address: str, reach: Reach, port: int = 443) -> bool:
+    try:
+        check_address(ip_address(address), Target("https", host, port), reach)
+    except Refused:
+        return False
+    return True
+
+
+@pytest.mark.promise("ssrf.rules")
+@pytest.mark.parametrize(
+    ("url", "target"),
+    [
+        ("https://hooks.test/a/b", Target("https", "hooks.test", 443)),
+        ("HTTP://Hooks.Test:8080", Target("http", "hooks.test", 8080)),
+        ("https://xn--bcher-kva.test/", Target("https", "xn--bcher-kva.test", 443)),
+        ("https://8.8.8.8/", Target("https", "8.8.8.8", 443)),
+        ("https://[2606:4700:0:0::1111]:8443/x", Target("https", "2606:4700::1111", 8443)),
+    ],
+)
+def test_a_plain_url_of_a_public_host_is_permitted(url: str, target: Target) -> None:
+    assert check_url(url, OPEN) == target
+
+
+@pytest.mark.promise("ssrf.rules")
+@pytest.mark.parametrize(
+    ("url", "rule"),
+    [
+        ("ftp://hooks.test/", Rule.SCHEME),
+        ("https://hooks.test/?a=b", Rule.QUERY),
+        ("https://hooks.test:22/", Rule.PORT),
+        ("https://u@hooks.test/", Rule.SPELLING),
+        ("https://hooks.test./", Rule.HOST),
+        ("https://10.0.0.1/", Rule.ADDRESS),
+    ],
+)
+def test_a_refusal_says_which_rule_refused(url: str, rule: Rule) -> None:
+    assert refused(url, OPEN).rule is rule
+
+
+@pytest.mark.promise("ssrf.rules")
+def test_a_query_is_permitted_where_the_caller_appends_nothing_to_the_path() -> None:
+    reach = OPEN._replace(queries=True)
+
+    assert check_url("https://hooks.test/?token=a", reach).host == "hooks.test"
+    assert refused("https://hooks.test/#a", reach).rule is Rule.QUERY
+
+
+@pytest.mark.promise("ssrf.allowed")
+@pytest.mark.parametrize(
+    ("host", "address", "port", "is_permitted"),
+    [
+        ("erp.corp.test", "10.9.9.9", 443, True),
+        ("erp.corp.test", "127.0.0.1", 5000, True),
+        ("erp.corp.test", "169.254.169.254", 443, False),  # a name that has gone astray
+        ("erp.corp.test", "224.0.0.1", 443, False),
+        ("ported.corp.test", "10.9.9.9", 9009, True),
+        ("ported.corp.test", "10.9.9.9", 443, False),
+        ("other.test", "10.2.3.4", 9000, True),  # a listed network
+        ("other.test", "10.3.3.4", 9000, False),
+        ("other.test", "8.8.8.8", 443, False),  # the list is all there is
+        ("192.168.7.7", "192.168.7.7", 9000, True),
+        ("192.168.7.8", "192.168.7.8", 9000, False),
+        ("fd00::7", "fd00::7", 8443, True),
+        ("fd00::7", "fd00::7", 443, False),
+    ],
+)
+def test_the_operators_list_opens_what_it_names_and_nothing_else(
+    host: str, address: str, port: int, is_permitted: bool
+) -> None:
+    assert permits(host, address, LIST, port) is is_permitted
+
+
+@pytest.mark.promise("ssrf.allowed")
+def test_loopback_is_opened_by_its_own_names_alone() -> None:
+    reach = Reach(loopback=True)
+
+    assert permits("localhost", "127.0.0.1", reach, 9009)
+    assert permits("::1", "::1", reach, 9009)
+    assert not permits("rebound.test", "127.0.0.1", reach, 9009)
+
+
+@pytest.mark.promise("ssrf.silent")
+def test_a_refusal_does_not_tell_what_a_name_leads_to() -> None:
+    """A private address and a metadata service are refused in the same words."""
+    said = set()
+    for address in ("10.0.0.1", "169.254.169.254", "127.0.0.1"):
+        with pytest.raises(Refused) as caught:
+            check_address(ip_address(address), Target("https", "hooks.test", 443), OPEN)
+        said.add(caught.value.message)
+
+    hint = "the operator may add it to WEBHOOK_ALLOWED_HOSTS"
+    assert said == {f"host 'hooks.test' has no address that may be called from here; {hint}"}
+
+
+@pytest.mark.promise("ssrf.allowed")
+@pytest.mark.parametrize(
+    "entry", ["http://x.test", "a b", "10.0.0.1/8", "x.test:0", "x.test:99999", "127.1", "x.test/y"]
+)
+def test_a_bad_entry_of_a_list_is_named(entry: str) -> None:
+    with pytest.raises(ValueError, match=entry.split("/")[0].split(" ")[0]):
+        reach_entries([entry])
+
+
+@pytest.mark.promise("ssrf.rules")
+@given(st.ip_addresses())
+def test_only_what_the_registry_calls_global_is_public(address: object) -> None:
+    parsed = ip_address(str(address))
+    assert range_of(parsed) is not Range.PUBLIC or parsed.is_global
+
+
+@pytest.mark.promise("ssrf.rules")
+@given(st.text(max_size=40), st.sampled_from(["", "http://", "https://", "http://127.0.0.1", "http://[::1]"]))
+def test_any_text_is_a_target_or_refused(text: str, before: str) -> None:
+    with suppress(Refused):
+        assert check_url(before + text, OPEN).host
