@@ -8,7 +8,6 @@ from uuid import uuid4
 
 from fastapi import FastAPI
 
-from services.gateway.adapters.key_identity import KeyIdentity
 from services.gateway.adapters.readiness import RedisReadiness
 from services.gateway.adapters.redis_approvals import RedisApprovals
 from services.gateway.adapters.redis_dead_letters import RedisDeadLetters
@@ -17,7 +16,6 @@ from services.gateway.adapters.redis_statistics import RedisStatistics
 from services.gateway.adapters.redis_tenants import RedisTenants
 from services.gateway.adapters.redis_threads import RedisThreads
 from services.gateway.adapters.redis_workshop import RedisWorkshop
-from services.gateway.adapters.unverified_identity import UnverifiedIdentity
 from services.gateway.adapters.wakes import BestEffortWakes
 from services.gateway.core.api_keys import Fresh, KeyDesk
 from services.gateway.core.approvals import ApprovalDesk
@@ -25,6 +23,7 @@ from services.gateway.core.dead_letters import Clerk
 from services.gateway.core.desk import Rules, TaskDesk
 from services.gateway.core.made_tools import WorkshopDesk
 from services.gateway.core.tenant_desk import TenantDesk
+from services.gateway.doorway import Doorway
 from services.gateway.entrypoints.api_keys import KeyEndpoints
 from services.gateway.entrypoints.app import Face, create_app
 from services.gateway.entrypoints.approvals import ApprovalEndpoints
@@ -41,6 +40,9 @@ def build(settings: Settings) -> FastAPI:
     """The application; its connections are opened when it starts and closed when it stops."""
     state, queue = connect(settings.redis_url), connect(settings.queue_redis_url or settings.redis_url)
     live = Live(state)
+    keyring = RedisKeyring(state)
+    doorway = Doorway(settings, keyring, _now)
+    identity = doorway.identity
     desk = TaskDesk(
         tasks=TaskStore(state, live),
         wakes=BestEffortWakes(ArqWakes(queue)),
@@ -52,7 +54,7 @@ def build(settings: Settings) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with live:
+        async with live, doorway.open():
             yield
         await state.aclose()
         await queue.aclose()
@@ -60,8 +62,6 @@ def build(settings: Settings) -> FastAPI:
     readiness = RedisReadiness(state, queue, allow_volatile=settings.allow_volatile_redis)
     face = Face(settings.card_url, settings.model_notice, settings.max_body_bytes)
     tenants = TenantDesk(RedisTenants(state), _now)
-    keyring = RedisKeyring(state)
-    identity = KeyIdentity(keyring, _now) if settings.authentication == "keys" else UnverifiedIdentity()
     app = create_app(desk, identity, readiness, RedisStatistics(state), tenants, face, lifespan)
     clerk = Clerk(RedisDeadLetters(state), TaskStore(state, live), BestEffortWakes(ArqWakes(queue)), _now)
     app.include_router(DeadLetterEndpoints(clerk, identity, face.max_body).routes())

@@ -4,12 +4,13 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import NoDecode, SettingsConfigDict
 
+from services.gateway.door_settings import DoorSettings
 from shared.infra.redis import QueueRedisUrl, RedisUrl, check_queue
 
 
-class Settings(BaseSettings):
+class Settings(DoorSettings):
     """Environment variables of the same names in capitals. Only ``REDIS_URL`` must be given; see ``AUTHENTICATION``."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore")
@@ -18,7 +19,6 @@ class Settings(BaseSettings):
     queue_redis_url: QueueRedisUrl = ""
     allow_volatile_redis: bool = False
     profile: Literal["embedded", "production"] = "production"
-    authentication: Literal["", "keys", "off"] = ""
     host: str = Field(default="127.0.0.1", min_length=1)
     port: int = Field(default=9010, ge=0, le=65535)
     purple_agent_card_url: str = Field(default="", pattern=r"^(https?://\S+)?$")
@@ -37,7 +37,8 @@ class Settings(BaseSettings):
         if self.profile == "production" and not self.authentication:
             raise PydanticCustomError(
                 "authentication",
-                "AUTHENTICATION must be set: keys lets in who has an API key; off opens the gateway to everybody.",
+                "AUTHENTICATION must be set: keys lets in who has an API key, jwt who has a token, and off opens the "
+                "gateway to everybody.",
             )
         return self
 

@@ -74,6 +74,14 @@ class Unauthenticated(Refusal):
     """Nobody is let in by what came with the request. It does not say what was wrong with a key."""
 
 
+class NotEntitled(Refusal):
+    """Who it is is known, and that what was presented opens nothing here; the message says what is missing."""
+
+
+class IssuerUnavailable(Exception):
+    """Nobody can tell whether a token is good, because its issuer's keys cannot be had. It may pass."""
+
+
 class UnknownKey(Refusal):
     def __init__(self, key_id: str) -> None:
         super().__init__(f"there is no key {key_id!r}")

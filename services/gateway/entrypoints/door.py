@@ -7,7 +7,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from services.gateway.core.errors import Unauthenticated
+from services.gateway.core.errors import IssuerUnavailable, NotEntitled, Unauthenticated
 from services.gateway.entrypoints.replies import RETRY_LATER
 from services.gateway.ports import Caller, Identity, StoreUnavailable
 
@@ -30,7 +30,9 @@ class Door:
             scope[_LET_IN] = await self._identity.at_the_door(Headers(scope=scope))
         except Unauthenticated as fault:
             return await JSONResponse({"error": str(fault)}, 401, _CHALLENGE)(scope, receive, send)
-        except StoreUnavailable as fault:
+        except NotEntitled as fault:
+            return await JSONResponse({"error": str(fault)}, 403)(scope, receive, send)
+        except (StoreUnavailable, IssuerUnavailable) as fault:
             return await JSONResponse({"error": str(fault)}, 503, RETRY_LATER)(scope, receive, send)
         return await self._app(scope, receive, send)
 

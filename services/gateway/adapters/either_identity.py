@@ -1,0 +1,30 @@
+"""Identity by an API key or by a token: what is presented tells which of them it is."""
+
+from collections.abc import Mapping
+
+from typing_extensions import override
+
+from services.gateway.core.api_keys import PREFIX
+from services.gateway.core.errors import Unauthenticated
+from services.gateway.ports import Caller, Identity
+from shared.domain.exact_json import JsonObject
+
+
+class EitherIdentity(Identity):
+    def __init__(self, keys: Identity, tokens: Identity) -> None:
+        self._keys, self._tokens = keys, tokens
+
+    @override
+    async def at_the_door(self, headers: Mapping[str, str]) -> Caller | None:
+        given = headers.get("authorization", "")
+        if not given and "x-api-key" not in headers:
+            raise Unauthenticated("an API key or a token is needed, as in Authorization: Bearer pa_... or eyJ...")
+        return await self._of(given).at_the_door(headers)
+
+    @override
+    def caller_of(self, let_in: Caller | None, metadata: JsonObject) -> Caller:
+        return self._keys.caller_of(let_in, metadata)
+
+    def _of(self, authorization: str) -> Identity:
+        is_key = not authorization or authorization.split(" ")[-1].startswith(f"{PREFIX}_")
+        return self._keys if is_key else self._tokens

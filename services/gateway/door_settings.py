@@ -1,0 +1,77 @@
+"""The settings that say who is let in."""
+
+from typing import Annotated, Self
+
+from pydantic import Field, field_validator, model_validator
+from pydantic_core import PydanticCustomError
+from pydantic_settings import BaseSettings, NoDecode
+
+from services.gateway.core.claims import ClaimNames
+from services.gateway.core.issuer import may_be_asked
+
+_WAYS = ("keys", "jwt")
+Words = Annotated[tuple[str, ...], NoDecode]
+
+
+class DoorSettings(BaseSettings):
+    """``AUTHENTICATION`` is ``keys``, ``jwt``, both with a comma, or ``off``."""
+
+    authentication: str = ""
+    jwt_issuer: str = ""
+    jwt_audience: Words = ()
+    jwt_jwks_url: str = ""  # empty: where the issuer's discovery document says
+    jwt_tenant_claim: str = Field(default="tenant", min_length=1)
+    jwt_tenant: str = ""  # where all bearers belong to one tenant
+    jwt_principal_claim: str = Field(default="sub", min_length=1)
+    jwt_roles_claim: str = Field(default="roles", min_length=1)
+    jwt_roles_prefix: str = ""
+    jwt_levels_claim: str = Field(default="levels", min_length=1)
+    jwt_leeway: float = Field(default=30, ge=0, le=300)
+    jwt_keys_renewed: float = Field(default=300, ge=1)  # seconds between two fetches of the issuer's keys
+    jwt_keys_stale: float = Field(default=3600, ge=1)  # seconds for which they count while none can be fetched
+
+    @field_validator("jwt_audience", mode="before")
+    @classmethod
+    def _split_words(cls, value: object) -> object:
+        return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
+
+    @field_validator("authentication")
+    @classmethod
+    def _known_ways(cls, value: str) -> str:
+        ways = [way.strip() for way in value.split(",")]
+        if ways not in ([""], ["off"]) and not (set(ways) <= set(_WAYS) and len(set(ways)) == len(ways)):
+            raise ValueError("it is keys, jwt, keys,jwt or off")
+        return ",".join(ways)
+
+    @model_validator(mode="after")
+    def _jwt_is_whole(self) -> Self:
+        if "jwt" not in self.ways:
+            return self
+        if not self.jwt_issuer:
+            raise _refused("JWT_ISSUER must be set: AUTHENTICATION names jwt, and tokens are believed of one issuer.")
+        if not self.jwt_audience:
+            raise _refused("JWT_AUDIENCE must be set: a token that is meant for another service opens nothing here.")
+        name, url = ("JWT_JWKS_URL", self.jwt_jwks_url) if self.jwt_jwks_url else ("JWT_ISSUER", self.jwt_issuer)
+        if not may_be_asked(url):
+            raise _refused(f"{name} must be an https address; http is for this machine only.")
+        return self
+
+    @property
+    def ways(self) -> tuple[str, ...]:
+        """How callers may show who they are; empty where nobody checks."""
+        return tuple(way for way in self.authentication.split(",") if way in _WAYS)
+
+    @property
+    def claim_names(self) -> ClaimNames:
+        return ClaimNames(
+            tenant=self.jwt_tenant_claim,
+            principal=self.jwt_principal_claim,
+            roles=self.jwt_roles_claim,
+            levels=self.jwt_levels_claim,
+            roles_prefix=self.jwt_roles_prefix,
+            one_tenant=self.jwt_tenant,
+        )
+
+
+def _refused(sentence: str) -> PydanticCustomError:
+    return PydanticCustomError("authentication", "{sentence}", {"sentence": sentence})

@@ -1,0 +1,45 @@
+"""Where the ports of the door and its adapters meet: who is let in, by the settings."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime
+from time import monotonic
+
+import httpx
+
+from services.gateway.adapters.either_identity import EitherIdentity
+from services.gateway.adapters.http_jwks import HttpJwks
+from services.gateway.adapters.jwt_identity import Expected, JwtIdentity
+from services.gateway.adapters.key_identity import KeyIdentity
+from services.gateway.adapters.signing_keys import Patience, SigningKeys
+from services.gateway.adapters.unverified_identity import UnverifiedIdentity
+from services.gateway.door_settings import DoorSettings
+from services.gateway.ports import Identity, Keyring
+
+
+class Doorway:
+    """``identity``, and what it needs running beside the requests."""
+
+    def __init__(self, settings: DoorSettings, keyring: Keyring, now: Callable[[], datetime]) -> None:
+        self._http = httpx.AsyncClient(trust_env=True)  # a proxy on the way to the issuer is the operator's to name
+        patience = Patience(renew=settings.jwt_keys_renewed, stale=settings.jwt_keys_stale)
+        source = HttpJwks(self._http, settings.jwt_issuer, settings.jwt_jwks_url)
+        self._keys = SigningKeys(source, monotonic, patience) if "jwt" in settings.ways else None
+        self.identity = self._identity(settings, KeyIdentity(keyring, now))
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """The issuer's keys are kept fresh from the first line of the context to its last."""
+        async with self._http, asyncio.TaskGroup() as group:
+            renewing = group.create_task(self._keys.renew_for_ever()) if self._keys else None
+            yield
+            if renewing:
+                renewing.cancel()
+
+    def _identity(self, settings: DoorSettings, by_key: Identity) -> Identity:
+        if self._keys is None:
+            return by_key if "keys" in settings.ways else UnverifiedIdentity()
+        expected = Expected(settings.jwt_issuer, settings.jwt_audience, settings.jwt_leeway)
+        by_token = JwtIdentity(self._keys, expected, settings.claim_names)
+        return EitherIdentity(by_key, by_token) if "keys" in settings.ways else by_token
