@@ -71,6 +71,20 @@ class Artifact(Contract):
     text: str | None = None
     data: dict[str, JsonValue] | None = None
     media_type: str | None = None
+    streamed: bool = False  # its events of kind ``artifact`` have told it already: see ArtifactChunk
+
+
+class ArtifactChunk(Contract):
+    """What an event of kind ``artifact`` tells: a part of a result that is handed on before its turn ends.
+
+    ``index`` is the artifact's place among the record's, from 1. The record has the whole of it when the turn ends,
+    marked as ``streamed``.
+    """
+
+    index: int = 1
+    artifact: Artifact
+    append: bool = False  # to the chunks before it
+    last_chunk: bool = True
 
 
 class HistoryMessage(Contract):
@@ -105,7 +119,7 @@ class TaskEvent(Contract):
     """One line of a task's live story, in its event stream.
 
     ``kind`` is one of: submitted, phase, state, model, tool, write, verdict, approval, note, insight, status,
-    turn_finished.
+    artifact, turn_finished.
     """
 
     kind: str

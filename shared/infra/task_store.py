@@ -9,7 +9,7 @@ from shared.contracts.task import TaskEvent, TaskRecord, Turn, TurnKind
 from shared.infra import keys
 from shared.infra.live import Live
 from shared.infra.lua import Argument, Scripts
-from shared.ports.tasks import Accepted, SessionBelongsToOther, TaskEnded, Tasks, TenantIsStopped
+from shared.ports.tasks import Accepted, SessionBelongsToOther, Standing, TaskEnded, Tasks, TenantIsStopped
 
 
 class UnknownTask(LookupError):
@@ -57,6 +57,18 @@ class TaskStore(Tasks):
         """The task of that id, or of the newest task known by it."""
         found = await self._resolve(tenant, task_id)
         return await self._stored(tenant, *found) if found else None
+
+    async def standing(self, tenant: str, task_id: str) -> Standing | None:
+        """The task of that id and where its events stand, read in one step."""
+        found = await self._resolve(tenant, task_id)
+        if found is None:
+            return None
+        task = keys.task_keys(tenant, found[1], found[0])
+        reply = cast("list[str]", await self._scripts.run("standing", [task.record, task.events], []))
+        if not reply:
+            return None
+        json, oldest, newest, whole = reply
+        return Standing(TaskRecord.model_validate_json(json), oldest or None, newest or None, whole == "1")
 
     async def watch(self, tenant: str, task_id: str, after: str = "0") -> AsyncGenerator[tuple[str, TaskEvent]]:
         """The task's events after a stream id, then the coming ones, for as long as the caller listens.

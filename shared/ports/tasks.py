@@ -14,6 +14,19 @@ class Accepted(NamedTuple):
     fresh: bool
 
 
+class Standing(NamedTuple):
+    """A task and where its events stand, both at one moment.
+
+    ``oldest`` and ``newest`` are the stream ids of the events that are kept, None if there are none; ``whole`` is
+    whether none was ever dropped.
+    """
+
+    record: TaskRecord
+    oldest: str | None
+    newest: str | None
+    whole: bool
+
+
 class SessionBelongsToOther(Exception):
     """The session was begun by another principal; nothing was stored."""
 
@@ -44,6 +57,10 @@ class Tasks(Protocol):
         ...
 
     async def record(self, tenant: str, task_id: str) -> TaskRecord | None: ...
+
+    async def standing(self, tenant: str, task_id: str) -> Standing | None:
+        """The task of that id with the place of its events; every event up to ``newest`` shows in its record."""
+        ...
 
     def watch(self, tenant: str, task_id: str, after: str = "0") -> AsyncGenerator[tuple[str, TaskEvent], None]:
         """Every event of a task after a stream id, with its own id, without gap or repeat; then live, without end."""

@@ -11,7 +11,7 @@ from typing_extensions import override
 from shared.contracts.task import TaskEvent, TaskRecord, Turn
 from shared.domain.words import TaskState
 from shared.ports.store import StoreUnavailable
-from shared.ports.tasks import Accepted, SessionBelongsToOther, TaskEnded, Tasks, Wakes
+from shared.ports.tasks import Accepted, SessionBelongsToOther, Standing, TaskEnded, Tasks, Wakes
 
 
 class MemoryTasks(Tasks):
@@ -52,6 +52,13 @@ class MemoryTasks(Tasks):
     async def record(self, tenant: str, task_id: str) -> TaskRecord | None:
         self._check()
         return self.records.get((tenant, task_id))
+
+    async def standing(self, tenant: str, task_id: str) -> Standing | None:
+        self._check()
+        record, count = self.records.get((tenant, task_id)), len(self._events[tenant, task_id])
+        if record is None:
+            return None
+        return Standing(record, "1-0" if count else None, f"{count}-0" if count else None, whole=True)
 
     async def watch(self, tenant: str, task_id: str, after: str = "0") -> AsyncGenerator[tuple[str, TaskEvent], None]:
         events, seen = self._events[tenant, task_id], int(after.split("-")[0])
