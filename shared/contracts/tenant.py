@@ -8,6 +8,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import Field, field_validator, model_validator
 
 from shared.contracts.base import Contract
+from shared.contracts.credential import Credential
+from shared.contracts.ladder import Rung, is_rising
+from shared.contracts.notice import NoticeTarget
 from shared.contracts.policy import Policy
 from shared.domain.words import ToolClass
 
@@ -22,12 +25,25 @@ class CatalogueEntry(Contract):
 
 
 class Connection(Contract):
-    """One tool server of a tenant."""
+    """One tool server of a tenant.
+
+    ``owner``: the tenant whose operators wrote this, set by whoever reads its record; empty where the operator of the
+    installation did, in a file. It says which secrets the credential may refer to.
+    """
 
     id: str
     url: str  # empty in a tenant's file: the server that the executor is started with
     protocol: Literal["auto", "mcp", "rest"] = "auto"
+    credential: Credential | None = None
     catalogue: dict[str, CatalogueEntry] = Field(default={})
+    owner: str = Field(default="", exclude=True)
+
+    @property
+    def line(self) -> str:
+        """What tells lines to servers apart: those of two who show different credentials are never shared."""
+        if self.credential is None:
+            return self.url
+        return f"{self.url} {self.owner} {self.credential.model_dump_json()}"
 
 
 class ProsePolicy(Contract):

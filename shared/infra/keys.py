@@ -161,6 +161,12 @@ OTHER_KINDS = (
     KeyKind("failing", "gateway", "short", "hash of a tenant: member of 'deliveries' -> a webhook that fails"),
     KeyKind("console", "gateway", "short", "a sign-in to the console, sealed with a key that only its cookie holds"),
     KeyKind("console_refused", "gateway", "short", "how often an address was lately refused at the console's sign-in"),
+    KeyKind(
+        "tenant_record",
+        "gateway",
+        "kept",
+        "hash of a tenant's record: latest (its version now), and version -> what it said, who wrote it, when; capped",
+    ),
     KeyKind("upkeep", "executor", "kept", "hash kind of fault -> how often executors have found and mended it"),
     KeyKind("tenants", "gateway", "kept", "hash tenant -> version, newline, why it is stopped (empty: it is not)"),
     KeyKind(
@@ -364,6 +370,10 @@ def console_key(name: str) -> str:
 
 def console_refused_key(address: str) -> str:
     return f"pa:console_refused:{_q(address)}"
+
+
+def tenant_record_key(tenant: str) -> str:
+    return f"pa:tenant_record:{_q(tenant)}"
 
 
 def members_of(tenant: str) -> str:

@@ -1,0 +1,157 @@
+"""How a tool server is told who calls: what kind of credential it is, and where its secret lies. Never the secret."""
+
+import re
+from enum import StrEnum
+from typing import NamedTuple, Self
+
+from pydantic import ConfigDict, Field, field_validator, model_validator
+
+from shared.contracts.base import Contract
+
+_ENV = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_AWS = re.compile(r"[A-Za-z0-9/_+=.@:-]{1,2048}")
+_ARN = re.compile(r"arn:[a-z0-9-]+:secretsmanager:[a-z0-9-]+:\d{12}:secret:(?P<name>.+)")
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
+_URL = re.compile(r"https?://[^\s/?#@\\]+(/[^\s#@\\]*)?")
+_PLAIN_ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_OURS = frozenset(  # headers that are part of how a request is made, and no place for a credential
+    "accept accept-encoding connection content-encoding content-length content-type cookie expect forwarded host "
+    "keep-alive last-event-id mcp-protocol-version mcp-session-id proxy-authorization te trailer transfer-encoding "
+    "upgrade".split()
+)
+_SHAPES = "env:NAME, file:PATH or aws-sm:NAME-OR-ARN[#KEY]"
+ENV_PREFIX = "TOOL_CREDENTIAL__"
+AWS_PREFIX = "purple/"
+
+
+class CredentialType(StrEnum):
+    BEARER = "bearer"  # Authorization: Bearer SECRET
+    HEADER = "header"  # NAME: SECRET
+    OAUTH = "oauth_client_credentials"  # Authorization: Bearer TOKEN, had for the client's secret
+
+
+class Scheme(StrEnum):
+    ENV = "env"
+    FILE = "file"
+    AWS = "aws-sm"
+
+
+class Reference(NamedTuple):
+    """Where a secret lies. ``key``: the member of the JSON object that an AWS secret holds; empty: all of it."""
+
+    scheme: Scheme
+    name: str
+    key: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.scheme.value}:{self.name}" + (f"#{self.key}" if self.key else "")
+
+
+def reference(text: str) -> Reference:
+    """Raises ``ValueError``, which does not repeat the text: perhaps somebody put the secret itself there."""
+    word, _, rest = text.partition(":")
+    name, _, key = rest.partition("#") if word == Scheme.AWS else (rest, "", "")
+    fits = {
+        Scheme.ENV: bool(_ENV.fullmatch(name)),
+        Scheme.FILE: name.isprintable() and bool(name.strip("/")) and ".." not in name.split("/"),
+        Scheme.AWS: bool(_AWS.fullmatch(name)) and key.isprintable(),
+    }
+    if not any(word == scheme and fit for scheme, fit in fits.items()):
+        raise ValueError(f"must be {_SHAPES}: where the secret lies, and never the secret itself")
+    return Reference(Scheme(word), name, key)
+
+
+class Credential(Contract):
+    """``source`` (``from`` on the wire) refers to a bearer's token, a header's value, or an OAuth client's secret."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="ignore", hide_input_in_errors=True, populate_by_name=True, serialize_by_alias=True
+    )
+
+    type: CredentialType
+    source: str = Field(alias="from")
+    header: str = ""  # of type header: its name
+    token_url: str = ""  # of type oauth_client_credentials, as all below
+    client_id: str = ""
+    scope: str = ""
+    audience: str = ""
+    client_auth: str = "basic"  # how the client's secret is sent: basic, or post in the form
+
+    @field_validator("source")
+    @classmethod
+    def _is_reference(cls, text: str) -> str:
+        reference(text)
+        return text
+
+    @field_validator("header")
+    @classmethod
+    def _is_free(cls, name: str) -> str:
+        if name and (not _HEADER.fullmatch(name) or name.lower() in _OURS):
+            raise ValueError("is no name of a header that may carry a credential, such as X-Api-Key")
+        return name
+
+    @field_validator("token_url")
+    @classmethod
+    def _is_url(cls, url: str) -> str:
+        if url and not _URL.fullmatch(url):
+            raise ValueError("must be an http or https URL without user or fragment")
+        return url
+
+    @field_validator("client_auth")
+    @classmethod
+    def _is_known(cls, word: str) -> str:
+        if word not in ("basic", "post"):
+            raise ValueError("must be basic or post")
+        return word
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        needed = {CredentialType.HEADER: ("header",), CredentialType.OAUTH: ("token_url", "client_id")}
+        missing = [name for name in needed.get(self.type, ()) if not getattr(self, name)]
+        if missing:
+            raise ValueError(f"a credential of type {self.type} needs {' and '.join(missing)}")
+        allowed = {CredentialType.HEADER: {"header"}, CredentialType.OAUTH: _OAUTH_FIELDS}.get(self.type, set())
+        if strange := sorted((self.model_fields_set - {"v", "type", "source"}) - allowed):
+            raise ValueError(f"a credential of type {self.type} has no {' and no '.join(strange)}")
+        return self
+
+    @property
+    def reference(self) -> Reference:
+        return reference(self.source)
+
+
+_OAUTH_FIELDS = {"token_url", "client_id", "scope", "audience", "client_auth"}
+
+
+def folder_of(tenant: str) -> str:
+    """A tenant's own folder of secrets; no two tenants have the same."""
+    return tenant if _PLAIN_ID.fullmatch(tenant) else f"_x{tenant.encode().hex()}"
+
+
+def env_prefix_of(tenant: str) -> str:
+    """What the variables of a tenant's secrets begin with; no two tenants share one."""
+    plain = _PLAIN_ID.fullmatch(tenant)
+    return f"{ENV_PREFIX}{tenant.upper().replace('-', '_') if plain else f'x{tenant.encode().hex()}'}__"
+
+
+def aws_prefix_of(tenant: str) -> str:
+    return f"{AWS_PREFIX}{folder_of(tenant)}/"
+
+
+def beyond_walls(given: Reference, tenant: str) -> str | None:
+    """Why a tenant may not name this secret in its record; None if it may.
+
+    A record is written by a tenant's operator; the secrets lie with the executor, beside those of other tenants.
+    """
+    if given.scheme is Scheme.ENV and not given.name.startswith(env_prefix_of(tenant)):
+        return f"a variable of this tenant begins with {env_prefix_of(tenant)}"
+    if given.scheme is Scheme.FILE and given.name.startswith("/"):
+        return "must be the name of a file in the tenant's own folder of CREDENTIALS_DIR, without a leading slash"
+    if given.scheme is Scheme.AWS and not _aws_name(given.name).startswith(aws_prefix_of(tenant)):
+        return f"the name of a secret of this tenant begins with {aws_prefix_of(tenant)}"
+    return None
+
+
+def _aws_name(name: str) -> str:
+    found = _ARN.fullmatch(name)
+    return found["name"] if found else name

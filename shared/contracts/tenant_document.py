@@ -1,0 +1,133 @@
+"""A tenant's record as people write it: read strictly, so that a misspelt field is refused and not silently nothing."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from shared.contracts.credential import beyond_walls
+from shared.contracts.policy import Policy
+from shared.contracts.policy_document import sorted_document, strange_fields
+from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
+from shared.domain.exact_json import Json, JsonObject
+
+_URL = re.compile(r"https?://[^\s/?#@\\]+(/[^\s?#@\\]*)?")
+_FOR_THE_READER: dict[type[BaseModel], set[str]] = {
+    CatalogueEntry: {"found"}
+}  # what `purple tools --write-catalogue` notes beside an entry
+
+
+class FieldProblem(NamedTuple):
+    """``field``: its path in the document, such as ``connections.0.url``."""
+
+    field: str
+    problem: str
+
+
+class BadRecord(ValueError):
+    """A document that is no tenant's record; ``problems`` names each field that is wrong."""
+
+    def __init__(self, problems: Iterable[FieldProblem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("; ".join(f"{field}: {problem}" for field, problem in self.problems))
+
+
+def read_record(document: JsonObject) -> TenantRecord:
+    """The record, the rules of each policy sorted by their kind. Raises ``BadRecord``."""
+    strange = list(_strange(document, TenantRecord, ""))
+    try:
+        record = TenantRecord.model_validate(_sorted(document))
+    except ValidationError as error:
+        raise BadRecord([*strange, *_told(error)]) from None
+    if problems := [*strange, *_twice(record), *_urls(record)]:
+        raise BadRecord(problems)
+    return record
+
+
+def read_owned_record(document: JsonObject, tenant: str) -> TenantRecord:
+    """The record of this tenant, whose operators may name its own secrets and no others. Raises ``BadRecord``."""
+    record = read_record(document)
+    problems = [] if record.id == tenant else [FieldProblem("id", f"must be {tenant!r}, whose record this is")]
+    for place, connection in enumerate(record.connections):
+        wall = beyond_walls(connection.credential.reference, tenant) if connection.credential else None
+        if wall:
+            problems.append(FieldProblem(f"connections.{place}.credential.from", wall))
+    if problems:
+        raise BadRecord(problems)
+    owned = (one.model_copy(update={"owner": tenant}) for one in record.connections)
+    return record.model_copy(update={"connections": tuple(owned)})
+
+
+def _sorted(document: JsonObject) -> JsonObject:
+    policies = document.get("policies")
+    if not isinstance(policies, list):
+        return document
+    return {**document, "policies": [sorted_document(one) if isinstance(one, dict) else one for one in policies]}
+
+
+def _told(error: ValidationError) -> Iterator[FieldProblem]:
+    for one in error.errors(include_url=False, include_input=False):
+        where = ".".join(str(part) for part in one["loc"]) or "the document"
+        yield FieldProblem(where, one["msg"].removeprefix("Value error, "))
+
+
+def _strange(document: Json, shape: type[BaseModel], where: str) -> Iterator[FieldProblem]:
+    """The fields that no reader knows, at any depth; a policy has its own words for that."""
+    if not isinstance(document, dict):
+        return
+    if shape is Policy:
+        yield from (
+            FieldProblem(where.rstrip("."), f"no policy has a field {name}") for name in strange_fields(document)
+        )
+        return
+    known = {name: info for field, info in shape.model_fields.items() for name in {field, info.alias or field}}
+    ignored = _FOR_THE_READER.get(shape, set())
+    for name, value in document.items():
+        if name not in known or known[name].exclude:
+            yield from () if name in ignored else (FieldProblem(f"{where}{name}", "nobody reads this field"),)
+            continue
+        if inner := _model_in(known[name].annotation):
+            for step, part in _parts(value, inner, f"{where}{name}"):
+                yield from _strange(part, inner, f"{step}.")
+
+
+def _model_in(annotation: object) -> type[BaseModel] | None:
+    """The model that a field holds: itself, perhaps, or many of them."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next(filter(None, map(_model_in, get_args(annotation))), None)
+
+
+def _parts(value: Json, shape: type[BaseModel], where: str) -> Iterator[tuple[str, Json]]:
+    if isinstance(value, list):
+        yield from ((f"{where}.{place}", part) for place, part in enumerate(value))
+    elif isinstance(value, dict) and shape is CatalogueEntry:
+        yield from ((f"{where}.{name}", part) for name, part in value.items())
+    else:
+        yield where, value
+
+
+def _twice(record: TenantRecord) -> Iterator[FieldProblem]:
+    """Whatever is told apart by its id has one of its own."""
+    for name, ids in {
+        "connections": [one.id for one in record.connections],
+        "policies": [one.id for one in record.policies],
+        "prose_policies": [one.id for one in record.prose_policies],
+    }.items():
+        for place, one in enumerate(ids):
+            if one in ids[:place]:
+                yield FieldProblem(f"{name}.{place}.id", f"{one!r} is another's already")
+
+
+def _urls(record: TenantRecord) -> Iterator[FieldProblem]:
+    for place, one in enumerate(record.connections):
+        if one.url and not _URL.fullmatch(one.url):
+            problem = "must be an http or https URL without user, query or fragment"
+            yield FieldProblem(f"connections.{place}.url", problem)
+
+
+def with_addresses(connections: tuple[Connection, ...], tool_server: str) -> tuple[Connection, ...]:
+    """The connections with an address: one whose ``url`` is empty describes that server, or is left out without one."""
+    filled = (one if one.url else one.model_copy(update={"url": tool_server}) for one in connections)
+    return tuple(one for one in filled if one.url)
