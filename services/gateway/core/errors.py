@@ -16,8 +16,19 @@ class InvalidField(Refusal):
 
 
 class UnsupportedContent(Refusal):
-    def __init__(self, field: str) -> None:
-        super().__init__(f"{field}: only text and data parts are accepted; files are not")
+    def __init__(self, field: str, cause: str = "only text and data parts are accepted; files are not") -> None:
+        super().__init__(f"{field}: {cause}")
+
+
+class UnsupportedMediaType(Refusal):
+    """The body of a request is said to be something else than JSON."""
+
+    def __init__(self, said: str) -> None:
+        super().__init__(f"Content-Type: send application/json, not {said!r}")
+
+
+class NoExtendedCard(Refusal):
+    """There is an extended card, but not for this caller."""
 
 
 class UnknownTask(Refusal):

@@ -7,6 +7,7 @@ from starlette.responses import JSONResponse
 
 from services.gateway.core import errors
 from services.gateway.entrypoints.body import BadCall
+from services.gateway.entrypoints.versions import VersionMismatch
 from services.gateway.ports import StoreUnavailable
 
 INTERNAL_ERROR = -32603
@@ -23,6 +24,9 @@ CODES: dict[type[Exception], int] = {
     errors.NotAClient: -32004,
     errors.TenantStopped: INTERNAL_ERROR,
     errors.UnsupportedContent: -32005,
+    errors.UnsupportedMediaType: -32005,
+    errors.NoExtendedCard: -32007,
+    VersionMismatch: VERSION_NOT_SUPPORTED,
     StoreUnavailable: INTERNAL_ERROR,
 }
 RETRY_LATER = {"Retry-After": "2"}  # with what the store's absence is answered; most absences are shorter
