@@ -11,12 +11,14 @@ from services.gateway.core.errors import (
     InvalidField,
     NotCancelable,
     NothingToResolve,
+    PushUnsupported,
     TaskHasEnded,
     TenantStopped,
     UnknownTask,
 )
 from services.gateway.core.identity import may_read, may_stop
 from services.gateway.core.message import ClientMessage
+from services.gateway.core.push_book import PushBook
 from services.gateway.core.resolve import Word, check_not_refused, check_operator, resolution_turn, was_heeded
 from services.gateway.core.submit import Accept, Intake, Join, Moment, Signal, fingerprint_of, take_in
 from services.gateway.ports import (
@@ -32,6 +34,7 @@ from services.gateway.ports import (
 )
 from shared.contracts.task import TaskEvent, TaskRecord, Turn, TurnKind
 from shared.domain.words import Dialect, TaskState
+from shared.ports.tasks import Standing
 
 
 class Rules(NamedTuple):
@@ -61,17 +64,22 @@ class TaskDesk:
         clock: Callable[[], datetime],
         new_id: Callable[[], str],
         rules: Rules,
+        webhooks: PushBook | None = None,
     ) -> None:
         self._tasks, self._wakes, self._threads = tasks, wakes, threads
-        self._clock, self._new_id, self._rules = clock, new_id, rules
+        self._clock, self._new_id, self._rules, self._webhooks = clock, new_id, rules, webhooks
 
     async def submit(self, message: ClientMessage, caller: Caller) -> Ticket:
         """Accept a message for good, once; raises ``Refusal`` or ``StoreUnavailable``."""
         self._check_endpoint(message)
+        self._check_webhook(message)
         try:
-            return await self._submit(message, caller)
+            ticket = await self._submit(message, caller)
         except TaskEnded:  # between our look and the store's: look again
-            return await self._submit(message, caller)
+            ticket = await self._submit(message, caller)
+        if message.webhook and self._webhooks:
+            await self._webhooks.enter(ticket.record, message.webhook, ticket.turn_id)
+        return ticket
 
     async def _submit(self, message: ClientMessage, caller: Caller) -> Ticket:
         fingerprint = fingerprint_of(message, caller)
@@ -149,6 +157,17 @@ class TaskDesk:
             await self._until(record, self._rules.cancel_limit, turn.turn_id)
         return await self._again(record, Caller(record.tenant, turn.principal))
 
+    async def standing(self, record: TaskRecord) -> Standing:
+        """A task that was read before, as it now is, and where its events stand."""
+        found = await self._tasks.standing(record.tenant, record.task_id)
+        if found is None:
+            raise UnknownTask(record.task_id, record.requester.id)
+        return found
+
+    async def now(self, record: TaskRecord) -> TaskRecord:
+        """A task that was read before, as it now is."""
+        return await self._again(record, Caller(record.tenant, record.requester))
+
     def watch(self, record: TaskRecord, after: str) -> AsyncGenerator[tuple[str, TaskEvent], None]:
         return self._tasks.watch(record.tenant, record.task_id, after)
 
@@ -156,6 +175,14 @@ class TaskDesk:
         if message.tools_endpoint:
             loopback, hosts = self._rules.loopback_endpoints, self._rules.allowed_hosts
             permitted_endpoint(message.tools_endpoint, loopback=loopback, allowed_hosts=hosts)
+
+    def _check_webhook(self, message: ClientMessage) -> None:
+        """Before anything is stored: a message whose webhook cannot be had is refused with it."""
+        if message.webhook is None:
+            return
+        if self._webhooks is None:
+            raise PushUnsupported
+        self._webhooks.check(message.webhook)
 
     async def _known(
         self, message: ClientMessage, caller: Caller, fingerprint: str
