@@ -137,6 +137,12 @@ class WouldRepeatWrites(Refusal):
         )
 
 
+class UnknownWebhook(Refusal):
+    def __init__(self, task_id: str, config_id: str | None) -> None:
+        which = f"webhook {config_id!r}" if config_id else "webhook"
+        super().__init__(f"task {task_id!r} has no {which}")
+
+
 class Unsupported(Refusal):
     """A method or operation that this gateway does not offer."""
 

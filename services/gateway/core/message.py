@@ -7,6 +7,8 @@ from pydantic import JsonValue
 
 from services.gateway.core.errors import InvalidField, UnsupportedContent
 from services.gateway.core.fields import id_at, kind_of, list_at, object_at, required_id, text_at
+from services.gateway.core.push_config import webhook_in_send
+from services.gateway.push_ports import Webhook
 from shared.contracts.task import SolverRequest
 from shared.domain.exact_json import Json, JsonObject, dumps, wire
 from shared.domain.words import Dialect
@@ -28,6 +30,7 @@ class ClientMessage(NamedTuple):
     tools_endpoint: str | None
     metadata: JsonObject
     solver: SolverRequest | None = None
+    webhook: Webhook | None = None
 
     @property
     def whole_text(self) -> str:
@@ -89,6 +92,7 @@ def _read(
         policy_doc=policy_document(metadata.get("policy_doc"), "metadata.policy_doc"),
         tools_endpoint=text_at(metadata, "tools_endpoint", "metadata.tools_endpoint") or None,
         metadata=metadata,
+        webhook=webhook_in_send(params, dialect),
     )
 
 

@@ -17,6 +17,7 @@ VERSION_NOT_SUPPORTED = -32009
 CODES: dict[type[Exception], int] = {
     errors.InvalidField: -32602,
     errors.UnknownTask: -32001,
+    errors.UnknownWebhook: -32001,
     errors.NotCancelable: -32002,
     errors.PushUnsupported: -32003,
     errors.Unsupported: -32004,

@@ -1,0 +1,65 @@
+"""The secrets with which webhooks are signed (Standard Webhooks), and the key that hides what clients entrust."""
+
+import base64
+import hashlib
+import hmac
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from standardwebhooks import Webhook as Signing
+
+LEAST_BYTES = 24
+_PREFIX = "whsec_"
+
+
+class WebhookSecrets(NamedTuple):
+    """An installation's secrets, the newest first. Older ones still sign, so that receivers can change over."""
+
+    masters: Sequence[bytes]
+
+    def of(self, tenant: str) -> tuple[str, ...]:
+        """What the tenant's receivers verify with: its own, of which no other tenant's can be guessed."""
+        derived = (hmac.digest(master, f"webhook:{tenant}".encode(), "sha256") for master in self.masters)
+        return tuple(_PREFIX + base64.b64encode(secret).decode() for secret in derived)
+
+    def sealing_keys(self) -> tuple[str, ...]:
+        """Fernet keys for what is kept."""
+        derived = (hmac.digest(master, b"webhooks at rest", "sha256") for master in self.masters)
+        return tuple(base64.urlsafe_b64encode(secret).decode() for secret in derived)
+
+
+def read_secrets(text: str) -> WebhookSecrets:
+    """Secrets with commas between, each base64 with or without ``whsec_``; raises ``ValueError``."""
+    return WebhookSecrets(tuple(_bytes(part.strip()) for part in text.split(",") if part.strip()))
+
+
+def signed(delivery_id: str, body: str, secrets: Sequence[str], now: datetime) -> dict[str, str]:
+    """The three headers of Standard Webhooks: one id for all tries of a delivery, a signature for each secret."""
+    signatures = (Signing(secret).sign(delivery_id, now, body) for secret in secrets)
+    stamp = str(int(now.timestamp()))
+    return {"webhook-id": delivery_id, "webhook-timestamp": stamp, "webhook-signature": " ".join(signatures)}
+
+
+def delivery_id(*parts: str) -> str:
+    """The same for the same parts, always."""
+    return f"msg_{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:32]}"
+
+
+def is_secret(text: str) -> bool:
+    try:
+        _bytes(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _bytes(text: str) -> bytes:
+    plain = text.removeprefix(_PREFIX).translate(str.maketrans("-_", "+/"))
+    try:
+        found = base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
+    except ValueError:
+        found = b""
+    if len(found) < LEAST_BYTES:
+        raise ValueError(f"a secret is base64 of at least {LEAST_BYTES} bytes, with or without {_PREFIX} before it")
+    return found
