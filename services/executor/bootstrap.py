@@ -20,6 +20,7 @@ from services.executor.adapters.redis_made import RedisMade, SwitchedTenants
 from services.executor.adapters.redis_spend import RedisSpend
 from services.executor.adapters.rest_bridge import RestBridge
 from services.executor.adapters.tool_servers import DetectingToolServers
+from services.executor.adapters.two_origins import open_servers
 from services.executor.core.answer_rules import AnswerRules
 from services.executor.core.context import Limits, Ports
 from services.executor.core.journal import Bounds
@@ -67,8 +68,8 @@ async def carry_out_turns(settings: Settings, worker: MakesWorker = Worker) -> N
     policy, model, brainos = HttpPolicy(settings.policy_url), _model(settings), _brainos(settings)
     redis = connect(settings.redis_url)
     try:
-        async with McpTools() as mcp, RestBridge() as rest, MontySandbox() as sandbox:
-            breaking = BreakingTools(DetectingToolServers(mcp, rest))
+        async with open_servers(settings.tools_reach) as servers, MontySandbox() as sandbox:
+            breaking = BreakingTools(servers)
             tools = PatientTools(breaking)
             learned, daily = RedisLearned(redis), RedisSpend(redis)
             making, switched = RedisMade(redis), SwitchedTenants(tenants, redis)

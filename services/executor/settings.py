@@ -9,9 +9,11 @@ from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from services.executor.ports.orchestrators import Orchestrating
+from shared.domain.outgoing import Reach, tools_reach
 from shared.domain.quality import Formula
 from shared.domain.words import Strategy
 from shared.infra.archive_open import ArchiveSettings
+from shared.infra.host_list import HostList
 from shared.infra.redis import QueueRedisUrl, RedisUrl, check_queue
 
 _ADDRESS = re.compile(r"https?://[^/?#@\s]+(/[^?#\s]*)?")
@@ -60,6 +62,7 @@ class Settings(RunSettings, ArchiveSettings):
     fallback_model: str = "claude-sonnet-4-6"
     model_notice: str = ""
     green_agent_mcp_url: str = ""
+    tools_allowed_hosts: HostList = ()
     tool_timeout: float = Field(default=10.0, gt=0)
     task_timeout: float = Field(default=120.0, gt=0)
     task_tokens: int = Field(default=200_000, ge=1_000)
@@ -83,6 +86,11 @@ class Settings(RunSettings, ArchiveSettings):
     list_pages: int = Field(default=200, ge=1, le=900)
     list_rows: int = Field(default=10_000, ge=1)
     list_bytes: int = Field(default=1_000_000, ge=10_000)
+
+    @property
+    def tools_reach(self) -> Reach:
+        """Where a request's tools endpoint may be: the gateway's rule, checked again when connecting."""
+        return tools_reach(self.tools_allowed_hosts, loopback=self.profile == "embedded")
 
     @field_validator("strategies", mode="before")
     @classmethod

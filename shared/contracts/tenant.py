@@ -37,6 +37,7 @@ class Connection(Contract):
     credential: Credential | None = None
     catalogue: dict[str, CatalogueEntry] = Field(default={})
     owner: str = Field(default="", exclude=True)
+    from_request: bool = Field(default=False, exclude=True)  # named by a request: called under guard
 
     @property
     def line(self) -> str:

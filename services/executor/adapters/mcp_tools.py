@@ -26,6 +26,7 @@ from services.executor.adapters.mcp_wire import Trouble
 from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject, plain, wire
+from shared.infra.guard import Guard
 
 DISCOVERY_SECONDS = 15.0
 MAX_LINKS = 128
@@ -40,8 +41,8 @@ T = TypeVar("T")
 class McpTools(ToolServers):
     """An async context manager: within it, each server has one open session that all callers share."""
 
-    def __init__(self, max_links: int = MAX_LINKS) -> None:
-        self._max_links = max_links
+    def __init__(self, max_links: int = MAX_LINKS, guard: Guard | None = None) -> None:
+        self._max_links, self._guard = max_links, guard
         self._links: dict[str, Link] = {}
         self._group = asyncio.TaskGroup()
 
@@ -109,7 +110,7 @@ class McpTools(ToolServers):
         link = self._links.pop(url, None)
         if link is None or not link.is_usable:
             self._make_room()
-            link = Link(url)
+            link = Link(url, self._guard)
             self._group.create_task(link.run())
         self._links[url] = link  # the latest used stands last
         return link

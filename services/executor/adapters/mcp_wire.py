@@ -17,6 +17,9 @@ import httpx2
 from mcp.shared.exceptions import MCPError
 from pydantic import JsonValue
 
+from services.executor.adapters.guarded_line import GuardedTransport2
+from shared.infra.guard import Guard
+
 MAX_ANSWER_BYTES = 1024 * 1024
 COURTESY_SECONDS = 1.0  # for messages that nobody waits for: they must not hold up the session's calls
 _TIMEOUT = httpx2.Timeout(120.0, connect=5.0, pool=5.0)  # each call has its own, shorter limit above this one
@@ -172,8 +175,10 @@ async def _bounded(parts: httpx2.AsyncByteStream) -> AsyncIterator[bytes]:
         yield part
 
 
-def open_line() -> Line:
-    """A line of its own, with its own pool of connections. It makes no retries."""
+def open_line(guard: Guard | None = None) -> Line:
+    """A line of its own, with its own pool of connections. It makes no retries, and goes where a guard lets it."""
+    if guard is not None:
+        return Line(GuardedTransport2(guard, _LIMITS, _tls()))
     return Line(httpx2.AsyncHTTPTransport(verify=_tls(), limits=_LIMITS, retries=0))
 
 

@@ -11,6 +11,8 @@ from services.executor.adapters.rest_bridge_content import answered, listed
 from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject, dumps
+from shared.infra.guard import Guard
+from shared.infra.guarded_http import GuardedTransport
 
 DISCOVERY_SECONDS = 15.0
 CONNECT_SECONDS = 5.0
@@ -29,8 +31,10 @@ class _Reply(NamedTuple):
 class RestBridge(ToolServers):
     """An async context manager around one shared HTTP client. It repeats nothing and follows no redirect."""
 
-    def __init__(self) -> None:
-        transport = httpx.AsyncHTTPTransport(limits=_LIMITS, retries=0)
+    def __init__(self, guard: Guard | None = None) -> None:
+        """``guard``: where it may connect; without one, wherever it is told."""
+        plain = httpx.AsyncHTTPTransport(limits=_LIMITS, retries=0)
+        transport = GuardedTransport(guard, _LIMITS) if guard else plain
         self._client = httpx.AsyncClient(transport=transport, headers=_HEADERS, follow_redirects=False)
 
     async def __aenter__(self) -> Self:

@@ -39,7 +39,7 @@ def _connections(tenant: TenantRecord, endpoint: str | None) -> Sequence[Connect
     if endpoint is None:
         return tenant.connections
     known = [connection for connection in tenant.connections if connection.url.rstrip("/") == endpoint.rstrip("/")]
-    return known or [Connection(id="request", url=endpoint)]
+    return known or [Connection(id="request", url=endpoint, from_request=True)]
 
 
 async def _discover(tools: ToolServers, connection: Connection, session_id: str) -> tuple[Tool, ...]:
