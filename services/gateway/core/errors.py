@@ -79,6 +79,7 @@ class DecisionNotCounted(Refusal):
 
     def __init__(self, approval_id: str, why: str) -> None:
         super().__init__(f"approval {approval_id!r} takes no such answer: {why}")
+        self.why = why
 
 
 class Unauthenticated(Refusal):
