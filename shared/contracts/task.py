@@ -64,12 +64,22 @@ class TaskRequest(Contract):
     solver: SolverRequest | None = None
 
 
+class File(Contract):
+    """A file as its bytes (base64) or as the address where it can be fetched."""
+
+    name: str | None = None
+    media_type: str | None = None
+    content: str | None = None
+    url: str | None = None
+
+
 class Artifact(Contract):
     """A part of the result beside the answer's text: a document, a log. ``media_type`` is that of its text."""
 
     name: str
     text: str | None = None
     data: dict[str, JsonValue] | None = None
+    file: File | None = None
     media_type: str | None = None
     streamed: bool = False  # its events of kind ``artifact`` have told it already: see ArtifactChunk
 
@@ -107,6 +117,7 @@ class TaskRecord(Contract):
     reason: str | None = None  # why it is where it is, in a sentence
     answer: str | None = None
     artifacts: tuple[Artifact, ...] = ()
+    answers_as: Literal["task", "message"] = "task"  # "message": who waits for it is given its text alone, as a reply
     metadata: dict[str, JsonValue] = {}  # process type, strategy, states, verdict, writes ...
     history: tuple[HistoryMessage, ...] = ()
     accepted_at: datetime

@@ -1,10 +1,11 @@
 """What clients see of a task: the legacy shape, and the public record."""
 
+from datetime import datetime
 from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from shared.contracts.task import TaskRecord
+from shared.contracts.task import Artifact, TaskRecord
 from shared.domain.words import TaskState
 
 _LEGACY_STATES = {TaskState.REJECTED: TaskState.FAILED}
@@ -44,20 +45,19 @@ def metadata_of(record: TaskRecord, notice: str) -> dict[str, JsonValue]:
 
 def legacy_view(record: TaskRecord, shown_id: str, history_length: int | None, notice: str) -> dict[str, JsonValue]:
     """A task of the early protocol, under the id that the client chose."""
-    status: dict[str, JsonValue] = {
-        "state": _LEGACY_STATES.get(record.state, record.state).value,
-        "timestamp": record.updated_at.isoformat(),
-    }
-    if record.reason:
-        status["message"] = {"role": "agent", "parts": [_text_part(record.reason)]}
     return {
         "id": shown_id,
         "sessionId": record.session_id,
-        "status": status,
+        "status": legacy_status(record.state, record.reason, record.updated_at),
         "artifacts": _legacy_artifacts(record),
         "history": _legacy_history(record, history_length),
         "metadata": metadata_of(record, notice),
     }
+
+
+def legacy_status(state: TaskState, text: str | None, at: datetime) -> dict[str, JsonValue]:
+    status: dict[str, JsonValue] = {"state": _LEGACY_STATES.get(state, state).value, "timestamp": at.isoformat()}
+    return {**status, "message": {"role": "agent", "parts": [_text_part(text)]}} if text else status
 
 
 def public_view(record: TaskRecord, notice: str) -> dict[str, JsonValue]:
@@ -74,13 +74,18 @@ def _legacy_artifacts(record: TaskRecord) -> list[JsonValue]:
     if answer:
         artifacts.append({"name": answer.name, "index": 0, "parts": [_text_part(answer.text)]})
     for index, artifact in enumerate(record.artifacts, start=len(artifacts)):
-        parts: list[JsonValue] = []
-        if artifact.text is not None:
-            parts.append(_typed(_text_part(artifact.text), artifact.media_type))
-        if artifact.data is not None:
-            parts.append(_typed({"type": "data", "data": artifact.data}, "application/json"))
-        artifacts.append({"name": artifact.name, "index": index, "parts": parts})
+        artifacts.append(legacy_artifact(index, artifact))
     return artifacts
+
+
+def legacy_artifact(index: int, artifact: Artifact) -> dict[str, JsonValue]:
+    """One artifact of the early protocol; ``index`` is its place among the task's."""
+    parts: list[JsonValue] = []
+    if artifact.text is not None:
+        parts.append(_typed(_text_part(artifact.text), artifact.media_type))
+    if artifact.data is not None:
+        parts.append(_typed({"type": "data", "data": artifact.data}, "application/json"))
+    return {"name": artifact.name, "index": index, "parts": parts}
 
 
 def _legacy_history(record: TaskRecord, length: int | None) -> list[JsonValue]:

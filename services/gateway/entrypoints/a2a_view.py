@@ -1,5 +1,9 @@
 """A task in the official protocol's own types."""
 
+from datetime import datetime
+
+import base64
+
 from a2a.types.a2a_pb2 import Artifact, Message, Part, Role, Task, TaskState, TaskStatus
 
 from services.gateway.core.views import answer_of, metadata_of
@@ -28,22 +32,44 @@ def a2a_view(record: ours.TaskRecord, notice: str, history_length: int | None = 
     return task
 
 
+def a2a_reply(record: ours.TaskRecord, notice: str) -> Message:
+    """The answer of an ended task as a message that belongs to no task."""
+    answer = answer_of(record)
+    reply = Message(message_id=f"{record.task_id}-reply", context_id=record.session_id, role=Role.ROLE_AGENT)
+    reply.parts.append(Part(text=answer.text if answer else ""))
+    reply.metadata.update(metadata_of(record, notice))
+    return reply
+
+
 def _status(record: ours.TaskRecord) -> TaskStatus:
     status = TaskStatus(state=_STATES[record.state], timestamp=record.updated_at)
     if record.reason:
-        item = ours.HistoryMessage(
-            role="agent", text=record.reason, message_id=f"{record.task_id}-status", at=record.updated_at
-        )
-        status.message.CopyFrom(_message(record, item))
+        status.message.CopyFrom(status_message(record, record.reason, record.updated_at))
     return status
+
+
+def state_view(state: words.TaskState) -> TaskState:
+    return _STATES[state]
+
+
+def status_message(record: ours.TaskRecord, text: str, at: datetime) -> Message:
+    """What the agent says with a status of the task."""
+    item = ours.HistoryMessage(role="agent", text=text, message_id=f"{record.task_id}-status", at=at)
+    return _message(record, item)
 
 
 def _artifacts(record: ours.TaskRecord) -> list[Artifact]:
     answer = answer_of(record)
     artifacts = [Artifact(artifact_id=answer.name, name=answer.name, parts=[Part(text=answer.text)])] if answer else []
     for index, item in enumerate(record.artifacts, start=1):
-        artifacts.append(Artifact(artifact_id=f"{item.name}-{index}", name=item.name, parts=_parts(item)))
+        artifacts.append(artifact_view(index, item))
     return artifacts
+
+
+def artifact_view(index: int, item: ours.Artifact) -> Artifact:
+    """One artifact; ``index`` is its place among the task's, 0 is the answer's."""
+    artifact_id = f"{item.name}-{index}" if index else item.name
+    return Artifact(artifact_id=artifact_id, name=item.name, parts=_parts(item))
 
 
 def _parts(item: ours.Artifact) -> list[Part]:
@@ -52,7 +78,18 @@ def _parts(item: ours.Artifact) -> list[Part]:
         part = Part(media_type="application/json")
         part.data.struct_value.update(item.data)
         parts.append(part)
+    if item.file is not None:
+        parts.append(_file(item.file))
     return parts
+
+
+def _file(file: ours.File) -> Part:
+    part = Part(filename=file.name or "", media_type=file.media_type or "")
+    if file.url is not None:
+        part.url = file.url
+    else:
+        part.raw = base64.b64decode(file.content or "")
+    return part
 
 
 def _message(record: ours.TaskRecord, item: ours.HistoryMessage) -> Message:
