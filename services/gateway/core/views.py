@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from shared.contracts.task import Artifact, TaskRecord
+from shared.contracts.task import Artifact, File, TaskRecord
 from shared.domain.words import TaskState
 
 _LEGACY_STATES = {TaskState.REJECTED: TaskState.FAILED}
@@ -85,7 +85,14 @@ def legacy_artifact(index: int, artifact: Artifact) -> dict[str, JsonValue]:
         parts.append(_typed(_text_part(artifact.text), artifact.media_type))
     if artifact.data is not None:
         parts.append(_typed({"type": "data", "data": artifact.data}, "application/json"))
+    if artifact.file is not None:
+        parts.append({"type": "file", "file": _legacy_file(artifact.file)})
     return {"name": artifact.name, "index": index, "parts": parts}
+
+
+def _legacy_file(file: File) -> dict[str, JsonValue]:
+    named: dict[str, JsonValue] = {"name": file.name, "mimeType": file.media_type}
+    return {**named, "uri": file.url} if file.url else {**named, "bytes": file.content or ""}
 
 
 def _legacy_history(record: TaskRecord, length: int | None) -> list[JsonValue]:

@@ -1,8 +1,7 @@
 """A task in the official protocol's own types."""
 
-from datetime import datetime
-
 import base64
+from datetime import datetime
 
 from a2a.types.a2a_pb2 import Artifact, Message, Part, Role, Task, TaskState, TaskStatus
 
