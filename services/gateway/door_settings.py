@@ -28,6 +28,7 @@ class DoorSettings(BaseSettings):
     jwt_levels_claim: str = Field(default="levels", min_length=1)
     jwt_leeway: float = Field(default=30, ge=0, le=300)
     jwt_keys_renewed: float = Field(default=300, ge=1)  # seconds between two fetches of the issuer's keys
+    jwt_keys_again: float = Field(default=10, gt=0)  # seconds between two tries to find a key that is not known
     jwt_keys_stale: float = Field(default=3600, ge=1)  # seconds for which they count while none can be fetched
 
     @field_validator("jwt_audience", mode="before")

@@ -23,7 +23,7 @@ class Doorway:
 
     def __init__(self, settings: DoorSettings, keyring: Keyring, now: Callable[[], datetime]) -> None:
         self._http = httpx.AsyncClient(trust_env=True)  # a proxy on the way to the issuer is the operator's to name
-        patience = Patience(renew=settings.jwt_keys_renewed, stale=settings.jwt_keys_stale)
+        patience = Patience(settings.jwt_keys_renewed, settings.jwt_keys_again, settings.jwt_keys_stale)
         source = HttpJwks(self._http, settings.jwt_issuer, settings.jwt_jwks_url)
         self._keys = SigningKeys(source, monotonic, patience) if "jwt" in settings.ways else None
         self.identity = self._identity(settings, KeyIdentity(keyring, now))

@@ -30,6 +30,11 @@ PROMISES = (
     Promise("gateway.tools_endpoint", "A request's tool server must be a permitted address", "bad input"),
     Promise("gateway.store_down", "With Redis down, each method says so, and nothing is half done", "bad input"),
     Promise("gateway.refuses_to_start", "Without what it needs it refuses to start, naming it", "seed 000, Running"),
+    # who is let in, how often, and what they see
+    Promise("identity.tokens", "A token that the issuer signed says who speaks for which tenant, or nobody", "I10"),
+    Promise("identity.algorithms", "No token is believed by an algorithm that its key's kind does not permit", "I10"),
+    Promise("identity.issuer_away", "Known keys count for a stated time while the issuer is away, then 503", "I10"),
+    Promise("identity.claims", "Claims that are missing or wrong are refused with a sentence that names them", "I10"),
     # the solver endpoint
     Promise(
         "solver.parser_chain", "Arrays, lists and separated words become sorted answers", "seed 001, Structured Output"

@@ -39,7 +39,7 @@ class Patience(NamedTuple):
     """Seconds: between two renewals, at least between two tries, and how long old keys count when none can be had."""
 
     renew: float = 300
-    again: float = 30
+    again: float = 10
     stale: float = 3600
 
 

@@ -1,0 +1,205 @@
+"""An issuer's keys: when they are asked for, how long they count, and which of them are used at all."""
+
+import asyncio
+import base64
+import json
+from collections.abc import Sequence
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from typing_extensions import override
+
+from services.gateway.adapters.jwt_identity import Expected, JwtIdentity
+from services.gateway.adapters.signing_keys import KeySource, Patience, SigningKeys, usable
+from services.gateway.core.claims import ClaimNames
+from services.gateway.core.errors import IssuerUnavailable, Unauthenticated
+from shared.domain.exact_json import Json, JsonObject
+from shared.testing.token_issuer import AUDIENCE, TokenIssuer, made_key, public_jwk, signed
+
+PATIENCE = Patience(renew=300, again=10, stale=3600)
+
+
+class Published(KeySource):
+    def __init__(self, issuer: TokenIssuer) -> None:
+        self._issuer = issuer
+
+    @override
+    async def fetch(self) -> Sequence[JsonObject]:
+        self._issuer.asked += 1
+        await asyncio.sleep(0)
+        if self._issuer.away:
+            raise IssuerUnavailable("it does not answer")
+        return self._issuer.published()
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def issuer() -> TokenIssuer:
+    made = TokenIssuer("https://issuer.example")
+    made.add("one", "ES256")
+    return made
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def keys(issuer: TokenIssuer, clock: Clock) -> SigningKeys:
+    return SigningKeys(Published(issuer), clock, PATIENCE)
+
+
+@pytest.mark.promise("identity.tokens")
+async def test_many_that_miss_a_key_ask_once(keys: SigningKeys, issuer: TokenIssuer) -> None:
+    found = await asyncio.gather(*(keys.find("one", "ES256") for _ in range(50)))
+    assert all(found)
+    assert issuer.asked == 1
+
+
+@pytest.mark.promise("identity.tokens")
+async def test_strangers_ids_make_nobody_ask_more_often_than_the_pause(
+    keys: SigningKeys, issuer: TokenIssuer, clock: Clock
+) -> None:
+    await keys.find("one", "ES256")
+    for number in range(20):
+        assert await keys.find(f"stranger-{number}", "ES256") is None
+    assert issuer.asked == 1
+    clock.now += PATIENCE.again
+    issuer.add("two", "ES256")
+    assert await keys.find("two", "ES256") is not None
+    assert issuer.asked == 2
+
+
+@pytest.mark.promise("identity.issuer_away")
+async def test_known_keys_count_until_they_are_stale(keys: SigningKeys, issuer: TokenIssuer, clock: Clock) -> None:
+    await keys.find("one", "ES256")
+    issuer.away = True
+    clock.now += PATIENCE.stale - 1
+    assert await keys.find("one", "ES256") is not None
+    with pytest.raises(IssuerUnavailable):  # it may be a new key: nobody can tell
+        await keys.find("two", "ES256")
+    clock.now += 1
+    with pytest.raises(IssuerUnavailable, match="does not answer"):
+        await keys.find("one", "ES256")
+    issuer.away = False
+    clock.now += PATIENCE.again
+    assert await keys.find("one", "ES256") is not None
+
+
+@pytest.mark.promise("identity.tokens")
+async def test_keys_are_renewed_beside_the_requests(issuer: TokenIssuer, clock: Clock) -> None:
+    """So that a rotated key is known before its first token comes, and a withdrawn one counts no more."""
+    keys = SigningKeys(Published(issuer), clock, Patience(renew=0.001))
+    issuer.add("two", "ES256")
+    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+        renewing = group.create_task(keys.renew_for_ever())
+        while issuer.asked < 1:
+            await asyncio.sleep(0)
+        del issuer.keys["one"]
+        seen = issuer.asked
+        while issuer.asked < seen + 2:
+            await asyncio.sleep(0)
+        renewing.cancel()
+    issuer.away = True
+    assert await keys.find("two", "ES256") is not None
+    assert await keys.find("one", "ES256") is None
+
+
+async def test_a_token_may_leave_out_the_id_of_an_issuers_only_key(keys: SigningKeys, issuer: TokenIssuer) -> None:
+    assert await keys.find(None, "ES256") is not None
+    issuer.add("two", "ES256")
+    both = SigningKeys(Published(issuer), Clock(), PATIENCE)
+    assert await both.find(None, "ES256") is None
+
+
+def _jwk(**changes: Json) -> JsonObject:
+    return {**public_jwk(made_key("ES256", "k"), "ES256", "k"), **changes}
+
+
+@pytest.mark.promise("identity.algorithms")
+@pytest.mark.parametrize(
+    "jwk",
+    [
+        {"kty": "oct", "k": "c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0", "kid": "k"},
+        _jwk(use="enc"),
+        _jwk(key_ops=["sign"]),
+        _jwk(alg="HS256"),
+        _jwk(alg="none"),
+        _jwk(crv="secp256k1", alg=None),
+        _jwk(x="AAAA"),
+        _jwk(d="AAAA"),
+        {"kty": "RSA", "kid": "k", "n": "AQAB", "e": "AQAB"},
+        public_jwk(rsa.generate_private_key(public_exponent=65537, key_size=1024), "RS256", "short"),  # noqa: S505
+        {},
+    ],
+)
+def test_what_is_no_public_key_for_signatures_is_left_out(jwk: JsonObject) -> None:
+    assert usable([jwk]) == ()
+
+
+async def _refused(issuer: TokenIssuer, token: str) -> None:
+    identity = JwtIdentity(
+        SigningKeys(Published(issuer), Clock(), PATIENCE), Expected(issuer.url, (AUDIENCE,)), ClaimNames()
+    )
+    assert (await identity.bearer_of(issuer.token("one"))).principal.id == "casey"
+    with pytest.raises(Unauthenticated):
+        await identity.bearer_of(token)
+
+
+def _raw(header: JsonObject, claims: object, signature: bytes = b"") -> str:
+    parts = [json.dumps(header).encode(), json.dumps(claims).encode(), signature]
+    return ".".join(base64.urlsafe_b64encode(part).rstrip(b"=").decode() for part in parts)
+
+
+@pytest.mark.promise("identity.algorithms")
+@pytest.mark.parametrize("algorithm", ["none", "None", "nOnE", "HS256", "HS512", "RS256", "ES384", "", "EdDSA"])
+async def test_no_algorithm_but_the_keys_own_is_believed(issuer: TokenIssuer, algorithm: str) -> None:
+    """Whatever the token's header says of itself, with and without a signature."""
+    for signature in (b"", b"x" * 64):
+        await _refused(issuer, _raw({"alg": algorithm, "kid": "one", "typ": "JWT"}, issuer.claims(), signature))
+
+
+@pytest.mark.promise("identity.algorithms")
+async def test_a_public_key_is_no_shared_secret(issuer: TokenIssuer) -> None:
+    """The classic confusion: HS256 with the published key's text as its secret."""
+    issuer.add("rsa", "RS256")
+    key = made_key("RS256", "rsa")
+    pem = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    header: JsonObject = {"alg": "HS256", "kid": "rsa"}
+    unsigned = _raw(header, issuer.claims()).rsplit(".", 1)[0]
+    mac = jwt.algorithms.HMACAlgorithm(jwt.algorithms.HMACAlgorithm.SHA256)
+    signature = base64.urlsafe_b64encode(mac.sign(unsigned.encode(), pem)).rstrip(b"=").decode()
+    await _refused(issuer, f"{unsigned}.{signature}")
+
+
+@pytest.mark.promise("identity.algorithms")
+async def test_keys_that_a_token_brings_along_are_not_used(issuer: TokenIssuer) -> None:
+    own = made_key("ES256", "a stranger's")
+    for extra in ({"jwk": public_jwk(own, "ES256", "own")}, {"jku": "https://evil.example/jwks"}, {"x5u": "https://e"}):
+        token = jwt.encode(issuer.claims(), own, algorithm="ES256", headers={"kid": "one", **extra})
+        await _refused(issuer, token)
+
+
+@pytest.mark.promise("identity.algorithms")
+@pytest.mark.parametrize(
+    "token",
+    ["", ".", "..", "a.b.c", "e30.e30.e30", "x" * 20_000, _raw({"alg": "ES256", "kid": "one", "crit": ["exp"]}, {})],
+)
+async def test_what_is_no_token_is_refused(issuer: TokenIssuer, token: str) -> None:
+    await _refused(issuer, token)
+
+
+@pytest.mark.promise("identity.tokens")
+@pytest.mark.parametrize("claims", [{"exp": "soon"}, {"nbf": "x"}, {"iat": 10**12}, {"sub": 5}, {"aud": 5}])
+async def test_claims_of_the_wrong_kind_are_refused(issuer: TokenIssuer, claims: dict[str, object]) -> None:
+    await _refused(issuer, signed(issuer.claims(**claims), made_key("ES256", "one"), "ES256", "one"))
