@@ -43,7 +43,7 @@ def a2a_reply(record: ours.TaskRecord, notice: str) -> Message:
 def _status(record: ours.TaskRecord) -> TaskStatus:
     status = TaskStatus(state=_STATES[record.state], timestamp=record.updated_at)
     if record.reason:
-        status.message.CopyFrom(status_message(record, record.reason, record.updated_at))
+        status.message.CopyFrom(status_message(record, record.reason, record.updated_at, "status"))
     return status
 
 
@@ -51,9 +51,9 @@ def state_view(state: words.TaskState) -> TaskState:
     return _STATES[state]
 
 
-def status_message(record: ours.TaskRecord, text: str, at: datetime) -> Message:
-    """What the agent says with a status of the task."""
-    item = ours.HistoryMessage(role="agent", text=text, message_id=f"{record.task_id}-status", at=at)
+def status_message(record: ours.TaskRecord, text: str, at: datetime, name: str) -> Message:
+    """What the agent says with a status of the task; ``name`` tells it from what it says with others."""
+    item = ours.HistoryMessage(role="agent", text=text, message_id=f"{record.task_id}-{name}", at=at)
     return _message(record, item)
 
 

@@ -1,0 +1,79 @@
+"""The streaming methods of JSON-RPC: which there are, and what each opens."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from services.gateway.core.desk import TaskDesk
+from services.gateway.core.fields import count_at, object_at, required_id
+from services.gateway.core.message import metadata_of, read_legacy, read_message
+from services.gateway.core.streams import Stream, Streams
+from services.gateway.entrypoints.a2a_streams import RpcEnvelope, last_event_id, sse
+from services.gateway.entrypoints.a2a_updates import shape_of
+from services.gateway.entrypoints.body import Call
+from services.gateway.entrypoints.door import let_in
+from services.gateway.ports import Caller, Identity
+from shared.domain.words import Dialect
+
+
+class StreamMethod(NamedTuple):
+    """``dialect``: None where the early protocol and 0.3 have the same name, and the task says which it is."""
+
+    dialect: Dialect | None
+    sends: bool
+
+
+STREAM_METHODS: Mapping[str, StreamMethod] = MappingProxyType(
+    {
+        "tasks/sendSubscribe": StreamMethod(Dialect.LEGACY, sends=True),
+        "message/stream": StreamMethod(Dialect.A2A_0_3, sends=True),
+        "SendStreamingMessage": StreamMethod(Dialect.A2A_1_0, sends=True),
+        "tasks/resubscribe": StreamMethod(None, sends=False),
+        "SubscribeToTask": StreamMethod(Dialect.A2A_1_0, sends=False),
+    }
+)
+
+
+class RpcStreams:
+    def __init__(self, desk: TaskDesk, identity: Identity, notice: str) -> None:
+        self._desk, self._identity, self._notice = desk, identity, notice
+        self._streams = Streams(desk)
+
+    async def open(self, call: Call, request: Request) -> Response:
+        """The stream that a call of one of ``STREAM_METHODS`` asks for; raises ``Refusal`` or ``StoreUnavailable``."""
+        method = STREAM_METHODS[call.method]
+        length = _history_length(call)
+        caller = self._identity.caller_of(let_in(request), metadata_of(call.params))
+        if method.sends and method.dialect is not None:
+            dialect, stream = method.dialect, await self._send(call, method.dialect, caller, request)
+        else:
+            dialect, stream = await self._subscribe(call, method.dialect, caller, request)
+        shape = shape_of(stream, dialect, self._notice, length)
+        return sse(stream, shape, RpcEnvelope(call.call_id))
+
+    async def _send(self, call: Call, dialect: Dialect, caller: Caller, request: Request) -> Stream:
+        legacy = dialect is Dialect.LEGACY
+        message = read_legacy(call.params) if legacy else read_message(call.params, dialect)
+        return await self._streams.send(message, caller, last_event_id(request))
+
+    async def _subscribe(
+        self, call: Call, dialect: Dialect | None, caller: Caller, request: Request
+    ) -> tuple[Dialect, Stream]:
+        task_id = required_id(call.params, "id", "params.id")
+        spoken = dialect or await self._dialect_of(task_id, caller, request)
+        return spoken, await self._streams.subscribe(task_id, caller, last_event_id(request), spoken)
+
+    async def _dialect_of(self, task_id: str, caller: Caller, request: Request) -> Dialect:
+        """A task made by ``tasks/send`` is told as one, unless the client says that it speaks 0.3."""
+        record = await self._desk.read(task_id, caller)
+        legacy = record.dialect is Dialect.LEGACY and not request.headers.get("a2a-version")
+        return Dialect.LEGACY if legacy else Dialect.A2A_0_3
+
+
+def _history_length(call: Call) -> int | None:
+    configuration = object_at(call.params, "configuration", "configuration")
+    count_at(call.params, "historyLength", "params.historyLength")
+    return count_at(configuration, "historyLength", "configuration.historyLength")
