@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from services.gateway.core.desk import TaskDesk
+from services.gateway.core.errors import Refusal
 from services.gateway.core.fields import count_at, object_at, required_id
 from services.gateway.core.message import metadata_of, read_legacy, read_message
 from services.gateway.core.streams import Stream, Streams
@@ -15,8 +16,12 @@ from services.gateway.entrypoints.a2a_streams import RpcEnvelope, last_event_id,
 from services.gateway.entrypoints.a2a_updates import shape_of
 from services.gateway.entrypoints.body import Call
 from services.gateway.entrypoints.door import let_in
-from services.gateway.ports import Caller, Identity
+from services.gateway.entrypoints.replies import fault_reply
+from services.gateway.entrypoints.versions import check_0_3, check_1_0, version_of
+from services.gateway.ports import Caller, Identity, StoreUnavailable
 from shared.domain.words import Dialect
+
+_BAD_REQUEST = 400
 
 
 class StreamMethod(NamedTuple):
@@ -42,9 +47,17 @@ class RpcStreams:
         self._desk, self._identity, self._notice = desk, identity, notice
         self._streams = Streams(desk)
 
-    async def open(self, call: Call, request: Request) -> Response:
-        """The stream that a call of one of ``STREAM_METHODS`` asks for; raises ``Refusal`` or ``StoreUnavailable``."""
+    async def answer(self, call: Call, request: Request) -> Response:
+        """The stream that a call of one of ``STREAM_METHODS`` asks for, or an error reply before any stream."""
         method = STREAM_METHODS[call.method]
+        try:
+            return await self._open(call, method, request)
+        except (Refusal, StoreUnavailable) as fault:
+            bad_input = _BAD_REQUEST if method.dialect is Dialect.LEGACY else 200
+            return fault_reply(call.call_id, fault, bad_input_status=bad_input)
+
+    async def _open(self, call: Call, method: StreamMethod, request: Request) -> Response:
+        _check_version(call.method, method, request)
         length = _history_length(call)
         caller = self._identity.caller_of(let_in(request), metadata_of(call.params))
         if method.sends and method.dialect is not None:
@@ -69,8 +82,12 @@ class RpcStreams:
     async def _dialect_of(self, task_id: str, caller: Caller, request: Request) -> Dialect:
         """A task made by ``tasks/send`` is told as one, unless the client says that it speaks 0.3."""
         record = await self._desk.read(task_id, caller)
-        legacy = record.dialect is Dialect.LEGACY and not request.headers.get("a2a-version")
-        return Dialect.LEGACY if legacy else Dialect.A2A_0_3
+        return Dialect.LEGACY if record.dialect is Dialect.LEGACY and not version_of(request) else Dialect.A2A_0_3
+
+
+def _check_version(name: str, method: StreamMethod, request: Request) -> None:
+    check = check_1_0 if method.dialect is Dialect.A2A_1_0 else check_0_3
+    check(version_of(request), name)
 
 
 def _history_length(call: Call) -> int | None:
