@@ -13,6 +13,7 @@ from services.gateway.adapters.redis_approvals import RedisApprovals
 from services.gateway.adapters.redis_dead_letters import RedisDeadLetters
 from services.gateway.adapters.redis_keyring import RedisKeyring
 from services.gateway.adapters.redis_statistics import RedisStatistics
+from services.gateway.adapters.redis_task_lists import RedisTaskLists
 from services.gateway.adapters.redis_tenants import RedisTenants
 from services.gateway.adapters.redis_threads import RedisThreads
 from services.gateway.adapters.redis_workshop import RedisWorkshop
@@ -22,6 +23,7 @@ from services.gateway.core.approvals import ApprovalDesk
 from services.gateway.core.dead_letters import Clerk
 from services.gateway.core.desk import Rules, TaskDesk
 from services.gateway.core.made_tools import WorkshopDesk
+from services.gateway.core.task_list import TaskListDesk
 from services.gateway.core.tenant_desk import TenantDesk
 from services.gateway.doorway import Doorway
 from services.gateway.entrypoints.api_keys import KeyEndpoints
@@ -62,7 +64,8 @@ def build(settings: Settings) -> FastAPI:
     readiness = RedisReadiness(state, queue, allow_volatile=settings.allow_volatile_redis)
     face = Face(settings.card_url, settings.model_notice, settings.max_body_bytes)
     tenants = TenantDesk(RedisTenants(state), _now)
-    app = create_app(desk, identity, readiness, RedisStatistics(state), tenants, face, lifespan)
+    lists = TaskListDesk(RedisTaskLists(state))
+    app = create_app(desk, lists, identity, readiness, RedisStatistics(state), tenants, face, lifespan)
     clerk = Clerk(RedisDeadLetters(state), TaskStore(state, live), BestEffortWakes(ArqWakes(queue)), _now)
     app.include_router(DeadLetterEndpoints(clerk, identity, face.max_body).routes())
     app.include_router(KeyEndpoints(KeyDesk(keyring, fresh), identity, face.max_body).routes())

@@ -93,8 +93,17 @@ async def test_errors_arrive_as_the_protocols_own(redis: Redis, redis_url: str) 
             await client.cancel_task(pb.CancelTaskRequest(id=task.id))
         with pytest.raises(UnsupportedOperationError, match="has ended"):
             await _sent(client, _message("more", "m3", task_id=task.id))
-        with pytest.raises(UnsupportedOperationError):
-            await client.list_tasks(pb.ListTasksRequest())
+
+
+@pytest.mark.promise("gateway.task_list")
+async def test_it_lists_tasks_page_by_page(redis: Redis, redis_url: str) -> None:
+    async with stage(redis, redis_url) as play, _client(play) as client:
+        sent = [await _sent(client, _message(f"hello {number}", f"m{number}")) for number in range(3)]
+        first = await client.list_tasks(pb.ListTasksRequest(page_size=2))
+        rest = await client.list_tasks(pb.ListTasksRequest(page_size=2, page_token=first.next_page_token))
+    listed = [task.id for task in (*first.tasks, *rest.tasks)]
+    assert listed == [task.id for task in reversed(sent)]
+    assert (first.total_size, rest.next_page_token, list(first.tasks[0].artifacts)) == (3, "", [])
 
 
 async def test_it_cancels_a_waiting_task(redis: Redis, redis_url: str) -> None:

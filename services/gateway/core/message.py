@@ -60,6 +60,23 @@ def read_message(params: JsonObject, dialect: Dialect) -> ClientMessage:
     return _read(dialect, params, message, task_id, id_at(message, "contextId", "message.contextId"), message_id)
 
 
+def from_rest_0_3(body: JsonObject) -> JsonObject:
+    """The body of 0.3's REST in the words of its JSON-RPC: ``content`` is ``parts``, a data part holds its data."""
+    message = body.get("message", body.get("request"))
+    if not isinstance(message, dict) or "parts" in message:
+        return body
+    content = message.get("content")
+    parts = [_part_of_0_3(part) for part in content] if isinstance(content, list) else content
+    return {**body, "message": {**{key: value for key, value in message.items() if key != "content"}, "parts": parts}}
+
+
+def _part_of_0_3(part: Json) -> Json:
+    data = part.get("data") if isinstance(part, dict) else None
+    if isinstance(data, dict) and list(data) == ["data"]:
+        return {"data": data["data"]}
+    return part
+
+
 def metadata_of(params: JsonObject) -> JsonObject:
     """The request's metadata, and under it the message's (0.3 and 1.0 clients use either)."""
     inner = object_at(params, "message", "params.message").get("metadata")

@@ -7,13 +7,19 @@ from starlette.responses import Response
 from starlette.types import Lifespan
 
 from services.gateway.core.desk import TaskDesk
+from services.gateway.core.task_list import TaskListDesk
 from services.gateway.core.tenant_desk import TenantDesk
+from services.gateway.entrypoints.a2a_calls import A2aCalls
+from services.gateway.entrypoints.a2a_rest import A2aRest
+from services.gateway.entrypoints.a2a_rpc import A2aRpc
 from services.gateway.entrypoints.card import agent_card, card_routes
 from services.gateway.entrypoints.door import Door
 from services.gateway.entrypoints.jsonrpc import JsonRpcEndpoint
+from services.gateway.entrypoints.not_offered import not_offered
 from services.gateway.entrypoints.resolve import resolve_routes
 from services.gateway.entrypoints.rest import RestEndpoints
 from services.gateway.entrypoints.rl_status import rl_status_routes
+from services.gateway.entrypoints.rpc_streams import RpcStreams
 from services.gateway.entrypoints.solver import SolverEndpoint
 from services.gateway.entrypoints.tenants import TenantEndpoints
 from services.gateway.ports import Identity, Readiness, Statistics
@@ -29,6 +35,7 @@ class Face(NamedTuple):
 
 def create_app(
     desk: TaskDesk,
+    lists: TaskListDesk,
     identity: Identity,
     readiness: Readiness,
     statistics: Statistics,
@@ -38,10 +45,15 @@ def create_app(
 ) -> FastAPI:
     app = FastAPI(title="Purple Agent gateway", docs_url=None, redoc_url=None, lifespan=lifespan)
     app.add_middleware(Door, identity=identity)
-    rpc = JsonRpcEndpoint(desk, identity, face.notice, face.max_body)
+    calls = A2aCalls(desk, lists, identity, face.notice)
+    rest = A2aRest(calls, face.max_body)
+    streams = RpcStreams(desk, identity, face.notice).methods()
+    methods = {**not_offered(), **A2aRpc(calls).methods(), **streams}
+    rpc = JsonRpcEndpoint(desk, identity, face.notice, face.max_body, methods)
     app.add_api_route("/", rpc.__call__, methods=["POST"], response_class=Response, name="jsonrpc")
     app.include_router(card_routes(agent_card(face.url, face.notice)))
-    app.include_router(RestEndpoints(desk, identity, readiness, face.notice).routes())
+    app.include_router(rest.routes())
+    app.include_router(RestEndpoints(desk, identity, readiness, face.notice, rest.task).routes())
     app.include_router(resolve_routes(desk, identity, face.notice, face.max_body))
     app.include_router(TenantEndpoints(tenants, identity, face.max_body).routes())
     app.include_router(SolverEndpoint(desk, identity, face.max_body).routes())

@@ -6,7 +6,7 @@ from typing import NamedTuple, NoReturn, cast
 
 from starlette.requests import Request
 
-from services.gateway.core.errors import InvalidField
+from services.gateway.core.errors import InvalidField, UnsupportedMediaType
 from services.gateway.core.fields import kind_of
 from shared.domain.exact_json import Json, JsonObject
 
@@ -30,6 +30,14 @@ class Call(NamedTuple):
     call_id: str | int | None
     method: str
     params: JsonObject
+
+
+def check_content_type(request: Request) -> None:
+    """A body that is said to be JSON, or that nothing is said of; raises ``UnsupportedMediaType``."""
+    said = request.headers.get("content-type", "")
+    kind = said.partition(";")[0].strip().lower()
+    if kind and kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
+        raise UnsupportedMediaType(said)
 
 
 async def read_body(request: Request, limit: int) -> bytes:

@@ -56,6 +56,7 @@ def fault_reply(call_id: str | int | None, fault: Fault, *, bad_input_status: in
     code = CODES[type(fault)]
     status = bad_input_status if code in (-32602, -32005) else 200
     status = 503 if isinstance(fault, errors.TenantStopped) else status
+    status = 415 if isinstance(fault, errors.UnsupportedMediaType) else status
     reply = error_reply(call_id, code, str(fault), status)
     if isinstance(fault, StoreUnavailable):
         reply.headers.update(RETRY_LATER)

@@ -1,6 +1,7 @@
 """What is read over plain HTTP: tasks, their events, health and readiness."""
 
 import re
+from collections.abc import Awaitable, Callable
 
 from fastapi import APIRouter, Request
 from pydantic import JsonValue
@@ -13,14 +14,21 @@ from services.gateway.entrypoints.door import let_in
 from services.gateway.entrypoints.kept_alive import SSE_BEAT, KeptAlive
 from services.gateway.entrypoints.replies import RETRY_LATER
 from services.gateway.entrypoints.story import story
+from services.gateway.entrypoints.versions import asks_for_1_0
 from services.gateway.ports import Caller, Identity, Readiness, StoreUnavailable
 from shared.domain.version import VERSION
 
 _STREAM_ID = re.compile(r"\d{1,20}(-\d{1,20})?")
 
 
+TaskOf1_0 = Callable[[str, Request], Awaitable[Response]]
+
+
 class RestEndpoints:
-    def __init__(self, desk: TaskDesk, identity: Identity, readiness: Readiness, notice: str) -> None:
+    def __init__(
+        self, desk: TaskDesk, identity: Identity, readiness: Readiness, notice: str, task_of_1_0: TaskOf1_0
+    ) -> None:
+        self._task_of_1_0 = task_of_1_0
         self._desk, self._identity, self._readiness, self._notice = desk, identity, readiness, notice
 
     def routes(self) -> APIRouter:
@@ -32,7 +40,9 @@ class RestEndpoints:
         return router
 
     async def task(self, task_id: str, request: Request) -> Response:
-        """The task's record as JSON."""
+        """The task's record as JSON; a client that says protocol 1.0 gets the task in the words of that protocol."""
+        if asks_for_1_0(request):
+            return await self._task_of_1_0(task_id, request)
         try:
             record = await self._desk.read(task_id, self._caller(request))
         except (UnknownTask, InvalidField, StoreUnavailable) as fault:

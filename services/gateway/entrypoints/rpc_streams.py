@@ -16,6 +16,7 @@ from services.gateway.entrypoints.a2a_streams import RpcEnvelope, last_event_id,
 from services.gateway.entrypoints.a2a_updates import shape_of
 from services.gateway.entrypoints.body import Call
 from services.gateway.entrypoints.door import let_in
+from services.gateway.entrypoints.jsonrpc import Method
 from services.gateway.entrypoints.replies import fault_reply
 from services.gateway.entrypoints.versions import check_0_3, check_1_0, version_of
 from services.gateway.ports import Caller, Identity, StoreUnavailable
@@ -46,6 +47,11 @@ class RpcStreams:
     def __init__(self, desk: TaskDesk, identity: Identity, notice: str) -> None:
         self._desk, self._identity, self._notice = desk, identity, notice
         self._streams = Streams(desk)
+
+    def methods(self) -> Mapping[str, Method]:
+        """By their names, as the endpoint finds them."""
+        shared = Dialect.A2A_0_3  # whose check of the version the early protocol's clients pass too
+        return {name: Method(method.dialect or shared, self.answer) for name, method in STREAM_METHODS.items()}
 
     async def answer(self, call: Call, request: Request) -> Response:
         """The stream that a call of one of ``STREAM_METHODS`` asks for, or an error reply before any stream."""
