@@ -102,6 +102,8 @@ def check_target(target: Target, reach: Reach) -> None:
     literal = _literal(target.host)
     if literal is not None:
         check_address(literal, target, reach)
+    elif _is_localhost(target.host) and not (_names(target, reach) or _is_local(target.host, reach)):
+        raise Refused(Rule.ADDRESS, f"leads to a loopback address{_hint(reach)}")
     elif not (_names(target, reach) or reach.public or _networks(reach) or _is_local(target.host, reach)):
         raise _not_listed(target, reach)
     if not (target.port in WEB_PORTS or _names(target, reach) or _is_local(target.host, reach) or _networks(reach)):
@@ -155,6 +157,10 @@ def _is_local(host: str, reach: Reach) -> bool:
     return host == "localhost" if literal is None else range_of(literal) is Range.LOOPBACK
 
 
+def _is_localhost(host: str) -> bool:
+    return host == "localhost" or host.endswith(".localhost")
+
+
 def _matched(url: str) -> re.Match[str]:
     if len(url) > MAX_URL:
         raise Refused(Rule.SPELLING, f"must have at most {MAX_URL} characters")
@@ -191,6 +197,10 @@ def _plain_address(written: str, *, six: bool) -> str:
     if address is None or (address.version == 6) is not six or (not six and str(address) != written):
         raise Refused(Rule.HOST, "must spell an address as four decimal numbers, or as IPv6 in brackets")
     return str(address)
+
+
+def is_address(host: str) -> bool:
+    return _literal(host) is not None
 
 
 def _literal(host: str) -> Address | None:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from ipaddress import ip_address
 from typing import TypeAlias, TypeVar
 
-from shared.domain.outgoing import Reach, Target, check_address, check_target, unreachable
+from shared.domain.outgoing import Reach, Target, check_address, check_target, check_url, is_address, unreachable
 
 Resolver: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
 Stream = TypeVar("Stream")
@@ -29,6 +29,10 @@ class Guard:
 
     def __init__(self, reach: Reach, resolver: Resolver = system_resolver) -> None:
         self.reach, self._resolver = reach, resolver
+
+    def check(self, url: str) -> None:
+        """Refuse a URL that is about to be asked for; raises ``Refused``. Queries are the caller's own by then."""
+        check_url(url, self.reach._replace(queries=True))
 
     async def connected(
         self, target: Target, seconds: float | None, connect: Callable[[str, float], Awaitable[Stream]]
@@ -52,12 +56,17 @@ class Guard:
     async def addresses(self, target: Target) -> Sequence[str]:
         """At least one address, all of them permitted; raises ``Refused``. One that is not spoils them all."""
         check_target(target, self.reach)
-        try:
-            found = await self._resolver(target.host, target.port)
-        except (OSError, UnicodeError):  # the latter of names that cannot be asked for
-            found = ()
+        found = await self._found(target)
         if not found:
             raise unreachable(target, self.reach)
         for address in found:
             check_address(ip_address(address), target, self.reach)
         return sorted(found, key=lambda address: ":" in address)
+
+    async def _found(self, target: Target) -> Sequence[str]:
+        if is_address(target.host):
+            return (target.host,)
+        try:
+            return await self._resolver(target.host, target.port)
+        except (OSError, UnicodeError):  # the latter of names that cannot be asked for
+            return ()

@@ -1,5 +1,6 @@
 """An ``httpx`` client for addresses that came from outside. The other stack's twin: the executor's guarded line."""
 
+import ssl
 from collections.abc import Iterable
 
 import httpcore
@@ -7,10 +8,12 @@ import httpx
 from httpcore import SOCKET_OPTION
 from typing_extensions import override
 
-from shared.domain.outgoing import Refused, Rule, Target, check_url
+from shared.domain.outgoing import Refused, Rule, Target
 from shared.infra.guard import Guard
 
 _SCHEME = "https"  # a connection knows no scheme, and none of the rules at this place asks for it
+
+_LIMITS = httpx.Limits(max_connections=100, keepalive_expiry=2.0)
 
 
 class RefusedConnection(httpx.ConnectError):
@@ -21,23 +24,26 @@ class RefusedConnection(httpx.ConnectError):
         self.rule: Rule = refused.rule
 
 
-def guarded_client(guard: Guard, timeout: httpx.Timeout, limits: httpx.Limits | None = None) -> httpx.AsyncClient:
+def guarded_client(
+    guard: Guard, timeout: httpx.Timeout, limits: httpx.Limits = _LIMITS, tls: ssl.SSLContext | None = None
+) -> httpx.AsyncClient:
     """A client that reaches what the guard permits, and by no proxy. It follows no redirect and retries nothing.
 
     If a request is told to follow redirects all the same, each step is checked like the first.
     """
-    transport = GuardedTransport(guard, limits or httpx.Limits(max_connections=100, keepalive_expiry=2.0))
+    transport = GuardedTransport(guard, limits, tls)
     return httpx.AsyncClient(transport=transport, timeout=timeout, follow_redirects=False, trust_env=False)
 
 
 class GuardedTransport(httpx.AsyncHTTPTransport):
-    def __init__(self, guard: Guard, limits: httpx.Limits) -> None:
-        super().__init__(limits=limits, retries=0)
+    def __init__(self, guard: Guard, limits: httpx.Limits, tls: ssl.SSLContext | None = None) -> None:
+        tls = tls or httpx.create_ssl_context()
+        super().__init__(verify=tls, limits=limits, retries=0)
         self._guard = guard
         if not isinstance(self._pool, httpcore.AsyncConnectionPool):
             raise TypeError("httpx keeps its connections elsewhere than this guard knows")
         self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=httpx.create_ssl_context(trust_env=False),
+            ssl_context=tls,
             max_connections=limits.max_connections,
             max_keepalive_connections=limits.max_keepalive_connections,
             keepalive_expiry=limits.keepalive_expiry,
@@ -47,7 +53,7 @@ class GuardedTransport(httpx.AsyncHTTPTransport):
     @override
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         try:
-            check_url(str(request.url), self._guard.reach)
+            self._guard.check(str(request.url))
             return await super().handle_async_request(request)
         except Refused as refused:
             raise RefusedConnection(refused, request) from refused

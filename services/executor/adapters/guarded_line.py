@@ -8,7 +8,7 @@ import httpx2
 from httpcore2 import SOCKET_OPTION
 from typing_extensions import override
 
-from shared.domain.outgoing import Refused, Target, check_url
+from shared.domain.outgoing import Refused, Target
 from shared.infra.guard import Guard
 
 _SCHEME = "https"  # a connection knows no scheme, and none of the rules at this place asks for it
@@ -33,7 +33,7 @@ class GuardedTransport2(httpx2.AsyncHTTPTransport):
     @override
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         try:
-            check_url(str(request.url), self._guard.reach)
+            self._guard.check(str(request.url))
             return await super().handle_async_request(request)
         except Refused as refused:
             raise httpx2.ConnectError(f"the URL {refused.message}", request=request) from refused

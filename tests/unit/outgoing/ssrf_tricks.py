@@ -114,10 +114,10 @@ TRICKS = {
     "the port of a store": "http://public.test:6379/",
 }
 NAMES = {
-    "public.test": ("203.0.114.9",),  # nothing connects to it: every trick fails before
+    "public.test": (),  # the good name of the tricks; nobody shall be called by them
     "inside.test": ("10.0.0.8",),
     "metadata.test": ("169.254.169.254",),
-    "both.test": ("203.0.114.9", "192.168.0.4"),
+    "both.test": ("1.1.1.1", "192.168.0.4"),
     "mapped.test": ("::ffff:10.0.0.8",),
     "localhost": ("127.0.0.1",),
     "inside.localhost": ("127.0.0.1",),
