@@ -23,6 +23,10 @@ class ApiKey(Contract):
     created_by: str
     expires_at: datetime | None = None
     revoked_at: datetime | None = None
+    last_used_at: datetime | None = None  # to the minute
+    requests_a_minute: int | None = None  # in place of what is usual; 0 is without limit
+    messages_a_minute: int | None = None
+    messages_a_day: int | None = None
 
     def is_good(self, now: datetime) -> bool:
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)

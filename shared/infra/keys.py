@@ -156,8 +156,10 @@ OTHER_KINDS = (
         "open",
         "sorted set of tasks in one state, of an owner, a tenant or a session; score: last change (us)",
     ),
-    KeyKind("key", "gateway", "open", "hash of an API key: json (its secret only as a digest), revoked_at"),
+    KeyKind("key", "gateway", "open", "hash of an API key: json (secret as a digest), revoked_at, limits, used_at (s)"),
     KeyKind("keys", "gateway", "kept", "set of the ids of a tenant's API keys"),
+    KeyKind("rate", "gateway", "short", "of a caller's requests or messages: when all of its allowance is back (us)"),
+    KeyKind("quota", "gateway", "short", "day, colon, how many messages a caller has sent on it"),
     KeyKind("failing", "gateway", "short", "hash of a tenant: member of 'deliveries' -> a webhook that fails"),
     KeyKind("console", "gateway", "short", "a sign-in to the console, sealed with a key that only its cookie holds"),
     KeyKind("console_refused", "gateway", "short", "how often an address was lately refused at the console's sign-in"),
@@ -354,6 +356,25 @@ def stopped_key_in(partition: int, tenant: str) -> str:
 def api_key(key_id: str) -> str:
     """Its own slot: whoever sends a key says no tenant."""
     return f"pa:key:{_q(key_id)}"
+
+
+class RateKeys(NamedTuple):
+    requests: str
+    messages: str
+    daily: str
+
+
+def rate_keys_of_key(key_id: str) -> RateKeys:
+    """In the slot of the key itself, so that one step finds a key and counts."""
+    return _rate_keys(api_key(key_id))
+
+
+def rate_keys_of_bearer(tenant: str, principal_id: str) -> RateKeys:
+    return _rate_keys(f"pa:bearer:{_q(tenant)}:{_q(principal_id)}")
+
+
+def _rate_keys(subject: str) -> RateKeys:
+    return RateKeys(f"pa:rate:{{{subject}}}:requests", f"pa:rate:{{{subject}}}:messages", f"pa:quota:{{{subject}}}")
 
 
 def api_keys_of(tenant: str) -> str:

@@ -1,6 +1,7 @@
 """What the gateway refuses, and why. Each message is a sentence that a client's developer can act on."""
 
 from collections.abc import Sequence
+from math import ceil
 
 
 class Refusal(Exception):
@@ -88,6 +89,14 @@ class Unauthenticated(Refusal):
 
 class NotEntitled(Refusal):
     """Who it is is known, and that what was presented opens nothing here; the message says what is missing."""
+
+
+class TooManyRequests(Refusal):
+    """A limit of the caller's is used up; the same request may be sent again in ``wait`` seconds."""
+
+    def __init__(self, cause: str, wait: float) -> None:
+        super().__init__(f"{cause}; try again in {max(1, ceil(wait))} s")
+        self.wait = max(1, ceil(wait))
 
 
 class IssuerUnavailable(Exception):
