@@ -13,11 +13,13 @@ from services.gateway.adapters.redis_approvals import RedisApprovals
 from services.gateway.adapters.redis_dead_letters import RedisDeadLetters
 from services.gateway.adapters.redis_keyring import RedisKeyring
 from services.gateway.adapters.redis_statistics import RedisStatistics
+from services.gateway.adapters.redis_stories import RedisStories
 from services.gateway.adapters.redis_task_lists import RedisTaskLists
 from services.gateway.adapters.redis_tenants import RedisTenants
 from services.gateway.adapters.redis_threads import RedisThreads
 from services.gateway.adapters.redis_workshop import RedisWorkshop
 from services.gateway.adapters.wakes import BestEffortWakes
+from services.gateway.console import console_mount
 from services.gateway.core.api_keys import Fresh, KeyDesk
 from services.gateway.core.approvals import ApprovalDesk
 from services.gateway.core.dead_letters import Clerk
@@ -29,6 +31,7 @@ from services.gateway.doorway import Doorway
 from services.gateway.entrypoints.api_keys import KeyEndpoints
 from services.gateway.entrypoints.app import Face, create_app
 from services.gateway.entrypoints.approvals import ApprovalEndpoints
+from services.gateway.entrypoints.console.room import Desks
 from services.gateway.entrypoints.dead_letters import DeadLetterEndpoints
 from services.gateway.entrypoints.made_tools import MadeToolEndpoints
 from services.gateway.settings import Settings
@@ -73,6 +76,8 @@ def build(settings: Settings) -> FastAPI:
     app.include_router(MadeToolEndpoints(workshop, identity, face.max_body).routes())
     inbox = ApprovalDesk(RedisApprovals(state), desk, _now)
     app.include_router(ApprovalEndpoints(inbox, identity, face.max_body).routes())
+    desks = Desks(desk, lists, inbox, tenants, RedisStatistics(state), RedisStories(state))
+    app.router.routes.append(console_mount(desks, state, identity, settings, _now))
     return app
 
 

@@ -12,8 +12,8 @@ from services.gateway.entrypoints.replies import RETRY_LATER
 from services.gateway.ports import Caller, Identity, StoreUnavailable
 
 _LET_IN = "purple.let_in"
-_OPEN = ("/health", "/ready")  # what probes ask
-_OPEN_FOLDER = "/.well-known/"  # cards are public
+_OPEN = ("/health", "/ready", "/console")  # what probes ask, and what leads to the console
+_OPEN_FOLDERS = ("/.well-known/", "/console/")  # cards are public; the console asks for a sign-in of its own
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="purple-agent"'}
 
 
@@ -43,4 +43,4 @@ def let_in(request: Request) -> Caller | None:
 
 
 def _is_open(path: str) -> bool:
-    return path in _OPEN or path.startswith(_OPEN_FOLDER)
+    return path in _OPEN or path.startswith(_OPEN_FOLDERS)

@@ -1,0 +1,74 @@
+"""How things are named on the console's pages: in words, never in codes alone."""
+
+from typing import NamedTuple
+
+from shared.domain.exact_json import Json, dumps
+from shared.domain.words import TaskState
+
+_STATES = {
+    TaskState.SUBMITTED: ("Queued", "info"),
+    TaskState.WORKING: ("Running", "info"),
+    TaskState.INPUT_REQUIRED: ("Waiting for a person", "warn"),
+    TaskState.COMPLETED: ("Completed", "good"),
+    TaskState.REJECTED: ("Rejected", "bad"),
+    TaskState.FAILED: ("Failed", "bad"),
+    TaskState.CANCELED: ("Canceled", "mute"),
+}
+
+
+class Badge(NamedTuple):
+    """A word on a coloured ground; ``tone`` is one of good, warn, bad, info, mute."""
+
+    text: str
+    tone: str
+
+
+def state_badge(state: TaskState) -> Badge:
+    return Badge(*_STATES[state])
+
+
+def title_of(name: str) -> str:
+    """``expense_approval`` as people write it: Expense approval."""
+    words = name.replace("_", " ").replace("-", " ").strip()
+    return words[:1].upper() + words[1:]
+
+
+def shown(value: Json) -> str:
+    """A value as an approver reads it: texts bare, the rest as exact JSON, on several lines where it is nested."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "\n".join(_lines(value)) if isinstance(value, dict | list) else dumps(value)
+
+
+def _lines(value: Json, depth: int = 0) -> list[str]:
+    """Nested values as an indented list; a number keeps every digit that it was written with."""
+    pad = "  " * depth
+    if isinstance(value, dict):
+        rows = [(f"{pad}{name}:", item) for name, item in value.items()]
+    elif isinstance(value, list):
+        rows = [(f"{pad}-", item) for item in value]
+    else:
+        return [f"{pad}{shown(value)}"]
+    lines: list[str] = []
+    for label, item in rows:
+        nested = isinstance(item, dict | list) and bool(item)
+        lines += [label, *_lines(item, depth + 1)] if nested else [f"{label} {_flat(item)}"]
+    return lines
+
+
+def _flat(value: Json) -> str:
+    return "none" if value in ({}, []) else shown(value)
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """``1 call``, ``2 calls``."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def list_of(words: tuple[str, ...]) -> str:
+    """``anna, ben and casey``."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else ""

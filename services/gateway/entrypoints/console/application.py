@@ -1,0 +1,50 @@
+"""The console: a web application of its own, under ``/console`` of every gateway."""
+
+from starlette.applications import Starlette
+from starlette.routing import Route
+
+from services.gateway.entrypoints.console.assets import Assets
+from services.gateway.entrypoints.console.faults import FaultPages
+from services.gateway.entrypoints.console.gate import Gate
+from services.gateway.entrypoints.console.glance import Glance
+from services.gateway.entrypoints.console.inbox import InboxPages
+from services.gateway.entrypoints.console.live import LiveStreams
+from services.gateway.entrypoints.console.overview import OverviewPage
+from services.gateway.entrypoints.console.pages import Pages
+from services.gateway.entrypoints.console.room import Desks, Room
+from services.gateway.entrypoints.console.sign_in import SignInPages
+
+
+def console(desks: Desks, gate: Gate, glance: Glance, notice: str, *, secure: bool) -> Starlette:
+    """``notice`` says what kind of model serves; ``secure``: whether cookies are for https alone."""
+    assets = Assets()
+    pages = Pages(assets, notice, glance.clock)
+    room = Room(desks, gate, pages, glance, secure)
+    routes = [
+        *_door(room),
+        *_approvals(room),
+        Route("/", room.shows(OverviewPage(room).shown)),
+        Route("/static/{version}/{name}", assets.serve),
+    ]
+    return Starlette(routes=routes, exception_handlers=FaultPages(pages).handlers())
+
+
+def _door(room: Room) -> list[Route]:
+    door = SignInPages(room)
+    return [
+        Route("/sign-in", door.asked),
+        Route("/sign-in", door.given, methods=["POST"]),
+        Route("/sign-out", room.acts(door.left), methods=["POST"]),
+        Route("/theme", door.theme, methods=["POST"]),
+    ]
+
+
+def _approvals(room: Room) -> list[Route]:
+    inbox, live = InboxPages(room), LiveStreams(room)
+    return [
+        Route("/approvals", room.shows(inbox.listed)),
+        Route("/approvals/{approval_id}", room.shows(inbox.shown)),
+        Route("/approvals/{approval_id}", room.acts(inbox.answered), methods=["POST"]),
+        Route("/live", room.shows(live.inbox)),
+        Route("/tasks/{task_id}/live", room.shows(live.task)),
+    ]

@@ -1,0 +1,68 @@
+"""What goes wrong on a page, said in sentences."""
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ExceptionHandler
+
+from services.gateway.core.errors import InvalidField, IssuerUnavailable, NotAnOperator, UnknownApproval, UnknownTask
+from services.gateway.entrypoints.console.forms import BadForm
+from services.gateway.entrypoints.console.pages import Pages
+from services.gateway.ports import StoreUnavailable
+
+_AGAIN = {"Retry-After": "2"}
+
+
+class FaultPages:
+    def __init__(self, pages: Pages) -> None:
+        self._pages = pages
+
+    def handlers(self) -> "dict[type[Exception] | int, ExceptionHandler]":
+        return {
+            UnknownApproval: self._no_approval,
+            UnknownTask: self._no_task,
+            InvalidField: self._not_understood,
+            NotAnOperator: self._not_allowed,
+            BadForm: self._bad_form,
+            StoreUnavailable: self._later,
+            IssuerUnavailable: self._later,
+            HTTPException: self._no_page,
+        }
+
+    async def _no_approval(self, request: Request, _: Exception) -> Response:
+        text = "It was decided and its deadline has passed, or it is none that you may see."
+        return self._said(
+            request, 404, "There is no such approval", text, ("/console/approvals", "Go to the approvals")
+        )
+
+    async def _no_task(self, request: Request, _: Exception) -> Response:
+        text = "It has left the store after its time, or it is none that you may see."
+        return self._said(request, 404, "There is no such task", text, ("/console/tasks", "Go to the tasks"))
+
+    async def _not_understood(self, request: Request, fault: Exception) -> Response:
+        return self._said(request, 400, "That could not be read", f"{fault}.", ("/console/", "Go to the overview"))
+
+    async def _not_allowed(self, request: Request, _: Exception) -> Response:
+        text = "It is for operators. Ask one of them, or sign in with an operator's key."
+        return self._said(request, 403, "This is not for you", text, ("/console/", "Go to the overview"))
+
+    async def _bad_form(self, request: Request, fault: Exception) -> Response:
+        status = fault.status if isinstance(fault, BadForm) else 400
+        return self._said(request, status, "Nothing was done", str(fault), ("/console/", "Go to the overview"))
+
+    async def _later(self, request: Request, _: Exception) -> Response:
+        text = "What the console rests on does not answer just now. Nothing is lost. Try again in a few seconds."
+        reply = self._said(request, 503, "One moment", text, (request.url.path, "Try again"))
+        reply.headers.update(_AGAIN)
+        return reply
+
+    async def _no_page(self, request: Request, fault: Exception) -> Response:
+        status = fault.status_code if isinstance(fault, HTTPException) else 404
+        title = "There is no such page" if status == 404 else "That cannot be done here"
+        return self._said(request, status, title, "The address may be mistyped.", ("/console/", "Go to the overview"))
+
+    def _said(self, request: Request, status: int, title: str, text: str, way: tuple[str, str]) -> Response:
+        visitor = getattr(request.state, "visitor", None)
+        href, label = way
+        values = {"heading": title, "text": text, "href": href, "label": label}
+        return self._pages.page(request, "fault.html", visitor, status, **values)

@@ -1,0 +1,109 @@
+"""Pages: templates filled in, with the headers that let nothing foreign in."""
+
+import gzip
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from services.gateway.core.console_forms import form_token
+from services.gateway.core.console_times import Clock, distance, exact_time, wall_time, zone_named
+from services.gateway.core.console_words import counted, list_of, state_badge, title_of
+from services.gateway.entrypoints.console.assets import Assets, accepts_gzip
+from services.gateway.entrypoints.console.gate import Visitor
+from shared.domain.words import Role
+
+THEME = "purple_theme"
+ZONE = "purple_zone"
+THEMES = ("auto", "light", "dark")
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+SAFE = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Cache-Control": "no-store",
+}
+_SMALL = 1000
+_WORDS = {
+    "counted": counted,
+    "distance": distance,
+    "exact_time": exact_time,
+    "list_of": list_of,
+    "state_badge": state_badge,
+    "wall_time": wall_time,
+}
+
+
+class Link(NamedTuple):
+    href: str
+    text: str
+    icon: str
+
+
+class Pages:
+    def __init__(self, assets: Assets, notice: str, clock: Callable[[], datetime]) -> None:
+        self._clock = clock
+        self._environment = Environment(
+            loader=FileSystemLoader(Path(__file__).parent / "templates"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._environment.filters.update(iso=iso, title=title_of)
+        self._environment.globals.update(assets=assets.urls, notice=notice, **_WORDS)
+        self._environment.globals["parts"] = self._environment.get_template("parts.html").module
+
+    def page(
+        self, request: Request, template: str, visitor: Visitor | None = None, status: int = 200, **values: object
+    ) -> Response:
+        """``values`` are what the template speaks of, beside what every page has."""
+        html = (
+            self._environment.get_template(template)
+            .render({**_frame(request, visitor, self._clock()), **values})
+            .encode()
+        )
+        headers = {**SAFE, "Vary": "Cookie, Accept-Encoding"}
+        if len(html) > _SMALL and accepts_gzip(request):
+            html, headers["Content-Encoding"] = gzip.compress(html, 5, mtime=0), "gzip"
+        return Response(html, status, headers, "text/html; charset=utf-8")
+
+
+def go_to(place: str) -> Response:
+    """Answer a form with another page."""
+    return RedirectResponse(place, 303, SAFE)
+
+
+def iso(at: datetime) -> str:
+    return at.isoformat(timespec="seconds")
+
+
+def links() -> tuple[Link, ...]:
+    inbox = Link("/console/approvals", "Approvals", "inbox")
+    tasks = Link("/console/tasks", "Tasks", "list")
+    return Link("/console/", "Overview", "home"), inbox, tasks
+
+
+def _frame(request: Request, visitor: Visitor | None, now: datetime) -> Mapping[str, object]:
+    theme = request.cookies.get(THEME, "auto")
+    return {
+        "path": request.url.path,
+        "clock": Clock(now, zone_named(unquote(request.cookies.get(ZONE, "UTC")))),
+        "theme": theme if theme in THEMES else "auto",
+        "visitor": visitor,
+        "who": visitor.caller.principal if visitor else None,
+        "roles": [role for role in Role if visitor and visitor.has(role)],
+        "links": links() if visitor else (),
+        "form": form_token(visitor.secret) if visitor else "",
+        "badge": 0,
+    }

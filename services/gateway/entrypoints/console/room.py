@@ -1,0 +1,82 @@
+"""What every page of the console works with, and how a request becomes a page."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from services.gateway.core.approvals import ApprovalDesk
+from services.gateway.core.desk import TaskDesk
+from services.gateway.core.task_list import TaskListDesk
+from services.gateway.core.tenant_desk import TenantDesk
+from services.gateway.entrypoints.console.forms import read_form
+from services.gateway.entrypoints.console.gate import Gate, Visitor
+from services.gateway.entrypoints.console.glance import Glance
+from services.gateway.entrypoints.console.pages import Pages, go_to
+from services.gateway.ports import Statistics, Stories
+
+Show = Callable[[Request, Visitor], Awaitable[Response]]
+Act = Callable[[Request, Visitor, dict[str, str]], Awaitable[Response]]
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+@dataclass(frozen=True)
+class Desks:
+    tasks: TaskDesk
+    lists: TaskListDesk
+    approvals: ApprovalDesk
+    tenants: TenantDesk
+    statistics: Statistics
+    stories: Stories
+
+
+@dataclass(frozen=True)
+class Room:
+    """``secure``: whether cookies are for https alone."""
+
+    desks: Desks
+    gate: Gate
+    pages: Pages
+    glance: Glance
+    secure: bool
+
+    def shows(self, show: Show) -> Handler:
+        """A page for who is signed in; others are asked to sign in, and come back to it."""
+
+        async def answer(request: Request) -> Response:
+            visitor = await self.gate.visitor(request)
+            if visitor is None:
+                return _to_the_door(request)
+            request.state.visitor = visitor
+            return await show(request, visitor)
+
+        return answer
+
+    def acts(self, act: Act) -> Handler:
+        """What a form of who is signed in does; raises ``BadForm`` for a form that no page of theirs gave them."""
+
+        async def answer(request: Request) -> Response:
+            visitor = await self.gate.visitor(request)
+            if visitor is None:
+                return _to_the_door(request)
+            request.state.visitor = visitor
+            return await act(request, visitor, await read_form(request, visitor.secret))
+
+        return answer
+
+    async def page(
+        self, request: Request, template: str, visitor: Visitor, status: int = 200, **values: object
+    ) -> Response:
+        """A page with the number of approvals that wait for its reader."""
+        badge = await self.glance.count(visitor.caller)
+        return self.pages.page(request, template, visitor, status, badge=badge, **values)
+
+
+def _to_the_door(request: Request) -> Response:
+    """A script is told in its own way: it then loads the whole page anew."""
+    if request.headers.get("x-part") or request.headers.get("accept") == "text/event-stream":
+        return Response(status_code=401, headers={"Cache-Control": "no-store"})
+    wanted = request.url.path if request.method == "GET" else "/console/"
+    return go_to(f"/console/sign-in?next={quote(wanted)}")
