@@ -4,8 +4,11 @@ from datetime import datetime
 from enum import StrEnum
 
 from shared.contracts.base import Contract
+from shared.contracts.grounds import Grounds
+from shared.contracts.ladder import Escalation, Rung
 from shared.contracts.plan import WritePlan
 from shared.contracts.task import Principal
+from shared.domain.words import Level, Role
 
 
 class ApprovalStatus(StrEnum):
@@ -46,7 +49,8 @@ class Confirmation(Contract):
 class Approval(Contract):
     """A frozen plan waiting for its decisions. ``needed`` counts distinct approvers (two-person rules).
 
-    ``confirmation``: where a process asks for several in sequence, which one this is.
+    ``confirmation``: where a process asks for several in sequence, which one this is. ``ladder``: the levels that it
+    goes on to where nobody decides in time, each with its hours; ``escalations``: those that let it pass so far.
     """
 
     approval_id: str
@@ -63,3 +67,25 @@ class Approval(Contract):
     status: ApprovalStatus = ApprovalStatus.WAITING
     decisions: tuple[Decision, ...] = ()
     confirmation: Confirmation | None = None
+    grounds: Grounds = Grounds()
+    ladder: tuple[Rung, ...] = ()
+    escalations: tuple[Escalation, ...] = ()
+
+    @property
+    def timer_subject(self) -> str:
+        """The name of its present deadline: each level that it goes on to has one of its own."""
+        return f"{self.approval_id}+{len(self.escalations)}" if self.escalations else self.approval_id
+
+    def objection(self, who: Principal, now: datetime) -> str | None:
+        """Why this person's decision would not count now; None if it would. Levels are listed, not ranked."""
+        if self.status is not ApprovalStatus.WAITING or now >= self.deadline:
+            return f"the approval is no longer waiting (deadline {self.deadline:%Y-%m-%d %H:%M} UTC)"
+        if who.id == self.requester_id:
+            return f"{who.id} asked for this and cannot approve it"
+        if Role.APPROVER not in who.roles:
+            return f"{who.id} does not have the role approver"
+        if self.level is not None and Level.parse(self.level).word not in {word.strip().lower() for word in who.levels}:
+            return f"{who.id} may not decide at level {self.level}"
+        if any(decision.by.id == who.id for decision in self.decisions):
+            return f"{who.id} has already decided"
+        return None

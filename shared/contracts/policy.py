@@ -50,6 +50,7 @@ class PolicyContract(Contract):
 class Rule(PolicyContract):
     """One rule. ``level`` is needed by ``require_approval`` and ``escalate``; words are checked by the service.
 
+    ``approvers``: how many different people of that level have to agree; one where it says nothing.
     ``report_only``: what it would have done is reported and has no effect. ``quote``: the prose it was translated from.
     ``if_known``: where a field that decides is missing, it does not apply, in a binding verdict too.
     """
@@ -62,6 +63,7 @@ class Rule(PolicyContract):
     report_only: bool = False
     quote: str | None = None
     if_known: bool = False
+    approvers: int | None = None
 
 
 class ToolRule(PolicyContract):
@@ -170,6 +172,7 @@ class TriggeredRule(PolicyContract):
     policy_id: str
     action: RuleAction
     level: str | None = None
+    approvers: int = 1  # how many different people have to agree
     reason: str
     call_id: str | None = None
     values: dict[str, ContextValue] = {}  # the fields that decided it
@@ -242,6 +245,11 @@ class Verdict(PolicyContract):
     text: TextFinding | None = None  # None where no policy has a say on texts
     reported_rules: tuple[TriggeredRule, ...] = ()  # what report-only rules would have done
     reported_refusals: tuple[CallRefusal, ...] = ()
+
+    @property
+    def approvers(self) -> int:
+        """How many different people have to agree, as far as rules say."""
+        return max((rule.approvers for rule in self.triggered_rules), default=1)
 
     @property
     def refused_calls(self) -> frozenset[str]:

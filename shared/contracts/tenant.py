@@ -32,7 +32,7 @@ class Connection(Contract):
     """
 
     id: str
-    url: str  # empty in a tenant's file: the server that the executor is started with
+    url: str  # empty: the server that the executor is started with
     protocol: Literal["auto", "mcp", "rest"] = "auto"
     credential: Credential | None = None
     catalogue: dict[str, CatalogueEntry] = Field(default={})
@@ -97,7 +97,9 @@ class TenantRecord(Contract):
     time_zone: str = "UTC"
     quiet_hours: QuietHours | None = None  # when processes that heed them tell nobody anything
     unruled_writes: Literal["allow", "approve"] = "approve"
-    approval_hours: int = 24  # how long a decision may take before it means no
+    approval_hours: float = Field(default=24, gt=0)  # how long a decision may take before it means no
+    approval_ladder: tuple[Rung, ...] = ()  # whom an approval goes on to instead, the lowest level first
+    notices: tuple[NoticeTarget, ...] = ()  # who is told of approvals
     max_running: int | None = Field(default=None, ge=1)  # sessions worked on at once, over all executors
     tokens_per_day: int | None = Field(default=None, ge=0)  # fresh tokens of all tasks, by the tenant's calendar
     dollars_per_day: Decimal | None = Field(default=None, ge=0)  # what the model's calls may cost, in US dollars
@@ -106,6 +108,13 @@ class TenantRecord(Contract):
     enforce_prose: bool = False  # whether rules translated from prose are enforced; they only advise otherwise
     made_tools: bool = False  # whether calculators that are missing may be made at run time
     connections: tuple[Connection, ...] = ()
+
+    @field_validator("approval_ladder")
+    @classmethod
+    def _rises(cls, ladder: tuple[Rung, ...]) -> tuple[Rung, ...]:
+        if not is_rising(ladder):
+            raise ValueError("the levels of an approval ladder stand lowest first, each once")
+        return ladder
 
     @field_validator("time_zone")
     @classmethod

@@ -1,5 +1,7 @@
 """How a turn ends that leaves its task waiting: for a decision, for an operator's word, or for a time."""
 
+from pydantic import JsonValue
+
 from services.executor.core.checkpoints import latest
 from services.executor.core.context import TurnContext
 from services.executor.core.dossier import Progress
@@ -9,6 +11,7 @@ from services.executor.core.execute import approval_gate
 from services.executor.core.execute.asking import persons_needed, why_process_asks
 from services.executor.core.execute.consent import confirmation_wanted
 from services.executor.core.execute.decisions import StillWaiting
+from services.executor.core.execute.grounds import grounds
 from services.executor.core.execute.quiet_hours import Rest
 from services.executor.core.prime.prime import Opened
 from services.executor.core.reflect.outcome import Ended
@@ -32,9 +35,15 @@ async def asks(ctx: TurnContext, progress: Progress, why: tuple[str, ...]) -> tu
         needed=persons_needed(ctx, progress),
         why=(*why, *why_process_asks(ctx, progress)),
         confirmation=confirmation_wanted(progress),
+        ladder=ctx.tenant.approval_ladder,
+        grounds=grounds(progress, verdict, ctx.task),
     )
-    ctx.journal.tell("approval", status="waiting", level=approval.level, deadline=approval.deadline.isoformat())
+    ctx.journal.tell("approval", status="waiting", level=approval.level, **_question(approval))
     return _waiting(approval, progress, note=""), approval
+
+
+def _question(approval: Approval) -> dict[str, JsonValue]:
+    return {"deadline": approval.deadline.isoformat(), "approval_id": approval.approval_id}
 
 
 async def goes_on_waiting(opened: Opened, waiting: StillWaiting) -> Ended:

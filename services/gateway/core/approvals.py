@@ -2,20 +2,20 @@
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import NamedTuple, cast
+from typing import NamedTuple
 from uuid import NAMESPACE_OID, uuid5
 
 from pydantic import JsonValue
 
+from services.gateway.core.approval_view import approval_view
 from services.gateway.core.decisions import WORDS
 from services.gateway.core.desk import TaskDesk
 from services.gateway.core.errors import DecisionNotCounted, InvalidField, NotAnApprover, UnknownApproval
 from services.gateway.core.fields import required_id, text_at
 from services.gateway.ports import Approvals, Caller, Question
 from shared.contracts.approval import Approval, ApprovalStatus
-from shared.contracts.plan import PlannedCall
 from shared.contracts.task import Principal, Turn, TurnKind
-from shared.domain.exact_json import JsonObject, wire
+from shared.domain.exact_json import JsonObject
 from shared.domain.words import Role
 
 _LONGEST_COMMENT = 2000
@@ -50,6 +50,10 @@ class ApprovalDesk:
         questions = [one for one in await self._approvals.waiting(caller.tenant) if _may_see(caller.principal, one)]
         return sorted(questions, key=lambda one: (one.approval.deadline, one.approval.approval_id))
 
+    def view(self, question: Question, caller: Caller) -> dict[str, JsonValue]:
+        """As the caller is shown it, with whether their answer would count."""
+        return approval_view(question, caller.principal, self._clock())
+
     async def shown(self, approval_id: str, caller: Caller) -> Question:
         """One of them, also a decided one until its deadline comes. Raises ``UnknownApproval``."""
         question = await self._approvals.find(caller.tenant, approval_id)
@@ -80,48 +84,6 @@ class ApprovalDesk:
         return after, False
 
 
-def approval_view(question: Question) -> dict[str, JsonValue]:
-    """An approval with everything that an approver needs: the calls, why they ask, on what evidence, until when."""
-    approval, record = question
-    step = approval.confirmation
-    return {
-        "approval_id": approval.approval_id,
-        "task_id": record.task_id,
-        "session_id": record.session_id,
-        "status": approval.status.value,
-        "task": record.request.text,
-        "process_type": record.metadata.get("process_type"),
-        "requester": record.requester.id,
-        "level": approval.level,
-        "needed": approval.needed,
-        "decisions": [
-            {"decision": "approve" if one.approve else "reject", "by": one.by.id, "comment": one.comment}
-            for one in approval.decisions
-        ],
-        "reasons": list(approval.reasons),
-        "calls": [_call_view(call) for call in approval.plan.calls],
-        "plan_hash": approval.plan_hash,
-        "confirmation": {"about": step.about, "number": step.number, "of": step.of} if step else None,
-        "values": record.metadata.get("values") or {},
-        "evidence": _evidence(record.metadata.get("verdict")),
-        "asked_at": approval.asked_at.isoformat(),
-        "deadline": approval.deadline.isoformat(),
-    }
-
-
-def _evidence(verdict: JsonValue) -> list[JsonValue]:
-    """The rules that ask, each with the values that decided it, as the verdict tells them."""
-    rules = verdict.get("triggeredRules") if isinstance(verdict, dict) else None
-    named = [rule for rule in rules if isinstance(rule, dict)] if isinstance(rules, list) else []
-    return [{"rule": rule.get("ruleId"), "reason": rule.get("reason"), "values": rule.get("values")} for rule in named]
-
-
-def _call_view(call: PlannedCall) -> JsonValue:
-    origins = {origin.argument: f"{origin.source} {origin.ref}".strip() for origin in call.origins}
-    arguments = cast(JsonValue, wire(call.arguments))
-    return {"call_id": call.call_id, "tool": call.tool, "arguments": arguments, "origins": {**origins}}
-
-
 def _may_see(principal: Principal, question: Question) -> bool:
     if not principal.verified or {Role.APPROVER, Role.OPERATOR} & {*principal.roles}:
         return True
@@ -140,9 +102,9 @@ def _has_said(approval: Approval, answer: Answer, principal: Principal) -> bool:
 
 
 def _turn(question: Question, answer: Answer, caller: Caller, now: datetime) -> Turn:
-    """The same answer with the same rights is the same turn."""
-    approval_id, rights = question.approval.approval_id, (*caller.principal.roles, *caller.principal.levels)
-    name = "\x00".join(("answer", caller.tenant, approval_id, answer.decision, caller.principal.id, *rights))
+    """The same answer to the same level with the same rights is the same turn."""
+    asked, rights = question.approval, (*caller.principal.roles, *caller.principal.levels)
+    name = "\x00".join(("answer", caller.tenant, asked.timer_subject, answer.decision, caller.principal.id, *rights))
     return Turn(
         turn_id=str(uuid5(NAMESPACE_OID, name)),
         task_id=question.record.task_id,
@@ -150,5 +112,5 @@ def _turn(question: Question, answer: Answer, caller: Caller, now: datetime) -> 
         principal=caller.principal,
         received_at=now,
         text=answer.decision,
-        data={"decision": answer.decision, "comment": answer.comment, "approval_id": approval_id},
+        data={"decision": answer.decision, "comment": answer.comment, "approval_id": asked.approval_id},
     )

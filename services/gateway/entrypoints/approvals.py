@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, Response
 
-from services.gateway.core.approvals import ApprovalDesk, approval_view, read_answer
+from services.gateway.core.approvals import ApprovalDesk, read_answer
 from services.gateway.core.errors import DecisionNotCounted, InvalidField, NotAnApprover, UnknownApproval
 from services.gateway.core.fields import object_at
 from services.gateway.entrypoints.body import BadCall, read_object
@@ -37,18 +37,20 @@ class ApprovalEndpoints:
     async def listed(self, request: Request) -> Response:
         """The approvals that wait, the nearest deadline first."""
         try:
-            questions = await self._desk.waiting(self._identity.caller_of(let_in(request), {}))
+            caller = self._identity.caller_of(let_in(request), {})
+            questions = await self._desk.waiting(caller)
         except (InvalidField, StoreUnavailable) as fault:
             return _refused(fault)
-        return JSONResponse({"approvals": [approval_view(question) for question in questions]})
+        return JSONResponse({"approvals": [self._desk.view(question, caller) for question in questions]})
 
     async def shown(self, approval_id: str, request: Request) -> Response:
         """One approval: the calls, the reasons, the deadline, and what was decided so far."""
         try:
-            question = await self._desk.shown(approval_id, self._identity.caller_of(let_in(request), {}))
+            caller = self._identity.caller_of(let_in(request), {})
+            question = await self._desk.shown(approval_id, caller)
         except (InvalidField, UnknownApproval, StoreUnavailable) as fault:
             return _refused(fault)
-        return JSONResponse(approval_view(question))
+        return JSONResponse(self._desk.view(question, caller))
 
     async def answer(self, approval_id: str, request: Request) -> Response:
         """``{"decision", "comment", "metadata"}``; 200 once it is heeded, 202 if it will be, 409 if it does not count.
@@ -63,8 +65,7 @@ class ApprovalEndpoints:
             return JSONResponse({"error": bad.message}, status_code=bad.status)
         except (InvalidField, NotAnApprover, UnknownApproval, DecisionNotCounted, StoreUnavailable) as fault:
             return _refused(fault)
-        view = {**approval_view(question), "task_state": question.record.state.value}
-        return JSONResponse(view, status_code=200 if heeded else 202)
+        return JSONResponse(self._desk.view(question, caller), status_code=200 if heeded else 202)
 
 
 def _refused(fault: _Fault) -> JSONResponse:

@@ -42,7 +42,8 @@ def _identity(policy: Policy) -> Json:
 
 
 def _marks(rule: Rule) -> list[Json]:
-    return [*(["report only"] * rule.report_only), *(["if known"] * rule.if_known)]
+    approvers: list[Json] = [] if rule.approvers is None else [f"approvers {rule.approvers}"]
+    return [*(["report only"] * rule.report_only), *(["if known"] * rule.if_known), *approvers]
 
 
 def _about_tools(policy: Policy) -> list[Json]:

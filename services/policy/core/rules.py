@@ -6,6 +6,8 @@ from services.policy.core.conditions import Condition, Conditions
 from shared.contracts.policy import Policy, PolicyProblem, Rule
 from shared.domain.words import Level, RuleAction
 
+MOST_APPROVERS = 20
+
 
 class ReadyRule(NamedTuple):
     policy_id: str
@@ -23,6 +25,7 @@ class ReadyRule(NamedTuple):
 def ready_rule(policy: Policy, rule: Rule, conditions: Conditions) -> ReadyRule:
     """Raises ``ConditionError`` for its condition and ``ValueError`` for a word that nobody knows."""
     action = _action(rule.action)
+    _check_approvers(rule, action)
     return ReadyRule(policy.id, rule, action, _level(rule, action), conditions.get(rule.condition))
 
 
@@ -38,6 +41,15 @@ def _action(word: str) -> RuleAction:
         return RuleAction(word.strip().lower())
     except ValueError:
         raise ValueError(f"unknown action {word!r}; known actions: {', '.join(RuleAction)}") from None
+
+
+def _check_approvers(rule: Rule, action: RuleAction) -> None:
+    if rule.approvers is None:
+        return
+    if action is RuleAction.BLOCK:
+        raise ValueError("approvers belong to rules that ask for an approval; this one blocks")
+    if not 1 <= rule.approvers <= MOST_APPROVERS:
+        raise ValueError(f"approvers is {rule.approvers}; it is from 1 to {MOST_APPROVERS}")
 
 
 def _level(rule: Rule, action: RuleAction) -> Level | None:

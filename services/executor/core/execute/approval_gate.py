@@ -5,11 +5,12 @@ from datetime import datetime, timedelta
 from services.executor.core.execute.policy_check import binding_hash, reasons
 from services.executor.core.execute.write_plan import calls_as_json
 from shared.contracts.approval import Approval, ApprovalStatus, Confirmation, Decision
+from shared.contracts.grounds import Grounds
+from shared.contracts.ladder import Escalation, Rung, above, rung_of
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict
 from shared.contracts.task import Turn
 from shared.domain.exact_json import Json, JsonObject, digest, dumps
-from shared.domain.words import Level, Role
 
 
 class NotCounted(Exception):
@@ -21,14 +22,21 @@ def ask(
     verdict: Verdict,
     requester_id: str,
     now: datetime,
-    hours: int,
+    hours: float,
     needed: int,
     why: tuple[str, ...] = (),
     confirmation: Confirmation | None = None,
+    ladder: tuple[Rung, ...] = (),
+    grounds: Grounds | None = None,
 ) -> Approval:
-    """A new approval of a plan, bound to its hash and to the verdict it was asked on."""
+    """A new approval of a plan, bound to its hash and to the verdict it was asked on.
+
+    ``hours`` and ``needed`` hold for a level that is none of the tenant's ``ladder``, and are the least for all.
+    """
     binding = binding_hash(verdict)
     number: list[Json] = [confirmation.number] if confirmation else []
+    first = rung_of(ladder, verdict.escalation_level)
+    later = tuple(_settled(rung, hours, needed) for rung in above(ladder, verdict.escalation_level))
     return Approval(
         approval_id=digest([plan.task_id, plan.hash, binding, now.isoformat(), *number])[:16],
         task_id=plan.task_id,
@@ -38,10 +46,37 @@ def ask(
         level=verdict.escalation_level,
         requester_id=requester_id,
         reasons=(*why, *reasons(verdict)),
-        needed=needed,
+        needed=max(needed, first.approvers) if first else needed,
         asked_at=now,
-        deadline=now + timedelta(hours=hours),
+        deadline=now + timedelta(hours=(first.hours if first else None) or hours),
         confirmation=confirmation,
+        grounds=grounds or Grounds(),
+        ladder=later,
+    )
+
+
+def _settled(rung: Rung, hours: float, needed: int) -> Rung:
+    """With nothing left to look up when its time comes."""
+    return rung.model_copy(update={"hours": rung.hours or hours, "approvers": max(needed, rung.approvers)})
+
+
+def escalated(approval: Approval, now: datetime) -> Approval | None:
+    """The same question to the next level, with a fresh deadline; None if there is none. What was agreed stays agreed.
+
+    It is never decided by this alone: the next level has to say something itself.
+    """
+    if not approval.ladder:
+        return None
+    rung, *later = approval.ladder
+    passed = Escalation(level=approval.level, deadline=approval.deadline, at=now)
+    return approval.model_copy(
+        update={
+            "level": rung.level,
+            "needed": max(rung.approvers, len(approval.decisions) + 1),
+            "deadline": now + timedelta(hours=rung.hours or 0),
+            "ladder": tuple(later),
+            "escalations": (*approval.escalations, passed),
+        }
     )
 
 
@@ -70,12 +105,12 @@ def brief(approval: Approval) -> str:
         [
             f"{_asked(approval)} needed from {_who(approval)} before anything is written.",
             *_given(approval),
+            *_passed(approval),
             "Proposed calls:",
             *calls,
             f"The plan's hash: {approval.plan_hash}",
             *(["Because:", *why] if why else []),
-            f"Answer with exactly 'approve' or 'reject' before {approval.deadline:%Y-%m-%d %H:%M} UTC; "
-            "no answer means no.",
+            f"Answer with exactly 'approve' or 'reject' before {_time(approval)}; {_silence(approval)}",
         ]
     )
 
@@ -94,6 +129,8 @@ def described(approval: Approval) -> JsonObject:
         "reasons": list(approval.reasons),
         "asked_at": approval.asked_at.isoformat(),
         "deadline": approval.deadline.isoformat(),
+        "escalated_from": [one.level for one in approval.escalations],
+        "goes_on_to": [rung.level for rung in approval.ladder],
         "confirmation": {"about": asked.about, "number": asked.number, "of": asked.of} if asked else None,
         "confirmed": [{"about": one.about, "by": list(one.by)} for one in asked.given] if asked else [],
     }
@@ -119,7 +156,7 @@ def _asked(approval: Approval) -> str:
 
 
 def _who(approval: Approval) -> str:
-    who = f"a {approval.level}" if approval.level else "an approver"
+    who = _level(approval.level)
     if approval.needed == 1:
         return who
     given = [decision.by.id for decision in approval.decisions if decision.approve]
@@ -131,6 +168,25 @@ def _given(approval: Approval) -> list[str]:
     """The confirmations before this one; each was given on the same calls."""
     given = approval.confirmation.given if approval.confirmation else ()
     return [f"Confirmed before: {one.about} by {', '.join(one.by)}" for one in given]
+
+
+def _passed(approval: Approval) -> list[str]:
+    """The levels that let their time pass."""
+    passed = approval.escalations
+    return [f"Not decided by {_level(one.level)} before {one.deadline:%Y-%m-%d %H:%M} UTC." for one in passed]
+
+
+def _time(approval: Approval) -> str:
+    return f"{approval.deadline:%Y-%m-%d %H:%M} UTC"
+
+
+def _silence(approval: Approval) -> str:
+    """What no answer comes to."""
+    return f"then it goes on to {_level(approval.ladder[0].level)}." if approval.ladder else "no answer means no."
+
+
+def _level(level: str | None) -> str:
+    return f"a {level}" if level else "an approver"
 
 
 def _described(decision: Decision) -> JsonObject:
@@ -159,24 +215,10 @@ def _shown(call: PlannedCall) -> str:
 
 
 def _may_decide(approval: Approval, turn: Turn, now: datetime) -> None:
-    who = turn.principal
     if turn.data.get("approval_id") not in (None, approval.approval_id):
         raise NotCounted("it answers an earlier question, and what is asked has changed since")
-    if approval.status is not ApprovalStatus.WAITING or now >= approval.deadline:
-        raise NotCounted(f"the approval is no longer waiting (deadline {approval.deadline:%Y-%m-%d %H:%M} UTC)")
-    if who.id == approval.requester_id:
-        raise NotCounted(f"{who.id} asked for this and cannot approve it")
-    if Role.APPROVER not in who.roles:
-        raise NotCounted(f"{who.id} does not have the role approver")
-    if approval.level is not None and not _decides(who.levels, approval.level):
-        raise NotCounted(f"{who.id} may not decide at level {approval.level}")
-    if any(decision.by.id == who.id for decision in approval.decisions):
-        raise NotCounted(f"{who.id} has already decided")
-
-
-def _decides(levels: tuple[str, ...], wanted: str) -> bool:
-    """Whether one of an approver's levels is the wanted one; the levels are listed, not ranked."""
-    return any(level.strip().lower() == Level.parse(wanted).word for level in levels)
+    if objection := approval.objection(turn.principal, now):
+        raise NotCounted(objection)
 
 
 def _status(decisions: tuple[Decision, ...], needed: int) -> ApprovalStatus:

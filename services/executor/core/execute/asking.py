@@ -26,7 +26,8 @@ def asks_now(ctx: TurnContext, progress: Progress, verdict: Verdict) -> bool:
 
 def persons_needed(ctx: TurnContext, progress: Progress) -> int:
     """How many different people have to approve the plan."""
-    approvers = progress.template.approvers
+    verdict = progress.dossier.verdict
+    approvers = max(progress.template.approvers, verdict.approvers if verdict else 1)
     return max(approvers, 2) if concern(ctx.task, progress) else approvers
 
 

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from services.executor.core.endings import Rejected
-from services.executor.core.execute.approval_gate import NotCounted, decide, is_expired, refusal
+from services.executor.core.execute.approval_gate import NotCounted, decide, escalated, is_expired, refusal
 from services.executor.core.journal import Journal
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.task import Turn, TurnKind
@@ -26,8 +26,7 @@ async def answer(journal: Journal, turn: Turn, approval: Approval, accepted: dat
     """
     decided = await _decided(journal, turn, approval, accepted)
     if decided.status is ApprovalStatus.WAITING:
-        count = f"{len(decided.decisions)} of {decided.needed} approvals are given"
-        raise StillWaiting(decided, count)
+        raise StillWaiting(decided, _so_far(decided, turn))
     if decided.status is not ApprovalStatus.APPROVED:
         raise Rejected(refusal(decided))
     return decided
@@ -46,7 +45,8 @@ async def _decided(journal: Journal, turn: Turn, approval: Approval, accepted: d
     if turn.kind is TurnKind.DEADLINE:
         if not is_expired(approval, journal.now):
             raise StillWaiting(approval, "waiting for a decision")
-        decided = approval.model_copy(update={"status": ApprovalStatus.EXPIRED})
+        higher = escalated(approval, journal.now)
+        decided = higher or approval.model_copy(update={"status": ApprovalStatus.EXPIRED})
     elif turn.kind is TurnKind.DECISION:
         try:
             decided = decide(approval, turn, accepted)
@@ -54,9 +54,20 @@ async def _decided(journal: Journal, turn: Turn, approval: Approval, accepted: d
             raise StillWaiting(approval, f"the decision does not count: {refused}") from refused
     else:
         raise StillWaiting(approval, "this task waits for a decision: answer with exactly 'approve' or 'reject'")
-    journal.tell("approval", status=decided.status.value, by=turn.principal.id)
+    status = "escalated" if _goes_on(decided, turn) else decided.status.value
+    journal.tell("approval", status=status, by=turn.principal.id, approval_id=decided.approval_id)
     await journal.add(_key(turn), "approval", decided.model_dump_json())
     return decided
+
+
+def _goes_on(decided: Approval, turn: Turn) -> bool:
+    return turn.kind is TurnKind.DEADLINE and decided.status is ApprovalStatus.WAITING
+
+
+def _so_far(decided: Approval, turn: Turn) -> str:
+    if _goes_on(decided, turn):
+        return f"nobody decided in time, so it is for the next level now: {decided.level}"
+    return f"{len(decided.decisions)} of {decided.needed} approvals are given"
 
 
 def _key(turn: Turn) -> str:

@@ -96,7 +96,7 @@ def _before_resend(entry: LedgerEntry) -> str:
 
 
 async def _stored(
-    store: TurnStore, journal: Journal, entry: LedgerEntry, status: WriteStatus, note: str, hours: int
+    store: TurnStore, journal: Journal, entry: LedgerEntry, status: WriteStatus, note: str, hours: float
 ) -> LedgerEntry:
     update: dict[str, object] = {"status": status, "note": note}
     if status in DOUBTS:

@@ -53,7 +53,7 @@ def turn_end(
         session=_remembered(_called(_corrected(session, ended), ended, work), work.turn, answer),
         events=(*events, *_insight(ended, now, hidden), status),
         approval=approval,
-        timer=Timer(approval.deadline, approval.approval_id) if approval is not None and waits else ended.timer,
+        timer=Timer(approval.deadline, approval.timer_subject) if approval is not None and waits else ended.timer,
         outcome=outcome(record, ended, now, hidden, rules) if record.state.is_terminal else None,
     )
 

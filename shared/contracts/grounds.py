@@ -1,0 +1,67 @@
+"""What a plan rests on, as it stood when a person was asked: rules, reads, figures, and where each argument is from."""
+
+from typing import Literal
+
+from shared.contracts.base import Contract
+
+
+class RuleFound(Contract):
+    """A rule that asks, with the values that decided it (canonical JSON)."""
+
+    rule_id: str
+    policy_id: str
+    action: str
+    level: str | None = None
+    approvers: int = 1
+    reason: str = ""
+    call_id: str | None = None
+    values_json: str = "{}"
+    indeterminate: bool = False  # it asks because a field was missing
+
+
+class ArgumentSource(Contract):
+    """Where the value of one argument stands.
+
+    ``result``: in a read, at ``ref`` ("f1.amount"). ``value``: a figure of that name. ``call``: the result of an
+    earlier call of the plan. ``task``: the request's text. ``words``: nowhere: the worker's own words.
+    """
+
+    call_id: str
+    argument: str
+    source: Literal["task", "result", "value", "call", "words"]
+    ref: str = ""
+
+
+class ReadFound(Contract):
+    """A read: what was asked and what it showed, as JSON text; of a long answer only the beginning (``cut``).
+
+    ``supports``: the arguments ("c1.amount") and figures ("value net") that rest on it.
+    """
+
+    ref: str
+    connection_id: str
+    tool: str
+    arguments_json: str
+    shows: str
+    cut: bool = False
+    ok: bool = True
+    note: str = ""
+    supports: tuple[str, ...] = ()
+
+
+class FigureFound(Contract):
+    """A figure that was worked out: its exact value, how, and from what ("f1.amount", "value net", "task 19")."""
+
+    name: str
+    value: str
+    operation: str
+    operands: tuple[str, ...] = ()
+
+
+class Grounds(Contract):
+    rules: tuple[RuleFound, ...] = ()
+    policy_hash: str = ""
+    policy_versions: tuple[str, ...] = ()
+    arguments: tuple[ArgumentSource, ...] = ()
+    reads: tuple[ReadFound, ...] = ()
+    figures: tuple[FigureFound, ...] = ()
