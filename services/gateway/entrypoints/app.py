@@ -47,7 +47,7 @@ def create_app(
     app.add_middleware(Door, identity=identity)
     calls = A2aCalls(desk, lists, identity, face.notice)
     rest = A2aRest(calls, face.max_body)
-    streams = RpcStreams(desk, identity, face.notice).methods()
+    streams = RpcStreams(desk, calls, face.notice).methods()
     methods = {**not_offered(), **A2aRpc(calls).methods(), **streams}
     rpc = JsonRpcEndpoint(desk, identity, face.notice, face.max_body, methods)
     app.add_api_route("/", rpc.__call__, methods=["POST"], response_class=Response, name="jsonrpc")

@@ -1,0 +1,86 @@
+"""A round-robin proxy in front of servers on this machine, as a load balancer stands before replicas."""
+
+import asyncio
+import shutil
+import subprocess
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from cli.stack.free_ports import free_ports
+from shared.infra.process import dies_with_parent
+
+SERVED_BY = "x-served-by"  # the response header that names the server
+_PATIENCE = 10.0
+_CONFIG = """
+global
+    maxconn 4000
+defaults
+    mode http
+    timeout connect 2s
+    timeout client 60s
+    timeout server 60s
+    option redispatch
+    retries 2
+frontend door
+    bind 127.0.0.1:{port}
+    default_backend replicas
+backend replicas
+    balance roundrobin
+    option httpchk GET /ready
+    http-response set-header {served_by} %s
+    default-server check inter 250ms fall 1 rise 1
+{servers}
+"""
+
+
+def haproxy_or_skip() -> str:
+    """The program's path; without it the test is skipped and says what to install."""
+    found = shutil.which("haproxy") or shutil.which("haproxy", path="/usr/sbin:/usr/local/sbin")
+    if found is None:
+        pytest.skip("haproxy is not installed (Debian package: haproxy)")
+    return found
+
+
+@asynccontextmanager
+async def round_robin(servers: Mapping[str, int], folder: Path, port: int | None = None) -> AsyncIterator[str]:
+    """The URL of a proxy that gives each request to the next of the servers, given by name and port.
+
+    A server whose ``/ready`` is not answered with success gets no requests; who answered, says ``SERVED_BY``.
+    """
+    (chosen,) = (port,) if port is not None else free_ports(1)
+    lines = "\n".join(f"    server {name} 127.0.0.1:{number}" for name, number in servers.items())
+    config = folder / "haproxy.cfg"
+    config.write_text(_CONFIG.format(port=chosen, servers=lines, served_by=SERVED_BY).lstrip())
+    process = _start(config)
+    try:
+        url = f"http://127.0.0.1:{chosen}"
+        await _answers(url, process)
+        yield url
+    finally:
+        process.terminate()
+        await asyncio.to_thread(process.wait, _PATIENCE)
+
+
+def _start(config: Path) -> "subprocess.Popen[bytes]":
+    with config.with_suffix(".log").open("ab") as log:
+        return subprocess.Popen(
+            [haproxy_or_skip(), "-db", "-f", str(config)],
+            stdout=log,
+            stderr=log,
+            preexec_fn=dies_with_parent(),  # noqa: PLW1509  the only way to be told of a parent's kill -9
+        )
+
+
+async def _answers(url: str, process: "subprocess.Popen[bytes]") -> None:
+    async with asyncio.timeout(_PATIENCE), httpx.AsyncClient(trust_env=False) as client:
+        while process.poll() is None:
+            try:
+                if (await client.get(f"{url}/health")).is_success:
+                    return
+            except httpx.TransportError:
+                await asyncio.sleep(0.02)
+    raise AssertionError(f"haproxy ended with exit code {process.returncode}")

@@ -1,0 +1,89 @@
+"""A whole stack with two gateway replicas behind a round-robin proxy, as it stands behind a load balancer."""
+
+import dataclasses
+import os
+import signal
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+
+from cli.stack.child import Child
+from cli.stack.free_ports import free_ports
+from cli.stack.readiness import wait_until_ready
+from tests.e2e.haproxy import SERVED_BY, haproxy_or_skip, round_robin
+from tests.e2e.waiting import eventually
+from tests.e2e.whole_stack import WholeStack, whole_stack
+
+NAMES = ("gateway", "gateway-2")
+
+
+class TwoReplicas:
+    """``http`` speaks through the proxy at ``url``; each request may be answered by the other replica.
+
+    ``whole`` is the stack behind it: its Redis, its store, its processes.
+    """
+
+    def __init__(self, whole: WholeStack, url: str, http: httpx.AsyncClient) -> None:
+        self.whole, self.url, self.http = whole, url, http
+
+    def replica(self, name: str) -> Child:
+        """One of ``NAMES``: the newest process of that name."""
+        children = (*self.whole.stack.children, *self.whole.started)
+        return [child for child in children if child.spec.name == name][-1]
+
+    def url_of(self, name: str) -> str:
+        """The replica's own address, past the proxy."""
+        return self.replica(name).spec.url
+
+    async def kill(self, name: str) -> None:
+        """SIGKILL; returns when the process is gone."""
+        await self.whole.kill(self.replica(name).pid)
+
+    async def terminate(self, name: str) -> None:
+        """SIGTERM; returns at once, while it finishes what it has begun."""
+        os.kill(self.replica(name).pid, signal.SIGTERM)
+
+    async def has_ended(self, name: str, seconds: float = 20.0) -> bool:
+        return await eventually(lambda: self.replica(name).exit_code is not None, seconds)
+
+    async def replaced(self, name: str) -> None:
+        """Another process in a dead one's place, ready."""
+        await self.whole.replaced(name)
+
+
+def served_by(response: httpx.Response) -> str:
+    """Which of ``NAMES`` answered a request that came through the proxy."""
+    return response.headers[SERVED_BY]
+
+
+@asynccontextmanager
+async def two_replicas(executors: int = 1, **environ: str) -> AsyncIterator[TwoReplicas]:
+    """Skipped where there is no haproxy. ``environ`` is what all processes are told beside the defaults."""
+    haproxy_or_skip()
+    proxy_port, second_port = free_ports(2)
+    environ = {"PURPLE_AGENT_CARD_URL": f"http://127.0.0.1:{proxy_port}/", **environ}
+    with tempfile.TemporaryDirectory(prefix="pa-") as folder:
+        async with whole_stack(executors, **environ) as whole:
+            await _start_second(whole, second_port)
+            ports = {name: _port_of(whole.child(name)) for name in NAMES}
+            async with (
+                round_robin(ports, Path(folder), proxy_port) as url,
+                httpx.AsyncClient(base_url=url, timeout=90, trust_env=False) as http,
+            ):
+                yield TwoReplicas(whole, url, http)
+
+
+async def _start_second(whole: WholeStack, port: int) -> None:
+    first = whole.child(NAMES[0]).spec
+    arguments = tuple(str(port) if word == str(_port_of(whole.child(NAMES[0]))) else word for word in first.arguments)
+    spec = dataclasses.replace(first, name=NAMES[1], arguments=arguments, url=f"http://127.0.0.1:{port}")
+    child = Child.start(spec, whole.stack.logs)
+    whole.started.append(child)
+    await wait_until_ready((child,), 30)
+
+
+def _port_of(child: Child) -> int:
+    return int(child.spec.url.rpartition(":")[2])
