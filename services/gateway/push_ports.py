@@ -12,7 +12,8 @@ from shared.domain.words import Dialect
 class Webhook(NamedTuple):
     """Where a client wants to be told of its task, and in which dialect.
 
-    ``token`` and ``credentials`` are secrets: kept encrypted, sent to ``url`` and shown to nobody.
+    ``token`` and ``credentials`` are secrets: kept encrypted, sent to ``url`` and shown to nobody. ``shown_id``: the
+    task's id as that client knows it, where that is another.
     """
 
     config_id: str
@@ -21,17 +22,17 @@ class Webhook(NamedTuple):
     token: str = ""
     scheme: str = ""
     credentials: str = ""
+    shown_id: str = ""
 
 
 class Told(NamedTuple):
     """How far a webhook was told. ``cursor`` is the last event of which everything was delivered.
 
-    ``since``: the turn it begins with, until that is found. ``part``: how many parts of the next news were delivered.
+    ``part``: how many parts of the next news were delivered.
     ``state``: the task's state as it was told last. ``tries``: failures in a row; ``error`` is the last one's.
     """
 
     cursor: str = "0"
-    since: str = ""
     part: int = 0
     state: str = ""
     tries: int = 0
@@ -65,10 +66,11 @@ class TooManyWebhooks(Exception):
 class Webhooks(Protocol):
     """The webhooks of tasks. All may raise ``StoreUnavailable`` and may be repeated."""
 
-    async def put(self, record: TaskRecord, webhook: Webhook, since: str | None, most: int) -> None:
-        """Tell it what happens from now on, and how the task ended if it has; with ``since``, all since that turn.
+    async def put(self, record: TaskRecord, webhook: Webhook, *, from_start: bool, most: int) -> None:
+        """Tell it what happens from now on, and how the task ended if it has; ``from_start``: all that has happened.
 
-        One of the same id is replaced. Raises ``TooManyWebhooks``.
+        One of the same id is replaced: it goes on where that one was, unless it was given up.
+        Raises ``TooManyWebhooks``.
         """
         ...
 
@@ -133,7 +135,7 @@ class Claim(NamedTuple):
 
 
 class HookWork(NamedTuple):
-    """A webhook, how far it was told, its task and the events after that. ``ends``: the last event that was read."""
+    """A webhook, how far it was told, its task and the events after that."""
 
     webhook: Webhook
     told: Told

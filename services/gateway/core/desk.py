@@ -74,18 +74,20 @@ class TaskDesk:
         self._check_endpoint(message)
         self._check_webhook(message)
         try:
-            ticket = await self._submit(message, caller)
+            return await self._submit(message, caller)
         except TaskEnded:  # between our look and the store's: look again
-            ticket = await self._submit(message, caller)
-        if message.webhook and self._webhooks:
-            await self._webhooks.enter(ticket.record, message.webhook, ticket.turn_id)
-        return ticket
+            return await self._submit(message, caller)
 
     async def _submit(self, message: ClientMessage, caller: Caller) -> Ticket:
         fingerprint = fingerprint_of(message, caller)
         thread, known = await self._known(message, caller, fingerprint)
         intake = take_in(message, caller, known, thread, Moment(self._clock(), self._new_id()))
+        goes_on = known is not None and intake.record.task_id == known.task_id
+        if goes_on:
+            await self._enter_webhook(intake.record, message)
         record, turn_id = await self._store(intake, message, caller)
+        if not goes_on:
+            await self._enter_webhook(record, message, from_start=True)
         ticket = Ticket(record, turn_id, message.task_id or record.task_id, fingerprint)
         await self._remember(ticket, intake, known, caller)
         return ticket
@@ -183,6 +185,11 @@ class TaskDesk:
         if self._webhooks is None:
             raise PushUnsupported
         self._webhooks.check(message.webhook)
+
+    async def _enter_webhook(self, record: TaskRecord, message: ClientMessage, *, from_start: bool = False) -> None:
+        """Of a task that goes on before its next turn begins, and of a new one from its start: nothing is missed."""
+        if message.webhook and self._webhooks:
+            await self._webhooks.enter(record, message.webhook, from_start=from_start)
 
     async def _known(
         self, message: ClientMessage, caller: Caller, fingerprint: str

@@ -22,10 +22,10 @@ class PushBook(NamedTuple):
         if problem:
             raise InvalidField(f"{_PATH}.url", problem)
 
-    async def enter(self, record: TaskRecord, webhook: Webhook, since: str | None = None) -> None:
-        """From now on, or since a turn; raises ``InvalidField`` if the task has too many."""
+    async def enter(self, record: TaskRecord, webhook: Webhook, *, from_start: bool = False) -> None:
+        """From now on, or from the task's start; raises ``InvalidField`` if the task has too many."""
         self.check(webhook)
         try:
-            await self.webhooks.put(record, webhook, since, self.most)
+            await self.webhooks.put(record, webhook, from_start=from_start, most=self.most)
         except TooManyWebhooks:
             raise InvalidField(_PATH, f"a task has at most {self.most} webhooks") from None

@@ -18,7 +18,8 @@ _IN_SEND = {Dialect.A2A_0_3: "pushNotificationConfig", Dialect.A2A_1_0: "taskPus
 def webhook_in_send(params: JsonObject, dialect: Dialect) -> Webhook | None:
     """The webhook that comes with a message; None if none does. Raises ``InvalidField``."""
     if dialect is Dialect.LEGACY:
-        return webhook_at(params, "pushNotification", "params.pushNotification", dialect)
+        found = webhook_at(params, "pushNotification", "params.pushNotification", dialect)
+        return found._replace(shown_id=id_at(params, "id", "params.id") or "") if found else None
     name = _IN_SEND[dialect]
     source = object_at(params, "configuration", "configuration")
     found = webhook_at(source, name, f"configuration.{name}", dialect)
