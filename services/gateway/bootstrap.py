@@ -34,6 +34,7 @@ from services.gateway.entrypoints.approvals import ApprovalEndpoints
 from services.gateway.entrypoints.console.room import Desks
 from services.gateway.entrypoints.dead_letters import DeadLetterEndpoints
 from services.gateway.entrypoints.made_tools import MadeToolEndpoints
+from services.gateway.push_room import PushRoom
 from services.gateway.settings import Settings
 from shared.infra.live import Live
 from shared.infra.redis import connect
@@ -48,6 +49,7 @@ def build(settings: Settings) -> FastAPI:
     keyring = RedisKeyring(state)
     doorway = Doorway(settings, keyring, _now)
     identity = doorway.identity
+    push = PushRoom(settings, state, live, _now, embedded=settings.profile == "embedded")
     desk = TaskDesk(
         tasks=TaskStore(state, live),
         wakes=BestEffortWakes(ArqWakes(queue)),
@@ -55,11 +57,12 @@ def build(settings: Settings) -> FastAPI:
         clock=_now,
         new_id=lambda: str(uuid4()),
         rules=_rules(settings),
+        webhooks=push.book,
     )
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with live, doorway.open():
+        async with live, doorway.open(), push.open(settings.model_notice):
             yield
         await state.aclose()
         await queue.aclose()

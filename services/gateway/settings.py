@@ -7,10 +7,11 @@ from pydantic_core import PydanticCustomError
 from pydantic_settings import NoDecode, SettingsConfigDict
 
 from services.gateway.door_settings import DoorSettings
+from services.gateway.push_settings import PushSettings
 from shared.infra.redis import QueueRedisUrl, RedisUrl, check_queue
 
 
-class Settings(DoorSettings):
+class Settings(DoorSettings, PushSettings):
     """Environment variables of the same names in capitals. Only ``REDIS_URL`` must be given; see ``AUTHENTICATION``."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore")

@@ -67,7 +67,7 @@ class TaskDesk:
         webhooks: PushBook | None = None,
     ) -> None:
         self._tasks, self._wakes, self._threads = tasks, wakes, threads
-        self._clock, self._new_id, self._rules, self._webhooks = clock, new_id, rules, webhooks
+        self._clock, self._new_id, self._rules, self.webhooks = clock, new_id, rules, webhooks
 
     async def submit(self, message: ClientMessage, caller: Caller) -> Ticket:
         """Accept a message for good, once; raises ``Refusal`` or ``StoreUnavailable``."""
@@ -182,14 +182,14 @@ class TaskDesk:
         """Before anything is stored: a message whose webhook cannot be had is refused with it."""
         if message.webhook is None:
             return
-        if self._webhooks is None:
+        if self.webhooks is None:
             raise PushUnsupported
-        self._webhooks.check(message.webhook)
+        self.webhooks.check(message.webhook)
 
     async def _enter_webhook(self, record: TaskRecord, message: ClientMessage, *, from_start: bool = False) -> None:
         """Of a task that goes on before its next turn begins, and of a new one from its start: nothing is missed."""
-        if message.webhook and self._webhooks:
-            await self._webhooks.enter(record, message.webhook, from_start=from_start)
+        if message.webhook and self.webhooks:
+            await self.webhooks.enter(record, message.webhook, from_start=from_start)
 
     async def _known(
         self, message: ClientMessage, caller: Caller, fingerprint: str

@@ -61,8 +61,13 @@ def shape_of_0_3(webhook: Webhook, task_id: str) -> dict[str, JsonValue]:
     return {"taskId": task_id, "pushNotificationConfig": {"id": webhook.config_id, **legacy_shape(webhook)}}
 
 
+def shape_of_1_0(webhook: Webhook, task_id: str) -> dict[str, JsonValue]:
+    view: dict[str, JsonValue] = {"id": webhook.config_id, "taskId": task_id, "url": webhook.url}
+    return {**view, "authentication": {"scheme": webhook.scheme}} if webhook.scheme else view
+
+
 def delivery_view(registered: Registered) -> dict[str, JsonValue]:
-    """How a webhook fares, for people: no secret, and of the URL what tells them which it is."""
+    """How a webhook fares, for people, without its secrets."""
     webhook, told = registered
     return {
         "id": webhook.config_id,

@@ -7,6 +7,7 @@ from starlette.responses import Response
 from starlette.types import Lifespan
 
 from services.gateway.core.desk import TaskDesk
+from services.gateway.core.push import PushDesk
 from services.gateway.core.task_list import TaskListDesk
 from services.gateway.core.tenant_desk import TenantDesk
 from services.gateway.entrypoints.a2a_calls import A2aCalls
@@ -16,6 +17,8 @@ from services.gateway.entrypoints.card import agent_card, card_routes
 from services.gateway.entrypoints.door import Door
 from services.gateway.entrypoints.jsonrpc import JsonRpcEndpoint
 from services.gateway.entrypoints.not_offered import not_offered
+from services.gateway.entrypoints.push_calls import PushCalls
+from services.gateway.entrypoints.push_rpc import push_methods
 from services.gateway.entrypoints.resolve import resolve_routes
 from services.gateway.entrypoints.rest import RestEndpoints
 from services.gateway.entrypoints.rl_status import rl_status_routes
@@ -48,10 +51,11 @@ def create_app(
     calls = A2aCalls(desk, lists, identity, face.notice)
     rest = A2aRest(calls, face.max_body)
     streams = RpcStreams(desk, calls, face.notice).methods()
-    methods = {**not_offered(), **A2aRpc(calls).methods(), **streams}
+    push = push_methods(PushCalls(PushDesk(desk, desk.webhooks), calls))
+    methods = {**not_offered(), **A2aRpc(calls).methods(), **streams, **push}
     rpc = JsonRpcEndpoint(desk, identity, face.notice, face.max_body, methods)
     app.add_api_route("/", rpc.__call__, methods=["POST"], response_class=Response, name="jsonrpc")
-    app.include_router(card_routes(agent_card(face.url, face.notice)))
+    app.include_router(card_routes(agent_card(face.url, face.notice, push=desk.webhooks is not None)))
     app.include_router(rest.routes())
     app.include_router(RestEndpoints(desk, identity, readiness, face.notice, rest.task).routes())
     app.include_router(resolve_routes(desk, identity, face.notice, face.max_body))
