@@ -14,6 +14,8 @@ _GRACE_SECONDS = "5"  # for turns under way: less than the launcher waits before
 _MODEL_SECRETS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 _BRAINOS_SECRETS = ("BRAINOS_API_KEY",)
 _EXECUTOR_SECRETS = (*_MODEL_SECRETS, "ARCHIVE_KEY", *_BRAINOS_SECRETS)
+_GATEWAY_SECRETS = ("WEBHOOK_SECRET",)
+_SECRETS = (*_EXECUTOR_SECRETS, *_GATEWAY_SECRETS)
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,7 @@ class StackOptions:
     profile: str = "embedded"
     company_faults: bool = False  # whether the company can be told to misbehave
     archive_key: str = field(default="", repr=False)  # of the launcher's own archive; empty for none
+    webhook_secret: str = field(default="", repr=False)  # of the launcher's own; empty for none
 
     @property
     def uses_planner(self) -> bool:
@@ -103,7 +106,7 @@ def url_of(port: int, host: str = HOST) -> str:
 
 
 def _base(options: StackOptions, redis_url: str) -> dict[str, str]:
-    own = {name: value for name, value in options.environ.items() if name not in _EXECUTOR_SECRETS}
+    own = {name: value for name, value in options.environ.items() if name not in _SECRETS}
     own |= {"PYTHONUNBUFFERED": "1", "PROFILE": options.profile, "REDIS_URL": redis_url}
     if notice := notice_of(options):
         own["MODEL_NOTICE"] = notice
@@ -135,7 +138,14 @@ def _company(options: StackOptions, port: int, base: Mapping[str, str]) -> Proce
 def _gateway(options: StackOptions, base: Mapping[str, str]) -> ProcessSpec:
     card_url = options.environ.get("PURPLE_AGENT_CARD_URL") or f"{url_of(options.port)}/"
     arguments = ("services.gateway", "--host", options.host, "--port", str(options.port), "--card-url", card_url)
-    return ProcessSpec("gateway", arguments, url_of(options.port), stops=1, environ=base)
+    environ = {**base, **_webhooks(options)}
+    return ProcessSpec("gateway", arguments, url_of(options.port), stops=1, environ=environ)
+
+
+def _webhooks(options: StackOptions) -> dict[str, str]:
+    """What webhooks are signed with: the caller's secret, else the launcher's own."""
+    secret = options.environ.get("WEBHOOK_SECRET") or options.webhook_secret
+    return {"WEBHOOK_SECRET": secret} if secret else {}
 
 
 def _executor(options: StackOptions, ports: Ports, number: int, base: Mapping[str, str]) -> ProcessSpec:

@@ -1,4 +1,4 @@
-"""The archive of a stack on one machine: a folder, and a key beside it that only its owner can read."""
+"""The archive and the secrets of a stack on one machine: a folder, and files beside it that only its owner can read."""
 
 import os
 from pathlib import Path
@@ -12,7 +12,15 @@ def folder_url(folder: Path) -> str:
 
 def key_of(folder: Path) -> str:
     """The key of that stack's archive, made now if there is none. Two who make one at once get the same."""
-    path = folder / "archive.key"
+    return _kept(folder / "archive.key")
+
+
+def webhook_secret_of(folder: Path) -> str:
+    """What that stack signs webhooks with, made in the same way."""
+    return _kept(folder / "webhook.key")
+
+
+def _kept(path: Path) -> str:
     if not path.exists():
         _make(path)
     return path.read_text().strip()
