@@ -70,6 +70,7 @@ class Approval(Contract):
     grounds: Grounds = Grounds()
     ladder: tuple[Rung, ...] = ()
     escalations: tuple[Escalation, ...] = ()
+    told: bool = False  # whether the tenant has somebody told of it
 
     @property
     def timer_subject(self) -> str:

@@ -34,6 +34,7 @@ OUTCOME_READER = "reader"  # its one consumer: which process that is, the partit
 MADE_TOOLS_SWITCH = "made_tools"  # its field in a tenant's switches
 
 LIVE_CHANNEL = "pa:live"  # keeps the shared subscription open; nothing is published to it
+NOTICES_CHANNEL = "pa:notices"  # something was published here: somebody is to be told of an approval
 DELIVERIES_CHANNEL = "pa:deliveries"  # something was published here: some webhook is to be called
 QUEUE = "pa:queue:wakes"
 BELL = "pa:queue:bell"
@@ -125,6 +126,12 @@ PARTITION_KINDS = (
         "empty",
         "sorted set of webhooks that are to be called; score: when, or the end of a claim (ms)",
     ),
+    KeyKind(
+        "notices",
+        "gateway, executor",
+        "empty",
+        "sorted set of what a tenant's targets are to be told of its approvals; score: when to look next (ms)",
+    ),
     KeyKind("posts", "gateway", "empty", "hash member of 'deliveries' -> a notice, as in 'push', until delivered"),
 )
 LEARNED_KINDS = (
@@ -156,6 +163,8 @@ OTHER_KINDS = (
         "open",
         "sorted set of tasks in one state, of an owner, a tenant or a session; score: last change (us)",
     ),
+    KeyKind("asked", "executor", "empty", "sorted set of a tenant's approvals that wait; score: their deadline (ms)"),
+    KeyKind("approval", "executor", "open", "the id of an approval -> its task, as 'unarchived' names it"),
     KeyKind("key", "gateway", "open", "hash of an API key: json (secret as a digest), revoked_at, limits, used_at (s)"),
     KeyKind("keys", "gateway", "kept", "set of the ids of a tenant's API keys"),
     KeyKind("rate", "gateway", "short", "of a caller's requests or messages: when all of its allowance is back (us)"),
@@ -243,6 +252,7 @@ class PartitionKeys:
     dead_turns: str
     deliveries: str
     posts: str
+    notices: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,6 +363,14 @@ def stopped_key_in(partition: int, tenant: str) -> str:
     return f"{_tag(partition)}:stopped:{_q(tenant)}"
 
 
+def asked_key(partition: int, tenant: str) -> str:
+    return f"{_tag(partition)}:asked:{_q(tenant)}"
+
+
+def approval_key(partition: int, tenant: str, approval_id: str) -> str:
+    return f"{_tag(partition)}:approval:{_q(tenant)}:{_q(approval_id)}"
+
+
 def api_key(key_id: str) -> str:
     """Its own slot: whoever sends a key says no tenant."""
     return f"pa:key:{_q(key_id)}"
@@ -454,6 +472,26 @@ class PostMember(NamedTuple):
     post_id: str
 
 
+class AskedMember(NamedTuple):
+    """An approval that waits, as its tenant's set of them names it."""
+
+    approval_id: str
+    tenant: str
+    session_id: str
+    task_id: str
+
+
+class NoticeMember(NamedTuple):
+    """Something to be told of an approval; ``step`` counts the levels that it has passed."""
+
+    event: str
+    step: str
+    approval_id: str
+    tenant: str
+    session_id: str
+    task_id: str
+
+
 class EndedMember(NamedTuple):
     """An ended task as the partition's set of those not archived names it."""
 
@@ -462,7 +500,9 @@ class EndedMember(NamedTuple):
     task_id: str
 
 
-def pack(parts: Member | TimerMember | EndedMember | WebhookMember | PostMember) -> str:
+def pack(
+    parts: Member | TimerMember | EndedMember | WebhookMember | PostMember | AskedMember | NoticeMember,
+) -> str:
     return ":".join(_q(part) for part in parts)
 
 
@@ -479,6 +519,14 @@ def unpack_ended(text: str) -> EndedMember:
 def unpack_delivery(text: str) -> WebhookMember | PostMember:
     parts = tuple(map(unquote, text.split(":")))
     return PostMember(*parts) if len(parts) == len(PostMember._fields) else WebhookMember(*parts)
+
+
+def unpack_asked(text: str) -> AskedMember:
+    return AskedMember(*map(unquote, text.split(":")))
+
+
+def unpack_notice(text: str) -> NoticeMember:
+    return NoticeMember(*map(unquote, text.split(":")))
 
 
 def unpack_timer(text: str) -> TimerMember:

@@ -16,6 +16,7 @@ from services.executor.ports.turns import LeaseLost, TurnStore
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import TaskRecord, Turn
+from shared.domain.partition import partition_of
 from shared.infra import keys
 from shared.infra.lua import Argument, Reply, Scripts
 from shared.ports.archive import Archive
@@ -119,10 +120,11 @@ class RedisSessions(Sessions):
         session, partition = _keys_of(lease)
         record = keys.task_keys(lease.tenant, lease.session_id, letter.task_id).record
         names = [session.lease, session.signals, session.turns, session.inbox, session.begun, session.open, record]
-        names += [partition.dead_turns, partition.outcomes, partition.unarchived]
+        names += [partition.dead_turns, partition.outcomes, partition.unarchived, _asked(lease)]
         arguments: list[Argument] = [letter.turn.turn_id, letter.task_id, letter.model_dump_json(), outcome.event_id]
         ended = keys.EndedMember(lease.tenant, lease.session_id, letter.task_id)
-        await self._fenced("bury_unread", lease, names, [*arguments, outcome.model_dump_json(), keys.pack(ended)])
+        arguments += [outcome.model_dump_json(), keys.pack(ended), keys.TASK_RETENTION_SECONDS]
+        await self._fenced("bury_unread", lease, names, arguments)
 
     async def emit_missing(self, lease: Lease, outcome: TaskOutcome) -> bool:
         session, partition = _keys_of(lease)
@@ -155,6 +157,10 @@ class RedisSessions(Sessions):
         if not isinstance(reply, list) or reply[0] == "lost":
             raise LeaseLost(lease.session_id)
         return reply
+
+
+def _asked(lease: Lease) -> str:
+    return keys.asked_key(partition_of(lease.tenant, lease.session_id), lease.tenant)
 
 
 def _keys_of(lease: Lease) -> tuple[keys.SessionKeys, keys.PartitionKeys]:

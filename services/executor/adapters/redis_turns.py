@@ -1,6 +1,6 @@
 """The durable side of one turn, on Redis: every write is fenced inside its script."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import cast
 
@@ -20,9 +20,10 @@ from services.executor.ports.turns import (
     TurnEnd,
     TurnStore,
 )
-from shared.contracts.approval import Approval
+from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import TaskEvent, TaskRecord, Turn, TurnKind
+from shared.domain.partition import partition_of
 from shared.domain.words import SENDABLE, WriteStatus
 from shared.infra import keys
 from shared.infra.lua import Argument, Scripts
@@ -174,6 +175,8 @@ class RedisTurnStore(TurnStore):
         names = [self._session.inbox, self._session.begun, self._session.session, self._session.open]
         names += [self._task.record, self._task.events, self._task.approvals]
         names += [self._partition.timers, self._partition.outcomes, self._partition.unarchived]
+        partition = partition_of(self._lease.tenant, self._lease.session_id)
+        names += [keys.asked_key(partition, self._lease.tenant), self._partition.notices]
         await self._write("finish", names, self._ending(end))
 
     def _ending(self, end: TurnEnd) -> list[Argument]:
@@ -196,8 +199,17 @@ class RedisTurnStore(TurnStore):
             keys.DETAIL_SECONDS,
             end.settled.approval_id if end.settled else "",
             end.settled.model_dump_json() if end.settled else "",
+            _waits_until(end.approval),
+            keys.TASK_RETENTION_SECONDS,
+            "\n".join(self._told(end)),
             *_lines((*end.events, done)),
         ]
+
+    def _told(self, end: TurnEnd) -> Iterator[str]:
+        """What is to be told of approvals, as the partition's notices name it."""
+        place = (self._lease.tenant, self._lease.session_id, self._work.turn.task_id)
+        for one in end.notices:
+            yield keys.pack(keys.NoticeMember(one.event.value, str(one.step), one.approval_id, *place))
 
     def _optional(self, end: TurnEnd) -> list[Argument]:
         approval, timer, outcome = end.approval, end.timer, end.outcome
@@ -241,6 +253,13 @@ class RedisTurnStore(TurnStore):
 
     async def _read(self, *words: str) -> object:
         return await self._scripts.command(*words)
+
+
+def _waits_until(approval: Approval | None) -> int | str:
+    """The deadline of an approval that waits, in milliseconds; empty for any other."""
+    if approval is None or approval.status is not ApprovalStatus.WAITING:
+        return ""
+    return int(approval.deadline.timestamp() * 1000)
 
 
 def _lines(events: Sequence[TaskEvent]) -> list[str]:

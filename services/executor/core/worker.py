@@ -34,6 +34,7 @@ from services.executor.core.resting import ends_rest
 from services.executor.core.reviewing import Reviewed, reviewed, with_documents
 from services.executor.core.side_by_side import together
 from services.executor.core.spend.budget import BudgetSpent, ending, known_so_far
+from services.executor.core.telling import notices
 from services.executor.core.waits import asks, goes_on_waiting, rests, waits_for_operator
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import JournalEntry, TurnStore
@@ -76,7 +77,7 @@ class Worker:
         note_turn(journal, work.turn, await store.ledger() if entries else {}, self._limits)
         opened = Opened(work, store, journal, Checkpoints(journal, entries))
         ended, now_asked = await self._ended(opened, known, approval)
-        return await self._reflect(opened, ended, now_asked, settled(approval, _decided(opened), now_asked))
+        return await self._reflect(opened, ended, now_asked, approval)
 
     async def settle(self, work: Work, store: TurnStore) -> None:
         """Settle by reading what is open in the ledger of a turn that is given up; nothing else of it is done.
@@ -135,7 +136,7 @@ class Worker:
                 return await rests(ctx, stopped, rest), decisions.recorded(ctx.journal, ctx.turn)
 
     async def _reflect(self, opened: Opened, ended: Ended, approval: Approval | None, before: Approval | None) -> None:
-        """Store what the turn leaves. ``before``: an approval that it ended, where another one is asked, or none."""
+        """Store what the turn leaves. ``before``: the task's approval as the turn found it."""
         if ended.state is not TaskState.COMPLETED or ended.partial:  # else it was told when the answer was reviewed
             opened.journal.tell("phase", phase=Phase.REFLECT.value)
         await opened.journal.flush()
@@ -145,7 +146,8 @@ class Worker:
         events = opened.journal.untold()
         hidden, rules = opened.journal.hidden, self._limits.answers
         end = turn_end(opened.work, ended, session, approval, events, now, hidden, rules)
-        await opened.store.finish(end._replace(settled=before))
+        over = settled(before, _decided(opened), approval)
+        await opened.store.finish(end._replace(settled=over, notices=notices(before, approval, over)))
 
 
 def _comes_too_late(work: Work, asked: Approval | None) -> bool:

@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 
 from shared.contracts.approval import Approval
 from shared.contracts.ledger import LedgerEntry
+from shared.contracts.notice import NoticeEvent
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import TaskEvent, TaskRecord, Turn
 from shared.domain.words import WriteStatus
@@ -65,6 +66,14 @@ class Timer(NamedTuple):
     subject: str  # the approval's id
 
 
+class Notice(NamedTuple):
+    """Something that the tenant's targets are to be told of an approval; ``step`` counts the levels it has passed."""
+
+    event: NoticeEvent
+    approval_id: str
+    step: int = 0
+
+
 class TurnEnd(NamedTuple):
     """Everything that one turn leaves behind, stored in one atomic step.
 
@@ -79,6 +88,7 @@ class TurnEnd(NamedTuple):
     timer: Timer | None = None
     outcome: TaskOutcome | None = None  # set exactly when the task ended
     settled: Approval | None = None
+    notices: tuple[Notice, ...] = ()
 
 
 class TurnStore(Protocol):

@@ -1,10 +1,10 @@
 -- End one turn: record, session, events, approval, timer and outcome in one step, and the turn leaves its queue.
 -- A repeated finish changes nothing. An ended task stays as it ended; the turn leaves all the same.
 local lease, signals, turns, inbox, begun, session, open = unpack(KEYS, 1, 7)
-local record, events, approvals, timers, outcomes, unarchived = unpack(KEYS, 8, 13)
+local record, events, approvals, timers, outcomes, unarchived, asked, notices = unpack(KEYS, 8, 15)
 local owner, fence, kept, turn_id, task_id, version, json, state, ended = unpack(ARGV, 1, 9)
 local memory, approval_id, approval, timer, due, event_id, outcome, member, detail = unpack(ARGV, 10, 18)
-local settled_id, settled = unpack(ARGV, 19, 20)
+local settled_id, settled, deadline, seconds, told = unpack(ARGV, 19, 23)
 
 if not holds(lease, owner, fence) then return {'lost'} end
 if redis.call('HEXISTS', turns, turn_id) == 0 then return {'ok', int(now_us())} end
@@ -18,15 +18,28 @@ if known[2] == '0' then
     redis.call('HSET', session, 'state', memory)
     redis.call('HDEL', session, 'evicted')
   end
-  if settled_id ~= '' then redis.call('HSET', approvals, settled_id, settled) end
+  if settled_id ~= '' then
+    redis.call('HSET', approvals, settled_id, settled)
+    asked_no_more(asked, settled_id, member, seconds)
+  end
   if approval_id ~= '' then redis.call('HSET', approvals, approval_id, approval, 'latest', approval_id) end
+  local latest = redis.call('HGET', approvals, 'latest')
+  if approval_id ~= '' and deadline ~= '' then
+    now_asked(asked, approval_id, member, deadline)
+  elseif latest and (approval_id ~= '' or ended == '1') then
+    asked_no_more(asked, latest, member, seconds)
+  end
+  for notice in string.gmatch(told, '[^\n]+') do
+    redis.call('ZADD', notices, int(now_ms()), notice)
+    redis.call('PUBLISH', 'pa:notices', notices)
+  end
   if timer ~= '' then redis.call('ZADD', timers, due, timer) end
   if event_id ~= '' and known[3] ~= event_id then
     redis.call('XADD', outcomes, '*', 'id', event_id, 'o', outcome)
     redis.call('HSET', record, 'outcome', event_id)
   end
 end
-emit(events, kept, 21, #ARGV)
+emit(events, kept, 24, #ARGV)
 redis.call('LREM', inbox, 1, turn_id)
 redis.call('LREM', signals, 1, turn_id)
 redis.call('HDEL', turns, turn_id)

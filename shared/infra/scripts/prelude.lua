@@ -104,3 +104,20 @@ local function await_claim(waiting, leased, member)
     redis.call('ZADD', waiting, 'NX', int(now_ms()), member)
   end
 end
+
+-- An approval waits: its tenant's inbox has it, and its id leads to its task. ``asked`` is the inbox, ``task`` the task as
+-- a member of sets; the key of the id is named after the inbox and lies in its slot.
+local function approval_name(asked, id)
+  return (string.gsub(asked, ':asked:', ':approval:', 1)) .. ':' .. id
+end
+
+local function now_asked(asked, id, task, due)
+  redis.call('ZADD', asked, due, id .. ':' .. task)
+  redis.call('SET', approval_name(asked, id), task)
+end
+
+-- An approval is asked no more. Its id still leads to its task, for whoever answers late.
+local function asked_no_more(asked, id, task, seconds)
+  redis.call('ZREM', asked, id .. ':' .. task)
+  redis.call('EXPIRE', approval_name(asked, id), seconds)
+end

@@ -28,6 +28,7 @@ def ask(
     confirmation: Confirmation | None = None,
     ladder: tuple[Rung, ...] = (),
     grounds: Grounds | None = None,
+    told: bool = False,
 ) -> Approval:
     """A new approval of a plan, bound to its hash and to the verdict it was asked on.
 
@@ -52,6 +53,7 @@ def ask(
         confirmation=confirmation,
         grounds=grounds or Grounds(),
         ladder=later,
+        told=told,
     )
 
 
