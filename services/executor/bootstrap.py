@@ -4,11 +4,13 @@ import asyncio
 import logging
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeAlias
 
 from services.executor.adapters.anthropic_model import AnthropicModel
 from services.executor.adapters.brainos import Account, BrainOS
 from services.executor.adapters.breaking import BreakingTools
+from services.executor.adapters.credentials import open_credentials
 from services.executor.adapters.file_tenants import BadTenantFile, FileTenants
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.model_prices import read_prices
@@ -19,6 +21,7 @@ from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.redis_made import RedisMade, SwitchedTenants
 from services.executor.adapters.redis_spend import RedisSpend
 from services.executor.adapters.rest_bridge import RestBridge
+from services.executor.adapters.stored_tenants import StoredTenants
 from services.executor.adapters.tool_servers import DetectingToolServers
 from services.executor.adapters.two_origins import open_servers
 from services.executor.core.answer_rules import AnswerRules
@@ -41,6 +44,7 @@ from services.executor.settings import Settings
 from shared.contracts.tenant import Connection
 from shared.infra.process import configure_logging
 from shared.infra.redis import connect
+from shared.infra.tenant_records import RedisTenantRecords
 
 MakesWorker: TypeAlias = Callable[[Ports, Limits, Prompts], RunsTurns]
 
@@ -68,15 +72,21 @@ async def carry_out_turns(settings: Settings, worker: MakesWorker = Worker) -> N
     policy, model, brainos = HttpPolicy(settings.policy_url), _model(settings), _brainos(settings)
     redis = connect(settings.redis_url)
     try:
-        async with open_servers(settings.tools_reach) as servers, MontySandbox() as sandbox:
+        async with (
+            open_credentials(settings.credentials_dir) as credentials,
+            open_servers(settings.tools_reach, credentials) as servers,
+            MontySandbox() as sandbox,
+        ):
             breaking = BreakingTools(servers)
             tools = PatientTools(breaking)
+            stored = partial(StoredTenants, RedisTenantRecords(redis), tenants, settings.green_agent_mcp_url)
             learned, daily = RedisLearned(redis), RedisSpend(redis)
-            making, switched = RedisMade(redis), SwitchedTenants(tenants, redis)
+            making, switched = RedisMade(redis), SwitchedTenants(stored(0.0), redis)
             ports = Ports(model, tools, PatientPolicy(policy), switched, learned, daily, brainos=brainos)
             ports = ports._replace(sandbox=sandbox, made=making)
             archive, memories = settings.archive(), settings.session_archive()
-            await run_sessions(settings, worker(ports, limits, load_prompts()), archive, tenants, memories, breaking)
+            carrying_out = worker(ports, limits, load_prompts())
+            await run_sessions(settings, carrying_out, archive, stored(1.0), memories, breaking)
     finally:
         await redis.aclose()
         await policy.close()

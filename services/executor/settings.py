@@ -63,6 +63,7 @@ class Settings(RunSettings, ArchiveSettings):
     model_notice: str = ""
     green_agent_mcp_url: str = ""
     tools_allowed_hosts: HostList = ()
+    credentials_dir: Path = Path("/run/secrets/tools")
     tool_timeout: float = Field(default=10.0, gt=0)
     task_timeout: float = Field(default=120.0, gt=0)
     task_tokens: int = Field(default=200_000, ge=1_000)

@@ -43,7 +43,7 @@ class BreakingTools(ToolServers):
         return Counter(breaker.state(now).value for breaker in self._breakers.values())
 
     def circuit_of(self, connection: Connection) -> Circuit:
-        breaker = self._breakers.get(connection.url)
+        breaker = self._breakers.get(connection.line)
         return breaker.state(self._clock()) if breaker else Circuit.CLOSED
 
     @override
@@ -74,7 +74,7 @@ class BreakingTools(ToolServers):
         self, connection: Connection, tool: str, timeout: float | None, ask: Callable[[float], Coroutine[None, None, T]]
     ) -> T:
         """What the server answers. Who comes beside the one call that decides waits for it, within its own time."""
-        breaker, began = self._breaker(connection.url), self._clock()
+        breaker, began = self._breaker(connection.line), self._clock()
         await self._decided(breaker, timeout)
         if not breaker.passes(self._clock()):
             left = breaker.seconds_left(self._clock())
@@ -113,10 +113,10 @@ class BreakingTools(ToolServers):
         if before is Circuit.CLOSED and breaker.state(self._clock()) is Circuit.OPEN:
             log.warning("tool_server_left_alone", connection=connection.id)
 
-    def _breaker(self, url: str) -> Breaker:
+    def _breaker(self, line: str) -> Breaker:
         """The latest used stands last; the first is forgotten where there are too many."""
-        breaker = self._breakers.pop(url, None) or Breaker(self._limits)
-        self._breakers[url] = breaker
+        breaker = self._breakers.pop(line, None) or Breaker(self._limits)
+        self._breakers[line] = breaker
         if len(self._breakers) > MAX_REMEMBERED:
             self._breakers.pop(next(iter(self._breakers)))
         return breaker

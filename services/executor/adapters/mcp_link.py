@@ -1,7 +1,7 @@
 """One MCP session with one server: opened once, shared by all who call it, ended when it is no longer of use."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import structlog
@@ -12,7 +12,6 @@ from mcp.shared.exceptions import MCPError
 from services.executor.adapters.mcp_wire import Line, LineTrouble, Trouble, open_line
 from services.executor.adapters.other_protocol import OtherProtocol
 from services.executor.ports.tools import ToolSilent, ToolUnreachable
-from shared.infra.guard import Guard
 
 log = structlog.get_logger()
 
@@ -22,13 +21,13 @@ OPEN_SECONDS = 10.0
 class Link:
     """The session lives in the task that runs ``run``; the SDK's scopes may not be left from another one."""
 
-    def __init__(self, url: str, guard: Guard | None = None) -> None:
-        self._url, self._guard = url, guard
+    def __init__(self, url: str, open_line: Callable[[], Line] = open_line) -> None:
+        self._url, self._open_line = url, open_line
         self._opened: asyncio.Future[ClientSession] = asyncio.get_running_loop().create_future()
         self._closing = asyncio.Event()
         self._opening: asyncio.Timeout | None = None
         self._users = 0
-        self.line: Line = open_line(guard)  # replaced when a further URL is tried
+        self.line: Line = open_line()  # replaced when a further URL is tried
 
     @property
     def is_usable(self) -> bool:
@@ -75,7 +74,7 @@ class Link:
 
     async def _run_at(self, url: str) -> Exception:
         """Open at one URL and stay there; returns what ended it, or what stood against it."""
-        self.line = open_line(self._guard)
+        self.line = self._open_line()
         try:
             async with self.line.client() as http:
                 await self._stay(Client(streamable_http_client(url, http_client=http), cache=None))

@@ -20,9 +20,12 @@ from mcp.types import (
 from pydantic import JsonValue, ValidationError
 from typing_extensions import override
 
+from services.executor.adapters.credentials import NoCredentials
 from services.executor.adapters.mcp_content import BadListing, ListedTool, answer_of, brief, listed_tools, tools_of
 from services.executor.adapters.mcp_link import Link, as_port_error
-from services.executor.adapters.mcp_wire import Trouble
+from services.executor.adapters.mcp_wire import Line, Trouble, open_line
+from services.executor.adapters.shown_credential import ShowingLine
+from services.executor.ports.credentials import Credentials
 from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject, plain, wire
@@ -41,8 +44,11 @@ T = TypeVar("T")
 class McpTools(ToolServers):
     """An async context manager: within it, each server has one open session that all callers share."""
 
-    def __init__(self, max_links: int = MAX_LINKS, guard: Guard | None = None) -> None:
-        self._max_links, self._guard = max_links, guard
+    def __init__(
+        self, max_links: int = MAX_LINKS, guard: Guard | None = None, credentials: Credentials | None = None
+    ) -> None:
+        """``guard``: where it may connect. ``credentials``: what servers are shown; without, none is shown any."""
+        self._max_links, self._guard, self._credentials = max_links, guard, credentials or NoCredentials()
         self._links: dict[str, Link] = {}
         self._group = asyncio.TaskGroup()
 
@@ -66,7 +72,7 @@ class McpTools(ToolServers):
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
         try:
             async with asyncio.timeout(DISCOVERY_SECONDS):
-                listing = await self._listing(connection.url)
+                listing = await self._listing(connection)
         except TimeoutError:
             raise ToolSilent(f"{connection.id}: no tool list within {DISCOVERY_SECONDS:g} seconds") from None
         except BadListing as error:
@@ -94,7 +100,7 @@ class McpTools(ToolServers):
             return ToolAnswer(said, is_error=True, not_begun=True)
         params = CallToolRequestParams(name=tool, arguments=cast("dict[str, JsonValue]", given))
         deadline = asyncio.get_running_loop().time() + timeout
-        link = self._link(connection.url)
+        link = self._link(connection)
         with link.in_use():
             session = await _before_sending(link, tool, deadline)
             try:
@@ -106,26 +112,29 @@ class McpTools(ToolServers):
                 return _refusal(tool, error)
         return answer_of(tool, result)
 
-    def _link(self, url: str) -> Link:
-        link = self._links.pop(url, None)
+    def _link(self, connection: Connection) -> Link:
+        link = self._links.pop(connection.line, None)
         if link is None or not link.is_usable:
             self._make_room()
-            link = Link(url, self._guard)
+            link = Link(connection.url, lambda: self._line_to(connection))
             self._group.create_task(link.run())
-        self._links[url] = link  # the latest used stands last
+        self._links[connection.line] = link  # the latest used stands last
         return link
+
+    def _line_to(self, connection: Connection) -> Line:
+        return open_line(self._guard, lambda inner: ShowingLine(inner, self._credentials, connection))
 
     def _make_room(self) -> None:
         """Close the link that was idle longest once there are too many; endpoints of one task may never come back."""
-        idle = [url for url, link in self._links.items() if link.is_idle]
+        idle = [line for line, link in self._links.items() if link.is_idle]
         if len(self._links) >= self._max_links and idle:
             self._links.pop(idle[0]).close()
 
-    async def _listing(self, url: str) -> list[ListedTool]:
+    async def _listing(self, connection: Connection) -> list[ListedTool]:
         try:
-            return await _list(self._link(url))
+            return await _list(self._link(connection))
         except _SessionExpired:  # a list may be asked for again, unlike a call
-            return await _list(self._link(url))
+            return await _list(self._link(connection))
 
 
 async def _list(link: Link) -> list[ListedTool]:

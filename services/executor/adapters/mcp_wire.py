@@ -8,10 +8,10 @@ import asyncio
 import json
 import secrets
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from enum import StrEnum
 from functools import cache
-from typing import NamedTuple, cast
+from typing import NamedTuple, TypeAlias, cast
 
 import httpx2
 from mcp.shared.exceptions import MCPError
@@ -28,6 +28,9 @@ _LINE_ERROR = -32099
 _FAILING = frozenset({502, 503, 504})  # said of a server that is down or busy, whatever it speaks
 
 _NEVER_CONNECTED = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
+
+
+Showing: TypeAlias = "Callable[[httpx2.AsyncBaseTransport], httpx2.AsyncBaseTransport]"
 
 
 class Trouble(StrEnum):
@@ -175,11 +178,18 @@ async def _bounded(parts: httpx2.AsyncByteStream) -> AsyncIterator[bytes]:
         yield part
 
 
-def open_line(guard: Guard | None = None) -> Line:
-    """A line of its own, with its own pool of connections. It makes no retries, and goes where a guard lets it."""
+def _nothing(line: httpx2.AsyncBaseTransport) -> httpx2.AsyncBaseTransport:
+    return line
+
+
+def open_line(guard: Guard | None = None, showing: Showing = _nothing) -> Line:
+    """A line of its own, with its own pool of connections. It makes no retries, and goes where a guard lets it.
+
+    ``showing``: lays over it what shows a credential.
+    """
     if guard is not None:
-        return Line(GuardedTransport2(guard, _LIMITS, _tls()))
-    return Line(httpx2.AsyncHTTPTransport(verify=_tls(), limits=_LIMITS, retries=0))
+        return Line(showing(GuardedTransport2(guard, _LIMITS, _tls())))
+    return Line(showing(httpx2.AsyncHTTPTransport(verify=_tls(), limits=_LIMITS, retries=0)))
 
 
 @cache  # reading the authorities takes tens of milliseconds, during which nothing else runs

@@ -7,7 +7,10 @@ from typing import NamedTuple, Self
 import httpx
 from typing_extensions import override
 
+from services.executor.adapters.credentials import NoCredentials
 from services.executor.adapters.rest_bridge_content import answered, listed
+from services.executor.adapters.shown_credential import sent
+from services.executor.ports.credentials import Credentials, CredentialUnavailable
 from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject, dumps
@@ -31,8 +34,9 @@ class _Reply(NamedTuple):
 class RestBridge(ToolServers):
     """An async context manager around one shared HTTP client. It repeats nothing and follows no redirect."""
 
-    def __init__(self, guard: Guard | None = None) -> None:
-        """``guard``: where it may connect; without one, wherever it is told."""
+    def __init__(self, guard: Guard | None = None, credentials: Credentials | None = None) -> None:
+        """``guard``: where it may connect; without, wherever it is told. ``credentials``: what servers are shown."""
+        self._credentials = credentials or NoCredentials()
         plain = httpx.AsyncHTTPTransport(limits=_LIMITS, retries=0)
         transport = GuardedTransport(guard, _LIMITS) if guard else plain
         self._client = httpx.AsyncClient(transport=transport, headers=_HEADERS, follow_redirects=False)
@@ -49,7 +53,7 @@ class RestBridge(ToolServers):
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
         query = {"session_id": session_id}
         request = self._request("GET", connection, "/mcp/tools", DISCOVERY_SECONDS, query=query)
-        reply = await self._ask(f"{connection.id}: the tool list", request, DISCOVERY_SECONDS)
+        reply = await self._ask(connection, f"{connection.id}: the tool list", request, DISCOVERY_SECONDS)
         return listed(connection, reply.status, reply.body)
 
     @override
@@ -62,7 +66,7 @@ class RestBridge(ToolServers):
     ) -> ToolAnswer:
         body = dumps({"tool": tool, "params": arguments, "session_id": session_id}).encode()
         request = self._request("POST", connection, "/mcp", timeout, body=body)
-        reply = await self._ask(tool, request, timeout)
+        reply = await self._ask(connection, tool, request, timeout)
         return answered(tool, reply.status, reply.body)
 
     def _request(
@@ -81,10 +85,12 @@ class RestBridge(ToolServers):
         except httpx.InvalidURL as error:
             raise ToolUnreachable(f"{connection.id}: {connection.url!r} is no usable URL: {error}") from error
 
-    async def _ask(self, what: str, request: httpx.Request, seconds: float) -> _Reply:
+    async def _ask(self, connection: Connection, what: str, request: httpx.Request, seconds: float) -> _Reply:
         try:
             async with asyncio.timeout(seconds):
-                return await self._received(what, request)
+                return await self._received(connection, what, request)
+        except CredentialUnavailable as error:
+            raise ToolUnreachable(f"{what} was not sent: {error}") from None
         except _NEVER_CONNECTED as error:
             raise ToolUnreachable(f"no connection: {_words(error)}") from error
         except (TimeoutError, httpx.TimeoutException):
@@ -92,8 +98,11 @@ class RestBridge(ToolServers):
         except (httpx.HTTPError, httpx.StreamError, OSError) as error:
             raise ToolSilent(f"{what}: the connection failed: {_words(error)}") from error
 
-    async def _received(self, what: str, request: httpx.Request) -> _Reply:
-        response = await self._client.send(request, stream=True)
+    async def _received(self, connection: Connection, what: str, request: httpx.Request) -> _Reply:
+        async def send() -> httpx.Response:
+            return await self._client.send(request, stream=True)
+
+        response = await sent(self._credentials, connection, request, str(request.url), send)
         try:
             body = bytearray()
             async for part in response.aiter_bytes():

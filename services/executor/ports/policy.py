@@ -28,8 +28,12 @@ class PolicyService(Protocol):
 
 class Tenants(Protocol):
     async def get(self, tenant: str) -> TenantRecord:
-        """The tenant's record; ``UnknownTenant`` if there is none."""
+        """The tenant's record as it stands; ``UnknownTenant`` if there is none. May raise ``StoreUnavailable``."""
         ...
+
+    async def begun_with(self, tenant: str, version: str) -> TenantRecord:  # noqa: ARG002  where there is but one
+        """The record as it stands, with the policies of the version that a task began with."""
+        return await self.get(tenant)
 
 
 class UnknownTenant(LookupError):

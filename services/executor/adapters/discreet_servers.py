@@ -1,0 +1,74 @@
+"""Tool servers whose answers never carry the secret that they were shown (``ToolServers``).
+
+A server may repeat a request's headers, in a message about an error say; and answers are journaled, told and archived.
+"""
+
+from collections.abc import Sequence
+from typing import cast
+
+from typing_extensions import override
+
+from services.executor.ports.credentials import Credentials
+from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
+from shared.contracts.tenant import Connection
+from shared.domain.exact_json import Json, JsonObject
+
+_IN_ITS_PLACE = "[credential]"
+_SHORTEST = 8  # what is shorter is found in every second answer by chance, and keeps nobody out
+
+
+class DiscreetServers(ToolServers):
+    def __init__(self, servers: ToolServers, credentials: Credentials) -> None:
+        self._servers, self._credentials = servers, credentials
+
+    @override
+    async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
+        try:
+            tools = await self._servers.discover(connection, session_id)
+        except (ToolUnreachable, ToolSilent) as error:
+            raise self._told(connection, error) from None
+        secrets = self._credentials.shown(connection)
+        return tuple(_tool(tool, secrets) for tool in tools) if secrets else tools
+
+    @override
+    def may_have_unlisted(self, connection: Connection) -> bool:
+        return self._servers.may_have_unlisted(connection)
+
+    @override
+    async def call(
+        self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
+    ) -> ToolAnswer:
+        try:
+            answer = await self._servers.call(connection, tool, arguments, timeout, session_id)
+        except (ToolUnreachable, ToolSilent) as error:
+            raise self._told(connection, error) from None
+        return answer._replace(content=_without(answer.content, self._credentials.shown(connection)))
+
+    def _told(self, connection: Connection, error: ToolUnreachable | ToolSilent) -> ToolUnreachable | ToolSilent:
+        said = _text(str(error), self._credentials.shown(connection))
+        return error if said == str(error) else type(error)(said)
+
+
+def _tool(tool: Tool, secrets: Sequence[str]) -> Tool:
+    schema = cast("JsonObject", _without(tool.input_schema, secrets))
+    return tool._replace(description=_text(tool.description, secrets), input_schema=schema)
+
+
+def _without(value: Json, secrets: Sequence[str]) -> Json:
+    if not secrets:
+        return value
+    match value:
+        case str():
+            return _text(value, secrets)
+        case list():
+            return [_without(part, secrets) for part in value]
+        case dict():
+            return {_text(name, secrets): _without(part, secrets) for name, part in value.items()}
+        case _:
+            return value
+
+
+def _text(text: str, secrets: Sequence[str]) -> str:
+    for secret in secrets:
+        text = text.replace(secret, _IN_ITS_PLACE) if len(secret) >= _SHORTEST else text
+    return text

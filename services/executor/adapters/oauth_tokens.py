@@ -1,0 +1,160 @@
+"""Access tokens of the OAuth 2.0 client credentials grant (RFC 6749, 4.4): kept until shortly before they expire."""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import NamedTuple, Self, TypeAlias
+from urllib.parse import quote_plus
+
+import httpx
+
+from services.executor.ports.credentials import CredentialUnavailable
+from shared.contracts.credential import Credential
+from shared.domain.exact_json import JsonObject, loads_object
+
+TOKEN_SECONDS = 10.0
+MAX_ANSWER = 64 * 1024
+USUAL_LIFE = 300  # seconds, where the answer does not say
+EARLY = 30.0  # so long before its end a token is no longer used, or a tenth of its life if that is less
+MAX_KEPT = 1024
+_CODE = re.compile(r"[a-z_]{1,40}")
+_TOKEN = re.compile(r"[\x21-\x7e]{1,16384}")
+
+
+ReadsSecret: TypeAlias = "Callable[[bool], Awaitable[str]]"  # with True: anew, not as it was kept
+
+
+class Token(NamedTuple):
+    value: str
+    until: float
+
+
+class TokenEndpoints:
+    """An async context manager around one HTTP client. Many callers who need a token at once ask for one."""
+
+    def __init__(self) -> None:
+        self._client = httpx.AsyncClient(
+            timeout=httpx.Timeout(TOKEN_SECONDS, connect=5.0), follow_redirects=False, trust_env=False
+        )
+        self._kept: dict[str, Token] = {}
+        self._asking: dict[str, asyncio.Lock] = {}
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None
+    ) -> None:
+        await self._client.aclose()
+
+    def kept(self, owner: str, credential: Credential, refused: str = "") -> str | None:
+        """A token that is still good, and not the refused one."""
+        token = self._kept.get(_name(owner, credential))
+        if token is None or token.value == refused or asyncio.get_running_loop().time() >= token.until:
+            return None
+        return token.value
+
+    async def token(self, owner: str, credential: Credential, secret: ReadsSecret, refused: str = "") -> str:
+        """A token; one that a server refused is asked for anew, once for all who hold it.
+
+        Raises ``CredentialUnavailable``.
+        """
+        name = _name(owner, credential)
+        async with self._asking.setdefault(name, asyncio.Lock()):
+            if kept := self.kept(owner, credential, refused):
+                return kept
+            token = await self._had(credential, secret)
+            self._kept.pop(name, None)
+            self._kept[name] = token  # the latest stands last; the first is forgotten where there are too many
+            if len(self._kept) > MAX_KEPT:
+                self._kept.pop(next(iter(self._kept)))
+            return token.value
+
+    async def _had(self, credential: Credential, secret: ReadsSecret) -> Token:
+        """A client's secret that is refused may have been replaced since it was read."""
+        given = await secret(False)
+        try:
+            return await self._asked(credential, given)
+        except _ClientRefused:
+            other = await secret(True)
+            if other == given:
+                raise
+            return await self._asked(credential, other)
+
+    async def _asked(self, credential: Credential, secret: str) -> Token:
+        began = asyncio.get_running_loop().time()
+        try:
+            async with asyncio.timeout(TOKEN_SECONDS):
+                status, body = await self._received(_request(self._client, credential, secret))
+        except (httpx.HTTPError, httpx.InvalidURL, OSError, TimeoutError) as error:
+            why = f"its token endpoint does not answer ({type(error).__name__})"
+            raise CredentialUnavailable(_sentence(credential, why)) from None
+        answer = _object(body)
+        if status == 200 and answer:
+            return _read(credential, answer, began)
+        said = str(answer.get("error", ""))
+        code = f", {said}" if _CODE.fullmatch(said) else ""
+        sentence = _sentence(credential, f"its token endpoint refused with HTTP {status}{code}")
+        raise (_ClientRefused if status == 401 or said == "invalid_client" else CredentialUnavailable)(sentence)
+
+    async def _received(self, request: httpx.Request) -> tuple[int, bytes]:
+        response = await self._client.send(request, stream=True)
+        try:
+            body = bytearray()
+            async for part in response.aiter_bytes():
+                body += part
+                if len(body) > MAX_ANSWER:
+                    return response.status_code, b""
+        finally:
+            await response.aclose()
+        return response.status_code, bytes(body)
+
+
+class _ClientRefused(CredentialUnavailable):
+    """The token endpoint does not take the client's secret."""
+
+
+def _request(client: httpx.AsyncClient, credential: Credential, secret: str) -> httpx.Request:
+    form = {"grant_type": "client_credentials", "scope": credential.scope, "audience": credential.audience}
+    headers = {"accept": "application/json", "accept-encoding": "identity"}
+    if credential.client_auth == "post":
+        form |= {"client_id": credential.client_id, "client_secret": secret}
+    else:  # both halves are form-encoded first (RFC 6749, 2.3.1)
+        basic = httpx.BasicAuth(quote_plus(credential.client_id), quote_plus(secret))
+        headers["authorization"] = next(basic.auth_flow(httpx.Request("POST", "http://x"))).headers["authorization"]
+    given = {name: value for name, value in form.items() if value}
+    return client.build_request("POST", credential.token_url, data=given, headers=headers)
+
+
+def _read(credential: Credential, answer: JsonObject, began: float) -> Token:
+    value, kind, life = answer.get("access_token"), answer.get("token_type", "bearer"), answer.get("expires_in")
+    if not isinstance(value, str) or not _TOKEN.fullmatch(value):
+        raise CredentialUnavailable(_sentence(credential, "its token endpoint answered without a usable access_token"))
+    if str(kind).lower() != "bearer":
+        raise CredentialUnavailable(_sentence(credential, "its token endpoint gave a token that is no bearer token"))
+    seconds = _seconds(life)
+    return Token(value, began + seconds - min(EARLY, seconds / 10))
+
+
+def _seconds(life: object) -> float:
+    """Some servers write the number as a text."""
+    try:
+        return min(max(float(str(life)), 1.0), 86_400.0) if life is not None else USUAL_LIFE
+    except ValueError:
+        return USUAL_LIFE
+
+
+def _object(body: bytes) -> JsonObject:
+    try:
+        return loads_object(body)
+    except ValueError:
+        return {}
+
+
+def _sentence(credential: Credential, why: str) -> str:
+    return f"no token for the credential {credential.reference}: {why} ({credential.token_url})"
+
+
+def _name(owner: str, credential: Credential) -> str:
+    return f"{owner} {credential.model_dump_json()}"

@@ -1,0 +1,94 @@
+"""Tenants' records as operators store them; a tenant without one has that of the installation's file (``Tenants``)."""
+
+import asyncio
+from typing import NamedTuple
+
+import structlog
+from typing_extensions import override
+
+from services.executor.ports.policy import Tenants, UnknownTenant
+from shared.contracts.tenant import TenantRecord
+from shared.contracts.tenant_document import BadRecord, with_addresses
+from shared.contracts.tenant_version import TenantVersion
+from shared.ports.tenant_records import TenantRecords
+
+MAX_KEPT = 1024
+_OF_THE_FILE = "file:"  # before the version of a record that came from the file: the store counts its own
+
+log = structlog.get_logger()
+
+
+class _Kept(NamedTuple):
+    number: int
+    record: TenantRecord
+    seen: float
+
+
+class StoredTenants(Tenants):
+    """Reads a record once for each version of it; which version holds is asked again after ``seconds``."""
+
+    def __init__(self, records: TenantRecords, default: Tenants, tool_server: str = "", seconds: float = 0.0) -> None:
+        self._records, self._default = records, default
+        self._tool_server, self._seconds = tool_server, seconds
+        self._kept: dict[str, _Kept] = {}
+
+    @override
+    async def get(self, tenant: str) -> TenantRecord:
+        """A record that this process cannot read is none: ``UnknownTenant``, and not what the file would say."""
+        kept, now = self._kept.get(tenant), asyncio.get_running_loop().time()
+        if kept is not None and now < kept.seen + self._seconds:
+            return kept.record
+        number = await self._records.latest(tenant)
+        if kept is None or kept.number != number:
+            kept = _Kept(number, await self._read(tenant, number), now)
+        self._keep(tenant, kept._replace(seen=now))
+        return kept.record
+
+    @override
+    async def begun_with(self, tenant: str, version: str) -> TenantRecord:
+        record = await self.get(tenant)
+        if record.version == version:
+            return record
+        before = await self._of_version(tenant, version)
+        if before is None:
+            log.warning("tenant_version_gone", tenant=tenant, version=version, now=record.version)
+            return record
+        pinned = ("policies", "prose_policies", "enforce_prose", "unruled_writes")
+        return record.model_copy(update={name: getattr(before, name) for name in pinned})
+
+    async def _of_version(self, tenant: str, version: str) -> TenantRecord | None:
+        if version.startswith(_OF_THE_FILE):
+            return await self._from_file(tenant, version)
+        found = await self._records.version(tenant, int(version)) if version.isdecimal() else None
+        return None if found is None else self._readable(tenant, found)
+
+    async def _from_file(self, tenant: str, version: str) -> TenantRecord | None:
+        try:
+            record = await self._default.get(tenant)
+        except UnknownTenant:
+            return None
+        return record if f"{_OF_THE_FILE}{record.version}" == version else None
+
+    async def _read(self, tenant: str, number: int) -> TenantRecord:
+        if not number:
+            record = await self._default.get(tenant)
+            return record.model_copy(update={"version": f"{_OF_THE_FILE}{record.version}"})
+        found = await self._records.version(tenant, number)
+        if found is None:
+            raise UnknownTenant(f"version {number} of the record of tenant {tenant!r} is not there")
+        return self._readable(tenant, found)
+
+    def _readable(self, tenant: str, found: TenantVersion) -> TenantRecord:
+        try:
+            record = found.record(tenant)
+        except (BadRecord, ValueError) as error:
+            log.error("tenant_record_unreadable", tenant=tenant, version=found.version, error=str(error))
+            raise UnknownTenant(f"version {found.version} of the record of tenant {tenant!r} cannot be read") from error
+        return record.model_copy(update={"connections": with_addresses(record.connections, self._tool_server)})
+
+    def _keep(self, tenant: str, kept: _Kept) -> None:
+        """The latest used stands last; the first is forgotten where there are too many."""
+        self._kept.pop(tenant, None)
+        self._kept[tenant] = kept
+        if len(self._kept) > MAX_KEPT:
+            self._kept.pop(next(iter(self._kept)))
