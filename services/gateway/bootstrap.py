@@ -4,12 +4,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from secrets import token_hex, token_urlsafe
+from time import monotonic
 from uuid import uuid4
 
 from fastapi import FastAPI
 
 from services.gateway.adapters.readiness import RedisReadiness
 from services.gateway.adapters.redis_approvals import RedisApprovals
+from services.gateway.adapters.redis_backlog import RedisBacklog
 from services.gateway.adapters.redis_dead_letters import RedisDeadLetters
 from services.gateway.adapters.redis_keyring import RedisKeyring
 from services.gateway.adapters.redis_statistics import RedisStatistics
@@ -18,6 +20,7 @@ from services.gateway.adapters.redis_task_lists import RedisTaskLists
 from services.gateway.adapters.redis_tenants import RedisTenants
 from services.gateway.adapters.redis_threads import RedisThreads
 from services.gateway.adapters.redis_workshop import RedisWorkshop
+from services.gateway.adapters.shedding_tasks import SheddingTasks
 from services.gateway.adapters.wakes import BestEffortWakes
 from services.gateway.console import console_mount
 from services.gateway.core.api_keys import Fresh, KeyDesk
@@ -34,6 +37,7 @@ from services.gateway.entrypoints.approvals import ApprovalEndpoints
 from services.gateway.entrypoints.console.room import Desks
 from services.gateway.entrypoints.dead_letters import DeadLetterEndpoints
 from services.gateway.entrypoints.made_tools import MadeToolEndpoints
+from services.gateway.entrypoints.threshold import Threshold
 from services.gateway.push_room import PushRoom
 from services.gateway.settings import Settings
 from shared.infra.live import Live
@@ -51,7 +55,7 @@ def build(settings: Settings) -> FastAPI:
     identity = doorway.identity
     push = PushRoom(settings, state, live, _now, embedded=settings.profile == "embedded")
     desk = TaskDesk(
-        tasks=TaskStore(state, live),
+        tasks=SheddingTasks(TaskStore(state, live), RedisBacklog(state), settings.max_waiting_sessions, monotonic),
         wakes=BestEffortWakes(ArqWakes(queue)),
         threads=RedisThreads(state),
         clock=_now,
@@ -72,6 +76,7 @@ def build(settings: Settings) -> FastAPI:
     tenants = TenantDesk(RedisTenants(state), _now)
     lists = TaskListDesk(RedisTaskLists(state))
     app = create_app(desk, lists, identity, readiness, RedisStatistics(state), tenants, face, lifespan)
+    app.add_middleware(Threshold, limits=settings.request_limits)
     clerk = Clerk(RedisDeadLetters(state), TaskStore(state, live), BestEffortWakes(ArqWakes(queue)), _now)
     app.include_router(DeadLetterEndpoints(clerk, identity, face.max_body).routes())
     app.include_router(KeyEndpoints(KeyDesk(keyring, fresh), identity, face.max_body).routes())
@@ -97,4 +102,5 @@ def _rules(settings: Settings) -> Rules:
         blocking_limit=settings.blocking_limit,
         loopback_endpoints=settings.profile == "embedded",
         allowed_hosts=settings.tools_allowed_hosts,
+        limits=settings.message_limits,
     )

@@ -1,17 +1,19 @@
 """The gateway's settings, read once at its start."""
 
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
-from pydantic_settings import NoDecode, SettingsConfigDict
+from pydantic_settings import SettingsConfigDict
 
 from services.gateway.door_settings import DoorSettings
+from services.gateway.limit_settings import LimitSettings
 from services.gateway.push_settings import PushSettings
+from shared.infra.host_list import HostList
 from shared.infra.redis import QueueRedisUrl, RedisUrl, check_queue
 
 
-class Settings(DoorSettings, PushSettings):
+class Settings(DoorSettings, LimitSettings, PushSettings):
     """Environment variables of the same names in capitals. Only ``REDIS_URL`` must be given; see ``AUTHENTICATION``."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore")
@@ -23,15 +25,9 @@ class Settings(DoorSettings, PushSettings):
     host: str = Field(default="127.0.0.1", min_length=1)
     port: int = Field(default=9010, ge=0, le=65535)
     purple_agent_card_url: str = Field(default="", pattern=r"^(https?://\S+)?$")
-    max_body_bytes: int = Field(default=1024 * 1024, ge=1024)
     blocking_limit: float = Field(default=85, gt=0)
-    tools_allowed_hosts: Annotated[tuple[str, ...], NoDecode] = ()
+    tools_allowed_hosts: HostList = ()
     model_notice: str = ""
-
-    @field_validator("tools_allowed_hosts", mode="before")
-    @classmethod
-    def _split(cls, value: object) -> object:
-        return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
 
     @model_validator(mode="after")
     def _name_authentication(self) -> Self:

@@ -18,6 +18,7 @@ from services.gateway.core.errors import (
 )
 from services.gateway.core.identity import may_read, may_stop
 from services.gateway.core.message import ClientMessage
+from services.gateway.core.message_limits import MessageLimits, check_size
 from services.gateway.core.push_book import PushBook
 from services.gateway.core.resolve import Word, check_not_refused, check_operator, resolution_turn, was_heeded
 from services.gateway.core.submit import Accept, Intake, Join, Moment, Signal, fingerprint_of, take_in
@@ -44,6 +45,7 @@ class Rules(NamedTuple):
     cancel_limit: float = 15
     loopback_endpoints: bool = False
     allowed_hosts: Collection[str] = ()
+    limits: MessageLimits = MessageLimits()
 
 
 class Ticket(NamedTuple):
@@ -71,6 +73,7 @@ class TaskDesk:
 
     async def submit(self, message: ClientMessage, caller: Caller) -> Ticket:
         """Accept a message for good, once; raises ``Refusal`` or ``StoreUnavailable``."""
+        check_size(message, self._rules.limits)
         self._check_endpoint(message)
         self._check_webhook(message)
         try:

@@ -31,6 +31,7 @@ class ClientMessage(NamedTuple):
     metadata: JsonObject
     solver: SolverRequest | None = None
     webhook: Webhook | None = None
+    part_count: int = 1
 
     @property
     def whole_text(self) -> str:
@@ -40,7 +41,11 @@ class ClientMessage(NamedTuple):
     @property
     def request_metadata(self) -> dict[str, JsonValue]:
         """The client's metadata without what has a field of its own."""
-        return plain_values({key: value for key, value in self.metadata.items() if key not in _OWN_METADATA})
+        return plain_values(self.other_metadata)
+
+    @property
+    def other_metadata(self) -> JsonObject:
+        return {key: value for key, value in self.metadata.items() if key not in _OWN_METADATA}
 
 
 def read_legacy(params: JsonObject) -> ClientMessage:
@@ -109,6 +114,7 @@ def _read(
         policy_doc=policy_document(metadata.get("policy_doc"), "metadata.policy_doc"),
         tools_endpoint=text_at(metadata, "tools_endpoint", "metadata.tools_endpoint") or None,
         metadata=metadata,
+        part_count=len(list_at(message, "parts", "message.parts")),
         webhook=webhook_in_send(params, dialect),
     )
 

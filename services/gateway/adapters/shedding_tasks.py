@@ -1,0 +1,72 @@
+"""Tasks that are refused while too much work waits already (``Tasks``); what is stored is read and decided as ever."""
+
+from collections.abc import AsyncGenerator, Callable
+from typing import Protocol
+
+import structlog
+from typing_extensions import override
+
+from services.gateway.core.errors import TooManyRequests
+from shared.contracts.task import TaskEvent, TaskRecord, Turn
+from shared.ports.store import StoreUnavailable
+from shared.ports.tasks import Accepted, Standing, Tasks
+
+KEPT_SECONDS = 1.0  # for which a count serves: it costs one round trip a second, however many messages come
+RETRY_SECONDS = 5.0
+
+log = structlog.get_logger()
+
+
+class Backlog(Protocol):
+    async def waiting(self) -> int:
+        """How many sessions wait for an executor; may raise ``StoreUnavailable``."""
+        ...
+
+
+class SheddingTasks(Tasks):
+    def __init__(self, tasks: Tasks, backlog: Backlog, most: int, clock: Callable[[], float]) -> None:
+        """``clock``: seconds that never go back."""
+        self._tasks, self._backlog, self._most, self._clock = tasks, backlog, most, clock
+        self._waiting, self._again_at, self._sheds = 0, 0.0, False
+
+    @override
+    async def accept(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> Accepted:
+        """Also raises ``TooManyRequests``; then nothing was stored."""
+        await self._check()
+        accepted = await self._tasks.accept(record, turn, dedupe)
+        self._waiting += accepted.fresh  # until somebody counts again
+        return accepted
+
+    @override
+    async def signal(self, tenant: str, session_id: str, turn: Turn) -> bool:
+        return await self._tasks.signal(tenant, session_id, turn)
+
+    @override
+    async def record(self, tenant: str, task_id: str) -> TaskRecord | None:
+        return await self._tasks.record(tenant, task_id)
+
+    @override
+    async def standing(self, tenant: str, task_id: str) -> Standing | None:
+        return await self._tasks.standing(tenant, task_id)
+
+    @override
+    def watch(self, tenant: str, task_id: str, after: str = "0") -> AsyncGenerator[tuple[str, TaskEvent], None]:
+        return self._tasks.watch(tenant, task_id, after)
+
+    async def _check(self) -> None:
+        """One of all who ask at once counts anew; the others go by the last count."""
+        if self._clock() >= self._again_at:
+            self._again_at = self._clock() + KEPT_SECONDS
+            await self._count()
+        if self._waiting >= self._most:
+            raise TooManyRequests("more work waits than this installation takes on", RETRY_SECONDS)
+
+    async def _count(self) -> None:
+        try:
+            self._waiting = await self._backlog.waiting()
+        except StoreUnavailable as error:  # who stores the message will say so, if it is still true then
+            log.warning("backlog_unknown", error=str(error))
+            return
+        if (self._waiting >= self._most) is not self._sheds:
+            self._sheds = not self._sheds
+            log.warning("load_shedding", on=self._sheds, waiting=self._waiting, most=self._most)

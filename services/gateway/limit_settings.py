@@ -1,0 +1,35 @@
+"""The settings that say how large a request may be, and how much work may wait."""
+
+from pydantic import Field
+from pydantic_settings import BaseSettings
+
+from services.gateway.core.message_limits import MessageLimits
+from services.gateway.core.request_limits import RequestLimits
+
+
+class LimitSettings(BaseSettings):
+    """``MAX_WAITING_SESSIONS``: how many sessions may wait for an executor before new messages are refused."""
+
+    max_body_bytes: int = Field(default=1024 * 1024, ge=1024)
+    max_body_seconds: float = Field(default=30, gt=0)
+    max_header_bytes: int = Field(default=32 * 1024, ge=1024)
+    max_url_bytes: int = Field(default=8 * 1024, ge=256)
+    max_open_requests: int = Field(default=2000, ge=1)
+    max_parts: int = Field(default=100, ge=1)
+    max_text_characters: int = Field(default=262_144, ge=1)
+    max_metadata_characters: int = Field(default=65_536, ge=2)
+    max_waiting_sessions: int = Field(default=5000, ge=1)
+
+    @property
+    def message_limits(self) -> MessageLimits:
+        return MessageLimits(self.max_parts, self.max_text_characters, self.max_metadata_characters)
+
+    @property
+    def request_limits(self) -> RequestLimits:
+        return RequestLimits(
+            body_bytes=self.max_body_bytes,
+            body_seconds=self.max_body_seconds,
+            header_bytes=self.max_header_bytes,
+            url_bytes=self.max_url_bytes,
+            open_requests=self.max_open_requests,
+        )
