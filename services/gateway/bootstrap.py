@@ -14,6 +14,7 @@ from services.gateway.adapters.redis_approvals import RedisApprovals
 from services.gateway.adapters.redis_backlog import RedisBacklog
 from services.gateway.adapters.redis_dead_letters import RedisDeadLetters
 from services.gateway.adapters.redis_keyring import RedisKeyring
+from services.gateway.adapters.redis_meter import RedisMeter
 from services.gateway.adapters.redis_statistics import RedisStatistics
 from services.gateway.adapters.redis_stories import RedisStories
 from services.gateway.adapters.redis_task_lists import RedisTaskLists
@@ -51,7 +52,7 @@ def build(settings: Settings) -> FastAPI:
     state, queue = connect(settings.redis_url), connect(settings.queue_redis_url or settings.redis_url)
     live = Live(state)
     keyring = RedisKeyring(state)
-    doorway = Doorway(settings, keyring, _now)
+    doorway = Doorway(settings, RedisMeter(state), _now)
     identity = doorway.identity
     push = PushRoom(settings, state, live, _now, embedded=settings.profile == "embedded")
     desk = TaskDesk(
@@ -75,7 +76,7 @@ def build(settings: Settings) -> FastAPI:
     face = Face(settings.card_url, settings.model_notice, settings.max_body_bytes)
     tenants = TenantDesk(RedisTenants(state), _now)
     lists = TaskListDesk(RedisTaskLists(state))
-    app = create_app(desk, lists, identity, readiness, RedisStatistics(state), tenants, face, lifespan)
+    app = create_app(desk, lists, identity, readiness, RedisStatistics(state), tenants, face, lifespan, doorway.watch)
     app.add_middleware(Threshold, limits=settings.request_limits)
     clerk = Clerk(RedisDeadLetters(state), TaskStore(state, live), BestEffortWakes(ArqWakes(queue)), _now)
     app.include_router(DeadLetterEndpoints(clerk, identity, face.max_body).routes())

@@ -8,6 +8,8 @@ from pydantic_settings import BaseSettings, NoDecode
 
 from services.gateway.core.claims import ClaimNames
 from services.gateway.core.issuer import may_be_asked
+from services.gateway.core.source_address import networks_in
+from services.gateway.ports import Allowance
 
 _WAYS = ("keys", "jwt")
 Words = Annotated[tuple[str, ...], NoDecode]
@@ -30,11 +32,22 @@ class DoorSettings(BaseSettings):
     jwt_keys_renewed: float = Field(default=300, ge=1)  # seconds between two fetches of the issuer's keys
     jwt_keys_again: float = Field(default=10, gt=0)  # seconds between two tries to find a key that is not known
     jwt_keys_stale: float = Field(default=3600, ge=1)  # seconds for which they count while none can be fetched
+    rate_requests: int = Field(default=1200, ge=0)  # a minute for each key or principal; 0 is without limit
+    rate_messages: int = Field(default=300, ge=0)  # a minute
+    quota_messages: int = Field(default=0, ge=0)  # a day (UTC)
+    failures_a_minute: int = Field(default=20, ge=0)  # refused credentials from one address; 0 is without a brake
+    trusted_proxies: Words = ()  # addresses or networks whose X-Forwarded-For is believed
 
-    @field_validator("jwt_audience", mode="before")
+    @field_validator("jwt_audience", "trusted_proxies", mode="before")
     @classmethod
     def _split_words(cls, value: object) -> object:
         return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _are_networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        networks_in(value)
+        return value
 
     @field_validator("authentication")
     @classmethod
@@ -61,6 +74,10 @@ class DoorSettings(BaseSettings):
     def ways(self) -> tuple[str, ...]:
         """How callers may show who they are; empty where nobody checks."""
         return tuple(way for way in self.authentication.split(",") if way in _WAYS)
+
+    @property
+    def allowance(self) -> Allowance:
+        return Allowance(self.rate_requests, self.rate_messages, self.quota_messages)
 
     @property
     def claim_names(self) -> ClaimNames:

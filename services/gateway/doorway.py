@@ -14,19 +14,23 @@ from services.gateway.adapters.jwt_identity import Expected, JwtIdentity
 from services.gateway.adapters.key_identity import KeyIdentity
 from services.gateway.adapters.signing_keys import Patience, SigningKeys
 from services.gateway.adapters.unverified_identity import UnverifiedIdentity
+from services.gateway.core.brake import Strictness
+from services.gateway.core.source_address import networks_in
 from services.gateway.door_settings import DoorSettings
-from services.gateway.ports import Identity, Keyring
+from services.gateway.entrypoints.door import Watch
+from services.gateway.ports import Identity, Meter
 
 
 class Doorway:
-    """``identity``, and what it needs running beside the requests."""
+    """``identity`` and ``watch``, and what they need running beside the requests."""
 
-    def __init__(self, settings: DoorSettings, keyring: Keyring, now: Callable[[], datetime]) -> None:
+    def __init__(self, settings: DoorSettings, meter: Meter, now: Callable[[], datetime]) -> None:
         self._http = httpx.AsyncClient(trust_env=True)  # a proxy on the way to the issuer is the operator's to name
         patience = Patience(settings.jwt_keys_renewed, settings.jwt_keys_again, settings.jwt_keys_stale)
         source = HttpJwks(self._http, settings.jwt_issuer, settings.jwt_jwks_url)
         self._keys = SigningKeys(source, monotonic, patience) if "jwt" in settings.ways else None
-        self.identity = self._identity(settings, KeyIdentity(keyring, now))
+        self.identity = self._identity(settings, meter, now)
+        self.watch = Watch(networks_in(settings.trusted_proxies), Strictness(settings.failures_a_minute))
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
@@ -37,9 +41,10 @@ class Doorway:
             if renewing:
                 renewing.cancel()
 
-    def _identity(self, settings: DoorSettings, by_key: Identity) -> Identity:
+    def _identity(self, settings: DoorSettings, meter: Meter, now: Callable[[], datetime]) -> Identity:
+        by_key = KeyIdentity(meter, now, settings.allowance)
         if self._keys is None:
             return by_key if "keys" in settings.ways else UnverifiedIdentity()
         expected = Expected(settings.jwt_issuer, settings.jwt_audience, settings.jwt_leeway)
-        by_token = JwtIdentity(self._keys, expected, settings.claim_names)
+        by_token = JwtIdentity(self._keys, expected, settings.claim_names, meter, settings.allowance)
         return EitherIdentity(by_key, by_token) if "keys" in settings.ways else by_token

@@ -6,7 +6,7 @@ from typing_extensions import override
 
 from services.gateway.core.api_keys import PREFIX
 from services.gateway.core.errors import Unauthenticated
-from services.gateway.ports import Caller, Identity
+from services.gateway.ports import Admitted, Caller, Errand, Identity
 from shared.domain.exact_json import JsonObject
 
 
@@ -16,15 +16,19 @@ class EitherIdentity(Identity):
 
     @override
     async def at_the_door(self, headers: Mapping[str, str]) -> Caller | None:
-        given = headers.get("authorization", "")
-        if not given and "x-api-key" not in headers:
-            raise Unauthenticated("an API key or a token is needed, as in Authorization: Bearer pa_... or eyJ...")
-        return await self._of(given).at_the_door(headers)
+        return await self._of(headers).at_the_door(headers)
+
+    @override
+    async def admit(self, headers: Mapping[str, str], errand: Errand) -> Admitted:
+        return await self._of(headers).admit(headers, errand)
 
     @override
     def caller_of(self, let_in: Caller | None, metadata: JsonObject) -> Caller:
         return self._keys.caller_of(let_in, metadata)
 
-    def _of(self, authorization: str) -> Identity:
-        is_key = not authorization or authorization.split(" ")[-1].startswith(f"{PREFIX}_")
+    def _of(self, headers: Mapping[str, str]) -> Identity:
+        given = headers.get("authorization", "")
+        if not given and "x-api-key" not in headers:
+            raise Unauthenticated("an API key or a token is needed, as in Authorization: Bearer pa_... or eyJ...")
+        is_key = not given or given.split(" ")[-1].startswith(f"{PREFIX}_")
         return self._keys if is_key else self._tokens

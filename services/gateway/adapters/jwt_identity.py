@@ -1,6 +1,7 @@
 """Identity by a bearer token that an issuer signed (JWT): verified by its published keys, read by its claims."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import NamedTuple, cast
 
 import jwt
@@ -8,10 +9,11 @@ from jwt import exceptions as faults
 from typing_extensions import override
 
 from services.gateway.adapters.signing_keys import SigningKeys
+from services.gateway.core.admission import check
 from services.gateway.core.claims import ClaimNames, caller_in
 from services.gateway.core.errors import Unauthenticated
 from services.gateway.core.identity import check_claim
-from services.gateway.ports import Caller, Identity
+from services.gateway.ports import Admitted, Allowance, Caller, Errand, Identity, Meter, Standing
 from shared.domain.exact_json import JsonObject
 
 _BEARER = "bearer "
@@ -35,8 +37,19 @@ class Expected(NamedTuple):
 
 
 class JwtIdentity(Identity):
-    def __init__(self, keys: SigningKeys, expected: Expected, names: ClaimNames) -> None:
+    """``usual`` is what each principal may ask for, whatever tokens it presents."""
+
+    def __init__(
+        self, keys: SigningKeys, expected: Expected, names: ClaimNames, meter: Meter, usual: Allowance
+    ) -> None:
         self._keys, self._expected, self._names = keys, expected, names
+        self._meter, self._usual = meter, usual
+
+    @override
+    async def admit(self, headers: Mapping[str, str], errand: Errand) -> Admitted:
+        caller = await self.at_the_door(headers)
+        standing = await self._meter.of_bearer(caller, errand, self._usual) if any(self._usual) else Standing()
+        return Admitted(caller, check(standing), partial(self._count_message, caller))
 
     @override
     async def at_the_door(self, headers: Mapping[str, str]) -> Caller:
@@ -60,6 +73,11 @@ class JwtIdentity(Identity):
             raise Unauthenticated("the request did not come through the door")
         check_claim(let_in.principal, metadata)
         return let_in
+
+    async def _count_message(self, caller: Caller) -> Standing:
+        if not any(self._usual):
+            return Standing()
+        return check(await self._meter.of_bearer(caller, Errand.MESSAGE, self._usual))
 
     def _verified(self, token: str, key: object, algorithm: str) -> JsonObject:
         """The claims. The algorithm is one that the key's kind permits, whatever else the token's header says."""

@@ -2,32 +2,43 @@
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import partial
 
 from typing_extensions import override
 
-from services.gateway.core.api_keys import holder, opens, split
+from services.gateway.core.admission import check
+from services.gateway.core.api_keys import digest_of, holder, opens, split
 from services.gateway.core.errors import Unauthenticated
 from services.gateway.core.identity import check_claim
-from services.gateway.ports import Caller, Identity, Keyring
+from services.gateway.ports import Admitted, Allowance, Caller, Errand, Identity, Meter, Standing
 from shared.domain.exact_json import JsonObject
 
 _BEARER = "bearer "
 
 
 class KeyIdentity(Identity):
-    def __init__(self, keyring: Keyring, clock: Callable[[], datetime]) -> None:
-        self._keyring, self._clock = keyring, clock
+    """``usual`` is what a key may ask for that has no allowance of its own."""
+
+    def __init__(self, meter: Meter, clock: Callable[[], datetime], usual: Allowance) -> None:
+        self._meter, self._clock, self._usual = meter, clock, usual
 
     @override
-    async def at_the_door(self, headers: Mapping[str, str]) -> Caller:
+    async def at_the_door(self, headers: Mapping[str, str]) -> Caller | None:
+        return (await self.admit(headers, Errand.LOOK)).caller
+
+    @override
+    async def admit(self, headers: Mapping[str, str], errand: Errand) -> Admitted:
         token = _token(headers)
         if token is None:
             raise Unauthenticated("an API key is needed, as in Authorization: Bearer pa_...")
         parts = split(token)
-        key = await self._keyring.find(parts[0]) if parts else None
-        if key is None or parts is None or not opens(key, parts[1], self._clock()):
-            raise Unauthenticated("the API key is unknown, expired or revoked")
-        return holder(key)
+        if parts is None:
+            raise _unknown()
+        key_id, digest = parts[0], digest_of(parts[1])
+        key, standing = await self._meter.of_key(key_id, digest, errand, self._usual)
+        if key is None or not opens(key, parts[1], self._clock()):
+            raise _unknown()
+        return Admitted(holder(key), check(standing), partial(self._count_message, key_id, digest))
 
     @override
     def caller_of(self, let_in: Caller | None, metadata: JsonObject) -> Caller:
@@ -35,6 +46,14 @@ class KeyIdentity(Identity):
             raise Unauthenticated("the request did not come through the door")
         check_claim(let_in.principal, metadata)
         return let_in
+
+    async def _count_message(self, key_id: str, digest: str) -> Standing:
+        _, standing = await self._meter.of_key(key_id, digest, Errand.MESSAGE, self._usual)
+        return check(standing)
+
+
+def _unknown() -> Unauthenticated:
+    return Unauthenticated("the API key is unknown, expired or revoked")
 
 
 def _token(headers: Mapping[str, str]) -> str | None:

@@ -7,6 +7,7 @@ from typing import cast
 from redis.asyncio import Redis
 from typing_extensions import override
 
+from services.gateway.adapters.redis_meter import read_key
 from services.gateway.ports import Keyring
 from shared.contracts.api_key import ApiKey
 from shared.infra import keys
@@ -19,12 +20,8 @@ class RedisKeyring(Keyring):
 
     @override
     async def find(self, key_id: str) -> ApiKey | None:
-        row = await self._scripts.command("HMGET", keys.api_key(key_id), "json", "revoked_at")
-        text, revoked_at = cast("tuple[str | None, str | None]", row)
-        if text is None:
-            return None
-        key = ApiKey.model_validate_json(text)
-        return key.model_copy(update={"revoked_at": datetime.fromisoformat(revoked_at)}) if revoked_at else key
+        row = await self._scripts.command("HMGET", keys.api_key(key_id), "json", "revoked_at", "used_at")
+        return read_key(*cast("tuple[str | None, str | None, str | None]", row))
 
     @override
     async def of(self, tenant: str) -> Sequence[ApiKey]:
@@ -38,6 +35,7 @@ class RedisKeyring(Keyring):
     async def add(self, key: ApiKey) -> None:
         """The key first: one that no list names can still be revoked by whoever holds its id."""
         name = keys.api_key(key.key_id)
+        await self._scripts.command("HSETNX", name, "limits", _limits(key))
         await self._scripts.command("HSETNX", name, "json", key.model_dump_json())
         await self._scripts.command("SADD", keys.api_keys_of(key.tenant), key.key_id)
         if key.expires_at:
@@ -52,3 +50,9 @@ class RedisKeyring(Keyring):
     async def _kept_until(self, name: str, end: datetime) -> None:
         leaves = end + timedelta(seconds=keys.DEAD_KEY_SECONDS)
         await self._scripts.command("EXPIREAT", name, int(leaves.timestamp()))
+
+
+def _limits(key: ApiKey) -> str:
+    """As the counting script reads them: empty where the usual ones hold."""
+    own = (key.requests_a_minute, key.messages_a_minute, key.messages_a_day)
+    return ":".join("" if limit is None else str(limit) for limit in own)

@@ -32,7 +32,7 @@ def check(standing: Standing) -> Standing:
     """The same; raises ``TooManyRequests`` if a limit is used up."""
     for one in standing.measures:
         if one.name == standing.used_up:
-            raise TooManyRequests(f"{one.quota} {_MEANT[one.name]} are used up", standing.wait)
+            raise TooManyRequests(f"{one.quota} {_MEANT[one.name]} are used up", standing.wait, standing)
     return standing
 
 

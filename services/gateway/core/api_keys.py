@@ -21,6 +21,9 @@ from shared.domain.words import Role
 PREFIX = "pa"
 _LONGEST_LABEL = 200
 _MOST_DAYS = 3650
+_MOST_LIMIT = 1_000_000_000
+_WARNING = timedelta(days=14)
+LIMITS = ("requests_a_minute", "messages_a_minute", "messages_a_day")
 
 
 class Wish(NamedTuple):
@@ -31,6 +34,9 @@ class Wish(NamedTuple):
     levels: tuple[str, ...] = ()
     label: str = ""
     days: int | None = None  # how long it is good; None is until it is revoked
+    requests_a_minute: int | None = None  # None is as usual, 0 is without limit
+    messages_a_minute: int | None = None
+    messages_a_day: int | None = None
 
 
 class Fresh(NamedTuple):
@@ -56,10 +62,13 @@ def make(wish: Wish, tenant: str, created_by: str, fresh: Fresh) -> Made:
         roles=wish.roles,
         levels=wish.levels,
         label=wish.label,
-        secret_sha256=_digest(fresh.secret),
+        secret_sha256=digest_of(fresh.secret),
         created_at=fresh.now,
         created_by=created_by,
         expires_at=None if wish.days is None else fresh.now + timedelta(days=wish.days),
+        requests_a_minute=wish.requests_a_minute,
+        messages_a_minute=wish.messages_a_minute,
+        messages_a_day=wish.messages_a_day,
     )
     return Made(key, "_".join((PREFIX, fresh.key_id, fresh.secret)))
 
@@ -74,8 +83,8 @@ def split(token: str) -> tuple[str, str] | None:
 
 def opens(key: ApiKey | None, secret: str, now: datetime) -> bool:
     """Whether the secret is that of a key that is good; takes as long for a wrong secret as for a right one."""
-    known = key.secret_sha256 if key else _digest("")
-    return hmac.compare_digest(_digest(secret), known) and key is not None and key.is_good(now)
+    known = key.secret_sha256 if key else digest_of("")
+    return hmac.compare_digest(digest_of(secret), known) and key is not None and key.is_good(now)
 
 
 def holder(key: ApiKey) -> Caller:
@@ -83,7 +92,7 @@ def holder(key: ApiKey) -> Caller:
 
 
 def read_wish(body: JsonObject) -> Wish:
-    """``{"principal": {"id", "roles", "levels"}, "label", "days"}`` under ``key``; raises ``InvalidField``."""
+    """``{"principal", "roles", "levels", "label", "days"}`` and limits under ``key``; raises ``InvalidField``."""
     label = text_at(body, "label", "key.label") or ""
     if len(label) > _LONGEST_LABEL:
         raise InvalidField("key.label", f"must be at most {_LONGEST_LABEL} characters")
@@ -91,13 +100,29 @@ def read_wish(body: JsonObject) -> Wish:
     if days is not None and not 1 <= days <= _MOST_DAYS:
         raise InvalidField("key.days", f"must be from 1 to {_MOST_DAYS}")
     principal_id = required_id(body, "principal", "key.principal")
-    return Wish(principal_id, roles_in(body, "key"), levels_in(body, "key"), label, days)
+    limits = {name: _limit_at(body, name) for name in LIMITS}
+    return Wish(principal_id, roles_in(body, "key"), levels_in(body, "key"), label, days, **limits)
+
+
+def _limit_at(body: JsonObject, name: str) -> int | None:
+    limit = count_at(body, name, f"key.{name}")
+    if limit is not None and limit > _MOST_LIMIT:
+        raise InvalidField(f"key.{name}", f"must be at most {_MOST_LIMIT}")
+    return limit
 
 
 def key_view(key: ApiKey, now: datetime) -> dict[str, JsonValue]:
     """A key as operators see it: all but its secret."""
     shown = key.model_dump(mode="json", exclude={"v", "secret_sha256"})
-    return {**shown, "good": key.is_good(now)}
+    return {**shown, "good": key.is_good(now), "warning": _warning(key, now)}
+
+
+def _warning(key: ApiKey, now: datetime) -> str | None:
+    """What whoever looks after keys should not learn by a refusal."""
+    if key.expires_at is None or not key.is_good(now) or key.expires_at - now > _WARNING:
+        return None
+    days = (key.expires_at - now).days
+    return f"expires in {days} days" if days > 1 else "expires within two days"
 
 
 class HasOperator(Exception):
@@ -142,5 +167,6 @@ class KeyDesk:
         return await self._keyring.find(key_id) or key, now
 
 
-def _digest(secret: str) -> str:
+def digest_of(secret: str) -> str:
+    """What is kept of a secret."""
     return sha256(secret.encode()).hexdigest()

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from math import ceil
 
+from services.gateway.ports import Standing
+
 
 class Refusal(Exception):
     """A request that is not carried out; the message names the cause."""
@@ -92,11 +94,12 @@ class NotEntitled(Refusal):
 
 
 class TooManyRequests(Refusal):
-    """A limit of the caller's is used up; the same request may be sent again in ``wait`` seconds."""
+    """A limit of the caller's is used up; the same request may be sent again in ``wait`` whole seconds."""
 
-    def __init__(self, cause: str, wait: float) -> None:
-        super().__init__(f"{cause}; try again in {max(1, ceil(wait))} s")
+    def __init__(self, cause: str, wait: float, standing: Standing | None = None) -> None:
         self.wait = max(1, ceil(wait))
+        super().__init__(f"{cause}; try again in {self.wait} s")
+        self.standing = standing or Standing()
 
 
 class IssuerUnavailable(Exception):

@@ -14,7 +14,7 @@ from services.gateway.entrypoints.a2a_calls import A2aCalls
 from services.gateway.entrypoints.a2a_rest import A2aRest
 from services.gateway.entrypoints.a2a_rpc import A2aRpc
 from services.gateway.entrypoints.card import agent_card, card_routes
-from services.gateway.entrypoints.door import Door
+from services.gateway.entrypoints.door import Door, Watch
 from services.gateway.entrypoints.jsonrpc import JsonRpcEndpoint
 from services.gateway.entrypoints.not_offered import not_offered
 from services.gateway.entrypoints.push_calls import PushCalls
@@ -45,9 +45,10 @@ def create_app(
     tenants: TenantDesk,
     face: Face,
     lifespan: Lifespan[FastAPI] | None = None,
+    watch: Watch | None = None,
 ) -> FastAPI:
     app = FastAPI(title="Purple Agent gateway", docs_url=None, redoc_url=None, lifespan=lifespan)
-    app.add_middleware(Door, identity=identity)
+    app.add_middleware(Door, identity=identity, watch=watch)
     calls = A2aCalls(desk, lists, identity, face.notice)
     rest = A2aRest(calls, face.max_body)
     streams = RpcStreams(desk, calls, face.notice).methods()

@@ -8,11 +8,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from services.gateway.core import errors
+from services.gateway.core.admission import MESSAGE_METHODS
 from services.gateway.core.desk import TaskDesk
 from services.gateway.core.fields import required_id
 from services.gateway.core.message import metadata_of
 from services.gateway.entrypoints.body import BadCall, Call, check_content_type, parse_call, read_body
-from services.gateway.entrypoints.door import let_in
+from services.gateway.entrypoints.door import count_message, let_in
 from services.gateway.entrypoints.legacy import LegacyMethods
 from services.gateway.entrypoints.replies import (
     FAILED,
@@ -70,6 +71,8 @@ class JsonRpcEndpoint:
             return error_reply(call.call_id, METHOD_NOT_FOUND, f"there is no method {call.method!r}")
         if method.dialect in _CHECKS:
             _CHECKS[method.dialect](version, f"the method {call.method!r}")
+        if call.method in MESSAGE_METHODS:
+            await count_message(request)
         if call.method in _SHARED and not version:
             return await self._in_its_own_dialect(call, request, method)
         return await method.act(call, request)

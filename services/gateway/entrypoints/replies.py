@@ -14,6 +14,7 @@ INTERNAL_ERROR = -32603
 FAILED = "the gateway failed on this request; it is in its log"
 METHOD_NOT_FOUND = -32601
 VERSION_NOT_SUPPORTED = -32009
+TOO_MANY_REQUESTS = -32010  # RateLimitExceeded in the early protocol; the later ones name none
 CODES: dict[type[Exception], int] = {
     errors.InvalidField: -32602,
     errors.UnknownTask: -32001,
@@ -23,6 +24,7 @@ CODES: dict[type[Exception], int] = {
     errors.Unsupported: -32004,
     errors.TaskHasEnded: -32004,
     errors.NotAClient: -32004,
+    errors.TooManyRequests: TOO_MANY_REQUESTS,
     errors.TenantStopped: INTERNAL_ERROR,
     errors.UnsupportedContent: -32005,
     errors.UnsupportedMediaType: -32005,
@@ -57,7 +59,10 @@ def fault_reply(call_id: str | int | None, fault: Fault, *, bad_input_status: in
     status = bad_input_status if code in (-32602, -32005) else 200
     status = 503 if isinstance(fault, errors.TenantStopped) else status
     status = 415 if isinstance(fault, errors.UnsupportedMediaType) else status
+    status = 429 if isinstance(fault, errors.TooManyRequests) else status
     reply = error_reply(call_id, code, str(fault), status)
+    if isinstance(fault, errors.TooManyRequests):
+        reply.headers["Retry-After"] = str(fault.wait)
     if isinstance(fault, StoreUnavailable):
         reply.headers.update(RETRY_LATER)
     return reply

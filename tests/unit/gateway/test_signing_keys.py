@@ -15,6 +15,8 @@ from services.gateway.adapters.jwt_identity import Expected, JwtIdentity
 from services.gateway.adapters.signing_keys import KeySource, Patience, SigningKeys, usable
 from services.gateway.core.claims import ClaimNames
 from services.gateway.core.errors import IssuerUnavailable, Unauthenticated
+from services.gateway.ports import Allowance, Caller, Errand, Meter, Standing
+from shared.contracts.api_key import ApiKey
 from shared.domain.exact_json import Json, JsonObject
 from shared.testing.token_issuer import AUDIENCE, TokenIssuer, made_key, public_jwk, signed
 
@@ -32,6 +34,20 @@ class Published(KeySource):
         if self._issuer.away:
             raise IssuerUnavailable("it does not answer")
         return self._issuer.published()
+
+
+class NobodysMeter(Meter):
+    """Where nothing is limited nothing is counted."""
+
+    @override
+    async def of_key(
+        self, key_id: str, digest: str, errand: Errand, usual: Allowance
+    ) -> tuple[ApiKey | None, Standing]:
+        raise AssertionError("no key was presented")
+
+    @override
+    async def of_bearer(self, caller: Caller, errand: Errand, usual: Allowance) -> Standing:
+        raise AssertionError("nothing is limited")
 
 
 class Clock:
@@ -148,9 +164,8 @@ def test_what_is_no_public_key_for_signatures_is_left_out(jwk: JsonObject) -> No
 
 
 async def _refused(issuer: TokenIssuer, token: str) -> None:
-    identity = JwtIdentity(
-        SigningKeys(Published(issuer), Clock(), PATIENCE), Expected(issuer.url, (AUDIENCE,)), ClaimNames()
-    )
+    keys, expected = SigningKeys(Published(issuer), Clock(), PATIENCE), Expected(issuer.url, (AUDIENCE,))
+    identity = JwtIdentity(keys, expected, ClaimNames(), NobodysMeter(), Allowance())
     assert (await identity.bearer_of(issuer.token("one"))).principal.id == "casey"
     with pytest.raises(Unauthenticated):
         await identity.bearer_of(token)
