@@ -13,6 +13,7 @@ from services.gateway.entrypoints.console.overview import OverviewPage
 from services.gateway.entrypoints.console.pages import Pages
 from services.gateway.entrypoints.console.room import Desks, Room
 from services.gateway.entrypoints.console.sign_in import SignInPages
+from services.gateway.entrypoints.console.tasks import TaskPages
 
 
 def console(desks: Desks, gate: Gate, glance: Glance, notice: str, *, secure: bool) -> Starlette:
@@ -23,6 +24,7 @@ def console(desks: Desks, gate: Gate, glance: Glance, notice: str, *, secure: bo
     routes = [
         *_door(room),
         *_approvals(room),
+        *_tasks(room),
         Route("/", room.shows(OverviewPage(room).shown)),
         Route("/static/{version}/{name}", assets.serve),
     ]
@@ -46,5 +48,14 @@ def _approvals(room: Room) -> list[Route]:
         Route("/approvals/{approval_id}", room.shows(inbox.shown)),
         Route("/approvals/{approval_id}", room.acts(inbox.answered), methods=["POST"]),
         Route("/live", room.shows(live.inbox)),
+    ]
+
+
+def _tasks(room: Room) -> list[Route]:
+    tasks, live = TaskPages(room), LiveStreams(room)
+    return [
+        Route("/tasks", room.shows(tasks.listed)),
+        Route("/tasks/{task_id}", room.shows(tasks.shown)),
         Route("/tasks/{task_id}/live", room.shows(live.task)),
+        Route("/tasks/{task_id}/cancel", room.acts(tasks.canceled), methods=["POST"]),
     ]

@@ -62,7 +62,8 @@ class Pages:
         )
         self._environment.filters.update(iso=iso, title=title_of)
         self._environment.globals.update(assets=assets.urls, notice=notice, **_WORDS)
-        self._environment.globals["parts"] = self._environment.get_template("parts.html").module
+        for name, template in (("parts", "parts.html"), ("rows_part", "rows.html")):
+            self._environment.globals[name] = self._environment.get_template(template).module
 
     def page(
         self, request: Request, template: str, visitor: Visitor | None = None, status: int = 200, **values: object

@@ -1,0 +1,53 @@
+"""The console's first page: is it working, what needs me, what does it cost."""
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import NamedTuple
+
+from services.gateway.core.console_tasks import dollars
+from services.gateway.core.console_words import counted
+from services.gateway.ports import DaySpent, Learning
+from shared.domain.bandit import REWARD_UNITS
+
+
+class Tile(NamedTuple):
+    label: str
+    value: str
+    remark: str
+    href: str
+    tone: str = ""
+
+
+class Share(NamedTuple):
+    """How many tasks ended in one way, of all that were counted."""
+
+    word: str
+    number: int
+    percent: int
+    tone: str
+
+
+def spent_tile(days: Sequence[DaySpent], today: date) -> Tile:
+    """What the tenant's day has cost so far. Its calendar may be a day ahead of ours, or behind."""
+    day = next((one for one in days if one.date == today.isoformat()), days[-1] if days else None)
+    if day is None:
+        return Tile("Spent today", "$0.00", "no model was asked yet", "")
+    remark = f"{counted(day.calls, 'model call')}, {day.tokens:,} tokens"
+    return Tile("Spent today", dollars(day.nanos), remark, "")
+
+
+def endings(counts: Mapping[str, int]) -> tuple[Share, ...]:
+    """How the tenant's tasks ended, as the learner has counted them."""
+    words = (("success", "Completed", "good"), ("partial", "In part", "warn"), ("failure", "Failed", "bad"))
+    total = sum(counts.get(word, 0) for word, _, _ in words)
+    if not total:
+        return ()
+    return tuple(
+        Share(text, counts.get(word, 0), round(100 * counts.get(word, 0) / total), tone) for word, text, tone in words
+    )
+
+
+def average_quality(learning: Learning) -> str:
+    """The mean score of all tasks that were counted; empty before the first."""
+    events = learning.counts.get("events", 0)
+    return f"{learning.counts.get('quality_units', 0) / (events * REWARD_UNITS):.2f}" if events else ""

@@ -1,0 +1,73 @@
+"""``/console/tasks``: the list, and one task with its story."""
+
+from urllib.parse import quote
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from services.gateway.core.console_tasks import FILTERS, filter_named, task_page, task_row
+from services.gateway.core.console_timeline import rail, stages
+from services.gateway.core.errors import NotCancelable, UnknownTask
+from services.gateway.core.identity import may_stop
+from services.gateway.core.task_list import Query
+from services.gateway.entrypoints.console.gate import Visitor
+from services.gateway.entrypoints.console.pages import go_to
+from services.gateway.entrypoints.console.room import Room
+
+_SIZE = 25
+_LONGEST_ID = 200
+
+
+class TaskPages:
+    def __init__(self, room: Room) -> None:
+        self._room = room
+
+    async def listed(self, request: Request, visitor: Visitor) -> Response:
+        """The last changed first; ``q`` leads to the task of that id."""
+        wanted = request.query_params.get("q", "").strip()[:_LONGEST_ID]
+        if wanted:
+            try:
+                record = await self._room.desks.tasks.read(wanted, visitor.caller)
+            except UnknownTask:
+                return await self._list(request, visitor, wanted)
+            return go_to(f"/console/tasks/{quote(record.task_id, safe='')}")
+        return await self._list(request, visitor)
+
+    async def shown(self, request: Request, visitor: Visitor) -> Response:
+        return await self._one(request, visitor)
+
+    async def canceled(self, request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
+        """Asked for, and waited for a little: what was sent is settled before the task ends."""
+        task_id = request.path_params["task_id"]
+        try:
+            await self._room.desks.tasks.cancel(task_id, visitor.caller)
+        except NotCancelable:
+            return await self._one(request, visitor, "It had ended before your cancel came.", 409)
+        finally:
+            self._room.glance.forget(visitor.caller)
+        return go_to(f"/console/tasks/{quote(task_id, safe='')}")
+
+    async def _list(self, request: Request, visitor: Visitor, missed: str = "") -> Response:
+        shown, token = filter_named(request.query_params.get("state", "")), request.query_params.get("page", "")
+        query = Query(states=shown.states, size=_SIZE, token=token)
+        found = await self._room.desks.lists.tasks(query, visitor.caller)
+        values = {"rows": [task_row(one) for one in found.records], "total": found.total, "more": found.next_token}
+        status = 404 if missed else 200
+        return await self._room.page(
+            request, "tasks.html", visitor, status, **values, filters=FILTERS, shown=shown, missed=missed, token=token
+        )
+
+    async def _one(self, request: Request, visitor: Visitor, problem: str = "", status: int = 200) -> Response:
+        record = await self._room.desks.tasks.read(request.path_params["task_id"], visitor.caller)
+        told = await self._room.desks.stories.told(record)
+        return await self._room.page(
+            request,
+            "task.html",
+            visitor,
+            status,
+            one=task_page(record, self._room.glance.clock()),
+            stops=rail(told, record),
+            stages=stages(told),
+            may_stop=may_stop(visitor.caller.principal, record) and not record.state.is_terminal,
+            problem=problem,
+        )
