@@ -8,7 +8,19 @@ To add a promise, add a line to the module that it belongs to and mark a test wi
 import sys
 
 from tests.architecture.promise_report import main
-from tests.requirements import executor, gateway, invariants, learner, outside, policy, processes, project, state, tools
+from tests.requirements import (
+    connections,
+    executor,
+    gateway,
+    invariants,
+    learner,
+    outside,
+    policy,
+    processes,
+    project,
+    state,
+    tools,
+)
 
 PROMISES = (
     *invariants.PROMISES,
@@ -18,6 +30,7 @@ PROMISES = (
     *tools.PROMISES,
     *state.PROMISES,
     *gateway.PROMISES,
+    *connections.PROMISES,
     *outside.PROMISES,
     *learner.PROMISES,
     *project.PROMISES,

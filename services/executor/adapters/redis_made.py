@@ -65,7 +65,13 @@ class SwitchedTenants(Tenants):
 
     @override
     async def get(self, tenant: str) -> TenantRecord:
-        record = await self._tenants.get(tenant)
+        return await self._switched(tenant, await self._tenants.get(tenant))
+
+    @override
+    async def begun_with(self, tenant: str, version: str) -> TenantRecord:
+        return await self._switched(tenant, await self._tenants.begun_with(tenant, version))
+
+    async def _switched(self, tenant: str, record: TenantRecord) -> TenantRecord:
         return record.model_copy(update={"made_tools": await self._on(tenant, record.made_tools)})
 
     async def _on(self, tenant: str, default: bool) -> bool:

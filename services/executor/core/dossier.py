@@ -161,6 +161,7 @@ class Progress(Contract):
     bandit_json: str = "{}"  # the arms as they stood when the strategy was chosen
     read_only: bool = False
     policy_versions: tuple[str, ...] = ()
+    tenant_version: str = ""  # of the tenant's record, whose policies hold for this task to its end
     dossier: Dossier = Dossier()
     tool_calls: int = 0
     repeated_calls: int = 0  # identical reads beyond the first; they were answered from the first

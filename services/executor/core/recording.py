@@ -49,7 +49,13 @@ class RecordedTenants(Tenants):
 
     @override
     async def get(self, tenant: str) -> TenantRecord:
-        record = await self._tenants.get(tenant)
+        return self._noted(await self._tenants.get(tenant))
+
+    @override
+    async def begun_with(self, tenant: str, version: str) -> TenantRecord:
+        return self._noted(await self._tenants.begun_with(tenant, version))
+
+    def _noted(self, record: TenantRecord) -> TenantRecord:
         self._journal.given("tenant", record.model_dump_json())
         return record
 

@@ -55,7 +55,7 @@ async def prime(
     work = opened.work
     request = work.record.request
     asked = read_policy(request.policy_doc)
-    tenant = await _tenant(ports, work.record.tenant)
+    tenant = await _tenant(ports, work.record.tenant, known.tenant_version if known else "")
     policies = (*tenant.policies, *((asked.rules,) if asked.rules else ()))
     tenant_id, process = work.record.tenant, _process(request.text, processes, known)
     servers, foreseen, experience = await together(
@@ -136,13 +136,15 @@ def first_progress(ctx: TurnContext) -> Progress:
         thresholds=ctx.thresholds,
         notes={**ctx.notes, "classification": found.told()},
         ruled_tools=named_by_rules(ctx.policies),
+        tenant_version=ctx.tenant.version,
         policy_versions=tuple(f"{policy.id}@{policy.version}" for policy in ctx.policies),
     )
 
 
-async def _tenant(ports: Ports, tenant: str) -> TenantRecord:
+async def _tenant(ports: Ports, tenant: str, begun_with: str) -> TenantRecord:
+    """A task that was begun keeps its policies; what else has changed in the record holds from this turn on."""
     try:
-        return await ports.tenants.get(tenant)
+        return await (ports.tenants.begun_with(tenant, begun_with) if begun_with else ports.tenants.get(tenant))
     except UnknownTenant as error:
         raise Failed(str(error)) from error
 
