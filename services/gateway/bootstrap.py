@@ -32,11 +32,13 @@ from services.gateway.core.made_tools import WorkshopDesk
 from services.gateway.core.task_list import TaskListDesk
 from services.gateway.core.tenant_desk import TenantDesk
 from services.gateway.doorway import Doorway
+from services.gateway.entrypoints.a2a_routes import A2aParts
 from services.gateway.entrypoints.api_keys import KeyEndpoints
-from services.gateway.entrypoints.app import Face, create_app
+from services.gateway.entrypoints.app import create_app
 from services.gateway.entrypoints.approvals import ApprovalEndpoints
 from services.gateway.entrypoints.console.room import Desks
 from services.gateway.entrypoints.dead_letters import DeadLetterEndpoints
+from services.gateway.entrypoints.face import Face
 from services.gateway.entrypoints.made_tools import MadeToolEndpoints
 from services.gateway.entrypoints.threshold import Threshold
 from services.gateway.push_room import PushRoom
@@ -73,10 +75,11 @@ def build(settings: Settings) -> FastAPI:
         await queue.aclose()
 
     readiness = RedisReadiness(state, queue, allow_volatile=settings.allow_volatile_redis)
-    face = Face(settings.card_url, settings.model_notice, settings.max_body_bytes)
+    face = Face(settings.card_url, settings.model_notice, settings.max_body_bytes, settings.abilities)
     tenants = TenantDesk(RedisTenants(state), _now)
     lists = TaskListDesk(RedisTaskLists(state))
-    app = create_app(desk, lists, identity, readiness, RedisStatistics(state), tenants, face, lifespan, doorway.watch)
+    parts = A2aParts(desk, lists, identity, readiness, RedisWorkshop(state), RedisStatistics(state))
+    app = create_app(parts, tenants, face, lifespan, doorway.watch)
     app.add_middleware(Threshold, limits=settings.request_limits)
     clerk = Clerk(RedisDeadLetters(state), TaskStore(state, live), BestEffortWakes(ArqWakes(queue)), _now)
     app.include_router(DeadLetterEndpoints(clerk, identity, face.max_body).routes())

@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import SettingsConfigDict
 
+from services.gateway.core.abilities import Abilities
 from services.gateway.door_settings import DoorSettings
 from services.gateway.limit_settings import LimitSettings
 from services.gateway.push_settings import PushSettings
@@ -28,6 +29,8 @@ class Settings(DoorSettings, LimitSettings, PushSettings):
     blocking_limit: float = Field(default=85, gt=0)
     tools_allowed_hosts: HostList = ()
     model_notice: str = ""
+    a2a_streaming: Literal["on", "off"] = "on"
+    a2a_extended_card: Literal["on", "off"] = "on"
 
     @model_validator(mode="after")
     def _name_authentication(self) -> Self:
@@ -43,6 +46,11 @@ class Settings(DoorSettings, LimitSettings, PushSettings):
     def _has_a_queue(self) -> Self:
         check_queue(self.redis_url, self.queue_redis_url)
         return self
+
+    @property
+    def abilities(self) -> Abilities:
+        on = (self.a2a_streaming == "on", self.push_offered, self.a2a_extended_card == "on")
+        return Abilities(*on, self.ways)
 
     @property
     def card_url(self) -> str:

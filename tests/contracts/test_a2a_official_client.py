@@ -17,7 +17,7 @@ from tests.integration.gateway_stage import Stage, stage
 async def _client(play: Stage, *, polling: bool = False) -> AsyncIterator[Client]:
     async with httpx.AsyncClient(timeout=20, trust_env=False) as http:
         card = await A2ACardResolver(http, play.url).get_agent_card()
-        yield ClientFactory(ClientConfig(httpx_client=http, polling=polling)).create(card)
+        yield ClientFactory(ClientConfig(httpx_client=http, polling=polling, streaming=False)).create(card)
 
 
 def _message(text: str, message_id: str = "m1", **more: str) -> pb.SendMessageRequest:
@@ -132,9 +132,14 @@ async def test_the_card_is_pure_for_1_0_and_merged_for_older_clients(redis_url: 
         oldest = await play.client.get("/.well-known/agent.json")
         cached = await play.client.get("/.well-known/agent.json", headers={"If-None-Match": merged.headers["etag"]})
     assert "url" not in pure
-    assert [item["protocolVersion"] for item in pure["supportedInterfaces"]] == ["1.0", "0.3"]
+    assert [(item["protocolBinding"], item["protocolVersion"]) for item in pure["supportedInterfaces"]] == [
+        ("JSONRPC", "1.0"),
+        ("HTTP+JSON", "1.0"),
+        ("JSONRPC", "0.3"),
+        ("HTTP+JSON", "0.3"),
+    ]
     assert (merged.json()["url"], merged.json()["protocolVersion"]) == (play.url, "0.3")
     assert oldest.json() == merged.json()
     assert cached.status_code == 304
-    assert pure["capabilities"].get("streaming", False) is False
+    assert pure["capabilities"]["streaming"] is True
     assert "rule-based planner, not an LLM" in pure["description"]

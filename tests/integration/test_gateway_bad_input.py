@@ -196,15 +196,15 @@ async def test_files_are_refused_by_their_own_code(client: httpx.AsyncClient) ->
         ("tasks/pushNotification/get", -32003),
     ],
 )
-async def test_what_the_card_does_not_offer_is_refused_by_its_own_code(
-    client: httpx.AsyncClient, method: str, code: int
-) -> None:
+async def test_what_is_switched_off_is_refused_by_its_own_code(redis_url: str, method: str, code: int) -> None:
     message = {"messageId": "m", "role": "user", "kind": "message", "parts": [{"kind": "text", "text": "x"}]}
     body = {"jsonrpc": "2.0", "id": "a", "method": method, "params": {"id": "t1", "message": message}}
-    response = await client.post("/", json=body)
-    assert response.status_code == 200
-    line = response.text.removeprefix("data: ")
-    assert at(loads_object(line), "error.code") == code
+    async with (
+        gateway(redis_url, a2a_streaming="off", a2a_push="off") as url,
+        httpx.AsyncClient(base_url=url, trust_env=False) as client,
+    ):
+        response = await client.post("/", json=body)
+    assert (response.status_code, at(loads_object(response.text), "error.code")) == (200, code)
 
 
 async def test_a_method_and_a_version_that_contradict_are_refused(client: httpx.AsyncClient) -> None:

@@ -81,7 +81,7 @@ class A2aRest:
         """GetTask of protocol 1.0."""
 
         async def act() -> Response:
-            params = {**_query(request), "id": task_id}
+            params = {**query_of(request), "id": task_id}
             return _shown(REST_1_0, shown_1_0(await self._calls.task(params, Dialect.A2A_1_0, let_in(request))))
 
         return await answered(REST_1_0, request, act)
@@ -90,7 +90,7 @@ class A2aRest:
         """ListTasks of protocol 1.0: the tasks that the caller may see, the last changed first, page by page."""
 
         async def act() -> Response:
-            return _shown(REST_1_0, listed_1_0(*await self._calls.tasks(_query(request), let_in(request))))
+            return _shown(REST_1_0, listed_1_0(*await self._calls.tasks(query_of(request), let_in(request))))
 
         return await answered(REST_1_0, request, act)
 
@@ -117,7 +117,7 @@ class A2aRest:
         """tasks/get of protocol 0.3."""
 
         async def act() -> Response:
-            params = {**_query(request), "id": task_id}
+            params = {**query_of(request), "id": task_id}
             return _shown(REST_0_3, rest_0_3(await self._calls.task(params, Dialect.A2A_0_3, let_in(request))))
 
         return await answered(REST_0_3, request, act)
@@ -169,7 +169,7 @@ _NUMBERS = frozenset({"historyLength", "pageSize"})
 _FLAGS = {"true": True, "false": False}
 
 
-def _query(request: Request) -> JsonObject:
+def query_of(request: Request) -> JsonObject:
     """The query's parameters as the values that JSON would have."""
     return {key: _typed(key, value) for key, value in request.query_params.items()}
 

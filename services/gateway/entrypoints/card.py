@@ -22,7 +22,7 @@ from google.protobuf.json_format import MessageToDict
 from starlette.responses import Response
 
 from services.gateway.core.a2a_options import OUTPUT_MODES
-from services.gateway.entrypoints.abilities import Abilities
+from services.gateway.core.abilities import Abilities
 from services.gateway.entrypoints.skills import skills
 from shared.domain.version import VERSION
 

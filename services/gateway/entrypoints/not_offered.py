@@ -10,6 +10,8 @@ from services.gateway.entrypoints.body import Call
 from services.gateway.entrypoints.jsonrpc import Method
 from shared.domain.words import Dialect
 
+NO_EXTENDED_CARD = "there is no extended card"
+NO_STREAMS = "streaming is not offered; poll the task, or read GET /tasks/{id}/events"
 STREAMS: Mapping[str, Dialect] = {
     "tasks/sendSubscribe": Dialect.LEGACY,
     "message/stream": Dialect.A2A_0_3,
@@ -31,7 +33,7 @@ EXTENDED_CARD: Mapping[str, Dialect] = {
 
 
 async def no_streams(_: Call, __: Request) -> Response:
-    raise Unsupported("streaming is not offered; poll the task, or read GET /tasks/{id}/events")
+    raise Unsupported(NO_STREAMS)
 
 
 async def no_push(_: Call, __: Request) -> Response:
@@ -39,7 +41,7 @@ async def no_push(_: Call, __: Request) -> Response:
 
 
 async def no_extended_card(_: Call, __: Request) -> Response:
-    raise Unsupported("there is no extended card")
+    raise Unsupported(NO_EXTENDED_CARD)
 
 
 def not_offered() -> Mapping[str, Method]:
