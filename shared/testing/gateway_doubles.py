@@ -24,6 +24,7 @@ class MemoryTasks(Tasks):
         self._owners: dict[tuple[str, str], str] = {}
         self._seen: dict[tuple[str, str, str], Accepted] = {}
         self._events: dict[tuple[str, str], list[TaskEvent]] = defaultdict(list)
+        self._dropped: dict[tuple[str, str], int] = defaultdict(int)
         self._news = asyncio.Condition()
 
     async def accept(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> Accepted:
@@ -58,10 +59,17 @@ class MemoryTasks(Tasks):
         record, count = self.records.get((tenant, task_id)), len(self._events[tenant, task_id])
         if record is None:
             return None
-        return Standing(record, "1-0" if count else None, f"{count}-0" if count else None, whole=True)
+        dropped = self._dropped[tenant, task_id]
+        oldest, newest = (f"{dropped + 1}-0", f"{count}-0") if count else (None, None)
+        return Standing(record, oldest, newest, whole=not dropped)
+
+    def drop(self, record: TaskRecord, count: int) -> None:
+        """What the cap of a task's events does: that many of the oldest are gone."""
+        self._dropped[record.tenant, record.task_id] = count
 
     async def watch(self, tenant: str, task_id: str, after: str = "0") -> AsyncGenerator[tuple[str, TaskEvent], None]:
         events, seen = self._events[tenant, task_id], int(after.split("-")[0])
+        seen = max(seen, self._dropped[tenant, task_id])
         while True:
             async with self._news:
                 while len(events) <= seen and not self.broken:

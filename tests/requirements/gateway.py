@@ -20,6 +20,12 @@ PROMISES = (
         "An answer counts for the question that it names, where it names one",
         "I7",
     ),
+    # streams
+    Promise("gateway.streams", "A task's updates are streamed in three dialects, errors told before", "seed 000, A2A"),
+    Promise(
+        "gateway.stream_resumes", "A cut stream goes on at any replica, no update missing and none twice", "seed 002"
+    ),
+    Promise("gateway.stream_ended", "An ended task is not subscribed to; the early protocol tells its end", "seed 000"),
     # bindings, lists, cards, conformance
     Promise(
         "gateway.task_list", "Tasks are listed by page, the last changed first, to whom may see them", "seed 002, A2A"

@@ -50,6 +50,10 @@ class Seen(NamedTuple):
         """The stream id to read on after."""
         return str(self.place if self.part is None else self.place.before)
 
+    @property
+    def event_id(self) -> str:
+        return event_id(str(self.place), self.part)
+
     def has(self, stream_id: str, part: int | None) -> bool:
         """Whether it had that part of an event already; None is the event's last part."""
         if self.part is None or Place.of(stream_id) != self.place:
@@ -73,20 +77,24 @@ def read_seen(text: str | None) -> Seen | None:
 
 
 class Resumption(NamedTuple):
-    """Where to go on. ``seen`` is None where the client has nothing of this stream; ``gap`` is that events it has not
-    seen are kept no longer.
+    """Where to go on. ``seen`` is None where the client has nothing of what is kept.
+
+    ``lost_after`` is set where events that it has not seen are kept no longer: its last id.
     """
 
     seen: Seen | None
-    gap: bool = False
+    lost_after: str | None = None
 
 
 def resumption(seen: Seen | None, standing: Standing) -> Resumption:
-    """Where a client that says it has seen so much goes on in a stream that stands so."""
+    """Where a client that says it has seen so much goes on in a stream that stands so.
+
+    An id from before a stream's first event is another stream's: of this one the client has nothing, and lacks nothing.
+    """
     if seen is None:
         return Resumption(None)
     if standing.oldest is None or standing.newest is None or seen.place > Place.of(standing.newest):
-        return Resumption(None, gap=True)
+        return Resumption(None, seen.event_id)
     if seen.place >= Place.of(standing.oldest):
         return Resumption(seen)
-    return Resumption(None, gap=not standing.whole)
+    return Resumption(None, None if standing.whole else seen.event_id)

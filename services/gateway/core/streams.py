@@ -8,7 +8,7 @@ from typing import NamedTuple
 from services.gateway.core.desk import TaskDesk, Ticket, ends_task, is_end_of
 from services.gateway.core.errors import Unsupported
 from services.gateway.core.message import ClientMessage
-from services.gateway.core.positions import Place, Seen, event_id, read_seen, resumption
+from services.gateway.core.positions import Place, Resumption, Seen, event_id, read_seen, resumption
 from services.gateway.core.updates import Snapshot, Update, is_newest_turn, parts_of
 from services.gateway.ports import Caller
 from shared.contracts.task import TaskEvent, TaskRecord
@@ -101,9 +101,9 @@ class Streams:
         seen = read_seen(last_event_id)
         ticket = await self._desk.submit(message, caller)
         standing = await self._desk.standing(ticket.record)
-        end = End(ticket.turn_id)
-        beginning = _from_acceptance(ticket.record, standing) if seen is None else None
-        beginning = beginning or _beginning(seen, standing, end, last_event_id)
+        end, found = End(ticket.turn_id), resumption(seen, standing)
+        beginning = _from_acceptance(ticket.record, standing, found)
+        beginning = beginning or _beginning(found, standing, over=end.is_past(standing.record))
         return Stream(self._desk, standing.record, ticket.client_id, beginning, end, ticket)
 
     async def subscribe(self, task_id: str, caller: Caller, last_event_id: str | None, dialect: Dialect) -> Stream:
@@ -112,32 +112,30 @@ class Streams:
         """
         seen = read_seen(last_event_id)
         standing = await self._desk.standing(await self._desk.read(task_id, caller))
+        legacy, found = dialect is Dialect.LEGACY, resumption(seen, standing)
         end = End(at_rest=dialect is not Dialect.A2A_1_0)
-        beginning = _beginning(seen, standing, end, last_event_id, at_rest_now=dialect is Dialect.LEGACY)
-        over = beginning.first is not None and isinstance(beginning.first.update, Snapshot) and beginning.first.update
-        if dialect is not Dialect.LEGACY and over and over.final and over.lost_after is None:
+        over = end.is_past(standing.record) or (legacy and _rests(standing.record))
+        beginning = _beginning(found, standing, over=over)
+        if over and not legacy and not found.lost_after and beginning.first is not None:
             state = standing.record.state.value
             raise Unsupported(f"task {task_id!r} has ended ({state}): there is nothing to subscribe to; read it")
         return Stream(self._desk, standing.record, task_id, beginning, end, None)
 
 
-def _from_acceptance(record: TaskRecord, standing: Standing) -> Beginning | None:
+def _from_acceptance(record: TaskRecord, standing: Standing, found: Resumption) -> Beginning | None:
     """A new task's stream tells all of it, however far it has come meanwhile; None for a task that was known."""
     new = record.state is TaskState.SUBMITTED and not record.turns_done
-    if not new or not standing.whole or standing.oldest is None:
+    if not new or not standing.whole or standing.oldest is None or found.seen is not None or found.lost_after:
         return None
     return Beginning(Told(standing.oldest, Snapshot(record)), Seen(Place.of(standing.oldest)))
 
 
-def _beginning(
-    seen: Seen | None, standing: Standing, end: End, last_event_id: str | None, *, at_rest_now: bool = False
-) -> Beginning:
-    found = resumption(seen, standing)
+def _beginning(found: Resumption, standing: Standing, *, over: bool) -> Beginning:
+    """``over``: the stream's end has come already. Who lacks events of it gets them, and everybody else the task."""
     newest = Seen(Place.of(standing.newest or "0-0"))
-    over = end.is_past(standing.record) or (at_rest_now and _rests(standing.record))
     if found.seen is not None and (found.seen != newest or not over):
         return Beginning(None, found.seen, newest.place if over else None)
-    snapshot = Snapshot(standing.record, last_event_id if found.gap else None, final=over)
+    snapshot = Snapshot(standing.record, found.lost_after, final=over)
     return Beginning(Told(str(newest.place), snapshot), newest)
 
 

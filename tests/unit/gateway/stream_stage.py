@@ -1,0 +1,82 @@
+"""A task in memory, the replicas that stream it, and what a client reads of a stream."""
+
+from collections.abc import Sequence
+from contextlib import aclosing
+from datetime import UTC, datetime
+
+from services.gateway.core.desk import Rules, TaskDesk
+from services.gateway.core.message import ClientMessage, read_legacy, read_message
+from services.gateway.core.streams import Stream, Streams, Told
+from services.gateway.ports import Caller
+from shared.contracts.task import Artifact, Principal, TaskRecord, Turn
+from shared.domain.exact_json import JsonObject
+from shared.domain.words import Dialect, TaskState
+from shared.testing.gateway_doubles import MemoryTasks, MemoryWakes
+from shared.testing.memory_threads import MemoryThreads
+
+NOON = datetime(2026, 4, 1, 12, 0, tzinfo=UTC)
+ANN = Caller("acme", Principal(id="ann", verified=True))
+BOB = Caller("acme", Principal(id="bob", verified=True))
+
+
+class Played:
+    """A task whose worker is the test; every call of ``replica`` is another process on the same store."""
+
+    def __init__(self) -> None:
+        self.tasks = MemoryTasks()
+        self.threads = MemoryThreads()
+        self._wakes = MemoryWakes()
+        self._count = 0
+
+    def desk(self) -> TaskDesk:
+        return TaskDesk(self.tasks, self._wakes, self.threads, lambda: NOON, self._id, Rules())
+
+    def replica(self) -> Streams:
+        return Streams(self.desk())
+
+    async def sent(self, text: str = "pay it", dialect: Dialect = Dialect.A2A_1_0) -> TaskRecord:
+        """A task that has just been accepted."""
+        return (await self.desk().submit(message(text, dialect), ANN)).record
+
+    async def tells(self, record: TaskRecord, kind: str, **data: object) -> None:
+        """One event, the task staying as it is."""
+        await self.tasks.publish(await self.now(record), kind, **data)  # type: ignore[arg-type]  # JSON, by the tests
+
+    async def ends(
+        self, record: TaskRecord, turn: Turn, state: TaskState, artifacts: Sequence[Artifact] = (), answer: str = "paid"
+    ) -> None:
+        """The end of a turn, as a worker stores it: record and event in one step."""
+        before = await self.now(record)
+        done = (*before.turns_done, turn.turn_id)
+        left = {"state": state, "answer": answer, "artifacts": (*before.artifacts, *artifacts), "turns_done": done}
+        after = before.model_copy(update=left)
+        await self.tasks.publish(after, "turn_finished", turn_id=turn.turn_id, state=state.value)
+
+    async def now(self, record: TaskRecord) -> TaskRecord:
+        found = await self.tasks.record(record.tenant, record.task_id)
+        assert found is not None
+        return found
+
+    def _id(self) -> str:
+        self._count += 1
+        return f"id-{self._count}"
+
+
+def message(text: str, dialect: Dialect = Dialect.A2A_1_0, **more: str) -> ClientMessage:
+    parts: JsonObject = {"parts": [{"text": text}], "messageId": f"m-{text}", **more}
+    if dialect is Dialect.LEGACY:
+        return read_legacy({"id": "t1", "message": parts})
+    return read_message({"message": parts}, dialect)
+
+
+async def read(stream: Stream, most: int | None = None) -> list[Told]:
+    """What a client gets of a stream: all of it, or as much as comes before its connection is cut."""
+    told: list[Told] = []
+    if most == 0:
+        return told
+    async with aclosing(stream.updates()) as updates:
+        async for item in updates:
+            told.append(item)
+            if len(told) == most:
+                break
+    return told

@@ -1,0 +1,199 @@
+"""Streams of a task's updates: what is told, where it ends, and where a client that was cut off goes on."""
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.gateway.core.errors import InvalidField, UnknownTask, Unsupported
+from services.gateway.core.streams import Told
+from services.gateway.core.updates import ArtifactUpdate, Snapshot, StatusUpdate
+from shared.contracts.task import Artifact, ArtifactChunk, TaskRecord
+from shared.domain.words import Dialect, TaskState
+from tests.unit.gateway.stream_stage import ANN, BOB, Played, message, read
+
+PATIENCE = 10.0
+_EVENTS: dict[str, dict[str, object]] = {
+    "phase": {"phase": "EXECUTE"},
+    "state": {"state": "ASSESS", "process_type": "general"},
+    "model": {"step": "1", "output": 7},
+    "note": {"problem": "slow"},
+    "write": {"call": "c1", "tool": "pay", "status": "verified"},
+    "status": {"state": "working", "reason": None},
+    "artifact": ArtifactChunk(artifact=Artifact(name="log", text="x", streamed=True)).model_dump(mode="json"),
+}
+_STORIES = st.lists(st.sampled_from(sorted(_EVENTS)), max_size=12)
+
+
+async def _play(kinds: list[str], documents: int) -> tuple[Played, TaskRecord]:
+    """A task that was worked off in one turn."""
+    played = Played()
+    record = await played.sent()
+    turn = await played.tasks.turns.get()
+    for kind in kinds:
+        await played.tells(record, kind, **_EVENTS[kind])
+    results = [Artifact(name=f"report {number}", text="all paid") for number in range(documents)]
+    await played.ends(record, turn, TaskState.COMPLETED, results)
+    return played, record
+
+
+async def _in_pieces(played: Played, record: TaskRecord, lengths: list[int]) -> list[Told]:
+    """The stream of a client that is cut off after so many updates each, every time by another replica."""
+    told: list[Told] = []
+    seen = "1-0"
+    for length in [*lengths, None]:
+        try:
+            stream = await played.replica().subscribe(record.task_id, ANN, seen, Dialect.A2A_1_0)
+        except Unsupported:  # nothing is missing any more
+            return told
+        told += await read(stream, length)
+        seen = told[-1].event_id if told else seen
+    return told
+
+
+@pytest.mark.promise("gateway.stream_resumes")
+@given(kinds=_STORIES, documents=st.integers(0, 3), lengths=st.lists(st.integers(0, 5), max_size=8))
+def test_any_cuts_over_any_replicas_give_every_update_once(
+    kinds: list[str], documents: int, lengths: list[int]
+) -> None:
+    """However often the connection is cut, the pieces together are the uncut stream: nothing twice, no gap."""
+
+    async def run() -> None:
+        async with asyncio.timeout(PATIENCE):
+            played, record = await _play(kinds, documents)
+            whole = await _in_pieces(played, record, [])
+            pieces = await _in_pieces(played, record, lengths)
+        assert pieces == whole
+        assert len({told.event_id for told in whole}) == len(whole)
+        assert isinstance(whole[-1].update, StatusUpdate)
+        assert whole[-1].update.final
+
+    asyncio.run(run())
+
+
+@pytest.mark.promise("gateway.stream_resumes")
+@given(kinds=_STORIES, dropped=st.integers(0, 14), seen=st.integers(1, 14))
+def test_an_id_older_than_what_is_kept_is_answered_by_the_task_marked_as_a_gap(
+    kinds: list[str], dropped: int, seen: int
+) -> None:
+    async def run() -> None:
+        async with asyncio.timeout(PATIENCE):
+            played, record = await _play(kinds, 1)
+            count = len(kinds) + 2
+            played.tasks.drop(record, min(dropped, count - 1))
+            place = f"{min(seen, count - 1)}-0"
+            told = await read(await played.replica().subscribe(record.task_id, ANN, place, Dialect.A2A_1_0))
+        gap = min(seen, count - 1) <= min(dropped, count - 1)
+        first = told[0].update
+        assert (isinstance(first, Snapshot) and first.lost_after == place) is gap
+        assert told[-1].event_id == f"{count}-0"
+
+    asyncio.run(run())
+
+
+@pytest.mark.promise("gateway.streams")
+async def test_a_new_tasks_stream_tells_all_of_it_however_fast_it_was() -> None:
+    played = Played()
+    stream = await played.replica().send(message("pay it"), ANN, None)
+    turn = await played.tasks.turns.get()
+    await played.tells(stream.record, "phase", phase="EXECUTE")
+    await played.ends(stream.record, turn, TaskState.COMPLETED, [Artifact(name="report", text="all paid")])
+    told = [item.update for item in await read(stream)]
+    assert isinstance(told[0], Snapshot)
+    assert told[0].record.state is TaskState.SUBMITTED
+    assert [type(item) for item in told[1:]] == [StatusUpdate, ArtifactUpdate, ArtifactUpdate, StatusUpdate]
+    assert [item.artifact.text for item in told if isinstance(item, ArtifactUpdate)] == ["paid", "all paid"]
+
+
+async def test_what_was_told_in_chunks_is_not_told_again_at_the_end() -> None:
+    played = Played()
+    record = await played.sent()
+    turn = await played.tasks.turns.get()
+    whole = Artifact(name="log", text="one two", streamed=True)
+    for text, append in (("one ", False), ("two", True)):
+        chunk = ArtifactChunk(artifact=Artifact(name="log", text=text), append=append, last_chunk=append)
+        await played.tells(record, "artifact", **chunk.model_dump(mode="json"))
+    await played.ends(record, turn, TaskState.COMPLETED, [whole])
+    told = await read(await played.replica().subscribe(record.task_id, ANN, "1-0", Dialect.A2A_1_0))
+    chunks = [told.update for told in told if isinstance(told.update, ArtifactUpdate)]
+    assert [(chunk.artifact.text, chunk.append, chunk.last_chunk) for chunk in chunks] == [
+        ("one ", False, False),
+        ("two", True, True),
+        ("paid", False, True),
+    ]
+
+
+@pytest.mark.parametrize(("dialect", "ends"), [(Dialect.A2A_0_3, True), (Dialect.A2A_1_0, False)])
+async def test_a_subscription_of_1_0_follows_a_task_past_its_questions(dialect: Dialect, ends: bool) -> None:
+    """In 0.3 a stream is final where the task waits for a person."""
+    played = Played()
+    record = await played.sent()
+    first = await played.tasks.turns.get()
+    stream = await played.replica().subscribe(record.task_id, ANN, None, dialect)
+    reading = asyncio.create_task(read(stream, None if ends else 3))
+    await played.ends(record, first, TaskState.INPUT_REQUIRED, answer="may I?")
+    told = await asyncio.wait_for(reading, PATIENCE)
+    states = [(item.update.state, item.update.final) for item in told if isinstance(item.update, StatusUpdate)]
+    assert states == [(TaskState.INPUT_REQUIRED, ends)]
+
+
+@pytest.mark.promise("gateway.stream_ended")
+@pytest.mark.parametrize("dialect", [Dialect.A2A_0_3, Dialect.A2A_1_0])
+async def test_an_ended_task_takes_no_subscription(dialect: Dialect) -> None:
+    played, record = await _play([], 0)
+    with pytest.raises(Unsupported, match="has ended"):
+        await played.replica().subscribe(record.task_id, ANN, None, dialect)
+
+
+@pytest.mark.promise("gateway.stream_ended")
+@pytest.mark.parametrize("state", [TaskState.COMPLETED, TaskState.INPUT_REQUIRED])
+async def test_in_the_early_protocol_a_task_at_rest_is_told_by_its_final_status_at_once(state: TaskState) -> None:
+    played = Played()
+    record = await played.sent(dialect=Dialect.LEGACY)
+    await played.ends(record, await played.tasks.turns.get(), state)
+    told = await read(await played.replica().subscribe("t1", ANN, None, Dialect.LEGACY))
+    assert [(type(item.update), item.update.final) for item in told if isinstance(item.update, Snapshot)] == [
+        (Snapshot, True)
+    ]
+
+
+@pytest.mark.promise("gateway.streams")
+async def test_a_strangers_task_is_unknown_before_any_stream_begins() -> None:
+    played = Played()
+    record = await played.sent()
+    with pytest.raises(UnknownTask):
+        await played.replica().subscribe(record.task_id, BOB, None, Dialect.A2A_1_0)
+
+
+async def test_an_id_that_no_stream_gave_is_refused_before_the_message_is_taken_in() -> None:
+    played = Played()
+    with pytest.raises(InvalidField, match="Last-Event-ID"):
+        await played.replica().send(message("pay it"), ANN, "yesterday")
+    assert not played.tasks.records
+
+
+@pytest.mark.promise("gateway.stream_resumes")
+async def test_the_same_message_again_goes_on_where_its_stream_was_cut() -> None:
+    played = Played()
+    first = await played.replica().send(message("pay it"), ANN, None)
+    turn = await played.tasks.turns.get()
+    await played.tells(first.record, "phase", phase="EXECUTE")
+    begun = await read(first, 2)
+    await played.ends(first.record, turn, TaskState.COMPLETED)
+    again = await played.replica().send(message("pay it"), ANN, begun[-1].event_id)
+    rest = await read(again)
+    assert again.record.task_id == first.record.task_id
+    assert [type(item.update) for item in rest] == [ArtifactUpdate, StatusUpdate]
+
+
+async def test_the_end_of_a_turn_after_which_others_ended_tells_its_status_alone() -> None:
+    """Its results have been replaced by theirs."""
+    played = Played()
+    record = await played.sent()
+    await played.ends(record, await played.tasks.turns.get(), TaskState.INPUT_REQUIRED, answer="may I?")
+    follow_up = message("go on", taskId=record.task_id)
+    await played.desk().submit(follow_up, ANN)
+    await played.ends(record, await played.tasks.turns.get(), TaskState.COMPLETED)
+    told = await read(await played.replica().subscribe(record.task_id, ANN, "1-0", Dialect.A2A_1_0))
+    assert [type(item.update) for item in told] == [StatusUpdate, ArtifactUpdate, StatusUpdate]
