@@ -26,7 +26,7 @@ async def _sent(client, message):
 async def main(url):
     async with httpx.AsyncClient(timeout=20, trust_env=False) as http:
         card = await A2ACardResolver(http, url).get_agent_card()
-        client = ClientFactory(ClientConfig(httpx_client=http)).create(card)
+        client = ClientFactory(ClientConfig(httpx_client=http, streaming=False)).create(card)
         done = await _sent(client, _message("hello"))
         read = await client.get_task(TaskQueryParams(id=done.id))
         asked = await _sent(client, _message("ask"))

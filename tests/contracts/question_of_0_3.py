@@ -16,7 +16,7 @@ from a2a.types import Message, Part, Role, TaskQueryParams, TextPart
 async def main(url, text):
     async with httpx.AsyncClient(timeout=60, trust_env=False) as http:
         card = await A2ACardResolver(http, url).get_agent_card()
-        client = ClientFactory(ClientConfig(httpx_client=http)).create(card)
+        client = ClientFactory(ClientConfig(httpx_client=http, streaming=False)).create(card)
         message = Message(message_id=uuid4().hex, role=Role.user, parts=[Part(root=TextPart(text=text))])
         replies = [reply async for reply in client.send_message(message)]
         task = await client.get_task(TaskQueryParams(id=replies[-1][0].id))

@@ -19,7 +19,7 @@ async def test_it_sends_reads_approves_and_cancels(redis: Redis, redis_url: str)
     assert code == 0, out
     assert json.loads(out) == {
         "protocol": "0.3",
-        "streaming": False,
+        "streaming": True,
         "states": ["completed", "completed", "input-required", "completed", "canceled"],
         "text": "done: hello",
         "same_task": True,

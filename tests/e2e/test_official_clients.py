@@ -27,7 +27,7 @@ async def stack() -> AsyncIterator[WholeStack]:
 @pytest.mark.promise("gateway.a2a_1_0")
 async def test_the_client_of_today_sends_a_message_and_reads_the_task(stack: WholeStack) -> None:
     card = await A2ACardResolver(stack.http, stack.stack.url("gateway")).get_agent_card()
-    client = ClientFactory(ClientConfig(httpx_client=stack.http)).create(card)
+    client = ClientFactory(ClientConfig(httpx_client=stack.http, streaming=False)).create(card)
     message = pb.Message(message_id="q1", role=pb.Role.ROLE_USER, parts=[pb.Part(text=QUESTION)])
     replies = [reply async for reply in client.send_message(pb.SendMessageRequest(message=message))]
     task = await client.get_task(pb.GetTaskRequest(id=replies[-1].task.id))
