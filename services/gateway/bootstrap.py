@@ -41,6 +41,7 @@ from services.gateway.entrypoints.dead_letters import DeadLetterEndpoints
 from services.gateway.entrypoints.face import Face
 from services.gateway.entrypoints.made_tools import MadeToolEndpoints
 from services.gateway.entrypoints.threshold import Threshold
+from services.gateway.notice_room import noticing
 from services.gateway.push_room import PushRoom
 from services.gateway.settings import Settings
 from shared.infra.live import Live
@@ -69,7 +70,8 @@ def build(settings: Settings) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with live, doorway.open(), push.open(settings.model_notice):
+        telling = noticing(push, state, live, settings.card_url, _now)
+        async with live, doorway.open(), push.open(settings.model_notice), telling:
             yield
         await state.aclose()
         await queue.aclose()

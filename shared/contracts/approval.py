@@ -6,6 +6,7 @@ from enum import StrEnum
 from shared.contracts.base import Contract
 from shared.contracts.grounds import Grounds
 from shared.contracts.ladder import Escalation, Rung
+from shared.contracts.notice import NoticeTarget
 from shared.contracts.plan import WritePlan
 from shared.contracts.task import Principal
 from shared.domain.words import Level, Role
@@ -70,7 +71,7 @@ class Approval(Contract):
     grounds: Grounds = Grounds()
     ladder: tuple[Rung, ...] = ()
     escalations: tuple[Escalation, ...] = ()
-    told: bool = False  # whether the tenant has somebody told of it
+    notices: tuple[NoticeTarget, ...] = ()  # whom its tenant has told of it
 
     @property
     def timer_subject(self) -> str:

@@ -20,10 +20,11 @@ class NoticeEvent(StrEnum):
 class NoticeTarget(Contract):
     """A webhook. ``standard``: a signed JSON event (Standard Webhooks). ``slack``: a body that Slack and its like show.
 
-    ``secret``: a reference to the secret that signs, such as ``env:NAME`` or ``file:/path``; never the secret itself.
+    ``url`` and ``secret`` may refer to a variable of the gateway (``env:NAME``): a Slack URL is a secret by itself.
+    ``secret`` (``whsec_`` and base64) signs in place of the tenant's own.
     """
 
-    url: str = Field(pattern=r"^https?://\S+$")
+    url: str = Field(pattern=r"^(https?://\S+|env:[A-Za-z_][A-Za-z0-9_]*)$")
     events: tuple[NoticeEvent, ...] = tuple(NoticeEvent)
     format: Literal["standard", "slack"] = "standard"
-    secret: str = ""
+    secret: str = Field(default="", pattern=r"^(env:[A-Za-z_][A-Za-z0-9_]*)?$")

@@ -13,9 +13,9 @@ def notices(before: Approval | None, after: Approval | None, settled: Approval |
 
 
 def _notices(before: Approval | None, after: Approval | None, settled: Approval | None) -> Iterator[Notice]:
-    if settled is not None and settled.told:
+    if settled is not None and settled.notices:
         yield _notice(NoticeEvent.DECIDED, settled)
-    if after is None or not after.told:
+    if after is None or not after.notices:
         return
     if before is None or before.approval_id != after.approval_id:
         if after.status is ApprovalStatus.WAITING:

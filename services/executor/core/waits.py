@@ -37,7 +37,7 @@ async def asks(ctx: TurnContext, progress: Progress, why: tuple[str, ...]) -> tu
         confirmation=confirmation_wanted(progress),
         ladder=ctx.tenant.approval_ladder,
         grounds=grounds(progress, verdict, ctx.task),
-        told=bool(ctx.tenant.notices),
+        notices=ctx.tenant.notices,
     )
     ctx.journal.tell("approval", status="waiting", level=approval.level, **_question(approval))
     return _waiting(approval, progress, note=""), approval

@@ -7,6 +7,7 @@ from services.executor.core.execute.write_plan import calls_as_json
 from shared.contracts.approval import Approval, ApprovalStatus, Confirmation, Decision
 from shared.contracts.grounds import Grounds
 from shared.contracts.ladder import Escalation, Rung, above, rung_of
+from shared.contracts.notice import NoticeTarget
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict
 from shared.contracts.task import Turn
@@ -28,7 +29,7 @@ def ask(
     confirmation: Confirmation | None = None,
     ladder: tuple[Rung, ...] = (),
     grounds: Grounds | None = None,
-    told: bool = False,
+    notices: tuple[NoticeTarget, ...] = (),
 ) -> Approval:
     """A new approval of a plan, bound to its hash and to the verdict it was asked on.
 
@@ -53,7 +54,7 @@ def ask(
         confirmation=confirmation,
         grounds=grounds or Grounds(),
         ladder=later,
-        told=told,
+        notices=notices,
     )
 
 

@@ -1,0 +1,37 @@
+"""Notices of approvals, put together; where no webhooks are offered, nobody is told."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime
+
+from redis.asyncio import Redis
+
+from services.gateway.adapters.notice_references import EnvironmentReferences
+from services.gateway.adapters.redis_approvals import RedisApprovals
+from services.gateway.adapters.redis_notices import RedisNotices
+from services.gateway.core.notifier import Notifier
+from services.gateway.entrypoints.noticing import NoticeLoop
+from services.gateway.push_room import PushRoom
+from shared.infra.keys import NOTICES_CHANNEL
+from shared.infra.live import Live
+
+
+@asynccontextmanager
+async def noticing(
+    push: PushRoom, state: Redis, live: Live, console: str, now: Callable[[], datetime]
+) -> AsyncIterator[None]:
+    """Tell meanwhile, through the deliveries of webhooks. ``live`` must be open; ``console``: where it is reached."""
+    if push.posts is None or push.book is None:
+        yield
+        return
+    notifier = Notifier(
+        notices=RedisNotices(state),
+        approvals=RedisApprovals(state),
+        posts=push.posts,
+        urls=push.book.urls,
+        references=EnvironmentReferences(),
+        console=console,
+        clock=now,
+    )
+    async with NoticeLoop(notifier, lambda: live.listen(NOTICES_CHANNEL)).running():
+        yield
