@@ -14,7 +14,14 @@ from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import Role
 
 _SECONDS = 30.0
-_SHOWN = ("key_id", "principal_id", "roles", "levels", "label", "created_at", "created_by", "expires_at")
+_SHOWN = (
+    "key_id", "principal_id", "roles", "levels", "label", "created_at", "created_by", "last_used_at", "expires_at",
+)  # fmt: skip
+_LIMITS = (
+    ("requests_a_minute", "requests/min"),
+    ("messages_a_minute", "messages/min"),
+    ("messages_a_day", "messages/day"),
+)
 Principal = Annotated[str, typer.Argument(help="Whose key it is: the name that tasks, approvals and audits show.")]
 
 keys = typer.Typer(no_args_is_help=True, help="API keys: make one, list them, revoke one. PURPLE_API_KEY is yours.")
@@ -48,6 +55,9 @@ def create(
     level: Annotated[list[str] | None, typer.Option(help="Levels an approver may decide, such as manager.")] = None,
     days: Annotated[int | None, typer.Option(help="How long it is good; without, until it is revoked.", min=1)] = None,
     label: Annotated[str, typer.Option(help="What it is for, for whoever reads the list.")] = "",
+    rate: Annotated[int | None, typer.Option(help="Requests a minute; as usual if nothing is said.", min=0)] = None,
+    messages: Annotated[int | None, typer.Option(help="Messages a minute; 0 is without limit.", min=0)] = None,
+    daily: Annotated[int | None, typer.Option(help="Messages a day (UTC).", min=0)] = None,
     name: Name = "",
     url: Gateway = DEFAULT_URL,
     as_json: AsJson = False,
@@ -57,11 +67,12 @@ def create(
     Example:
 
       purple keys create dana --role approver --level manager --days 90
+      purple keys create robot --messages 30 --daily 1000
     """
     wish: JsonObject = {"principal": principal, "label": label, "levels": [*levels_of(level or [])]}
     wish |= {"roles": [one.value for one in role or [Role.CLIENT]]}
-    if days is not None:
-        wish["days"] = days
+    numbers = {"days": days, "requests_a_minute": rate, "messages_a_minute": messages, "messages_a_day": daily}
+    wish |= {name: number for name, number in numbers.items() if number is not None}
     _say_made(_asked(url, "create", name, {"key": wish}), as_json)
 
 
@@ -111,10 +122,23 @@ def _say_made(made: JsonObject, as_json: bool) -> None:
 
 
 def _table(rows: list[JsonObject]) -> Table:
-    table = Table(*(name.removesuffix("_id").replace("_", " ") for name in _SHOWN), "good")
+    table = Table(
+        *(name.removesuffix("_id").removesuffix("_at").replace("_", " ") for name in _SHOWN), "limits", "good"
+    )
     for row in rows:
-        table.add_row(*(_cell(row.get(name)) for name in _SHOWN), "yes" if row.get("good") else "[red]no[/]")
+        table.add_row(*(_cell(row.get(name)) for name in _SHOWN), _limits(row), _state(row))
     return table
+
+
+def _limits(row: JsonObject) -> str:
+    own = ((row.get(name), shown) for name, shown in _LIMITS)
+    return ", ".join(f"{number or 'any'} {shown}" for number, shown in own if number is not None) or "as usual"
+
+
+def _state(row: JsonObject) -> str:
+    if not row.get("good"):
+        return "[red]no[/]"
+    return f"[yellow]{row['warning']}[/]" if row.get("warning") else "yes"
 
 
 def _cell(value: object) -> str:

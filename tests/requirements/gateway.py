@@ -41,6 +41,21 @@ PROMISES = (
     Promise("identity.algorithms", "No token is believed by an algorithm that its key's kind does not permit", "I10"),
     Promise("identity.issuer_away", "Known keys count for a stated time while the issuer is away, then 503", "I10"),
     Promise("identity.claims", "Claims that are missing or wrong are refused with a sentence that names them", "I10"),
+    Promise("limits.headers", "Each answer says what its caller may ask for and what is left of it", "seed 000, A2A"),
+    Promise(
+        "limits.refused",
+        "What is over a limit is refused before its body is read, and told when to return",
+        "bad input",
+    ),
+    Promise("limits.apart", "Messages are counted apart from reads, by whatever method they come", "bad input"),
+    Promise(
+        "limits.shared", "Replicas count a caller together, exactly, however many requests come at once", "bad input"
+    ),
+    Promise("limits.own", "A key may have limits of its own, and nobody else uses them up", "I10"),
+    Promise("limits.flow", "A minute's allowance flows back evenly; a day's is that of its day", "bad input"),
+    Promise("limits.cheap", "A key is found and its request counted in one step that waits for no disk", "bad input"),
+    Promise("limits.tokens", "A token's limits are those of its principal", "bad input"),
+    Promise("keys.used", "Operators see when a key was last used and which will soon expire", "I10"),
     # the solver endpoint
     Promise(
         "solver.parser_chain", "Arrays, lists and separated words become sorted answers", "seed 001, Structured Output"
