@@ -9,6 +9,7 @@ from uuid import uuid4
 
 from fastapi import FastAPI
 
+from services.gateway.adapters.policy_check import HttpPolicyCheck, NoPolicyCheck
 from services.gateway.adapters.readiness import RedisReadiness
 from services.gateway.adapters.redis_approvals import RedisApprovals
 from services.gateway.adapters.redis_backlog import RedisBacklog
@@ -31,6 +32,7 @@ from services.gateway.core.desk import Rules, TaskDesk
 from services.gateway.core.made_tools import WorkshopDesk
 from services.gateway.core.task_list import TaskListDesk
 from services.gateway.core.tenant_desk import TenantDesk
+from services.gateway.core.tenant_records import RecordDesk
 from services.gateway.doorway import Doorway
 from services.gateway.entrypoints.a2a_routes import A2aParts
 from services.gateway.entrypoints.api_keys import KeyEndpoints
@@ -40,6 +42,7 @@ from services.gateway.entrypoints.console.room import Desks
 from services.gateway.entrypoints.dead_letters import DeadLetterEndpoints
 from services.gateway.entrypoints.face import Face
 from services.gateway.entrypoints.made_tools import MadeToolEndpoints
+from services.gateway.entrypoints.tenant_records import RecordEndpoints
 from services.gateway.entrypoints.threshold import Threshold
 from services.gateway.notice_room import noticing
 from services.gateway.push_room import PushRoom
@@ -47,6 +50,7 @@ from services.gateway.settings import Settings
 from shared.infra.live import Live
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
+from shared.infra.tenant_records import RedisTenantRecords
 from shared.infra.wakes import ArqWakes
 
 
@@ -88,6 +92,9 @@ def build(settings: Settings) -> FastAPI:
     app.include_router(KeyEndpoints(KeyDesk(keyring, fresh), identity, face.max_body).routes())
     workshop = WorkshopDesk(RedisWorkshop(state), _now)
     app.include_router(MadeToolEndpoints(workshop, identity, face.max_body).routes())
+    policies = HttpPolicyCheck(settings.policy_url) if settings.policy_url else NoPolicyCheck()
+    records = RecordDesk(RedisTenantRecords(state), policies, _now)
+    app.include_router(RecordEndpoints(records, identity, face.max_body).routes())
     inbox = ApprovalDesk(RedisApprovals(state), desk, _now)
     app.include_router(ApprovalEndpoints(inbox, identity, face.max_body).routes())
     desks = Desks(desk, lists, inbox, tenants, RedisStatistics(state), RedisStories(state))

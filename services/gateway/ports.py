@@ -9,7 +9,9 @@ from typing import NamedTuple, Protocol
 from shared.contracts.api_key import ApiKey
 from shared.contracts.approval import Approval
 from shared.contracts.made_tool import MadeTool
+from shared.contracts.policy import Policy
 from shared.contracts.task import Principal, TaskEvent, TaskRecord
+from shared.contracts.tenant_document import FieldProblem
 from shared.domain.bandit import Arm
 from shared.domain.exact_json import JsonObject
 from shared.ports.store import StoreUnavailable
@@ -329,6 +331,16 @@ class Tenants(Protocol):
 
     async def state(self, tenant: str, now: datetime) -> TenantState:
         """As it stands; its days are those around ``now``."""
+        ...
+
+
+class PolicyUnchecked(Exception):
+    """Nobody can say whether the rules of a record can be understood; the message says why."""
+
+
+class PolicyCheck(Protocol):
+    async def problems(self, policies: Sequence[Policy]) -> tuple[FieldProblem, ...]:
+        """What is wrong with these policies' rules; raises ``PolicyUnchecked``."""
         ...
 
 

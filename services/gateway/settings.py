@@ -26,6 +26,7 @@ class Settings(DoorSettings, LimitSettings, PushSettings):
     host: str = Field(default="127.0.0.1", min_length=1)
     port: int = Field(default=9010, ge=0, le=65535)
     purple_agent_card_url: str = Field(default="", pattern=r"^(https?://\S+)?$")
+    policy_url: str = Field(default="", pattern=r"^(https?://\S+)?$")
     blocking_limit: float = Field(default=85, gt=0)
     tools_allowed_hosts: HostList = ()
     model_notice: str = ""

@@ -1,0 +1,199 @@
+"""A tenant's record through the gateway: compare and set, bad documents, walls, history."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import NamedTuple
+
+import httpx
+import pytest
+from redis.asyncio import Redis
+
+from services.executor.adapters.file_tenants import FileTenants
+from services.executor.adapters.stored_tenants import StoredTenants
+from services.gateway.adapters.redis_keyring import RedisKeyring
+from services.gateway.bootstrap import fresh
+from services.gateway.core.api_keys import Wish, make
+from shared.contracts.tenant import TenantRecord
+from shared.domain.exact_json import JsonObject, dumps, loads_object
+from shared.domain.words import Role
+from shared.infra import keys
+from shared.infra.tenant_records import RedisTenantRecords
+from tests.integration.gateway_stage import PATIENCE, at, gateway
+
+OPERATOR = {"principal": {"id": "olga", "roles": ["operator"]}}
+ERP: JsonObject = {
+    "id": "erp",
+    "url": "http://erp.internal/mcp",
+    "credential": {"type": "bearer", "from": "env:TOOL_CREDENTIAL__DEFAULT__ERP"},
+}
+RECORD: JsonObject = {"id": "default", "time_zone": "Europe/Paris", "connections": [ERP]}
+
+
+class Operator(NamedTuple):
+    """Speaks with a gateway about one tenant's record."""
+
+    client: httpx.AsyncClient
+    tenant: str = "default"
+    metadata: object = OPERATOR
+
+    async def put(self, record: object, base: int | None = None, **more: object) -> httpx.Response:
+        body = dumps({"record": record, "metadata": self.metadata, **more})  # type: ignore[dict-item]
+        headers = {} if base is None else {"If-Match": f'"{base}"'}
+        return await self.client.put(f"/tenants/{self.tenant}/record", content=body, headers=headers)
+
+    async def ask(self, what: str, **body: object) -> httpx.Response:
+        return await self.client.post(f"/tenants/{self.tenant}/record/{what}", json={"metadata": self.metadata, **body})
+
+
+@asynccontextmanager
+async def operator(redis_url: str, **settings: object) -> AsyncIterator[Operator]:
+    async with (
+        gateway(redis_url, **settings) as url,
+        httpx.AsyncClient(base_url=url, timeout=PATIENCE, trust_env=False) as client,
+    ):
+        yield Operator(client)
+
+
+@pytest.mark.promise("tenant.record_compare_and_set")
+async def test_the_second_of_two_changes_to_one_version_is_told_of_the_first(redis_url: str) -> None:
+    """The first to create it, then the first to change version 1; the loser learns which version holds."""
+    async with operator(redis_url) as olga:
+        blind = await olga.put({"id": "default"})
+        first, late = await olga.put(RECORD, 0), await olga.put(RECORD, 0)
+        shown = loads_object((await olga.ask("show")).text)
+        changed = await olga.put({**RECORD, "time_zone": "UTC"}, 1)
+        stale = await olga.put(shown["record"])
+    assert [one.status_code for one in (blind, first, late, changed, stale)] == [428, 200, 412, 200, 412]
+    assert (first.headers["etag"], stale.headers["etag"]) == ('"1"', '"2"')
+    assert "version 2" in str(at(loads_object(stale.text), "error"))
+
+
+@pytest.mark.promise("tenant.record_bad_fields")
+@pytest.mark.parametrize(
+    ("change", "fields"),
+    [
+        ({"time_zon": "UTC"}, ["time_zon"]),
+        ({"time_zone": "Europe/Pari"}, ["time_zone"]),
+        ({"id": "globex"}, ["id"]),
+        ({"connections": [{"id": "a", "url": "ftp://x"}]}, ["connections.0.url"]),
+        ({"connections": [{"id": "a", "url": "http://u:p@x/"}]}, ["connections.0.url"]),
+        ({"connections": [{"id": "a", "url": "http://x", "owner": "globex"}]}, ["connections.0.owner"]),
+        ({"connections": [ERP, ERP]}, ["connections.1.id"]),
+        ({"connections": [{**ERP, "credential": {"type": "bearer"}}]}, ["connections.0.credential.from"]),
+        (
+            {"connections": [{**ERP, "credential": {"type": "bearer", "from": "sk-live-123"}}]},
+            ["connections.0.credential.from"],
+        ),
+        (
+            {"connections": [{**ERP, "credential": {"type": "bearer", "from": "env:ANTHROPIC_API_KEY"}}]},
+            ["connections.0.credential.from"],
+        ),
+        (
+            {"connections": [{**ERP, "credential": {"type": "bearer", "from": "file:/etc/passwd"}}]},
+            ["connections.0.credential.from"],
+        ),
+        (
+            {"connections": [{**ERP, "credential": {"type": "bearer", "from": "aws-sm:purple/globex/erp"}}]},
+            ["connections.0.credential.from"],
+        ),
+        (
+            {"connections": [{**ERP, "catalogue": {"pay": {"tool_class": "reads", "read_bak": "x"}}}]},
+            ["connections.0.catalogue.pay.read_bak", "connections.0.catalogue.pay.tool_class"],
+        ),
+        ({"policies": [{"id": "p", "rules": [{"id": "r"}]}]}, ["policies.0.rules.0.condition"]),
+        ({"max_running": 0, "quiet_hours": {"start": "22:00"}}, ["max_running", "quiet_hours.end"]),
+    ],
+)
+async def test_each_bad_field_is_named_and_no_value_repeated(
+    redis_url: str, change: JsonObject, fields: list[str]
+) -> None:
+    async with operator(redis_url) as olga:
+        refused = await olga.put({**RECORD, **change}, 0)
+        nothing = await olga.ask("show")
+    body = loads_object(refused.text)
+    named = [str(at(body, f"fields.{place}.field")) for place, _ in enumerate(list_of(body["fields"]))]
+    assert (refused.status_code, nothing.status_code) == (400, 404)
+    assert set(fields) <= set(named)
+    assert "sk-live-123" not in refused.text
+
+
+def list_of(value: object) -> list[object]:
+    assert isinstance(value, list)
+    return value
+
+
+@pytest.mark.promise("tenant.record_history")
+async def test_who_changed_what_and_when_is_kept_and_can_be_taken_back(redis_url: str) -> None:
+    async with operator(redis_url) as olga:
+        await olga.put(RECORD, 0, comment="the ERP moves in")
+        await olga._replace(metadata={"principal": {"id": "omar", "roles": ["operator"]}}).put(
+            {**RECORD, "connections": []}, 1, comment="out again"
+        )
+        restored = await olga.ask("restore", version=1, comment="that was wrong")
+        history = loads_object((await olga.ask("history")).text)
+        earlier = loads_object((await olga.ask("show", version=2)).text)
+    rows = [
+        {name: at(row, name) for name in ("version", "by", "comment", "changed", "restored")}  # type: ignore[arg-type]
+        for row in list_of(history["versions"])
+    ]
+    assert rows == [
+        {"version": 3, "by": "olga", "comment": "that was wrong", "changed": ["connections"], "restored": 1},
+        {"version": 2, "by": "omar", "comment": "out again", "changed": ["connections"], "restored": None},
+        {"version": 1, "by": "olga", "comment": "the ERP moves in", "changed": None, "restored": None},
+    ]
+    assert at(loads_object(restored.text), "record.connections.0.id") == "erp"
+    assert at(earlier, "record.connections") == []
+
+
+@pytest.mark.promise("tenant.record_walls")
+async def test_only_the_tenants_own_operator_reads_or_writes_its_record(redis_url: str, redis: Redis) -> None:
+    """Another tenant's operator is told of no such tenant, a client that it is no operator, a stranger nothing."""
+    tokens = {}
+    for tenant, principal, role in [
+        ("acme", "olga", Role.OPERATOR),
+        ("globex", "gina", Role.OPERATOR),
+        ("acme", "casey", Role.CLIENT),
+    ]:
+        made = make(Wish(principal, (role,)), tenant, "test", fresh())
+        await RedisKeyring(redis).add(made.key)
+        tokens[principal] = {"Authorization": f"Bearer {made.token}"}
+    record = dumps({"record": {"time_zone": "UTC"}})
+    said = {}
+    async with operator(redis_url, profile="production", authentication="keys") as anybody:
+        client = anybody.client
+        for who, headers in {**tokens, "nobody": {}}.items():
+            put = await client.put("/tenants/acme/record", content=record, headers={**headers, "If-Match": '"0"'})
+            got = await client.get("/tenants/acme/record", headers=headers)
+            past = await client.post("/tenants/acme/record/history", json={}, headers=headers)
+            said[who] = (put.status_code, got.status_code, past.status_code)
+    assert said == {
+        "olga": (200, 200, 200),
+        "gina": (404, 404, 404),
+        "casey": (403, 403, 403),
+        "nobody": (401, 401, 401),
+    }
+    assert await redis.exists(keys.tenant_record_key("globex")) == 0
+
+
+@pytest.mark.promise("tenant.record_next_turn")
+async def test_a_changed_record_holds_at_once_and_a_begun_task_keeps_its_policies(redis_url: str, redis: Redis) -> None:
+    """A tenant without a stored record has the file's; so does a task that was begun before there was one."""
+    rule: JsonObject = {"id": "r", "condition": "amount > 1", "action": "block"}
+    file = FileTenants(TenantRecord(id="default", unruled_writes="allow"))
+    tenants = StoredTenants(RedisTenantRecords(redis), file, "http://tools")
+    async with operator(redis_url) as olga:
+        before = await tenants.get("default")
+        await olga.put({**RECORD, "policies": [{"id": "p", "rules": [rule]}]}, 0)
+        first = await tenants.get("default")
+        await olga.put({"id": "default", "connections": [{"id": "here", "url": ""}]}, 1)
+        second = await tenants.get("default")
+    begun = await tenants.begun_with("default", first.version)
+    older = await tenants.begun_with("default", before.version)
+    assert [len(one.policies) for one in (before, first, second, begun, older)] == [0, 1, 0, 1, 0]
+    assert (older.unruled_writes, begun.unruled_writes) == ("allow", "approve")
+    assert [one.connections[0].url for one in (first, second, begun)] == [
+        "http://erp.internal/mcp",
+        "http://tools",
+        "http://tools",
+    ]
+    assert first.connections[0].owner == "default"
