@@ -41,16 +41,16 @@ _BY_CODE: Mapping[int, Words] = {
 _BY_KIND: Mapping[type[Exception], Words] = {
     StoreUnavailable: Words(503, "UNAVAILABLE", "UNAVAILABLE"),
     errors.TenantStopped: Words(503, "UNAVAILABLE", "TENANT_STOPPED"),
+    errors.TooManyRequests: Words(429, "RESOURCE_EXHAUSTED", "TOO_MANY_REQUESTS"),
     errors.NotAClient: Words(403, "PERMISSION_DENIED", "NOT_A_CLIENT"),
     errors.UnsupportedMediaType: Words(415, "INVALID_ARGUMENT", "CONTENT_TYPE_NOT_SUPPORTED"),
 }
-_TOO_LARGE = 413
 
 
 def words_of(fault: Fault | BadCall) -> Words:
     if isinstance(fault, BadCall):
         words = _BY_CODE[fault.code]
-        return words._replace(status=fault.status) if fault.status == _TOO_LARGE else words
+        return words._replace(status=fault.status)
     return _BY_KIND.get(type(fault)) or _BY_CODE[CODES[type(fault)]]
 
 
@@ -58,8 +58,7 @@ def rest_fault(fault: Fault | BadCall) -> JSONResponse:
     """A refusal as 1.0 words it."""
     words, message = words_of(fault), _message(fault)
     response = JSONResponse(rest_error(words, message), words.status)
-    if words.status == 503:
-        response.headers.update(RETRY_LATER)
+    response.headers.update(_retry(fault, words))
     return response
 
 
@@ -73,14 +72,19 @@ def rest_fault_0_3(fault: Fault | BadCall) -> JSONResponse:
     words = words_of(fault)
     code = fault.code if isinstance(fault, BadCall) else CODES[type(fault)]
     response = JSONResponse({"code": code, "message": _message(fault)}, words.old_status or words.status)
-    if words.status == 503:
-        response.headers.update(RETRY_LATER)
+    response.headers.update(_retry(fault, words))
     return response
 
 
 def failed() -> JSONResponse:
     """The gateway's own failure: what happened is in its log."""
     return JSONResponse(rest_error(_BY_CODE[INTERNAL_ERROR], FAILED), 500)
+
+
+def _retry(fault: Fault | BadCall, words: Words) -> Mapping[str, str]:
+    if isinstance(fault, errors.TooManyRequests):
+        return {"Retry-After": str(fault.wait)}
+    return RETRY_LATER if words.status == 503 else {}
 
 
 def _message(fault: Fault | BadCall) -> str:

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse
 
 from services.gateway.core.desk import TaskDesk
-from services.gateway.core.errors import InvalidField, Refusal, TenantStopped
+from services.gateway.core.errors import InvalidField, Refusal, TenantStopped, TooManyRequests
 from services.gateway.core.solver import Ask, read_solver, solver_view, status_of
 from services.gateway.core.views import answer_of
 from services.gateway.entrypoints.body import BadCall, read_object
@@ -46,6 +46,8 @@ class SolverEndpoint:
             return _field_error(fault)
         except TenantStopped as fault:
             return JSONResponse({"error": str(fault)}, 503, {"Retry-After": _RETRY_AFTER})
+        except TooManyRequests as fault:
+            return JSONResponse({"error": str(fault)}, 429, {"Retry-After": str(fault.wait)})
         except Refusal as fault:
             return _error(409, str(fault))
         except StoreUnavailable as fault:
