@@ -41,6 +41,7 @@ PROMISES = (
     Promise("identity.algorithms", "No token is believed by an algorithm that its key's kind does not permit", "I10"),
     Promise("identity.issuer_away", "Known keys count for a stated time while the issuer is away, then 503", "I10"),
     Promise("identity.claims", "Claims that are missing or wrong are refused with a sentence that names them", "I10"),
+    Promise("identity.brake", "Who guesses is braked by address, told by trusted proxies alone", "bad input"),
     Promise("limits.headers", "Each answer says what its caller may ask for and what is left of it", "seed 000, A2A"),
     Promise(
         "limits.refused",
@@ -81,4 +82,13 @@ PROMISES = (
         "With renamed columns, failing and slow calls a task ends right or honestly not done; no write is wrong",
         "seed 002; I4",
     ),
+    # webhooks and the delivery engine
+    Promise("push.delivered", "A webhook is told each change of state, the results and the end, in its dialect", "A2A"),
+    Promise("push.methods", "Webhooks are set, read, listed and deleted in all three dialects", "A2A"),
+    Promise("push.secrets", "Tokens and credentials of webhooks are kept encrypted and never shown again", "I12"),
+    Promise("push.walls", "Only who may see a task has to do with its webhooks", "I10"),
+    Promise("push.capped", "A task has only so many webhooks", "bad input"),
+    Promise("push.headers", "No token or credential of a webhook forges a header", "bad input"),
+    Promise("push.guarded", "A webhook leads to no address inside, at no time and by no redirect", "bad input"),
+    Promise("push.off", "Where no webhooks are offered, the card says so and they are refused as such", "A2A"),
 )

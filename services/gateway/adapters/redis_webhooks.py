@@ -12,7 +12,7 @@ from services.gateway.adapters.webhook_rows import close_webhook, open_webhook, 
 from services.gateway.push_ports import Failing, Registered, Told, TooManyWebhooks, Webhook, Webhooks
 from shared.contracts.task import TaskRecord
 from shared.infra import keys
-from shared.infra.lua import Scripts
+from shared.infra.lua import Argument, Scripts
 from shared.infra.sealed import CannotOpen, Seal
 
 
@@ -26,12 +26,14 @@ class RedisWebhooks(Webhooks):
 
     @override
     async def put(self, record: TaskRecord, webhook: Webhook, *, from_start: bool, most: int) -> None:
-        task, partition = _task(record), keys.partition_keys_of(record.tenant, record.session_id)
-        arguments = [_member(record, webhook.config_id), "0" if from_start else "", told_line(Told())]
-        names = [task.push, partition.deliveries, task.record, task.events]
-        sealed = close_webhook(self._seal, webhook)
-        if await self._scripts.run("put_webhook", names, [*arguments, sealed, most]) == -1:
-            raise TooManyWebhooks(record.task_id)
+        member = _member(record, webhook.config_id)
+        known = await self._known(record, member)
+        if known is not None and known.webhook == webhook and not known.told.disabled:
+            return  # a message that was sent again must not disturb what is under way
+        told = Told(cursor="0" if from_start else "")
+        if known is not None and not known.told.disabled:
+            told = known.told._replace(tries=0, error="")
+        await self._put(record, member, webhook, told, most)
 
     @override
     async def of(self, record: TaskRecord) -> Sequence[Registered]:
@@ -50,6 +52,17 @@ class RedisWebhooks(Webhooks):
     @override
     async def failing(self, tenant: str) -> Sequence[Failing]:
         return await self._failing.of(tenant)
+
+    async def _known(self, record: TaskRecord, member: str) -> Registered | None:
+        text = await self._scripts.command("HGET", _task(record).push, member)
+        return None if text is None else self._read(str(text))
+
+    async def _put(self, record: TaskRecord, member: str, webhook: Webhook, told: Told, most: int) -> None:
+        task, partition = _task(record), keys.partition_keys_of(record.tenant, record.session_id)
+        names = [task.push, partition.deliveries, task.record, task.events]
+        arguments: list[Argument] = [member, told.cursor, told_line(told), close_webhook(self._seal, webhook), most]
+        if await self._scripts.run("put_webhook", names, arguments) == -1:
+            raise TooManyWebhooks(record.task_id)
 
     def _read(self, text: str) -> Registered | None:
         """None for one that no key opens any more: it can be told nothing, and is given up when it is due."""

@@ -43,8 +43,8 @@ class CourierRules(NamedTuple):
 
     @property
     def lease(self) -> float:
-        """For one delivery, with time to note it."""
-        return self.timeout + 10
+        """For one delivery, with time to note it: so long nobody else takes what a dead process had in hand."""
+        return 2 * self.timeout + 1
 
 
 class Bodies(Protocol):

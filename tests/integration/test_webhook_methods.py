@@ -1,0 +1,209 @@
+"""Webhooks are set, read, listed and deleted in three dialects; who may, and what is refused."""
+
+import pytest
+from pydantic import JsonValue
+from redis.asyncio import Redis
+
+from shared.domain.exact_json import JsonObject
+from tests.integration.gateway_stage import Stage, at, stage
+from tests.integration.test_gateway_keys import LOCKED, _key, _post
+from tests.integration.webhook_receiver import SOON
+
+URL = "https://hooks.example/a"
+AUTHENTICATION: JsonObject = {"schemes": ["Bearer"], "credentials": "s3cret"}
+CONFIG: JsonObject = {"url": URL, "token": "t0k", "authentication": AUTHENTICATION}
+SECRETS = ("t0k", "s3cret")
+
+
+async def _task(play: Stage) -> str:
+    """A task that waits: nothing is told, since its webhooks come after that."""
+    await play.send("T1", "ask")
+    return "T1"
+
+
+@pytest.mark.promise("push.methods")
+async def test_the_early_methods_set_and_get(redis: Redis, redis_url: str) -> None:
+    async with stage(redis, redis_url, **SOON) as play:
+        params = {"id": await _task(play), "pushNotificationConfig": CONFIG}
+        made = await play.rpc("tasks/pushNotification/set", params)
+        found = await play.rpc("tasks/pushNotification/get", {"id": "T1"})
+    assert at(made, "result.id") == "T1"
+    assert at(made, "result.pushNotificationConfig.token") == "t0k"
+    shown = {"url": URL, "authentication": {"schemes": ["Bearer"]}}
+    assert found["result"] == {"id": "T1", "pushNotificationConfig": shown}
+
+
+@pytest.mark.promise("push.methods")
+async def test_the_methods_of_0_3(redis: Redis, redis_url: str) -> None:
+    """Getting needs no webhook's id, and deleting answers with a result that is null."""
+    async with stage(redis, redis_url, **SOON) as play:
+        task_id = await _task(play)
+        params = {"taskId": task_id, "pushNotificationConfig": {**CONFIG, "id": "c1"}}
+        made = await play.rpc("tasks/pushNotificationConfig/set", params)
+        first = await play.rpc("tasks/pushNotificationConfig/get", {"id": task_id})
+        one = {"id": task_id, "pushNotificationConfigId": "c1"}
+        named = await play.rpc("tasks/pushNotificationConfig/get", one)
+        listed = await play.rpc("tasks/pushNotificationConfig/list", {"id": task_id})
+        deleted = await play.rpc("tasks/pushNotificationConfig/delete", one)
+        again = await play.rpc("tasks/pushNotificationConfig/delete", one)
+        gone = await play.rpc("tasks/pushNotificationConfig/get", one)
+    assert at(made, "result.pushNotificationConfig.id") == "c1"
+    assert first["result"] == named["result"]
+    assert listed["result"] == [named["result"]]
+    assert deleted == again == {"jsonrpc": "2.0", "id": 1, "result": None}
+    assert at(gone, "error.code") == -32001
+
+
+@pytest.mark.promise("push.methods")
+async def test_the_methods_of_1_0(redis: Redis, redis_url: str) -> None:
+    """Two webhooks, a page each."""
+    async with stage(redis, redis_url, **SOON) as play:
+        task_id = await _task(play)
+        for name in ("a", "b"):
+            one = {"taskId": task_id, "id": name, "url": f"{URL}/{name}"}
+            made = await play.rpc("CreateTaskPushNotificationConfig", one, "1.0")
+            assert made["result"] == one
+        asked = {"taskId": task_id, "pageSize": 1}
+        first = await play.rpc("ListTaskPushNotificationConfigs", asked, "1.0")
+        rest = {**asked, "pageToken": at(first, "result.nextPageToken")}
+        second = await play.rpc("ListTaskPushNotificationConfigs", rest, "1.0")
+        deleted = await play.rpc("DeleteTaskPushNotificationConfig", {"taskId": task_id, "id": "a"}, "1.0")
+        gone = await play.rpc("GetTaskPushNotificationConfig", {"taskId": task_id, "id": "a"}, "1.0")
+        left = await play.rpc("GetTaskPushNotificationConfig", {"taskId": task_id, "id": "b"}, "1.0")
+    assert (at(first, "result.configs.0.id"), at(second, "result.configs.0.id")) == ("a", "b")
+    assert at(second, "result.nextPageToken") == ""
+    assert (deleted["result"], at(gone, "error.code"), at(left, "result.url")) == ({}, -32001, f"{URL}/b")
+
+
+@pytest.mark.promise("push.secrets")
+async def test_secrets_are_neither_shown_again_nor_readable_in_the_store(redis: Redis, redis_url: str) -> None:
+    async with stage(redis, redis_url, **SOON) as play:
+        params = {"taskId": await _task(play), "pushNotificationConfig": CONFIG}
+        await play.rpc("tasks/pushNotificationConfig/set", params)
+        shown = [
+            await play.rpc("tasks/pushNotificationConfig/list", {"id": "T1"}),
+            await play.rpc("ListTaskPushNotificationConfigs", {"taskId": "T1"}, "1.0"),
+            await play.rpc("tasks/pushNotification/get", {"id": "T1"}),
+        ]
+        names = [name async for name in redis.scan_iter("*:push")]
+        stored = str(await redis.hgetall(names[0]))  # type: ignore[misc]  # redis-py
+    assert not any(secret in f"{shown}{stored}" for secret in SECRETS)
+    assert URL not in stored
+
+
+@pytest.mark.promise("push.walls")
+async def test_only_who_may_see_a_task_has_to_do_with_its_webhooks(redis: Redis, redis_url: str) -> None:
+    """Neither another principal nor another tenant; and an approver, who may look, has a task told nowhere."""
+    from services.gateway.first_key import first_key
+
+    operator = (await first_key(redis_url, "acme", "olga", again=False)).token
+    foreign = (await first_key(redis_url, "other", "oscar", again=False)).token
+    async with stage(redis, redis_url, **LOCKED, **SOON) as play:
+        casey = await _key(play, operator, "casey")
+        others = [await _key(play, operator, "eve"), foreign]
+        dana = await _key(play, operator, "dana", roles=["approver"])
+        await _post(play, "/", _call("tasks/send", {"id": "T1", "message": {"parts": [{"text": "ask"}]}}), casey)
+        setting = _call("tasks/pushNotificationConfig/set", {"taskId": "T1", "pushNotificationConfig": CONFIG})
+        listing = _call("tasks/pushNotificationConfig/list", {"id": "T1"})
+        codes = {
+            at((await _post(play, "/", call, who))[1], "error.code") for who in others for call in (setting, listing)
+        }
+        refused = (await _post(play, "/", setting, dana))[1]
+        own = (await _post(play, "/", setting, casey))[1]
+        seen = (await _post(play, "/", listing, dana))[1]
+    assert codes == {-32001} == {at(refused, "error.code")}
+    assert at(own, "result.taskId") == "T1"
+    assert len(_list(seen["result"])) == 1
+
+
+@pytest.mark.promise("push.capped")
+async def test_a_task_has_only_so_many_webhooks(redis: Redis, redis_url: str) -> None:
+    """One that is there may be set again."""
+    async with stage(redis, redis_url, **SOON, webhooks_per_task=2) as play:
+        task_id = await _task(play)
+        answers = []
+        for name in ("a", "b", "c", "a"):
+            params = {"taskId": task_id, "id": name, "url": f"{URL}/{name}"}
+            answers.append(await play.rpc("CreateTaskPushNotificationConfig", params, "1.0"))
+    assert ["result" in answer for answer in answers] == [True, True, False, True]
+    assert (at(answers[2], "error.code"), "at most 2" in str(at(answers[2], "error.message"))) == (-32602, True)
+
+
+@pytest.mark.promise("push.headers")
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"token": "a\r\nX-Evil: 1"}, "token"),
+        ({"token": "a\nb"}, "token"),
+        ({"token": "tökèn"}, "token"),
+        ({"token": " a"}, "token"),
+        ({"token": "a" * 5000}, "token"),
+        ({"token": 7}, "token"),
+        ({"authentication": {"schemes": ["Bearer"], "credentials": "x\r\nHost: evil"}}, "credentials"),
+        ({"authentication": {"schemes": ["Bearer x"], "credentials": "x"}}, "scheme"),
+        ({"authentication": {"schemes": ["Be\r\narer"], "credentials": "x"}}, "scheme"),
+        ({"authentication": {"schemes": [], "credentials": "x"}}, "scheme"),
+        ({"authentication": {"schemes": [1]}}, "schemes"),
+        ({"authentication": "Bearer"}, "authentication"),
+    ],
+)
+async def test_what_would_forge_a_header_is_refused(
+    redis: Redis, redis_url: str, change: dict[str, JsonValue], field: str
+) -> None:
+    async with stage(redis, redis_url, **SOON) as play:
+        params = {"id": "T1", "message": {"parts": [{"text": "ask"}]}, "pushNotification": {"url": URL, **change}}
+        answer = await play.rpc("tasks/send", params)
+    assert at(answer, "error.code") == -32602
+    assert field in str(at(answer, "error.message"))
+    assert play.worker.works == []
+
+
+@pytest.mark.promise("push.guarded")
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "ftp://hooks.example/a",
+        "file:///etc/passwd",
+        "http://169.254.169.254/latest",
+        "http://10.0.0.1/",
+        "http://[::ffff:10.0.0.1]/",
+        "http://user@hooks.example/",
+        "http://hooks.example:6379/",
+        "http://hooks.example/\r\nX: y",
+        "https://hooks.example/" + "a" * 3000,
+    ],
+)
+async def test_a_webhook_leads_nowhere_inside(redis: Redis, redis_url: str, url: str) -> None:
+    """It is refused with the message that brings it, of which nothing is stored."""
+    async with stage(redis, redis_url, **SOON) as play:
+        message = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "hello"}]}
+        params = {"message": message, "configuration": {"taskPushNotificationConfig": {"url": url}}}
+        answer = await play.rpc("SendMessage", params, "1.0")
+    assert at(answer, "error.code") == -32602
+    assert "url" in str(at(answer, "error.message"))
+    assert play.worker.works == []
+
+
+@pytest.mark.promise("push.off")
+@pytest.mark.parametrize("settings", [{}, {**SOON, "a2a_push": "off"}])
+async def test_where_no_webhooks_are_offered_the_card_says_so(
+    redis: Redis, redis_url: str, settings: dict[str, object]
+) -> None:
+    async with stage(redis, redis_url, **settings) as play:
+        params = {"taskId": await _task(play), "url": URL}
+        answer = await play.rpc("CreateTaskPushNotificationConfig", params, "1.0")
+        message = {"parts": [{"text": "hello"}]}
+        sent = await play.rpc("tasks/send", {"id": "T2", "message": message, "pushNotification": {"url": URL}})
+        card = (await play.client.get("/.well-known/agent-card.json")).json()
+    assert at(answer, "error.code") == at(sent, "error.code") == -32003
+    assert card["capabilities"].get("pushNotifications", False) is False
+
+
+def _call(method: str, params: JsonObject) -> JsonObject:
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+
+
+def _list(value: object) -> list[object]:
+    assert isinstance(value, list)
+    return value
