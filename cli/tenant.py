@@ -10,11 +10,13 @@ from rich.text import Text
 from cli.console import err, out, say_json
 from cli.gateway.asking import AsJson, Gateway, Name, asked, objects_in, said_by
 from cli.send import DEFAULT_URL
+from cli.tenant_record import record
 from shared.domain.exact_json import JsonObject, dumps
 
 TenantId = Annotated[str, typer.Argument(help="The tenant; the embedded profile has one, `default`.")]
 
-tenant = typer.Typer(no_args_is_help=True, help="Stop a tenant, let it go on, see what it spends.")
+tenant = typer.Typer(no_args_is_help=True, help="Stop a tenant, let it go on; what it says, what it spends.")
+tenant.add_typer(record, name="record")
 
 
 @tenant.command()

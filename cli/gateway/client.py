@@ -49,6 +49,10 @@ class GatewayClient:
         """Let an operator ``stop``, ``resume``, ``show`` or switch a tenant; the tenant as it then stands."""
         return await self._rest("POST", f"/tenants/{quote(tenant, safe='')}/{action}", body)
 
+    async def put_tenant_record(self, tenant: str, body: JsonObject) -> JsonObject:
+        """Let an operator replace a tenant's record; the new version of it."""
+        return await self._rest("PUT", f"/tenants/{quote(tenant, safe='')}/record", body)
+
     async def approvals(self) -> JsonObject:
         return await self._rest("GET", "/approvals")
 

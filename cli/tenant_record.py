@@ -1,0 +1,202 @@
+"""`purple tenant record`: what a tenant says (policies, connections, caps), version by version."""
+
+import asyncio
+import difflib
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from cli.child_json import json_of
+from cli.console import Complaint, err, give_up, out, say_json
+from cli.gateway.asking import AsJson, Gateway, Name, asked, objects_in, said_by
+from cli.indented import indented
+from cli.send import DEFAULT_URL
+from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
+
+_SECONDS = 60.0
+_DIFFERS = 1
+TenantId = Annotated[str, typer.Argument(help="The tenant; the embedded profile has one, `default`.")]
+RecordFile = Annotated[Path, typer.Argument(help="The record, as `show` prints it.", exists=True, dir_okay=False)]
+Comment = Annotated[str, typer.Option(help="Why: it stands in the history.")]
+
+record = typer.Typer(no_args_is_help=True, help="A tenant's record: show it, replace it, look back, go back.")
+
+
+@record.command()
+def show(
+    tenant_id: TenantId,
+    version: Annotated[int | None, typer.Option(help="An earlier version.", min=1)] = None,
+    name: Name = "",
+    url: Gateway = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Print the record, to be edited and given to `set`. It refers to secrets, and holds none.
+
+    Without a stored record the tenant has that of the executor's TENANT_FILE, which the gateway does not know.
+
+    Example:
+
+      purple tenant record show default > record.json
+    """
+    found = _shown(url, tenant_id, name, version)
+    if as_json:
+        return say_json(dumps(found))
+    err.print(Text(_told(found)), style="dim", soft_wrap=True)
+    return say_json(indented(found.get("record")))
+
+
+@record.command("set")
+def put(
+    tenant_id: TenantId,
+    file: RecordFile,
+    comment: Comment = "",
+    force: Annotated[bool, typer.Option("--force", help="Replace whichever version holds now.")] = False,
+    name: Name = "",
+    url: Gateway = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Store the record; it holds from each task's next turn on. A begun task keeps the policies that it began with.
+
+    The file's `version` says from which one it was made: if another holds by now, nothing is stored. The rules are
+    checked first, as `purple policy check` does.
+
+    Example:
+
+      purple tenant record set default record.json --comment "the ERP has a new address"
+    """
+    document = _document(file)
+    _check_policies(file, document)
+    if force or "version" not in document:
+        document["version"] = str(_base(url, tenant_id, name, force=force))
+    body: JsonObject = {"record": document, "comment": comment, **said_by(name)}
+    stored = asked(url, lambda client: client.put_tenant_record(tenant_id, body))
+    if as_json:
+        return say_json(dumps(stored))
+    out.print(Text(f"tenant {tenant_id}: {_told(stored)}", "bold"), soft_wrap=True)
+    return None
+
+
+@record.command()
+def diff(tenant_id: TenantId, file: RecordFile, name: Name = "", url: Gateway = DEFAULT_URL) -> None:
+    """Show what `set` would change. Exit code 0 if nothing, 1 if something.
+
+    Example:
+
+      purple tenant record diff default record.json
+    """
+    now = _shown(url, tenant_id, name).get("record")
+    before, after = _lines(now), _lines(_document(file))
+    lines = list(difflib.unified_diff(before, after, "stored", str(file), lineterm="", n=3))
+    for line in lines:
+        style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "none")
+        out.print(Text(line, style), soft_wrap=True)
+    raise typer.Exit(_DIFFERS if lines else 0)
+
+
+@record.command()
+def history(tenant_id: TenantId, name: Name = "", url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """List who changed what and when, the newest first.
+
+    Example:
+
+      purple tenant record history default
+    """
+    found = _history(url, tenant_id, name)
+    if as_json:
+        return say_json(dumps(found))
+    rows = objects_in(found.get("versions"))
+    out.print(_table(rows) if rows else "No record is stored: that of TENANT_FILE holds.")
+    return None
+
+
+@record.command()
+def restore(
+    tenant_id: TenantId,
+    version: Annotated[int, typer.Argument(help="The version to have again: `history` lists them.", min=1)],
+    comment: Comment = "",
+    name: Name = "",
+    url: Gateway = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Store what an earlier version said, as a new version.
+
+    Example:
+
+      purple tenant record restore default 3 --comment "the new ERP is not ready"
+    """
+    body: JsonObject = {"version": version, "comment": comment, **said_by(name)}
+    stored = asked(url, lambda client: client.tenant(tenant_id, "record/restore", body))
+    if as_json:
+        return say_json(dumps(stored))
+    out.print(Text(f"tenant {tenant_id}: {_told(stored)}", "bold"), soft_wrap=True)
+    return None
+
+
+def _lines(document: Json) -> list[str]:
+    """Without the version, which is not for whoever edits to change."""
+    known = document if isinstance(document, dict) else {}
+    return indented({name: value for name, value in known.items() if name != "version"}).splitlines()
+
+
+def _shown(url: str, tenant_id: str, name: str, version: int | None = None) -> JsonObject:
+    which: JsonObject = {} if version is None else {"version": version}
+    return asked(url, lambda client: client.tenant(tenant_id, "record/show", {**which, **said_by(name)}))
+
+
+def _history(url: str, tenant_id: str, name: str) -> JsonObject:
+    return asked(url, lambda client: client.tenant(tenant_id, "record/history", said_by(name)))
+
+
+def _base(url: str, tenant_id: str, name: str, *, force: bool) -> int:
+    """The version that holds now, for a file that names none: nobody's change is replaced unseen."""
+    rows = objects_in(_history(url, tenant_id, name).get("versions"))
+    if rows and not force:
+        advice = f"`purple tenant record show {tenant_id}` prints it with its version; --force replaces it unseen."
+        give_up(
+            Complaint("There is a record already, and the file does not say from which version it was made.", advice)
+        )
+    return int(str(rows[0].get("version"))) if rows else 0
+
+
+def _document(file: Path) -> JsonObject:
+    try:
+        return loads_object(file.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        give_up(Complaint(f"{file} cannot be read as a record: {error}"))
+
+
+def _check_policies(file: Path, document: JsonObject) -> None:
+    """The policy service's own check, in a process of its own: a gateway may have none to ask."""
+    if not document.get("policies"):
+        return
+    asking = json_of("services.policy", "check", str(file), doing="Checking the rules", seconds=_SECONDS)
+    try:
+        found = asyncio.run(asking)
+    except Complaint as complaint:
+        give_up(complaint)
+    details = found.get("details")
+    problems = objects_in(details.get("problems")) if isinstance(details, dict) else []
+    for one in problems:
+        err.print(Text(f"policies: {one.get('policyId')}.{one.get('ruleId')}: {one.get('message')}"), soft_wrap=True)
+    if problems:
+        give_up(Complaint("Nothing was stored: not every rule can be understood."))
+
+
+def _told(found: JsonObject) -> str:
+    again = f", which is version {found.get('restored')} again" if found.get("restored") else ""
+    why = f": {found.get('comment')}" if found.get("comment") else ""
+    return f"version {found.get('version')}{again}, stored by {found.get('by')} at {found.get('at')}{why}"
+
+
+def _table(rows: list[JsonObject]) -> Table:
+    table = Table("version", "when", "who", "what", "why")
+    for row in rows:
+        changed = row.get("changed")
+        what = ", ".join(map(str, changed)) if isinstance(changed, list) else "all of it"
+        what = f"version {row.get('restored')} again: {what}" if row.get("restored") else what
+        cells = (row.get("version"), row.get("at"), row.get("by"), what or "nothing", row.get("comment"))
+        table.add_row(*(Text(str(cell)) for cell in cells))
+    return table
