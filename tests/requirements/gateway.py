@@ -27,6 +27,7 @@ PROMISES = (
     ),
     Promise("gateway.stream_ended", "An ended task is not subscribed to; the early protocol tells its end", "seed 000"),
     # bindings, lists, cards, conformance
+    Promise("gateway.openapi", "What the description of the HTTP paths says is what they do", "bad input"),
     Promise(
         "gateway.task_list", "Tasks are listed by page, the last changed first, to whom may see them", "seed 002, A2A"
     ),

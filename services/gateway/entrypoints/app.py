@@ -7,6 +7,8 @@ from services.gateway.core.tenant_desk import TenantDesk
 from services.gateway.entrypoints.a2a_routes import A2aParts, a2a_routes
 from services.gateway.entrypoints.door import Door, Watch
 from services.gateway.entrypoints.face import Face
+from services.gateway.entrypoints.openapi import DescribedApp
+from services.gateway.entrypoints.plain_errors import speak_plainly
 from services.gateway.entrypoints.resolve import resolve_routes
 from services.gateway.entrypoints.rl_status import rl_status_routes
 from services.gateway.entrypoints.solver import SolverEndpoint
@@ -22,7 +24,8 @@ def create_app(
     watch: Watch | None = None,
 ) -> FastAPI:
     desk, identity = parts.desk, parts.identity
-    app = FastAPI(title="Purple Agent gateway", docs_url=None, redoc_url=None, lifespan=lifespan)
+    app = DescribedApp(title="Purple Agent gateway", docs_url=None, redoc_url=None, lifespan=lifespan)
+    speak_plainly(app)
     app.add_middleware(TenantPath)
     app.add_middleware(Door, identity=identity, watch=watch)
     app.include_router(a2a_routes(parts, face))

@@ -1,0 +1,93 @@
+"""``/openapi.json`` says what the gateway does: every path, its parameters, and what it answers."""
+
+import re
+
+import httpx
+import pytest
+from jsonschema import Draft202012Validator
+from redis.asyncio import Redis
+
+from services.gateway.bootstrap import build
+from services.gateway.settings import Settings
+from shared.domain.exact_json import Json, JsonObject, loads_object
+from tests.integration.gateway_stage import at, stage
+
+_NEW = {"A2A-Version": "1.0"}
+
+
+def _description() -> JsonObject:
+    app = build(Settings.model_validate({"redis_url": "redis://127.0.0.1:1", "profile": "embedded"}))
+    return dict(app.openapi())
+
+
+def _operations(description: JsonObject) -> list[tuple[str, str, JsonObject]]:
+    paths = description["paths"]
+    assert isinstance(paths, dict)
+    found: list[tuple[str, str, JsonObject]] = []
+    for path, operations in paths.items():
+        assert isinstance(operations, dict)
+        found += [(method, path, said) for method, said in operations.items() if isinstance(said, dict)]
+    return found
+
+
+@pytest.mark.promise("gateway.openapi")
+def test_every_path_names_its_parameters_and_more_than_its_success() -> None:
+    for method, path, said in _operations(_description()):
+        assert _path_parameters(said) == set(re.findall(r"{(\w+)}", path)), path
+        responses = said["responses"]
+        assert isinstance(responses, dict)
+        assert {"401", "503"} <= responses.keys(), (method, path)
+
+
+def _path_parameters(said: JsonObject) -> set[str]:
+    parameters = said.get("parameters", [])
+    assert isinstance(parameters, list)
+    return {str(at(one, "name")) for one in parameters if at(one, "in") == "path"}
+
+
+def test_every_schema_that_is_referred_to_is_there() -> None:
+    description = _description()
+    named = set(re.findall(r"#/components/schemas/(\w+)", str(description)))
+    schemas = at(description, "components.schemas")
+    assert isinstance(schemas, dict)
+    assert named <= schemas.keys()
+
+
+@pytest.mark.promise("gateway.openapi")
+async def test_what_is_answered_fits_its_description(redis: Redis, redis_url: str) -> None:
+    """A task's way over REST, each answer held against the description."""
+    async with stage(redis, redis_url) as play:
+        description = loads_object((await play.client.get("/openapi.json")).text)
+        message = {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "hello"}]}
+        sent = await play.client.post("/message:send", json={"message": message}, headers=_NEW)
+        task_id = str(at(loads_object(sent.text), "task.id"))
+        answers = {
+            ("post", "/message:send"): sent,
+            ("get", "/tasks"): await play.client.get("/tasks", headers=_NEW),
+            ("get", "/tasks/{task_id}"): await play.client.get(f"/tasks/{task_id}", headers=_NEW),
+            ("get", "/v1/tasks/{task_id}"): await play.client.get(f"/v1/tasks/{task_id}"),
+            ("post", "/tasks/{task_id}:cancel"): await play.client.post(f"/tasks/{task_id}:cancel", headers=_NEW),
+            ("post", "/v1/tasks/{task_id}:cancel"): await play.client.post("/v1/tasks/nobody:cancel"),
+            ("get", "/approvals"): await play.client.get("/approvals"),
+            ("get", "/.well-known/agent-card.json"): await play.client.get("/.well-known/agent-card.json"),
+        }
+    for (method, path), answer in answers.items():
+        _check(description, method, path, answer)
+
+
+def _check(description: JsonObject, method: str, path: str, answer: httpx.Response) -> None:
+    responses = next(said for one, where, said in _operations(description) if (one, where) == (method, path))
+    said = _step(responses, "responses", str(answer.status_code), "content")
+    media_type = answer.headers["content-type"].partition(";")[0]
+    schema = _step(said, media_type, "schema")
+    assert isinstance(schema, dict)
+    whole = {**schema, "components": description["components"]}
+    Draft202012Validator(whole).validate(answer.json())
+
+
+def _step(value: Json, *keys: str) -> Json:
+    for key in keys:
+        assert isinstance(value, dict)
+        assert key in value, f"{key} is not among {list(value)}"
+        value = value[key]
+    return value
