@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from services.gateway.core.console_words import Badge, counted, shown, title_of
+from services.gateway.core.console_words import Badge, counted, list_of, shown, title_of
 from services.gateway.ports import Question
 from shared.contracts.approval import Approval, ApprovalStatus
-from shared.contracts.grounds import ArgumentSource, Grounds
+from shared.contracts.grounds import ArgumentSource, Grounds, ReadFound
 from shared.contracts.plan import Origin, PlannedCall
 from shared.contracts.task import Principal
 from shared.domain.exact_json import Json, loads
@@ -95,6 +95,8 @@ def approval_page(question: Question, reader: Principal, now: datetime) -> Appro
     approval, record = question
     process = record.metadata.get("process_type")
     step, grounds = approval.confirmation, approval.grounds
+    rules = _rules(question)
+    said = {rule.text for rule in rules}
     return ApprovalPage(
         approval_id=approval.approval_id,
         task_id=record.task_id,
@@ -109,8 +111,8 @@ def approval_page(question: Question, reader: Principal, now: datetime) -> Appro
         asked_at=approval.asked_at,
         deadline=approval.deadline,
         calls=tuple(_block(number, call, grounds) for number, call in enumerate(approval.plan.calls, 1)),
-        reasons=tuple(map(_without_code, approval.reasons)),
-        rules=_rules(question),
+        reasons=tuple(reason for reason in map(_without_code, approval.reasons) if reason not in said),
+        rules=rules,
         figures=tuple(_figures(grounds)),
         reads=tuple(_reads(grounds)),
         values=_values(record.metadata.get("values")),
@@ -153,7 +155,7 @@ def _block(number: int, call: PlannedCall, grounds: Grounds) -> CallBlock:
     sources = {one.argument: one for one in grounds.arguments if one.call_id == call.call_id}
     origins = {one.argument: one for one in call.origins}
     rows = tuple(
-        ArgumentRow(name, _value(value), _origin(value, sources.get(name), origins.get(name)))
+        ArgumentRow(name, _value(value), _origin(value, sources.get(name), origins.get(name), grounds))
         for name, value in call.arguments.items()
     )
     proof = f"Afterwards it is read back with {call.read_back.tool}." if call.read_back else ""
@@ -170,12 +172,12 @@ def _value(value: Json) -> str:
     return shown(value)
 
 
-def _origin(value: Json, source: ArgumentSource | None, origin: Origin | None) -> str:
+def _origin(value: Json, source: ArgumentSource | None, origin: Origin | None, grounds: Grounds) -> str:
     if isinstance(value, dict) and set(value) == {"$ref"}:
         return "known once the earlier call has answered"
     if source is not None:
-        return _in_words(source.source, source.ref)
-    return _in_words(origin.source, origin.ref) if origin else ""
+        return _in_words(source.source, named(source.ref, grounds))
+    return _in_words(origin.source, named(origin.ref, grounds)) if origin else ""
 
 
 def _in_words(source: str, ref: str) -> str:
@@ -220,25 +222,46 @@ def _asks(action: str, level: str | None) -> str:
     return f"{words.get(action, title_of(action).lower())}{f' by {level}' if level else ''}"
 
 
+def named(ref: str, grounds: Grounds) -> str:
+    """A reference in words: ``f1.amount`` is the amount that get_expense showed."""
+    word, _, rest = ref.partition(" ")
+    if word in ("value", "task") and rest:
+        return title_of(rest).lower() if word == "value" else f"{rest}, from the request"
+    fact, _, path = ref.partition(".")
+    tool = next((read.tool for read in grounds.reads if read.ref == fact), "")
+    return f"{path or 'the answer'} of {tool}" if tool else ref
+
+
 def _figures(grounds: Grounds) -> list[Ground]:
     return [
         Ground(
-            title_of(one.name), one.value, (("how", one.operation), *(("from", operand) for operand in one.operands))
+            title_of(one.name),
+            one.value,
+            (),
+            f"{title_of(one.operation)} of {list_of(tuple(named(operand, grounds) for operand in one.operands))}",
         )
         for one in grounds.figures
     ]
 
 
 def _reads(grounds: Grounds) -> list[Ground]:
-    return [
-        Ground(
-            f"{one.tool} ({one.ref})",
-            one.note,
-            (("asked", shown(loads(one.arguments_json))),),
-            f"{one.shows}{' ...' if one.cut else ''}",
-        )
-        for one in grounds.reads
-    ]
+    return [Ground(one.tool, one.note, _shown_by(one), _asked(one.arguments_json)) for one in grounds.reads]
+
+
+def _asked(arguments_json: str) -> str:
+    arguments = loads(arguments_json)
+    return ", ".join(shown(value) for value in arguments.values()) if isinstance(arguments, dict) else ""
+
+
+def _shown_by(read: ReadFound) -> tuple[tuple[str, str], ...]:
+    """The fields of an answer; its text as it is where it is no whole object."""
+    try:
+        fields = loads(read.shows)
+    except ValueError:
+        fields = None
+    if isinstance(fields, dict) and fields:
+        return tuple((name, shown(value)) for name, value in fields.items())
+    return (("Answer", f"{read.shows}{' ...' if read.cut else ''}"),)
 
 
 def _values(values: object) -> tuple[tuple[str, str], ...]:

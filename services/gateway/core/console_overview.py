@@ -19,12 +19,10 @@ class Tile(NamedTuple):
 
 
 class Share(NamedTuple):
-    """How many tasks ended in one way, of all that were counted."""
+    """How many tasks ended in one way."""
 
     word: str
     number: int
-    percent: int
-    tone: str
 
 
 def spent_tile(days: Sequence[DaySpent], today: date) -> Tile:
@@ -38,13 +36,9 @@ def spent_tile(days: Sequence[DaySpent], today: date) -> Tile:
 
 def endings(counts: Mapping[str, int]) -> tuple[Share, ...]:
     """How the tenant's tasks ended, as the learner has counted them."""
-    words = (("success", "Completed", "good"), ("partial", "In part", "warn"), ("failure", "Failed", "bad"))
-    total = sum(counts.get(word, 0) for word, _, _ in words)
-    if not total:
-        return ()
-    return tuple(
-        Share(text, counts.get(word, 0), round(100 * counts.get(word, 0) / total), tone) for word, text, tone in words
-    )
+    words = (("success", "Completed"), ("partial", "In part"), ("failure", "Failed"))
+    found = tuple(Share(text, counts.get(word, 0)) for word, text in words)
+    return found if any(share.number for share in found) else ()
 
 
 def average_quality(learning: Learning) -> str:

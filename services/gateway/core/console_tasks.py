@@ -26,6 +26,7 @@ _WRITES = {
     "skipped": Badge("Skipped", "mute"),
     "unsent": Badge("Not sent", "mute"),
 }
+_STRATEGIES = {"fsm": "State machine", "five_phase": "Five phases", "moa": "Mixture of agents"}
 
 
 class Filter(NamedTuple):
@@ -85,6 +86,7 @@ class TaskPage(NamedTuple):
     accepted_at: datetime
     updated_at: datetime
     reason: str
+    answer_title: str
     answer: str
     facts: tuple[tuple[str, str, str], ...]
     writes: tuple[WriteRow, ...]
@@ -126,6 +128,7 @@ def task_page(record: TaskRecord, now: datetime) -> TaskPage:
         accepted_at=record.accepted_at,
         updated_at=record.updated_at,
         reason=(record.reason or "") if not record.state.is_terminal else "",
+        answer_title="Answer" if record.state is TaskState.COMPLETED else "Why it ended so",
         answer=answer.text if answer else "",
         facts=tuple(_facts(record, now)),
         writes=tuple(_writes(record.metadata)),
@@ -149,7 +152,7 @@ def _facts(record: TaskRecord, now: datetime) -> list[tuple[str, str, str]]:
     until = record.updated_at if record.state.is_terminal else now
     found = [
         ("Process", _title(data.get("process_type")), ""),
-        ("Strategy", _title(data.get("strategy")), _text(data.get("strategy_why"))),
+        ("Strategy", _STRATEGIES.get(_text(data.get("strategy")), ""), _text(data.get("strategy_why"))),
         ("Took" if record.state.is_terminal else "So far", span_of(until - record.accepted_at), ""),
         ("Cost", _money(spend.get("dollars")), _of("limit $", spend.get("dollar_limit"))),
         ("Tokens", _number(spend.get("tokens")), _of("limit ", _number(spend.get("token_limit")))),

@@ -84,7 +84,9 @@ def stages(told: Told) -> tuple[Stage, ...]:
     for stream_id, event in told:
         if event.kind in ("phase", "state"):
             word = str(event.data.get("state") or event.data.get("phase") or "")
-            if word != "EXECUTE":
+            if word == "PRIME" and len(groups) == 1:
+                groups[0] = (groups[0][0], word, groups[0][2])  # what was received belongs to it
+            elif word != "EXECUTE":
                 groups.append((stream_id, word, []))
             continue
         step = _step(stream_id, event)

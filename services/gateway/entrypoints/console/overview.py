@@ -2,19 +2,22 @@
 
 from datetime import timedelta
 
+from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
 
 from services.gateway.core.console_approvals import approval_page, needs, summary_of
-from services.gateway.core.console_overview import Tile, average_quality, endings, spent_tile
+from services.gateway.core.console_overview import Share, Tile, average_quality, endings, spent_tile
 from services.gateway.core.console_tasks import ENDED_BADLY, RUNNING, task_row
 from services.gateway.core.console_times import distance
 from services.gateway.core.console_words import counted
 from services.gateway.core.task_list import ListedTasks, Query
+from services.gateway.entrypoints.console.charts import Bar, bars
 from services.gateway.entrypoints.console.gate import Visitor
 from services.gateway.entrypoints.console.room import Room
 from shared.domain.words import Role
 
+_CHART = 340
 _LATEST = 6
 _LATELY = timedelta(days=1)
 
@@ -40,7 +43,7 @@ class OverviewPage:
             asked=[(page, summary_of(page.calls)) for page in asked],
             latest=[task_row(one) for one in latest.records],
             failed=[task_row(one) for one in failed.records],
-            endings=endings(learning.counts),
+            endings=_drawn(endings(learning.counts)),
             quality=average_quality(learning),
         )
 
@@ -61,6 +64,14 @@ class OverviewPage:
             return []
         state = await self._room.desks.tenants.show(visitor.caller.tenant, visitor.caller)
         return [spent_tile(state.spent, self._room.glance.clock().date())]
+
+
+def _drawn(found: tuple[Share, ...]) -> Markup:
+    """A chart of how tasks ended; empty before the first."""
+    if not found:
+        return Markup()
+    most = max(share.number for share in found)
+    return bars([Bar(share.word, share.number) for share in found], "How tasks ended", _CHART, 0, max(most, 4))
 
 
 def _running(found: ListedTasks) -> Tile:
