@@ -7,6 +7,7 @@ from redis.asyncio import Redis
 
 from shared.contracts.task import TaskEvent, TaskRecord, Turn, TurnKind
 from shared.infra import keys
+from shared.infra.feeds import Feeds
 from shared.infra.live import Live
 from shared.infra.lua import Argument, Scripts
 from shared.ports.tasks import Accepted, SessionBelongsToOther, Standing, TaskEnded, Tasks, TenantIsStopped
@@ -20,8 +21,8 @@ class TaskStore(Tasks):
     """Tasks as every gateway replica sees them. Every method may raise ``StoreUnavailable``."""
 
     def __init__(self, redis: Redis, live: Live) -> None:
-        self._live = live
         self._scripts = Scripts(redis)
+        self._feeds = Feeds(live, self._scripts)
 
     async def ping(self) -> None:
         await self._scripts.command("PING")
@@ -73,23 +74,16 @@ class TaskStore(Tasks):
     async def watch(self, tenant: str, task_id: str, after: str = "0") -> AsyncGenerator[tuple[str, TaskEvent]]:
         """The task's events after a stream id, then the coming ones, for as long as the caller listens.
 
-        None is left out or given twice. Raises ``UnknownTask``. Close it with ``contextlib.aclosing``.
+        None is left out or given twice. Raises ``UnknownTask`` and ``EventsLost``; close it with ``aclosing``.
         """
         found = await self._resolve(tenant, task_id)
         if found is None:
             raise UnknownTask(task_id)
-        events = keys.task_keys(tenant, found[1], found[0]).events
-        async with self._live.listen(events) as news:
+        async with self._feeds.feed(keys.task_keys(tenant, found[1], found[0]).events) as feed:
             while True:
-                news.clear()
-                for seen, event in await self._events(events, after):
-                    yield seen, event
-                    after = seen
-                await news.wait()
-
-    async def _events(self, stream: str, after: str) -> list[tuple[str, TaskEvent]]:
-        rows = cast("list[tuple[str, dict[str, str]]]", await self._command("XRANGE", stream, f"({after}", "+"))
-        return [(stream_id, TaskEvent.model_validate_json(fields["e"])) for stream_id, fields in rows]
+                for row in await feed.after(after):
+                    after = row.stream_id
+                    yield row
 
     async def _accept(self, record: TaskRecord, turn: Turn, message: str, known_as: str) -> list[str]:
         tenant, session_id = record.tenant, record.session_id

@@ -31,6 +31,14 @@ class SessionBelongsToOther(Exception):
     """The session was begun by another principal; nothing was stored."""
 
 
+class EventsLost(Exception):
+    """A watcher is so far behind that events it has not seen are kept no longer."""
+
+    def __init__(self, after: str) -> None:
+        super().__init__(f"the events after {after} are kept no longer")
+        self.after = after
+
+
 class TaskEnded(Exception):
     """The task had ended before the turn came; nothing was stored."""
 
@@ -63,7 +71,10 @@ class Tasks(Protocol):
         ...
 
     def watch(self, tenant: str, task_id: str, after: str = "0") -> AsyncGenerator[tuple[str, TaskEvent], None]:
-        """Every event of a task after a stream id, with its own id, without gap or repeat; then live, without end."""
+        """Every event of a task after a stream id, with its own id, without gap or repeat; then live, without end.
+
+        Raises ``EventsLost`` where it cannot go on so; who begins at 0 gets what is kept.
+        """
         ...
 
 

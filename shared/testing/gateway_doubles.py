@@ -11,7 +11,7 @@ from typing_extensions import override
 from shared.contracts.task import TaskEvent, TaskRecord, Turn
 from shared.domain.words import TaskState
 from shared.ports.store import StoreUnavailable
-from shared.ports.tasks import Accepted, SessionBelongsToOther, Standing, TaskEnded, Tasks, Wakes
+from shared.ports.tasks import Accepted, EventsLost, SessionBelongsToOther, Standing, TaskEnded, Tasks, Wakes
 
 
 class MemoryTasks(Tasks):
@@ -69,12 +69,15 @@ class MemoryTasks(Tasks):
 
     async def watch(self, tenant: str, task_id: str, after: str = "0") -> AsyncGenerator[tuple[str, TaskEvent], None]:
         events, seen = self._events[tenant, task_id], int(after.split("-")[0])
-        seen = max(seen, self._dropped[tenant, task_id])
         while True:
             async with self._news:
                 while len(events) <= seen and not self.broken:
                     await self._news.wait()
             self._check()
+            dropped = self._dropped[tenant, task_id]
+            if 0 < seen < dropped:
+                raise EventsLost(f"{seen}-0")
+            seen = max(seen, dropped)
             for event in events[seen:]:
                 seen += 1
                 yield f"{seen}-0", event

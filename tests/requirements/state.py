@@ -18,6 +18,9 @@ PROMISES = (
     Promise("state.write_once", "The ledger does not open a write twice", "I3"),
     Promise("state.cancel_heard", "A cancel is heard before the next call", "I6"),
     Promise("state.timer_once", "A deadline becomes one turn, whoever looks", "I7"),
+    Promise(
+        "state.watch_costs", "An event is read once a process, however many watch; streams cost no connections", "I5"
+    ),
     Promise("state.watch_gapless", "Whoever watches a task sees each event once", "seed 000, Execution Pipeline"),
     Promise(
         "state.keys_listed", "Every key is listed with its lifetime, and keeps to it", "seed 002, Multi-Turn Memory"

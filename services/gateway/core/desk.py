@@ -35,7 +35,7 @@ from services.gateway.ports import (
 )
 from shared.contracts.task import TaskEvent, TaskRecord, Turn, TurnKind
 from shared.domain.words import Dialect, TaskState
-from shared.ports.tasks import Standing
+from shared.ports.tasks import EventsLost, Standing
 
 
 class Rules(NamedTuple):
@@ -241,7 +241,7 @@ class TaskDesk:
                 async for _, event in events:
                     if is_end_of(event, turn_id):
                         return
-        except TimeoutError:
+        except (TimeoutError, EventsLost):
             return  # the client is told how the task stands
 
     async def _again(self, record: TaskRecord, caller: Caller) -> TaskRecord:

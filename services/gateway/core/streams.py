@@ -13,7 +13,7 @@ from services.gateway.core.updates import Snapshot, Update, is_newest_turn, part
 from services.gateway.ports import Caller
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.words import Dialect, TaskState
-from shared.ports.tasks import Standing
+from shared.ports.tasks import EventsLost, Standing
 
 
 class Told(NamedTuple):
@@ -55,6 +55,11 @@ class Beginning:
     seen: Seen
     last: Place | None = None
 
+    @property
+    def is_all(self) -> bool:
+        """Whether nothing comes after what is told first."""
+        return self.first is not None and isinstance(self.first.update, Snapshot) and self.first.update.final
+
 
 class Stream:
     """One client's stream of one task; ``shown_id`` is the id by which that client knows the task."""
@@ -67,19 +72,33 @@ class Stream:
 
     async def updates(self) -> AsyncGenerator[Told, None]:
         """Every update once, in order; may raise ``StoreUnavailable``. Close it with ``contextlib.aclosing``."""
-        first, seen = self._beginning.first, self._beginning.seen
-        if first is not None:
-            yield first
-            if isinstance(first.update, Snapshot) and first.update.final:
+        beginning = self._beginning
+        while True:
+            if beginning.first is not None:
+                yield beginning.first
+                if beginning.is_all:
+                    return
+            try:
+                async with aclosing(self._tail(beginning)) as tail:
+                    async for told in tail:
+                        yield told
                 return
-        async with aclosing(self._desk.watch(self.record, seen.after)) as events:
+            except EventsLost as lost:  # the client reads so slowly that it is told the whole task again
+                beginning = await self._anew(lost.after)
+
+    async def _tail(self, beginning: Beginning) -> AsyncGenerator[Told, None]:
+        async with aclosing(self._desk.watch(self.record, beginning.seen.after)) as events:
             async for stream_id, event in events:
                 record = await self._by_then(event)
                 final = self._end.is_at(event, record)
-                for told in _told(stream_id, event, record, seen, final=final):
+                for told in _told(stream_id, event, record, beginning.seen, final=final):
                     yield told
-                if final or (self._beginning.last and Place.of(stream_id) >= self._beginning.last):
+                if final or (beginning.last and Place.of(stream_id) >= beginning.last):
                     return
+
+    async def _anew(self, lost_after: str) -> Beginning:
+        standing = await self._desk.standing(self.record)
+        return _beginning(Resumption(None, lost_after), standing, over=self._end.is_past(standing.record))
 
     async def delivered(self) -> None:
         """Note that the client has got all of it: the same message is a new one from now on."""

@@ -1,0 +1,145 @@
+"""Event streams read once a process, however many watch them."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import NamedTuple, cast
+
+from shared.contracts.task import TaskEvent
+from shared.infra.live import Live
+from shared.infra.lua import Scripts
+from shared.ports.tasks import EventsLost
+
+PAGE = 128  # events of one read, and how many of the newest a watched stream has in memory
+_READS = 16  # at once, so that any number of watchers needs few connections
+_START = (0, 0)
+
+
+class Row(NamedTuple):
+    """One event of a stream with its id."""
+
+    stream_id: str
+    event: TaskEvent
+
+    @property
+    def place(self) -> tuple[int, int]:
+        return place_of(self.stream_id)
+
+
+def place_of(stream_id: str) -> tuple[int, int]:
+    ms, _, seq = stream_id.partition("-")
+    return int(ms), int(seq or 0)
+
+
+Read = Callable[[str, str], Awaitable[list[Row]]]
+
+
+class Feed:
+    """The newest events of one watched stream. What is new is read by whoever notices first, for all of them."""
+
+    def __init__(self, stream: str, live: Live, read: Read) -> None:
+        self.watchers = 0
+        self._stream, self._live, self._read = stream, live, read
+        self._rows: deque[Row] = deque(maxlen=PAGE)
+        self._since = self._until = ""  # the rows are all that lie between these ids
+        self._reads = 0
+        self._news = asyncio.Event()
+        self._lock = asyncio.Lock()
+        self._stack = AsyncExitStack()
+        self._listens = False
+
+    async def open(self) -> None:
+        async with self._lock:
+            if not self._listens:
+                self._news = await self._stack.enter_async_context(self._live.listen(self._stream))
+                self._listens = True
+
+    async def close(self) -> None:
+        await self._stack.aclose()
+
+    async def after(self, stream_id: str) -> list[Row]:
+        """The next events after that one, as soon as there are any. Raises ``EventsLost``."""
+        while True:
+            await self._read_on(stream_id)
+            reads = self._reads
+            rows = self._known(stream_id)
+            if rows is None:
+                rows = await self._read(self._stream, stream_id)
+            if rows:
+                return rows
+            if reads == self._reads:  # else somebody has read on meanwhile
+                await self._news.wait()
+
+    async def _read_on(self, stream_id: str) -> None:
+        """Read what is new since the last read, if anything may be."""
+        async with self._lock:
+            if not self._until:
+                self._begin_at(stream_id)
+            if not self._news.is_set():
+                return
+            try:
+                await self._take_page()
+            except EventsLost:  # the feed was cut off for long; this watcher may be further than it
+                self._begin_at(stream_id)
+                await self._take_page()
+
+    def _begin_at(self, stream_id: str) -> None:
+        self._rows.clear()
+        self._since = self._until = stream_id
+        self._news.set()
+
+    async def _take_page(self) -> None:
+        self._news.clear()
+        try:
+            rows = await self._read(self._stream, self._until)
+        except BaseException:
+            self._news.set()  # whoever reads next does it
+            raise
+        self._reads += 1
+        if len(rows) == PAGE:
+            self._news.set()  # there may be more
+        for row in rows:
+            if len(self._rows) == PAGE:
+                self._since = self._rows[0].stream_id
+            self._rows.append(row)
+        self._until = rows[-1].stream_id if rows else self._until
+
+    def _known(self, stream_id: str) -> list[Row] | None:
+        """The rows after that id; None if not all of them are in memory."""
+        place = place_of(stream_id)
+        if place < place_of(self._since):
+            return None
+        return [row for row in self._rows if row.place > place]
+
+
+class Feeds:
+    def __init__(self, live: Live, scripts: Scripts) -> None:
+        self._live, self._scripts = live, scripts
+        self._feeds: dict[str, Feed] = {}
+        self._turns = asyncio.Semaphore(_READS)
+
+    @asynccontextmanager
+    async def feed(self, stream: str) -> AsyncIterator[Feed]:
+        """The stream's feed, shared by all who watch it now."""
+        feed = self._feeds.get(stream)
+        if feed is None:
+            feed = self._feeds[stream] = Feed(stream, self._live, self._read)
+        feed.watchers += 1
+        try:
+            await feed.open()
+            yield feed
+        finally:
+            feed.watchers -= 1
+            if not feed.watchers:
+                del self._feeds[stream]
+                await feed.close()
+
+    async def _read(self, stream: str, after: str) -> list[Row]:
+        """One page. Whoever begins at the start gets what is kept; a later place that is kept no longer is a loss."""
+        async with self._turns:
+            reply = cast("list[str]", await self._scripts.run("events_after", [stream], [after, PAGE]))
+        oldest, whole, *fields = reply
+        if whole == "0" and _START < place_of(after) < place_of(oldest):
+            raise EventsLost(after)
+        return [Row(key, TaskEvent.model_validate_json(fields[i + 1])) for i, key in enumerate(fields) if not i % 2]

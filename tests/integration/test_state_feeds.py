@@ -1,0 +1,114 @@
+"""What watching costs, and what a watcher is told who cannot be told everything."""
+
+import asyncio
+from contextlib import AsyncExitStack, aclosing
+from random import Random
+
+import pytest
+from redis.asyncio import Redis
+
+from services.executor.ports.turns import TurnStore
+from shared.contracts.task import TaskEvent, TaskRecord
+from shared.infra import keys
+from shared.infra.task_store import TaskStore
+from shared.ports.tasks import EventsLost
+from shared.testing.redis_tasks import NOON
+from tests.integration.state_stage import accepted, begin, sessions_of
+
+PATIENCE = 20.0
+EVENTS = 60
+
+
+async def _tell(store: TurnStore, *numbers: int) -> None:
+    for number in numbers:
+        await store.append((), [TaskEvent(kind="note", at=NOON, data={"n": number})])
+
+
+async def _numbers(store: TaskStore, record: TaskRecord, told: asyncio.Semaphore | None = None) -> list[int]:
+    seen: list[int] = []
+    async with asyncio.timeout(PATIENCE), aclosing(store.watch("acme", record.task_id)) as events:
+        async for _, event in events:
+            if event.kind == "note":
+                seen.append(int(str(event.data["n"])))
+                if told:
+                    told.release()
+            if seen and seen[-1] == EVENTS - 1:
+                break
+    return seen
+
+
+async def _reads(redis: Redis) -> int:
+    """How often a task's events were read: nothing else in this test asks for a stream's figures."""
+    stats = await redis.info("commandstats")
+    return int(stats.get("cmdstat_xinfo|stream", {"calls": 0})["calls"])
+
+
+@pytest.mark.promise("state.watch_costs")
+async def test_an_event_is_read_once_however_many_watch(redis: Redis, task_store: TaskStore) -> None:
+    watchers, told = 40, asyncio.Semaphore(0)
+    record = await accepted(task_store)
+    begun = await begin(sessions_of(redis, "one"))
+    async with asyncio.TaskGroup() as group:
+        for _ in range(watchers):
+            group.create_task(_numbers(task_store, record, told))
+        await _tell(begun.store, 0)
+        for _ in range(watchers):  # everybody is watching
+            await told.acquire()
+        before = await _reads(redis)
+        for number in range(1, EVENTS):
+            await _tell(begun.store, number)
+            for _ in range(watchers):
+                await told.acquire()
+        after = await _reads(redis)
+    assert after - before <= EVENTS
+
+
+@pytest.mark.promise("state.watch_costs")
+async def test_many_watchers_need_few_connections(redis: Redis, task_store: TaskStore) -> None:
+    records = [await accepted(task_store, f"s{number}") for number in range(50)]
+    async with AsyncExitStack() as stack, asyncio.timeout(PATIENCE):
+        for _ in range(10):
+            streams = [task_store.watch("acme", record.task_id) for record in records]
+            for events in streams:
+                await stack.enter_async_context(aclosing(events))
+            await asyncio.gather(*(anext(events) for events in streams))
+        clients = await redis.client_list()
+    assert len(clients) <= 60  # the 50 look-ups of a round at once, and what reads
+
+
+@pytest.mark.promise("state.watch_gapless")
+async def test_a_watcher_who_leaves_takes_nothing_from_the_others(redis: Redis, task_store: TaskStore) -> None:
+    """Also when it leaves while it was reading for all."""
+    random = Random(8)  # noqa: S311  # the same in every run
+    record = await accepted(task_store)
+    begun = await begin(sessions_of(redis, "one"))
+    async with asyncio.TaskGroup() as group:
+        staying = [group.create_task(_numbers(task_store, record)) for _ in range(5)]
+        leaving = [asyncio.ensure_future(_numbers(task_store, record)) for _ in range(30)]
+        for number in range(EVENTS):
+            telling = group.create_task(_tell(begun.store, number))
+            if leaving and random.random() < 0.6:
+                leaving.pop().cancel()
+            await telling
+        for watcher in leaving:
+            watcher.cancel()
+    assert [watcher.result() for watcher in staying] == [list(range(EVENTS))] * 5
+
+
+@pytest.mark.promise("state.watch_gapless")
+async def test_a_watcher_who_is_too_far_behind_is_told_so(redis: Redis, task_store: TaskStore) -> None:
+    """And one who has seen enough goes on beside it."""
+    record = await accepted(task_store)
+    begun = await begin(sessions_of(redis, "one"))
+    await _tell(begun.store, *range(EVENTS))
+    async with aclosing(task_store.watch("acme", record.task_id)) as events:
+        ids = [(await anext(events))[0] for _ in range(EVENTS + 1)]
+    stream = keys.task_keys("acme", record.session_id, record.task_id).events
+    await redis.xtrim(stream, maxlen=10, approximate=False)
+    async with aclosing(task_store.watch("acme", record.task_id, ids[3])) as behind:
+        with pytest.raises(EventsLost):
+            await anext(behind)
+        async with aclosing(task_store.watch("acme", record.task_id, ids[-3])) as ahead:
+            assert [(await anext(ahead))[0] for _ in range(2)] == ids[-2:]
+    async with aclosing(task_store.watch("acme", record.task_id)) as fresh:
+        assert (await anext(fresh))[0] == ids[-10]
