@@ -9,9 +9,11 @@ from uuid import uuid4
 
 from fastapi import FastAPI
 
+from services.gateway.adapters.archived_audit import ArchivedAudit
 from services.gateway.adapters.policy_check import HttpPolicyCheck, NoPolicyCheck
 from services.gateway.adapters.readiness import RedisReadiness
 from services.gateway.adapters.redis_approvals import RedisApprovals
+from services.gateway.adapters.redis_audit import RedisAudit
 from services.gateway.adapters.redis_backlog import RedisBacklog
 from services.gateway.adapters.redis_dead_letters import RedisDeadLetters
 from services.gateway.adapters.redis_keyring import RedisKeyring
@@ -27,9 +29,11 @@ from services.gateway.adapters.wakes import BestEffortWakes
 from services.gateway.console import console_mount
 from services.gateway.core.api_keys import Fresh, KeyDesk
 from services.gateway.core.approvals import ApprovalDesk
+from services.gateway.core.audit_desk import AuditDesk
 from services.gateway.core.dead_letters import Clerk
 from services.gateway.core.desk import Rules, TaskDesk
 from services.gateway.core.made_tools import WorkshopDesk
+from services.gateway.core.push import PushDesk
 from services.gateway.core.task_list import TaskListDesk
 from services.gateway.core.tenant_desk import TenantDesk
 from services.gateway.core.tenant_records import RecordDesk
@@ -38,12 +42,14 @@ from services.gateway.entrypoints.a2a_routes import A2aParts
 from services.gateway.entrypoints.api_keys import KeyEndpoints
 from services.gateway.entrypoints.app import create_app
 from services.gateway.entrypoints.approvals import ApprovalEndpoints
+from services.gateway.entrypoints.audit import AuditEndpoints
 from services.gateway.entrypoints.console.room import Desks
 from services.gateway.entrypoints.dead_letters import DeadLetterEndpoints
 from services.gateway.entrypoints.face import Face
 from services.gateway.entrypoints.made_tools import MadeToolEndpoints
 from services.gateway.entrypoints.tenant_records import RecordEndpoints
 from services.gateway.entrypoints.threshold import Threshold
+from services.gateway.entrypoints.webhooks import WebhookEndpoints
 from services.gateway.notice_room import noticing
 from services.gateway.push_room import PushRoom
 from services.gateway.settings import Settings
@@ -96,7 +102,11 @@ def build(settings: Settings) -> FastAPI:
     records = RecordDesk(RedisTenantRecords(state), policies, _now)
     app.include_router(RecordEndpoints(records, identity, face.max_body).routes())
     inbox = ApprovalDesk(RedisApprovals(state), desk, _now)
+    app.include_router(WebhookEndpoints(PushDesk(desk, push.book), identity, face.max_body).routes())
     app.include_router(ApprovalEndpoints(inbox, identity, face.max_body).routes())
+    kept = settings.archive()
+    audit = AuditDesk(RedisAudit(state, TaskStore(state, live)), ArchivedAudit(kept) if kept else None)
+    app.include_router(AuditEndpoints(audit, identity).routes())
     desks = Desks(desk, lists, inbox, tenants, RedisStatistics(state), RedisStories(state))
     app.router.routes.append(console_mount(desks, state, identity, settings, _now))
     return app

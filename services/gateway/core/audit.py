@@ -1,0 +1,210 @@
+"""Each write of a task as an auditor is told of it: who asked and approved, what was sent, why it might, the proof."""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import cast
+
+from pydantic import JsonValue
+
+from shared.contracts.approval import Approval, ApprovalStatus
+from shared.contracts.archive import ArchivedTask
+from shared.contracts.grounds import ArgumentSource
+from shared.contracts.ledger import LedgerEntry
+from shared.contracts.task import TaskRecord
+from shared.domain.exact_json import Json, JsonObject, loads
+from shared.domain.marks import MarkKind, marked
+from shared.domain.redaction import without_marks
+
+
+def audited(task: ArchivedTask, kept_in: str) -> list[JsonObject]:
+    """One object for each write, the first sent first. What the privacy guard marks is masked; digests are exact."""
+    hidden = marked(task.record.request.text)
+    rows = [_row(task, entry, kept_in) for entry in sorted(task.ledger.values(), key=_sent)]
+    return [_masked(row, hidden) for row in rows]
+
+
+def remembered(record: TaskRecord) -> list[JsonObject]:
+    """The same of a task of which only its record is left: less is known, and nothing is made up."""
+    writes = record.metadata.get("writes")
+    hidden = marked(record.request.text)
+    rows = (
+        [_short_row(record, write) for write in writes if isinstance(write, dict)] if isinstance(writes, list) else []
+    )
+    return [_masked(row, hidden) for row in rows]
+
+
+def at(row: JsonObject) -> datetime | None:
+    """When it happened, as far as is known."""
+    for name in ("sent_at", "task_updated_at"):
+        if isinstance(moment := row.get(name), str):
+            return datetime.fromisoformat(moment)
+    return None
+
+
+def _row(task: ArchivedTask, entry: LedgerEntry, kept_in: str) -> JsonObject:
+    asked = [one for one in task.approvals if one.plan_hash == entry.plan_hash]
+    return {
+        **_who(task.record),
+        "call_id": entry.call.call_id,
+        "connection": entry.call.connection_id,
+        "tool": entry.call.tool,
+        "class": entry.call.tool_class.value,
+        "arguments": loads(entry.arguments_json),
+        "arguments_sha256": _digest(entry.arguments_json),
+        "provenance": _provenance(entry, asked),
+        "approvals": [_approval(one) for one in asked],
+        "allowed_by": _text(task.record, "approval"),
+        "policy": _policy(task.record, asked),
+        "plan_hash": entry.plan_hash,
+        "status": entry.status.value,
+        "proof": _proof(entry),
+        "sent_at": _moment(entry.sending_at),
+        "attempt": entry.attempt,
+        "earlier": [_attempt(one.number, one.status.value, one.sending_at, one.note) for one in entry.earlier],
+        "compensates": entry.compensates,
+        "operators": _operators(entry),
+        "kept_in": kept_in,
+    }
+
+
+def _who(record: TaskRecord) -> JsonObject:
+    return {
+        "task_id": record.task_id,
+        "session_id": record.session_id,
+        "task_state": record.state.value,
+        "task_updated_at": record.updated_at.isoformat(),
+        "process_type": _text(record, "process_type"),
+        "asked_by": {"id": record.requester.id, "verified": record.requester.verified},
+        "asked_at": record.accepted_at.isoformat(),
+    }
+
+
+def _short_row(record: TaskRecord, write: Mapping[str, JsonValue]) -> JsonObject:
+    known = ("call_id", "connection", "tool", "arguments", "status", "attempt", "compensates")
+    return {
+        **_who(record),
+        **{name: cast(Json, write.get(name)) for name in known},
+        "allowed_by": _text(record, "approval"),
+        "policy": _policy(record, []),
+        "plan_hash": _text(record, "plan_hash"),
+        "proof": {"note": cast(Json, write.get("note"))},
+        "kept_in": "record",
+    }
+
+
+def _provenance(entry: LedgerEntry, asked: Sequence[Approval]) -> list[Json]:
+    """Where each argument's value stood: as it was found for the approval, or else as the plan says."""
+    call = entry.call
+    found = [one for ap in asked for one in ap.grounds.arguments if one.call_id == call.call_id]
+    sources = {one.argument: one for one in found} or {
+        one.argument: ArgumentSource(call_id=call.call_id, argument=one.argument, source=one.source, ref=one.ref)
+        for one in call.origins
+    }
+    return [{"argument": one.argument, "source": one.source, "ref": one.ref} for one in sources.values()]
+
+
+def _approval(approval: Approval) -> Json:
+    return {
+        "approval_id": approval.approval_id,
+        "status": approval.status.value,
+        "level": approval.level,
+        "needed": approval.needed,
+        "asked_at": approval.asked_at.isoformat(),
+        "deadline": approval.deadline.isoformat(),
+        "escalated_from": [one.level for one in approval.escalations],
+        "confirmation": approval.confirmation.about if approval.confirmation else None,
+        "decisions": [
+            {
+                "decision": "approve" if one.approve else "reject",
+                "by": one.by.id,
+                "verified": one.by.verified,
+                "at": one.at.isoformat(),
+                "comment": one.comment,
+            }
+            for one in approval.decisions
+        ],
+    }
+
+
+def _policy(record: TaskRecord, asked: Sequence[Approval]) -> Json:
+    """The verdict on the plan: by the approval that let it through, or else by the task's record."""
+    granted = next((one for one in reversed(asked) if one.status is ApprovalStatus.APPROVED), None)
+    verdict = record.metadata.get("verdict")
+    said = cast(JsonObject, verdict) if isinstance(verdict, dict) else {}
+    passed = {"passed": said.get("passed"), "requires_approval": said.get("requiresApproval")}
+    if granted is not None and granted.grounds.policy_hash:
+        grounds = granted.grounds
+        rules: list[Json] = [{"rule": r.rule_id, "policy": r.policy_id, "reason": r.reason} for r in grounds.rules]
+        versions: list[Json] = [*grounds.policy_versions]
+        return {**passed, "rules": rules, "policy_hash": grounds.policy_hash, "versions": versions}
+    return {**passed, "rules": [*_rules(said)], "policy_hash": said.get("policyHash"), "versions": []}
+
+
+def _rules(verdict: JsonObject) -> Iterator[Json]:
+    found = verdict.get("triggeredRules")
+    for rule in found if isinstance(found, list) else []:
+        if isinstance(rule, dict):
+            yield {"rule": rule.get("ruleId"), "policy": rule.get("policyId"), "reason": rule.get("reason")}
+
+
+def _proof(entry: LedgerEntry) -> JsonObject:
+    """Why it counts as what it is, and what the read-back showed."""
+    read = entry.call.read_back
+    return {
+        "note": entry.note,
+        "refusal": entry.refusal,
+        "read_back": read.tool if read else None,
+        "shows": loads(entry.proof_json) if entry.proof_json else None,
+        "shows_sha256": _digest(entry.proof_json) if entry.proof_json else None,
+        "answer_sha256": _digest(entry.result_json) if entry.result_json else None,
+    }
+
+
+def _attempt(number: int, status: str, sent: datetime | None, note: str | None) -> Json:
+    return {"number": number, "status": status, "sent_at": _moment(sent), "note": note}
+
+
+def _operators(entry: LedgerEntry) -> list[Json]:
+    return [
+        {"resolution": one.resolution.value, "by": one.by.id, "at": one.at.isoformat(), "comment": one.comment}
+        for one in entry.resolutions
+    ]
+
+
+def _text(record: TaskRecord, name: str) -> Json:
+    found = record.metadata.get(name)
+    return found if isinstance(found, str) else None
+
+
+def _moment(moment: datetime | None) -> Json:
+    return moment.isoformat() if moment else None
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+_OURS = frozenset({"task_id", "session_id", "plan_hash", "policy_hash", "approval_id", "sent_at", "at", "asked_at"})
+
+
+def _masked(row: JsonObject, hidden: Mapping[str, MarkKind]) -> JsonObject:
+    """Names and digests of ours stay as they are: a digest may look like the number of a card."""
+    return {name: value if _is_ours(name) else _mask(name, value, hidden) for name, value in row.items()}
+
+
+def _mask(name: str, value: Json, hidden: Mapping[str, MarkKind]) -> Json:
+    """Within what a caller or a server said, names tell too what is secret."""
+    if name in ("arguments", "shows") or not isinstance(value, dict | list):
+        return without_marks(value, hidden)
+    if isinstance(value, dict):
+        return _masked(value, hidden)
+    return [_mask("", one, hidden) for one in value]
+
+
+def _is_ours(name: str) -> bool:
+    return name in _OURS or name.endswith("_sha256")
+
+
+def _sent(entry: LedgerEntry) -> tuple[bool, str]:
+    return (entry.sending_at is None, entry.sending_at.isoformat(timespec="microseconds") if entry.sending_at else "")
