@@ -41,7 +41,8 @@ class PushRoom:
         if settings.push_offered:
             seal = Seal(settings.secrets.sealing_keys())
             self.posts = RedisLines(state, seal)
-            self.book = PushBook(RedisWebhooks(state, seal), ReachCheck(self._reach), settings.webhooks_per_task)
+            webhooks, urls = RedisWebhooks(state, seal), ReachCheck(self._reach)
+            self.book = PushBook(webhooks, urls, settings.secrets, settings.webhooks_per_task)
 
     @asynccontextmanager
     async def open(self, notice: str) -> AsyncIterator[None]:

@@ -91,5 +91,8 @@ PROMISES = (
     Promise("push.capped", "A task has only so many webhooks", "bad input"),
     Promise("push.headers", "No token or credential of a webhook forges a header", "bad input"),
     Promise("push.guarded", "A webhook leads to no address inside, at no time and by no redirect", "bad input"),
+    Promise("push.retried", "A delivery is tried again, the same and in its turn, until it is taken", "A2A"),
+    Promise("push.disabled", "410 and too many failures disable a webhook, and its tenant sees which fail", "A2A"),
+    Promise("push.killed", "A gateway that is killed loses no delivery, and replicas share them out", "I5"),
     Promise("push.off", "Where no webhooks are offered, the card says so and they are refused as such", "A2A"),
 )

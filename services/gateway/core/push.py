@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from services.gateway.core.desk import TaskDesk
 from services.gateway.core.errors import PushUnsupported, UnknownTask, UnknownWebhook
 from services.gateway.core.push_book import PushBook
+from services.gateway.core.resolve import check_operator
 from services.gateway.ports import Caller
 from services.gateway.push_ports import Failing, Registered, Webhook
 from shared.contracts.task import TaskRecord
@@ -56,6 +57,12 @@ class PushDesk:
         book = self._open()
         seen = {Role.OPERATOR, Role.APPROVER} & {*caller.principal.roles} or not caller.principal.verified
         return await book.webhooks.failing(caller.tenant) if seen else ()
+
+    def secrets(self, caller: Caller) -> tuple[str, ...]:
+        """What the tenant's receivers verify signatures with, the newest first. Raises ``NotAnOperator``."""
+        book = self._open()
+        check_operator(caller)
+        return book.secrets.of(caller.tenant)
 
     def _open(self) -> PushBook:
         if self._book is None:

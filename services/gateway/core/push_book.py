@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from services.gateway.core.errors import InvalidField
+from services.gateway.core.webhook_secret import WebhookSecrets
 from services.gateway.push_ports import TooManyWebhooks, UrlCheck, Webhook, Webhooks
 from shared.contracts.task import TaskRecord
 
@@ -14,6 +15,7 @@ class PushBook(NamedTuple):
 
     webhooks: Webhooks
     urls: UrlCheck
+    secrets: WebhookSecrets
     most: int = 10
 
     def check(self, webhook: Webhook) -> None:

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 from services.gateway.core.errors import InvalidField
 from services.gateway.core.fields import id_at, kind_of, list_at, object_at, text_at
 from services.gateway.core.header_values import header_value, scheme_name
-from services.gateway.push_ports import Registered, Webhook
+from services.gateway.push_ports import Failing, Registered, Webhook
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import Dialect
 
@@ -78,6 +78,11 @@ def delivery_view(registered: Registered) -> dict[str, JsonValue]:
         "error": told.error or None,
         "last_try": told.at.isoformat() if told.at else None,
     }
+
+
+def failing_view(failing: Failing) -> dict[str, JsonValue]:
+    at = failing.at.isoformat() if failing.at else None
+    return {**failing._asdict(), "at": at}
 
 
 def state_of(registered: Registered) -> str:

@@ -15,7 +15,7 @@ local sealed = string.match(known, '^[^\n]*\n[^\n]*\n[^\n]*\n(.*)$')
 local flag = step == 'off' and 'off' or 'on'
 redis.call('HSET', hash, member, flag .. '\n' .. cursor .. '\n' .. told .. '\n' .. sealed)
 if not over then
-  local due = int(math.max(now_ms() + ms, token + 1))
+  local due = int(step == 'hold' and math.max(now_ms() + ms, token + 1) or now_ms() + ms)
   redis.call('ZADD', deliveries, due, member)
   return due
 end
