@@ -66,8 +66,8 @@ def event_id(stream_id: str, part: int | None) -> str:
 
 
 def read_seen(text: str | None) -> Seen | None:
-    """What a ``Last-Event-ID`` says; raises ``InvalidField`` for what no stream gave."""
-    if not text:
+    """What a ``Last-Event-ID`` says; None if it says nothing, or 0. Raises ``InvalidField`` for what no stream gave."""
+    if not text or text == "0":
         return None
     found = _ID.fullmatch(text)
     if found is None:

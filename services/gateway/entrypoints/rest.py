@@ -1,6 +1,5 @@
 """What is read over plain HTTP: tasks, their events, health and readiness."""
 
-import re
 from collections.abc import Awaitable, Callable
 
 from fastapi import APIRouter, Request
@@ -9,7 +8,9 @@ from starlette.responses import JSONResponse, Response
 
 from services.gateway.core.desk import TaskDesk
 from services.gateway.core.errors import InvalidField, UnknownTask
+from services.gateway.core.positions import read_seen
 from services.gateway.core.views import public_view
+from services.gateway.entrypoints.a2a_streams import last_event_id
 from services.gateway.entrypoints.door import let_in
 from services.gateway.entrypoints.kept_alive import SSE_BEAT, KeptAlive
 from services.gateway.entrypoints.replies import RETRY_LATER
@@ -17,9 +18,6 @@ from services.gateway.entrypoints.story import story
 from services.gateway.entrypoints.versions import asks_for_1_0
 from services.gateway.ports import Caller, Identity, Readiness, StoreUnavailable
 from shared.domain.version import VERSION
-
-_STREAM_ID = re.compile(r"\d{1,20}(-\d{1,20})?")
-
 
 TaskOf1_0 = Callable[[str, Request], Awaitable[Response]]
 
@@ -51,14 +49,13 @@ class RestEndpoints:
 
     async def events(self, task_id: str, request: Request, follow: bool = False) -> Response:
         """The task's events, live, each with its id; ``Last-Event-ID`` goes on after that one."""
-        after = request.headers.get("last-event-id") or "0"
         try:
-            if not _STREAM_ID.fullmatch(after):
-                raise InvalidField("Last-Event-ID", "must be an id that this stream gave")
-            record = await self._desk.read(task_id, self._caller(request))
+            seen = read_seen(last_event_id(request))
+            standing = await self._desk.standing(await self._desk.read(task_id, self._caller(request)))
         except (UnknownTask, InvalidField, StoreUnavailable) as fault:
             return _refused(fault)
-        return KeptAlive(story(self._desk, record, after, follow=follow), "text/event-stream", SSE_BEAT)
+        frames = story(self._desk, standing, seen, self._notice, follow=follow)
+        return KeptAlive(frames, "text/event-stream", SSE_BEAT)
 
     async def health(self) -> dict[str, JsonValue]:
         """Whether the process lives; asks nobody else."""

@@ -1,6 +1,5 @@
 """A task's events as server-sent events."""
 
-import asyncio
 import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -8,34 +7,61 @@ from contextlib import aclosing
 import structlog
 
 from services.gateway.core.desk import TaskDesk, ends_task
+from services.gateway.core.positions import Place, Resumption, Seen, resumption
+from services.gateway.core.views import public_view
 from services.gateway.ports import StoreUnavailable
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.words import TaskState
+from shared.ports.tasks import EventsLost, Standing
 
 log = structlog.get_logger()
-_QUIET_SECONDS = 0.5
 
 
-async def story(desk: TaskDesk, record: TaskRecord, after: str, *, follow: bool) -> AsyncGenerator[bytes, None]:
-    """The events after that one; ends with the current turn, unless it is to follow the task for good.
+async def story(
+    desk: TaskDesk, standing: Standing, seen: Seen | None, notice: str, *, follow: bool
+) -> AsyncGenerator[bytes, None]:
+    """The events that a reader lacks; ends with the current turn, unless it is to follow the task for good.
 
-    A reader who has seen an ended task's last event gets an empty story instead of silence without end.
+    A reader who has seen an ended task's last event gets an empty story. One who lacks events that are kept no longer
+    gets an event ``snapshot`` with the task and the gap, and what comes after it.
     """
-    past = _past_turns(record)
-    quiet = _QUIET_SECONDS if record.state.is_terminal else None
     try:
-        async with aclosing(desk.watch(record, after)) as events:
-            while True:
-                async with asyncio.timeout(quiet):
-                    stream_id, event = await anext(events)
-                yield frame(stream_id, event)
-                if ends_task(event) or (not follow and _rests(event, past)):
-                    return
-    except (TimeoutError, StopAsyncIteration):
-        return  # nothing more will come
+        found = resumption(seen, standing)
+        while True:
+            if found.lost_after is not None:
+                yield _gap(standing, found.lost_after, notice)
+            try:
+                async with aclosing(_frames(desk, standing, found, follow=follow)) as frames:
+                    async for item in frames:
+                        yield item
+                return
+            except EventsLost as lost:
+                standing, found = await desk.standing(standing.record), Resumption(None, lost.after)
     except StoreUnavailable as fault:
-        log.warning("story_broken", task_id=record.task_id, error=str(fault))
+        log.warning("story_broken", task_id=standing.record.task_id, error=str(fault))
         yield f"event: error\ndata: {json.dumps({'error': str(fault)})}\n\n".encode()
+
+
+async def _frames(
+    desk: TaskDesk, standing: Standing, found: Resumption, *, follow: bool
+) -> AsyncGenerator[bytes, None]:
+    record, newest = standing.record, Seen(Place.of(standing.newest or "0-0"))
+    start = found.seen or (newest if found.lost_after else Seen(Place(0, 0)))
+    if record.state.is_terminal and start.place >= newest.place and start.part is None:
+        return
+    past = _past_turns(record)
+    async with aclosing(desk.watch(record, start.after)) as events:
+        async for stream_id, event in events:
+            yield frame(stream_id, event)
+            if ends_task(event) or (not follow and _rests(event, past)):
+                return
+            if record.state.is_terminal and Place.of(stream_id) >= newest.place:
+                return
+
+
+def _gap(standing: Standing, lost_after: str, notice: str) -> bytes:
+    data = {"kind": "snapshot", "gap": {"lost_after": lost_after}, "task": public_view(standing.record, notice)}
+    return f"id: {standing.newest or '0-0'}\nevent: snapshot\ndata: {json.dumps(data)}\n\n".encode()
 
 
 def frame(stream_id: str, event: TaskEvent) -> bytes:
