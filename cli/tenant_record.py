@@ -69,8 +69,7 @@ def put(
     """
     document = _document(file)
     _check_policies(file, document)
-    if force or "version" not in document:
-        document["version"] = str(_base(url, tenant_id, name, force=force))
+    document["version"] = _base(url, tenant_id, name, document.get("version"), force=force)
     body: JsonObject = {"record": document, "comment": comment, **said_by(name)}
     stored = asked(url, lambda client: client.put_tenant_record(tenant_id, body))
     if as_json:
@@ -150,15 +149,19 @@ def _history(url: str, tenant_id: str, name: str) -> JsonObject:
     return asked(url, lambda client: client.tenant(tenant_id, "record/history", said_by(name)))
 
 
-def _base(url: str, tenant_id: str, name: str, *, force: bool) -> int:
-    """The version that holds now, for a file that names none: nobody's change is replaced unseen."""
+def _base(url: str, tenant_id: str, name: str, given: Json, *, force: bool) -> str:
+    """The version that the file was made from; where nothing is stored, what a TENANT_FILE says of itself is none."""
     rows = objects_in(_history(url, tenant_id, name).get("versions"))
-    if rows and not force:
+    if not rows:
+        return "0"
+    if force:
+        return str(rows[0].get("version"))
+    if given is None:
         advice = f"`purple tenant record show {tenant_id}` prints it with its version; --force replaces it unseen."
         give_up(
             Complaint("There is a record already, and the file does not say from which version it was made.", advice)
         )
-    return int(str(rows[0].get("version"))) if rows else 0
+    return str(given)
 
 
 def _document(file: Path) -> JsonObject:

@@ -128,6 +128,11 @@ def _urls(record: TenantRecord) -> Iterator[FieldProblem]:
 
 
 def with_addresses(connections: tuple[Connection, ...], tool_server: str) -> tuple[Connection, ...]:
-    """The connections with an address: one whose ``url`` is empty describes that server, or is left out without one."""
+    """The connections with an address: one whose ``url`` is empty describes that server, or is left out without one.
+
+    A tenant that names none has that server as its connection ``default``.
+    """
+    if tool_server and not connections:
+        return (Connection(id="default", url=tool_server),)
     filled = (one if one.url else one.model_copy(update={"url": tool_server}) for one in connections)
     return tuple(one for one in filled if one.url)

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Self
 
 from services.executor.ports.policy import Tenants, UnknownTenant
-from shared.contracts.tenant import Connection, TenantRecord
+from shared.contracts.tenant import TenantRecord
 from shared.contracts.tenant_document import read_record, with_addresses
 from shared.domain.exact_json import loads_object
 
@@ -31,16 +31,9 @@ class FileTenants(Tenants):
             raise BadTenantFile(f"TENANT_FILE cannot be read: {error}") from error
         except ValueError as error:
             raise BadTenantFile(f"TENANT_FILE {path} cannot be used: {error}") from error
-        return cls(record.model_copy(update={"connections": _addressed(record.connections, tool_server)}))
+        return cls(record.model_copy(update={"connections": with_addresses(record.connections, tool_server)}))
 
     async def get(self, tenant: str) -> TenantRecord:
         if tenant != self.record.id:
             raise UnknownTenant(f"there is no tenant {tenant!r}")
         return self.record
-
-
-def _addressed(connections: tuple[Connection, ...], tool_server: str) -> tuple[Connection, ...]:
-    """The connections with an address; without a tool server, one that has none is left out."""
-    if tool_server and not connections:
-        return (Connection(id="default", url=tool_server),)
-    return with_addresses(connections, tool_server)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import structlog
 from typing_extensions import override
 
+from services.executor.adapters.file_tenants import FileTenants
 from services.executor.ports.policy import Tenants, UnknownTenant
 from shared.contracts.tenant import TenantRecord
 from shared.contracts.tenant_document import BadRecord, with_addresses
@@ -25,9 +26,14 @@ class _Kept(NamedTuple):
 
 
 class StoredTenants(Tenants):
-    """Reads a record once for each version of it; which version holds is asked again after ``seconds``."""
+    """Reads a record once for each version of it; which version holds is asked again after ``seconds``.
 
-    def __init__(self, records: TenantRecords, default: Tenants, tool_server: str = "", seconds: float = 0.0) -> None:
+    ``tool_server`` is that of the file's tenant, and no other's.
+    """
+
+    def __init__(
+        self, records: TenantRecords, default: FileTenants, tool_server: str = "", seconds: float = 0.0
+    ) -> None:
         self._records, self._default = records, default
         self._tool_server, self._seconds = tool_server, seconds
         self._kept: dict[str, _Kept] = {}
@@ -84,7 +90,8 @@ class StoredTenants(Tenants):
         except (BadRecord, ValueError) as error:
             log.error("tenant_record_unreadable", tenant=tenant, version=found.version, error=str(error))
             raise UnknownTenant(f"version {found.version} of the record of tenant {tenant!r} cannot be read") from error
-        return record.model_copy(update={"connections": with_addresses(record.connections, self._tool_server)})
+        tool_server = self._tool_server if tenant == self._default.record.id else ""
+        return record.model_copy(update={"connections": with_addresses(record.connections, tool_server)})
 
     def _keep(self, tenant: str, kept: _Kept) -> None:
         """The latest used stands last; the first is forgotten where there are too many."""
