@@ -21,8 +21,9 @@ from services.gateway.core.message import ClientMessage
 from services.gateway.core.message_limits import MessageLimits, check_size
 from services.gateway.core.push_book import PushBook
 from services.gateway.core.resolve import Word, check_not_refused, check_operator, resolution_turn, was_heeded
-from services.gateway.core.submit import Accept, Intake, Join, Moment, Signal, fingerprint_of, take_in
+from services.gateway.core.submit import Accept, Intake, Join, Moment, Signal, fingerprint_of, own_id, take_in
 from services.gateway.ports import (
+    Accepted,
     Caller,
     SessionBelongsToOther,
     StoreUnavailable,
@@ -49,12 +50,24 @@ class Rules(NamedTuple):
 
 
 class Ticket(NamedTuple):
-    """An accepted message: its task, the turn that answers it, and how to recognise it when it is sent again."""
+    """An accepted message: its task, the turn that answers it, and how to recognise it when it is sent again.
+
+    ``client_id`` is the task's id in the client's words, ``name`` what it is remembered by.
+    """
 
     record: TaskRecord
     turn_id: str
     client_id: str
     fingerprint: str
+    name: str
+
+
+class Found(NamedTuple):
+    """What a client's id leads to, and the name by which it does."""
+
+    name: str | None
+    thread: Thread
+    record: TaskRecord | None
 
 
 class TaskDesk:
@@ -83,15 +96,16 @@ class TaskDesk:
 
     async def _submit(self, message: ClientMessage, caller: Caller) -> Ticket:
         fingerprint = fingerprint_of(message, caller)
-        thread, known = await self._known(message, caller, fingerprint)
-        intake = take_in(message, caller, known, thread, Moment(self._clock(), self._new_id()))
+        name, thread, known = await self._known(message, caller, fingerprint)
+        meant = message._replace(task_id=name) if message.dialect is Dialect.LEGACY else message
+        intake = take_in(meant, caller, known, thread, Moment(self._clock(), self._new_id()))
         goes_on = known is not None and intake.record.task_id == known.task_id
         if goes_on:
             await self._enter_webhook(intake.record, message)
         record, turn_id = await self._store(intake, message, caller)
         if not goes_on:
             await self._enter_webhook(record, message, from_start=True)
-        ticket = Ticket(record, turn_id, message.task_id or record.task_id, fingerprint)
+        ticket = Ticket(record, turn_id, message.task_id or record.task_id, fingerprint, name or record.task_id)
         await self._remember(ticket, intake, known, caller)
         return ticket
 
@@ -108,12 +122,11 @@ class TaskDesk:
     async def answered(self, ticket: Ticket, record: TaskRecord) -> None:
         """Note that the client was handed the turn's answer: the same message is a new one from now on."""
         if ticket.turn_id in record.turns_done or record.state.is_terminal:
-            await self._threads.answered(record.tenant, ticket.client_id, ticket.fingerprint, ticket.turn_id)
+            await self._threads.answered(record.tenant, ticket.name, ticket.fingerprint, ticket.turn_id)
 
     async def read(self, task_id: str, caller: Caller) -> TaskRecord:
         """The newest task of that id; raises ``UnknownTask`` if there is none that the caller may see."""
-        thread = await self._threads.of(caller.tenant, task_id, "")
-        record = await self._tasks.record(caller.tenant, thread.task_id or task_id)
+        record = (await self._found(task_id, caller, "")).record
         if record is None or not may_read(caller.principal, record):
             raise UnknownTask(task_id, caller.principal.id)
         return record
@@ -194,13 +207,21 @@ class TaskDesk:
         if message.webhook and self.webhooks:
             await self.webhooks.enter(record, message.webhook, from_start=from_start)
 
-    async def _known(
-        self, message: ClientMessage, caller: Caller, fingerprint: str
-    ) -> tuple[Thread, TaskRecord | None]:
+    async def _known(self, message: ClientMessage, caller: Caller, fingerprint: str) -> Found:
         if message.task_id is None:
-            return Thread(), None
-        thread = await self._threads.of(caller.tenant, message.task_id, fingerprint)
-        return thread, await self._tasks.record(caller.tenant, thread.task_id or message.task_id)
+            return Found(None, Thread(), None)
+        return await self._found(message.task_id, caller, fingerprint)
+
+    async def _found(self, task_id: str, caller: Caller, fingerprint: str) -> Found:
+        """The task that a client means. Another's of that id, which it may not see, stands in nobody's way."""
+        found = await self._named(task_id, caller, fingerprint)
+        if found.record is None or may_read(caller.principal, found.record):
+            return found
+        return await self._named(own_id(task_id, caller), caller, fingerprint)
+
+    async def _named(self, name: str, caller: Caller, fingerprint: str) -> Found:
+        thread = await self._threads.of(caller.tenant, name, fingerprint)
+        return Found(name, thread, await self._tasks.record(caller.tenant, thread.task_id or name))
 
     async def _store(self, intake: Intake, message: ClientMessage, caller: Caller) -> tuple[TaskRecord, str]:
         match intake:
@@ -216,7 +237,7 @@ class TaskDesk:
 
     async def _accept(self, intake: Accept, message: ClientMessage) -> tuple[TaskRecord, str]:
         try:
-            accepted = await self._tasks.accept(intake.record, intake.turn, intake.dedupe)
+            accepted = await self._accepted(intake, message)
         except TenantIsStopped as stopped:
             raise TenantStopped(intake.record.tenant, stopped.reason) from stopped
         except SessionBelongsToOther:
@@ -227,13 +248,24 @@ class TaskDesk:
             await self._wakes.wake(accepted.record.tenant, accepted.record.session_id)
         return accepted.record, accepted.turn_id
 
+    async def _accepted(self, intake: Accept, message: ClientMessage) -> Accepted:
+        """A session that no client named, and whose name is another's, gets a name that is nobody else's."""
+        try:
+            return await self._tasks.accept(intake.record, intake.turn, intake.dedupe)
+        except SessionBelongsToOther:
+            record, caller = intake.record, Caller(intake.record.tenant, intake.record.requester)
+            if message.session_id or message.task_id is None or not caller.principal.verified:
+                raise
+            own = record.model_copy(update={"session_id": own_id(message.task_id, caller)})
+            return await self._tasks.accept(own, intake.turn, intake.dedupe)
+
     async def _remember(self, ticket: Ticket, intake: Intake, known: TaskRecord | None, caller: Caller) -> None:
         record = ticket.record
         if isinstance(intake, Signal):
-            await self._threads.signalled(caller.tenant, ticket.client_id, ticket.fingerprint, ticket.turn_id)
+            await self._threads.signalled(caller.tenant, ticket.name, ticket.fingerprint, ticket.turn_id)
         newer = known is None or record.accepted_at > known.accepted_at
-        if newer and record.task_id != ticket.client_id:
-            await self._threads.points_to(caller.tenant, ticket.client_id, record.task_id)
+        if newer and record.task_id != ticket.name:
+            await self._threads.points_to(caller.tenant, ticket.name, record.task_id)
 
     async def _until(self, record: TaskRecord, limit: float, turn_id: str) -> None:
         try:

@@ -49,6 +49,14 @@ def fingerprint_of(message: ClientMessage, caller: Caller) -> str:
     return digest([caller.principal.id, *_content(message)])
 
 
+def own_id(task_id: str, caller: Caller) -> str:
+    """What a client's task id becomes where another, whose task the client may not see, used it first.
+
+    So clients that count their tasks do not stand in each other's way, and no answer tells that an id is taken.
+    """
+    return str(uuid5(NAMESPACE_OID, "\x00".join(("own", caller.tenant, caller.principal.id, task_id))))
+
+
 def take_in(message: ClientMessage, caller: Caller, known: TaskRecord | None, thread: Thread, moment: Moment) -> Intake:
     """Decide what a message is. ``known`` is the task that its task id leads to.
 

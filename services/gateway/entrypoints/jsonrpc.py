@@ -48,6 +48,10 @@ class JsonRpcEndpoint:
         self._legacy = LegacyMethods(desk, identity, notice)
         self._methods = {"tasks/send": Method(Dialect.LEGACY, self._send), **methods}
 
+    @property
+    def method_names(self) -> frozenset[str]:
+        return frozenset(self._methods)
+
     async def __call__(self, request: Request) -> Response:
         """A JSON-RPC call of any of the three protocols."""
         try:
