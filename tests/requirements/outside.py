@@ -10,6 +10,13 @@ PROMISES = (
     Promise("ssrf.pinned", "What was looked up and checked is connected to, under the name of the URL", "bad input"),
     Promise("ssrf.redirects", "Redirects are not followed; where they are, each step is checked", "bad input"),
     # sizes and load
-    Promise("gateway.limits", "Whatever is too large, too slow or too much is refused, and its limit named", "bad input"),
+    Promise(
+        "gateway.limits", "Whatever is too large, too slow or too much is refused, and its limit named", "bad input"
+    ),
     Promise("gateway.sheds_load", "While too much work waits nothing new is stored; reads go on", "bad input"),
+    Promise(
+        "gateway.rough_bodies",
+        "Whatever is sent as JSON-RPC is answered as JSON-RPC, soon, and never a 5xx",
+        "bad input",
+    ),
 )

@@ -128,9 +128,9 @@ def _check_scalar(value: Json) -> None:
             value.encode()
         except UnicodeEncodeError:
             raise BadCall(PARSE_ERROR, "the JSON holds half of a surrogate pair, which is no text") from None
-    elif isinstance(value, Decimal | int) and abs(Decimal(value)) > _LARGEST:
+    elif isinstance(value, Decimal | int) and Decimal(value).copy_abs() > _LARGEST:
         raise BadCall(PARSE_ERROR, "the JSON holds a number that is too large")
-    elif isinstance(value, Decimal) and value and abs(value) < _SMALLEST:
+    elif isinstance(value, Decimal) and value and value.copy_abs() < _SMALLEST:
         raise BadCall(PARSE_ERROR, "the JSON holds a number that is too small")
 
 
