@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from services.gateway.bootstrap import build
+from services.gateway.bootstrap import build, leaving_of
 from services.gateway.first_key import FIRST_KEY, first_key_command
 from services.gateway.settings import Settings
 from shared.infra.main_server import serve_until_stopped
@@ -25,7 +25,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CannotStart as problem:
         return refused(problem)
     configure_logging("gateway")
-    serve_until_stopped(build(settings), settings.host, settings.port)
+    leaving = leaving_of(settings)
+    serve_until_stopped(build(settings, leaving), settings.host, settings.port, leaving)
     return 0
 
 

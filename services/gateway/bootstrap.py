@@ -10,6 +10,7 @@ from uuid import uuid4
 from fastapi import FastAPI
 
 from services.gateway.adapters.archived_audit import ArchivedAudit
+from services.gateway.adapters.leaving_readiness import LeavingReadiness
 from services.gateway.adapters.policy_check import HttpPolicyCheck, NoPolicyCheck
 from services.gateway.adapters.readiness import RedisReadiness
 from services.gateway.adapters.redis_approvals import RedisApprovals
@@ -32,6 +33,7 @@ from services.gateway.core.approvals import ApprovalDesk
 from services.gateway.core.audit_desk import AuditDesk
 from services.gateway.core.dead_letters import Clerk
 from services.gateway.core.desk import Rules, TaskDesk
+from services.gateway.core.leaving import Leaving
 from services.gateway.core.made_tools import WorkshopDesk
 from services.gateway.core.push import PushDesk
 from services.gateway.core.task_list import TaskListDesk
@@ -45,6 +47,7 @@ from services.gateway.entrypoints.approvals import ApprovalEndpoints
 from services.gateway.entrypoints.audit import AuditEndpoints
 from services.gateway.entrypoints.console.room import Desks
 from services.gateway.entrypoints.dead_letters import DeadLetterEndpoints
+from services.gateway.entrypoints.drain import Drain
 from services.gateway.entrypoints.face import Face
 from services.gateway.entrypoints.made_tools import MadeToolEndpoints
 from services.gateway.entrypoints.tenant_records import RecordEndpoints
@@ -60,8 +63,16 @@ from shared.infra.tenant_records import RedisTenantRecords
 from shared.infra.wakes import ArqWakes
 
 
-def build(settings: Settings) -> FastAPI:
-    """The application; its connections are opened when it starts and closed when it stops."""
+def leaving_of(settings: Settings) -> Leaving:
+    return Leaving(settings.drain_seconds, settings.grace_seconds)
+
+
+def build(settings: Settings, leaving: Leaving | None = None) -> FastAPI:
+    """The application; its connections are opened when it starts and closed when it stops.
+
+    ``leaving`` is told when that comes.
+    """
+    leaving = leaving or leaving_of(settings)
     state, queue = connect(settings.redis_url), connect(settings.queue_redis_url or settings.redis_url)
     live = Live(state)
     keyring = RedisKeyring(state)
@@ -76,6 +87,7 @@ def build(settings: Settings) -> FastAPI:
         new_id=lambda: str(uuid4()),
         rules=_rules(settings),
         webhooks=push.book,
+        leaving=leaving,
     )
 
     @asynccontextmanager
@@ -86,13 +98,14 @@ def build(settings: Settings) -> FastAPI:
         await state.aclose()
         await queue.aclose()
 
-    readiness = RedisReadiness(state, queue, allow_volatile=settings.allow_volatile_redis)
+    readiness = LeavingReadiness(RedisReadiness(state, queue, allow_volatile=settings.allow_volatile_redis), leaving)
     face = Face(settings.card_url, settings.model_notice, settings.max_body_bytes, settings.abilities)
     tenants = TenantDesk(RedisTenants(state), _now)
     lists = TaskListDesk(RedisTaskLists(state))
     parts = A2aParts(desk, lists, identity, readiness, RedisWorkshop(state), RedisStatistics(state))
     app = create_app(parts, tenants, face, lifespan, doorway.watch)
     app.add_middleware(Threshold, limits=settings.request_limits)
+    app.add_middleware(Drain, leaving=leaving)
     clerk = Clerk(RedisDeadLetters(state), TaskStore(state, live), BestEffortWakes(ArqWakes(queue)), _now)
     app.include_router(DeadLetterEndpoints(clerk, identity, face.max_body).routes())
     app.include_router(KeyEndpoints(KeyDesk(keyring, fresh), identity, face.max_body).routes())

@@ -8,6 +8,7 @@ from pydantic_settings import SettingsConfigDict
 
 from services.gateway.core.abilities import Abilities
 from services.gateway.door_settings import DoorSettings
+from services.gateway.leaving_settings import LeavingSettings
 from services.gateway.limit_settings import LimitSettings
 from services.gateway.push_settings import PushSettings
 from shared.infra.archive_open import ArchiveSettings
@@ -15,7 +16,7 @@ from shared.infra.host_list import HostList
 from shared.infra.redis import QueueRedisUrl, RedisUrl, check_queue
 
 
-class Settings(DoorSettings, LimitSettings, PushSettings, ArchiveSettings):
+class Settings(DoorSettings, LimitSettings, PushSettings, ArchiveSettings, LeavingSettings):
     """Environment variables of the same names in capitals. Only ``REDIS_URL`` must be given; see ``AUTHENTICATION``.
 
     With ``ARCHIVE_URL`` the audit export also has the tasks that have left Redis.

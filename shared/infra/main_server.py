@@ -1,28 +1,88 @@
 """Serving an application as what a process is for: until it is told to stop, then finishing what it has begun."""
 
+import asyncio
+import math
 import signal
+import socket
+from types import FrameType
+from typing import Protocol
 
 import uvicorn
 from starlette.types import ASGIApp
+from typing_extensions import override
 
 from shared.infra.process import tune_gc
 
 GRACE_SECONDS = 10
+_MARGIN_SECONDS = 2.0  # before the grace is over: enough to send answers that are hurried
 
 
-def serve_until_stopped(app: ASGIApp, host: str, port: int) -> None:
-    """Returns after SIGTERM or SIGINT, when the requests in hand are answered or the grace is over."""
+class Farewell(Protocol):
+    """What an application does from the signal to its end.
+
+    ``linger_seconds`` long requests are still taken after the signal; ``grace_seconds`` is what requests in hand then
+    have.
+    """
+
+    linger_seconds: float
+    grace_seconds: float
+
+    def announce(self) -> None:
+        """The signal has come: say to whoever asks that requests should go elsewhere."""
+        ...
+
+    def close(self) -> None:
+        """No more requests are taken: end what would not end by itself."""
+        ...
+
+    def hurry(self) -> None:
+        """The grace is nearly over: answer with what there is."""
+        ...
+
+
+def serve_until_stopped(app: ASGIApp, host: str, port: int, farewell: Farewell | None = None) -> None:
+    """Returns after SIGTERM or SIGINT, when the requests in hand are answered or the grace is over.
+
+    A second signal cuts the lingering short.
+    """
+    grace = GRACE_SECONDS if farewell is None else math.ceil(farewell.grace_seconds)
     config = uvicorn.Config(
-        app,
-        host=host,
-        port=port,
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,  # whom to believe about the client's address is for the application to say
-        timeout_graceful_shutdown=GRACE_SECONDS,
+        app, host=host, port=port, log_config=None, access_log=False, timeout_graceful_shutdown=grace
     )
     # uvicorn raises the signal again once it has stopped: by then there is nothing left to end.
     signal.signal(signal.SIGTERM, lambda *_: None)
     signal.signal(signal.SIGINT, lambda *_: None)
     tune_gc()
-    uvicorn.Server(config).run()
+    (uvicorn.Server(config) if farewell is None else _LingeringServer(config, farewell)).run()
+
+
+class _LingeringServer(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, farewell: Farewell) -> None:
+        super().__init__(config)
+        self._farewell = farewell
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._announced = False
+
+    @override
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        self._loop = asyncio.get_running_loop()
+        await super().startup(sockets)
+
+    @override
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self._loop is None or self._announced:
+            return super().handle_exit(sig, frame)
+        self._announced = True
+        self._loop.call_soon_threadsafe(self._linger, self._loop, sig)
+        return None
+
+    def _linger(self, loop: asyncio.AbstractEventLoop, sig: int) -> None:
+        self._farewell.announce()
+        loop.call_later(self._farewell.linger_seconds, super().handle_exit, sig, None)
+
+    @override
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._farewell.close()
+        left = max(0.0, self._farewell.grace_seconds - _MARGIN_SECONDS)
+        asyncio.get_running_loop().call_later(left, self._farewell.hurry)
+        await super().shutdown(sockets)

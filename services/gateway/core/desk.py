@@ -1,6 +1,5 @@
 """The task desk: take a message in, wait for its turn, read and cancel tasks. The same for every dialect."""
 
-import asyncio
 from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import aclosing
 from datetime import datetime
@@ -17,6 +16,7 @@ from services.gateway.core.errors import (
     UnknownTask,
 )
 from services.gateway.core.identity import may_read, may_stop
+from services.gateway.core.leaving import Leaving
 from services.gateway.core.message import ClientMessage
 from services.gateway.core.message_limits import MessageLimits, check_size
 from services.gateway.core.push_book import PushBook
@@ -80,8 +80,10 @@ class TaskDesk:
         new_id: Callable[[], str],
         rules: Rules,
         webhooks: PushBook | None = None,
+        leaving: Leaving | None = None,
     ) -> None:
         self._tasks, self._wakes, self._threads = tasks, wakes, threads
+        self._leaving = leaving or Leaving()
         self._clock, self._new_id, self._rules, self.webhooks = clock, new_id, rules, webhooks
 
     async def submit(self, message: ClientMessage, caller: Caller) -> Ticket:
@@ -269,7 +271,10 @@ class TaskDesk:
 
     async def _until(self, record: TaskRecord, limit: float, turn_id: str) -> None:
         try:
-            async with asyncio.timeout(limit), aclosing(self._tasks.watch(record.tenant, record.task_id)) as events:
+            async with (
+                self._leaving.patience(limit),
+                aclosing(self._tasks.watch(record.tenant, record.task_id)) as events,
+            ):
                 async for _, event in events:
                     if is_end_of(event, turn_id):
                         return

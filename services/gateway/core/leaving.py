@@ -1,0 +1,38 @@
+"""How a replica leaves: it says so, ends its streams, and at last answers whoever still waits."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+
+class Leaving:
+    """``linger_seconds`` and ``grace_seconds``: see ``Farewell``."""
+
+    def __init__(self, linger_seconds: float = 0, grace_seconds: float = 10) -> None:
+        self.linger_seconds, self.grace_seconds = linger_seconds, grace_seconds
+        self.announced = False
+        self.streams_end = asyncio.Event()
+        self._waits: set[asyncio.Timeout] = set()
+        self._hurried = False
+
+    def announce(self) -> None:
+        self.announced = True
+
+    def close(self) -> None:
+        self.announced = True
+        self.streams_end.set()
+
+    def hurry(self) -> None:
+        self._hurried = True
+        for wait in self._waits:
+            wait.reschedule(0)
+
+    @asynccontextmanager
+    async def patience(self, seconds: float) -> AsyncIterator[None]:
+        """Raises ``TimeoutError`` after so long, or when there is no more time."""
+        async with asyncio.timeout(0 if self._hurried else seconds) as wait:
+            self._waits.add(wait)
+            try:
+                yield
+            finally:
+                self._waits.discard(wait)
