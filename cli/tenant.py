@@ -7,6 +7,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from cli.connections import connections
 from cli.console import err, out, say_json
 from cli.gateway.asking import AsJson, Gateway, Name, asked, objects_in, said_by
 from cli.send import DEFAULT_URL
@@ -17,6 +18,7 @@ TenantId = Annotated[str, typer.Argument(help="The tenant; the embedded profile 
 
 tenant = typer.Typer(no_args_is_help=True, help="Stop a tenant, let it go on; what it says, what it spends.")
 tenant.add_typer(record, name="record")
+tenant.add_typer(connections, name="connections")
 
 
 @tenant.command()

@@ -1,5 +1,5 @@
 """``python -m services.executor``: carries out turns until SIGTERM. ``bench-queue`` measures, ``tools`` lists,
-``replay`` looks back.
+``connections`` tries, ``replay`` looks back.
 """
 
 # ruff: noqa: E402  # the collector is set aside between the imports
@@ -32,6 +32,10 @@ def main(arguments: list[str]) -> int:
         return bench_sessions(arguments[1:])
     if arguments and arguments[0] == "tools":
         return show_tools(arguments[1:])
+    if arguments and arguments[0] == "connections":
+        from services.executor.trying import try_connections  # likewise
+
+        return try_connections(arguments[1:])
     if arguments and arguments[0] == "replay":
         from services.executor.replaying import show_replay  # only whoever looks back needs it
 

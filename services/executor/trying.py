@@ -1,0 +1,127 @@
+"""Joins what it takes to try a tenant's connections: its record, its credentials, and the two protocols."""
+
+import asyncio
+import logging
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from services.executor.adapters.credentials import open_credentials
+from services.executor.adapters.file_tenants import BadTenantFile, FileTenants
+from services.executor.adapters.mcp_tools import McpTools
+from services.executor.adapters.rest_bridge import RestBridge
+from services.executor.adapters.tool_servers import DetectingToolServers
+from services.executor.entrypoints.connections import Tried, WantedConnections, parsed, shown
+from services.executor.ports.credentials import Credentials, CredentialUnavailable
+from services.executor.ports.tools import ToolSilent, ToolUnreachable
+from shared.contracts.tenant import Connection, TenantRecord
+from shared.contracts.tenant_document import BadRecord, read_owned_record, with_addresses
+from shared.domain.exact_json import loads_object
+from shared.infra.process import configure_logging
+from shared.infra.redis import connect
+from shared.infra.starting import CannotStart, read_settings, refused
+from shared.infra.tenant_records import RedisTenantRecords
+from shared.ports.store import StoreUnavailable
+
+GOOD, NOT_GOOD, CANNOT = 0, 1, 2
+AT_ONCE = 8
+
+
+class TryingSettings(BaseSettings):
+    """The executor's variables, as far as they matter here; none has to be given."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="ignore")
+
+    redis_url: str = ""
+    tenant_file: Path | None = None
+    green_agent_mcp_url: str = ""
+    credentials_dir: Path = Path("/run/secrets/tools")
+
+
+def try_connections(arguments: Sequence[str]) -> int:
+    """What each connection is good for, on stdout; 0 if all are, 1 if one is not, 2 if there is no record to try."""
+    wanted = parsed(arguments)
+    configure_logging("executor-connections", logging.CRITICAL)  # what went wrong is said in one sentence
+    try:
+        source, tried = asyncio.run(_tried(wanted, read_settings(TryingSettings)))
+    except (CannotStart, BadTenantFile) as problem:
+        return refused(problem)
+    except (StoreUnavailable, BadRecord, OSError, ValueError) as error:
+        sys.stderr.write(f"The record of tenant {wanted.tenant} cannot be read: {error}\n")
+        return CANNOT
+    sys.stdout.write(shown(wanted, source, tried) + "\n")
+    return GOOD if all(one.is_good for one in tried) else NOT_GOOD
+
+
+async def _tried(wanted: WantedConnections, settings: TryingSettings) -> tuple[str, Sequence[Tried]]:
+    source, record = await _record(wanted, settings)
+    chosen = [one for one in record.connections if wanted.only in ("", one.id)]
+    if wanted.only and not chosen:
+        raise CannotStart(f"Tenant {wanted.tenant} has no connection {wanted.only!r} ({source}).")
+    async with (
+        open_credentials(settings.credentials_dir) as credentials,
+        McpTools(credentials=credentials) as mcp,
+        RestBridge(credentials=credentials) as rest,
+    ):
+        servers, places = DetectingToolServers(mcp, rest), asyncio.Semaphore(AT_ONCE)
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(_try(one, servers, credentials, places)) for one in chosen]
+    return source, [task.result() for task in tasks]
+
+
+async def _try(
+    connection: Connection, servers: DetectingToolServers, credentials: Credentials, places: asyncio.Semaphore
+) -> Tried:
+    async with places:
+        try:
+            await credentials.badge(connection)
+        except CredentialUnavailable as error:
+            return Tried(connection, str(error), None)
+        try:
+            tools = await servers.discover(connection)
+        except (ToolUnreachable, ToolSilent) as error:
+            return Tried(connection, None, str(error))
+        return Tried(connection, None, None, servers.protocol_of(connection), tools)
+
+
+async def _record(wanted: WantedConnections, settings: TryingSettings) -> tuple[str, TenantRecord]:
+    if wanted.tenant_file:
+        document = loads_object(wanted.tenant_file.read_text("utf-8"))
+        record = read_owned_record(document, wanted.tenant)
+        own = with_addresses(record.connections, settings.green_agent_mcp_url)
+        return str(wanted.tenant_file), record.model_copy(update={"connections": own})
+    stored = await _stored(wanted.tenant, settings)
+    if stored is not None:
+        return stored
+    if settings.tenant_file is None:
+        raise CannotStart("Neither REDIS_URL leads to a stored record, nor TENANT_FILE to a file, nor --tenant-file.")
+    record = FileTenants.read(settings.tenant_file, settings.green_agent_mcp_url).record
+    if record.id != wanted.tenant:
+        raise CannotStart(f"{settings.tenant_file} is the record of tenant {record.id!r}, and none other is stored.")
+    return str(settings.tenant_file), record
+
+
+async def _stored(tenant: str, settings: TryingSettings) -> tuple[str, TenantRecord] | None:
+    if not settings.redis_url:
+        return None
+    redis = connect(settings.redis_url)
+    try:
+        records = RedisTenantRecords(redis)
+        number = await records.latest(tenant)
+        found = await records.version(tenant, number) if number else None
+    finally:
+        await redis.aclose()
+    if found is None:
+        return None
+    record = found.record(tenant)
+    own = with_addresses(record.connections, _tool_server(tenant, settings))
+    return f"version {number} of its record", record.model_copy(update={"connections": own})
+
+
+def _tool_server(tenant: str, settings: TryingSettings) -> str:
+    """The executor's own, where the file says that it is this tenant's."""
+    if settings.tenant_file is None or FileTenants.read(settings.tenant_file).record.id != tenant:
+        return ""
+    return settings.green_agent_mcp_url
