@@ -36,7 +36,6 @@ class ScriptedWorker:
 
     def __init__(self, redis: Redis, url: str) -> None:
         self._bell = connect(url)
-        self._redis = redis
         self._sessions = RedisSessions(redis, owner="script", lease_seconds=30)
         self._held: dict[tuple[str, str], bool] = {}  # what is claimed here; was it woken meanwhile?
         self.release = asyncio.Event()
@@ -55,14 +54,14 @@ class ScriptedWorker:
         async with asyncio.TaskGroup() as group:
             while True:
                 await cast(Awaitable[object], self._bell.blpop([BELL]))
-                for name, _ in await self._redis.zpopmin(QUEUE, 100):
+                for name, _ in await self._bell.zpopmin(QUEUE, 100):
                     group.create_task(self._claim(str(name)))
 
     async def aclose(self) -> None:
         await self._bell.aclose()
 
     async def _claim(self, name: str) -> None:
-        job = await self._redis.get(job_key_prefix + name)
+        job = await self._bell.get(job_key_prefix + name)
         tenant, session_id = cast(list[str], from_bytes(str(job).encode())["a"])
         if (tenant, session_id) in self._held:
             self._held[tenant, session_id] = True
@@ -81,10 +80,13 @@ class ScriptedWorker:
             if await self._sessions.release(lease):
                 return
 
-    async def _play(self, lease: Lease, work: Work) -> None:
+    async def _begun(self, work: Work) -> None:
         async with self._news:
             self.works.append(work)
             self._news.notify_all()
+
+    async def _play(self, lease: Lease, work: Work) -> None:
+        await self._begun(work)
         if work.turn.text.startswith("hold"):
             await self.release.wait()
         store = self._sessions.turn_store(lease, work)

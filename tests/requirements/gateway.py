@@ -27,6 +27,8 @@ PROMISES = (
     ),
     Promise("gateway.stream_ended", "An ended task is not subscribed to; the early protocol tells its end", "seed 000"),
     # bindings, lists, cards, conformance
+    Promise("gateway.conformance_1_0", "What protocol 1.0 requires holds over JSON-RPC and REST", "seed 000, A2A Protocol"),
+    Promise("gateway.tenant_path", "A tenant's name before a path is known to that tenant alone", "I10"),
     Promise("gateway.openapi", "What the description of the HTTP paths says is what they do", "bad input"),
     Promise(
         "gateway.task_list", "Tasks are listed by page, the last changed first, to whom may see them", "seed 002, A2A"
@@ -94,5 +96,7 @@ PROMISES = (
     Promise("push.retried", "A delivery is tried again, the same and in its turn, until it is taken", "A2A"),
     Promise("push.disabled", "410 and too many failures disable a webhook, and its tenant sees which fail", "A2A"),
     Promise("push.killed", "A gateway that is killed loses no delivery, and replicas share them out", "I5"),
+    Promise("push.signed", "Deliveries are signed with a secret of their tenant, which can be changed", "A2A"),
+    Promise("push.fair", "No tenant's webhooks take more than their share of the deliveries at once", "I10"),
     Promise("push.off", "Where no webhooks are offered, the card says so and they are refused as such", "A2A"),
 )

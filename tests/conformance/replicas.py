@@ -1,0 +1,99 @@
+"""What conformance tests run against: two gateway replicas behind a round-robin proxy, and the scripted worker."""
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import httpx
+from redis.asyncio import Redis
+
+from cli.stack.free_ports import free_ports
+from services.gateway.adapters.redis_keyring import RedisKeyring
+from services.gateway.bootstrap import build, fresh
+from services.gateway.core.api_keys import Wish, make
+from services.gateway.settings import Settings
+from shared.domain.words import Role
+from shared.infra.embedded_redis import EmbeddedRedis
+from shared.infra.redis import connect
+from tests.e2e.haproxy import haproxy_or_skip, round_robin
+from tests.scripted_worker import ConformanceWorker
+from tests.serving import listening, serving_on
+
+PATIENCE = 20.0
+HOOKS = "127.0.0.1"  # the only host that webhooks may lead to
+EVERYTHING: Mapping[str, object] = {
+    "profile": "production",
+    "authentication": "keys",
+    "webhook_secret": "whsec_c2NyaXB0ZWQtd29ya2VyLXNlY3JldC1mb3ItdGVzdHM=",
+    "webhook_allowed_hosts": HOOKS,
+}
+NOTHING_OPTIONAL: Mapping[str, object] = {
+    "profile": "embedded",
+    "a2a_streaming": "off",
+    "a2a_push": "off",
+    "a2a_extended_card": "off",
+}
+_PEOPLE = {"casey": ("acme", (Role.CLIENT,)), "robin": ("acme", (Role.CLIENT,)), "other": ("rival", (Role.CLIENT,))}
+
+
+class Replicas(NamedTuple):
+    """``http`` speaks through the proxy at ``url``, as casey where keys are asked for; ``tokens`` are people's keys."""
+
+    url: str
+    http: httpx.AsyncClient
+    worker: ConformanceWorker
+    tokens: Mapping[str, str]
+
+    def headers_of(self, person: str) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.tokens[person]}"} if person in self.tokens else {}
+
+
+@asynccontextmanager
+async def replicas(**settings: object) -> AsyncIterator[Replicas]:
+    """Two gateways, the proxy before them, a Redis of their own and the worker. Skipped where there is no haproxy."""
+    haproxy_or_skip()
+    async with AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pa-")))
+        server = stack.enter_context(EmbeddedRedis(folder))
+        redis = connect(server.url)
+        stack.push_async_callback(redis.aclose)
+        tokens = await _keys(redis) if settings.get("authentication") == "keys" else {}
+        (port,) = free_ports(1)
+        said = {"redis_url": server.url, "purple_agent_card_url": f"http://127.0.0.1:{port}/", **settings}
+        ports = {name: await _serve(stack, said) for name in ("one", "two")}
+        url = await stack.enter_async_context(round_robin(ports, folder, port))
+        worker = await _work(stack, redis, server.url)
+        http = httpx.AsyncClient(base_url=url, timeout=PATIENCE, trust_env=False)
+        await stack.enter_async_context(http)
+        found = Replicas(url, http, worker, tokens)
+        http.headers.update(found.headers_of("casey"))
+        yield found
+
+
+async def _serve(stack: AsyncExitStack, said: Mapping[str, object]) -> int:
+    """One replica; its port."""
+    listener, origin = stack.enter_context(listening())
+    await stack.enter_async_context(serving_on(listener, build(Settings.model_validate(said))))
+    return int(origin.rpartition(":")[2])
+
+
+async def _work(stack: AsyncExitStack, redis: Redis, url: str) -> ConformanceWorker:
+    worker = ConformanceWorker(redis, url)
+    stack.push_async_callback(worker.aclose)
+    group = await stack.enter_async_context(asyncio.TaskGroup())
+    stack.callback(group.create_task(worker.run()).cancel)
+    return worker
+
+
+async def _keys(redis: Redis) -> dict[str, str]:
+    """A key for everybody, without limits."""
+    keyring, tokens = RedisKeyring(redis), dict[str, str]()
+    for person, (tenant, roles) in _PEOPLE.items():
+        wish = Wish(person, roles, requests_a_minute=0, messages_a_minute=0, messages_a_day=0)
+        made = make(wish, tenant, "olga", fresh())
+        await keyring.add(made.key)
+        tokens[person] = made.token
+    return tokens

@@ -1,0 +1,303 @@
+"""Protocol 1.0, requirement by requirement, over both bindings: messages, tasks, lists, cancelling."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from shared.domain.exact_json import Json, JsonObject
+from tests.conformance.replicas import Replicas
+from tests.conformance.speaking import NEW, Rest, Rpc, Speaker, message, sent
+from tests.integration.gateway_stage import at
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+async def _send(speaker: Speaker, message_id: str, configuration: JsonObject | None = None, **more: Json) -> JsonObject:
+    params: JsonObject = {"message": message(message_id, "hello", **more), "configuration": configuration or {}}
+    reply = await speaker.call("SendMessage", params)
+    assert reply.refused == "", reply.response.text
+    return reply.value
+
+
+@pytest.mark.promise("gateway.conformance_1_0")
+@pytest.mark.parametrize(
+    ("message_id", "state"),
+    [
+        ("tck-complete-task", "TASK_STATE_COMPLETED"),
+        ("tck-input-required", "TASK_STATE_INPUT_REQUIRED"),
+        ("tck-reject-task", "TASK_STATE_REJECTED"),
+    ],
+)
+async def test_a_message_is_answered_with_its_task_as_its_turn_left_it(
+    speaker: Speaker, message_id: str, state: str
+) -> None:
+    task = await sent(speaker, message_id)
+    assert at(task, "status.state") == state
+    assert str(at(task, "status.timestamp")).endswith("Z")
+    assert task["id"]
+    assert task["contextId"]
+    assert task.keys() <= {"id", "contextId", "status", "artifacts", "history", "metadata"}
+
+
+@pytest.mark.parametrize(
+    ("message_id", "kind"),
+    [
+        ("tck-artifact-text", "text"),
+        ("tck-artifact-file", "raw"),
+        ("tck-artifact-file-url", "url"),
+        ("tck-artifact-data", "data"),
+    ],
+)
+async def test_each_kind_of_artifact_arrives_as_a_part_of_that_kind(
+    speaker: Speaker, message_id: str, kind: str
+) -> None:
+    task = await sent(speaker, message_id)
+    part = at(task, "artifacts.1.parts.0")
+    assert isinstance(part, dict)
+    assert kind in part
+    assert at(task, "artifacts.1.artifactId")
+
+
+async def test_a_worker_may_answer_with_a_message_and_no_task(speaker: Speaker) -> None:
+    value = await _send(speaker, "tck-message-response")
+    assert value.keys() == {"message"}
+    assert at(value, "message.role") == "ROLE_AGENT"
+    assert at(value, "message.parts.0.text")
+    assert "taskId" not in str(value["message"])
+
+
+@pytest.mark.parametrize(
+    ("broken", "reason"),
+    [
+        ({"messageId": ""}, "INVALID_PARAMS"),
+        ({"messageId": None}, "INVALID_PARAMS"),
+        ({"role": None}, "INVALID_PARAMS"),
+        ({"role": "ROLE_AGENT"}, "INVALID_PARAMS"),
+        ({"role": "nobody"}, "INVALID_PARAMS"),
+        ({"parts": []}, "INVALID_PARAMS"),
+        ({"parts": None}, "INVALID_PARAMS"),
+        ({"parts": "hello"}, "INVALID_PARAMS"),
+        ({"parts": [{}]}, "INVALID_PARAMS"),
+        ({"parts": [{"text": 5}]}, "INVALID_PARAMS"),
+        ({"parts": [{"url": "https://example.com/x"}]}, "CONTENT_TYPE_NOT_SUPPORTED"),
+        ({"taskId": "nobody-made-this"}, "TASK_NOT_FOUND"),
+        ({"metadata": "text"}, "INVALID_PARAMS"),
+    ],
+)
+async def test_a_broken_message_is_refused(speaker: Speaker, broken: JsonObject, reason: str) -> None:
+    whole = {key: value for key, value in {**message(), **broken}.items() if value is not None}
+    assert (await speaker.call("SendMessage", {"message": whole})).refused == reason
+
+
+async def test_there_must_be_a_message(speaker: Speaker) -> None:
+    assert (await speaker.call("SendMessage", {})).refused == "INVALID_PARAMS"
+
+
+async def test_fields_that_nobody_knows_are_ignored(speaker: Speaker) -> None:
+    value = await _send(speaker, "tck-complete-task", {"newInTheNextVersion": True}, novelty={"a": 1})
+    assert at(value, "task.status.state") == "TASK_STATE_COMPLETED"
+
+
+async def test_return_immediately_does_not_wait(speaker: Speaker) -> None:
+    value = await _send(speaker, "test-resubscribe-message-id", {"returnImmediately": True})
+    assert at(value, "task.status.state") in ("TASK_STATE_SUBMITTED", "TASK_STATE_WORKING")
+
+
+@pytest.mark.parametrize(
+    ("configuration", "reason"),
+    [
+        ({"returnImmediately": "yes"}, "INVALID_PARAMS"),
+        ({"historyLength": -1}, "INVALID_PARAMS"),
+        ({"historyLength": "many"}, "INVALID_PARAMS"),
+        ({"acceptedOutputModes": "text/plain"}, "INVALID_PARAMS"),
+        ({"acceptedOutputModes": ["image/png"]}, "CONTENT_TYPE_NOT_SUPPORTED"),
+    ],
+)
+async def test_a_configuration_that_cannot_be_met_is_refused(
+    speaker: Speaker, configuration: JsonObject, reason: str
+) -> None:
+    params: JsonObject = {"message": message("tck-complete-task"), "configuration": configuration}
+    assert (await speaker.call("SendMessage", params)).refused == reason
+
+
+@pytest.mark.parametrize("modes", [["text/plain"], ["application/json", "image/png"], ["text/*"], ["*/*"], []])
+async def test_output_modes_that_the_worker_speaks_are_fine(speaker: Speaker, modes: list[Json]) -> None:
+    assert await _send(speaker, "tck-complete-task", {"acceptedOutputModes": modes})
+
+
+@pytest.mark.parametrize(("length", "messages"), [(0, 0), (1, 1), (99, 1), (None, 1)])
+async def test_history_is_as_long_as_was_asked(speaker: Speaker, length: int | None, messages: int) -> None:
+    task = await sent(speaker)
+    params: JsonObject = {"id": task["id"], **({} if length is None else {"historyLength": length})}
+    found = (await speaker.call("GetTask", params)).value
+    assert len(_list(found.get("history", []))) == messages
+
+
+async def test_a_task_is_read_as_it_was_answered(speaker: Speaker) -> None:
+    task = await sent(speaker, "tck-artifact-data")
+    assert (await speaker.call("GetTask", {"id": task["id"]})).value == task
+
+
+@pytest.mark.parametrize("method", ["GetTask", "CancelTask", "SubscribeToTask"])
+async def test_a_task_that_there_is_not_is_not_found(speaker: Speaker, method: str) -> None:
+    assert (await speaker.call(method, {"id": "nobody-made-this"})).refused == "TASK_NOT_FOUND"
+
+
+async def test_a_follow_up_goes_on_in_its_task(speaker: Speaker) -> None:
+    asked = await sent(speaker, "tck-input-required")
+    more = await sent(speaker, "tck-complete-task", taskId=asked["id"], contextId=asked["contextId"])
+    assert (more["id"], at(more, "status.state")) == (asked["id"], "TASK_STATE_COMPLETED")
+
+
+async def test_a_follow_up_without_a_context_is_in_its_tasks_context(speaker: Speaker) -> None:
+    asked = await sent(speaker, "tck-input-required")
+    more = await sent(speaker, "tck-complete-task", taskId=asked["id"])
+    assert more["contextId"] == asked["contextId"]
+
+
+async def test_a_follow_up_with_another_context_is_refused(speaker: Speaker) -> None:
+    asked = await sent(speaker, "tck-input-required")
+    other = message("tck-complete-task", "hello", taskId=asked["id"], contextId="another")
+    assert (await speaker.call("SendMessage", {"message": other})).refused == "INVALID_PARAMS"
+
+
+@pytest.mark.parametrize("end", ["tck-complete-task", "tck-reject-task"])
+async def test_an_ended_task_takes_no_further_message(speaker: Speaker, end: str) -> None:
+    task = await sent(speaker, end)
+    more = message("tck-complete-task", "hello", taskId=task["id"])
+    assert (await speaker.call("SendMessage", {"message": more})).refused == "UNSUPPORTED_OPERATION"
+
+
+async def test_a_context_that_the_client_names_is_kept(speaker: Speaker) -> None:
+    name = message("context")["messageId"]
+    first = await sent(speaker, "tck-complete-task", contextId=name)
+    second = await sent(speaker, "tck-complete-task", contextId=name)
+    assert first["contextId"] == second["contextId"] == name
+    assert first["id"] != second["id"]
+
+
+async def test_two_messages_without_a_context_get_one_each(speaker: Speaker) -> None:
+    first, second = await sent(speaker), await sent(speaker)
+    assert first["contextId"] != second["contextId"]
+
+
+async def test_canceling_a_waiting_task_ends_it(speaker: Speaker) -> None:
+    asked = await sent(speaker, "tck-input-required")
+    canceled = await speaker.call("CancelTask", {"id": asked["id"]})
+    assert at(canceled.value, "status.state") == "TASK_STATE_CANCELED"
+    again = await speaker.call("CancelTask", {"id": asked["id"]})
+    assert again.refused == "TASK_NOT_CANCELABLE"
+
+
+@pytest.mark.parametrize("end", ["tck-complete-task", "tck-reject-task"])
+async def test_an_ended_task_cannot_be_canceled(speaker: Speaker, end: str) -> None:
+    task = await sent(speaker, end)
+    assert (await speaker.call("CancelTask", {"id": task["id"]})).refused == "TASK_NOT_CANCELABLE"
+
+
+async def test_canceling_reaches_a_worker_that_works(speaker: Speaker) -> None:
+    started = await _send(speaker, "test-resubscribe-message-id", {"returnImmediately": True})
+    canceled = await speaker.call("CancelTask", {"id": at(started, "task.id")})
+    assert at(canceled.value, "status.state") == "TASK_STATE_CANCELED"
+
+
+async def test_the_list_has_every_field_and_the_newest_task_first(speaker: Speaker) -> None:
+    tasks = [await sent(speaker) for _ in range(3)]
+    found = (await speaker.call("ListTasks", {"pageSize": 2})).value
+    assert found.keys() == {"tasks", "nextPageToken", "pageSize", "totalSize"}
+    assert [at(task, "id") for task in _list(found["tasks"])] == [tasks[2]["id"], tasks[1]["id"]]
+    assert found["pageSize"] == 2
+    stamps = [str(at(task, "status.timestamp")) for task in _list(found["tasks"])]
+    assert stamps == sorted(stamps, reverse=True)
+
+
+async def test_pages_of_the_list_follow_each_other_to_an_empty_token(speaker: Speaker) -> None:
+    context = message("pages")["messageId"]
+    made = [(await sent(speaker, "tck-complete-task", contextId=context))["id"] for _ in range(5)]
+    seen: list[Json] = []
+    token: Json = ""
+    for _ in range(3):
+        params: JsonObject = {"contextId": context, "pageSize": 2, **({"pageToken": token} if token else {})}
+        found = (await speaker.call("ListTasks", params)).value
+        seen += [at(task, "id") for task in _list(found["tasks"])]
+        token = found["nextPageToken"]
+        assert found["totalSize"] == 5
+    assert (seen, token) == (made[::-1], "")
+
+
+async def test_an_empty_list_is_a_list(speaker: Speaker) -> None:
+    found = (await speaker.call("ListTasks", {"contextId": "where-nothing-is"})).value
+    assert (found["tasks"], found["totalSize"], found["nextPageToken"]) == ([], 0, "")
+
+
+@pytest.mark.parametrize(("artifacts", "there"), [(None, False), (False, False), (True, True)])
+async def test_artifacts_are_listed_only_when_asked_for(speaker: Speaker, artifacts: bool | None, there: bool) -> None:
+    task = await sent(speaker, "tck-artifact-data")
+    params: JsonObject = {"contextId": task["contextId"]}
+    found = await speaker.call("ListTasks", params if artifacts is None else {**params, "includeArtifacts": artifacts})
+    assert ("artifacts" in _dict(_list(found.value["tasks"])[0])) is there
+
+
+async def test_the_list_is_filtered_by_state(speaker: Speaker) -> None:
+    context = message("states")["messageId"]
+    await sent(speaker, "tck-complete-task", contextId=context)
+    waits = await sent(speaker, "tck-input-required", contextId=context)
+    params: JsonObject = {"contextId": context, "status": "TASK_STATE_INPUT_REQUIRED"}
+    found = (await speaker.call("ListTasks", params)).value
+    assert [at(task, "id") for task in _list(found["tasks"])] == [waits["id"]]
+    assert found["totalSize"] == 1
+
+
+async def test_the_list_is_filtered_by_time(speaker: Speaker) -> None:
+    task = await sent(speaker)
+    now = datetime.now(UTC)
+    for since, count in ((now - timedelta(hours=1), 1), (now + timedelta(hours=1), 0)):
+        params: JsonObject = {"contextId": task["contextId"], "statusTimestampAfter": since.isoformat()}
+        assert (await speaker.call("ListTasks", params)).value["totalSize"] == count
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"pageSize": 0},
+        {"pageSize": 101},
+        {"pageSize": -1},
+        {"pageToken": "none of ours"},
+        {"status": "TASK_STATE_TIRED"},
+        {"historyLength": -1},
+        {"statusTimestampAfter": "yesterday"},
+    ],
+)
+async def test_a_wrong_filter_is_refused(speaker: Speaker, params: JsonObject) -> None:
+    assert (await speaker.call("ListTasks", params)).refused == "INVALID_PARAMS"
+
+
+async def test_a_tenant_that_is_not_the_callers_is_refused(speaker: Speaker) -> None:
+    assert (await speaker.call("ListTasks", {"tenant": "rival"})).refused == "INVALID_PARAMS"
+    assert (await speaker.call("ListTasks", {"tenant": "acme"})).refused == ""
+
+
+@pytest.mark.promise("gateway.tenant_path")
+async def test_rest_knows_the_callers_own_tenant_as_a_prefix(full: Replicas) -> None:
+    task = await sent(Rpc(full))
+    paths = [f"/{tenant}/tasks/{task['id']}" for tenant in ("acme", "rival")]
+    own, other = [await full.http.get(path, headers=NEW) for path in paths]
+    assert (own.status_code, own.json()["id"], other.status_code) == (200, task["id"], 404)
+
+
+@pytest.mark.promise("gateway.task_list")
+async def test_another_client_of_the_tenant_sees_only_its_own_tasks(full: Replicas) -> None:
+    await sent(Rpc(full))
+    for person, count in (("robin", 0), ("other", 0)):
+        headers = {"A2A-Version": "1.0", **full.headers_of(person)}
+        assert (await Rest(full).call("ListTasks", {}, headers)).value["totalSize"] == count
+
+
+def _list(value: Json) -> list[Json]:
+    assert isinstance(value, list)
+    return value
+
+
+def _dict(value: Json) -> JsonObject:
+    assert isinstance(value, dict)
+    return value
