@@ -138,7 +138,8 @@ def _company(options: StackOptions, port: int, base: Mapping[str, str]) -> Proce
 def _gateway(options: StackOptions, base: Mapping[str, str]) -> ProcessSpec:
     card_url = options.environ.get("PURPLE_AGENT_CARD_URL") or f"{url_of(options.port)}/"
     arguments = ("services.gateway", "--host", options.host, "--port", str(options.port), "--card-url", card_url)
-    environ = {**base, **_webhooks(options), **_archive(options)}
+    stops = {"DRAIN_SECONDS": "0", "GRACE_SECONDS": _GRACE_SECONDS}  # nobody chooses among replicas here
+    environ = {**stops, **base, **_webhooks(options), **_archive(options)}
     return ProcessSpec("gateway", arguments, url_of(options.port), stops=1, environ=environ)
 
 

@@ -23,7 +23,8 @@ def longest_stop(settings: type[BaseSettings], given: Mapping[str, str]) -> floa
     """The seconds that the service may take to finish what it has begun, once it was asked to stop."""
     if "grace_seconds" not in settings.model_fields:
         return GRACE_SECONDS
-    return float(given.get("GRACE_SECONDS", settings.model_fields["grace_seconds"].default))
+    named = [name for name in ("drain_seconds", "grace_seconds") if name in settings.model_fields]
+    return sum(float(given.get(name.upper(), settings.model_fields[name].default)) for name in named)
 
 
 def _refusals(settings: type[BaseSettings], given: Mapping[str, str]) -> list[str]:
