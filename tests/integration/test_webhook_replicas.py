@@ -1,0 +1,109 @@
+"""Several gateways deliver from one queue: nothing is lost when one dies, and nothing is told by two of them."""
+
+import asyncio
+from collections import Counter
+from contextlib import AsyncExitStack
+
+import httpx
+import pytest
+from redis.asyncio import Redis
+from starlette.responses import Response
+
+from services.gateway.adapters.redis_lines import RedisLines
+from services.gateway.core.webhook_secret import read_secrets
+from services.gateway.push_ports import Claim, Delivery, Lines, Step, Told
+from shared.infra.sealed import Seal
+from tests.integration.gateway_process import gateway_process
+from tests.integration.gateway_stage import PATIENCE, at, gateway, stage
+from tests.integration.webhook_receiver import SECRET, SOON, Receiver, Taken, receiving
+
+OFF = {**SOON, "a2a_push": "off"}
+
+
+def lines_of(redis: Redis) -> RedisLines:
+    return RedisLines(redis, Seal(read_secrets(SECRET).sealing_keys()))
+
+
+async def claimed(lines: Lines, seconds: float) -> Claim:
+    """The one line that is due, claimed as a gateway claims it."""
+    claims = await lines.claim((await lines.look(10)).due, seconds)
+    assert len(claims) == 1
+    return claims[0]
+
+
+def a_notice(url: str, name: str = "n1", tenant: str = "default") -> Delivery:
+    return Delivery(tenant, name, "an approval", url, '{"text":"hello"}', {"X-Kind": "notice"})
+
+
+def _ended(taken: list[Taken]) -> int:
+    return sum(one.json.get("kind") == "task" and at(one.json, "status.state") == "completed" for one in taken)
+
+
+@pytest.mark.promise("push.killed")
+async def test_replicas_share_the_deliveries_out_and_tell_nothing_twice(redis: Redis, redis_url: str) -> None:
+    """All of them hear of each delivery at once."""
+    async with AsyncExitStack() as held:
+        receiver = await held.enter_async_context(receiving())
+        for _ in range(2):
+            await held.enter_async_context(gateway(redis_url, **SOON))
+        play = await held.enter_async_context(stage(redis, redis_url, **SOON))
+        async with asyncio.TaskGroup() as group:
+            for number in range(20):
+                message = {"messageId": f"m{number}", "role": "user", "parts": [{"kind": "text", "text": "hello"}]}
+                told = {"blocking": True, "pushNotificationConfig": {"url": receiver.url}}
+                group.create_task(play.rpc("message/send", {"message": message, "configuration": told}))
+        taken = await receiver.until(lambda taken: _ended(taken) == 20)
+    assert len(taken) == 40
+    assert max(Counter(one.delivery_id for one in taken).values()) == 1
+
+
+@pytest.mark.promise("push.killed")
+async def test_what_a_dead_gateway_had_claimed_another_delivers_when_the_claim_ends(
+    redis: Redis, redis_url: str
+) -> None:
+    async with receiving() as receiver:
+        lines = lines_of(redis)
+        await lines.enqueue(a_notice(receiver.url))
+        claim = await claimed(lines, 0.3)
+        work = await lines.read(claim)
+        async with gateway(redis_url, **SOON):
+            (taken,) = await receiver.has(1)
+        assert work is not None
+        late = await lines.settle(claim, work, Told(tries=1), Step.RETRY, 60)
+    taken.verify()
+    assert (taken.delivery_id, taken.headers["x-kind"], taken.body) == ("n1", "notice", b'{"text":"hello"}')
+    assert late == ""
+
+
+@pytest.mark.long
+@pytest.mark.promise("push.killed")
+async def test_a_gateway_killed_in_the_middle_of_a_delivery_loses_nothing(redis: Redis, redis_url: str) -> None:
+    """The receiver has the first news perhaps twice, with one id, and all that follows in order."""
+    dead = asyncio.Event()
+
+    async def hangs(_: Taken) -> Response:
+        await dead.wait()
+        return Response()
+
+    async with AsyncExitStack() as held:
+        receiver = await held.enter_async_context(receiving(hangs))
+        play = await held.enter_async_context(stage(redis, redis_url, **OFF))
+        url, process = await held.enter_async_context(gateway_process(redis_url, **{**SOON, "push_timeout": 1}))
+        await _send(url, receiver)
+        await receiver.has(1)
+        process.kill()
+        dead.set()
+        await held.enter_async_context(gateway(redis_url, **SOON))
+        taken = await receiver.until(lambda taken: _ended(taken) == 1)
+        assert play.worker.seen == ["hello"]
+    assert taken[0].delivery_id == taken[1].delivery_id
+    assert [at(one.json, "status.state") for one in taken] == ["working", "working", "completed"]
+
+
+async def _send(url: str, receiver: Receiver) -> None:
+    message = {"messageId": "m1", "role": "user", "parts": [{"kind": "text", "text": "hello"}]}
+    told = {"blocking": False, "pushNotificationConfig": {"url": receiver.url}}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "message/send"}
+    async with httpx.AsyncClient(timeout=PATIENCE, trust_env=False) as client:
+        params = {"message": message, "configuration": told}
+        assert (await client.post(url, json={**call, "params": params})).json()["result"]["kind"] == "task"

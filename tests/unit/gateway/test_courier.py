@@ -1,0 +1,129 @@
+"""Which lines are claimed, and how long a failing one waits."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typing_extensions import override
+
+from services.gateway.core.courier import Bodies, Courier, CourierRules, Edge, chosen
+from services.gateway.core.push_news import News
+from services.gateway.core.webhook_secret import read_secrets
+from services.gateway.push_ports import (
+    Claim,
+    Delivery,
+    Due,
+    HookWork,
+    Lines,
+    Look,
+    Post,
+    PostWork,
+    Step,
+    Told,
+    Undelivered,
+)
+
+NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
+RULES = CourierRules(timeout=15, first_pause=5, longest_pause=60, tries=6)
+CLAIM = Claim("acme:n1", "acme", "1")
+
+
+class OneLine(Lines):
+    """A line with one notice; ``settled`` is what was made of it."""
+
+    def __init__(self, told: Told) -> None:
+        self.work = PostWork(Delivery("acme", "n1", "an approval", "https://hooks.example/", "{}"), told)
+        self.settled: list[tuple[Told, Step, float]] = []
+
+    @override
+    async def look(self, most: int) -> Look:
+        raise NotImplementedError
+
+    @override
+    async def claim(self, due: Sequence[Due], seconds: float) -> Sequence[Claim]:
+        raise NotImplementedError
+
+    @override
+    async def read(self, claim: Claim) -> HookWork | PostWork | None:
+        return self.work
+
+    @override
+    async def settle(self, claim: Claim, work: HookWork | PostWork, told: Told, step: Step, seconds: float) -> str:
+        self.settled.append((told, step, seconds))
+        return ""
+
+
+class Answering(Post):
+    """Answers with a status, or not at all where that is a sentence."""
+
+    def __init__(self, answer: int | str) -> None:
+        self._answer = answer
+        self.headers: list[Mapping[str, str]] = []
+
+    @override
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> int:
+        self.headers.append(headers)
+        if isinstance(self._answer, str):
+            raise Undelivered(self._answer)
+        return self._answer
+
+
+class NoBodies(Bodies):
+    @override
+    def body(self, work: HookWork, news: News) -> str:
+        raise NotImplementedError
+
+
+def _courier(lines: Lines, post: Post, luck: float = 1.0) -> Courier:
+    edge = Edge(lambda: NOON, lambda: luck)
+    return Courier(lines, post, NoBodies(), read_secrets("bmV3" * 8), edge, RULES)
+
+
+@pytest.mark.promise("push.retried")
+@pytest.mark.parametrize(("tries", "luck", "seconds"), [(0, 1.0, 5), (1, 1.0, 10), (2, 0.0, 10), (4, 1.0, 60)])
+async def test_pauses_double_up_to_the_longest_and_are_spread(tries: int, luck: float, seconds: float) -> None:
+    lines = OneLine(Told(tries=tries))
+    await _courier(lines, Answering(500), luck).carry(CLAIM)
+    assert [(told.tries, step, pause) for told, step, pause in lines.settled] == [(tries + 1, Step.RETRY, seconds)]
+
+
+@pytest.mark.promise("push.disabled")
+@pytest.mark.parametrize(("tries", "answer"), [(0, 410), (5, 500), (5, "no answer")])
+async def test_it_is_given_up_when_the_receiver_is_gone_or_has_failed_too_often(tries: int, answer: int | str) -> None:
+    lines = OneLine(Told(tries=tries))
+    await _courier(lines, Answering(answer)).carry(CLAIM)
+    assert [(told.disabled, step) for told, step, _ in lines.settled] == [(True, Step.OFF)]
+
+
+@pytest.mark.parametrize("answer", [200, 204, 299])
+async def test_what_is_taken_is_done(answer: int) -> None:
+    lines, post = OneLine(Told(tries=3, error="it answered 500")), Answering(answer)
+    await _courier(lines, post).carry(CLAIM)
+    assert lines.settled == [(Told(delivered=1, at=NOON), Step.DONE, RULES.lease)]
+    assert post.headers[0]["webhook-id"] == "n1"
+
+
+async def test_a_failure_of_our_own_counts_as_one_of_the_line() -> None:
+    lines = OneLine(Told(tries=5))
+    await _courier(lines, Answering(200)).stumbled(CLAIM)
+    assert [(told.tries, step) for told, step, _ in lines.settled] == [(6, Step.OFF)]
+
+
+@pytest.mark.promise("push.fair")
+@given(
+    st.lists(st.sampled_from("abc"), max_size=60),
+    st.dictionaries(st.sampled_from("abc"), st.integers(0, 4), max_size=3),
+)
+def test_no_tenant_takes_more_than_its_share(tenants: list[str], busy: dict[str, int]) -> None:
+    """And nothing waits while there is a place that it may have."""
+    rules = CourierRules(slots=10, per_tenant=4)
+    due = [Due(f"{tenant}:{number}", tenant, str(number)) for number, tenant in enumerate(tenants)]
+    taken = chosen(due, Counter(busy), rules)
+    counts = Counter(busy) + Counter(one.tenant for one in taken)
+    assert taken == sorted(taken, key=lambda one: int(one.score))
+    assert all(counts[tenant] <= rules.per_tenant for tenant in {one.tenant for one in taken})
+    left = {one.tenant for one in due if one not in taken}
+    assert counts.total() >= rules.slots or all(counts[tenant] >= rules.per_tenant for tenant in left)

@@ -1,0 +1,116 @@
+"""Webhooks as clients write them: what is read, what would forge a header, where they may not lead."""
+
+import pytest
+
+from services.gateway.adapters.webhook_http import ReachCheck
+from services.gateway.core.errors import InvalidField
+from services.gateway.core.header_values import checked_headers
+from services.gateway.core.push_config import legacy_shape, read_webhook, shape_of_1_0, webhook_in_send
+from services.gateway.push_ports import Webhook
+from shared.domain.exact_json import JsonObject
+from shared.domain.outgoing import Reach
+from shared.domain.words import Dialect
+
+URL = "https://hooks.example/a"
+
+
+def _read(change: JsonObject, dialect: Dialect = Dialect.LEGACY) -> Webhook:
+    return read_webhook({"url": URL, **change}, "config", dialect)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "authentication"),
+    [
+        (Dialect.LEGACY, {"schemes": ["Bearer", "Basic"], "credentials": "abc"}),
+        (Dialect.A2A_0_3, {"schemes": ["Bearer"], "credentials": "abc"}),
+        (Dialect.A2A_1_0, {"scheme": "Bearer", "credentials": "abc"}),
+    ],
+)
+def test_each_dialect_names_a_scheme_in_its_way(dialect: Dialect, authentication: JsonObject) -> None:
+    webhook = _read({"id": "c1", "token": "t", "authentication": authentication}, dialect)
+    assert webhook == Webhook("c1", URL, dialect, "t", "Bearer", "abc")
+
+
+def test_one_without_an_id_has_always_the_same() -> None:
+    assert _read({}).config_id == _read({"token": "t"}).config_id != _read({"url": f"{URL}b"}).config_id
+
+
+@pytest.mark.promise("push.secrets")
+def test_what_is_shown_has_no_secret() -> None:
+    webhook = _read({"token": "t0k", "authentication": {"schemes": ["Bearer"], "credentials": "s3cret"}})
+    shown = f"{legacy_shape(webhook)}{shape_of_1_0(webhook, 'T1')}"
+    assert "Bearer" in shown
+    assert "t0k" not in shown
+    assert "s3cret" not in shown
+
+
+@pytest.mark.parametrize("name", ["taskPushNotificationConfig", "pushNotificationConfig"])
+def test_a_message_of_1_0_brings_one_by_either_name(name: str) -> None:
+    found = webhook_in_send({"configuration": {name: {"url": URL}}}, Dialect.A2A_1_0)
+    assert found is not None
+    assert found.url == URL
+
+
+def test_a_message_without_one_brings_none() -> None:
+    for dialect in Dialect:
+        assert webhook_in_send({"id": "T1", "configuration": {}}, dialect) is None
+
+
+@pytest.mark.promise("push.headers")
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"token": "a\r\nX-Evil: 1"}, "config.token"),
+        ({"token": "a\nb"}, "config.token"),
+        ({"token": "a\0b"}, "config.token"),
+        ({"token": "tökèn"}, "config.token"),
+        ({"token": " a"}, "config.token"),
+        ({"token": "a" * 5000}, "config.token"),
+        ({"token": 7}, "config.token"),
+        ({"authentication": {"schemes": ["Bearer"], "credentials": "x\r\nHost: evil"}}, "config.authentication.cred"),
+        ({"authentication": {"schemes": ["Bearer x"], "credentials": "x"}}, "config.authentication.scheme"),
+        ({"authentication": {"scheme": "Be\r\narer", "credentials": "x"}}, "config.authentication.scheme"),
+        ({"authentication": {"schemes": [], "credentials": "x"}}, "config.authentication.scheme"),
+        ({"authentication": {"schemes": [1]}}, "config.authentication.schemes[0]"),
+        ({"authentication": "Bearer"}, "config.authentication"),
+        ({"url": ""}, "config.url"),
+        ({"url": "https://hooks.example/" + "a" * 3000}, "config.url"),
+        ({"id": "a\nb"}, "config.id"),
+    ],
+)
+def test_what_would_forge_a_header_is_refused_by_its_name_and_without_its_value(change: JsonObject, field: str) -> None:
+    with pytest.raises(InvalidField) as refused:
+        _read(change)
+    assert refused.value.field.startswith(field)
+    assert "evil" not in str(refused.value)
+
+
+@pytest.mark.promise("push.headers")
+@pytest.mark.parametrize("headers", [{"X Y": "a"}, {"X:": "a"}, {"X": "a\nb"}, {"X": "ä"}, {"": "a"}])
+def test_headers_of_a_notice_are_as_safe(headers: dict[str, str]) -> None:
+    with pytest.raises(InvalidField):
+        checked_headers(headers)
+
+
+@pytest.mark.promise("push.guarded")
+@pytest.mark.parametrize(
+    "url",
+    [
+        "ftp://hooks.example/a",
+        "file:///etc/passwd",
+        "http://169.254.169.254/latest",
+        "http://10.0.0.1/",
+        "http://[::ffff:10.0.0.1]/",
+        "http://user@hooks.example/",
+        "http://hooks.example:6379/",
+        "http://hooks.example/\r\nX: y",
+        "http://hooks.example/#a",
+        "http://2130706433/",
+    ],
+)
+def test_a_webhook_leads_nowhere_inside(url: str) -> None:
+    assert ReachCheck(Reach(public=True, queries=True)).problem(url)
+
+
+def test_a_webhook_leads_anywhere_outside_also_with_a_query() -> None:
+    assert ReachCheck(Reach(public=True, queries=True)).problem(f"{URL}?key=1") is None

@@ -1,0 +1,53 @@
+"""Signatures by Standard Webhooks, with a secret of each tenant's own."""
+
+from datetime import UTC, datetime
+
+import pytest
+from standardwebhooks import Webhook, WebhookVerificationError
+
+from services.gateway.core.webhook_secret import delivery_id, read_secrets, signed
+from shared.infra.archive_open import new_key
+from shared.infra.sealed import CannotOpen, Seal
+
+OLD, NEW = "whsec_" + "b2xk" * 8, "bmV3" * 8
+
+
+@pytest.mark.promise("push.signed")
+def test_a_receiver_verifies_with_its_tenants_secret_and_with_no_other() -> None:
+    secrets = read_secrets(NEW)
+    headers = signed("m1", '{"a":1}', secrets.of("acme"), datetime.now(UTC))
+    assert Webhook(secrets.of("acme")[0]).verify(b'{"a":1}', headers) == {"a": 1}
+    for forged, body in ((secrets.of("other")[0], b'{"a":1}'), (secrets.of("acme")[0], b'{"a":2}')):
+        with pytest.raises(WebhookVerificationError):
+            Webhook(forged).verify(body, headers)
+
+
+@pytest.mark.promise("push.signed")
+def test_after_a_change_of_secret_receivers_with_the_old_one_still_verify() -> None:
+    both, before = read_secrets(f"{NEW}, {OLD}"), read_secrets(OLD)
+    headers = signed("m1", "{}", both.of("acme"), datetime.now(UTC))
+    for secrets in (both, before, read_secrets(NEW)):
+        assert Webhook(secrets.of("acme")[0]).verify(b"{}", headers) == {}
+
+
+@pytest.mark.promise("push.secrets")
+def test_what_was_kept_is_opened_after_a_change_of_secret() -> None:
+    kept = Seal(read_secrets(OLD).sealing_keys()).close("t0k")
+    assert Seal(read_secrets(f"{NEW},{OLD}").sealing_keys()).open(kept) == "t0k"
+    with pytest.raises(CannotOpen):
+        Seal(read_secrets(NEW).sealing_keys()).open(kept)
+
+
+@pytest.mark.parametrize("text", ["whsec_short", "not base64 at all, whatever its length may be", "ä" * 40])
+def test_what_is_no_secret_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="base64"):
+        read_secrets(text)
+
+
+def test_none_and_a_fernet_key_are_read() -> None:
+    assert read_secrets("").masters == ()
+    assert len(read_secrets(new_key()).masters[0]) == 32
+
+
+def test_a_delivery_has_one_id() -> None:
+    assert delivery_id("a", "b") == delivery_id("a", "b") != delivery_id("ab", "")
