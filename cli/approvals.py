@@ -103,10 +103,17 @@ def _say(approval: JsonObject, as_json: bool) -> None:
     for reason in _texts(approval.get("reasons")):
         err.print(Text(f"because {reason}", "dim"))
     out.print(_calls(objects_in(approval.get("calls"))))
+    if figures := objects_in(approval.get("figures")):
+        out.print(_figures(figures))
+    if reads := objects_in(approval.get("evidence")):
+        out.print(_reads(reads))
+    for passed in objects_in(approval.get("escalations")):
+        out.print(Text(f"not decided by {_named(passed.get('level'))} before {passed.get('deadline')}"))
     for one in objects_in(approval.get("decisions")):
         said = f": {one.get('comment')}" if one.get("comment") else ""
         out.print(Text(f"{one.get('decision')} by {one.get('by')}{said}"))
-    err.print(Text(f"{_who(approval)}, until {approval.get('deadline')}; plan {approval.get('plan_hash')}", "dim"))
+    err.print(Text(f"{_who(approval)}, until {approval.get('deadline')}{_then(approval)}", "dim"))
+    err.print(Text(f"plan {approval.get('plan_hash')}", "dim"))
     return None
 
 
@@ -127,8 +134,40 @@ def _calls(rows: list[JsonObject]) -> Table:
     return table
 
 
+def _figures(rows: list[JsonObject]) -> Table:
+    table = Table("figure", "value", "worked out by", "from", title="figures")
+    for row in rows:
+        cells = (row.get("name"), row.get("value"), row.get("operation"), ", ".join(_texts(row.get("operands"))))
+        table.add_row(*(Text(str(cell)) for cell in cells))
+    return table
+
+
+def _reads(rows: list[JsonObject]) -> Table:
+    """What the plan rests on; of a long answer only the beginning."""
+    table = Table("read", "asked", "showed", "supports", title="what it rests on")
+    for row in rows:
+        shows = row.get("shows")
+        showed = (shows if isinstance(shows, str) else dumps(shows)) + (" ..." if row.get("cut") else "")
+        asked_for = f"{row.get('tool')} {dumps(row.get('arguments'))}"
+        cells = (str(row.get("ref")), asked_for, showed, ", ".join(_texts(row.get("supports"))))
+        table.add_row(*map(Text, cells))
+    return table
+
+
+def _then(row: JsonObject) -> str:
+    """What no answer comes to."""
+    later = _texts(row.get("goes_on_to"))
+    if row.get("status") != "waiting":
+        return ""
+    return f"; then it goes on to {_named(later[0])}" if later else "; no answer means no"
+
+
+def _named(level: Json) -> str:
+    return f"a {level}" if level else "an approver"
+
+
 def _who(row: JsonObject) -> str:
-    level = f"a {row.get('level')}" if row.get("level") else "an approver"
+    level = _named(row.get("level"))
     given = sum(one.get("decision") == "approve" for one in objects_in(row.get("decisions")))
     several = f", {given} of {row.get('needed')} given" if row.get("needed") != 1 else ""
     step = row.get("confirmation")

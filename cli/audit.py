@@ -1,75 +1,125 @@
-"""`purple audit`: who, what, why and proof for each write of a task."""
+"""`purple audit`: who, what, why and proof for each write."""
 
+import csv
+import io
 from typing import Annotated
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.console import out, say_json
+from cli.console import Complaint, give_up, out, say_json
 from cli.gateway.asking import AsJson, asked, objects_in
+from cli.gateway.client import GatewayClient
 from cli.send import DEFAULT_URL
 from shared.domain.exact_json import Json, JsonObject, dumps
 
-_COLUMNS = ("call", "tool", "arguments", "asked for by", "allowed by", "status", "proof", "operators")
+_COLUMNS = ("task", "call", "tool", "arguments", "asked by", "approved by", "why", "status", "proof", "sent")
+_FIELDS = (
+    *("task_id", "session_id", "process_type", "task_state", "asked_by", "asked_at"),
+    *("call_id", "connection", "tool", "class", "arguments", "arguments_sha256", "provenance"),
+    *("approved_by", "allowed_by", "approvals", "rules", "policy_hash", "plan_hash"),
+    *("status", "proof", "read_back", "shows_sha256", "sent_at", "attempt", "compensates", "operators", "kept_in"),
+)
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def audit(
-    task: Annotated[str, typer.Option(help="The task's id.")],
+    task: Annotated[str, typer.Option(help="Only this task's.")] = "",
+    session: Annotated[str, typer.Option(help="Only this session's.")] = "",
+    since: Annotated[str, typer.Option(help="Writes from then on, such as 2026-01-31 or 2026-01-31T12:00:00Z.")] = "",
+    until: Annotated[str, typer.Option(help="Writes before then.")] = "",
     url: Annotated[str, typer.Option(help="The gateway.", envvar="PURPLE_URL")] = DEFAULT_URL,
     as_json: AsJson = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values instead of a table.")] = False,
 ) -> None:
-    """Show for each write of a task who asked for it, what let it pass, what it came to, and the proof.
+    """Show for each write who asked, who approved it, what was sent, why it might be, what it came to, and the proof.
 
     Example:
 
-      purple audit --task TASK
+      purple audit --since 2026-01-01 --csv > writes.csv
     """
-    record = asked(url, lambda client: client.record(task))
-    lines = audited(record)
+    if as_json and as_csv:
+        give_up(Complaint("--json and --csv exclude each other.", "Ask for one of them."))
+    filters = {"task": task, "session": session, "since": since, "until": until}
+    found = asked(url, lambda client: _all(client, {name: value for name, value in filters.items() if value}))
+    writes = objects_in(found.get("writes"))
     if as_json:
-        writes: list[Json] = [*lines]
-        say_json(dumps({"task": task, "state": record.get("state"), "writes": writes}))
+        say_json(dumps(found))
+    elif as_csv:
+        out.file.write(as_lines(writes))
     else:
-        out.print(_table(task, record, lines))
+        out.print(_table(writes))
 
 
-def audited(record: JsonObject) -> list[JsonObject]:
-    """One object for each write, in the order in which they are in the ledger."""
-    metadata = _object(record.get("metadata"))
-    resolutions = objects_in(metadata.get("resolutions"))
-    return [_line(metadata, write, resolutions) for write in objects_in(metadata.get("writes"))]
+async def _all(client: GatewayClient, filters: dict[str, str]) -> JsonObject:
+    """Every page's writes as one answer."""
+    page = await client.audit(filters)
+    writes: list[Json] = [*objects_in(page.get("writes"))]
+    while token := page.get("token"):
+        page = await client.audit({**filters, "token": str(token)})
+        writes += objects_in(page.get("writes"))
+    return {"writes": writes, "archive": page.get("archive")}
 
 
-def _line(metadata: JsonObject, write: JsonObject, resolutions: list[JsonObject]) -> JsonObject:
-    call = write.get("call_id")
-    said: list[Json] = [word for word in resolutions if word.get("call_id") == call]
+def as_lines(writes: list[JsonObject]) -> str:
+    """CSV with a line of names first. What a spreadsheet would take for a formula begins with an apostrophe."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_FIELDS)
+    for write in writes:
+        flat = {**write, **_flattened(write)}
+        writer.writerow([_plain(flat.get(name)) for name in _FIELDS])
+    return text.getvalue()
+
+
+def _flattened(write: JsonObject) -> JsonObject:
+    policy, proof = _object(write.get("policy")), _object(write.get("proof"))
     return {
-        "call": call,
-        "tool": write.get("tool"),
-        "connection": write.get("connection"),
-        "arguments": write.get("arguments"),
-        "asked for by": _object(metadata.get("requester")).get("id"),
-        "allowed by": metadata.get("approval"),
-        "rules": [rule.get("ruleId") for rule in objects_in(_object(metadata.get("verdict")).get("triggeredRules"))],
-        "plan": metadata.get("plan_hash"),
-        "status": write.get("status"),
-        "proof": write.get("note"),
-        "takes back": write.get("compensates"),
-        "operators": said,
+        "asked_by": _object(write.get("asked_by")).get("id"),
+        "approved_by": _approved_by(write),
+        "rules": _why(write),
+        "policy_hash": policy.get("policy_hash"),
+        "proof": proof.get("note"),
+        "read_back": proof.get("read_back"),
+        "shows_sha256": proof.get("shows_sha256"),
     }
 
 
-def _table(task: str, record: JsonObject, lines: list[JsonObject]) -> Table:
-    table = Table(*_COLUMNS, title=f"task {task}: {record.get('state')}, {len(lines)} writes")
-    for line in lines:
-        table.add_row(*(_cell(line.get(name)) for name in _COLUMNS))
+def _table(writes: list[JsonObject]) -> Table:
+    table = Table(*_COLUMNS, title=f"{len(writes)} writes")
+    for write in writes:
+        flat = {**write, **_flattened(write)}
+        names = ("task_id", "call_id", "tool", "arguments", "asked_by", "approved_by", "rules", "status", "proof")
+        table.add_row(*(Text(_shown(flat.get(name))) for name in (*names, "sent_at")))
     return table
 
 
-def _cell(value: Json) -> Text:
+def _approved_by(write: JsonObject) -> str:
+    """Who said yes, with what they said; else what let the write pass."""
+    decisions = [one for asked in objects_in(write.get("approvals")) for one in objects_in(asked.get("decisions"))]
+    yes = [_said(one) for one in decisions if one.get("decision") == "approve"]
+    return "; ".join(yes) or _shown(write.get("allowed_by"))
+
+
+def _said(decision: JsonObject) -> str:
+    comment = f" ({decision.get('comment')})" if decision.get("comment") else ""
+    return f"{decision.get('by')} at {decision.get('at')}{comment}"
+
+
+def _why(write: JsonObject) -> str:
+    rules = objects_in(_object(write.get("policy")).get("rules"))
+    return "; ".join(f"{rule.get('rule')}: {rule.get('reason')}" for rule in rules)
+
+
+def _shown(value: Json) -> str:
     """A server's words are shown as they are, never read as markup."""
-    return Text(value if isinstance(value, str) else "" if value in (None, []) else dumps(value))
+    return value if isinstance(value, str) else "" if value in (None, [], {}) else dumps(value)
+
+
+def _plain(value: Json) -> str:
+    text = _shown(value)
+    return f"'{text}" if text.startswith(_FORMULAS) else text
 
 
 def _object(value: Json) -> JsonObject:

@@ -1,10 +1,10 @@
 """A client of the gateway's public surface: messages over A2A, events over SSE."""
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import httpx
 from httpx_sse import aconnect_sse
@@ -52,6 +52,10 @@ class GatewayClient:
     async def put_tenant_record(self, tenant: str, body: JsonObject) -> JsonObject:
         """Let an operator replace a tenant's record; the new version of it."""
         return await self._rest("PUT", f"/tenants/{quote(tenant, safe='')}/record", body)
+
+    async def audit(self, filters: Mapping[str, str]) -> JsonObject:
+        """One page of the audit export: ``{"writes", "token"}``; ``token`` among the filters asks for the next."""
+        return await self._rest("GET", f"/audit?{urlencode(filters)}")
 
     async def approvals(self) -> JsonObject:
         return await self._rest("GET", "/approvals")

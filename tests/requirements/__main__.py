@@ -9,7 +9,9 @@ import sys
 
 from tests.architecture.promise_report import main
 from tests.requirements import (
+    approvals,
     connections,
+    console,
     executor,
     gateway,
     invariants,
@@ -30,7 +32,9 @@ PROMISES = (
     *tools.PROMISES,
     *state.PROMISES,
     *gateway.PROMISES,
+    *approvals.PROMISES,
     *connections.PROMISES,
+    *console.PROMISES,
     *outside.PROMISES,
     *learner.PROMISES,
     *project.PROMISES,

@@ -1,31 +1,60 @@
-"""What `purple audit` says of each write."""
+"""`purple audit`: the export as a table or as comma-separated values."""
+
+import csv
+import io
 
 import pytest
 
-from cli.audit import audited
+from cli.audit import as_lines
 from shared.domain.exact_json import JsonObject
+
+WRITE: JsonObject = {
+    "task_id": "t1",
+    "call_id": "c1",
+    "tool": "approve",
+    "arguments": {"id": "1", "note": "a, b"},
+    "asked_by": {"id": "clerk", "verified": True},
+    "approvals": [
+        {"decisions": [{"decision": "approve", "by": "dana", "at": "2026-01-01T00:00:00+00:00", "comment": "fine"}]}
+    ],
+    "allowed_by": "approved by dana",
+    "policy": {"rules": [{"rule": "OVER_5000", "reason": "over the limit"}], "policy_hash": "p"},
+    "status": "unverified",
+    "proof": {"note": "operator olga said", "read_back": None},
+    "operators": [{"resolution": "done", "by": "olga"}],
+}
+
+
+def _read(writes: list[JsonObject]) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(as_lines(writes))))
 
 
 @pytest.mark.promise("audit.each_write")
-def test_each_write_has_who_asked_what_let_it_pass_and_its_proof() -> None:
-    said: JsonObject = {"call_id": "c1", "resolution": "done", "by": "olga", "comment": "seen"}
-    write: JsonObject = {"call_id": "c1", "tool": "approve", "arguments": {"id": "1"}, "status": "unverified"}
-    record: JsonObject = {
-        "state": "completed",
-        "metadata": {
-            "requester": {"id": "clerk"},
-            "approval": "approved by dana",
-            "plan_hash": "h",
-            "verdict": {"triggeredRules": [{"ruleId": "OVER_5000"}]},
-            "writes": [{**write, "note": "operator olga said"}, {**write, "call_id": "c2"}],
-            "resolutions": [said],
-        },
-    }
-    first, second = audited(record)
-    assert (first["asked for by"], first["allowed by"], first["rules"]) == ("clerk", "approved by dana", ["OVER_5000"])
-    assert (first["status"], first["proof"], first["operators"]) == ("unverified", "operator olga said", [said])
-    assert second["operators"] == []
+@pytest.mark.promise("audit.formats")
+def test_each_line_has_who_asked_who_approved_and_the_proof() -> None:
+    (row,) = _read([WRITE])
+    assert (row["asked_by"], row["approved_by"]) == ("clerk", "dana at 2026-01-01T00:00:00+00:00 (fine)")
+    assert (row["rules"], row["status"], row["proof"]) == (
+        "OVER_5000: over the limit",
+        "unverified",
+        "operator olga said",
+    )
+    assert row["arguments"] == '{"id":"1","note":"a, b"}'
 
 
-def test_a_task_without_writes_has_nothing_to_audit() -> None:
-    assert audited({"state": "completed", "metadata": {}}) == []
+@pytest.mark.promise("audit.formats")
+def test_without_a_persons_decision_it_is_what_the_gate_noted() -> None:
+    (row,) = _read([{**WRITE, "approvals": [], "allowed_by": "automatic: no rule asks"}])
+    assert row["approved_by"] == "automatic: no rule asks"
+
+
+@pytest.mark.promise("audit.formats")
+@pytest.mark.parametrize("said", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1"])
+def test_no_cell_is_a_formula(said: str) -> None:
+    (row,) = _read([{**WRITE, "proof": {"note": said}}])
+    assert row["proof"] == f"'{said}"
+
+
+@pytest.mark.promise("audit.formats")
+def test_no_writes_are_a_line_of_names() -> None:
+    assert as_lines([]).count("\n") == 1

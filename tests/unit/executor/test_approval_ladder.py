@@ -1,0 +1,218 @@
+"""An approval that nobody decides in time goes on to the next level; and how many people each level takes."""
+
+from datetime import timedelta
+
+import pytest
+
+from shared.contracts.approval import Approval, ApprovalStatus
+from shared.contracts.ladder import Rung
+from shared.contracts.notice import NoticeEvent, NoticeTarget
+from shared.contracts.policy import TriggeredRule
+from shared.contracts.task import Principal
+from shared.domain.words import Role, RuleAction, TaskState
+from tests.unit.executor.archived import replayed
+from tests.unit.executor.begun_as import run_with_deaths
+from tests.unit.executor.stage import MANAGER, Stage, deadline, decision
+
+FINANCE = Principal(id="fay", roles=(Role.APPROVER,), levels=("finance",))
+CFO = Principal(id="cleo", roles=(Role.APPROVER,), levels=("cfo",))
+OTHER = Principal(id="other", roles=(Role.APPROVER,), levels=("manager",))
+LADDER = (Rung(level="manager", hours=2), Rung(level="finance", hours=4), Rung(level="cfo"))
+
+
+async def _asked(ladder: tuple[Rung, ...] = LADDER, approvers: int = 1, notices: int = 0) -> Stage:
+    """A plan that a rule wants a manager to approve, for a tenant with a ladder."""
+    stage = Stage()
+    rule = TriggeredRule(
+        rule_id="LIMIT",
+        policy_id="p",
+        action=RuleAction.REQUIRE_APPROVAL,
+        level="manager",
+        approvers=approvers,
+        reason="over the limit",
+    )
+    stage.policy.says = {"requires_approval": True, "escalation_level": "manager", "triggered_rules": (rule,)}
+    targets = (NoticeTarget(url="https://hooks.example/x"),) * notices
+    changed = {"approval_ladder": ladder, "approval_hours": 8, "notices": targets}
+    stage.tenants.record = stage.tenants.record.model_copy(update=changed)
+    await stage.run()
+    return stage
+
+
+async def _passed(stage: Stage, hours: float, turn_id: str) -> Approval:
+    """The approval once so many hours have gone by and its timer has fired."""
+    stage.turns.ahead += timedelta(hours=hours, minutes=1)
+    await stage.run(deadline(turn_id))
+    return stage.turns.approvals[-1]
+
+
+@pytest.mark.promise("approvals.escalation")
+async def test_each_level_has_its_time_and_then_it_is_for_the_next() -> None:
+    stage = await _asked()
+    first = stage.turns.approvals[-1]
+    assert (first.level, first.deadline - first.asked_at) == ("manager", timedelta(hours=2))
+    second = await _passed(stage, 2, "d1")
+    assert (second.approval_id, second.level, second.status) == (first.approval_id, "finance", ApprovalStatus.WAITING)
+    assert second.deadline > first.deadline + timedelta(hours=4)
+    third = await _passed(stage, 4, "d2")
+    assert (third.level, [one.level for one in third.escalations]) == ("cfo", ["manager", "finance"])
+    assert (stage.turns.record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+
+
+@pytest.mark.promise("approvals.escalation")
+async def test_after_the_last_level_no_answer_means_no() -> None:
+    stage = await _asked()
+    for number, hours in enumerate((2, 4)):
+        await _passed(stage, hours, f"d{number}")
+    expired = await _passed(stage, 8, "d9")
+    assert (expired.status, stage.turns.record.state) == (ApprovalStatus.EXPIRED, TaskState.REJECTED)
+    assert stage.claims.applied == []
+
+
+@pytest.mark.promise("approvals.escalation")
+async def test_the_new_level_decides_and_the_old_one_no_longer() -> None:
+    stage = await _asked()
+    await _passed(stage, 2, "d1")
+    record = await stage.run(decision("approve", MANAGER, "late"))
+    assert (record.state, "may not decide at level finance" in (record.reason or "")) == (
+        TaskState.INPUT_REQUIRED,
+        True,
+    )
+    record = await stage.run(decision("approve", FINANCE, "yes"))
+    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+
+
+@pytest.mark.promise("approvals.escalation")
+async def test_each_level_has_a_timer_of_its_own() -> None:
+    """So that the deadline of the next level is another turn than that of the one before."""
+    stage = await _asked()
+    subjects = [stage.turns.ends[-1].timer]
+    await _passed(stage, 2, "d1")
+    subjects.append(stage.turns.ends[-1].timer)
+    assert len({timer.subject for timer in subjects if timer}) == 2
+
+
+@pytest.mark.promise("approvals.escalation")
+async def test_a_timer_that_fires_too_early_moves_nothing() -> None:
+    stage = await _asked()
+    await stage.run(deadline())
+    assert stage.turns.approvals[-1].level == "manager"
+
+
+@pytest.mark.promise("approvals.escalation")
+async def test_dying_while_it_goes_on_moves_it_one_level_once() -> None:
+    stage = await _asked()
+    stage.turns.ahead = timedelta(hours=3)
+    assert await run_with_deaths(stage, deadline()) > 0
+    assert [one.level for one in stage.turns.approvals[-1].escalations] == ["manager"]
+
+
+@pytest.mark.promise("approvals.escalation")
+async def test_a_ladder_that_does_not_know_the_level_begins_above_it() -> None:
+    stage = await _asked((Rung(level="cfo", hours=1),))
+    assert stage.turns.approvals[-1].deadline - stage.turns.approvals[-1].asked_at == timedelta(hours=8)
+    assert (await _passed(stage, 8, "d1")).level == "cfo"
+
+
+@pytest.mark.promise("approvals.escalation")
+async def test_a_task_that_went_up_the_ladder_replays_alike() -> None:
+    stage = await _asked()
+    await _passed(stage, 2, "d1")
+    await stage.run(decision("approve", FINANCE, "yes"))
+    assert (await replayed(stage)).difference == ""
+
+
+@pytest.mark.promise("approvals.several")
+async def test_a_rule_asks_for_several_different_people() -> None:
+    stage = await _asked((), approvers=2)
+    record = await stage.run(decision("approve", MANAGER, "one"))
+    assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+    again = await stage.run(decision("approve", MANAGER, "one-again"))
+    assert "already decided" in (again.reason or "")
+    record = await stage.run(decision("approve", OTHER, "two"))
+    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+
+
+@pytest.mark.promise("approvals.several")
+async def test_a_level_of_the_ladder_asks_for_several_people() -> None:
+    stage = await _asked((Rung(level="manager", hours=2, approvers=3),))
+    assert stage.turns.approvals[-1].needed == 3
+
+
+@pytest.mark.promise("approvals.several")
+async def test_one_no_among_several_ends_it() -> None:
+    stage = await _asked((), approvers=3)
+    await stage.run(decision("approve", MANAGER, "one"))
+    record = await stage.run(decision("reject", OTHER, "two"))
+    assert (record.state, stage.claims.applied) == (TaskState.REJECTED, [])
+
+
+@pytest.mark.promise("approvals.several")
+async def test_a_yes_of_the_level_before_stays_but_never_decides_for_the_next() -> None:
+    """One of two managers agreed: two people in all, of whom one is of the next level."""
+    stage = await _asked(approvers=2)
+    await stage.run(decision("approve", MANAGER, "one"))
+    up = await _passed(stage, 2, "d1")
+    assert ([one.by.id for one in up.decisions], up.needed) == (["boss"], 2)
+    record = await stage.run(decision("approve", FINANCE, "two"))
+    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+
+
+@pytest.mark.promise("I7.changed_inputs_reopen")
+async def test_inputs_that_change_while_it_goes_up_are_asked_about_again() -> None:
+    stage = await _asked()
+    first = await _passed(stage, 2, "d1")
+    stage.claims.rows["C-1"]["amount"] = "999.00"
+    record = await stage.run(decision("approve", FINANCE, "yes"))
+    asked = stage.turns.approvals[-1]
+    assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
+    assert (asked.approval_id == first.approval_id, asked.level) == (False, "manager")
+
+
+@pytest.mark.promise("approvals.notices_once")
+async def test_what_is_to_be_told_is_part_of_the_end_of_the_turn() -> None:
+    stage = await _asked(notices=1)
+    told = [stage.turns.ends[-1].notices]
+    await _passed(stage, 2, "d1")
+    told.append(stage.turns.ends[-1].notices)
+    await stage.run(decision("approve", MANAGER, "not theirs"))
+    told.append(stage.turns.ends[-1].notices)
+    await stage.run(decision("approve", FINANCE, "yes"))
+    told.append(stage.turns.ends[-1].notices)
+    assert [[one.event for one in notices] for notices in told] == [
+        [NoticeEvent.WAITING],
+        [NoticeEvent.ESCALATED],
+        [],
+        [NoticeEvent.DECIDED],
+    ]
+
+
+@pytest.mark.promise("approvals.notices_once")
+async def test_an_expiry_is_told_and_so_is_a_question_that_was_taken_back() -> None:
+    stage = await _asked((), notices=1)
+    stage.claims.rows["C-1"]["amount"] = "999.00"
+    await stage.run(decision("approve", MANAGER, "yes"))
+    both = [
+        (one.event, one.approval_id == stage.turns.approvals[0].approval_id) for one in stage.turns.ends[-1].notices
+    ]
+    assert both == [(NoticeEvent.DECIDED, True), (NoticeEvent.WAITING, False)]
+    assert stage.turns.approvals[0].status is ApprovalStatus.SUPERSEDED
+    await _passed(stage, 8, "d1")
+    assert [one.event for one in stage.turns.ends[-1].notices] == [NoticeEvent.EXPIRED]
+
+
+async def test_without_a_target_nothing_is_told() -> None:
+    stage = await _asked()
+    assert stage.turns.ends[-1].notices == ()
+
+
+@pytest.mark.promise("approvals.grounds")
+async def test_an_approval_has_the_rules_the_reads_and_where_each_argument_stands() -> None:
+    stage = await _asked()
+    grounds = stage.turns.approvals[-1].grounds
+    assert [(rule.rule_id, rule.action, rule.level) for rule in grounds.rules] == [
+        ("LIMIT", "require_approval", "manager")
+    ]
+    assert [(one.call_id, one.argument, one.source) for one in grounds.arguments] == [("c1", "claim_id", "task")]
+    (read,) = grounds.reads
+    assert (read.tool, read.ok, '"amount":"120.50"' in read.shows) == ("get_claim", True, True)

@@ -1,0 +1,130 @@
+"""Several people, several levels and deadlines in any order: an approval comes to what its rules say, once."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.executor.core.execute.approval_gate import NotCounted, ask, decide, escalated, is_expired
+from shared.contracts.approval import Approval, ApprovalStatus
+from shared.contracts.ladder import Rung
+from shared.contracts.plan import WritePlan
+from shared.contracts.policy import Verdict
+from shared.contracts.task import Principal, Turn, TurnKind
+from shared.domain.words import Role
+
+_NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
+_LEVELS = ("manager", "finance", "cfo")
+_PEOPLE = tuple(
+    Principal(id=f"{level}-{number}", roles=(Role.APPROVER,), levels=(level,))
+    for level in _LEVELS
+    for number in (1, 2, 3)
+)
+_ASKER = Principal(id="asker", roles=(Role.APPROVER,), levels=_LEVELS)
+_BYSTANDER = Principal(id="bystander", levels=_LEVELS)
+_ladders = st.lists(st.sampled_from(_LEVELS), unique=True, max_size=3).map(
+    lambda levels: tuple(Rung(level=level, hours=1) for level in sorted(levels, key=_LEVELS.index))
+)
+
+
+class _Said(NamedTuple):
+    who: Principal
+    word: str
+    minutes: int  # since what was said before
+
+
+_said = st.builds(
+    _Said,
+    st.sampled_from((*_PEOPLE, _ASKER, _BYSTANDER)),
+    st.sampled_from(("approve", "approve", "approve", "reject")),
+    st.integers(0, 45),
+)
+
+
+def _asked(ladder: tuple[Rung, ...], needed: int) -> Approval:
+    plan = WritePlan(task_id="t")
+    verdict = Verdict(passed=True, escalation_level="manager", policy_hash="p", context_hash="c", plan_hash=plan.hash)
+    return ask(plan, verdict, _ASKER.id, _NOW, hours=1, needed=needed, ladder=ladder)
+
+
+def _turn(said: _Said, number: int) -> Turn:
+    word = {"decision": said.word}
+    return Turn(
+        turn_id=str(number), task_id="t", kind=TurnKind.DECISION, principal=said.who, received_at=_NOW, data={**word}
+    )
+
+
+def _deadline(approval: Approval, now: datetime) -> Approval:
+    """What a timer that fired makes of it; too early, nothing."""
+    if not is_expired(approval, now):
+        return approval
+    return escalated(approval, now) or approval.model_copy(update={"status": ApprovalStatus.EXPIRED})
+
+
+def _course(approval: Approval, story: Sequence[_Said]) -> list[Approval]:
+    """The approval after each thing that happened; its timer fires when its time has come, before or after a word."""
+    course, now = [approval], _NOW
+    for number, said in enumerate(story):
+        now += timedelta(minutes=said.minutes)
+        if number % 2:  # a reaper may be quicker than an answer at the same instant, or slower
+            course.append(_deadline(course[-1], now))
+        try:
+            course.append(decide(course[-1], _turn(said, number), now))
+        except NotCounted:
+            course.append(course[-1])
+        course.append(_deadline(course[-1], now))
+    return course
+
+
+@pytest.mark.promise("approvals.any_order")
+@given(_ladders, st.integers(1, 3), st.lists(_said, max_size=12))
+def test_only_enough_rightful_yeses_in_time_approve(ladder: tuple[Rung, ...], needed: int, story: list[_Said]) -> None:
+    last = _course(_asked(ladder, needed), story)[-1]
+    people = [one.by for one in last.decisions]
+    assert len({one.id for one in people}) == len(people)
+    assert _ASKER not in people
+    assert _BYSTANDER not in people
+    if last.status is ApprovalStatus.APPROVED:
+        assert len(people) >= last.needed >= needed
+        assert all(one.approve for one in last.decisions)
+        assert last.level in people[-1].levels
+        assert last.decisions[-1].at < last.deadline
+    if last.status is ApprovalStatus.REJECTED:
+        assert [one.approve for one in last.decisions].index(False) == len(people) - 1
+
+
+@pytest.mark.promise("approvals.any_order")
+@given(_ladders, st.integers(1, 3), st.lists(_said, max_size=12))
+def test_what_is_decided_stays_so_and_levels_only_rise(
+    ladder: tuple[Rung, ...], needed: int, story: list[_Said]
+) -> None:
+    course = _course(_asked(ladder, needed), story)
+    decided = [one.status for one in course if one.status is not ApprovalStatus.WAITING]
+    assert len({*decided}) <= 1
+    ranks = [_LEVELS.index(str(one.level)) for one in course]
+    assert ranks == sorted(ranks)
+    assert all(after.plan_hash == course[0].plan_hash for after in course)
+
+
+@pytest.mark.promise("approvals.any_order")
+@pytest.mark.parametrize("answer_first", [True, False])
+def test_at_the_very_instant_of_the_deadline_one_of_them_wins(answer_first: bool) -> None:
+    """The deadline's instant is too late for an answer, whichever is heeded first."""
+    approval = _asked((), 1)
+    turn = _turn(_Said(_PEOPLE[0], "approve", 0), 1)
+    if not answer_first:
+        approval = _deadline(approval, approval.deadline)
+    with pytest.raises(NotCounted):
+        decide(approval, turn, approval.deadline)
+    assert _deadline(approval, approval.deadline).status is ApprovalStatus.EXPIRED
+
+
+@pytest.mark.promise("approvals.any_order")
+def test_an_instant_before_the_deadline_an_answer_counts_though_it_is_heeded_later() -> None:
+    approval = _asked((), 1)
+    turn = _turn(_Said(_PEOPLE[0], "approve", 0), 1)
+    decided = decide(approval, turn, approval.deadline - timedelta(microseconds=1))
+    assert _deadline(decided, approval.deadline + timedelta(hours=1)).status is ApprovalStatus.APPROVED
