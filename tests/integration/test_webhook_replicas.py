@@ -4,7 +4,6 @@ import asyncio
 from collections import Counter
 from contextlib import AsyncExitStack
 
-import httpx
 import pytest
 from redis.asyncio import Redis
 from starlette.responses import Response
@@ -13,8 +12,8 @@ from services.gateway.adapters.redis_lines import RedisLines
 from services.gateway.core.webhook_secret import read_secrets
 from services.gateway.push_ports import Claim, Delivery, Lines, Step, Told
 from shared.infra.sealed import Seal
-from tests.integration.gateway_process import gateway_process
-from tests.integration.gateway_stage import PATIENCE, at, gateway, stage
+from tests.integration.gateway_process import GatewayProcess, gateway_process
+from tests.integration.gateway_stage import at, gateway, stage
 from tests.integration.webhook_receiver import SECRET, SOON, Receiver, Taken, receiving
 
 OFF = {**SOON, "a2a_push": "off"}
@@ -88,10 +87,10 @@ async def test_a_gateway_killed_in_the_middle_of_a_delivery_loses_nothing(redis:
     async with AsyncExitStack() as held:
         receiver = await held.enter_async_context(receiving(hangs))
         play = await held.enter_async_context(stage(redis, redis_url, **OFF))
-        url, process = await held.enter_async_context(gateway_process(redis_url, **{**SOON, "push_timeout": 1}))
-        await _send(url, receiver)
+        victim = await held.enter_async_context(gateway_process(redis_url, **_environ(push_timeout=1)))
+        await _send(victim, receiver)
         await receiver.has(1)
-        process.kill()
+        victim.kill()
         dead.set()
         await held.enter_async_context(gateway(redis_url, **SOON))
         taken = await receiver.until(lambda taken: _ended(taken) == 1)
@@ -100,10 +99,14 @@ async def test_a_gateway_killed_in_the_middle_of_a_delivery_loses_nothing(redis:
     assert [at(one.json, "status.state") for one in taken] == ["working", "working", "completed"]
 
 
-async def _send(url: str, receiver: Receiver) -> None:
+def _environ(**more: object) -> dict[str, str]:
+    return {name.upper(): str(value) for name, value in {**SOON, "a2a_push": "on", **more}.items()}
+
+
+async def _send(victim: GatewayProcess, receiver: Receiver) -> None:
     message = {"messageId": "m1", "role": "user", "parts": [{"kind": "text", "text": "hello"}]}
     told = {"blocking": False, "pushNotificationConfig": {"url": receiver.url}}
-    call = {"jsonrpc": "2.0", "id": 1, "method": "message/send"}
-    async with httpx.AsyncClient(timeout=PATIENCE, trust_env=False) as client:
-        params = {"message": message, "configuration": told}
-        assert (await client.post(url, json={**call, "params": params})).json()["result"]["kind"] == "task"
+    params = {"message": message, "configuration": told}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": params}
+    reply = await victim.http.post("/", json=call)
+    assert reply.json()["result"]["kind"] == "task"
