@@ -85,7 +85,7 @@ async def test_a_worker_may_answer_with_a_message_and_no_task(speaker: Speaker) 
     ],
 )
 async def test_a_broken_message_is_refused(speaker: Speaker, broken: JsonObject, reason: str) -> None:
-    whole = {key: value for key, value in {**message(), **broken}.items() if value is not None}
+    whole: JsonObject = {key: value for key, value in {**message(), **broken}.items() if value is not None}
     assert (await speaker.call("SendMessage", {"message": whole})).refused == reason
 
 

@@ -172,7 +172,8 @@ async def test_a_missing_task_id_is_named(client: httpx.AsyncClient, method: str
 async def test_a_bad_message_of_the_later_protocols_is_named(
     client: httpx.AsyncClient, redis: Redis, message: object, field: str, method: str, version: str
 ) -> None:
-    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"message": message}}
+    sent = {"role": "user", **message} if isinstance(message, dict) else message
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"message": sent}}
     response = await client.post("/", json=body, headers={"A2A-Version": version} if version else {})
     assert response.status_code == 200
     assert at(loads_object(response.text), "error.code") == -32602

@@ -27,7 +27,9 @@ PROMISES = (
     ),
     Promise("gateway.stream_ended", "An ended task is not subscribed to; the early protocol tells its end", "seed 000"),
     # bindings, lists, cards, conformance
-    Promise("gateway.conformance_1_0", "What protocol 1.0 requires holds over JSON-RPC and REST", "seed 000, A2A Protocol"),
+    Promise(
+        "gateway.conformance_1_0", "What protocol 1.0 requires holds over JSON-RPC and REST", "seed 000, A2A Protocol"
+    ),
     Promise("gateway.tenant_path", "A tenant's name before a path is known to that tenant alone", "I10"),
     Promise("gateway.openapi", "What the description of the HTTP paths says is what they do", "bad input"),
     Promise(
@@ -44,6 +46,9 @@ PROMISES = (
     Promise("identity.algorithms", "No token is believed by an algorithm that its key's kind does not permit", "I10"),
     Promise("identity.issuer_away", "Known keys count for a stated time while the issuer is away, then 503", "I10"),
     Promise("identity.claims", "Claims that are missing or wrong are refused with a sentence that names them", "I10"),
+    Promise("walls.no_oracle", "What is another's is as unknown as what is not there, by every way in", "I10"),
+    Promise("walls.every_way_in", "No route or method is without a test of its walls", "I10"),
+    Promise("walls.ids", "A client's ids are its own: those that another used first stand in nobody's way", "I10"),
     Promise("identity.brake", "Who guesses is braked by address, told by trusted proxies alone", "bad input"),
     Promise("limits.headers", "Each answer says what its caller may ask for and what is left of it", "seed 000, A2A"),
     Promise(

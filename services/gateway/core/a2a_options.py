@@ -36,6 +36,7 @@ def send_options(params: JsonObject, dialect: Dialect) -> SendOptions:
     _check_modes(said)
     length = history_length(said, "configuration.historyLength", dialect)
     if dialect is Dialect.A2A_1_0:
+        _check_role(params)
         return SendOptions(not flag_at(said, "returnImmediately", "configuration.returnImmediately"), length)
     return SendOptions(flag_at(said, "blocking", "configuration.blocking", missing=True), length)
 
@@ -68,6 +69,13 @@ def flag_at(said: JsonObject, key: str, path: str, *, missing: bool = False) -> 
     if not isinstance(value, bool):
         raise InvalidField(path, f"must be true or false, not {kind_of(value)}")
     return value
+
+
+def _check_role(params: JsonObject) -> None:
+    """Only 1.0 insists that a message says whose it is."""
+    message = params.get("message")
+    if isinstance(message, dict) and not message.get("role"):
+        raise InvalidField("message.role", "is required: ROLE_USER")
 
 
 def _check_modes(said: JsonObject) -> None:

@@ -56,14 +56,11 @@ def read_legacy(params: JsonObject) -> ClientMessage:
 
 
 def read_message(params: JsonObject, dialect: Dialect) -> ClientMessage:
-    """A ``message/send`` (0.3) or ``SendMessage`` (1.0). Only 1.0 insists on a message id and a role."""
+    """A ``message/send`` (0.3) or ``SendMessage`` (1.0). Only 1.0 insists on a message id."""
     message = _message(params)
     message_id = id_at(message, "messageId", "message.messageId")
-    if dialect is Dialect.A2A_1_0:
-        if message_id is None:
-            raise InvalidField("message.messageId", "is required and must not be empty")
-        if not message.get("role"):
-            raise InvalidField("message.role", "is required: ROLE_USER")
+    if message_id is None and dialect is Dialect.A2A_1_0:
+        raise InvalidField("message.messageId", "is required and must not be empty")
     task_id = id_at(message, "taskId", "message.taskId")
     return _read(dialect, params, message, task_id, id_at(message, "contextId", "message.contextId"), message_id)
 
