@@ -1,15 +1,21 @@
 """Tool servers that demand a credential: each kind of it, over MCP and over the REST bridge, on real sockets."""
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from starlette.responses import JSONResponse
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
 from examples.company.protocols import Protocol
-from services.executor.ports.tools import ToolServers, ToolUnreachable
+from services.executor.ports.tools import ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
+from shared.domain.exact_json import Json, JsonObject
 from tests.demanding import TokenServer, guarded_company, showing
+from tests.legacy_bridge import LegacyBridge, bridge
 from tests.serving import serving
 
 SECRET = "s3cr3t-of-the-erp"
@@ -44,3 +50,254 @@ async def test_a_server_is_shown_its_header(
         assert await read(servers, erp.connection(**given))
     assert len(tools) > 5
     assert set(erp.door.shown) == {value}
+
+
+@BOTH
+@pytest.mark.promise("connections.credential_kinds")
+@pytest.mark.parametrize("auth", ["basic", "post"])
+async def test_an_oauth_token_is_had_once_for_many_callers(tmp_path: Path, protocol: Protocol, auth: str) -> None:
+    """The client's secret goes to the token endpoint, the token to the server, and neither anywhere else."""
+    tokens = TokenServer("purple:client", "s&cr+t: of the client", lambda number: f"token-number-{number}")
+    secrets = kept(tmp_path / "secrets", tokens.secret)
+    async with (
+        serving(tokens.app) as token_url,
+        guarded_company(tmp_path, protocol, "Bearer token-number-1") as erp,
+        showing(secrets) as servers,
+    ):
+        connection = erp.connection(**_oauth(token_url, scope="erp.write", audience="erp", client_auth=auth))
+        await servers.discover(connection)
+        async with asyncio.TaskGroup() as group:
+            for _ in range(20):
+                group.create_task(read(servers, connection))
+    assert set(erp.door.shown) == {"Bearer token-number-1"}
+    assert [(form["grant_type"], form["scope"], form["audience"]) for form in tokens.forms] == [
+        ("client_credentials", "erp.write", "erp")
+    ]
+
+
+@BOTH
+@pytest.mark.promise("connections.refreshed_once")
+async def test_a_refused_token_is_replaced_once_for_all_who_hold_it(tmp_path: Path, protocol: Protocol) -> None:
+    """The server forgets the first token: each call is sent once more with the second, and nobody asks for a third."""
+    tokens = TokenServer("purple", SECRET, lambda number: f"token-number-{number}")
+    async with (
+        serving(tokens.app) as token_url,
+        guarded_company(tmp_path, protocol, "Bearer token-number-1") as erp,
+        showing(kept(tmp_path / "secrets", SECRET)) as servers,
+    ):
+        connection = erp.connection(**_oauth(token_url))
+        await servers.discover(connection)
+        erp.door.shown.clear()
+        erp.door.value = "Bearer token-number-2"
+        async with asyncio.TaskGroup() as group:
+            answers = [group.create_task(read(servers, connection)) for _ in range(10)]
+        assert all(answer.result() for answer in answers)
+    assert len(tokens.forms) == 2
+    assert erp.door.shown.count("Bearer token-number-1") <= 10
+    assert erp.door.accepted == 10
+
+
+@BOTH
+@pytest.mark.promise("connections.refreshed_once")
+async def test_a_token_that_is_refused_again_ends_the_call_without_a_third_try(
+    tmp_path: Path, protocol: Protocol
+) -> None:
+    tokens = TokenServer("purple", SECRET, lambda number: f"token-number-{number}")
+    async with (
+        serving(tokens.app) as token_url,
+        guarded_company(tmp_path, protocol, "Bearer another") as erp,
+        showing(kept(tmp_path / "secrets", SECRET)) as servers,
+    ):
+        with pytest.raises(ToolUnreachable, match=r"does not take the credential file:erp-token \(HTTP 401\)") as told:
+            await read(servers, erp.connection(**_oauth(token_url)))
+    assert len(tokens.forms) == 2
+    assert set(erp.door.shown) == {"Bearer token-number-1", "Bearer token-number-2"}
+    assert "token-number" not in str(told.value)
+
+
+@pytest.mark.promise("connections.refreshed_once")
+async def test_a_token_is_replaced_shortly_before_it_expires(tmp_path: Path) -> None:
+    """A token of one second is good for nine tenths of it; some servers write the number as a text."""
+    tokens = TokenServer("purple", SECRET, lambda number: f"token-number-{number}", life="1")
+    async with (
+        serving(tokens.app) as token_url,
+        guarded_company(tmp_path, Protocol.REST, "Bearer token-number-1") as erp,
+        showing(kept(tmp_path / "secrets", SECRET)) as servers,
+    ):
+        connection = erp.connection(**_oauth(token_url))
+        await servers.discover(connection)
+        async with asyncio.timeout(10):
+            while len(tokens.forms) < 2:
+                erp.door.value = f"Bearer token-number-{len(tokens.forms) + 1}"
+                await _tried(servers, connection)
+    assert len(tokens.forms) == 2
+
+
+@BOTH
+@pytest.mark.promise("connections.rotation")
+async def test_a_secret_that_is_replaced_in_its_file_is_used_from_the_next_call_on(
+    tmp_path: Path, protocol: Protocol
+) -> None:
+    """Also while a session with the server is open, and by a rename as Kubernetes does it."""
+    secrets = kept(tmp_path / "secrets", "the-old-secret")
+    async with guarded_company(tmp_path, protocol, "Bearer the-old-secret") as erp, showing(secrets) as servers:
+        connection = erp.connection(type="bearer", **{"from": REFERENCE})
+        await servers.discover(connection)
+        (secrets / "new").write_text("the-new-secret")
+        (secrets / "new").replace(secrets / "erp-token")
+        erp.door.value = "Bearer the-new-secret"
+        assert await read(servers, connection)
+    assert set(erp.door.shown) == {"Bearer the-old-secret", "Bearer the-new-secret"}
+    assert erp.door.shown[-1] == "Bearer the-new-secret"
+
+
+@BOTH
+@pytest.mark.promise("connections.fails_closed")
+@pytest.mark.parametrize(
+    ("secret", "sentence"),
+    [
+        (None, "the credential file:erp-token cannot be read: No such file or directory"),
+        ("", "the credential file:erp-token is empty"),
+        ("line one\nline two: s3cr3t", "the credential file:erp-token holds what no header can carry"),
+        ("schlüssel", "the credential file:erp-token holds what no header can carry"),
+    ],
+)
+async def test_without_its_credential_a_server_is_asked_nothing(
+    tmp_path: Path, protocol: Protocol, secret: str | None, sentence: str
+) -> None:
+    """The sentence names the reference, and of the secret nothing."""
+    secrets = kept(tmp_path / "secrets", secret or "")
+    if secret is None:
+        (secrets / "erp-token").unlink()
+    async with guarded_company(tmp_path, protocol, "Bearer x") as erp, showing(secrets) as servers:
+        connection = erp.connection(type="bearer", **{"from": REFERENCE})
+        with pytest.raises(ToolUnreachable, match=sentence) as told:
+            await servers.discover(connection)
+        with pytest.raises(ToolUnreachable, match=sentence):
+            await read(servers, connection)
+    assert erp.door.shown == []
+    assert "s3cr3t" not in str(told.value)
+
+
+@pytest.mark.promise("connections.fails_closed")
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        (JSONResponse({"error": "invalid_scope"}, 400), "refused with HTTP 400, invalid_scope"),
+        (JSONResponse({"error": f"no {SECRET}"}, 400), r"refused with HTTP 400 \("),
+        (JSONResponse({"token": SECRET}), "without a usable access_token"),
+        (JSONResponse({"access_token": "two words"}), "without a usable access_token"),
+        (JSONResponse({"access_token": "t", "token_type": "mac"}), "no bearer token"),
+        (JSONResponse({}, 302, {"location": "http://127.0.0.1:1/"}), "refused with HTTP 302"),
+    ],
+)
+async def test_a_token_endpoint_that_gives_none_is_named_with_its_reason(
+    tmp_path: Path, answer: JSONResponse, sentence: str
+) -> None:
+    """A redirect is not followed: it would carry the client's secret to another place."""
+    tokens = TokenServer("purple", SECRET, str)
+    tokens.failing = answer
+    async with (
+        serving(tokens.app) as token_url,
+        guarded_company(tmp_path, Protocol.REST, "Bearer x") as erp,
+        showing(kept(tmp_path / "secrets", SECRET)) as servers,
+    ):
+        with pytest.raises(ToolUnreachable, match=sentence) as told:
+            await servers.discover(erp.connection(**_oauth(token_url)))
+    assert erp.door.shown == []
+    assert SECRET not in str(told.value)
+    assert "file:erp-token" in str(told.value)
+
+
+@BOTH
+@pytest.mark.promise("connections.own_origin")
+async def test_a_redirect_carries_no_credential_elsewhere(tmp_path: Path, protocol: Protocol) -> None:
+    """The server sends us to another one, which sees nothing of us; nor does one that a request names."""
+    seen: list[str] = []
+
+    async def elsewhere(request: Request) -> Response:
+        seen.append(request.url.path)
+        return Response(status_code=500)
+
+    stranger = Starlette(routes=[Route("/{path:path}", elsewhere, methods=["GET", "POST", "DELETE"])])
+    async with serving(stranger) as target, showing(kept(tmp_path / "secrets", SECRET)) as servers:
+
+        async def away(_: Request) -> Response:
+            return Response(status_code=307, headers={"location": f"{target}/mcp"})
+
+        async with serving(Starlette(routes=[Route("/{path:path}", away, methods=["GET", "POST"])])) as url:
+            given = {"type": "bearer", "from": REFERENCE}
+            connection = Connection.model_validate(
+                {"id": "erp", "url": url, "protocol": protocol.value, "credential": given}
+            )
+            with pytest.raises((ToolSilent, ToolUnreachable)):
+                await servers.discover(connection)
+            with pytest.raises((ToolSilent, ToolUnreachable)):
+                await read(servers, connection)
+    assert seen == []
+
+
+@BOTH
+@pytest.mark.promise("connections.own_origin")
+async def test_an_endpoint_that_a_request_names_is_shown_nothing(tmp_path: Path, protocol: Protocol) -> None:
+    """Not even if somebody slipped a credential into such a connection."""
+    async with guarded_company(tmp_path, protocol, "Bearer x") as erp, showing(kept(tmp_path / "s", SECRET)) as servers:
+        connection = erp.connection(type="bearer", **{"from": REFERENCE}).model_copy(update={"from_request": True})
+        with pytest.raises((ToolSilent, ToolUnreachable)):
+            await servers.discover(connection)
+    assert set(erp.door.shown) == {None}
+
+
+@BOTH
+@pytest.mark.promise("connections.tenants_apart")
+async def test_two_tenants_at_one_server_are_never_taken_for_each_other(tmp_path: Path, protocol: Protocol) -> None:
+    """Each shows its own secret, over a line of its own; what one may not read is not read for it."""
+    for tenant in ("acme", "globex"):
+        kept(tmp_path / "secrets", "").joinpath(tenant).mkdir()
+        (tmp_path / "secrets" / tenant / "erp-token").write_text(f"secret-of-{tenant}")
+    async with guarded_company(tmp_path, protocol, "Bearer secret-of-acme") as erp:
+        plain = erp.connection(type="bearer", **{"from": REFERENCE})
+        acme, globex = (plain.model_copy(update={"owner": name}) for name in ("acme", "globex"))
+        stolen = erp.connection(type="bearer", **{"from": f"file:{tmp_path}/secrets/acme/erp-token"})
+        async with showing(tmp_path / "secrets") as servers:
+            await servers.discover(acme)
+            with pytest.raises(ToolUnreachable, match="does not take the credential"):
+                await servers.discover(globex)
+            assert await read(servers, acme)
+            with pytest.raises(ToolUnreachable, match="without a leading slash"):
+                await servers.discover(stolen.model_copy(update={"owner": "globex"}))
+    assert set(erp.door.shown) == {"Bearer secret-of-acme", "Bearer secret-of-globex"}
+
+
+@BOTH
+@pytest.mark.promise("connections.secret_kept")
+async def test_a_server_that_repeats_the_secret_does_not_spread_it(tmp_path: Path, protocol: Protocol) -> None:
+    """Whoever echoes a request's headers in an answer, in a tool's description or in an error is quoted without it."""
+
+    def echo(_: JsonObject) -> Json:
+        return {"headers": {"authorization": f"Bearer {SECRET}"}, "list": [SECRET]}
+
+    async with bridge(LegacyBridge({"get_debug": echo}, {"get_debug": ()})) as there:
+        given = {"type": "bearer", "from": REFERENCE}
+        connection = Connection.model_validate({"id": "erp", "url": there.url, "credential": given})
+        async with showing(kept(tmp_path / "secrets", SECRET)) as servers:
+            await servers.discover(connection)
+            answer = await servers.call(connection, "get_debug", {}, 5)
+    assert SECRET not in str(answer)
+    assert "[credential]" in str(answer)
+
+
+def _oauth(token_url: str, **more: str) -> dict[str, str]:
+    client = "purple:client" if "client_auth" in more else "purple"
+    return {
+        "type": "oauth_client_credentials",
+        "from": REFERENCE,
+        "token_url": f"{token_url}/token",
+        "client_id": client,
+        **more,
+    }
+
+
+async def _tried(servers: ToolServers, connection: Connection) -> None:
+    with suppress(ToolUnreachable):
+        await read(servers, connection)

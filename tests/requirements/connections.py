@@ -15,6 +15,20 @@ PROMISES = (
         "tenant.record_next_turn", "A changed record holds from the next turn on; begun tasks keep its policies", "I7"
     ),
     Promise(
+        "connections.refreshed_once",
+        "A refused or expiring token is replaced once for all who hold it, and a refused call sent once more",
+        "I12",
+    ),
+    Promise("connections.rotation", "A secret that is replaced where it lies is used from the next call on", "I12"),
+    Promise(
+        "connections.fails_closed",
+        "Without its credential a server is asked nothing, and the reference is named, not the secret",
+        "bad input",
+    ),
+    Promise("connections.own_origin", "A credential goes to its connection's origin and nowhere else", "I12"),
+    Promise("connections.tenants_apart", "No tenant shows, or reads, another's credential", "I10"),
+    Promise("connections.secret_kept", "A secret is in no store, log, event, journal or archive", "I12"),
+    Promise(
         "connections.credential_kinds",
         "A server is shown its bearer token, its header or an OAuth token, over either protocol",
         "seed 002, Deployment",

@@ -17,6 +17,7 @@ TOKEN_SECONDS = 10.0
 MAX_ANSWER = 64 * 1024
 USUAL_LIFE = 300  # seconds, where the answer does not say
 EARLY = 30.0  # so long before its end a token is no longer used, or a tenth of its life if that is less
+CALM_SECONDS = 5.0  # a server that takes no token at all does not have us ask for one with each call
 MAX_KEPT = 1024
 _CODE = re.compile(r"[a-z_]{1,40}")
 _TOKEN = re.compile(r"[\x21-\x7e]{1,16384}")
@@ -39,6 +40,7 @@ class TokenEndpoints:
         )
         self._kept: dict[str, Token] = {}
         self._asking: dict[str, asyncio.Lock] = {}
+        self._renewed: dict[str, float] = {}  # when a refused token was last replaced
 
     async def __aenter__(self) -> Self:
         return self
@@ -56,7 +58,7 @@ class TokenEndpoints:
         return token.value
 
     async def token(self, owner: str, credential: Credential, secret: ReadsSecret, refused: str = "") -> str:
-        """A token; one that a server refused is asked for anew, once for all who hold it.
+        """A token; one that a server refused is asked for anew, once for all who hold it, or comes again.
 
         Raises ``CredentialUnavailable``.
         """
@@ -64,7 +66,12 @@ class TokenEndpoints:
         async with self._asking.setdefault(name, asyncio.Lock()):
             if kept := self.kept(owner, credential, refused):
                 return kept
+            now = asyncio.get_running_loop().time()
+            if refused and now < self._renewed.get(name, -CALM_SECONDS) + CALM_SECONDS:
+                return refused
             token = await self._had(credential, secret)
+            if refused:
+                self._renewed[name] = now
             self._kept.pop(name, None)
             self._kept[name] = token  # the latest stands last; the first is forgotten where there are too many
             if len(self._kept) > MAX_KEPT:
