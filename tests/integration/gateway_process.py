@@ -50,7 +50,7 @@ async def gateway_process(redis_url: str, **settings: str) -> AsyncIterator[Gate
 
 
 def _start(port: int, environ: dict[str, str]) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(  # noqa: S603  our own module, run by our own interpreter
+    return subprocess.Popen(
         [sys.executable, "-m", "services.gateway", "--port", str(port)],
         env=environ,
         preexec_fn=dies_with_parent(),  # noqa: PLW1509  the only way to be told of a parent's kill -9

@@ -26,6 +26,9 @@ PROMISES = (
         "gateway.stream_resumes", "A cut stream goes on at any replica, no update missing and none twice", "seed 002"
     ),
     Promise("gateway.stream_ended", "An ended task is not subscribed to; the early protocol tells its end", "seed 000"),
+    Promise(
+        "gateway.drains", "A replica that leaves hands its streams over and finishes its calls", "seed 002, Deployment"
+    ),
     # bindings, lists, cards, conformance
     Promise(
         "gateway.conformance_1_0", "What protocol 1.0 requires holds over JSON-RPC and REST", "seed 000, A2A Protocol"
