@@ -19,6 +19,11 @@ PROMISES = (
         "A refused or expiring token is replaced once for all who hold it, and a refused call sent once more",
         "I12",
     ),
+    Promise(
+        "connections.aws",
+        "A secret may lie in AWS Secrets Manager, whole or as a member of a JSON object",
+        "seed 002, Deployment",
+    ),
     Promise("connections.rotation", "A secret that is replaced where it lies is used from the next call on", "I12"),
     Promise(
         "connections.fails_closed",

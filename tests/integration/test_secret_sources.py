@@ -1,0 +1,156 @@
+"""Where secrets lie: AWS Secrets Manager (a real local HTTP server), the environment, files within a tenant's walls."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import boto3
+import pytest
+from moto.server import ThreadedMotoServer
+
+from services.executor.adapters.credentials import ResolvedCredentials
+from services.executor.adapters.oauth_tokens import TokenEndpoints
+from services.executor.adapters.secret_sources import Secrets
+from services.executor.ports.credentials import Badge, CredentialUnavailable
+from shared.contracts.credential import aws_prefix_of, beyond_walls, env_prefix_of, folder_of, reference
+from shared.contracts.tenant import Connection
+
+SECRET = "s3cr3t-of-the-erp"
+TENANTS = ("a", "acme", "acme-eu", "acme_eu", "Acme", "a__b", "x61", "x-61", "../a", "", "a/b", "ACME", "ümlaut")
+
+
+@pytest.fixture(scope="module")
+def aws_server() -> Iterator[str]:
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture
+def aws(aws_server: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    names = {"AWS_ENDPOINT_URL": aws_server, "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
+    for name, value in {**names, "AWS_DEFAULT_REGION": "us-east-1"}.items():
+        monkeypatch.setenv(name, value)
+    return aws_server
+
+
+def connection(source: str, owner: str = "") -> Connection:
+    given = {"type": "bearer", "from": source}
+    return Connection.model_validate({"id": "erp", "url": "http://erp", "credential": given, "owner": owner})
+
+
+@pytest.mark.promise("connections.aws")
+async def test_a_secret_of_aws_is_found_by_name_and_by_arn_and_inside_json(aws: str, tmp_path: Path) -> None:
+    client = boto3.client("secretsmanager")
+    arn = client.create_secret(Name="purple/acme/erp", SecretString=f'{{"token": "{SECRET}", "n": 1}}')["ARN"]
+    client.create_secret(Name="plain/erp", SecretString=SECRET)
+    secrets = Secrets(tmp_path, {})
+    found = [
+        await secrets.read(reference(source), owner)
+        for source, owner in [
+            ("aws-sm:plain/erp", ""),
+            ("aws-sm:purple/acme/erp#token", "acme"),
+            (f"aws-sm:{arn}#token", "acme"),
+        ]
+    ]
+    assert found == [SECRET] * 3
+
+
+@pytest.mark.promise("connections.aws")
+@pytest.mark.parametrize(
+    ("source", "owner", "sentence"),
+    [
+        ("aws-sm:nobody/erp", "", "cannot be had: ResourceNotFoundException"),
+        ("aws-sm:two/erp#password", "", "names a key that the secret has not as a text"),
+        ("aws-sm:two/erp#n", "", "names a key that the secret has not as a text"),
+        ("aws-sm:three/erp#token", "", "names a key, and the secret is no JSON"),
+        ("aws-sm:two/erp#token", "acme", "a secret of this tenant begins with purple/acme/"),
+    ],
+)
+async def test_a_secret_of_aws_that_cannot_be_used_is_named(
+    aws: str, tmp_path: Path, source: str, owner: str, sentence: str
+) -> None:
+    client = boto3.client("secretsmanager")
+    for name, text in (("two/erp", f'{{"token": "{SECRET}", "n": 1}}'), ("three/erp", SECRET)):
+        if name not in {one["Name"] for one in client.list_secrets()["SecretList"]}:
+            client.create_secret(Name=name, SecretString=text)
+    with pytest.raises(CredentialUnavailable, match=sentence) as told:
+        await Secrets(tmp_path, {}).read(reference(source), owner)
+    assert source in str(told.value)
+    assert SECRET not in str(told.value)
+
+
+@pytest.mark.promise("connections.rotation")
+async def test_a_secret_of_aws_is_kept_for_a_while_and_read_anew_once_it_is_refused(aws: str, tmp_path: Path) -> None:
+    client = boto3.client("secretsmanager")
+    client.create_secret(Name="rotating/erp", SecretString="the-old-secret")
+    async with TokenEndpoints() as tokens:
+        credentials = ResolvedCredentials(Secrets(tmp_path, {}), tokens)
+        erp = connection("aws-sm:rotating/erp")
+        before = await credentials.badge(erp)
+        client.put_secret_value(SecretId="rotating/erp", SecretString="the-new-secret")
+        meanwhile = await credentials.badge(erp)
+        after = await credentials.badge(erp, refused=before)
+        then = await credentials.badge(erp)
+    assert before == meanwhile == Badge("authorization", "Bearer the-old-secret")
+    assert after == then == Badge("authorization", "Bearer the-new-secret")
+
+
+@pytest.mark.promise("connections.secret_kept")
+async def test_what_a_badge_looks_like_in_a_trace_holds_no_secret(tmp_path: Path) -> None:
+    async with TokenEndpoints() as tokens:
+        credentials = ResolvedCredentials(Secrets(tmp_path, {"ERP": SECRET}), tokens)
+        badge = await credentials.badge(connection("env:ERP"))
+    assert badge == Badge("authorization", f"Bearer {SECRET}")
+    assert SECRET not in repr(badge)
+    assert SECRET not in f"{badge}"
+
+
+@pytest.mark.promise("connections.tenants_apart")
+@pytest.mark.parametrize(
+    "source",
+    [
+        "env:ANTHROPIC_API_KEY",
+        "env:TOOL_CREDENTIAL__GLOBEX__ERP",
+        "env:TOOL_CREDENTIAL__ACME_EU__ERP",
+        "file:/etc/passwd",
+        "aws-sm:purple/globex/erp",
+        "aws-sm:purple/acme-eu/erp",
+        "aws-sm:arn:aws:secretsmanager:eu-west-1:123456789012:secret:purple/globex/erp-AbCdEf",
+    ],
+)
+async def test_a_tenant_reads_no_secret_beyond_its_walls(tmp_path: Path, source: str) -> None:
+    """Though they lie within the executor's reach, which the operator's own file may name."""
+    environ = {"ANTHROPIC_API_KEY": "k", "TOOL_CREDENTIAL__GLOBEX__ERP": "k", "TOOL_CREDENTIAL__ACME_EU__ERP": "k"}
+    with pytest.raises(CredentialUnavailable, match="may not be used"):
+        await Secrets(tmp_path, environ).read(reference(source), "acme")
+
+
+@pytest.mark.promise("connections.tenants_apart")
+def test_no_two_tenants_share_a_place_for_their_secrets() -> None:
+    """Whatever their ids look like: no folder, variable or name of one is within another's."""
+    for one in TENANTS:
+        for other in TENANTS:
+            if one == other:
+                continue
+            assert folder_of(one) != folder_of(other)
+            assert "/" not in folder_of(one)
+            assert folder_of(one) not in {"", ".", ".."}
+            assert not aws_prefix_of(one).startswith(aws_prefix_of(other))
+            assert not env_prefix_of(one).startswith(env_prefix_of(other))
+            assert beyond_walls(reference(f"env:{env_prefix_of(one)}ERP"), other)
+
+
+@pytest.mark.promise("connections.tenants_apart")
+async def test_a_link_out_of_a_tenants_folder_is_the_operators_own_doing(tmp_path: Path) -> None:
+    """Names with ``..`` are refused before anything is read; Kubernetes' own links (``..data``) work."""
+    for bad in ("file:../globex/erp", "file:a/../../b", "file:", "file:/", "env:", "env:A B", "vault:x", "aws-sm:"):
+        with pytest.raises(ValueError, match="never the secret itself"):
+            reference(bad)
+    folder = tmp_path / "acme" / "..2026"
+    folder.mkdir(parents=True)
+    (folder / "erp").write_text(SECRET)
+    (tmp_path / "acme" / "..data").symlink_to(folder)
+    (tmp_path / "acme" / "erp").symlink_to(Path("..data") / "erp")
+    assert await Secrets(tmp_path, {}).read(reference("file:erp"), "acme") == SECRET
