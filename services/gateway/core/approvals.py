@@ -16,7 +16,7 @@ from services.gateway.ports import Approvals, Caller, Question
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.task import Principal, Turn, TurnKind
 from shared.domain.exact_json import JsonObject
-from shared.domain.words import Role
+from shared.domain.words import Role, TaskState
 
 _LONGEST_COMMENT = 2000
 
@@ -72,13 +72,13 @@ class ApprovalDesk:
         question = await self.shown(approval_id, caller)
         if _has_said(question.approval, answer, caller.principal):
             return question, True
-        _check_open(question.approval)
+        _check_open(question)
         turn = _turn(question, answer, caller, self._clock())
         record = await self._desk.hand_over(question.record, turn)
         after = await self._approvals.find(caller.tenant, approval_id) or question
         if _has_said(after.approval, answer, caller.principal):
             return after._replace(record=record), True
-        _check_open(after.approval)
+        _check_open(after._replace(record=record))
         if turn.turn_id in record.turns_done:
             raise DecisionNotCounted(approval_id, record.reason or f"the task is {record.state.value}")
         return after, False
@@ -90,13 +90,27 @@ def _may_see(principal: Principal, question: Question) -> bool:
     return principal.id == question.record.requester.id
 
 
-def _check_open(approval: Approval) -> None:
+def _check_open(question: Question) -> None:
+    approval = question.approval
+    if approval.status is ApprovalStatus.SUPERSEDED:
+        raise DecisionNotCounted(approval.approval_id, _taken_back(question))
     if approval.status is not ApprovalStatus.WAITING:
         by = ", ".join(one.by.id for one in approval.decisions)
         raise DecisionNotCounted(approval.approval_id, f"it is {approval.status.value}{f' by {by}' if by else ''}")
 
 
+def _taken_back(question: Question) -> str:
+    """Why nobody asks it any more, and what is asked instead."""
+    now = question.record.metadata.get("approval_id")
+    if question.record.state is not TaskState.INPUT_REQUIRED or now in (None, question.approval.approval_id):
+        return "it is superseded: its task ended, or goes on without it"
+    return f"it is superseded: what it rested on has changed, and approval {now!r} is asked instead"
+
+
 def _has_said(approval: Approval, answer: Answer, principal: Principal) -> bool:
+    """Whether that is among the decisions, on a question that was not taken back since."""
+    if approval.status is ApprovalStatus.SUPERSEDED:
+        return False
     approve = answer.decision == "approve"
     return any(one.by.id == principal.id and one.approve is approve for one in approval.decisions)
 

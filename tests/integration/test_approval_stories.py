@@ -1,0 +1,178 @@
+"""Approvals from end to end over HTTP: several people, the next level, expiry, other tenants, and what is told."""
+
+import asyncio
+import json
+
+import pytest
+from redis.asyncio import Redis
+
+from shared.contracts.ladder import Rung
+from shared.contracts.notice import NoticeTarget
+from shared.domain.exact_json import JsonObject
+from shared.infra import keys
+from tests.integration.approval_stage import SHORTLY, asks, office, until
+from tests.integration.gateway_stage import at
+from tests.integration.webhook_receiver import SOON, Taken, receiving
+from tests.unit.executor.stage import Stage
+
+
+@pytest.mark.promise("approvals.several")
+@pytest.mark.promise("approvals.grounds")
+async def test_two_managers_approve_and_the_write_is_made_once(redis: Redis, redis_url: str) -> None:
+    """A second answer of one of them is the same answer; a third person comes too late, and is told so."""
+    world = Stage()
+    asks(world, approvers=2)
+    async with office(redis, redis_url, world) as here:
+        await here.ask()
+        one = await here.asked()
+        name = str(one["approval_id"])
+        first, half = await here.answer(name, "approve", "mia", "looks right")
+        again, _ = await here.answer(name, "approve", "mia")
+        other, _ = await here.answer(name, "reject", "mia")
+        second, done = await here.answer(name, "approve", "max")
+        resent, _ = await here.answer(name, "approve", "max")
+        late, refused = await here.answer(name, "reject", "fay")
+        left = await here.inbox("mia")
+    assert (one["needed"], one["level"], one["may_decide"]) == (2, "manager", True)
+    assert at(one, "calls.0.provenance") == [{"argument": "claim_id", "source": "task", "ref": ""}]
+    assert at(one, "policy.rules.0.rule") == "LIMIT"
+    assert at(one, "evidence.0.shows.amount") == "120.50"
+    assert (first, half["status"], again, other) == (200, "waiting", 200, 409)
+    assert (second, done["status"], done["task_state"], resent) == (200, "approved", "completed", 200)
+    assert (late, "approved by mia, max" in str(refused["error"])) == (409, True)
+    assert (world.claims.applied, left) == (["C-1"], [])
+
+
+@pytest.mark.promise("approvals.escalation")
+@pytest.mark.promise("approvals.notices")
+@pytest.mark.promise("approvals.notices_masked")
+async def test_what_a_manager_leaves_goes_on_to_finance_and_everybody_is_told(redis: Redis, redis_url: str) -> None:
+    world = Stage("Approve claim C-1 of 120.50 for card 4111 1111 1111 1111")
+    async with receiving() as receiver:
+        targets = (
+            NoticeTarget(url=f"{receiver.url}/standard"),
+            NoticeTarget(url=f"{receiver.url}/slack", format="slack"),
+        )
+        asks(world, approval_ladder=(Rung(level="manager", hours=SHORTLY), Rung(level="finance")), notices=targets)
+        reach = {**SOON, "webhook_allowed_hosts": "127.0.0.1"}
+        async with office(redis, redis_url, world, **reach) as here:
+            await here.ask()
+            name = str((await here.asked())["approval_id"])
+
+            async def is_for_finance() -> bool:
+                return (await here.asked())["level"] == "finance"
+
+            await until(is_for_finance)
+            moved = await here.asked("fay")
+            theirs, why = await here.answer(name, "approve", "mia")
+            status, done = await here.answer(name, "approve", "fay")
+            taken = await receiver.has(6)
+    assert (moved["approval_id"], moved["may_decide"], moved["goes_on_to"]) == (name, True, [])
+    assert at(moved, "escalations.0.level") == "manager"
+    assert (theirs, "level finance" in str(why["error"])) == (409, True)
+    assert (status, done["task_state"], world.claims.applied) == (200, "completed", ["C-1"])
+    standard = [one for one in taken if one.path.endswith("standard")]
+    assert {str(one.json["type"]) for one in standard} == {
+        "approval_waiting",
+        "approval_escalated",
+        "approval_decided",
+    }
+    for one in standard:
+        one.verify("acme")
+        assert str(at(one.json, "data.url")).endswith(f"/console/approvals/{name}")
+    assert all(_is_slack(one) for one in taken if one.path.endswith("slack"))
+    assert not any(b"4111" in one.body for one in taken)
+
+
+def _is_slack(one: Taken) -> bool:
+    blocks = one.json["blocks"]
+    return isinstance(one.json["text"], str) and isinstance(blocks, list) and "approve_claim" in json.dumps(blocks)
+
+
+@pytest.mark.promise("I7.expiry_means_no")
+@pytest.mark.promise("approvals.late_answer")
+async def test_what_nobody_answers_expires_and_nothing_is_written(redis: Redis, redis_url: str) -> None:
+    world = Stage()
+    asks(world, approval_hours=SHORTLY)
+    async with office(redis, redis_url, world) as here:
+        await here.ask()
+        name = str(at(await here.task(), "metadata.approval_id"))
+
+        async def is_rejected() -> bool:
+            return (await here.task())["state"] == "rejected"
+
+        await until(is_rejected)
+        late, refused = await here.answer(name, "approve", "mia")
+        left = await here.inbox("mia")
+    assert (late, "it is expired" in str(refused["error"])) == (409, True)
+    assert (world.claims.applied, left) == ([], [])
+
+
+@pytest.mark.promise("approvals.any_order")
+async def test_of_many_answers_at_once_those_that_are_needed_count_and_one_write_is_made(
+    redis: Redis, redis_url: str
+) -> None:
+    world = Stage()
+    asks(world)
+    async with office(redis, redis_url, world) as here:
+        await here.ask()
+        name = str((await here.asked())["approval_id"])
+        answers = await asyncio.gather(*(here.answer(name, "approve", by) for by in ("mia", "max") * 4))
+        shown = (await here.request("GET", f"/approvals/{name}", "mia"))[1]
+    decisions = shown["decisions"]
+    assert isinstance(decisions, list)
+    assert (len(decisions), world.claims.applied) == (1, ["C-1"])
+    assert sorted(status for status, _ in answers) == [200] * 4 + [409] * 4
+
+
+@pytest.mark.promise("gateway.decision_names_its_question")
+async def test_an_answer_to_a_question_that_was_taken_back_is_refused_and_the_new_one_is_asked(
+    redis: Redis, redis_url: str
+) -> None:
+    """Inputs that changed since are read before the write: the gate opens again, and the old id decides nothing."""
+    world = Stage()
+    asks(world)
+    async with office(redis, redis_url, world) as here:
+        await here.ask()
+        old = str((await here.asked())["approval_id"])
+        world.claims.rows["C-1"]["amount"] = "999.00"
+        status, refused = await here.answer(old, "approve", "mia")
+        new = await here.asked()
+        late, _ = await here.answer(old, "approve", "max")
+        before = list(world.claims.applied)
+        done, _ = await here.answer(str(new["approval_id"]), "approve", "max")
+    assert (status, str(new["approval_id"]) in str(refused["error"])) == (409, True)
+    assert (new["approval_id"] != old, late, before) == (True, 409, [])
+    assert (at(new, "evidence.0.shows.amount"), done, world.claims.applied) == ("999.00", 200, ["C-1"])
+
+
+@pytest.mark.promise("approvals.own_index")
+async def test_another_tenant_sees_and_decides_nothing(redis: Redis, redis_url: str) -> None:
+    world = Stage()
+    asks(world)
+    async with office(redis, redis_url, world) as here:
+        await here.ask()
+        name = str((await here.asked())["approval_id"])
+        seen = await here.inbox("eve")
+        shown, _ = await here.request("GET", f"/approvals/{name}", "eve")
+        decided, _ = await here.answer(name, "approve", "eve")
+        exported, rows = await here.request("GET", "/audit", "eve")
+        of_task, _ = await here.request("GET", "/audit?task=t1", "eve")
+    assert (seen, shown, decided, world.claims.applied) == ([], 404, 404, [])
+    assert (exported, rows["writes"], of_task) == (200, [], 404)
+
+
+@pytest.mark.promise("approvals.own_index")
+async def test_a_look_reads_nothing_of_other_tenants(redis: Redis, redis_url: str) -> None:
+    """What stands in other tenants' sets, and in everybody's timers, could not even be read."""
+    world = Stage()
+    asks(world)
+    async with office(redis, redis_url, world) as here:
+        await here.ask()
+        for partition, names in enumerate(keys.all_partitions()):
+            await redis.zadd(names.timers, {"unreadable": 4_000_000_000_000})
+            await redis.zadd(keys.asked_key(partition, "other"), {"unreadable": 1})
+        seen: list[JsonObject] = await here.inbox("mia")
+        for names in keys.all_partitions():
+            await redis.zrem(names.timers, "unreadable")
+    assert [one["task_id"] for one in seen] == ["t1"]
