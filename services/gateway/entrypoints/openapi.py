@@ -23,16 +23,22 @@ _REASONS = {
     401: "Nobody is let in without a key or token.",
     403: "Whoever came is known, and may not do this.",
     404: "There is none, or none that the caller may see.",
+    408: "The body took too long to come.",
     409: "It cannot be done as things stand.",
     413: "The body is too large.",
+    414: "The URL is too long.",
     415: "The body is said to be something else than JSON.",
+    422: "A field is wrong; the message names it.",
     429: "Too much was asked for in a short time; `Retry-After` says when to come again.",
+    431: "The headers are too large.",
     500: "The gateway's own failure; it is in its log.",
+    502: "A model or a tool server failed.",
     503: "Something that is needed is away for now; `Retry-After` says when to come again.",
+    504: "It takes longer than anybody is kept waiting; the same request again waits on.",
 }
 _OF_THE_DOOR = (401, 403, 429, 503)
-_ALWAYS = (400, 404, 500)
-_WITH_BODY = (413, 415)
+_ALWAYS = (400, 404, 414, 431, 500)
+_WITH_BODY = (408, 413, 415)
 _WORDS: Mapping[Errors, str] = {
     Errors.NEW: "Status",
     Errors.OLD: "V03Error",
@@ -109,5 +115,5 @@ def _refusal(status: int, names: tuple[str, ...]) -> Schema:
 
 def _any_of(names: tuple[str, ...]) -> Schema:
     if names == ("text",):
-        return {"type": "string"}
+        return {"description": "Server-sent events; the data of each is JSON."}
     return reference(names[0]) if len(names) == 1 else {"anyOf": [reference(name) for name in names]}

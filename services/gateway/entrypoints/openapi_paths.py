@@ -123,6 +123,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("GET", "/tasks/{task_id}/events"): Operation((Answer(200, {_EVENTS: ("text",)}),), body="", headers=(_LAST,)),
     ("GET", "/health"): Operation((Answer(200, {_JSON: ("Anything",)}),), body=""),
     ("GET", "/ready"): Operation((Answer(200, {_JSON: ("Anything",)}),), body="", unready=True),
+    ("POST", "/api/a2a/purple-agent"): Operation(OWN.answers, refusals=(409, 422, 502, 504)),
     ("POST", "/keys/create"): Operation((Answer(201, {_JSON: ("Anything",)}),)),
     ("POST", "/tasks/{task_id}/resolve"): Operation(
         (Answer(200, {_JSON: ("TaskRecord",)}), Answer(202, {_JSON: ("TaskRecord",)})), refusals=(409,)
