@@ -46,6 +46,8 @@ class Speaker(Protocol):
 
     async def call(self, method: str, params: JsonObject, headers: Mapping[str, str] = NEW) -> Reply: ...
 
+    async def call_as_nobody(self, method: str, params: JsonObject) -> httpx.Response: ...
+
     def stream(
         self, method: str, params: JsonObject, headers: Mapping[str, str] = NEW
     ) -> AsyncGenerator[Event, None]: ...
@@ -59,6 +61,10 @@ class Rpc:
         body = {"jsonrpc": "2.0", "id": "c1", "method": method, "params": params}
         response = await self._http.post("/", json=body, headers=headers)
         return rpc_reply(response)
+
+    async def call_as_nobody(self, method: str, params: JsonObject) -> httpx.Response:
+        body = {"jsonrpc": "2.0", "id": "c1", "method": method, "params": params}
+        return await self._http.post("/", json=body, headers={**NEW, "Authorization": ""})
 
     async def stream(
         self, method: str, params: JsonObject, headers: Mapping[str, str] = NEW
@@ -78,6 +84,9 @@ class Rest:
     async def call(self, method: str, params: JsonObject, headers: Mapping[str, str] = NEW) -> Reply:
         request = self._request(method, params, headers)
         return rest_reply(await self._http.send(request))
+
+    async def call_as_nobody(self, method: str, params: JsonObject) -> httpx.Response:
+        return await self._http.send(self._request(method, params, {**NEW, "Authorization": ""}))
 
     async def stream(
         self, method: str, params: JsonObject, headers: Mapping[str, str] = NEW

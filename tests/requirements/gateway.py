@@ -30,6 +30,7 @@ PROMISES = (
         "gateway.drains", "A replica that leaves hands its streams over and finishes its calls", "seed 002, Deployment"
     ),
     # bindings, lists, cards, conformance
+    Promise("gateway.extended_card", "The extended card is for those who have shown who they are", "seed 000, A2A"),
     Promise(
         "gateway.conformance_1_0", "What protocol 1.0 requires holds over JSON-RPC and REST", "seed 000, A2A Protocol"
     ),
