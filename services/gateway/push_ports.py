@@ -28,7 +28,7 @@ class Webhook(NamedTuple):
 class Told(NamedTuple):
     """How far a webhook was told. ``cursor`` is the last event of which everything was delivered.
 
-    ``part``: how many parts of the next news were delivered.
+    ``part``: the last part of the next event that was delivered.
     ``state``: the task's state as it was told last. ``tries``: failures in a row; ``error`` is the last one's.
     """
 
@@ -160,7 +160,9 @@ class Step(StrEnum):
 class Lines(Protocol):
     """The durable queue of lines. All may raise ``StoreUnavailable``; a line is with one process at a time."""
 
-    async def look(self, most: int) -> Look: ...
+    async def look(self, most: int, each: int) -> Look:
+        """The lines that are due, the longest due first; of each partition at most so many, and of each tenant."""
+        ...
 
     async def claim(self, due: Sequence[Due], seconds: float) -> Sequence[Claim]:
         """Those of them that nobody else was quicker to take, for so many seconds."""

@@ -25,7 +25,7 @@ def lines_of(redis: Redis) -> RedisLines:
 
 async def claimed(lines: Lines, seconds: float) -> Claim:
     """The one line that is due, claimed as a gateway claims it."""
-    claims = await lines.claim((await lines.look(10)).due, seconds)
+    claims = await lines.claim((await lines.look(10, 10)).due, seconds)
     assert len(claims) == 1
     return claims[0]
 

@@ -39,6 +39,7 @@ from shared.infra.sealed import CannotOpen, Seal
 
 log = structlog.get_logger()
 _EVENTS_READ = 500
+_DUE_READ = 500  # of one partition in one look: among so many, each tenant gets its turn
 
 
 class _Place(NamedTuple):
@@ -67,8 +68,8 @@ class RedisLines(Lines, Posts):
         await self._scripts.run("post_notice", [place.hash, place.deliveries], arguments)
 
     @override
-    async def look(self, most: int) -> Look:
-        calls = [([one.deliveries], [most]) for one in keys.all_partitions()]
+    async def look(self, most: int, each: int) -> Look:
+        calls: list[Call] = [([one.deliveries], [most, each, _DUE_READ]) for one in keys.all_partitions()]
         replies = cast("list[list[str]]", await self._scripts.run_many("survey_deliveries", calls))
         waits = [int(reply[0]) for reply in replies if reply[0] != "-1"]
         due = chain.from_iterable(_dues(reply[1:]) for reply in replies)

@@ -1,6 +1,6 @@
 """What a webhook is told of its task: each change of state, results as they come, and the whole task at its end."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from services.gateway.core.desk import ends_task
@@ -17,6 +17,7 @@ from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.words import Dialect, TaskState
 
 _END = "end"  # names the news of an end whose own event is not there any more
+_STATUS, _TASK = 1_000_000, 1_000_001  # numbers of parts: results have theirs before
 
 
 class News(NamedTuple):
@@ -27,43 +28,48 @@ class News(NamedTuple):
     told: Told
 
 
+class _Part(NamedTuple):
+    """A part of what one event tells."""
+
+    number: int
+    update: Update
+
+
 def news_of(work: HookWork) -> list[News]:
     """All that is to be told by now, in order; a second reading gives the same names."""
     told, found = work.told, list[News]()
     for event_id, event in work.events:
-        updates = list(_updates(event, work.record, told.state, work.webhook.dialect))
-        found += _named(event_id, updates, told)
-        told = _after(event_id, updates, told)
+        parts = list(_parts(event, work.record, told.state, work.webhook.dialect))
+        found += _left(event_id, parts, told)
+        told = _after(event_id, parts, told)
     if not work.events and _end_is_owed(work.record, told):
-        updates = list(_end(work.record, work.webhook.dialect))
-        found += _named(_END, updates, told)
+        parts = list(_end(work.record, work.webhook.dialect))
+        found += _left(_END, parts, told)
     return found
 
 
-def _named(event_id: str, updates: list[Update], told: Told) -> Iterator[News]:
+def _left(event_id: str, parts: Sequence[_Part], told: Told) -> Iterator[News]:
     """Those that were not delivered yet. Between two parts of one event, the cursor stands before it."""
-    for number, update in enumerate(updates[told.part :], start=told.part + 1):
-        if number < len(updates):
-            yield News(f"{event_id}.{number}", update, told._replace(part=number))
-        else:
-            yield News(f"{event_id}.{number}", update, _after(event_id, updates, told))
+    for number, update in parts:
+        if number > told.part:
+            after = _after(event_id, parts, told) if number == parts[-1].number else told._replace(part=number)
+            yield News(f"{event_id}.{number}", update, after)
 
 
-def _after(event_id: str, updates: list[Update], told: Told) -> Told:
-    if not updates:
-        return told._replace(cursor=event_id)
-    states = [update.state.value for update in updates if isinstance(update, StatusUpdate)]
+def _after(event_id: str, parts: Sequence[_Part], told: Told) -> Told:
     cursor = told.cursor if event_id == _END else event_id
-    return told._replace(cursor=cursor, part=0, state=states[-1] if states else told.state)
+    states = [part.update.state.value for part in parts if isinstance(part.update, StatusUpdate)]
+    return told._replace(cursor=cursor, part=0 if parts else told.part, state=states[-1] if states else told.state)
 
 
-def _updates(event: TaskEvent, record: TaskRecord, state: str, dialect: Dialect) -> Iterator[Update]:
+def _parts(event: TaskEvent, record: TaskRecord, state: str, dialect: Dialect) -> Iterator[_Part]:
+    """Each has its own number, whatever else there is: results may have gone by the time of a second reading."""
     ends = ends_task(event)
     for part in parts_of(event, record, final=ends):
         if _is_worth_telling(part.update, state, dialect):
-            yield part.update
+            yield _Part(part.number or _STATUS, part.update)
     if ends and dialect is Dialect.A2A_1_0:
-        yield Snapshot(record, final=True)
+        yield _Part(_TASK, Snapshot(record, final=True))
 
 
 def _is_worth_telling(update: Update, state: str, dialect: Dialect) -> bool:
@@ -77,12 +83,12 @@ def _end_is_owed(record: TaskRecord, told: Told) -> bool:
     return record.state.is_terminal and told.state != record.state.value
 
 
-def _end(record: TaskRecord, dialect: Dialect) -> Iterator[Update]:
+def _end(record: TaskRecord, dialect: Dialect) -> Iterator[_Part]:
     status = StatusUpdate(record.state, record.updated_at, record.reason, record=record, final=True)
     if dialect is not Dialect.A2A_1_0:
-        yield status
+        yield _Part(_STATUS, status)
         return
     for index, artifact in results_of(record, record.state):
-        yield ArtifactUpdate(index, artifact)
-    yield status
-    yield Snapshot(record, final=True)
+        yield _Part(index + 1, ArtifactUpdate(index, artifact))
+    yield _Part(_STATUS, status)
+    yield _Part(_TASK, Snapshot(record, final=True))

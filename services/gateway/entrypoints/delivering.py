@@ -14,6 +14,7 @@ from services.gateway.push_ports import Claim, Lines
 log = structlog.get_logger()
 Listen = Callable[[], AbstractAsyncContextManager[asyncio.Event]]
 _LOOK_SECONDS = 30.0  # a look without news: should a message of the server be lost
+_LEAST_SECONDS = 0.02  # between two looks: what comes in a burst is looked at together
 _AGAIN_SECONDS = 1.0
 _GRACE_SECONDS = 5.0
 
@@ -52,6 +53,7 @@ class DeliveryLoop:
             while not self._stopping:
                 self._news.clear()
                 pause = await self._take(group)
+                await asyncio.sleep(_LEAST_SECONDS)
                 try:
                     async with asyncio.timeout(pause):
                         await self._news.wait()
@@ -61,7 +63,7 @@ class DeliveryLoop:
     async def _take(self, group: asyncio.TaskGroup) -> float:
         """Begin what is due; in how many seconds to look again."""
         try:
-            look = await self._lines.look(self._rules.slots)
+            look = await self._lines.look(self._rules.slots, self._rules.per_tenant)
             wanted = chosen(look.due, self._busy, self._rules)
             for claim in await self._lines.claim(wanted, self._rules.lease):
                 self._busy[claim.tenant] += 1

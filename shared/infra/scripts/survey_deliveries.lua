@@ -1,10 +1,17 @@
--- What is due in one partition, with since when, the oldest first; before it, in how many milliseconds the next will
--- be (-1: nothing waits). Reads only.
+-- What is due in one partition, with since when, the oldest first and of each tenant only so many, so that one tenant's
+-- crowd hides nobody else's; before it, in how many milliseconds the next will be (-1: nothing waits). Reads only.
 local deliveries = unpack(KEYS)
-local most = unpack(ARGV)
+local most, each, window = unpack(ARGV)
 
-local now = int(now_ms())
-local reply = redis.call('ZRANGEBYSCORE', deliveries, '-inf', now, 'WITHSCORES', 'LIMIT', 0, most)
+local now, reply, counts = int(now_ms()), {}, {}
+local due = redis.call('ZRANGEBYSCORE', deliveries, '-inf', now, 'WITHSCORES', 'LIMIT', 0, window)
+for i = 1, #due, 2 do
+  local tenant = string.match(due[i], '^[^:]*')
+  counts[tenant] = (counts[tenant] or 0) + 1
+  if counts[tenant] <= tonumber(each) and #reply < 2 * most then
+    reply[#reply + 1], reply[#reply + 2] = due[i], due[i + 1]
+  end
+end
 local later = redis.call('ZRANGEBYSCORE', deliveries, '(' .. now, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
 table.insert(reply, 1, later[2] and int(later[2] - now) or '-1')
 return reply

@@ -39,7 +39,7 @@ class OneLine(Lines):
         self.settled: list[tuple[Told, Step, float]] = []
 
     @override
-    async def look(self, most: int) -> Look:
+    async def look(self, most: int, each: int) -> Look:
         raise NotImplementedError
 
     @override

@@ -1,0 +1,261 @@
+"""The durable queue of deliveries: order, claims, crowds, and every way to die between two steps."""
+
+import asyncio
+import random
+from collections import defaultdict
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from redis.asyncio import Redis
+from typing_extensions import override
+
+from services.executor.adapters.redis_sessions import RedisSessions
+from services.gateway.adapters.redis_lines import RedisLines
+from services.gateway.adapters.redis_webhooks import RedisWebhooks
+from services.gateway.core.courier import Courier, CourierRules, Edge
+from services.gateway.core.push_news import news_of
+from services.gateway.core.updates import ArtifactUpdate
+from services.gateway.core.webhook_secret import read_secrets
+from services.gateway.entrypoints.push_bodies import DialectBodies
+from services.gateway.push_ports import Claim, Delivery, HookWork, Post, Step, Told, Undelivered, Webhook
+from shared.contracts.task import TaskRecord
+from shared.domain.exact_json import loads_object
+from shared.domain.words import Dialect, TaskState
+from shared.infra import keys
+from shared.infra.live import Live
+from shared.infra.redis import connect
+from shared.infra.sealed import Seal
+from shared.infra.task_store import TaskStore
+from shared.testing.redis_tasks import a_record, a_turn
+from tests.integration.gateway_stage import at
+from tests.integration.state_stage import an_end, begin
+from tests.integration.webhook_receiver import SECRET
+
+SEAL = Seal(read_secrets(SECRET).sealing_keys())
+HOOK = Webhook("c1", "https://hooks.example/a", Dialect.A2A_0_3)
+
+
+def _notice(number: int, tenant: str = "acme") -> Delivery:
+    return Delivery(tenant, f"n{number}", "an approval", "https://hooks.example/", "{}")
+
+
+async def _claim(lines: RedisLines, seconds: float = 60) -> Claim:
+    (claim,) = await lines.claim((await lines.look(10, 10)).due, seconds)
+    return claim
+
+
+async def _hooked(redis: Redis, store: TaskStore, webhook: Webhook = HOOK) -> TaskRecord:
+    record = a_record()
+    await store.accept(record, a_turn(record), dedupe=None)
+    await RedisWebhooks(redis, SEAL).put(record, webhook, from_start=True, most=3)
+    return record
+
+
+async def _finish(redis: Redis, record: TaskRecord, state: TaskState = TaskState.COMPLETED) -> None:
+    begun = await begin(RedisSessions(redis, owner="one", lease_seconds=30), record.session_id)
+    end, turn_id = an_end(begun.work, state), begun.work.turn.turn_id
+    told = {"answer": f"so it is {state.value}", "turns_done": (*begun.work.record.turns_done, turn_id)}
+    await begun.store.finish(end._replace(record=end.record.model_copy(update=told)))
+
+
+async def test_a_line_is_claimed_once(redis: Redis) -> None:
+    lines = RedisLines(redis, SEAL)
+    await lines.enqueue(_notice(1))
+    due = (await lines.look(10, 10)).due
+    both = await asyncio.gather(*(lines.claim(due, 60) for _ in range(2)))
+    assert sorted(map(len, both)) == [0, 1]
+    assert (await lines.look(10, 10)).due == []
+
+
+async def test_the_next_look_is_due_when_the_claim_ends(redis: Redis) -> None:
+    lines = RedisLines(redis, SEAL)
+    assert (await lines.look(10, 10)).next_in is None
+    await lines.enqueue(_notice(1))
+    await _claim(lines, 60)
+    found = (await lines.look(10, 10)).next_in
+    assert found is not None
+    assert 50 < found <= 60
+
+
+async def test_a_notice_is_kept_once_and_goes_when_it_is_delivered(redis: Redis) -> None:
+    lines = RedisLines(redis, SEAL)
+    for _ in range(2):
+        await lines.enqueue(_notice(1))
+    claim = await _claim(lines)
+    work = await lines.read(claim)
+    assert work is not None
+    await lines.settle(claim, work, Told(delivered=1), Step.DONE, 0)
+    assert [name async for name in redis.scan_iter("*")] == []
+
+
+@pytest.mark.promise("push.fair")
+async def test_one_tenants_crowd_hides_nobody_elses_line(redis: Redis) -> None:
+    """In the worst case, which is one partition and an older crowd."""
+    partition = keys.partition_keys(0).deliveries
+    crowd = {keys.pack(keys.PostMember("acme", f"n{number}")): number for number in range(100)}
+    await redis.zadd(partition, {**crowd, keys.pack(keys.PostMember("other", "n1")): 1000})
+    due = (await RedisLines(redis, SEAL).look(32, 8)).due
+    assert [one.tenant for one in due] == ["acme"] * 8 + ["other"]
+
+
+@pytest.mark.promise("push.killed")
+async def test_an_event_that_comes_while_a_line_is_held_is_not_missed(redis: Redis, task_store: TaskStore) -> None:
+    lines, record = RedisLines(redis, SEAL), await _hooked(redis, task_store)
+    claim = await _claim(lines)
+    work = await lines.read(claim)
+    assert isinstance(work, HookWork)
+    await _finish(redis, record)
+    await lines.settle(claim, work, work.told._replace(cursor=work.events[-1][0]), Step.DONE, 0)
+    again = await lines.read(await _claim(lines))
+    assert isinstance(again, HookWork)
+    assert [event.kind for _, event in again.events][-1] == "turn_finished"
+
+
+async def test_a_webhook_that_was_put_off_is_not_hurried_by_news(redis: Redis, task_store: TaskStore) -> None:
+    lines, record = RedisLines(redis, SEAL), await _hooked(redis, task_store)
+    claim = await _claim(lines)
+    work = await lines.read(claim)
+    assert work is not None
+    await lines.settle(claim, work, Told(tries=1, error="it answered 500"), Step.RETRY, 60)
+    await _finish(redis, record)
+    assert (await lines.look(10, 10)).due == []
+
+
+async def test_a_webhook_that_is_set_anew_is_not_bound_to_what_was_under_way(
+    redis: Redis, task_store: TaskStore
+) -> None:
+    lines, record = RedisLines(redis, SEAL), await _hooked(redis, task_store)
+    stale = await _claim(lines)
+    work = await lines.read(stale)
+    assert work is not None
+    await RedisWebhooks(redis, SEAL).put(record, HOOK._replace(url="https://b.example/"), from_start=True, most=3)
+    assert await lines.settle(stale, work, Told(disabled=True), Step.OFF, 0) == ""
+    again = await lines.read(await _claim(lines))
+    assert isinstance(again, HookWork)
+    assert (again.webhook.url, again.told.disabled) == ("https://b.example/", False)
+
+
+@pytest.mark.promise("push.killed")
+@pytest.mark.parametrize("dialect", list(Dialect))
+async def test_an_end_whose_events_have_left_is_told_all_the_same(
+    redis: Redis, task_store: TaskStore, dialect: Dialect
+) -> None:
+    """Details leave an hour after the end, and a receiver may be away for longer."""
+    record = await _hooked(redis, task_store, HOOK._replace(dialect=dialect))
+    await _finish(redis, record)
+    await redis.delete(keys.task_keys(record.tenant, record.session_id, record.task_id).events)
+    world = World(redis)
+    await world.deliver()
+    assert "completed" in world.bodies[HOOK.url][-1].lower()
+    assert (await RedisLines(redis, SEAL).look(10, 10)).due == []
+
+
+async def test_a_line_whose_task_has_left_goes(redis: Redis, task_store: TaskStore) -> None:
+    record = await _hooked(redis, task_store)
+    await redis.delete(keys.task_keys(record.tenant, record.session_id, record.task_id).record)
+    await World(redis).deliver()
+    assert await redis.zcard(keys.partition_keys_of(record.tenant, record.session_id).deliveries) == 0
+
+
+class Dies(Exception):
+    """The gateway is killed here."""
+
+
+class World(Post):
+    """Receivers, and gateways that die and fail as ``fates`` say, one at each request to ``HOOK``; then all goes well.
+
+    ``bodies``: what each URL was told, without what its receiver knows by its id.
+    """
+
+    def __init__(self, redis: Redis, fates: str = "") -> None:
+        self._fates = list(fates)
+        self._redis = redis
+        self._ids = set[str]()
+        self.bodies: dict[str, list[str]] = defaultdict(list)
+
+    @override
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> int:
+        fate = self._fates.pop(0) if self._fates and url == HOOK.url else "ok"
+        if fate == "d":  # before the request has arrived
+            raise Dies
+        if fate == "f":
+            raise Undelivered("no answer")
+        if headers["webhook-id"] not in self._ids:
+            self._ids.add(headers["webhook-id"])
+            self.bodies[url].append(body.decode())
+        if fate == "k":  # the receiver has it, and nobody notes it
+            raise Dies
+        return 200
+
+    async def deliver(self) -> None:
+        """Until nothing waits. Claims end at once, so that nobody has to wait for those of the dead."""
+        lines = RedisLines(self._redis, SEAL)
+        rules = CourierRules(first_pause=0, tries=1000)
+        edge = Edge(lambda: datetime.now(UTC), random.random)
+        courier = Courier(lines, self, DialectBodies(""), read_secrets(SECRET), edge, rules)
+        while due := (await lines.look(10, 10)).due:
+            for claim in await lines.claim(due, 60):
+                try:
+                    await courier.carry(claim)
+                except Dies:
+                    await self._end_of(claim)
+
+    async def _end_of(self, claim: Claim) -> None:
+        member = keys.unpack_delivery(claim.member)
+        assert isinstance(member, keys.WebhookMember)
+        place = keys.partition_keys_of(member.tenant, member.session_id).deliveries
+        await self._redis.zadd(place, {claim.member: 1})
+
+
+@pytest.mark.promise("push.killed")
+@settings(max_examples=12, deadline=None)
+@given(fates=st.text("dkf", max_size=8), waits=st.booleans(), dialect=st.sampled_from(Dialect))
+def test_whatever_dies_when_everything_is_told_in_order(
+    redis_server: str, fates: str, waits: bool, dialect: Dialect
+) -> None:
+    """Of two webhooks of one task, the one that meets with mishaps is told the same as the other."""
+    asyncio.run(_same_whatever_dies(redis_server, fates, waits, dialect))
+
+
+async def _same_whatever_dies(url: str, fates: str, waits: bool, dialect: Dialect) -> None:
+    redis = connect(url)
+    await redis.flushall()
+    async with Live(redis) as live:
+        store, world = TaskStore(redis, live), World(redis, fates)
+        record = await _hooked(redis, store, HOOK._replace(dialect=dialect))
+        twin = HOOK._replace(dialect=dialect, config_id="c2", url="https://twin.example/")
+        await RedisWebhooks(redis, SEAL).put(record, twin, from_start=True, most=3)
+        await world.deliver()
+        if waits:
+            await _finish(redis, record, TaskState.INPUT_REQUIRED)
+            await world.deliver()
+            await store.accept(record, a_turn(record), dedupe=None)
+        await _finish(redis, record)
+        await world.deliver()
+    await redis.aclose()
+    assert world.bodies[HOOK.url] == world.bodies[twin.url] != []
+
+
+@pytest.mark.promise("push.killed")
+async def test_a_result_that_has_gone_takes_no_other_news_with_it(redis: Redis, task_store: TaskStore) -> None:
+    """Delivery stops after the question's result; meanwhile the task goes on, and then the question itself is told."""
+    record = await _hooked(redis, task_store, HOOK._replace(dialect=Dialect.A2A_1_0))
+    await _finish(redis, record, TaskState.INPUT_REQUIRED)
+    world = World(redis)
+    lines = RedisLines(redis, SEAL)
+    claim = await _claim(lines)
+    work = await lines.read(claim)
+    assert isinstance(work, HookWork)
+    first = news_of(work)[0]
+    assert isinstance(first.update, ArtifactUpdate)
+    await lines.settle(claim, work, first.told, Step.RETRY, 0)
+    await task_store.accept(record, a_turn(record), dedupe=None)
+    await _finish(redis, record)
+    await world.deliver()
+    states = [
+        at(loads_object(body), "statusUpdate.status.state") for body in world.bodies[HOOK.url] if "statusU" in body
+    ]
+    assert states == ["TASK_STATE_INPUT_REQUIRED", "TASK_STATE_COMPLETED"]
