@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from shared.contracts.credential import ENV_PREFIX
 from shared.infra.archive_key import folder_url
 
 HOST = "127.0.0.1"
@@ -90,7 +91,7 @@ def plan_stack(
         specs.append(_planner(ports.planner, base))
     if options.uses_company:
         specs.append(_company(options, ports.company, base))
-    specs.append(_gateway(options, base))
+    specs.append(_gateway(options, {**base, "POLICY_URL": url_of(ports.policy)}))
     specs.append(_learner(ports.learner, base))
     specs.extend(_executor(options, ports, number, base) for number in range(options.executors))
     return tuple(specs)
@@ -106,11 +107,20 @@ def url_of(port: int, host: str = HOST) -> str:
 
 
 def _base(options: StackOptions, redis_url: str) -> dict[str, str]:
-    own = {name: value for name, value in options.environ.items() if name not in _SECRETS}
+    own = {name: value for name, value in options.environ.items() if not _is_secret(name)}
     own |= {"PYTHONUNBUFFERED": "1", "PROFILE": options.profile, "REDIS_URL": redis_url}
     if notice := notice_of(options):
         own["MODEL_NOTICE"] = notice
     return own
+
+
+def _is_secret(name: str) -> bool:
+    return name in _SECRETS or name.startswith(ENV_PREFIX)
+
+
+def _credentials(options: StackOptions) -> dict[str, str]:
+    """The secrets of tool servers that are kept in the environment."""
+    return {name: value for name, value in options.environ.items() if name.startswith(ENV_PREFIX)}
 
 
 def _bound(base: Mapping[str, str], port: int, **more: str) -> dict[str, str]:
@@ -157,6 +167,7 @@ def _executor(options: StackOptions, ports: Ports, number: int, base: Mapping[st
         | _model(options, ports)
         | _brainos(options)
         | _tools(options, ports)
+        | _credentials(options)
         | _archive(options)
     )
     return ProcessSpec(f"executor-{number + 1}", ("services.executor",), url_of(port), stops=2, environ=environ)

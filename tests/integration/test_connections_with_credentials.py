@@ -153,30 +153,17 @@ async def test_a_secret_that_is_replaced_in_its_file_is_used_from_the_next_call_
 
 @BOTH
 @pytest.mark.promise("connections.fails_closed")
-@pytest.mark.parametrize(
-    ("secret", "sentence"),
-    [
-        (None, "the credential file:erp-token cannot be read: No such file or directory"),
-        ("", "the credential file:erp-token is empty"),
-        ("line one\nline two: s3cr3t", "the credential file:erp-token holds what no header can carry"),
-        ("schlüssel", "the credential file:erp-token holds what no header can carry"),
-    ],
-)
-async def test_without_its_credential_a_server_is_asked_nothing(
-    tmp_path: Path, protocol: Protocol, secret: str | None, sentence: str
-) -> None:
+async def test_without_its_credential_a_server_is_asked_nothing(tmp_path: Path, protocol: Protocol) -> None:
     """The sentence names the reference, and of the secret nothing."""
-    secrets = kept(tmp_path / "secrets", secret or "")
-    if secret is None:
-        (secrets / "erp-token").unlink()
-    async with guarded_company(tmp_path, protocol, "Bearer x") as erp, showing(secrets) as servers:
+    async with guarded_company(tmp_path, protocol, "Bearer x") as erp, showing(tmp_path) as servers:
         connection = erp.connection(type="bearer", **{"from": REFERENCE})
-        with pytest.raises(ToolUnreachable, match=sentence) as told:
+        with pytest.raises(ToolUnreachable, match="the credential file:erp-token cannot be read: No such file"):
             await servers.discover(connection)
-        with pytest.raises(ToolUnreachable, match=sentence):
+        kept(tmp_path, f"line one\nline two: {SECRET}")
+        with pytest.raises(ToolUnreachable, match="file:erp-token holds what no header can carry") as told:
             await read(servers, connection)
     assert erp.door.shown == []
-    assert "s3cr3t" not in str(told.value)
+    assert SECRET not in str(told.value)
 
 
 @pytest.mark.promise("connections.fails_closed")

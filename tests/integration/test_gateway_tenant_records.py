@@ -69,52 +69,15 @@ async def test_the_second_of_two_changes_to_one_version_is_told_of_the_first(red
 
 
 @pytest.mark.promise("tenant.record_bad_fields")
-@pytest.mark.parametrize(
-    ("change", "fields"),
-    [
-        ({"time_zon": "UTC"}, ["time_zon"]),
-        ({"time_zone": "Europe/Pari"}, ["time_zone"]),
-        ({"id": "globex"}, ["id"]),
-        ({"connections": [{"id": "a", "url": "ftp://x"}]}, ["connections.0.url"]),
-        ({"connections": [{"id": "a", "url": "http://u:p@x/"}]}, ["connections.0.url"]),
-        ({"connections": [{"id": "a", "url": "http://x", "owner": "globex"}]}, ["connections.0.owner"]),
-        ({"connections": [ERP, ERP]}, ["connections.1.id"]),
-        ({"connections": [{**ERP, "credential": {"type": "bearer"}}]}, ["connections.0.credential.from"]),
-        (
-            {"connections": [{**ERP, "credential": {"type": "bearer", "from": "sk-live-123"}}]},
-            ["connections.0.credential.from"],
-        ),
-        (
-            {"connections": [{**ERP, "credential": {"type": "bearer", "from": "env:ANTHROPIC_API_KEY"}}]},
-            ["connections.0.credential.from"],
-        ),
-        (
-            {"connections": [{**ERP, "credential": {"type": "bearer", "from": "file:/etc/passwd"}}]},
-            ["connections.0.credential.from"],
-        ),
-        (
-            {"connections": [{**ERP, "credential": {"type": "bearer", "from": "aws-sm:purple/globex/erp"}}]},
-            ["connections.0.credential.from"],
-        ),
-        (
-            {"connections": [{**ERP, "catalogue": {"pay": {"tool_class": "reads", "read_bak": "x"}}}]},
-            ["connections.0.catalogue.pay.read_bak", "connections.0.catalogue.pay.tool_class"],
-        ),
-        ({"policies": [{"id": "p", "rules": [{"id": "r"}]}]}, ["policies.0.rules.0.condition"]),
-        ({"max_running": 0, "quiet_hours": {"start": "22:00"}}, ["max_running", "quiet_hours.end"]),
-    ],
-)
-async def test_each_bad_field_is_named_and_no_value_repeated(
-    redis_url: str, change: JsonObject, fields: list[str]
-) -> None:
+async def test_each_bad_field_is_named_and_nothing_is_stored(redis_url: str) -> None:
+    bad = {"time_zone": "Europe/Pari", "connections": [{**ERP, "credential": {"type": "bearer", "from": "sk-live-1"}}]}
     async with operator(redis_url) as olga:
-        refused = await olga.put({**RECORD, **change}, 0)
-        nothing = await olga.ask("show")
-    body = loads_object(refused.text)
-    named = [str(at(body, f"fields.{place}.field")) for place, _ in enumerate(list_of(body["fields"]))]
-    assert (refused.status_code, nothing.status_code) == (400, 404)
-    assert set(fields) <= set(named)
-    assert "sk-live-123" not in refused.text
+        refused = await olga.put({**RECORD, **bad}, 0)
+        nothing, none = await olga.ask("show"), await olga.put("no object", 0)
+    fields = list_of(loads_object(refused.text)["fields"])
+    assert [one.status_code for one in (refused, nothing, none)] == [400, 404, 400]
+    assert [at(one, "field") for one in fields] == ["time_zone", "connections.0.credential.from"]  # type: ignore[arg-type]
+    assert "sk-live-1" not in refused.text
 
 
 def list_of(value: object) -> list[object]:

@@ -154,3 +154,22 @@ async def test_a_link_out_of_a_tenants_folder_is_the_operators_own_doing(tmp_pat
     (tmp_path / "acme" / "..data").symlink_to(folder)
     (tmp_path / "acme" / "erp").symlink_to(Path("..data") / "erp")
     assert await Secrets(tmp_path, {}).read(reference("file:erp"), "acme") == SECRET
+
+
+@pytest.mark.promise("connections.fails_closed")
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"", "is empty"),
+        (b" \n", "is empty"),
+        (b"one\ntwo: s3cr3t", "holds what no header can carry"),
+        ("schlüssel s3cr3t".encode(), "holds what no header can carry"),
+        (b"\xff s3cr3t", "cannot be read: UnicodeDecodeError"),
+        (b"s3cr3t" * 3000, "holds what no header can carry"),
+    ],
+)
+async def test_a_file_that_holds_no_usable_secret_is_named(tmp_path: Path, content: bytes, sentence: str) -> None:
+    (tmp_path / "erp").write_bytes(content)
+    with pytest.raises(CredentialUnavailable, match=f"the credential file:erp {sentence}") as told:
+        await Secrets(tmp_path, {}).read(reference("file:erp"), "")
+    assert "s3cr3t" not in str(told.value)

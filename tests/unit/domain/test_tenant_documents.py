@@ -1,0 +1,105 @@
+"""A tenant's record as people write it: whatever is wrong with it is named, and no value is repeated."""
+
+import pytest
+
+from shared.contracts.tenant_document import BadRecord, read_owned_record
+from shared.domain.exact_json import JsonObject
+
+ERP: JsonObject = {
+    "id": "erp",
+    "url": "http://erp.internal/mcp",
+    "credential": {"type": "bearer", "from": "env:TOOL_CREDENTIAL__DEFAULT__ERP"},
+}
+RECORD: JsonObject = {"id": "default", "time_zone": "Europe/Paris", "connections": [ERP]}
+OAUTH: JsonObject = {
+    "type": "oauth_client_credentials",
+    "from": "file:erp",
+    "client_id": "p",
+    "token_url": "https://t/x",
+}
+
+
+def _credential(**given: object) -> JsonObject:
+    return {"connections": [{**ERP, "credential": given}]}  # type: ignore[dict-item]
+
+
+@pytest.mark.promise("tenant.record_bad_fields")
+@pytest.mark.parametrize(
+    ("change", "fields"),
+    [
+        ({"time_zon": "UTC"}, ["time_zon"]),
+        ({"time_zone": "Europe/Pari"}, ["time_zone"]),
+        ({"id": "globex"}, ["id"]),
+        ({"connections": [{"id": "a", "url": "ftp://x"}]}, ["connections.0.url"]),
+        ({"connections": [{"id": "a", "url": "http://u:p@x/"}]}, ["connections.0.url"]),
+        ({"connections": [{"id": "a", "url": "http://x", "owner": "globex"}]}, ["connections.0.owner"]),
+        ({"connections": [ERP, ERP]}, ["connections.1.id"]),
+        ({"connections": [{**ERP, "credential": {"type": "bearer"}}]}, ["connections.0.credential.from"]),
+        (
+            {"connections": [{**ERP, "credential": {"type": "bearer", "from": "sk-live-123"}}]},
+            ["connections.0.credential.from"],
+        ),
+        (
+            {"connections": [{**ERP, "credential": {"type": "bearer", "from": "env:ANTHROPIC_API_KEY"}}]},
+            ["connections.0.credential.from"],
+        ),
+        (
+            {"connections": [{**ERP, "credential": {"type": "bearer", "from": "file:/etc/passwd"}}]},
+            ["connections.0.credential.from"],
+        ),
+        (
+            {"connections": [{**ERP, "credential": {"type": "bearer", "from": "aws-sm:purple/globex/erp"}}]},
+            ["connections.0.credential.from"],
+        ),
+        (
+            {"connections": [{**ERP, "catalogue": {"pay": {"tool_class": "reads", "read_bak": "x"}}}]},
+            ["connections.0.catalogue.pay.read_bak", "connections.0.catalogue.pay.tool_class"],
+        ),
+        ({"policies": [{"id": "p", "rules": [{"id": "r"}]}]}, ["policies.0.rules.0.condition"]),
+        ({"max_running": 0, "quiet_hours": {"start": "22:00"}}, ["max_running", "quiet_hours.end"]),
+    ],
+)
+def test_each_bad_field_is_named(change: JsonObject, fields: list[str]) -> None:
+    with pytest.raises(BadRecord) as bad:
+        read_owned_record({**RECORD, **change}, "default")
+    assert set(fields) <= {problem.field for problem in bad.value.problems}
+    assert "sk-live-123" not in str(bad.value)
+
+
+@pytest.mark.promise("tenant.record_bad_fields")
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"header": "X-Key"},
+        {"token_url": ""},
+        {"client_id": ""},
+        {"token_url": "ftp://t"},
+        {"token_url": "https://user:pw@t/x"},
+        {"client_auth": "jwt"},
+        {"type": "basic"},
+        {"type": "header", "token_url": "https://t", "header": "X-Key"},
+        {"type": "header", "header": ""},
+        {"type": "header", "header": "Host"},
+        {"type": "header", "header": "Mcp-Session-Id"},
+        {"type": "header", "header": "X: y"},
+        {"from": "env:"},
+        {"from": "file:../globex/erp"},
+    ],
+)
+def test_a_credential_with_too_much_or_too_little_is_refused(change: JsonObject) -> None:
+    wrong = {**OAUTH, **change}
+    if change.get("type") == "header":
+        wrong = {name: wrong[name] for name in ("type", "from", *change)}
+    with pytest.raises(BadRecord, match=r"connections\.0\.credential"):
+        read_owned_record({**RECORD, "connections": [{**ERP, "credential": wrong}]}, "default")
+
+
+@pytest.mark.promise("tenant.record_bad_fields")
+def test_what_the_tools_command_writes_may_stand_in_a_record() -> None:
+    """Its notes about each tool decide nothing."""
+    catalogue: JsonObject = {"pay": {"tool_class": "change", "found": {"class": "change"}}}
+    record = read_owned_record({**RECORD, "connections": [{**ERP, "catalogue": catalogue}]}, "default")
+    oauth = read_owned_record({**RECORD, "connections": [{**ERP, "credential": OAUTH}]}, "default")
+    assert record.connections[0].catalogue["pay"].tool_class == "change"
+    assert oauth.connections[0].owner == "default"
+    assert "owner" not in oauth.connections[0].model_dump()
