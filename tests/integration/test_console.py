@@ -1,0 +1,303 @@
+"""The console behind its pages: sign-in, cookies, forms, replicas, files."""
+
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime
+
+import httpx
+import pytest
+import pytest_asyncio
+from redis.asyncio import Redis
+
+from services.gateway.adapters.redis_keyring import RedisKeyring
+from services.gateway.entrypoints.console.assets import Assets
+from services.gateway.entrypoints.console.gate import MOST_REFUSALS
+from services.gateway.first_key import first_key
+from shared.domain.exact_json import loads_object
+from tests.integration.gateway_stage import Stage, gateway, stage
+
+LOCKED = {"authentication": "keys", "profile": "production", "allow_volatile_redis": True}
+OPEN = {"authentication": "off"}
+
+
+class Reader:
+    """A browser without a window: keeps cookies, sends forms as pages give them."""
+
+    def __init__(self, http: httpx.AsyncClient) -> None:
+        self.http = http
+        self.page = ""
+
+    async def go(self, path: str) -> httpx.Response:
+        reply = await self.http.get(path, follow_redirects=True)
+        self.page = reply.text
+        return reply
+
+    async def send(self, path: str, **fields: str) -> httpx.Response:
+        """A form of the page that was looked at last."""
+        token = re.search(r'name="form" value="([0-9a-f]+)"', self.page)
+        reply = await self.http.post(path, data={"form": token[1] if token else "", **fields}, follow_redirects=True)
+        self.page = reply.text
+        return reply
+
+    async def sign_in(self, **given: str) -> httpx.Response:
+        await self.go("/console/sign-in")
+        return await self.send("/console/sign-in", **given)
+
+
+@pytest_asyncio.fixture
+async def reader() -> AsyncIterator[Callable[[str], Reader]]:
+    """Makes readers of a gateway; they leave when the test is over."""
+    async with AsyncExitStack() as stack:
+        clients: list[httpx.AsyncClient] = []
+
+        def made(url: str) -> Reader:
+            clients.append(httpx.AsyncClient(base_url=url, timeout=20, trust_env=False))
+            stack.push_async_callback(clients[-1].aclose)
+            return Reader(clients[-1])
+
+        yield made
+
+
+Readers = Callable[[str], Reader]
+
+
+async def _asked(play: Stage, **headers: str) -> str:
+    """A task that waits; its approval's path on the console."""
+    body = {
+        "jsonrpc": "2.0",
+        "method": "tasks/send",
+        "params": {"id": "t1", "message": {"parts": [{"text": "gate t1"}]}},
+    }
+    await play.client.post("/", json=body, headers=headers)
+    (one,) = (await play.client.get("/approvals", headers=headers)).json()["approvals"]
+    return f"/console/approvals/{one['approval_id']}"
+
+
+@pytest.mark.promise("console.sign_in")
+async def test_a_key_becomes_a_cookie_that_no_script_and_no_other_site_can_use(
+    redis: Redis, redis_url: str, reader: Readers
+) -> None:
+    """And neither the cookie nor Redis holds the key in a form that can be read."""
+    made = await first_key(redis_url, "acme", "olga", again=False)
+    async with gateway(redis_url, **LOCKED, purple_agent_card_url="https://agent.example/") as url:
+        olga = reader(url)
+        await olga.go("/console/sign-in")
+        token = re.search(r'name="form" value="([0-9a-f]+)"', olga.page)
+        assert token is not None
+        # the cookies are for https alone, which this test does not speak
+        cookie = f"purple_console_form={olga.http.cookies['purple_console_form']}"
+        fields = {"form": token[1], "key": f"  {made.token}\n"}
+        reply = await olga.http.post("/console/sign-in", data=fields, headers={"Cookie": cookie})
+    cookie = next(one for one in reply.headers.get_list("set-cookie") if one.startswith("purple_console="))
+    assert {"HttpOnly", "SameSite=strict", "Path=/console", "Secure", "Max-Age=43200"} <= set(cookie.split("; "))
+    stored = [str(await redis.get(name)) async for name in redis.scan_iter("pa:console:*")]
+    secret = made.token.split("_")[2]
+    assert (len(stored), secret in stored[0], secret in cookie) == (1, False, False)
+
+
+@pytest.mark.promise("console.sign_in")
+async def test_a_revoked_key_is_out_with_the_next_click(redis: Redis, redis_url: str, reader: Readers) -> None:
+    made = await first_key(redis_url, "acme", "olga", again=False)
+    async with gateway(redis_url, **LOCKED) as url:
+        olga = reader(url)
+        await olga.sign_in(key=made.token)
+        before = "Overview" in olga.page
+        await RedisKeyring(redis).revoke(made.key, datetime.now(UTC))
+        reply = await olga.go("/console/tasks")
+    assert (before, reply.url.path, "API key or token" in olga.page) == (True, "/console/sign-in", True)
+
+
+@pytest.mark.promise("console.sign_in")
+async def test_who_signed_out_is_out_wherever_the_cookie_was_copied_to(
+    redis: Redis, redis_url: str, reader: Readers
+) -> None:
+    made = await first_key(redis_url, "acme", "olga", again=False)
+    async with gateway(redis_url, **LOCKED) as url:
+        olga, thief = reader(url), reader(url)
+        await olga.sign_in(key=made.token)
+        thief.http.cookies.set("purple_console", olga.http.cookies["purple_console"])
+        stolen = await thief.go("/console/")
+        await olga.send("/console/sign-out")
+        after = await thief.go("/console/")
+    assert (stolen.url.path, after.url.path) == ("/console/", "/console/sign-in")
+
+
+@pytest.mark.promise("console.sign_in")
+async def test_guesses_are_braked_and_said_so(redis: Redis, redis_url: str, reader: Readers) -> None:
+    """After so many refusals the address waits, also with a good key; the key's fault is not told."""
+    made = await first_key(redis_url, "acme", "olga", again=False)
+    async with gateway(redis_url, **LOCKED) as url:
+        guesser = reader(url)
+        refused = [await guesser.sign_in(key=f"pa_abc_{number}") for number in range(MOST_REFUSALS)]
+        braked = await guesser.sign_in(key=made.token)
+    assert {reply.status_code for reply in refused} == {401}
+    assert "unknown, expired or revoked" in refused[0].text
+    assert (braked.status_code, braked.headers["retry-after"], "Wait 5 minutes" in braked.text) == (429, "300", True)
+
+
+@pytest.mark.promise("console.any_replica")
+async def test_another_replica_knows_who_is_signed_in(redis: Redis, redis_url: str, reader: Readers) -> None:
+    made = await first_key(redis_url, "acme", "olga", again=False)
+    async with gateway(redis_url, **LOCKED) as one, gateway(redis_url, **LOCKED) as two:
+        olga = reader(one)
+        await olga.sign_in(key=made.token)
+        olga.http.base_url = httpx.URL(two)
+        there = await olga.go("/console/approvals")
+        out = await olga.send("/console/sign-out")
+    assert (there.status_code, "Nothing waits" in there.text, out.url.path) == (200, True, "/console/sign-in")
+
+
+@pytest.mark.promise("console.forms")
+async def test_a_form_without_this_browsers_token_does_nothing(redis: Redis, redis_url: str, reader: Readers) -> None:
+    async with stage(redis, redis_url, **OPEN) as play:
+        path = await _asked(play)
+        dana, eve = reader(play.url), reader(play.url)
+        await dana.sign_in(name="dana")
+        await eve.sign_in(name="eve")
+        foreign = await _tokens_of(eve, path)
+        tried = [
+            await dana.http.post(path, data={"decision": "approve", "form": token}) for token in ("", "0" * 64, foreign)
+        ]
+        tried.append(await dana.http.post(path, json={"decision": "approve"}))
+        await dana.go("/console/approvals")
+    assert [reply.status_code for reply in tried] == [403, 403, 403, 415]
+    assert all("Nothing was done" in reply.text for reply in tried)
+    assert ("gate t1" in dana.page, len(play.worker.works)) == (True, 1)
+
+
+async def _tokens_of(who: Reader, path: str) -> str:
+    await who.go(path)
+    found = re.search(r'name="form" value="([0-9a-f]+)"', who.page)
+    assert found is not None
+    return found[1]
+
+
+@pytest.mark.promise("console.without_scripts")
+@pytest.mark.promise("console.second_answer")
+async def test_a_second_answer_is_refused_in_words(redis: Redis, redis_url: str, reader: Readers) -> None:
+    """Both had the page open; the second is told who was first, and what was typed is not lost."""
+    async with stage(redis, redis_url, **OPEN) as play:
+        path = await _asked(play)
+        dana, eve = reader(play.url), reader(play.url)
+        for who, name in ((dana, "dana"), (eve, "eve")):
+            await who.sign_in(name=name)
+            await who.go(path)
+        first = await dana.send(path, decision="approve", comment="fine")
+        second = await eve.send(path, decision="reject", comment="too much")
+    assert (first.status_code, "The task is completed." in first.text) == (200, True)
+    assert (second.status_code, "does not count: it is approved by dana." in second.text) == (409, True)
+    assert [work.turn.text for work in play.worker.works] == ["gate t1", "approve"]
+
+
+@pytest.mark.promise("console.walls")
+async def test_nobody_sees_what_is_not_theirs(redis: Redis, redis_url: str, reader: Readers) -> None:
+    """Another tenant's operator sees nothing; another client of the same tenant neither."""
+    olga = await first_key(redis_url, "acme", "olga", again=False)
+    gina = await first_key(redis_url, "globex", "gina", again=False)
+    async with stage(redis, redis_url, **LOCKED) as play:
+        path = await _asked(play, **{"X-API-Key": olga.token})
+        wish = {"key": {"principal": "ben", "roles": ["client"]}}
+        ben = (await play.client.post("/keys/create", json=wish, headers={"X-API-Key": olga.token})).json()["token"]
+        seen = {}
+        for token in (olga.token, gina.token, ben):
+            who = reader(play.url)
+            await who.sign_in(key=token)
+            places = ("/console/", "/console/tasks", "/console/tasks/t1", "/console/approvals", path)
+            replies = [await who.go(place) for place in places]
+            canceled = await who.http.post(
+                "/console/tasks/t1/cancel", data={"form": await _tokens_of(who, "/console/")}
+            )
+            seen[token] = (["gate t1" in reply.text for reply in replies], canceled.status_code)
+    assert seen[gina.token] == seen[ben] == ([False] * 5, 404)
+    assert seen[olga.token] == ([True] * 5, 303)
+
+
+async def test_where_nobody_checks_keys_it_says_so_and_goes_on_by_name(
+    redis: Redis, redis_url: str, reader: Readers
+) -> None:
+    async with stage(redis, redis_url, **OPEN) as play:
+        path = await _asked(play)
+        nobody = reader(play.url)
+        refused = await nobody.sign_in(name=" ")
+        await nobody.sign_in(name="dana")
+        shown = await nobody.go(path)
+    assert (refused.status_code, "No keys are checked here" in refused.text) == (400, True)
+    assert "You act as <b>dana</b>" in shown.text
+
+
+@pytest.mark.parametrize("path", ["/console/approvals/none", "/console/tasks/none", "/console/nowhere"])
+async def test_what_is_not_there_is_said_in_a_sentence(
+    redis: Redis, redis_url: str, path: str, reader: Readers
+) -> None:
+    async with stage(redis, redis_url, **OPEN) as play:
+        dana = reader(play.url)
+        await dana.sign_in(name="dana")
+        reply = await dana.go(path)
+    assert (reply.status_code, "There is no such" in reply.text) == (404, True)
+
+
+@pytest.mark.promise("console.nothing_foreign")
+async def test_every_answer_carries_the_policy_and_is_kept_nowhere(
+    redis: Redis, redis_url: str, reader: Readers
+) -> None:
+    """What a task says is text, whatever it looks like."""
+    evil = "<script src=//evil.example></script><img src=x onerror=alert(1)>"
+    async with stage(redis, redis_url, **OPEN) as play:
+        await play.send("t1", evil)
+        dana = reader(play.url)
+        await dana.sign_in(name="dana")
+        replies = [
+            await dana.go(path) for path in ("/console/sign-in", "/console/", "/console/tasks", "/console/tasks/t1")
+        ]
+    for reply in replies:
+        policy = reply.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert reply.headers["cache-control"] == "no-store"
+        assert "<script src=//evil" not in reply.text
+        assert not re.search(r"<style|<[^<>]*\s(?:style=|on\w+=|(?:src|href)=.(?:https?:)?//)", reply.text)
+
+
+@pytest.mark.promise("console.nothing_foreign")
+async def test_files_are_small_compressed_and_kept_for_good(redis_url: str) -> None:
+    assets = Assets()
+    async with gateway(redis_url, **OPEN) as url, httpx.AsyncClient(base_url=url) as http:
+        found = {name: await http.get(path) for name, path in assets.urls.items()}
+        css = found["console.css"]
+        again = await http.get(str(css.url), headers={"If-None-Match": css.headers["etag"]})
+        other = await http.get("/console/static/older/console.css")
+        plain = await http.get(str(css.url), headers={"Accept-Encoding": "identity"})
+        missing = await http.get("/console/static/x/../../../app.py")
+    assert all("immutable" in reply.headers["cache-control"] for reply in found.values())
+    assert (css.headers["content-encoding"], again.status_code, again.content) == ("gzip", 304, b"")
+    assert (other.headers["cache-control"], plain.text == css.text, missing.status_code) == ("no-cache", True, 404)
+    assert sum(assets.size(name) for name in assets.urls) < 16_000  # bytes that a first visit takes beside the page
+
+
+@pytest.mark.promise("console.timeline")
+async def test_one_tasks_page_tells_its_states_figures_and_answer(
+    redis: Redis, redis_url: str, reader: Readers
+) -> None:
+    async with stage(redis, redis_url, **OPEN) as play:
+        await play.send("t1", "pay <b>it</b>")
+        dana = reader(play.url)
+        await dana.sign_in(name="dana")
+        found = await dana.go("/console/tasks?q=t1")
+        missed = await dana.go("/console/tasks?q=t2")
+    assert (found.url.path, "done: pay &lt;b&gt;it&lt;/b&gt;" in found.text) == ("/console/tasks/t1", True)
+    assert all(word in found.text for word in ("Understand", "Message received", "Completed"))
+    assert (missed.status_code, "There is no task <b>t2</b>" in missed.text) == (404, True)
+
+
+async def test_a_waiting_task_is_canceled_from_its_page(redis: Redis, redis_url: str, reader: Readers) -> None:
+    async with stage(redis, redis_url, **OPEN) as play:
+        await _asked(play)
+        dana = reader(play.url)
+        await dana.sign_in(name="dana")
+        await dana.go("/console/tasks/t1")
+        done = await dana.send("/console/tasks/t1/cancel")
+        late = await dana.send("/console/tasks/t1/cancel")
+        state = loads_object((await play.client.get("/tasks/t1")).text)["state"]
+    assert (done.status_code, "canceled before any write" in done.text, state) == (200, True, "canceled")
+    assert (late.status_code, "It had ended before" in late.text) == (409, True)

@@ -1,0 +1,20 @@
+"""The console: what people see and do in a browser."""
+
+from tests.requirements.promise import Promise
+
+PROMISES = (
+    Promise(
+        "console.approval_story",
+        "In the browser an approver sees the exact calls and answers; the write happens once, or never",
+        "I7; seed 002, Multi-Turn Memory",
+    ),
+    Promise("console.walls", "The console shows a tenant, and a client, nothing of anybody else", "I10"),
+    Promise("console.sign_in", "A key becomes a cookie that no script reads; a revoked key is out at once", "I12"),
+    Promise("console.forms", "A form that no page of ours gave to this browser does nothing", "bad input"),
+    Promise("console.second_answer", "An answer that comes too late is refused in words that people understand", "I7"),
+    Promise("console.without_scripts", "The inbox and its answers work without scripts", "seed 002, Deployment"),
+    Promise("console.everybody", "Phone and desktop, light and dark, keyboard alone: all can be read and used", "I7"),
+    Promise("console.nothing_foreign", "Pages load nothing foreign, and their content policy is never broken", "I12"),
+    Promise("console.any_replica", "Whoever signed in at one replica is signed in at every other", "seed 000, Scale"),
+    Promise("console.timeline", "A task's states, calls, proofs and cost can be followed while it runs", "seed 000"),
+)
