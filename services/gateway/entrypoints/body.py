@@ -14,6 +14,7 @@ PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 INVALID_PARAMS = -32602
 MAX_DEPTH = 64
+MAX_VALUES = 100_000  # reading a million would hold all others up for a second
 
 
 class BadCall(Exception):
@@ -108,18 +109,25 @@ def parse_value(body: bytes) -> Json:
 
 
 def _check_values(root: Json) -> None:
-    """Refuse what later readers would choke on: too deep, half a surrogate pair, a number beyond any float."""
-    open_values = [(root, 1)]
-    while open_values:
-        value, depth = open_values.pop()
-        if depth > MAX_DEPTH:
-            raise BadCall(PARSE_ERROR, f"the JSON is nested deeper than {MAX_DEPTH} levels")
-        if isinstance(value, dict):
-            open_values += [(key, depth + 1) for key in value] + [(item, depth + 1) for item in value.values()]
-        elif isinstance(value, list):
-            open_values += [(item, depth + 1) for item in value]
-        else:
-            _check_scalar(value)
+    """Refuse what later readers would choke on: too many, too deep, half a surrogate pair, numbers beyond any float."""
+    level, count = [root], 1
+    for _ in range(MAX_DEPTH):
+        inner: list[Json] = []
+        for value in level:
+            if isinstance(value, dict):
+                inner += value
+                inner += value.values()
+            elif isinstance(value, list):
+                inner += value
+            else:
+                _check_scalar(value)
+        count += len(inner)
+        if count > MAX_VALUES:
+            raise BadCall(PARSE_ERROR, f"the JSON holds more than {MAX_VALUES} values, names of fields among them")
+        if not inner:
+            return
+        level = inner
+    raise BadCall(PARSE_ERROR, f"the JSON is nested deeper than {MAX_DEPTH} levels")
 
 
 def _check_scalar(value: Json) -> None:
