@@ -16,6 +16,7 @@ from cli.task import task
 from cli.tenant import tenant
 from cli.tools import tools
 from cli.up import up
+from cli.webhooks import webhooks
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -58,6 +59,7 @@ app.command()(replay)
 app.command()(chaos)
 app.add_typer(tools, name="tools")
 app.add_typer(task, name="task")
+app.add_typer(webhooks, name="webhooks")
 app.add_typer(approvals, name="approvals")
 app.add_typer(dlq, name="dlq")
 app.add_typer(tenant, name="tenant")

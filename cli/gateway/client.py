@@ -57,6 +57,15 @@ class GatewayClient:
         """One page of the audit export: ``{"writes", "token"}``; ``token`` among the filters asks for the next."""
         return await self._rest("GET", f"/audit?{urlencode(filters)}")
 
+    async def webhooks_of(self, task_id: str) -> JsonObject:
+        return await self._rest("GET", f"/tasks/{quote(task_id, safe='')}/webhooks")
+
+    async def failing_webhooks(self) -> JsonObject:
+        return await self._rest("GET", "/webhooks")
+
+    async def webhook_secret(self, body: JsonObject) -> JsonObject:
+        return await self._rest("POST", "/webhooks/secret", body)
+
     async def approvals(self) -> JsonObject:
         return await self._rest("GET", "/approvals")
 

@@ -1,0 +1,73 @@
+"""`purple webhooks`: how what a tenant's receivers are told fares, and what they verify it with."""
+
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from cli.console import out, say_json
+from cli.gateway.asking import AsJson, Gateway, Name, asked, objects_in, said_by
+from cli.send import DEFAULT_URL
+from shared.domain.exact_json import JsonObject, dumps
+
+_OF_TASK = ("id", "url", "state", "delivered", "tries", "error", "last_try")
+_FAILING = ("subject", "config_id", "host", "disabled", "tries", "error", "at")
+TaskId = Annotated[str, typer.Argument(help="The task.")]
+
+webhooks = typer.Typer(no_args_is_help=True, help="Webhooks: how a task's fare, which of a tenant's fail, the secret.")
+
+
+@webhooks.command("list")
+def listed(task: TaskId, url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """List a task's webhooks: active, failing or disabled, what was delivered, and the last error.
+
+    Example:
+
+      purple webhooks list T1
+    """
+    found = asked(url, lambda client: client.webhooks_of(task))
+    _say(found, objects_in(found.get("webhooks")), _OF_TASK, "The task has no webhooks.", as_json)
+
+
+@webhooks.command()
+def failing(url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """List what fails of the tenant's webhooks and notices, or was given up, the newest first.
+
+    Example:
+
+      purple webhooks failing
+    """
+    found = asked(url, lambda client: client.failing_webhooks())
+    _say(found, objects_in(found.get("failing")), _FAILING, "Nothing fails.", as_json)
+
+
+@webhooks.command()
+def secret(name: Name = "", url: Gateway = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """Show what the tenant's receivers verify signatures with (Standard Webhooks). It takes the role operator.
+
+    Example:
+
+      purple webhooks secret
+    """
+    found = asked(url, lambda client: client.webhook_secret(said_by(name)))
+    if as_json:
+        return say_json(dumps(found))
+    secrets = found.get("secrets")
+    for one in secrets if isinstance(secrets, list) else []:
+        out.print(Text(str(one)))
+    return None
+
+
+def _say(found: JsonObject, rows: list[JsonObject], shown: tuple[str, ...], none: str, as_json: bool) -> None:
+    if as_json:
+        return say_json(dumps(found))
+    out.print(_table(rows, shown) if rows else none)
+    return None
+
+
+def _table(rows: list[JsonObject], shown: tuple[str, ...]) -> Table:
+    table = Table(*shown)
+    for row in rows:
+        table.add_row(*(Text("" if row.get(name) is None else str(row.get(name))) for name in shown))
+    return table
