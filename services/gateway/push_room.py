@@ -15,7 +15,7 @@ from services.gateway.core.push_book import PushBook
 from services.gateway.entrypoints.delivering import DeliveryLoop
 from services.gateway.entrypoints.push_bodies import DialectBodies
 from services.gateway.push_settings import PushSettings
-from shared.domain.outgoing import Reach, reach_entries
+from shared.domain.outgoing import webhook_reach
 from shared.infra.guard import Guard
 from shared.infra.keys import DELIVERIES_CHANNEL
 from shared.infra.live import Live
@@ -29,13 +29,7 @@ class PushRoom:
         self, settings: PushSettings, state: Redis, live: Live, now: Callable[[], datetime], *, embedded: bool
     ) -> None:
         self._settings, self._live, self._now = settings, live, now
-        self._reach = Reach(
-            listed=reach_entries(settings.webhook_allowed_hosts),
-            setting="WEBHOOK_ALLOWED_HOSTS",
-            public=True,
-            loopback=embedded,
-            queries=True,
-        )
+        self._reach = webhook_reach(settings.webhook_allowed_hosts, loopback=embedded)
         self.book: PushBook | None = None
         self.posts: RedisLines | None = None
         if settings.push_offered:
