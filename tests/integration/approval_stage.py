@@ -73,9 +73,11 @@ class Office:
     async def task(self, task_id: str = "t1", by: str = "olga") -> JsonObject:
         return (await self.request("GET", f"/tasks/{task_id}", by))[1]
 
+    def key_of(self, who: str) -> dict[str, str]:
+        return {"X-API-Key": self._tokens[who]}
+
     async def request(self, method: str, path: str, by: str, body: object = None) -> tuple[int, JsonObject]:
-        headers = {"X-API-Key": self._tokens[by]}
-        response = await self.client.request(method, path, json=body, headers=headers)
+        response = await self.client.request(method, path, json=body, headers=self.key_of(by))
         return response.status_code, loads_object(response.text)
 
 
@@ -125,7 +127,7 @@ async def office(redis: Redis, redis_url: str, world: Stage, **settings: object)
             yield here
         finally:
             working.cancel()
-    await worker.aclose()
+            await worker.aclose()
 
 
 _OPERATORS = (("olga", "acme"), ("eve", "other"))

@@ -1,0 +1,89 @@
+"""What the audit export says of a write, and what it does not."""
+
+import hashlib
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from services.gateway.core.audit import audited, remembered
+from shared.contracts.archive import ArchivedTask
+from shared.contracts.ledger import LedgerEntry
+from shared.contracts.plan import PlannedCall, ReadBack
+from shared.contracts.task import Principal, TaskRecord, TaskRequest
+from shared.domain.exact_json import dumps
+from shared.domain.words import Dialect, ToolClass, WriteStatus
+
+_NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
+_CARD = "4111111111111111"
+_SENT = dumps({"card": _CARD, "password": "hunter2-and-more", "amount": "12.50"})
+
+
+def _record(**metadata: object) -> TaskRecord:
+    given = {
+        "tenant": "acme",
+        "task_id": "t1",
+        "session_id": "s1",
+        "dialect": Dialect.LEGACY,
+        "requester": Principal(id="anna"),
+        "request": TaskRequest(text=f"Pay with {_CARD}, password: hunter2-and-more"),
+        "accepted_at": _NOW,
+        "updated_at": _NOW,
+        "metadata": metadata,
+    }
+    return TaskRecord.model_validate(given)
+
+
+def _entry(number: int = 1, sent: datetime | None = _NOW) -> LedgerEntry:
+    call = PlannedCall(
+        call_id=f"c{number}",
+        connection_id="erp",
+        tool="pay",
+        tool_class=ToolClass.CHANGE,
+        arguments_json=_SENT,
+        read_back=ReadBack(tool="get_payment", arguments_json="{}"),
+    )
+    return LedgerEntry(
+        key=f"k{number}",
+        call=call,
+        arguments_json=_SENT,
+        plan_hash="h",
+        status=WriteStatus.VERIFIED,
+        sending_at=sent,
+        proof_json=dumps({"card": _CARD, "status": "paid"}),
+        note=f"the read-back shows card {_CARD}",
+    )
+
+
+@pytest.mark.promise("audit.masked")
+def test_what_the_guard_marks_is_masked_and_its_digest_is_exact() -> None:
+    task = ArchivedTask(record=_record(), ledger={"k1": _entry()})
+    (row,) = audited(task, "store")
+    told = json.dumps(row, default=str)
+    assert _CARD not in told
+    assert "hunter2" not in told
+    assert row["arguments_sha256"] == hashlib.sha256(_SENT.encode()).hexdigest()
+    assert isinstance(row["arguments"], dict)
+    assert row["arguments"]["amount"] == "12.50"
+
+
+@pytest.mark.promise("audit.masked")
+def test_of_a_record_alone_no_more_is_told() -> None:
+    write = {"call_id": "c1", "tool": "pay", "arguments": {"card": _CARD}, "status": "verified", "note": _CARD}
+    (row,) = remembered(_record(writes=[write], approval="approved by dana"))
+    assert _CARD not in json.dumps(row, default=str)
+    assert (row["tool"], row["allowed_by"], row["kept_in"]) == ("pay", "approved by dana", "record")
+
+
+@pytest.mark.promise("audit.export")
+def test_writes_stand_in_the_order_in_which_they_were_sent() -> None:
+    later = _NOW.replace(hour=13)
+    ledger = {"k3": _entry(3, None), "k2": _entry(2, later), "k1": _entry(1)}
+    rows = audited(ArchivedTask(record=_record(), ledger=ledger), "store")
+    assert [row["call_id"] for row in rows] == ["c1", "c2", "c3"]
+
+
+@pytest.mark.promise("audit.kept")
+def test_a_task_without_writes_has_none() -> None:
+    assert audited(ArchivedTask(record=_record()), "store") == []
+    assert remembered(_record()) == []

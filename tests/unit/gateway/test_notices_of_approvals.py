@@ -1,0 +1,194 @@
+"""Who is told of an approval, in which form, and what is left out."""
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from typing_extensions import override
+
+from services.gateway.adapters.notice_references import EnvironmentReferences
+from services.gateway.core.notifier import Notifier
+from services.gateway.notice_ports import Notices, Owed
+from services.gateway.ports import Approvals, Question
+from services.gateway.push_ports import Delivery, Posts, UrlCheck
+from shared.contracts.approval import Approval
+from shared.contracts.notice import NoticeEvent, NoticeTarget
+from shared.contracts.plan import PlannedCall, WritePlan
+from shared.contracts.task import Principal, TaskRecord, TaskRequest
+from shared.domain.exact_json import JsonObject, dumps, loads_object
+from shared.domain.words import Dialect, ToolClass
+
+_NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
+_HOOK = "https://hooks.example/T/B"
+_SECRET = "whsec_" + base64.b64encode(b"a secret of twenty-four bytes").decode()
+
+
+def _approval(*targets: NoticeTarget) -> Approval:
+    call = PlannedCall(
+        call_id="c1",
+        connection_id="erp",
+        tool="pay",
+        tool_class=ToolClass.CHANGE,
+        arguments_json=dumps({"amount": 12, "card": "4111111111111111"}),
+    )
+    plan = WritePlan(task_id="t1", calls=(call,))
+    return Approval(
+        approval_id="a1",
+        task_id="t1",
+        plan=plan,
+        plan_hash=plan.hash,
+        verdict_hash="v",
+        level="manager",
+        requester_id="anna",
+        reasons=("LIMIT: over <the> limit",),
+        asked_at=_NOW,
+        deadline=_NOW + timedelta(hours=1),
+        notices=targets,
+    )
+
+
+def _record() -> TaskRecord:
+    return TaskRecord(
+        tenant="acme",
+        task_id="t1",
+        session_id="s1",
+        dialect=Dialect.LEGACY,
+        requester=Principal(id="anna"),
+        request=TaskRequest(text="Pay <!channel> with 4111 1111 1111 1111"),
+        accepted_at=_NOW,
+        updated_at=_NOW,
+    )
+
+
+class OneApproval(Approvals):
+    def __init__(self, approval: Approval) -> None:
+        self.question = Question(approval, _record())
+
+    @override
+    async def waiting(self, tenant: str) -> Sequence[Question]:
+        return [self.question]
+
+    @override
+    async def find(self, tenant: str, approval_id: str) -> Question | None:
+        return self.question if (tenant, approval_id) == ("acme", "a1") else None
+
+
+class ListedNotices(Notices):
+    def __init__(self, *owed: Owed) -> None:
+        self.owed = list(owed)
+
+    @override
+    async def take(self) -> Sequence[Owed]:
+        return list(self.owed)
+
+    @override
+    async def done(self, owed: Owed) -> None:
+        self.owed.remove(owed)
+
+
+class HeardPosts(Posts):
+    def __init__(self) -> None:
+        self.heard: list[Delivery] = []
+
+    @override
+    async def enqueue(self, delivery: Delivery) -> None:
+        self.heard.append(delivery)
+
+
+class OnlyHttps(UrlCheck):
+    @override
+    def problem(self, url: str) -> str | None:
+        return None if url.startswith("https://") else "it is not https"
+
+
+async def _told(
+    *targets: NoticeTarget, event: NoticeEvent = NoticeEvent.WAITING, environ: Mapping[str, str] | None = None
+) -> tuple[list[Delivery], ListedNotices]:
+    notices, posts = ListedNotices(Owed("n1", event, 0, "acme", "a1")), HeardPosts()
+    notifier = Notifier(
+        notices,
+        OneApproval(_approval(*targets)),
+        posts,
+        OnlyHttps(),
+        EnvironmentReferences(environ or {}),
+        "https://purple.example/",
+        lambda: _NOW,
+    )
+    assert await notifier.round() == 1
+    return posts.heard, notices
+
+
+@pytest.mark.promise("approvals.notices")
+async def test_a_target_is_told_what_is_asked_of_whom_and_where_to_answer() -> None:
+    (delivery,), left = await _told(NoticeTarget(url=_HOOK))
+    said = loads_object(delivery.body)
+    data = said["data"]
+    assert isinstance(data, dict)
+    assert (said["type"], delivery.url, left.owed) == ("approval_waiting", _HOOK, [])
+    assert (data["approval_id"], data["level"], data["requester"]) == ("a1", "manager", "anna")
+    assert data["url"] == "https://purple.example/console/approvals/a1"
+    assert data["summary"] == "Approval a1 asked by anna waits for a manager, until 2026-03-02 13:00 UTC."
+
+
+@pytest.mark.promise("approvals.notices_masked")
+@pytest.mark.parametrize("form", ["standard", "slack"])
+async def test_no_card_number_leaves(form: str) -> None:
+    (delivery,), _ = await _told(NoticeTarget.model_validate({"url": _HOOK, "format": form}))
+    assert "4111" not in delivery.body
+
+
+@pytest.mark.promise("approvals.notices")
+async def test_in_slack_nobody_is_called_by_what_a_task_says() -> None:
+    (delivery,), _ = await _told(NoticeTarget(url=_HOOK, format="slack"))
+    said = loads_object(delivery.body)
+    assert {*said} == {"text", "blocks"}
+    assert "<!channel>" not in delivery.body
+    assert "&lt;!channel&gt;" in delivery.body
+    assert _buttons(said) == ["https://purple.example/console/approvals/a1"]
+
+
+@pytest.mark.promise("approvals.notices")
+async def test_only_the_events_that_a_target_wants_are_told() -> None:
+    target = NoticeTarget(url=_HOOK, events=(NoticeEvent.EXPIRED,))
+    nothing, left = await _told(target)
+    something, _ = await _told(target, event=NoticeEvent.EXPIRED)
+    assert (nothing, left.owed, len(something)) == ([], [], 1)
+
+
+@pytest.mark.promise("approvals.notices_once")
+async def test_the_same_event_for_the_same_target_is_one_delivery() -> None:
+    """So that whoever takes it up again after a crash enqueues nothing new."""
+    (once,), _ = await _told(NoticeTarget(url=_HOOK))
+    (again,), _ = await _told(NoticeTarget(url=_HOOK))
+    (other,), _ = await _told(NoticeTarget(url=f"{_HOOK}/2"))
+    assert once.delivery_id == again.delivery_id != other.delivery_id
+
+
+@pytest.mark.promise("approvals.notices_walls")
+async def test_references_are_read_within_the_tenants_walls() -> None:
+    own, others = "TOOL_CREDENTIAL__ACME__HOOK", "TOOL_CREDENTIAL__OTHER__HOOK"
+    target = NoticeTarget(url=f"env:{own}", secret="env:TOOL_CREDENTIAL__ACME__SIGN")
+    environ = {own: _HOOK, others: _HOOK, "TOOL_CREDENTIAL__ACME__SIGN": _SECRET}
+    (delivery,), _ = await _told(target, environ=environ)
+    assert (delivery.url, delivery.secret) == (_HOOK, _SECRET)
+    assert (await _told(NoticeTarget(url=f"env:{others}"), environ=environ))[0] == []
+    assert (await _told(NoticeTarget(url="env:PATH"), environ={"PATH": _HOOK}))[0] == []
+
+
+@pytest.mark.promise("approvals.notices_walls")
+async def test_a_target_that_may_not_be_called_is_passed_and_the_others_are_told() -> None:
+    heard, left = await _told(NoticeTarget(url="http://inside.example"), NoticeTarget(url=_HOOK))
+    assert ([one.url for one in heard], left.owed) == ([_HOOK], [])
+
+
+@pytest.mark.promise("approvals.notices_walls")
+async def test_what_is_no_signing_secret_sends_nothing() -> None:
+    target = NoticeTarget(url=_HOOK, secret="env:TOOL_CREDENTIAL__ACME__SIGN")
+    assert (await _told(target, environ={"TOOL_CREDENTIAL__ACME__SIGN": "short"}))[0] == []
+
+
+def _buttons(said: JsonObject) -> list[object]:
+    blocks = json.loads(dumps(said["blocks"]))
+    return [element["url"] for block in blocks for element in block.get("elements", ())]
