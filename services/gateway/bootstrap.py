@@ -26,6 +26,7 @@ from services.gateway.adapters.redis_tenants import RedisTenants
 from services.gateway.adapters.redis_threads import RedisThreads
 from services.gateway.adapters.redis_workshop import RedisWorkshop
 from services.gateway.adapters.shedding_tasks import SheddingTasks
+from services.gateway.adapters.stored_endpoints import StoredEndpoints
 from services.gateway.adapters.wakes import BestEffortWakes
 from services.gateway.console import console_mount
 from services.gateway.core.api_keys import Fresh, KeyDesk
@@ -85,7 +86,7 @@ def build(settings: Settings, leaving: Leaving | None = None) -> FastAPI:
         threads=RedisThreads(state),
         clock=_now,
         new_id=lambda: str(uuid4()),
-        rules=_rules(settings),
+        rules=_rules(settings)._replace(own_endpoints=StoredEndpoints(RedisTenantRecords(state))),
         webhooks=push.book,
         leaving=leaving,
     )

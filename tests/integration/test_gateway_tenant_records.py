@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 import httpx
@@ -14,11 +15,12 @@ from services.gateway.adapters.redis_keyring import RedisKeyring
 from services.gateway.bootstrap import fresh
 from services.gateway.core.api_keys import Wish, make
 from shared.contracts.tenant import TenantRecord
+from shared.contracts.tenant_version import TenantVersion
 from shared.domain.exact_json import JsonObject, dumps, loads_object
 from shared.domain.words import Role
 from shared.infra import keys
 from shared.infra.tenant_records import RedisTenantRecords
-from tests.integration.gateway_stage import PATIENCE, at, gateway
+from tests.integration.gateway_stage import PATIENCE, at, gateway, stage
 
 OPERATOR = {"principal": {"id": "olga", "roles": ["operator"]}}
 ERP: JsonObject = {
@@ -160,3 +162,24 @@ async def test_a_changed_record_holds_at_once_and_a_begun_task_keeps_its_policie
         "http://tools",
     ]
     assert first.connections[0].owner == "default"
+
+
+@pytest.mark.promise("connections.request_endpoint")
+async def test_a_request_may_name_the_endpoint_of_a_connection_and_no_other(redis: Redis, redis_url: str) -> None:
+    """Outside of the embedded profile, and without a list of hosts; another tenant's record opens nothing."""
+    erp = "http://erp.internal/mcp"
+    async with stage(redis, redis_url, profile="production", authentication="off") as play:
+        olga = Operator(play.client)
+        before = await play.send("t1", "go", tools_endpoint=erp)
+        await RedisTenantRecords(redis).put("globex", _globex(erp))
+        foreign = await play.send("t1", "go", tools_endpoint=erp)
+        await olga.put(RECORD, 0)
+        own = await play.send("t1", "go", tools_endpoint=f"{erp}/")
+        beside = await play.send("t2", "go", tools_endpoint="http://erp.internal/other")
+    assert at(own, "result.status.state") == "completed"
+    assert all("tools_endpoint" in str(at(one, "error.message")) for one in (before, foreign, beside))
+
+
+def _globex(url: str) -> TenantVersion:
+    document = dumps({"id": "globex", "connections": [{"id": "erp", "url": url}]})
+    return TenantVersion(version=1, at=datetime.now(UTC), by="gina", document_json=document)

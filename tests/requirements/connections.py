@@ -31,6 +31,16 @@ PROMISES = (
         "bad input",
     ),
     Promise("connections.own_origin", "A credential goes to its connection's origin and nowhere else", "I12"),
+    Promise(
+        "connections.request_endpoint",
+        "A request names an endpoint of its tenant's connections, or one that the operator lists, and no other",
+        "seed 000, A2A Protocol",
+    ),
+    Promise(
+        "connections.several",
+        "One task uses several tool servers, each with its own credential",
+        "seed 002, Deployment",
+    ),
     Promise("connections.tenants_apart", "No tenant shows, or reads, another's credential", "I10"),
     Promise("connections.secret_kept", "A secret is in no store, log, event, journal or archive", "I12"),
     Promise(

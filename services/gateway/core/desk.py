@@ -5,7 +5,7 @@ from contextlib import aclosing
 from datetime import datetime
 from typing import NamedTuple
 
-from services.gateway.core.endpoint import permitted_endpoint
+from services.gateway.core.endpoint import NoEndpoints, OwnEndpoints, permitted_endpoint
 from services.gateway.core.errors import (
     InvalidField,
     NotCancelable,
@@ -45,6 +45,7 @@ class Rules(NamedTuple):
     blocking_limit: float = 85
     cancel_limit: float = 15
     loopback_endpoints: bool = False
+    own_endpoints: OwnEndpoints = NoEndpoints()
     allowed_hosts: Collection[str] = ()
     limits: MessageLimits = MessageLimits()
 
@@ -89,7 +90,7 @@ class TaskDesk:
     async def submit(self, message: ClientMessage, caller: Caller) -> Ticket:
         """Accept a message for good, once; raises ``Refusal`` or ``StoreUnavailable``."""
         check_size(message, self._rules.limits)
-        self._check_endpoint(message)
+        await self._check_endpoint(message, caller)
         self._check_webhook(message)
         try:
             return await self._submit(message, caller)
@@ -191,9 +192,12 @@ class TaskDesk:
     def watch(self, record: TaskRecord, after: str) -> AsyncGenerator[tuple[str, TaskEvent], None]:
         return self._tasks.watch(record.tenant, record.task_id, after)
 
-    def _check_endpoint(self, message: ClientMessage) -> None:
-        if message.tools_endpoint:
-            loopback, hosts = self._rules.loopback_endpoints, self._rules.allowed_hosts
+    async def _check_endpoint(self, message: ClientMessage, caller: Caller) -> None:
+        """What the tenant's record names is permitted; of all else, what the operator of the installation lists."""
+        if not message.tools_endpoint:
+            return
+        loopback, hosts = self._rules.loopback_endpoints, self._rules.allowed_hosts
+        try:
             permitted_endpoint(message.tools_endpoint, loopback=loopback, allowed_hosts=hosts)
 
     def _check_webhook(self, message: ClientMessage) -> None:
@@ -202,6 +206,9 @@ class TaskDesk:
             return
         if self.webhooks is None:
             raise PushUnsupported
+        except InvalidField:
+            if not await self._rules.own_endpoints.names(caller.tenant, message.tools_endpoint):
+                raise
         self.webhooks.check(message.webhook)
 
     async def _enter_webhook(self, record: TaskRecord, message: ClientMessage, *, from_start: bool = False) -> None:

@@ -1,11 +1,23 @@
 """Which tools endpoint a request may name. It is input from outside: anything odd is refused."""
 
 from collections.abc import Collection
+from typing import Protocol
 
 from services.gateway.core.errors import InvalidField
 from shared.domain.outgoing import Refused, check_url, tools_reach
 
 FIELD = "metadata.tools_endpoint"
+
+
+class OwnEndpoints(Protocol):
+    async def names(self, tenant: str, url: str) -> bool:
+        """Whether the tenant's record has a connection of that URL. May raise ``StoreUnavailable``."""
+        ...
+
+
+class NoEndpoints(OwnEndpoints):
+    async def names(self, tenant: str, url: str) -> bool:  # noqa: ARG002  nothing is known
+        return False
 
 
 def permitted_endpoint(url: str, *, loopback: bool, allowed_hosts: Collection[str]) -> str:
