@@ -27,6 +27,11 @@ class SseEvent(NamedTuple):
         """Of a JSON-RPC response."""
         return cast(JsonObject, loads_object(self.data)["result"])
 
+    @property
+    def told(self) -> tuple[str, JsonObject]:
+        """Id and result, in which the order of keys says nothing: what events are compared by."""
+        return self.event_id, self.result
+
 
 class SseReader:
     """One response: the next event with ``next``, all that come until its end with ``rest``."""

@@ -1,0 +1,148 @@
+"""Streams through a round-robin proxy over two replicas, one of which is killed in mid-stream."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+import pytest_asyncio
+from a2a.client import A2ACardResolver, Client, ClientConfig, ClientFactory
+from a2a.types import a2a_pb2 as pb
+from a2a.utils.errors import UnsupportedOperationError
+
+from shared.domain.exact_json import JsonObject
+from tests.e2e.two_replicas import NAMES, TwoReplicas, served_by, two_replicas
+from tests.integration.gateway_stage import at
+from tests.sse_reading import SseEvent, SseReader, rpc_stream
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+PATIENCE = 60.0
+TASK = "Which expenses of EMP-447 are still pending? Answer with a JSON list of expense ids."
+ANSWER = '["EXP-1001"]'
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def pair() -> AsyncIterator[TwoReplicas]:
+    async with two_replicas(PLANNER_LATENCY_MS="150", PLANNER_ALLOW_FAULTS="true") as replicas:
+        yield replicas
+
+
+def _message(message_id: str) -> JsonObject:
+    return {"message": {"messageId": message_id, "role": "ROLE_USER", "parts": [{"text": TASK}]}}
+
+
+async def _some(reader: SseReader, count: int) -> list[SseEvent]:
+    """The first events of a stream that goes on."""
+    events = [await reader.next() for _ in range(count)]
+    return [event for event in events if event is not None]
+
+
+async def _to_the_end(pair: TwoReplicas, task: JsonObject, last: str) -> tuple[str, list[SseEvent]]:
+    """What comes after that id, from whichever replica the proxy chooses, as often as it takes."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            async with rpc_stream(pair.http, "SubscribeToTask", task, last, "1.0") as reader:
+                if reader.response.is_success:
+                    return served_by(reader.response), await reader.events()
+            await asyncio.sleep(0.05)  # the proxy has not noticed yet that a replica is gone
+
+
+@pytest.mark.promise("gateway.stream_resumes")
+async def test_a_replica_killed_in_mid_stream_costs_no_event_and_repeats_none(pair: TwoReplicas) -> None:
+    """The client goes on with the last id it has; together it has what one uncut stream would have told."""
+    killed, begun = await _cut_off(pair, "m1")
+    task: JsonObject = {"id": at(begun[0].result, "task.id")}
+    survivor, rest = await _to_the_end(pair, task, begun[-1].event_id)
+    _, whole = await _to_the_end(pair, task, begun[0].event_id)
+    await pair.replaced(killed)
+    assert survivor == next(name for name in NAMES if name != killed)
+    pieces = [event.told for event in [*begun, *rest]]
+    assert pieces == [event.told for event in [begun[0], *whole]]
+    assert len({event_id for event_id, _ in pieces}) == len(pieces)
+    assert at(rest[-1].result, "statusUpdate.status.state") == "TASK_STATE_COMPLETED"
+
+
+@pytest.mark.long
+@pytest.mark.promise("gateway.stream_resumes")
+async def test_replicas_killed_again_and_again_cost_no_event_and_repeat_none(pair: TwoReplicas) -> None:
+    """Whoever serves the stream is killed after two events, until the stream has come to its end."""
+    await _planner_latency(pair, 1500)
+    killed, told = await _cut_off(pair, "m3", after=1)
+    task: JsonObject = {"id": at(told[0].result, "task.id")}
+    kills = 1
+    while not _is_end(told[-1]):
+        await pair.replaced(killed)
+        async with rpc_stream(pair.http, "SubscribeToTask", task, told[-1].event_id, "1.0") as reader:
+            killed = served_by(reader.response)
+            told += await _some(reader, 2)
+            await pair.kill(killed)
+            kills += 1
+            told += await _until_cut(reader)
+    await pair.replaced(killed)
+    await _planner_latency(pair, 150)
+    _, whole = await _to_the_end(pair, task, told[0].event_id)
+    assert [event.told for event in told[1:]] == [event.told for event in whole]
+    assert kills > 1
+
+
+async def test_requests_are_answered_by_both_replicas_in_turn(pair: TwoReplicas) -> None:
+    answers = [await pair.http.get("/health") for _ in range(4)]
+    assert {served_by(answer) for answer in answers} == set(NAMES)
+
+
+@pytest.mark.promise("gateway.stream_resumes")
+async def test_the_official_client_streams_and_subscribes_again_at_any_replica(pair: TwoReplicas) -> None:
+    """It sends no last id: the subscription begins with the task as it stands, and lacks nothing after that."""
+    client = await _official_client(pair)
+    message = pb.Message(message_id="m2", role=pb.Role.ROLE_USER, parts=[pb.Part(text=TASK)])
+    async with asyncio.timeout(PATIENCE):
+        begun = await anext(client.send_message(pb.SendMessageRequest(message=message)))
+    task_id = begun.task.id
+    async with asyncio.timeout(PATIENCE):
+        after = [event async for event in client.subscribe(pb.SubscribeToTaskRequest(id=task_id))]
+    task = await client.get_task(pb.GetTaskRequest(id=task_id))
+    with pytest.raises(UnsupportedOperationError):
+        await anext(aiter(client.subscribe(pb.SubscribeToTaskRequest(id=task_id))))
+    assert after[0].task.id == task_id
+    assert after[-1].status_update.status.state == pb.TaskState.TASK_STATE_COMPLETED
+    assert [event.artifact_update.artifact.parts[0].text for event in after if event.HasField("artifact_update")] == [
+        artifact.parts[0].text for artifact in task.artifacts
+    ]
+    assert task.artifacts[0].parts[0].text == ANSWER
+
+
+async def _cut_off(pair: TwoReplicas, message_id: str, after: int = 3) -> tuple[str, list[SseEvent]]:
+    """A stream whose replica is killed after so many events: which it was, and all that the client got."""
+    async with rpc_stream(pair.http, "SendStreamingMessage", _message(message_id), version="1.0") as reader:
+        killed = served_by(reader.response)
+        begun = await _some(reader, after)
+        await pair.kill(killed)
+        begun += await _until_cut(reader)
+    assert not _is_end(begun[-1]), "the stream came to its end before its replica was killed"
+    return killed, begun
+
+
+async def _until_cut(reader: SseReader) -> list[SseEvent]:
+    """What was under way when the connection broke."""
+    events: list[SseEvent] = []
+    try:
+        while (event := await reader.next()) is not None:
+            events.append(event)
+    except httpx.TransportError:
+        return events
+    return events
+
+
+def _is_end(event: SseEvent) -> bool:
+    state = str(at(event.result, "statusUpdate.status.state")) if "statusUpdate" in event.result else ""
+    return state == "TASK_STATE_COMPLETED"
+
+
+async def _planner_latency(pair: TwoReplicas, milliseconds: int) -> None:
+    url = f"{pair.whole.stack.url('planner')}/faults"
+    (await pair.http.post(url, json={"latency_ms": milliseconds})).raise_for_status()
+
+
+async def _official_client(pair: TwoReplicas) -> Client:
+    card = await A2ACardResolver(pair.http, pair.url).get_agent_card()
+    return ClientFactory(ClientConfig(httpx_client=pair.http, streaming=True)).create(card)
