@@ -45,8 +45,8 @@ class Rules(NamedTuple):
     blocking_limit: float = 85
     cancel_limit: float = 15
     loopback_endpoints: bool = False
-    own_endpoints: OwnEndpoints = NoEndpoints()
     allowed_hosts: Collection[str] = ()
+    own_endpoints: OwnEndpoints = NoEndpoints()
     limits: MessageLimits = MessageLimits()
 
 
@@ -199,6 +199,9 @@ class TaskDesk:
         loopback, hosts = self._rules.loopback_endpoints, self._rules.allowed_hosts
         try:
             permitted_endpoint(message.tools_endpoint, loopback=loopback, allowed_hosts=hosts)
+        except InvalidField:
+            if not await self._rules.own_endpoints.names(caller.tenant, message.tools_endpoint):
+                raise
 
     def _check_webhook(self, message: ClientMessage) -> None:
         """Before anything is stored: a message whose webhook cannot be had is refused with it."""
@@ -206,9 +209,6 @@ class TaskDesk:
             return
         if self.webhooks is None:
             raise PushUnsupported
-        except InvalidField:
-            if not await self._rules.own_endpoints.names(caller.tenant, message.tools_endpoint):
-                raise
         self.webhooks.check(message.webhook)
 
     async def _enter_webhook(self, record: TaskRecord, message: ClientMessage, *, from_start: bool = False) -> None:
