@@ -30,6 +30,19 @@ PROMISES = (
         "gateway.drains", "A replica that leaves hands its streams over and finishes its calls", "seed 002, Deployment"
     ),
     # bindings, lists, cards, conformance
+    Promise("gateway.conformance_0_3", "What protocol 0.3 requires holds over JSON-RPC and REST", "seed 000, A2A"),
+    Promise("gateway.conformance_legacy", "The methods of early 2025 answer as their clients expect", "seed 000, A2A"),
+    Promise(
+        "gateway.card", "The card is pure 1.0 or merged, at the public URL, and cached by tag and time", "seed 000, A2A"
+    ),
+    Promise("gateway.version", "Major and minor version must be that of the method", "seed 000, A2A Protocol"),
+    Promise("gateway.media_type", "A body that is said to be no JSON is refused as such", "bad input"),
+    Promise(
+        "gateway.shared_path", "A shared path speaks 1.0 to those who say so, and our own to others", "seed 000, A2A"
+    ),
+    Promise(
+        "gateway.switched_off", "What is switched off is not on the card and refused in its own words", "seed 000, A2A"
+    ),
     Promise("gateway.extended_card", "The extended card is for those who have shown who they are", "seed 000, A2A"),
     Promise(
         "gateway.conformance_1_0", "What protocol 1.0 requires holds over JSON-RPC and REST", "seed 000, A2A Protocol"

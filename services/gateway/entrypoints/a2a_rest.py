@@ -15,7 +15,7 @@ from services.gateway.entrypoints.a2a_calls import A2aCalls, Sent
 from services.gateway.entrypoints.a2a_faults import failed, rest_fault, rest_fault_0_3
 from services.gateway.entrypoints.a2a_wire import (
     Shown,
-    listed_1_0,
+    listed,
     rest_0_3,
     rest_sent_0_3,
     sent_1_0,
@@ -61,6 +61,7 @@ class A2aRest:
             ("GET", "/tasks"): self.listed,
             ("POST", "/tasks/{task_id}:cancel"): self.cancel,
             ("POST", "/v1/message:send"): self.send_0_3,
+            ("GET", "/v1/tasks"): self.listed_0_3,
             ("GET", "/v1/tasks/{task_id}"): self.task_0_3,
             ("POST", "/v1/tasks/{task_id}:cancel"): self.cancel_0_3,
         }
@@ -90,7 +91,7 @@ class A2aRest:
         """ListTasks of protocol 1.0: the tasks that the caller may see, the last changed first, page by page."""
 
         async def act() -> Response:
-            return _shown(REST_1_0, listed_1_0(*await self._calls.tasks(query_of(request), let_in(request))))
+            return _shown(REST_1_0, listed(shown_1_0, *await self._calls.tasks(query_of(request), let_in(request))))
 
         return await answered(REST_1_0, request, act)
 
@@ -119,6 +120,14 @@ class A2aRest:
         async def act() -> Response:
             params = {**query_of(request), "id": task_id}
             return _shown(REST_0_3, rest_0_3(await self._calls.task(params, Dialect.A2A_0_3, let_in(request))))
+
+        return await answered(REST_0_3, request, act)
+
+    async def listed_0_3(self, request: Request) -> Response:
+        """tasks/list of protocol 0.3, which has it over REST alone; pages and filters are those of 1.0."""
+
+        async def act() -> Response:
+            return _shown(REST_0_3, listed(rest_0_3, *await self._calls.tasks(query_of(request), let_in(request))))
 
         return await answered(REST_0_3, request, act)
 

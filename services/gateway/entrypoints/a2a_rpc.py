@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse, Response
 
 from services.gateway.core import errors
 from services.gateway.entrypoints.a2a_calls import A2aCalls, Sent
-from services.gateway.entrypoints.a2a_wire import Shown, listed_1_0, sent_1_0, shown_0_3, shown_1_0
+from services.gateway.entrypoints.a2a_wire import Shown, listed, sent_1_0, shown_0_3, shown_1_0
 from services.gateway.entrypoints.body import Call
 from services.gateway.entrypoints.door import let_in
 from services.gateway.entrypoints.jsonrpc import Method
@@ -59,7 +59,7 @@ class A2aRpc:
         return result(call, shown_0_3(await self._calls.cancel(call.params, let_in(request))))
 
     async def _list(self, call: Call, request: Request) -> Response:
-        return result(call, listed_1_0(*await self._calls.tasks(call.params, let_in(request))))
+        return result(call, listed(shown_1_0, *await self._calls.tasks(call.params, let_in(request))))
 
     def _kept_alive(self, call: Call, sent: Sent, word: Word) -> Response:
         return KeptAlive(self._answer(call, sent, word), "application/json", JSON_BEAT)

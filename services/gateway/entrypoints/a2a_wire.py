@@ -1,6 +1,6 @@
 """The protocols' own types as JSON: 1.0, 0.3 over JSON-RPC, and 0.3 over REST, which words it differently."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 
 from a2a.compat.v0_3.conversions import to_compat_message, to_compat_task
@@ -24,9 +24,9 @@ def sent_1_0(value: Task | Message) -> Shown:
     return {"task" if isinstance(value, Task) else "message": shown_1_0(value)}
 
 
-def listed_1_0(tasks: Sequence[Task], page: ListedTasks, options: ListOptions) -> Shown:
+def listed(word: Callable[[Task], Shown], tasks: Sequence[Task], page: ListedTasks, options: ListOptions) -> Shown:
     """Every field is there, also on an empty or last page."""
-    shown: JsonValue = [shown_1_0(task) for task in tasks]
+    shown: JsonValue = [word(task) for task in tasks]
     return {
         "tasks": shown,
         "nextPageToken": page.next_token,

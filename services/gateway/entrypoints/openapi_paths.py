@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import NamedTuple
 
+from services.gateway.core.audit_desk import MOST as MOST_AUDITED
 from services.gateway.core.task_list import MOST
 from services.gateway.entrypoints.proto_schema import Schema
 from services.gateway.entrypoints.versions import HEADER, MEDIA_TYPE
@@ -61,6 +62,15 @@ _LIST = (
     Place("statusTimestampAfter", {"type": "string", "format": "date-time"}),
     Place("includeArtifacts", {"type": "boolean"}),
 )
+_AUDIT = (
+    Place("since", {"type": "string", "format": "date-time"}),
+    Place("until", {"type": "string", "format": "date-time"}),
+    Place("task", {"type": "string", "maxLength": 512}),
+    Place("session", {"type": "string", "maxLength": 512}),
+    Place("limit", {"type": "integer", "minimum": 1, "maximum": MOST_AUDITED}),
+    Place("token", {"type": "string", "maxLength": 512}),
+    Place("format", {"type": "string", "enum": ["json", "ndjson"]}),
+)
 OWN = Operation((Answer(200, {_JSON: ("Anything",)}),), refusals=(409,))
 
 
@@ -105,6 +115,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("DELETE", _ONE): _new("Anything", body=""),
     ("POST", "/v1/message:send"): _old("V03SendMessageResponse", "Anything", body="V03SendMessageRequest"),
     ("POST", "/v1/message:stream"): _stream(Errors.OLD, _OLD, "V03SendMessageRequest"),
+    ("GET", "/v1/tasks"): _old("V03Tasks", body="", query=_LIST),
     ("GET", "/v1/tasks/{task_id}"): _old("V03Task", body="", query=(_LENGTH,)),
     ("POST", "/v1/tasks/{task_id}:cancel"): _old("V03Task"),
     ("GET", "/v1/tasks/{task_id}:subscribe"): _stream(Errors.OLD, _OLD, ""),
@@ -127,6 +138,9 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("POST", "/keys/create"): Operation((Answer(201, {_JSON: ("Anything",)}),)),
     ("POST", "/tasks/{task_id}/resolve"): Operation(
         (Answer(200, {_JSON: ("TaskRecord",)}), Answer(202, {_JSON: ("TaskRecord",)})), refusals=(409,)
+    ),
+    ("GET", "/audit"): Operation(
+        (Answer(200, {_JSON: ("Anything",), "application/x-ndjson": ("text",)}),), body="", query=_AUDIT
     ),
     ("POST", "/approvals/{approval_id}"): Operation(
         (Answer(200, {_JSON: ("Anything",)}), Answer(202, {_JSON: ("Anything",)})), refusals=(409,)

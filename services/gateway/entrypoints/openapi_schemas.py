@@ -68,6 +68,13 @@ _OWN: Schema = {
     "V03Error": _object(("code", "message"), code=_CODE, message=_TEXT),
     "V03Webhook": _object(("name", "pushNotificationConfig"), name=_TEXT, pushNotificationConfig=_ANYTHING),
     "V03Webhooks": _object(("configs",), configs={"type": "array", "items": reference("V03Webhook")}),
+    "V03Tasks": _object(
+        ("tasks", "nextPageToken", "pageSize", "totalSize"),
+        tasks={"type": "array", "items": reference("V03Task")},
+        nextPageToken=_TEXT,
+        pageSize=_CODE,
+        totalSize=_CODE,
+    ),
     "RpcReply": _object(("jsonrpc", "id"), jsonrpc=_VERSION, id=_CALL_ID, result={}, error=_RPC_ERROR),
     "TaskRecord": _object(
         ("task_id", "session_id", "state", "metadata"),

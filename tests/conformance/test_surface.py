@@ -1,0 +1,198 @@
+"""What all clients meet before any task: cards, versions, media types, bodies, and how refusals are worded."""
+
+import json
+from email.utils import parsedate_to_datetime
+
+import pytest
+from a2a.types import a2a_pb2 as pb
+from google.protobuf.json_format import ParseDict
+
+from services.executor.core.fsm.templates import TEMPLATES
+from shared.domain.exact_json import JsonObject, loads_object
+from tests.conformance.replicas import Replicas
+from tests.conformance.speaking import NEW, Rest, Rpc, message, rest_reply, rpc_reply, sent
+from tests.integration.gateway_stage import at
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+_CARD = "/.well-known/agent-card.json"
+_REQUIRED = {"name", "description", "version", "capabilities", "defaultInputModes", "defaultOutputModes", "skills"}
+
+
+async def _card(full: Replicas, headers: dict[str, str] | None = None, path: str = _CARD) -> JsonObject:
+    return loads_object((await full.http.get(path, headers=headers or {})).text)
+
+
+@pytest.mark.promise("gateway.card")
+async def test_the_pure_card_has_the_fields_of_1_0_and_no_others(full: Replicas) -> None:
+    card = await _card(full, NEW)
+    ParseDict(json.loads(json.dumps(card)), pb.AgentCard())  # raises for a field that 1.0 does not know
+    assert card.keys() >= {*_REQUIRED, "supportedInterfaces"}
+    assert "url" not in card
+
+
+@pytest.mark.promise("gateway.card")
+async def test_the_merged_card_has_what_older_clients_need(full: Replicas) -> None:
+    card = await _card(full)
+    assert card.keys() >= {*_REQUIRED, "supportedInterfaces", "url", "protocolVersion", "preferredTransport"}
+    assert (card["protocolVersion"], card["preferredTransport"]) == ("0.3", "JSONRPC")
+    assert card == await _card(full, path="/.well-known/agent.json")
+
+
+async def test_every_interface_is_where_the_public_url_says(full: Replicas) -> None:
+    interfaces = (await _card(full, NEW))["supportedInterfaces"]
+    assert isinstance(interfaces, list)
+    named = {(at(one, "protocolBinding"), at(one, "protocolVersion")): at(one, "url") for one in interfaces}
+    assert set(named) == {(binding, version) for binding in ("JSONRPC", "HTTP+JSON") for version in ("1.0", "0.3")}
+    assert {str(url).rstrip("/") for url in named.values()} == {full.url}
+
+
+async def test_the_card_says_what_is_offered_and_how_one_is_let_in(full: Replicas) -> None:
+    card = await _card(full, NEW)
+    assert card["capabilities"] == {"streaming": True, "pushNotifications": True, "extendedAgentCard": True}
+    schemes, needed = card["securitySchemes"], card["securityRequirements"]
+    assert isinstance(schemes, dict)
+    assert isinstance(needed, list)
+    assert schemes.keys() == {"apiKey", "bearer"}
+    assert [set(_dict(one, "schemes")) for one in needed] == [{"apiKey"}, {"bearer"}]
+
+
+async def test_each_kind_of_process_is_a_skill(full: Replicas) -> None:
+    skills = (await _card(full, NEW))["skills"]
+    assert isinstance(skills, list)
+    assert {at(skill, "id") for skill in skills} == TEMPLATES.keys()
+    assert all(_dict(skill).keys() >= {"id", "name", "description", "tags"} for skill in skills)
+
+
+@pytest.mark.promise("gateway.card")
+async def test_a_card_that_the_client_has_is_not_sent_again(full: Replicas) -> None:
+    """By its tag or by its time; both replicas know both."""
+    first = await full.http.get(_CARD)
+    since = first.headers["last-modified"]
+    assert parsedate_to_datetime(since).tzinfo is not None
+    assert "max-age" in first.headers["cache-control"]
+    for headers in ({"If-None-Match": first.headers["etag"]}, {"If-None-Match": "*"}):
+        for _ in range(2):
+            again = await full.http.get(_CARD, headers=headers)
+            assert (again.status_code, again.content) == (304, b"")
+    long_after = {"If-Modified-Since": "Fri, 01 Jan 2100 00:00:00 GMT"}
+    assert (await full.http.get(_CARD, headers=long_after)).status_code == 304
+    long_before = {"If-Modified-Since": "Sat, 01 Jan 2000 00:00:00 GMT"}
+    assert (await full.http.get(_CARD, headers=long_before)).status_code == 200
+    assert (await full.http.get(_CARD, headers={"If-None-Match": '"another"', **long_after})).status_code == 200
+
+
+async def test_pure_and_merged_card_have_different_tags(full: Replicas) -> None:
+    tags = {(await full.http.get(_CARD, headers=headers)).headers["etag"] for headers in ({}, NEW)}
+    assert len(tags) == 2
+
+
+@pytest.mark.promise("gateway.version")
+@pytest.mark.parametrize(
+    ("version", "accepted"),
+    [("1.0", True), ("1.0.3", True), ("1.7", False), ("1.1", False), ("2.0", False), ("0.3", False), ("", False)],
+)
+async def test_major_and_minor_version_must_be_that_of_the_method(full: Replicas, version: str, accepted: bool) -> None:
+    headers = {"A2A-Version": version} if version else {}
+    for reply in (
+        await Rpc(full).call("ListTasks", {}, headers),
+        await Rest(full).call("ListTasks", {}, headers),
+    ):
+        assert reply.refused == ("" if accepted else "VERSION_NOT_SUPPORTED")
+
+
+async def test_the_version_may_come_as_a_query_parameter(full: Replicas) -> None:
+    assert (await full.http.get("/tasks", params={"A2A-Version": "1.0"})).status_code == 200
+
+
+@pytest.mark.promise("gateway.version")
+async def test_a_method_of_0_3_under_a_newer_version_is_told_so(full: Replicas) -> None:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": {"id": "t"}}
+    reply = rpc_reply(await full.http.post("/", json=body, headers=NEW))
+    assert reply.refused == "VERSION_NOT_SUPPORTED"
+    rest = await full.http.get("/v1/tasks/t", headers=NEW)
+    assert (rest.status_code, rest.json()["code"]) == (400, -32009)
+
+
+@pytest.mark.promise("gateway.media_type")
+@pytest.mark.parametrize(
+    ("said", "accepted"),
+    [
+        ("application/json", True),
+        ("application/json; charset=utf-8", True),
+        ("application/a2a+json", True),
+        ("text/plain", False),
+        ("application/x-www-form-urlencoded", False),
+        ("application/xml", False),
+    ],
+)
+@pytest.mark.parametrize("path", ["/", "/message:send"])
+async def test_a_body_must_be_json_and_say_so(full: Replicas, said: str, accepted: bool, path: str) -> None:
+    params = {"message": message("tck-complete-task")}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": params}
+    body = json.dumps(call if path == "/" else params)
+    response = await full.http.post(path, content=body, headers={**NEW, "Content-Type": said})
+    reply = rpc_reply(response) if path == "/" else rest_reply(response)
+    assert (reply.refused, response.status_code) == (("", 200) if accepted else ("CONTENT_TYPE_NOT_SUPPORTED", 415))
+
+
+@pytest.mark.parametrize("path", ["/", "/message:send", "/message:stream", "/v1/message:send", "/v1/message:stream"])
+@pytest.mark.parametrize("body", [b"\xff\xfe{}", b"{", b"[]", b'"text"', b"", b'{"message": 1e999}', b"nul"])
+async def test_a_body_that_is_no_json_object_is_the_clients_fault(full: Replicas, path: str, body: bytes) -> None:
+    headers = {"Content-Type": "application/json", **({} if path.startswith("/v1") else NEW)}
+    response = await full.http.post(path, content=body, headers=headers)
+    assert response.status_code in ((200, 400) if path == "/" else (400,)), response.text
+
+
+async def test_a_batch_is_refused_as_one(full: Replicas) -> None:
+    reply = rpc_reply(await full.http.post("/", json=[], headers=NEW))
+    assert reply.refused == "INVALID_REQUEST"
+
+
+async def test_a_method_that_there_is_not_is_named(full: Replicas) -> None:
+    assert (await Rpc(full).call("DoMagic", {})).refused == "METHOD_NOT_FOUND"
+
+
+async def test_rest_words_a_refusal_as_a_status_with_its_reason(full: Replicas) -> None:
+    response = (await Rest(full).call("GetTask", {"id": "nobody-made-this"})).response
+    error = at(loads_object(response.text), "error")
+    assert (response.status_code, at(error, "code"), at(error, "status")) == (404, 404, "NOT_FOUND")
+    assert at(error, "details.0") == {
+        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+        "reason": "TASK_NOT_FOUND",
+        "domain": "a2a-protocol.org",
+        "metadata": {},
+    }
+
+
+async def test_rest_answers_with_the_protocols_media_type(full: Replicas) -> None:
+    response = (await Rest(full).call("ListTasks", {})).response
+    assert response.headers["content-type"] == "application/a2a+json"
+
+
+@pytest.mark.promise("gateway.shared_path")
+async def test_a_shared_path_speaks_1_0_to_those_who_say_so_and_our_own_to_others(full: Replicas) -> None:
+    task = await sent(Rpc(full))
+    path = f"/tasks/{task['id']}"
+    own = (await full.http.get(path)).json()
+    assert own["task_id"] == task["id"]
+    for headers in (NEW, {"Accept": "application/a2a+json", "A2A-Version": "1.0"}):
+        assert (await full.http.get(path, headers=headers)).json() == json.loads(json.dumps(task))
+
+
+async def test_extensions_that_nobody_knows_are_not_activated(full: Replicas) -> None:
+    headers = {**NEW, "A2A-Extensions": "https://example.com/ext/v1, https://example.com/other"}
+    response = (await Rpc(full).call("ListTasks", {}, headers)).response
+    assert response.status_code == 200
+    assert "a2a-extensions" not in response.headers
+
+
+async def test_both_replicas_answer(full: Replicas) -> None:
+    served = {(await Rpc(full).call("ListTasks", {})).response.headers["x-served-by"] for _ in range(4)}
+    assert served == {"one", "two"}
+
+
+def _dict(value: object, key: str = "") -> JsonObject:
+    assert isinstance(value, dict)
+    found = value[key] if key else value
+    assert isinstance(found, dict)
+    return found
