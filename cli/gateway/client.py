@@ -1,13 +1,14 @@
 """A client of the gateway's public surface: messages over A2A, events over SSE."""
 
+import asyncio
 import os
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
 from datetime import datetime
 from urllib.parse import quote, urlencode
 
 import httpx
-from httpx_sse import aconnect_sse
+from httpx_sse import ServerSentEvent, aconnect_sse
 
 from cli.console import Complaint
 from cli.gateway.messages import Event, TaskView, Utterance, task_view
@@ -16,6 +17,8 @@ from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 TIMEOUT = httpx.Timeout(30.0, connect=5.0)
 _KEY_NEEDED = "{url} lets nobody in without a good API key in PURPLE_API_KEY: {problem}"
 SILENCE = httpx.Timeout(60.0, connect=5.0)  # the gateway sends a comment every 15 seconds
+RECONNECTS = 10  # in a row, before a person is told
+RECONNECT_SECONDS = 0.5
 
 
 class GatewayClient:
@@ -89,19 +92,35 @@ class GatewayClient:
         return await self._rest("POST", f"/dlq/{quote(path)}", body)
 
     async def events(self, task_id: str, after: str = "") -> AsyncIterator[Event]:
-        """The task's events after that one, until the task has ended or waits for somebody."""
+        """The task's events after that one, until the task has ended or waits for somebody.
+
+        A stream that breaks, or whose replica leaves, is taken up again where it was.
+        """
+        tries, leaves = RECONNECTS, True
+        while leaves and tries:
+            leaves = False
+            try:
+                async with aclosing(self._lines(task_id, after)) as lines:
+                    async for line in lines:
+                        leaves = leaves or line.retry is not None  # the replica's last words
+                        if line.data:
+                            yield _event(line.id, line.event, loads_object(line.data))
+                            after, tries = line.id or after, RECONNECTS
+            except httpx.TransportError as error:
+                if tries == 1 or not after:
+                    raise self._unreachable(error) from error
+                leaves = True
+            tries -= 1
+            await asyncio.sleep(RECONNECT_SECONDS if leaves else 0)
+
+    async def _lines(self, task_id: str, after: str) -> AsyncGenerator[ServerSentEvent]:
         headers = {"Last-Event-ID": after} if after else {}
-        try:
-            async with aconnect_sse(
-                self._http, "GET", f"{self.url}/tasks/{task_id}/events", headers=headers, timeout=SILENCE
-            ) as source:
-                if not source.response.is_success:
-                    raise Complaint(f"{self.url} shows no events of task {task_id} ({source.response.status_code}).")
-                async for line in source.aiter_sse():
-                    if line.data:
-                        yield _event(line.id, line.event, loads_object(line.data))
-        except httpx.TransportError as error:
-            raise self._unreachable(error) from error
+        url = f"{self.url}/tasks/{task_id}/events"
+        async with aconnect_sse(self._http, "GET", url, headers=headers, timeout=SILENCE) as source:
+            if not source.response.is_success:
+                raise Complaint(f"{self.url} shows no events of task {task_id} ({source.response.status_code}).")
+            async for line in source.aiter_sse():
+                yield line
 
     async def _rpc(self, method: str, params: JsonObject) -> JsonObject:
         body = dumps({"jsonrpc": "2.0", "id": "cli", "method": method, "params": self._said(params)})

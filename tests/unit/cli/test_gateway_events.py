@@ -1,0 +1,48 @@
+"""Following a task from the command line, whatever becomes of the replica that tells it."""
+
+from collections.abc import AsyncIterator, Sequence
+
+import httpx
+import pytest
+
+from cli.gateway.client import GatewayClient
+
+_EVENT = 'id: {id}\nevent: note\ndata: {{"kind": "note", "at": "2026-01-05T12:00:00Z", "data": {{}}}}\n\n'
+_LAST_WORDS = ": this replica stops\nretry: 1000\n\n"
+
+
+class _Body(httpx.AsyncByteStream):
+    """What comes of a stream, and then perhaps a break."""
+
+    def __init__(self, text: str, *, breaks: bool) -> None:
+        self._text, self._breaks = text, breaks
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield self._text.encode()
+        if self._breaks:
+            raise httpx.ReadError("the replica is gone")
+
+
+async def _told(bodies: Sequence[_Body]) -> tuple[list[str], list[str | None]]:
+    """The ids that a person sees, and what each request said it had seen."""
+    said: list[str | None] = []
+    left = iter(bodies)
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        said.append(request.headers.get("Last-Event-ID"))
+        return httpx.Response(200, headers={"Content-Type": "text/event-stream"}, stream=next(left))
+
+    async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as http:
+        client = GatewayClient("http://gateway", http)
+        return [event.id async for event in client.events("t1")], said
+
+
+@pytest.mark.promise("cli.send")
+@pytest.mark.parametrize(
+    "first",
+    [_Body(_EVENT.format(id="1-0") + _LAST_WORDS, breaks=False)] + [_Body(_EVENT.format(id="1-0"), breaks=True)],
+)
+async def test_a_story_goes_on_when_its_replica_leaves_or_breaks(first: _Body) -> None:
+    ids, said = await _told([first, _Body(_EVENT.format(id="2-0"), breaks=False)])
+    assert ids == ["1-0", "2-0"]
+    assert said == [None, "1-0"]
