@@ -53,7 +53,12 @@ def _left(event_id: str, parts: Sequence[_Part], told: Told) -> Iterator[News]:
     for number, update in parts:
         if number > told.part:
             after = _after(event_id, parts, told) if number == parts[-1].number else told._replace(part=number)
-            yield News(f"{event_id}.{number}", update, after)
+            yield News(_name(event_id, number), update, after)
+
+
+def _name(event_id: str, number: int) -> str:
+    """As streams name the same update; the whole task is told by webhooks alone."""
+    return event_id if number == _STATUS else f"{event_id}.{'task' if number == _TASK else number}"
 
 
 def _after(event_id: str, parts: Sequence[_Part], told: Told) -> Told:
