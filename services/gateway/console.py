@@ -18,6 +18,6 @@ from services.gateway.settings import Settings
 def console_mount(
     desks: Desks, state: Redis, identity: Identity, settings: Settings, clock: Callable[[], datetime]
 ) -> Mount:
-    gate, glance = Gate(identity, RedisSignIns(state)), Glance(desks.approvals, clock)
+    gate, glance = Gate(identity, RedisSignIns(state)), Glance(desks.approvals, desks.lists, clock)
     secure = settings.card_url.startswith("https://")
     return Mount("/console", console(desks, gate, glance, settings.model_notice, secure=secure))

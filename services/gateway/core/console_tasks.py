@@ -8,7 +8,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from services.gateway.core.console_times import span
-from services.gateway.core.console_words import Badge, shown, state_badge, title_of
+from services.gateway.core.console_words import Badge, shown, state_badge, strategy_title, title_of
 from services.gateway.core.views import answer_of
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import plain
@@ -26,7 +26,6 @@ _WRITES = {
     "skipped": Badge("Skipped", "mute"),
     "unsent": Badge("Not sent", "mute"),
 }
-_STRATEGIES = {"fsm": "State machine", "five_phase": "Five phases", "moa": "Mixture of agents"}
 
 
 class Filter(NamedTuple):
@@ -152,7 +151,7 @@ def _facts(record: TaskRecord, now: datetime) -> list[tuple[str, str, str]]:
     until = record.updated_at if record.state.is_terminal else now
     found = [
         ("Process", _title(data.get("process_type")), ""),
-        ("Strategy", _STRATEGIES.get(_text(data.get("strategy")), ""), _text(data.get("strategy_why"))),
+        ("Strategy", strategy_title(_text(data.get("strategy"))), _text(data.get("strategy_why"))),
         ("Took" if record.state.is_terminal else "So far", span_of(until - record.accepted_at), ""),
         ("Cost", _money(spend.get("dollars")), _of("limit $", spend.get("dollar_limit"))),
         ("Tokens", _number(spend.get("tokens")), _of("limit ", _number(spend.get("token_limit")))),

@@ -1,12 +1,13 @@
 """One task's story as a rail of states and a list of steps, from its events."""
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.gateway.core.console_words import counted, shown, title_of
+from services.gateway.core.console_words import counted, shown, strategy_title, title_of
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.exact_json import plain
 from shared.domain.words import FsmState, TaskState
@@ -158,6 +159,8 @@ def _verdict(stream_id: str, event: TaskEvent) -> Step:
     rules = event.data.get("rules")
     named = ", ".join(map(_rule, rules)) if isinstance(rules, list) else ""
     passed = event.data.get("passed") is True
+    if passed and named:
+        return Step(stream_id, "shield", "warn", "The policy asks for more", named, event.at)
     title = "The policy lets it pass" if passed else "The policy does not let it pass"
     return Step(stream_id, "shield", "good" if passed else "bad", title, named, event.at)
 
@@ -197,11 +200,29 @@ def _note(stream_id: str, event: TaskEvent) -> Step:
         return Step(stream_id, "dot", "warn", str(problem), "", event.at, _rows(data, "problem"))
     if strategy := data.get("strategy"):
         why = str(data.get("chosen_because") or data.get("not_applied") or "")
-        return Step(stream_id, "dot", "mute", f"Strategy: {title_of(str(strategy))}", why, event.at)
+        return Step(stream_id, "dot", "mute", f"Strategy: {strategy_title(strategy)}", why, event.at)
     if process := data.get("process_type"):
         why = str(data.get("classified_by") or "")
         return Step(stream_id, "dot", "mute", f"Kind of process: {title_of(str(process))}", why, event.at)
+    for key, words in _NOTES.items():
+        if key in data:
+            title = words.format_map(defaultdict(str, {name: str(value) for name, value in data.items()}))
+            return Step(stream_id, "dot", "mute", title, "", event.at, _rows(data))
     return _plain(stream_id, event)
+
+
+_NOTES = {
+    "drafts_of": "Compared two drafts of the {drafts_of}",
+    "primer": "Recalled like cases",
+    "improved": "Reviewed the answer",
+    "left_out": "Left out a call of {tool}",
+    "renamed_fields": "Fields of {tool} have new names",
+    "pages": "Read {pages} pages of {tool}",
+    "refused": "Rules refuse a planned call; it is planned anew",
+    "audit_objects_to": "The second audit objects",
+    "rests_until": "Rests until a better time",
+    "tool_class": "Takes {tool} for a tool that may {tool_class}",
+}
 
 
 def _plain(stream_id: str, event: TaskEvent) -> Step:

@@ -14,6 +14,7 @@ _STATES = {
     TaskState.FAILED: ("Failed", "bad"),
     TaskState.CANCELED: ("Canceled", "mute"),
 }
+_STRATEGIES = {"fsm": "State machine", "five_phase": "Five phases", "moa": "Mixture of agents"}
 
 
 class Badge(NamedTuple):
@@ -31,6 +32,11 @@ def title_of(name: str) -> str:
     """``expense_approval`` as people write it: Expense approval."""
     words = name.replace("_", " ").replace("-", " ").strip()
     return words[:1].upper() + words[1:]
+
+
+def strategy_title(name: Json) -> str:
+    """Empty where it is none."""
+    return _STRATEGIES.get(name, title_of(name)) if isinstance(name, str) else ""
 
 
 def shown(value: Json) -> str:

@@ -67,10 +67,10 @@ def test_an_ended_tasks_rail_stands_when_its_events_have_left() -> None:
 def test_each_step_stands_under_its_state_in_plain_words() -> None:
     found = {stage.word: [step.title for step in stage.steps] for stage in stages(STORY)}
     assert found == {
-        "PRIME": ["Message received", "Strategy: Fsm"],
+        "PRIME": ["Message received", "Strategy: State machine"],
         "DECOMPOSE": [],
         "ASSESS": ["Called get_expense", "Refused to call delete_all"],
-        "POLICY_CHECK": ["The policy lets it pass"],
+        "POLICY_CHECK": ["The policy asks for more"],
         "MUTATE": ["Verified: approve_expense", "Something new"],
     }
 

@@ -1,12 +1,14 @@
-"""What waits for somebody, looked at once for all of their open pages."""
+"""What waits for somebody, and what changed last, looked at once for all of their open pages."""
 
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from hashlib import sha256
 
 from services.gateway.core.approvals import ApprovalDesk
 from services.gateway.core.console_approvals import needs
+from services.gateway.core.task_list import Query, TaskListDesk
 from services.gateway.ports import Caller, Question
 
 _FRESH = timedelta(seconds=1)
@@ -18,15 +20,23 @@ class _Look:
         self.lock = asyncio.Lock()
         self.at: datetime | None = None
         self.questions: Sequence[Question] = ()
+        self.version = ""
 
 
 class Glance:
-    def __init__(self, desk: ApprovalDesk, clock: Callable[[], datetime]) -> None:
-        self._desk, self.clock = desk, clock
+    def __init__(self, desk: ApprovalDesk, lists: TaskListDesk, clock: Callable[[], datetime]) -> None:
+        self._desk, self._lists, self.clock = desk, lists, clock
         self._looks: OrderedDict[Caller, _Look] = OrderedDict()
 
     async def waiting(self, caller: Caller) -> Sequence[Question]:
         """What the caller may see waiting, no older than a second; raises ``StoreUnavailable``."""
+        return (await self._look(caller)).questions
+
+    async def version(self, caller: Caller) -> str:
+        """A word that is another one whenever an approval or a task that the caller may see has changed."""
+        return (await self._look(caller)).version
+
+    async def _look(self, caller: Caller) -> _Look:
         look = self._looks.setdefault(caller, _Look())
         self._looks.move_to_end(caller)
         if len(self._looks) > _MOST:
@@ -34,8 +44,13 @@ class Glance:
         async with look.lock:
             now = self.clock()
             if look.at is None or now - look.at > _FRESH:
-                look.questions, look.at = await self._desk.waiting(caller), now
-        return look.questions
+                look.questions, newest = await self._desk.waiting(caller), await self._newest(caller)
+                look.version, look.at = _version(look.questions, newest), now
+        return look
+
+    async def _newest(self, caller: Caller) -> str:
+        found = await self._lists.tasks(Query(size=1), caller)
+        return "".join(f"{one.task_id} {one.state} {one.updated_at}" for one in found.records) + str(found.total)
 
     async def count(self, caller: Caller) -> int:
         """How many of them the caller can answer."""
@@ -44,3 +59,8 @@ class Glance:
     def forget(self, caller: Caller) -> None:
         """Look anew the next time: something was just answered."""
         self._looks.pop(caller, None)
+
+
+def _version(questions: Sequence[Question], newest: str) -> str:
+    told = [newest, *(one.approval.model_dump_json() for one in questions)]
+    return sha256("\n".join(told).encode()).hexdigest()[:16]

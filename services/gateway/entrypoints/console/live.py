@@ -2,9 +2,9 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from hashlib import sha256
 
 import structlog
 from starlette.requests import Request
@@ -16,9 +16,11 @@ from services.gateway.entrypoints.console.room import Room
 from services.gateway.entrypoints.kept_alive import SSE_BEAT, KeptAlive
 from services.gateway.ports import StoreUnavailable
 from shared.contracts.task import TaskRecord
+from shared.ports.tasks import EventsLost
 
 log = structlog.get_logger()
 LOOK_SECONDS = 1.5
+_STREAM_ID = re.compile(r"\d{1,20}-\d{1,20}")
 
 
 class LiveStreams:
@@ -32,38 +34,48 @@ class LiveStreams:
 
     async def task(self, request: Request, visitor: Visitor) -> Response:
         record = await self._room.desks.tasks.read(request.path_params["task_id"], visitor.caller)
-        after = request.headers.get("last-event-id") or "0"
+        after = request.headers.get("last-event-id") or request.query_params.get("after", "")
+        after = after if _STREAM_ID.fullmatch(after) else "0"
         return KeptAlive(self._task(record, after), "text/event-stream", SSE_BEAT)
 
     async def _inbox(self, request: Request, visitor: Visitor) -> AsyncGenerator[bytes, None]:
-        seen = ""
+        seen = request.query_params.get("seen", "")
         while True:
             try:
                 if await self._room.gate.visitor(request) is None:
                     yield _frame("out", {})
                     return
-                questions = await self._room.glance.waiting(visitor.caller)
-                count = await self._room.glance.count(visitor.caller)
-                now = sha256("\n".join(one.approval.model_dump_json() for one in questions).encode()).hexdigest()[:16]
+                now = await self._room.glance.version(visitor.caller)
                 if now != seen:
-                    yield _frame("changed", {"count": count, "version": now})
+                    yield _frame("changed", {"version": now})
                 seen = now
             except StoreUnavailable as fault:  # the page keeps what it shows; the next look may do
                 log.warning("console_look_failed", error=str(fault))
             await asyncio.sleep(LOOK_SECONDS)
 
     async def _task(self, record: TaskRecord, after: str) -> AsyncGenerator[bytes, None]:
+        """Ends where the store fails: the browser comes back by itself, and goes on after the last id."""
         try:
-            async with aclosing(self._room.desks.tasks.watch(record, after)) as events:
-                async for stream_id, event in events:
-                    yield _frame("changed", {"kind": event.kind}, stream_id)
-                    if ends_task(event):
-                        yield _frame("over", {})
-                        return
-        except StoreUnavailable as fault:  # the browser comes back by itself, and goes on after the last id
+            while True:
+                try:
+                    async with aclosing(self._changes(record, after)) as changes:
+                        async for change in changes:
+                            yield change
+                    return
+                except EventsLost as lost:  # the page shows what is kept; only the news goes on behind the gap
+                    after = lost.after
+        except StoreUnavailable as fault:
             log.warning("console_watch_failed", task_id=record.task_id, error=str(fault))
 
+    async def _changes(self, record: TaskRecord, after: str) -> AsyncGenerator[bytes, None]:
+        async with aclosing(self._room.desks.tasks.watch(record, after)) as events:
+            async for stream_id, event in events:
+                yield _frame("changed", {"kind": event.kind}, stream_id)
+                if ends_task(event):
+                    yield _frame("over", {})
+                    return
 
-def _frame(kind: str, data: dict[str, str | int], stream_id: str = "") -> bytes:
+
+def _frame(kind: str, data: dict[str, str], stream_id: str = "") -> bytes:
     first = f"id: {stream_id}\n" if stream_id else ""
     return f"{first}event: {kind}\ndata: {json.dumps(data)}\n\n".encode()

@@ -107,4 +107,5 @@ def _frame(request: Request, visitor: Visitor | None, now: datetime) -> Mapping[
         "links": links() if visitor else (),
         "form": form_token(visitor.secret) if visitor else "",
         "badge": 0,
+        "version": "",
     }

@@ -70,8 +70,8 @@ class Room:
         self, request: Request, template: str, visitor: Visitor, status: int = 200, **values: object
     ) -> Response:
         """A page with the number of approvals that wait for its reader."""
-        badge = await self.glance.count(visitor.caller)
-        return self.pages.page(request, template, visitor, status, badge=badge, **values)
+        badge, version = await self.glance.count(visitor.caller), await self.glance.version(visitor.caller)
+        return self.pages.page(request, template, visitor, status, badge=badge, version=version, **values)
 
 
 def _to_the_door(request: Request) -> Response:

@@ -68,6 +68,7 @@ class TaskPages:
             one=task_page(record, self._room.glance.clock()),
             stops=rail(told, record),
             stages=stages(told),
+            newest=told[-1][0] if told else "0-0",
             may_stop=may_stop(visitor.caller.principal, record) and not record.state.is_terminal,
             problem=problem,
         )

@@ -84,20 +84,30 @@ function replace(old, fresh) {
 
 const focusedLink = () => document.activeElement.getAttribute("href") ?? "";
 
-// --- news: one stream a page; a page that nobody looks at lets go of it, but for the inbox and its count
+// --- news: one stream a page; a page that nobody looks at lets go of it, but for those that wait for approvals
 let stream = null;
+let over = false;
 
 function listen() {
   const source = document.body.dataset.news;
-  if (!source || stream) return;
+  if (!source || stream || over) return;
+  let opened = 0;
   stream = new EventSource(source);
-  let first = true;
-  stream.addEventListener("changed", () => {
-    if (!first || source !== "/console/live") refresh();
-    first = false;
+  stream.addEventListener("open", () => {
+    opened += 1;
+    if (opened > 1) refresh(); // what happened while the line was cut
   });
+  stream.addEventListener("changed", refresh);
   stream.addEventListener("out", () => location.reload());
-  stream.addEventListener("over", hush);
+  stream.addEventListener("over", () => {
+    over = true;
+    hush();
+  });
+  stream.addEventListener("error", () => {
+    if (stream?.readyState !== EventSource.CLOSED) return; // it comes back by itself
+    hush();
+    setTimeout(resume, 3000);
+  });
 }
 
 function hush() {
@@ -105,20 +115,19 @@ function hush() {
   stream = null;
 }
 
+function resume() {
+  refresh();
+  listen();
+}
+
 document.addEventListener("visibilitychange", () => {
-  if (document.body.dataset.news === "/console/live") return;
+  if (document.body.dataset.news?.startsWith("/console/live")) return;
   if (document.hidden) hush();
-  else if (!document.body.dataset.over) {
-    refresh();
-    listen();
-  }
+  else if (!over) resume();
 });
 addEventListener("pagehide", hush);
 addEventListener("pageshow", (event) => {
-  if (event.persisted) {
-    refresh();
-    listen();
-  }
+  if (event.persisted) resume();
 });
 
 // --- forms
