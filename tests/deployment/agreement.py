@@ -9,7 +9,11 @@ from pydantic_settings import BaseSettings
 from shared.infra.main_server import GRACE_SECONDS
 
 _OF_PYTHON = frozenset({"PATH", "PYTHONPATH", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE"})
-_SECRETS = {"secret:redis-url": "redis://:word@redis:6379/0", "secret:anthropic-api-key": "a-key"}
+_SECRETS = {
+    "secret:redis-url": "redis://:word@redis:6379/0",
+    "secret:anthropic-api-key": "a-key",
+    "secret:webhook-secret": "whsec_b2YgdGhlIHdlYmhvb2tzIG9mIHRoZSB0ZXN0cw==",
+}
 
 
 def disagreements(settings: type[BaseSettings], given: Mapping[str, str]) -> list[str]:
