@@ -1,0 +1,52 @@
+"""The levels that an approval goes on to, as a tenant's record has them."""
+
+import pytest
+from pydantic import ValidationError
+
+from shared.contracts.ladder import Rung, above, rung_of
+from shared.contracts.tenant import TenantRecord
+from shared.domain.exact_json import JsonObject
+
+_LADDER = tuple(Rung(level=level) for level in ("manager", "finance", "cfo"))
+
+
+@pytest.mark.promise("approvals.escalation")
+@pytest.mark.parametrize(
+    ("level", "later"),
+    [
+        (None, ["manager", "finance", "cfo"]),
+        ("manager", ["finance", "cfo"]),
+        ("hr", ["finance", "cfo"]),
+        ("cfo", []),
+        ("ciso", []),
+    ],
+)
+def test_only_higher_levels_come_after_one(level: str | None, later: list[str]) -> None:
+    assert [rung.level for rung in above(_LADDER, level)] == later
+
+
+def test_a_level_that_is_no_rung_has_none() -> None:
+    assert (rung_of(_LADDER, "finance"), rung_of(_LADDER, "hr"), rung_of(_LADDER, None)) == (_LADDER[1], None, None)
+
+
+@pytest.mark.promise("approvals.escalation")
+@pytest.mark.parametrize(
+    "ladder",
+    [
+        [{"level": "cfo"}, {"level": "manager"}],
+        [{"level": "manager"}, {"level": "Manager"}],
+        [{"level": "king"}],
+        [{"level": "manager", "hours": 0}],
+        [{"level": "manager", "approvers": 0}],
+    ],
+)
+def test_a_ladder_that_leads_nowhere_is_refused(ladder: list[JsonObject]) -> None:
+    with pytest.raises(ValidationError):
+        TenantRecord.model_validate({"id": "acme", "approval_ladder": ladder})
+
+
+@pytest.mark.promise("approvals.notices_walls")
+@pytest.mark.parametrize("url", ["", "ftp://x", "file:///etc/passwd", "env:", "env:A B", "hooks.example"])
+def test_a_notice_target_is_a_url_or_a_variable(url: str) -> None:
+    with pytest.raises(ValidationError):
+        TenantRecord.model_validate({"id": "acme", "notices": [{"url": url}]})
