@@ -15,6 +15,8 @@ from shared.infra.process import dies_with_parent
 
 SERVED_BY = "x-served-by"  # the response header that names the server
 _PATIENCE = 10.0
+_QUICK = "inter 250ms fall 1 rise 1"  # a replica that goes is noticed at once
+PATIENT = "inter 5s fall 3 rise 1"  # for replicas that share one busy process with the test
 _CONFIG = """
 global
     maxconn 4000
@@ -32,7 +34,7 @@ backend replicas
     balance roundrobin
     option httpchk GET /ready
     http-response set-header {served_by} %s
-    default-server check inter 250ms fall 1 rise 1
+    default-server check {checks}
 {servers}
 """
 
@@ -46,7 +48,9 @@ def haproxy_or_skip() -> str:
 
 
 @asynccontextmanager
-async def round_robin(servers: Mapping[str, int], folder: Path, port: int | None = None) -> AsyncIterator[str]:
+async def round_robin(
+    servers: Mapping[str, int], folder: Path, port: int | None = None, checks: str = _QUICK
+) -> AsyncIterator[str]:
     """The URL of a proxy that gives each request to the next of the servers, given by name and port.
 
     A server whose ``/ready`` is not answered with success gets no requests; who answered, says ``SERVED_BY``.
@@ -54,7 +58,7 @@ async def round_robin(servers: Mapping[str, int], folder: Path, port: int | None
     (chosen,) = (port,) if port is not None else free_ports(1)
     lines = "\n".join(f"    server {name} 127.0.0.1:{number}" for name, number in servers.items())
     config = folder / "haproxy.cfg"
-    config.write_text(_CONFIG.format(port=chosen, servers=lines, served_by=SERVED_BY).lstrip())
+    config.write_text(_CONFIG.format(port=chosen, servers=lines, served_by=SERVED_BY, checks=checks).lstrip())
     process = _start(config)
     try:
         url = f"http://127.0.0.1:{chosen}"
