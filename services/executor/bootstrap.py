@@ -10,6 +10,7 @@ from typing import TypeAlias
 from services.executor.adapters.anthropic_model import AnthropicModel
 from services.executor.adapters.brainos import Account, BrainOS
 from services.executor.adapters.breaking import BreakingTools
+from services.executor.adapters.by_origin import open_servers
 from services.executor.adapters.credentials import open_credentials
 from services.executor.adapters.file_tenants import BadTenantFile, FileTenants
 from services.executor.adapters.mcp_tools import McpTools
@@ -21,9 +22,9 @@ from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.redis_made import RedisMade, SwitchedTenants
 from services.executor.adapters.redis_spend import RedisSpend
 from services.executor.adapters.rest_bridge import RestBridge
+from services.executor.adapters.standing import Standing
 from services.executor.adapters.stored_tenants import StoredTenants
 from services.executor.adapters.tool_servers import DetectingToolServers
-from services.executor.adapters.two_origins import open_servers
 from services.executor.core.answer_rules import AnswerRules
 from services.executor.core.context import Limits, Ports
 from services.executor.core.journal import Bounds
@@ -42,6 +43,7 @@ from services.executor.ports.orchestrators import Orchestrating
 from services.executor.ports.tools import ToolSilent, ToolUnreachable
 from services.executor.settings import Settings
 from shared.contracts.tenant import Connection
+from shared.infra.guard import Guard
 from shared.infra.process import configure_logging
 from shared.infra.redis import connect
 from shared.infra.tenant_records import RedisTenantRecords
@@ -73,12 +75,12 @@ async def carry_out_turns(settings: Settings, worker: MakesWorker = Worker) -> N
     redis = connect(settings.redis_url)
     try:
         async with (
-            open_credentials(settings.credentials_dir) as credentials,
+            open_credentials(settings.credentials_dir, Guard(settings.operators_reach)) as credentials,
             open_servers(settings.tools_reach, credentials) as servers,
             MontySandbox() as sandbox,
         ):
             breaking = BreakingTools(servers)
-            tools = PatientTools(breaking)
+            tools, standing = PatientTools(breaking), Standing(breaking, credentials)
             stored = partial(StoredTenants, RedisTenantRecords(redis), tenants, settings.green_agent_mcp_url)
             learned, daily = RedisLearned(redis), RedisSpend(redis)
             making, switched = RedisMade(redis), SwitchedTenants(stored(0.0), redis)
@@ -86,7 +88,7 @@ async def carry_out_turns(settings: Settings, worker: MakesWorker = Worker) -> N
             ports = ports._replace(sandbox=sandbox, made=making)
             archive, memories = settings.archive(), settings.session_archive()
             carrying_out = worker(ports, limits, load_prompts())
-            await run_sessions(settings, carrying_out, archive, stored(1.0), memories, breaking)
+            await run_sessions(settings, carrying_out, archive, stored(1.0), memories, standing)
     finally:
         await redis.aclose()
         await policy.close()

@@ -9,7 +9,7 @@ from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from services.executor.ports.orchestrators import Orchestrating
-from shared.domain.outgoing import Reach, tools_reach
+from shared.domain.outgoing import Reach, operators_reach, tools_reach
 from shared.domain.quality import Formula
 from shared.domain.words import Strategy
 from shared.infra.archive_open import ArchiveSettings
@@ -92,6 +92,11 @@ class Settings(RunSettings, ArchiveSettings):
     def tools_reach(self) -> Reach:
         """Where a request's tools endpoint may be: the gateway's rule, checked again when connecting."""
         return tools_reach(self.tools_allowed_hosts, loopback=self.profile == "embedded")
+
+    @property
+    def operators_reach(self) -> Reach:
+        """Where what a tenant's own operators name may be: tool servers and token endpoints."""
+        return operators_reach(self.tools_allowed_hosts)
 
     @field_validator("strategies", mode="before")
     @classmethod

@@ -49,13 +49,15 @@ class Reach(NamedTuple):
 
     ``listed`` is the operator's list: hosts, hosts with a port, addresses, networks. A listed name may lead into
     private networks; a range beyond them opens only to its own address or network. ``setting`` names the list in
-    messages. ``public`` opens every public address at the ports of the web; ``loopback`` this machine's own addresses.
+    messages. ``public`` opens every public address at the ports of the web; ``loopback`` this machine's own addresses;
+    ``inside`` all that a listed name may lead to, for every host and port.
     """
 
     listed: frozenset[str] = frozenset()
     setting: str = ""
     public: bool = False
     loopback: bool = False
+    inside: bool = False
     queries: bool = False
     schemes: frozenset[str] = frozenset(_PORT_OF)
 
@@ -84,6 +86,11 @@ def webhook_reach(allowed_hosts: Collection[str], *, loopback: bool) -> Reach:
     return Reach(listed=listed, setting="WEBHOOK_ALLOWED_HOSTS", public=True, loopback=loopback, queries=True)
 
 
+def operators_reach(allowed_hosts: Collection[str]) -> Reach:
+    """Where a tenant's own operators may point us: inside, and not at what nobody serves tools or tokens from."""
+    return Reach(reach_entries(allowed_hosts), "TOOLS_ALLOWED_HOSTS", inside=True, queries=True)
+
+
 def check_url(url: str, reach: Reach) -> Target:
     """What a URL leads to, if it may be called as far as its text tells; raises ``Refused``."""
     found = _matched(url)
@@ -102,11 +109,9 @@ def check_target(target: Target, reach: Reach) -> None:
     literal = _literal(target.host)
     if literal is not None:
         check_address(literal, target, reach)
-    elif _is_localhost(target.host) and not (_names(target, reach) or _is_local(target.host, reach)):
-        raise Refused(Rule.ADDRESS, f"leads to a loopback address{_hint(reach)}")
-    elif not (_names(target, reach) or reach.public or _networks(reach) or _is_local(target.host, reach)):
-        raise _not_listed(target, reach)
-    if not (target.port in WEB_PORTS or _names(target, reach) or _is_local(target.host, reach) or _networks(reach)):
+    elif not _is_opened(target, reach):
+        _check_name(target, reach)
+    if not (target.port in WEB_PORTS or _is_opened(target, reach) or _networks(reach)):
         raise Refused(Rule.PORT, f"has port {target.port}, which is none of the web's{_hint(reach)}")
 
 
@@ -131,6 +136,8 @@ def unreachable(target: Target, reach: Reach) -> Refused:
 def _opens(address: Address, kind: Range, target: Target, reach: Reach) -> bool:
     if any(address in network for network in _networks(reach)):
         return True
+    if reach.inside and kind in _INSIDE:
+        return True
     if _names(target, reach):
         return _literal(target.host) is not None or kind in _INSIDE
     if kind is Range.LOOPBACK:
@@ -139,6 +146,18 @@ def _opens(address: Address, kind: Range, target: Target, reach: Reach) -> bool:
 
 
 _INSIDE = (Range.PUBLIC, Range.PRIVATE, Range.SHARED, Range.LOOPBACK)
+
+
+def _is_opened(target: Target, reach: Reach) -> bool:
+    """Whether the host is permitted by name, at this port."""
+    return reach.inside or _names(target, reach) or _is_local(target.host, reach)
+
+
+def _check_name(target: Target, reach: Reach) -> None:
+    if _is_localhost(target.host):
+        raise Refused(Rule.ADDRESS, f"leads to a loopback address{_hint(reach)}")
+    if not (reach.public or _networks(reach)):
+        raise _not_listed(target, reach)
 
 
 def _names(target: Target, reach: Reach) -> bool:

@@ -11,10 +11,10 @@ import httpx
 import httpx2
 import pytest
 
+from services.executor.adapters.by_origin import open_servers
 from services.executor.adapters.guarded_line import GuardedTransport2
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.rest_bridge import RestBridge
-from services.executor.adapters.two_origins import open_servers
 from services.executor.ports.tools import ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.outgoing import Reach, Refused, check_url, reach_entries, tools_reach, webhook_reach
@@ -250,6 +250,15 @@ async def test_the_operators_servers_are_called_wherever_they_are_and_a_requests
             await servers.discover(Connection(id="erp", url=url))
 
     assert inside.heard
+
+
+@pytest.mark.promise("ssrf.allowed")
+async def test_what_a_tenants_operators_set_up_is_called_inside_and_never_at_metadata() -> None:
+    async with site("127.0.0.1", "404 Not Found") as inside, open_servers(TOOLS) as servers:
+        with pytest.raises(ToolSilent, match="neither MCP"):
+            await servers.discover(Connection(id="erp", url=f"http://127.0.0.1:{inside.port}", owner="acme"))
+        with pytest.raises(ToolUnreachable, match="metadata"):
+            await servers.discover(Connection(id="erp", url="http://169.254.169.254/latest", owner="acme"))
 
 
 @contextmanager

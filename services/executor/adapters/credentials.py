@@ -5,22 +5,29 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import structlog
 from typing_extensions import override
 
 from services.executor.adapters.oauth_tokens import TokenEndpoints
 from services.executor.adapters.secret_sources import Secrets, SecretSource
-from services.executor.ports.credentials import Badge, Credentials
+from services.executor.ports.credentials import Badge, Credentials, CredentialUnavailable
 from shared.contracts.credential import Credential, CredentialType
 from shared.contracts.tenant import Connection
+from shared.infra.guard import Guard
+
+log = structlog.get_logger()
 
 _AUTHORIZATION = "authorization"
 _REMEMBERED = 3  # secrets of one connection: the present one, and those that it replaced
 
 
 @asynccontextmanager
-async def open_credentials(folder: Path) -> AsyncIterator[Credentials]:
-    """``folder``: where the files of tenants' secrets lie, in a folder for each tenant."""
-    async with TokenEndpoints() as tokens:
+async def open_credentials(folder: Path, guard: Guard | None = None) -> AsyncIterator["ResolvedCredentials"]:
+    """``folder``: where the files of tenants' secrets lie, in a folder for each tenant.
+
+    ``guard``: where the token endpoints may be that a tenant's own operators named.
+    """
+    async with TokenEndpoints(guard) as tokens:
         yield ResolvedCredentials(Secrets(folder), tokens)
 
 
@@ -28,12 +35,29 @@ class ResolvedCredentials(Credentials):
     def __init__(self, secrets: SecretSource, tokens: TokenEndpoints) -> None:
         self._secrets, self._tokens = secrets, tokens
         self._shown: defaultdict[str, deque[str]] = defaultdict(lambda: deque(maxlen=_REMEMBERED))
+        self._lacking: set[str] = set()
+
+    @property
+    def lacking(self) -> int:
+        """How many connections had no credential to show when they were last used."""
+        return len(self._lacking)
 
     @override
     async def badge(self, connection: Connection, refused: Badge | None = None) -> Badge | None:
         credential = connection.credential
         if credential is None or connection.from_request:
             return None
+        try:
+            badge = await self._resolved(connection, credential, refused)
+        except CredentialUnavailable as error:
+            if connection.line not in self._lacking:
+                log.warning("credential_unavailable", connection=connection.id, problem=str(error))
+            self._lacking.add(connection.line)
+            raise
+        self._lacking.discard(connection.line)
+        return badge
+
+    async def _resolved(self, connection: Connection, credential: Credential, refused: Badge | None) -> Badge:
         if credential.type is CredentialType.OAUTH:
             token = await self._token(connection.owner, credential, refused)
             return self._noted(connection, Badge(_AUTHORIZATION, f"Bearer {token}"), token)

@@ -12,6 +12,8 @@ import httpx
 from services.executor.ports.credentials import CredentialUnavailable
 from shared.contracts.credential import Credential
 from shared.domain.exact_json import JsonObject, loads_object
+from shared.infra.guard import Guard
+from shared.infra.guarded_http import guarded_client
 
 TOKEN_SECONDS = 10.0
 MAX_ANSWER = 64 * 1024
@@ -32,12 +34,15 @@ class Token(NamedTuple):
 
 
 class TokenEndpoints:
-    """An async context manager around one HTTP client. Many callers who need a token at once ask for one."""
+    """An async context manager around its HTTP clients. Many callers who need a token at once ask for one.
 
-    def __init__(self) -> None:
-        self._client = httpx.AsyncClient(
-            timeout=httpx.Timeout(TOKEN_SECONDS, connect=5.0), follow_redirects=False, trust_env=False
-        )
+    ``guard``: where endpoints may be that a tenant's own operators named; without, wherever these say.
+    """
+
+    def __init__(self, guard: Guard | None = None) -> None:
+        limit = httpx.Timeout(TOKEN_SECONDS, connect=5.0)
+        self._client = httpx.AsyncClient(timeout=limit, follow_redirects=False, trust_env=False)
+        self._guarded = guarded_client(guard, limit) if guard else self._client
         self._kept: dict[str, Token] = {}
         self._asking: dict[str, asyncio.Lock] = {}
         self._renewed: dict[str, float] = {}  # when a refused token was last replaced
@@ -49,6 +54,7 @@ class TokenEndpoints:
         self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None
     ) -> None:
         await self._client.aclose()
+        await self._guarded.aclose()
 
     def kept(self, owner: str, credential: Credential, refused: str = "") -> str | None:
         """A token that is still good, and not the refused one."""
@@ -69,7 +75,7 @@ class TokenEndpoints:
             now = asyncio.get_running_loop().time()
             if refused and now < self._renewed.get(name, -CALM_SECONDS) + CALM_SECONDS:
                 return refused
-            token = await self._had(credential, secret)
+            token = await self._had(self._guarded if owner else self._client, credential, secret)
             if refused:
                 self._renewed[name] = now
             self._kept.pop(name, None)
@@ -78,22 +84,22 @@ class TokenEndpoints:
                 self._kept.pop(next(iter(self._kept)))
             return token.value
 
-    async def _had(self, credential: Credential, secret: ReadsSecret) -> Token:
+    async def _had(self, client: httpx.AsyncClient, credential: Credential, secret: ReadsSecret) -> Token:
         """A client's secret that is refused may have been replaced since it was read."""
         given = await secret(False)
         try:
-            return await self._asked(credential, given)
+            return await self._asked(client, credential, given)
         except _ClientRefused:
             other = await secret(True)
             if other == given:
                 raise
-            return await self._asked(credential, other)
+            return await self._asked(client, credential, other)
 
-    async def _asked(self, credential: Credential, secret: str) -> Token:
+    async def _asked(self, client: httpx.AsyncClient, credential: Credential, secret: str) -> Token:
         began = asyncio.get_running_loop().time()
         try:
             async with asyncio.timeout(TOKEN_SECONDS):
-                status, body = await self._received(_request(self._client, credential, secret))
+                status, body = await _received(client, _request(client, credential, secret))
         except (httpx.HTTPError, httpx.InvalidURL, OSError, TimeoutError) as error:
             why = f"its token endpoint does not answer ({type(error).__name__})"
             raise CredentialUnavailable(_sentence(credential, why)) from None
@@ -105,21 +111,22 @@ class TokenEndpoints:
         sentence = _sentence(credential, f"its token endpoint refused with HTTP {status}{code}")
         raise (_ClientRefused if status == 401 or said == "invalid_client" else CredentialUnavailable)(sentence)
 
-    async def _received(self, request: httpx.Request) -> tuple[int, bytes]:
-        response = await self._client.send(request, stream=True)
-        try:
-            body = bytearray()
-            async for part in response.aiter_bytes():
-                body += part
-                if len(body) > MAX_ANSWER:
-                    return response.status_code, b""
-        finally:
-            await response.aclose()
-        return response.status_code, bytes(body)
-
 
 class _ClientRefused(CredentialUnavailable):
     """The token endpoint does not take the client's secret."""
+
+
+async def _received(client: httpx.AsyncClient, request: httpx.Request) -> tuple[int, bytes]:
+    response = await client.send(request, stream=True)
+    try:
+        body = bytearray()
+        async for part in response.aiter_bytes():
+            body += part
+            if len(body) > MAX_ANSWER:
+                return response.status_code, b""
+    finally:
+        await response.aclose()
+    return response.status_code, bytes(body)
 
 
 def _request(client: httpx.AsyncClient, credential: Credential, secret: str) -> httpx.Request:

@@ -8,7 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.domain.address_ranges import Range, range_of
-from shared.domain.outgoing import Reach, Refused, Rule, Target, check_address, check_url, reach_entries
+from shared.domain.outgoing import (
+    Reach,
+    Refused,
+    Rule,
+    Target,
+    check_address,
+    check_url,
+    operators_reach,
+    reach_entries,
+)
 
 OPEN = Reach(public=True, setting="WEBHOOK_ALLOWED_HOSTS")
 LISTED = ("erp.corp.test", "ported.corp.test:9009", "10.2.0.0/16", "192.168.7.7", "[fd00::7]:8443")
@@ -100,6 +109,26 @@ def test_loopback_is_opened_by_its_own_names_alone() -> None:
     assert permits("localhost", "127.0.0.1", reach, 9009)
     assert permits("::1", "::1", reach, 9009)
     assert not permits("rebound.test", "127.0.0.1", reach, 9009)
+
+
+@pytest.mark.promise("ssrf.allowed")
+@pytest.mark.parametrize(
+    ("host", "address", "is_permitted"),
+    [
+        ("erp.corp.test", "10.9.9.9", True),
+        ("erp.corp.test", "8.8.8.8", True),
+        ("10.9.9.9", "10.9.9.9", True),
+        ("localhost", "127.0.0.1", True),
+        ("169.254.169.254", "169.254.169.254", False),
+        ("erp.corp.test", "169.254.169.254", False),
+        ("fd00:ec2::254", "fd00:ec2::254", False),
+        ("erp.corp.test", "224.0.0.1", False),
+        ("erp.corp.test", "64:ff9b:1::1", False),
+        ("169.254.7.7", "169.254.7.7", True),  # listed
+    ],
+)
+def test_a_tenants_operators_may_point_inside_and_not_at_metadata(host: str, address: str, is_permitted: bool) -> None:
+    assert permits(host, address, operators_reach(("169.254.7.7",)), 5000) is is_permitted
 
 
 @pytest.mark.promise("ssrf.silent")

@@ -1,4 +1,4 @@
-"""Servers that the operator set up, and those that a request names, which are called under guard (``ToolServers``)."""
+"""Tool servers by who named them: the more it is somebody outside, the narrower the guard (``ToolServers``)."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,32 +14,39 @@ from services.executor.ports.credentials import Credentials
 from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject
-from shared.domain.outgoing import Reach, Refused, check_url
+from shared.domain.outgoing import Reach, Refused, check_url, operators_reach
 from shared.infra.guard import Guard
 
 
 @asynccontextmanager
 async def open_servers(reach: Reach, credentials: Credentials | None = None) -> AsyncIterator[ToolServers]:
-    """Both kinds of servers, in any protocol; ``reach`` is where those may be that requests name.
+    """All kinds of servers, in any protocol; ``reach`` is where those may be that requests name.
 
-    ``credentials`` are shown to those alone that the operator set up, and kept out of what these answer.
+    ``credentials`` are shown to those alone that operators set up, and kept out of what these answer.
     """
     guard, shown = Guard(reach), credentials or NoCredentials()
+    tenants_guard = Guard(operators_reach(reach.listed))
     async with (
         McpTools(credentials=shown) as mcp,
         RestBridge(credentials=shown) as rest,
+        McpTools(credentials=shown, guard=tenants_guard) as tenants_mcp,
+        RestBridge(tenants_guard, shown) as tenants_rest,
         McpTools(guard=guard) as far_mcp,
         RestBridge(guard) as far_rest,
     ):
         trusted = DiscreetServers(DetectingToolServers(mcp, rest), shown)
-        yield TwoOrigins(trusted, DetectingToolServers(far_mcp, far_rest), reach)
+        tenants = DiscreetServers(DetectingToolServers(tenants_mcp, tenants_rest), shown)
+        yield ByOrigin(trusted, tenants, DetectingToolServers(far_mcp, far_rest), reach)
 
 
-class TwoOrigins(ToolServers):
-    """``guarded`` is asked about connections that a request named and ``reach`` permits, ``trusted`` about others."""
+class ByOrigin(ToolServers):
+    """``trusted``: what the operator of the installation set up; ``tenants``: what those of a tenant did.
 
-    def __init__(self, trusted: ToolServers, guarded: ToolServers, reach: Reach) -> None:
-        self._trusted, self._guarded, self._reach = trusted, guarded, reach
+    ``guarded`` is asked about connections that a request named and ``reach`` permits.
+    """
+
+    def __init__(self, trusted: ToolServers, tenants: ToolServers, guarded: ToolServers, reach: Reach) -> None:
+        self._trusted, self._tenants, self._guarded, self._reach = trusted, tenants, guarded, reach
 
     @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
@@ -71,4 +78,6 @@ class TwoOrigins(ToolServers):
         return self._of(connection)
 
     def _of(self, connection: Connection) -> ToolServers:
-        return self._guarded if connection.from_request else self._trusted
+        if connection.from_request:
+            return self._guarded
+        return self._tenants if connection.owner else self._trusted
