@@ -12,20 +12,20 @@ from shared.domain.exact_json import JsonObject
 from shared.domain.words import Dialect
 
 _LONGEST_URL = 2048
-_IN_SEND = {Dialect.A2A_0_3: "pushNotificationConfig", Dialect.A2A_1_0: "taskPushNotificationConfig"}
+_IN_SEND = {
+    Dialect.A2A_0_3: ("pushNotificationConfig", "pushNotification"),  # over JSON-RPC, and over REST
+    Dialect.A2A_1_0: ("taskPushNotificationConfig", "pushNotificationConfig"),  # and as drafts had it
+}
 
 
 def webhook_in_send(params: JsonObject, dialect: Dialect) -> Webhook | None:
     """The webhook that comes with a message; None if none does. Raises ``InvalidField``."""
     if dialect is Dialect.LEGACY:
-        found = webhook_at(params, "pushNotification", "params.pushNotification", dialect)
-        return found._replace(shown_id=id_at(params, "id", "params.id") or "") if found else None
-    name = _IN_SEND[dialect]
+        early = webhook_at(params, "pushNotification", "params.pushNotification", dialect)
+        return early._replace(shown_id=id_at(params, "id", "params.id") or "") if early else None
     source = object_at(params, "configuration", "configuration")
-    found = webhook_at(source, name, f"configuration.{name}", dialect)
-    if found is None and dialect is Dialect.A2A_1_0:  # drafts of 1.0 had the older name
-        return webhook_at(source, _IN_SEND[Dialect.A2A_0_3], f"configuration.{_IN_SEND[Dialect.A2A_0_3]}", dialect)
-    return found
+    given = [webhook_at(source, name, f"configuration.{name}", dialect) for name in _IN_SEND[dialect]]
+    return next((webhook for webhook in given if webhook is not None), None)
 
 
 def webhook_at(source: JsonObject, key: str, path: str, dialect: Dialect) -> Webhook | None:
