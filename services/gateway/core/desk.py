@@ -23,7 +23,6 @@ from services.gateway.core.push_book import PushBook
 from services.gateway.core.resolve import Word, check_not_refused, check_operator, resolution_turn, was_heeded
 from services.gateway.core.submit import Accept, Intake, Join, Moment, Signal, fingerprint_of, own_id, take_in
 from services.gateway.ports import (
-    Accepted,
     Caller,
     SessionBelongsToOther,
     StoreUnavailable,
@@ -94,8 +93,16 @@ class TaskDesk:
         self._check_webhook(message)
         try:
             return await self._submit(message, caller)
-        except TaskEnded:  # between our look and the store's: look again
+        except (TaskEnded, SessionBelongsToOther):  # between our look and the store's: look again
+            return await self._submit_again(message, caller)
+
+    async def _submit_again(self, message: ClientMessage, caller: Caller) -> Ticket:
+        try:
             return await self._submit(message, caller)
+        except SessionBelongsToOther:
+            field = "metadata.session_id" if message.dialect is Dialect.LEGACY else "message.contextId"
+            cause = f"session {message.session_id or message.task_id!r} belongs to another principal"
+            raise InvalidField(field, cause) from None
 
     async def _submit(self, message: ClientMessage, caller: Caller) -> Ticket:
         fingerprint = fingerprint_of(message, caller)
@@ -105,7 +112,7 @@ class TaskDesk:
         goes_on = known is not None and intake.record.task_id == known.task_id
         if goes_on:
             await self._enter_webhook(intake.record, message)
-        record, turn_id = await self._store(intake, message, caller)
+        record, turn_id = await self._store(intake, caller)
         if not goes_on:
             await self._enter_webhook(record, message, from_start=True)
         ticket = Ticket(record, turn_id, message.task_id or record.task_id, fingerprint, name or record.task_id)
@@ -232,7 +239,7 @@ class TaskDesk:
         thread = await self._threads.of(caller.tenant, name, fingerprint)
         return Found(name, thread, await self._tasks.record(caller.tenant, thread.task_id or name))
 
-    async def _store(self, intake: Intake, message: ClientMessage, caller: Caller) -> tuple[TaskRecord, str]:
+    async def _store(self, intake: Intake, caller: Caller) -> tuple[TaskRecord, str]:
         match intake:
             case Join(record, turn_id):
                 return record, turn_id
@@ -242,31 +249,16 @@ class TaskDesk:
                 await self._wakes.wake(record.tenant, record.session_id)
                 return record, turn.turn_id
             case Accept():
-                return await self._accept(intake, message)
+                return await self._accept(intake)
 
-    async def _accept(self, intake: Accept, message: ClientMessage) -> tuple[TaskRecord, str]:
+    async def _accept(self, intake: Accept) -> tuple[TaskRecord, str]:
         try:
-            accepted = await self._accepted(intake, message)
+            accepted = await self._tasks.accept(intake.record, intake.turn, intake.dedupe)
         except TenantIsStopped as stopped:
             raise TenantStopped(intake.record.tenant, stopped.reason) from stopped
-        except SessionBelongsToOther:
-            field = "metadata.session_id" if message.dialect is Dialect.LEGACY else "message.contextId"
-            cause = f"session {intake.record.session_id!r} belongs to another principal"
-            raise InvalidField(field, cause) from None
         if accepted.fresh:
             await self._wakes.wake(accepted.record.tenant, accepted.record.session_id)
         return accepted.record, accepted.turn_id
-
-    async def _accepted(self, intake: Accept, message: ClientMessage) -> Accepted:
-        """A session that no client named, and whose name is another's, gets a name that is nobody else's."""
-        try:
-            return await self._tasks.accept(intake.record, intake.turn, intake.dedupe)
-        except SessionBelongsToOther:
-            record, caller = intake.record, Caller(intake.record.tenant, intake.record.requester)
-            if message.session_id or message.task_id is None or not caller.principal.verified:
-                raise
-            own = record.model_copy(update={"session_id": own_id(message.task_id, caller)})
-            return await self._tasks.accept(own, intake.turn, intake.dedupe)
 
     async def _remember(self, ticket: Ticket, intake: Intake, known: TaskRecord | None, caller: Caller) -> None:
         record = ticket.record

@@ -187,8 +187,13 @@ def _id_field(message: ClientMessage) -> str:
 
 
 def _session_of(message: ClientMessage, caller: Caller, dedupe: str) -> str:
-    """A resend must meet the same session, so a session that nobody named is named after the message."""
-    return message.session_id or message.task_id or _name(caller, "session", dedupe)
+    """A resend must meet the same session, so a session that nobody named is named after the task or the message.
+
+    Of a caller who is known, by a name that no other caller's session has.
+    """
+    if message.session_id or message.task_id is None:
+        return message.session_id or _name(caller, "session", dedupe)
+    return own_id(message.task_id, caller) if caller.principal.verified else message.task_id
 
 
 def _dedupe(message: ClientMessage, caller: Caller, thread: Thread, moment: Moment) -> str:

@@ -75,8 +75,9 @@ class TaskListDesk:
         wanted = Wanted(caller.tenant, owner_shown(caller), query.session, query.states, query.since)
         page = await self._lists.page(wanted, query.size, _place(query.token))
         seen = [record for record in page.records if may_read(caller.principal, record)]
-        hidden = len(page.records) - len(seen)
-        return ListedTasks(seen, _token(page.after) if page.after else "", max(page.total - hidden, 0))
+        if len(seen) < len(page.records):  # the session asked for is another's: not even how much is in it is told
+            return ListedTasks((), "", 0)
+        return ListedTasks(seen, _token(page.after) if page.after else "", page.total)
 
 
 def owner_shown(caller: Caller) -> str | None:
