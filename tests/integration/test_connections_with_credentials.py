@@ -12,11 +12,14 @@ from starlette.routing import Route
 
 from examples.company.protocols import Protocol
 from services.executor.ports.tools import ToolServers, ToolSilent, ToolUnreachable
-from shared.contracts.tenant import Connection
+from shared.contracts.tenant import Connection, TenantRecord
 from shared.domain.exact_json import Json, JsonObject
-from tests.demanding import TokenServer, guarded_company, showing
+from shared.domain.words import TaskState
+from shared.testing.scripted_model import json_reply
+from tests.demanding import Demanding, TokenServer, guarded_company, showing
 from tests.legacy_bridge import LegacyBridge, bridge
 from tests.serving import serving
+from tests.unit.executor.stage import CALL, Stage
 
 SECRET = "s3cr3t-of-the-erp"
 BOTH = pytest.mark.parametrize("protocol", [Protocol.MCP, Protocol.REST])
@@ -288,3 +291,41 @@ def _oauth(token_url: str, **more: str) -> dict[str, str]:
 async def _tried(servers: ToolServers, connection: Connection) -> None:
     with suppress(ToolUnreachable):
         await read(servers, connection)
+
+
+@pytest.mark.promise("connections.several")
+async def test_one_task_reads_at_one_server_and_writes_at_another(tmp_path: Path) -> None:
+    """Each demands its own credential, in a way of its own, and neither sees the other's."""
+    play = Stage()
+    crm = LegacyBridge({"get_claim": play.claims.get}, {"get_claim": ("claim_id",)})
+    erp = LegacyBridge(
+        {"approve_claim": play.claims.approve, "look_up_claim": play.claims.get},
+        {"approve_claim": ("claim_id",), "look_up_claim": ("claim_id",)},
+    )
+    proof: JsonObject = {
+        "tool": "look_up_claim",
+        "arguments_json": '{"claim_id":"C-1"}',
+        "expect_json": '{"status":"approved"}',
+    }
+    play.scripts["write_plan"] = json_reply({"calls": [{**CALL, "read_back": proof}], "why_none": None})
+    doors = Demanding(crm.app, "x-api-key", SECRET), Demanding(erp.app, "authorization", "Bearer of-the-other")
+    kept(tmp_path, SECRET), kept(tmp_path, "of-the-other", "other")
+    async with serving(doors[0]) as crm_url, serving(doors[1]) as erp_url, showing(tmp_path) as servers:
+        one = {"type": "header", "header": "X-Api-Key", "from": REFERENCE}
+        other = {"type": "bearer", "from": "file:other"}
+        connections = [
+            {"id": "crm", "url": crm_url, "credential": one},
+            {"id": "office", "url": erp_url, "credential": other},
+        ]
+        play.tenants.record = TenantRecord.model_validate(
+            {"id": "acme", "unruled_writes": "allow", "connections": connections}
+        )
+        play.servers = servers  # type: ignore[assignment]  # the real ones in place of the double
+        play.limits = play.limits._replace(tool_seconds=5.0)
+        record = await play.run()
+    assert (record.state, play.claims.applied) == (TaskState.COMPLETED, ["C-1"]), record.reason
+    assert (set(doors[0].shown), set(doors[1].shown)) == ({SECRET}, {"Bearer of-the-other"})
+    assert ({call.tool for call in crm.calls}, {call.tool for call in erp.calls}) == (
+        {"get_claim"},
+        {"approve_claim", "look_up_claim"},
+    )

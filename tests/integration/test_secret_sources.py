@@ -7,12 +7,15 @@ import boto3
 import pytest
 from moto.server import ThreadedMotoServer
 
-from services.executor.adapters.credentials import ResolvedCredentials
+from services.executor.adapters.breaking import BreakingTools
+from services.executor.adapters.credentials import ResolvedCredentials, open_credentials
 from services.executor.adapters.oauth_tokens import TokenEndpoints
 from services.executor.adapters.secret_sources import Secrets
+from services.executor.adapters.standing import Standing
 from services.executor.ports.credentials import Badge, CredentialUnavailable
 from shared.contracts.credential import aws_prefix_of, beyond_walls, env_prefix_of, folder_of, reference
 from shared.contracts.tenant import Connection
+from shared.testing.fake_tool_servers import FakeToolServers
 
 SECRET = "s3cr3t-of-the-erp"
 TENANTS = ("a", "acme", "acme-eu", "acme_eu", "Acme", "a__b", "x61", "x-61", "../a", "", "a/b", "ACME", "ümlaut")
@@ -173,3 +176,17 @@ async def test_a_file_that_holds_no_usable_secret_is_named(tmp_path: Path, conte
     with pytest.raises(CredentialUnavailable, match=f"the credential file:erp {sentence}") as told:
         await Secrets(tmp_path, {}).read(reference("file:erp"), "")
     assert "s3cr3t" not in str(told.value)
+
+
+@pytest.mark.promise("connections.fails_closed")
+async def test_health_counts_the_connections_that_have_no_credential_to_show(tmp_path: Path) -> None:
+    """Once each, and until they have one; no address, no reference."""
+    async with open_credentials(tmp_path) as credentials:
+        standing = Standing(BreakingTools(FakeToolServers()), credentials)
+        for _ in range(3):
+            with pytest.raises(CredentialUnavailable):
+                await credentials.badge(connection("file:erp"))
+        lacking = standing.circuits
+        (tmp_path / "erp").write_text(SECRET)
+        await credentials.badge(connection("file:erp"))
+        assert (lacking, standing.circuits) == ({"without_credential": 1}, {})
