@@ -7,7 +7,7 @@ from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, NoDecode
 
 from services.gateway.core.claims import ClaimNames
-from services.gateway.core.issuer import may_be_asked
+from services.gateway.core.issuer import discovery_of, may_be_asked
 from services.gateway.core.source_address import networks_in
 from services.gateway.ports import Allowance
 
@@ -74,6 +74,11 @@ class DoorSettings(BaseSettings):
     def ways(self) -> tuple[str, ...]:
         """How callers may show who they are; empty where nobody checks."""
         return tuple(way for way in self.authentication.split(",") if way in _WAYS)
+
+    @property
+    def discovery(self) -> str:
+        """Where clients find out how a token is had; empty where the issuer's keys are stated by themselves."""
+        return discovery_of(self.jwt_issuer) if "jwt" in self.ways and not self.jwt_jwks_url else ""
 
     @property
     def allowance(self) -> Allowance:

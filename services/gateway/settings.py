@@ -56,7 +56,7 @@ class Settings(DoorSettings, LimitSettings, PushSettings, ArchiveSettings, Leavi
     @property
     def abilities(self) -> Abilities:
         on = (self.a2a_streaming == "on", self.push_offered, self.a2a_extended_card == "on")
-        return Abilities(*on, self.ways)
+        return Abilities(*on, self.ways, self.discovery)
 
     @property
     def card_url(self) -> str:

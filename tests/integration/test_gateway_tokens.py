@@ -82,6 +82,24 @@ async def test_tokens_and_keys_open_the_same_door(redis: Redis, redis_url: str) 
     answers = [one.status_code for one in (by_key, by_header, stranger, neither, nothing)]
     assert answers == [200, 200, 404, 401, 401]
     assert "key or a token" in nothing.json()["error"]
+    assert "error" not in nothing.headers["WWW-Authenticate"]
+    assert 'error="invalid_token"' in neither.headers["WWW-Authenticate"]
+
+
+@pytest.mark.promise("identity.tokens")
+async def test_the_card_says_how_a_token_is_had(redis: Redis, redis_url: str) -> None:
+    """And the rate of requests is told to who comes with one."""
+    async with trusting(redis, redis_url, "keys,jwt", rate_requests=9, rate_messages=0) as (play, issuer):
+        card = await play.client.get("/.well-known/agent-card.json", headers={"A2A-Version": "1.0"})
+        answer = await _read(play, issuer.token("ec"))
+    schemes = loads_object(card.text)["securitySchemes"]
+    discovery = f"{issuer.url}/.well-known/openid-configuration"
+    assert at(schemes, "openId.openIdConnectSecurityScheme.openIdConnectUrl") == discovery
+    assert "JSON Web Token" in str(at(schemes, "bearer.httpAuthSecurityScheme.description"))
+    assert (answer.headers["RateLimit-Policy"], answer.headers["RateLimit"].split(";")[1]) == (
+        '"requests";q=9;w=60',
+        "r=8",
+    )
 
 
 @pytest.mark.promise("identity.tokens")

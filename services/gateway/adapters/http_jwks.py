@@ -5,10 +5,9 @@ from typing_extensions import override
 
 from services.gateway.adapters.signing_keys import KeySource
 from services.gateway.core.errors import IssuerUnavailable
-from services.gateway.core.issuer import may_be_asked
+from services.gateway.core.issuer import discovery_of, may_be_asked
 from shared.domain.exact_json import JsonObject, loads_object
 
-_DISCOVERY = "/.well-known/openid-configuration"
 _MOST_BYTES = 512 * 1024
 _SECONDS = httpx.Timeout(5.0, connect=3.0)
 
@@ -28,7 +27,7 @@ class HttpJwks(KeySource):
         return [key for key in keys if isinstance(key, dict)]
 
     async def _discovered(self) -> str:
-        document = await self._object(self._issuer.rstrip("/") + _DISCOVERY)
+        document = await self._object(discovery_of(self._issuer))
         named, url = document.get("issuer"), document.get("jwks_uri")
         if named != self._issuer:
             raise IssuerUnavailable(f"the discovery document is that of issuer {named!r}, not of {self._issuer!r}")

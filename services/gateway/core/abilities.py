@@ -4,12 +4,16 @@ from typing import NamedTuple
 
 
 class Abilities(NamedTuple):
-    """What the card names and the methods heed. ``ways``: how callers may show who they are (keys, jwt)."""
+    """What the card names and the methods heed. ``ways``: how callers may show who they are (keys, jwt).
+
+    ``discovery``: where the issuer of tokens says how one is had, if it does.
+    """
 
     streaming: bool = True
     push: bool = True
     extended_card: bool = True
     ways: tuple[str, ...] = ()
+    discovery: str = ""
 
     @property
     def shows_extended_card(self) -> bool:

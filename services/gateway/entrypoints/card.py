@@ -13,6 +13,7 @@ from a2a.types.a2a_pb2 import (
     AgentInterface,
     APIKeySecurityScheme,
     HTTPAuthSecurityScheme,
+    OpenIdConnectSecurityScheme,
     SecurityRequirement,
     SecurityScheme,
     StringList,
@@ -103,6 +104,9 @@ def _schemes(abilities: Abilities) -> dict[str, SecurityScheme]:
         kinds = " or ".join({"keys": "a key of this gateway", "jwt": "a JSON Web Token"}[way] for way in abilities.ways)
         bearer = HTTPAuthSecurityScheme(scheme="Bearer", description=f"Authorization: Bearer, with {kinds}.")
         schemes["bearer"] = SecurityScheme(http_auth_security_scheme=bearer)
+    if abilities.discovery:
+        issuer = OpenIdConnectSecurityScheme(open_id_connect_url=abilities.discovery, description="Who issues tokens.")
+        schemes["openId"] = SecurityScheme(open_id_connect_security_scheme=issuer)
     return schemes
 
 

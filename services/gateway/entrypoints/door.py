@@ -18,7 +18,7 @@ from services.gateway.ports import Admitted, Caller, Identity, StoreUnavailable
 _ENTRY = "purple.entry"
 _OPEN = ("/health", "/ready", "/console")  # what probes ask, and what leads to the console
 _OPEN_FOLDERS = ("/.well-known/", "/console/")  # cards are public; the console asks for a sign-in of its own
-_CHALLENGE = {"WWW-Authenticate": 'Bearer realm="purple-agent"'}
+_CHALLENGE = 'Bearer realm="purple-agent"'  # RFC 6750; what was presented in vain is told by an error
 _CREDENTIALS = ("authorization", "x-api-key")
 
 
@@ -101,11 +101,16 @@ def _turned_away(scope: Scope, fault: Exception) -> Response:
         case TooManyRequests():
             return _later(scope, fault)
         case NotEntitled():
-            return JSONResponse({"error": str(fault)}, 403)
+            return JSONResponse({"error": str(fault)}, 403, _challenge("insufficient_scope"))
         case Unauthenticated():
-            return JSONResponse({"error": str(fault)}, 401, _CHALLENGE)
+            in_vain = any(name in Headers(scope=scope) for name in _CREDENTIALS)
+            return JSONResponse({"error": str(fault)}, 401, _challenge("invalid_token" if in_vain else ""))
         case _:
             return JSONResponse({"error": str(fault)}, 503, RETRY_LATER)
+
+
+def _challenge(error: str) -> dict[str, str]:
+    return {"WWW-Authenticate": f'{_CHALLENGE}, error="{error}"' if error else _CHALLENGE}
 
 
 def _later(scope: Scope, fault: TooManyRequests) -> Response:
