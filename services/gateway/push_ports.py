@@ -169,7 +169,7 @@ class Lines(Protocol):
         ...
 
     async def read(self, claim: Claim) -> HookWork | PostWork | None:
-        """What is to be delivered; None if there is nothing, and the line is gone."""
+        """What is to be delivered. None if there is nothing, and the line is gone; or nobody here can read it."""
         ...
 
     async def settle(self, claim: Claim, work: HookWork | PostWork, told: Told, step: Step, seconds: float) -> str:

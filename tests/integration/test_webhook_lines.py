@@ -42,7 +42,7 @@ def _notice(number: int, tenant: str = "acme") -> Delivery:
     return Delivery(tenant, f"n{number}", "an approval", "https://hooks.example/", "{}")
 
 
-async def _claim(lines: RedisLines, seconds: float = 60) -> Claim:
+async def claim_of(lines: RedisLines, seconds: float = 60) -> Claim:
     (claim,) = await lines.claim((await lines.look(10, 10)).due, seconds)
     return claim
 
@@ -74,7 +74,7 @@ async def test_the_next_look_is_due_when_the_claim_ends(redis: Redis) -> None:
     lines = RedisLines(redis, SEAL)
     assert (await lines.look(10, 10)).next_in is None
     await lines.enqueue(_notice(1))
-    await _claim(lines, 60)
+    await claim_of(lines, 60)
     found = (await lines.look(10, 10)).next_in
     assert found is not None
     assert 50 < found <= 60
@@ -84,7 +84,7 @@ async def test_a_notice_is_kept_once_and_goes_when_it_is_delivered(redis: Redis)
     lines = RedisLines(redis, SEAL)
     for _ in range(2):
         await lines.enqueue(_notice(1))
-    claim = await _claim(lines)
+    claim = await claim_of(lines)
     work = await lines.read(claim)
     assert work is not None
     await lines.settle(claim, work, Told(delivered=1), Step.DONE, 0)
@@ -104,19 +104,19 @@ async def test_one_tenants_crowd_hides_nobody_elses_line(redis: Redis) -> None:
 @pytest.mark.promise("push.killed")
 async def test_an_event_that_comes_while_a_line_is_held_is_not_missed(redis: Redis, task_store: TaskStore) -> None:
     lines, record = RedisLines(redis, SEAL), await _hooked(redis, task_store)
-    claim = await _claim(lines)
+    claim = await claim_of(lines)
     work = await lines.read(claim)
     assert isinstance(work, HookWork)
     await _finish(redis, record)
     await lines.settle(claim, work, work.told._replace(cursor=work.events[-1][0]), Step.DONE, 0)
-    again = await lines.read(await _claim(lines))
+    again = await lines.read(await claim_of(lines))
     assert isinstance(again, HookWork)
     assert [event.kind for _, event in again.events][-1] == "turn_finished"
 
 
 async def test_a_webhook_that_was_put_off_is_not_hurried_by_news(redis: Redis, task_store: TaskStore) -> None:
     lines, record = RedisLines(redis, SEAL), await _hooked(redis, task_store)
-    claim = await _claim(lines)
+    claim = await claim_of(lines)
     work = await lines.read(claim)
     assert work is not None
     await lines.settle(claim, work, Told(tries=1, error="it answered 500"), Step.RETRY, 60)
@@ -128,12 +128,12 @@ async def test_a_webhook_that_is_set_anew_is_not_bound_to_what_was_under_way(
     redis: Redis, task_store: TaskStore
 ) -> None:
     lines, record = RedisLines(redis, SEAL), await _hooked(redis, task_store)
-    stale = await _claim(lines)
+    stale = await claim_of(lines)
     work = await lines.read(stale)
     assert work is not None
     await RedisWebhooks(redis, SEAL).put(record, HOOK._replace(url="https://b.example/"), from_start=True, most=3)
     assert await lines.settle(stale, work, Told(disabled=True), Step.OFF, 0) == ""
-    again = await lines.read(await _claim(lines))
+    again = await lines.read(await claim_of(lines))
     assert isinstance(again, HookWork)
     assert (again.webhook.url, again.told.disabled) == ("https://b.example/", False)
 
@@ -246,7 +246,7 @@ async def test_a_result_that_has_gone_takes_no_other_news_with_it(redis: Redis, 
     await _finish(redis, record, TaskState.INPUT_REQUIRED)
     world = World(redis)
     lines = RedisLines(redis, SEAL)
-    claim = await _claim(lines)
+    claim = await claim_of(lines)
     work = await lines.read(claim)
     assert isinstance(work, HookWork)
     first = news_of(work)[0]
@@ -259,3 +259,15 @@ async def test_a_result_that_has_gone_takes_no_other_news_with_it(redis: Redis, 
         at(loads_object(body), "statusUpdate.status.state") for body in world.bodies[HOOK.url] if "statusU" in body
     ]
     assert states == ["TASK_STATE_INPUT_REQUIRED", "TASK_STATE_COMPLETED"]
+
+
+async def test_what_a_gateway_cannot_read_waits_for_one_that_can(redis: Redis, task_store: TaskStore) -> None:
+    """A secret that was changed without the old one beside it loses nobody's webhook."""
+    record = await _hooked(redis, task_store)
+    changed = RedisLines(redis, Seal(read_secrets("bmV3" * 8).sealing_keys()))
+    claim = await claim_of(changed, 0)
+    assert await changed.read(claim) is None
+    await _finish(redis, record)
+    world = World(redis)
+    await world.deliver()
+    assert "completed" in world.bodies[HOOK.url][-1]

@@ -108,9 +108,16 @@ async def test_only_who_may_see_a_task_has_to_do_with_its_webhooks(redis: Redis,
             at((await _post(play, "/", call, who))[1], "error.code") for who in others for call in (setting, listing)
         }
         refused = (await _post(play, "/", setting, dana))[1]
+        deciding: JsonObject = {
+            "id": "T1",
+            "message": {"parts": [{"text": "approve"}]},
+            "pushNotification": {"url": URL},
+        }
+        decided = (await _post(play, "/", _call("tasks/send", deciding), dana))[1]
         own = (await _post(play, "/", setting, casey))[1]
         seen = (await _post(play, "/", listing, dana))[1]
     assert codes == {-32001} == {at(refused, "error.code")}
+    assert "only who began" in str(at(decided, "error.message"))
     assert at(own, "result.taskId") == "T1"
     assert len(_list(seen["result"])) == 1
 

@@ -90,9 +90,9 @@ class RedisLines(Lines, Posts):
         member = keys.unpack_delivery(claim.member)
         try:
             work = await self._post(member) if isinstance(member, keys.PostMember) else await self._hook(member)
-        except (CannotOpen, ValidationError, ValueError) as error:
+        except (CannotOpen, ValidationError, ValueError) as error:  # perhaps another replica can, or this one soon
             log.warning("webhook_unreadable", tenant=claim.tenant, error=type(error).__name__)
-            work = None
+            return None
         if work is None:
             place = _place(member)
             await self._scripts.run("drop_delivery", [place.hash, place.deliveries], [claim.member])

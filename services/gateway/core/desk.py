@@ -15,7 +15,7 @@ from services.gateway.core.errors import (
     TenantStopped,
     UnknownTask,
 )
-from services.gateway.core.identity import may_read, may_stop
+from services.gateway.core.identity import may_have_told, may_read, may_stop
 from services.gateway.core.leaving import Leaving
 from services.gateway.core.message import ClientMessage
 from services.gateway.core.message_limits import MessageLimits, check_size
@@ -111,10 +111,10 @@ class TaskDesk:
         intake = take_in(meant, caller, known, thread, Moment(self._clock(), self._new_id()))
         goes_on = known is not None and intake.record.task_id == known.task_id
         if goes_on:
-            await self._enter_webhook(intake.record, message)
+            await self._enter_webhook(intake.record, message, caller)
         record, turn_id = await self._store(intake, caller)
         if not goes_on:
-            await self._enter_webhook(record, message, from_start=True)
+            await self._enter_webhook(record, message, caller, from_start=True)
         ticket = Ticket(record, turn_id, message.task_id or record.task_id, fingerprint, name or record.task_id)
         await self._remember(ticket, intake, known, caller)
         return ticket
@@ -218,9 +218,13 @@ class TaskDesk:
             raise PushUnsupported
         self.webhooks.check(message.webhook)
 
-    async def _enter_webhook(self, record: TaskRecord, message: ClientMessage, *, from_start: bool = False) -> None:
+    async def _enter_webhook(
+        self, record: TaskRecord, message: ClientMessage, caller: Caller, *, from_start: bool = False
+    ) -> None:
         """Of a task that goes on before its next turn begins, and of a new one from its start: nothing is missed."""
         if message.webhook and self.webhooks:
+            if not may_have_told(caller.principal, record):
+                raise InvalidField("pushNotificationConfig", "only who began the task, or an operator, may set one")
             await self.webhooks.enter(record, message.webhook, from_start=from_start)
 
     async def _known(self, message: ClientMessage, caller: Caller, fingerprint: str) -> Found:

@@ -38,6 +38,11 @@ def may_stop(principal: Principal, record: TaskRecord) -> bool:
     return nobody_in_particular or _is_owner(principal, record)
 
 
+def may_have_told(principal: Principal, record: TaskRecord) -> bool:
+    """Whether somebody may have the task's story sent somewhere: an approver, who may look, may not."""
+    return not principal.verified or _is_owner(principal, record)
+
+
 def may_decide(principal: Principal, record: TaskRecord) -> bool:
     """Whether a decision may be handed on; whether it counts is judged where the approval is kept."""
     return principal.id == record.requester.id or Role.APPROVER in principal.roles

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from services.gateway.core.desk import TaskDesk
 from services.gateway.core.errors import PushUnsupported, UnknownTask, UnknownWebhook
+from services.gateway.core.identity import may_have_told
 from services.gateway.core.push_book import PushBook
 from services.gateway.core.resolve import check_operator
 from services.gateway.ports import Caller
@@ -71,8 +72,5 @@ class PushDesk:
 
 
 def _check_may_set(record: TaskRecord, caller: Caller) -> None:
-    """An approver who only looks on has a task's story sent nowhere."""
-    principal = caller.principal
-    owner = principal.id == record.requester.id or Role.OPERATOR in principal.roles
-    if principal.verified and not owner:
-        raise UnknownTask(record.task_id, principal.id)
+    if not may_have_told(caller.principal, record):
+        raise UnknownTask(record.task_id, caller.principal.id)

@@ -47,6 +47,9 @@ class DeliveryLoop:
             except StoreUnavailable as error:
                 log.warning("deliveries_wait", error=str(error))
                 await asyncio.sleep(_AGAIN_SECONDS)
+            except Exception:  # the outermost edge: webhooks must not end the gateway, nor its faults webhooks
+                log.exception("deliveries_failed")
+                await asyncio.sleep(_AGAIN_SECONDS)
 
     async def _serve(self) -> None:
         async with asyncio.TaskGroup() as group:
