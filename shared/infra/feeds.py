@@ -12,7 +12,6 @@ from shared.infra.lua import Scripts
 from shared.ports.tasks import EventsLost
 
 PAGE = 128  # events of one read, and how many of the newest a watched stream has in memory
-_READS = 16  # at once, so that any number of watchers needs few connections
 _START = (0, 0)
 
 
@@ -117,7 +116,6 @@ class Feeds:
     def __init__(self, live: Live, scripts: Scripts) -> None:
         self._live, self._scripts = live, scripts
         self._feeds: dict[str, Feed] = {}
-        self._turns = asyncio.Semaphore(_READS)
 
     @asynccontextmanager
     async def feed(self, stream: str) -> AsyncIterator[Feed]:
@@ -137,8 +135,7 @@ class Feeds:
 
     async def _read(self, stream: str, after: str) -> list[Row]:
         """One page. Whoever begins at the start gets what is kept; a later place that is kept no longer is a loss."""
-        async with self._turns:
-            reply = cast("list[str]", await self._scripts.run("events_after", [stream], [after, PAGE]))
+        reply = cast("list[str]", await self._scripts.run("events_after", [stream], [after, PAGE]))
         oldest, whole, *fields = reply
         if whole == "0" and _START < place_of(after) < place_of(oldest):
             raise EventsLost(after)

@@ -24,6 +24,7 @@ from shared.infra.lua import source
 from shared.infra.redis_address import RedisAddress
 
 CONNECT_SECONDS = 2.0
+CONNECTIONS = 64  # of one client; whoever needs another waits for a free one, within the bound of its command
 _SENTINEL_SECONDS = 1.0
 _PASSING = ("MISCONF", "NOREPLICAS", "BUSY ")  # words of a server that takes no writes just now
 Locate: TypeAlias = Callable[[], Awaitable[tuple[str, int]]]
@@ -116,7 +117,9 @@ _KINDS: Mapping[type[AbstractConnection], type[_Following]] = {
 
 
 class FollowingPool(ConnectionPool):
-    """Connections to the primary at one address. Making one does not hold up those who need another."""
+    """Connections to the primary at one address, ``CONNECTIONS`` at most. Making one does not hold up those who need
+    another.
+    """
 
     def __init__(self, address: RedisAddress, lineage: Lineage | None = None, *, decode: bool = True) -> None:
         options = cast("dict[str, object]", parse_url(address.url))
@@ -125,13 +128,19 @@ class FollowingPool(ConnectionPool):
             options |= {"socket_keepalive": True}
         options |= {"decode_responses": decode, "socket_connect_timeout": CONNECT_SECONDS, "retry": _retry()}
         self.lineage = lineage
+        self._slots = asyncio.Semaphore(CONNECTIONS)
         self._sentinels = _sentinels(address)
         self._service = address.service
         locate = self._primary if address.kind == "sentinel" else None
         super().__init__(connection_class=_KINDS[kind], **options, lineage=lineage, locate=locate)  # type: ignore[arg-type]  # redis-py
 
     async def get_connection(self, command_name: object = None, *_: object, **__: object) -> AbstractConnection:  # noqa: ARG002  # redis-py passes it
-        connection = cast(AbstractConnection, self.get_available_connection())  # type: ignore[no-untyped-call]  # redis-py
+        await self._slots.acquire()
+        try:
+            connection = cast(AbstractConnection, self.get_available_connection())  # type: ignore[no-untyped-call]  # redis-py
+        except BaseException:
+            self._slots.release()
+            raise
         try:
             fresh = not connection.is_connected
             await self.ensure_connection(connection)
@@ -141,6 +150,10 @@ class FollowingPool(ConnectionPool):
             await self.release(connection)
             raise
         return connection
+
+    async def release(self, connection: AbstractConnection) -> None:
+        await super().release(connection)
+        self._slots.release()
 
     async def disconnect(self, inuse_connections: bool = True) -> None:
         await super().disconnect(inuse_connections)
