@@ -121,7 +121,8 @@ def build(settings: Settings, leaving: Leaving | None = None) -> FastAPI:
     kept = settings.archive()
     audit = AuditDesk(RedisAudit(state, TaskStore(state, live)), ArchivedAudit(kept) if kept else None)
     app.include_router(AuditEndpoints(audit, identity).routes())
-    desks = Desks(desk, lists, inbox, tenants, RedisStatistics(state), RedisStories(state))
+    stories, webhooks = RedisStories(state), PushDesk(desk, push.book)
+    desks = Desks(desk, lists, inbox, tenants, RedisStatistics(state), stories, webhooks)
     app.router.routes.append(console_mount(desks, state, identity, settings, _now))
     return app
 

@@ -7,10 +7,13 @@ from redis.asyncio import Redis
 from starlette.routing import Mount
 
 from services.gateway.adapters.redis_sign_ins import RedisSignIns
+from services.gateway.core.source_address import networks_in
 from services.gateway.entrypoints.console.application import console
+from services.gateway.entrypoints.console.assets import Assets
 from services.gateway.entrypoints.console.gate import Gate
 from services.gateway.entrypoints.console.glance import Glance
-from services.gateway.entrypoints.console.room import Desks
+from services.gateway.entrypoints.console.pages import Pages
+from services.gateway.entrypoints.console.room import Desks, Room
 from services.gateway.ports import Identity
 from services.gateway.settings import Settings
 
@@ -18,6 +21,13 @@ from services.gateway.settings import Settings
 def console_mount(
     desks: Desks, state: Redis, identity: Identity, settings: Settings, clock: Callable[[], datetime]
 ) -> Mount:
-    gate, glance = Gate(identity, RedisSignIns(state)), Glance(desks.approvals, desks.lists, clock)
-    secure = settings.card_url.startswith("https://")
-    return Mount("/console", console(desks, gate, glance, settings.model_notice, secure=secure))
+    assets = Assets()
+    room = Room(
+        desks=desks,
+        gate=Gate(identity, RedisSignIns(state)),
+        pages=Pages(assets, settings.model_notice, clock, with_webhooks=desks.webhooks.offered),
+        glance=Glance(desks.approvals, desks.lists, clock),
+        secure=settings.card_url.startswith("https://"),
+        trusted=networks_in(settings.trusted_proxies),
+    )
+    return Mount("/console", console(room, assets))

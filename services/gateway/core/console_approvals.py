@@ -11,6 +11,7 @@ from shared.contracts.grounds import ArgumentSource, Grounds, ReadFound
 from shared.contracts.plan import Origin, PlannedCall
 from shared.contracts.task import Principal
 from shared.domain.exact_json import Json, loads
+from shared.domain.words import Role
 
 _STATUS = {
     ApprovalStatus.WAITING: Badge("Waiting", "warn"),
@@ -78,6 +79,7 @@ class ApprovalPage(NamedTuple):
     asked_at: datetime
     deadline: datetime
     calls: tuple[CallBlock, ...]
+    why: tuple[str, ...]
     reasons: tuple[str, ...]
     rules: tuple[Ground, ...]
     figures: tuple[Ground, ...]
@@ -96,7 +98,7 @@ def approval_page(question: Question, reader: Principal, now: datetime) -> Appro
     process = record.metadata.get("process_type")
     step, grounds = approval.confirmation, approval.grounds
     rules = _rules(question)
-    said = {rule.text for rule in rules}
+    reasons, said = tuple(map(_without_code, approval.reasons)), {rule.text for rule in rules}
     return ApprovalPage(
         approval_id=approval.approval_id,
         task_id=record.task_id,
@@ -111,7 +113,8 @@ def approval_page(question: Question, reader: Principal, now: datetime) -> Appro
         asked_at=approval.asked_at,
         deadline=approval.deadline,
         calls=tuple(_block(number, call, grounds) for number, call in enumerate(approval.plan.calls, 1)),
-        reasons=tuple(reason for reason in map(_without_code, approval.reasons) if reason not in said),
+        why=reasons,
+        reasons=tuple(reason for reason in reasons if reason not in said),
         rules=rules,
         figures=tuple(_figures(grounds)),
         reads=tuple(_reads(grounds)),
@@ -127,8 +130,18 @@ def approval_page(question: Question, reader: Principal, now: datetime) -> Appro
 
 def barred(approval: Approval, reader: Principal, now: datetime) -> str:
     """Why an answer of the reader would not count now, in a sentence; empty if it would."""
-    why = approval.objection(reader, now)
-    return f"{why[:1].upper()}{why[1:]}." if why else ""
+    objection = approval.objection(reader, now)
+    if objection is None:
+        return ""
+    if approval.status is not ApprovalStatus.WAITING or now >= approval.deadline:
+        return "It takes no answer any more."
+    if reader.id == approval.requester_id:
+        return "You asked for this yourself, so somebody else must answer."
+    if Role.APPROVER not in reader.roles:
+        return "Your key does not have the role approver: others answer this."
+    if any(decision.by.id == reader.id for decision in approval.decisions):
+        return "You have answered; the others must answer too."
+    return f"It takes the level {approval.level}, which your key does not list."
 
 
 def needs(questions: Sequence[Question], reader: Principal, now: datetime) -> list[Question]:

@@ -9,7 +9,9 @@ from pydantic import JsonValue
 
 from services.gateway.core.console_times import span
 from services.gateway.core.console_words import Badge, shown, state_badge, strategy_title, title_of
+from services.gateway.core.push_config import state_of
 from services.gateway.core.views import answer_of
+from services.gateway.push_ports import Registered
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import plain
 from shared.domain.words import TaskState
@@ -25,6 +27,11 @@ _WRITES = {
     "in_doubt": Badge("In doubt", "bad"),
     "skipped": Badge("Skipped", "mute"),
     "unsent": Badge("Not sent", "mute"),
+}
+_DELIVERIES = {
+    "active": Badge("Told", "good"),
+    "failing": Badge("Failing", "warn"),
+    "disabled": Badge("Given up", "bad"),
 }
 
 
@@ -70,6 +77,15 @@ class Document(NamedTuple):
     name: str
     media_type: str
     text: str
+
+
+class Delivery(NamedTuple):
+    """How one of the task's webhooks fares."""
+
+    host: str
+    state: Badge
+    delivered: int
+    error: str
 
 
 class TaskPage(NamedTuple):
@@ -135,6 +151,12 @@ def task_page(record: TaskRecord, now: datetime) -> TaskPage:
         asks=asks if waits and isinstance(asks, str) else "",
         doubts=tuple(_doubts(record.metadata)) if waits else (),
     )
+
+
+def delivery(registered: Registered) -> Delivery:
+    webhook, told = registered
+    host = webhook.url.partition("://")[2].partition("/")[0]
+    return Delivery(host, _DELIVERIES[state_of(registered)], told.delivered, told.error)
 
 
 def dollars(nanos: int) -> str:

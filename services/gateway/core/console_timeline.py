@@ -200,7 +200,7 @@ def _note(stream_id: str, event: TaskEvent) -> Step:
         return Step(stream_id, "dot", "warn", str(problem), "", event.at, _rows(data, "problem"))
     if strategy := data.get("strategy"):
         why = str(data.get("chosen_because") or data.get("not_applied") or "")
-        return Step(stream_id, "dot", "mute", f"Strategy: {strategy_title(strategy)}", why, event.at)
+        return Step(stream_id, "dot", "mute", f"Strategy: {strategy_title(str(strategy))}", why, event.at)
     if process := data.get("process_type"):
         why = str(data.get("classified_by") or "")
         return Step(stream_id, "dot", "mute", f"Kind of process: {title_of(str(process))}", why, event.at)

@@ -5,30 +5,25 @@ from starlette.routing import Route
 
 from services.gateway.entrypoints.console.assets import Assets
 from services.gateway.entrypoints.console.faults import FaultPages
-from services.gateway.entrypoints.console.gate import Gate
-from services.gateway.entrypoints.console.glance import Glance
 from services.gateway.entrypoints.console.inbox import InboxPages
 from services.gateway.entrypoints.console.live import LiveStreams
 from services.gateway.entrypoints.console.overview import OverviewPage
-from services.gateway.entrypoints.console.pages import Pages
-from services.gateway.entrypoints.console.room import Desks, Room
+from services.gateway.entrypoints.console.room import Room
 from services.gateway.entrypoints.console.sign_in import SignInPages
 from services.gateway.entrypoints.console.tasks import TaskPages
+from services.gateway.entrypoints.console.webhooks import WebhookPage
 
 
-def console(desks: Desks, gate: Gate, glance: Glance, notice: str, *, secure: bool) -> Starlette:
-    """``notice`` says what kind of model serves; ``secure``: whether cookies are for https alone."""
-    assets = Assets()
-    pages = Pages(assets, notice, glance.clock)
-    room = Room(desks, gate, pages, glance, secure)
+def console(room: Room, assets: Assets) -> Starlette:
     routes = [
         *_door(room),
         *_approvals(room),
         *_tasks(room),
         Route("/", room.shows(OverviewPage(room).shown)),
+        Route("/webhooks", room.shows(WebhookPage(room).shown)),
         Route("/static/{version}/{name}", assets.serve),
     ]
-    return Starlette(routes=routes, exception_handlers=FaultPages(pages).handlers())
+    return Starlette(routes=routes, exception_handlers=FaultPages(room.pages).handlers())
 
 
 def _door(room: Room) -> list[Route]:

@@ -5,7 +5,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ExceptionHandler
 
-from services.gateway.core.errors import InvalidField, IssuerUnavailable, NotAnOperator, UnknownApproval, UnknownTask
+from services.gateway.core.errors import (
+    InvalidField,
+    IssuerUnavailable,
+    NotAnOperator,
+    PushUnsupported,
+    TooManyRequests,
+    UnknownApproval,
+    UnknownTask,
+)
 from services.gateway.entrypoints.console.forms import BadForm
 from services.gateway.entrypoints.console.pages import Pages
 from services.gateway.ports import StoreUnavailable
@@ -26,6 +34,8 @@ class FaultPages:
             BadForm: self._bad_form,
             StoreUnavailable: self._later,
             IssuerUnavailable: self._later,
+            TooManyRequests: self._too_many,
+            PushUnsupported: self._no_page,
             HTTPException: self._no_page,
         }
 
@@ -54,6 +64,12 @@ class FaultPages:
         text = "What the console rests on does not answer just now. Nothing is lost. Try again in a few seconds."
         reply = self._said(request, 503, "One moment", text, (request.url.path, "Try again"))
         reply.headers.update(_AGAIN)
+        return reply
+
+    async def _too_many(self, request: Request, fault: Exception) -> Response:
+        wait = fault.wait if isinstance(fault, TooManyRequests) else 1
+        reply = self._said(request, 429, "That was too much at once", f"{fault}.", (request.url.path, "Try again"))
+        reply.headers["Retry-After"] = str(wait)
         return reply
 
     async def _no_page(self, request: Request, fault: Exception) -> Response:

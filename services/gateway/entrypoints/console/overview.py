@@ -17,7 +17,7 @@ from services.gateway.entrypoints.console.gate import Visitor
 from services.gateway.entrypoints.console.room import Room
 from shared.domain.words import Role
 
-_CHART = 340
+_CHART = 290  # as wide as its card: its words then have the size of the page's
 _LATEST = 6
 _LATELY = timedelta(days=1)
 

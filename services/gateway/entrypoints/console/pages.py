@@ -34,6 +34,19 @@ SAFE = {
     "Cache-Control": "no-store",
 }
 _SMALL = 1000
+
+
+class Link(NamedTuple):
+    href: str
+    text: str
+    icon: str
+
+
+_LINKS = (
+    Link("/console/", "Overview", "home"),
+    Link("/console/approvals", "Approvals", "inbox"),
+    Link("/console/tasks", "Tasks", "list"),
+)
 _WORDS = {
     "counted": counted,
     "distance": distance,
@@ -44,15 +57,11 @@ _WORDS = {
 }
 
 
-class Link(NamedTuple):
-    href: str
-    text: str
-    icon: str
-
-
 class Pages:
-    def __init__(self, assets: Assets, notice: str, clock: Callable[[], datetime]) -> None:
-        self._clock = clock
+    def __init__(
+        self, assets: Assets, notice: str, clock: Callable[[], datetime], *, with_webhooks: bool = False
+    ) -> None:
+        self._clock, self._with_webhooks = clock, with_webhooks
         self._environment = Environment(
             loader=FileSystemLoader(Path(__file__).parent / "templates"),
             autoescape=True,
@@ -71,13 +80,20 @@ class Pages:
         """``values`` are what the template speaks of, beside what every page has."""
         html = (
             self._environment.get_template(template)
-            .render({**_frame(request, visitor, self._clock()), **values})
+            .render({**_frame(request, visitor, self._clock()), "links": self._links(visitor), **values})
             .encode()
         )
         headers = {**SAFE, "Vary": "Cookie, Accept-Encoding"}
         if len(html) > _SMALL and accepts_gzip(request):
             html, headers["Content-Encoding"] = gzip.compress(html, 5, mtime=0), "gzip"
         return Response(html, status, headers, "text/html; charset=utf-8")
+
+    def _links(self, visitor: Visitor | None) -> tuple[Link, ...]:
+        """Where this reader has something to look at."""
+        if visitor is None:
+            return ()
+        hooks = (Link("/console/webhooks", "Webhooks", "hook"),) if self._with_webhooks else ()
+        return (*_LINKS, *(hooks if visitor.has(Role.OPERATOR) else ()))
 
 
 def go_to(place: str) -> Response:
@@ -89,12 +105,6 @@ def iso(at: datetime) -> str:
     return at.isoformat(timespec="seconds")
 
 
-def links() -> tuple[Link, ...]:
-    inbox = Link("/console/approvals", "Approvals", "inbox")
-    tasks = Link("/console/tasks", "Tasks", "list")
-    return Link("/console/", "Overview", "home"), inbox, tasks
-
-
 def _frame(request: Request, visitor: Visitor | None, now: datetime) -> Mapping[str, object]:
     theme = request.cookies.get(THEME, "auto")
     return {
@@ -104,7 +114,6 @@ def _frame(request: Request, visitor: Visitor | None, now: datetime) -> Mapping[
         "visitor": visitor,
         "who": visitor.caller.principal if visitor else None,
         "roles": [role for role in Role if visitor and visitor.has(role)],
-        "links": links() if visitor else (),
         "form": form_token(visitor.secret) if visitor else "",
         "badge": 0,
         "version": "",

@@ -9,6 +9,8 @@ from starlette.responses import Response
 
 from services.gateway.core.approvals import ApprovalDesk
 from services.gateway.core.desk import TaskDesk
+from services.gateway.core.push import PushDesk
+from services.gateway.core.source_address import Network, source_of
 from services.gateway.core.task_list import TaskListDesk
 from services.gateway.core.tenant_desk import TenantDesk
 from services.gateway.entrypoints.console.forms import read_form
@@ -30,17 +32,19 @@ class Desks:
     tenants: TenantDesk
     statistics: Statistics
     stories: Stories
+    webhooks: PushDesk
 
 
 @dataclass(frozen=True)
 class Room:
-    """``secure``: whether cookies are for https alone."""
+    """``secure``: whether cookies are for https alone. ``trusted``: whose ``X-Forwarded-For`` is believed."""
 
     desks: Desks
     gate: Gate
     pages: Pages
     glance: Glance
     secure: bool
+    trusted: tuple[Network, ...] = ()
 
     def shows(self, show: Show) -> Handler:
         """A page for who is signed in; others are asked to sign in, and come back to it."""
@@ -65,6 +69,11 @@ class Room:
             return await act(request, visitor, await read_form(request, visitor.secret))
 
         return answer
+
+    def source(self, request: Request) -> str:
+        """The address from which a request comes."""
+        peer = request.client.host if request.client else ""
+        return source_of(peer, ",".join(request.headers.getlist("x-forwarded-for")), self.trusted)
 
     async def page(
         self, request: Request, template: str, visitor: Visitor, status: int = 200, **values: object

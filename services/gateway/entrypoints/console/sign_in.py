@@ -34,7 +34,7 @@ class SignInPages:
 
     async def given(self, request: Request) -> Response:
         fields = await read_form(request, request.cookies.get(_FORM_COOKIE, ""))
-        place, address = place_after(fields.get("next", "")), request.client.host if request.client else ""
+        place, address = place_after(fields.get("next", "")), self._room.source(request)
         if await self._room.gate.is_braked(address):
             minutes = REFUSED_SECONDS // 60
             why = f"Too many keys were refused from your address. Wait {minutes} minutes, then try again."

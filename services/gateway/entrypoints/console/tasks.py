@@ -5,7 +5,7 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import Response
 
-from services.gateway.core.console_tasks import FILTERS, filter_named, task_page, task_row
+from services.gateway.core.console_tasks import FILTERS, delivery, filter_named, task_page, task_row
 from services.gateway.core.console_timeline import rail, stages
 from services.gateway.core.errors import NotCancelable, UnknownTask
 from services.gateway.core.identity import may_stop
@@ -59,7 +59,8 @@ class TaskPages:
 
     async def _one(self, request: Request, visitor: Visitor, problem: str = "", status: int = 200) -> Response:
         record = await self._room.desks.tasks.read(request.path_params["task_id"], visitor.caller)
-        told = await self._room.desks.stories.told(record)
+        told, webhooks = await self._room.desks.stories.told(record), self._room.desks.webhooks
+        registered = await webhooks.listed(record.task_id, visitor.caller) if webhooks.offered else ()
         return await self._room.page(
             request,
             "task.html",
@@ -68,6 +69,7 @@ class TaskPages:
             one=task_page(record, self._room.glance.clock()),
             stops=rail(told, record),
             stages=stages(told),
+            deliveries=[delivery(one) for one in registered],
             newest=told[-1][0] if told else "0-0",
             may_stop=may_stop(visitor.caller.principal, record) and not record.state.is_terminal,
             problem=problem,

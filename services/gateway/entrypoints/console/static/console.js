@@ -163,7 +163,7 @@ document.addEventListener("click", (event) => {
   if (menu && !menu.contains(event.target)) menu.open = false;
 });
 
-root.classList.add("scripted");
+document.querySelector(".filters [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
 if (tellZone() && document.querySelector("time")) refresh();
 tick();
 setInterval(tick, 1000);
