@@ -13,7 +13,7 @@ from shared.contracts.plan import Origin, PlannedCall
 from shared.contracts.policy import TriggeredRule, Verdict
 from shared.domain.exact_json import Json, dumps, plain
 
-_SHOWN = 2_000  # characters of one read
+_SHOWN, _MENTIONED = 2_000, 300  # characters of a read that something rests on, and of any other
 _READS = 40
 
 
@@ -104,21 +104,33 @@ def _text(value: Json) -> str:
 
 
 def _read(fact: Fact, sources: Sequence[ArgumentSource], values: Sequence[NamedValue]) -> ReadFound:
-    seen, left_out = beginning(fact.result, _SHOWN)
+    supports = (*_arguments_on(fact, sources), *_figures_on(fact, values))
+    most = _SHOWN if supports else _MENTIONED
+    seen, left_out = beginning(fact.result, most)
     shows = dumps(seen)
-    arguments = [f"{one.call_id}.{one.argument}" for one in sources if one.source == "result" and _is_of(one.ref, fact)]
-    figures = [f"value {one.name}" for one in values if any(_rests_on(operand, fact) for operand in one.operands)]
     return ReadFound(
         ref=fact.ref,
         connection_id=fact.connection_id,
         tool=fact.tool,
         arguments_json=fact.arguments_json,
-        shows=shows[:_SHOWN],
-        cut=bool(left_out) or len(shows) > _SHOWN,
+        shows=shows[:most],
+        cut=bool(left_out) or len(shows) > most,
         ok=fact.ok,
         note=" ".join(filter(None, (fact.note, left_out))),
-        supports=(*arguments, *figures),
+        supports=supports,
     )
+
+
+def _arguments_on(fact: Fact, sources: Sequence[ArgumentSource]) -> Iterator[str]:
+    for one in sources:
+        if one.source == "result" and _is_of(one.ref, fact):
+            yield f"{one.call_id}.{one.argument}"
+
+
+def _figures_on(fact: Fact, values: Sequence[NamedValue]) -> Iterator[str]:
+    for one in values:
+        if any(_rests_on(operand, fact) for operand in one.operands):
+            yield f"value {one.name}"
 
 
 def _is_of(ref: str, fact: Fact) -> bool:

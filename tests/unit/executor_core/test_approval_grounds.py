@@ -1,0 +1,110 @@
+"""Where the arguments of a plan stand, and what it rests on: found out, not believed."""
+
+import pytest
+
+from services.executor.core.dossier import Dossier, Fact, NamedValue, Operand, Progress
+from services.executor.core.execute.grounds import grounds
+from shared.contracts.grounds import ArgumentSource, Grounds
+from shared.contracts.plan import Origin, PlannedCall, WritePlan
+from shared.contracts.policy import TriggeredRule, Verdict
+from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
+from shared.domain.words import FsmState, RuleAction, ToolClass
+
+_TASK = "Refund order O-7 for Ms Li"
+_VERDICT = Verdict(passed=True, policy_hash="p", context_hash="c")
+
+
+def _fact(result: Json, ref: str = "f1", tool: str = "get_order", *, ok: bool = True) -> Fact:
+    return Fact(ref=ref, connection_id="shop", tool=tool, arguments_json="{}", result_json=dumps(result), ok=ok)
+
+
+def _net() -> NamedValue:
+    operands = (Operand(source="result", ref="f1", path="amount"), Operand(source="task", literal="7"))
+    return NamedValue(name="net", operation="subtract", operands=operands, value="113.50")
+
+
+def _found(
+    arguments: JsonObject, *facts: Fact, origins: tuple[Origin, ...] = (), values: tuple[NamedValue, ...] = ()
+) -> Grounds:
+    call = PlannedCall(
+        call_id="c1",
+        connection_id="shop",
+        tool="create_refund",
+        tool_class=ToolClass.CHANGE,
+        arguments_json=dumps(arguments),
+        origins=origins,
+    )
+    dossier = Dossier(facts=facts, values=values, plan=WritePlan(task_id="t", calls=(call,)))
+    path = (FsmState.APPROVAL_GATE,)
+    return grounds(Progress(path=path, visited=path, dossier=dossier), _VERDICT, _TASK)
+
+
+def _source(found: Grounds) -> tuple[str, str]:
+    (one,) = found.arguments
+    assert isinstance(one, ArgumentSource)
+    return one.source, one.ref
+
+
+@pytest.mark.promise("approvals.grounds")
+@pytest.mark.parametrize(
+    ("value", "source"),
+    [
+        ("O-7", ("task", "")),
+        (7, ("task", "")),
+        ("113.50", ("value", "net")),
+        ("120.50", ("result", "f1.amount")),
+        ({"$ref": "c0.id"}, ("call", "c0")),
+        ("goodwill", ("words", "")),
+    ],
+)
+def test_each_argument_is_told_where_its_value_stands(value: Json, source: tuple[str, str]) -> None:
+    order = _fact({"id": "A-1", "amount": "120.50"})
+    assert _source(_found({"x": value}, order, values=(_net(),))) == source
+
+
+@pytest.mark.promise("approvals.grounds")
+def test_what_the_plan_says_of_an_origin_is_believed_only_if_it_is_so() -> None:
+    """A false one is replaced by the place where the value does stand, or by none."""
+    order = _fact({"amount": "120.50", "total": "120.50"})
+    true = (Origin(argument="x", source="result", ref="f1.total"),)
+    false = (Origin(argument="x", source="result", ref="f1.fee"),)
+    assert _source(_found({"x": "120.50"}, order, origins=true)) == ("result", "f1.total")
+    assert _source(_found({"x": "120.50"}, order, origins=false)) == ("result", "f1.amount")
+    assert _source(_found({"x": "99.99"}, order, origins=true)) == ("words", "")
+
+
+@pytest.mark.promise("approvals.grounds")
+def test_a_failed_read_is_no_source() -> None:
+    assert _source(_found({"x": "120.50"}, _fact({"error": "120.50"}, ok=False))) == ("words", "")
+
+
+@pytest.mark.promise("approvals.grounds")
+def test_reads_say_what_rests_on_them_and_long_ones_are_cut() -> None:
+    order, other = _fact({"amount": "120.50"}), _fact([{"note": "x" * 400}] * 50, "f2", "list_notes")
+    found = _found({"x": "113.50", "y": "120.50"}, order, other, values=(_net(),))
+    first, second = found.reads
+    assert (first.supports, first.cut, loads_object(first.shows)) == (
+        ("c1.y", "value net"),
+        False,
+        {"amount": "120.50"},
+    )
+    assert (second.supports, second.cut, len(second.shows) <= 300) == ((), True, True)
+    (figure,) = found.figures
+    assert (figure.name, figure.value, figure.operands) == ("net", "113.50", ("f1.amount", "task 7"))
+
+
+@pytest.mark.promise("approvals.grounds")
+def test_rules_are_told_with_the_values_that_decided_them() -> None:
+    rule = TriggeredRule(
+        rule_id="R",
+        policy_id="p",
+        action=RuleAction.REQUIRE_APPROVAL,
+        level="cfo",
+        approvers=2,
+        reason="why",
+        values={"amount": 7},
+    )
+    path = (FsmState.APPROVAL_GATE,)
+    verdict = _VERDICT.model_copy(update={"triggered_rules": (rule,)})
+    (found,) = grounds(Progress(path=path, visited=path), verdict, _TASK).rules
+    assert (found.level, found.approvers, found.values_json) == ("cfo", 2, '{"amount":7}')
