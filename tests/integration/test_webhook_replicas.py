@@ -12,6 +12,7 @@ from services.gateway.adapters.redis_lines import RedisLines
 from services.gateway.core.webhook_secret import read_secrets
 from services.gateway.push_ports import Claim, Delivery, Lines, Step, Told
 from shared.infra.sealed import Seal
+from shared.infra.tcp_proxy import TcpProxy
 from tests.integration.gateway_process import GatewayProcess, gateway_process
 from tests.integration.gateway_stage import at, gateway, stage
 from tests.integration.webhook_receiver import SECRET, SOON, Receiver, Taken, receiving
@@ -110,3 +111,26 @@ async def _send(victim: GatewayProcess, receiver: Receiver) -> None:
     call = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": params}
     reply = await victim.http.post("/", json=call)
     assert reply.json()["result"]["kind"] == "task"
+
+
+@pytest.mark.promise("push.killed")
+async def test_a_gateway_that_lost_the_store_goes_on_when_it_is_back(redis: Redis, redis_url: str) -> None:
+    """What happened meanwhile, and was published by others, is told then."""
+    async with (
+        receiving() as receiver,
+        TcpProxy(_server_of(redis_url)) as line,
+        gateway(f"redis://{line.address}", **SOON),
+    ):
+        lines = lines_of(redis)
+        await lines.enqueue(a_notice(receiver.url, "before"))
+        await receiver.has(1)
+        await line.refuse()
+        await lines.enqueue(a_notice(receiver.url, "meanwhile"))
+        await line.accept()
+        taken = await receiver.has(2)
+    assert [one.delivery_id for one in taken] == ["before", "meanwhile"]
+
+
+def _server_of(redis_url: str) -> str:
+    """As the proxy wants it: with no scheme, if it is not a socket."""
+    return redis_url.removeprefix("redis://").partition("/")[0] if redis_url.startswith("redis:") else redis_url
