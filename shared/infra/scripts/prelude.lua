@@ -20,9 +20,9 @@ end
 -- Have every webhook of a task called soon, in the step that published: what is claimed or waits for a retry stays as
 -- it is, and whoever settles it looks at the stream again. Both keys are named after the stream, and lie in its slot.
 local function tell_webhooks(events)
-  local news = 0
-  local hooks = redis.call('HGETALL', (string.gsub(events, ':events$', ':push')))
-  local deliveries = string.match(events, '^pa:{p%d+}:') .. 'deliveries'
+  local hooks = redis.call('HGETALL', string.sub(events, 1, -#'events' - 1) .. 'push')
+  if #hooks == 0 then return end
+  local news, deliveries = 0, string.match(events, '^pa:{p%d+}:') .. 'deliveries'
   for i = 1, #hooks, 2 do
     if string.sub(hooks[i + 1], 1, 3) == 'on\n' then
       news = news + redis.call('ZADD', deliveries, 'NX', int(now_ms()), hooks[i])
@@ -48,8 +48,8 @@ local function enlist(record, state, ended)
   if not owner then return end
   local now = now_us()
   for _, stem in ipairs({owner, tenant, session}) do
+    redis.call('ZADD', stem .. state, int(now), task)  -- first: without memory it refuses before anything is changed
     if known[2] and known[2] ~= state then redis.call('ZREM', stem .. known[2], task) end
-    redis.call('ZADD', stem .. state, int(now), task)
     if ended == '1' then
       redis.call('ZREMRANGEBYSCORE', stem .. state, '-inf', int(now - tonumber(seconds) * 1000000))
       redis.call('EXPIRE', stem .. state, seconds)
