@@ -7,6 +7,7 @@ Then ``sse(stream, shape_of(stream, dialect, notice), RpcEnvelope(call_id))`` an
 import json
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from functools import partial
 from typing import NamedTuple, Protocol
 
 import structlog
@@ -64,7 +65,15 @@ def last_event_id(request: Request) -> str | None:
 
 
 def sse(stream: Stream, shape: Shape, envelope: Envelope) -> KeptAlive:
-    return KeptAlive(_frames(stream, shape, envelope), "text/event-stream", SSE_BEAT, stream.delivered)
+    frames = _frames(stream, shape, envelope)
+    return KeptAlive(frames, "text/event-stream", SSE_BEAT, partial(_delivered, stream))
+
+
+async def _delivered(stream: Stream) -> None:
+    try:
+        await stream.delivered()
+    except StoreUnavailable as error:  # the same words sent again will meet the old answer: not the worst
+        log.warning("answer_not_noted", task_id=stream.record.task_id, error=str(error))
 
 
 async def _frames(stream: Stream, shape: Shape, envelope: Envelope) -> AsyncGenerator[bytes, None]:
