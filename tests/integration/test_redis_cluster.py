@@ -12,9 +12,12 @@ from redis.asyncio import Redis
 from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.redis_upkeep import RedisUpkeep
 from services.executor.ports.turns import JournalEntry
+from services.gateway.adapters.redis_lines import RedisLines
 from services.gateway.adapters.redis_statistics import RedisStatistics
 from services.gateway.adapters.redis_threads import RedisThreads
-from shared.domain.words import WriteStatus
+from services.gateway.adapters.redis_webhooks import RedisWebhooks
+from services.gateway.push_ports import Delivery, HookWork, Step, Webhook
+from shared.domain.words import Dialect, WriteStatus
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.live import Live
 from shared.infra.redis import check_durable, connect
@@ -22,6 +25,7 @@ from shared.infra.task_store import TaskStore
 from shared.ports.store import StoreUnavailable
 from tests.integration.redis_pair import PATIENCE, Node, free_ports
 from tests.integration.state_stage import NOTE, accepted, an_end, an_entry, begin, sessions_of
+from tests.integration.test_webhook_lines import SEAL, claim_of
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +101,26 @@ async def test_a_cluster_that_is_away_says_so(node: Node) -> None:
     with pytest.raises(StoreUnavailable):
         await TaskStore(client, Live(client)).ping()
     await client.aclose()
+
+
+@pytest.mark.promise("redis.cluster")
+async def test_webhooks_and_notices_are_kept_claimed_and_settled_there(cluster: Redis) -> None:
+    lines, hooks = RedisLines(cluster, SEAL), RedisWebhooks(cluster, SEAL)
+    async with Live(cluster) as live:
+        record = await accepted(TaskStore(cluster, live))
+        await hooks.put(record, Webhook("c1", "https://a.example/", Dialect.A2A_1_0), from_start=True, most=3)
+        claim = await claim_of(lines)
+        work = await lines.read(claim)
+        assert isinstance(work, HookWork)
+        begun = await begin(sessions_of(cluster, "one"))
+        await begun.store.finish(an_end(begun.work))
+        await lines.settle(claim, work, work.told._replace(cursor=work.events[-1][0]), Step.DONE, 0)
+        again = await lines.read(await claim_of(lines))
+        await lines.enqueue(Delivery("acme", "n1", "an approval", "https://a.example/", "{}"))
+        due = (await lines.look(10, 10)).due
+    assert isinstance(again, HookWork)
+    assert again.events[-1][1].kind == "turn_finished"
+    assert len(due) == 1
 
 
 async def _told(store: TaskStore, task_id: str) -> list[str]:

@@ -27,7 +27,7 @@ async def _hook(play: Stage, task_id: str = "T1") -> JsonObject:
     return dict(found[0])
 
 
-async def _until_state(play: Stage, state: str) -> JsonObject:
+async def until_state(play: Stage, state: str) -> JsonObject:
     """Delivery goes on beside us: asked until it is so, with a bound."""
     async with asyncio.timeout(PATIENCE):
         while True:
@@ -47,7 +47,7 @@ async def test_a_receiver_that_fails_gets_the_same_delivery_until_it_takes_it(re
     async with receiving(500, 503, 404) as receiver, stage(redis, redis_url, **SOON) as play:
         await _told(play, receiver)
         taken = await receiver.has(5)
-        hook = await _until_state(play, "active")
+        hook = await until_state(play, "active")
     assert _states(taken) == ["working"] * 4 + ["completed"]
     assert len({(one.delivery_id, one.body) for one in taken[:4]}) == 1
     assert taken[4].delivery_id != taken[3].delivery_id
@@ -86,7 +86,7 @@ async def test_gone_means_gone(redis: Redis, redis_url: str) -> None:
     """410 disables a webhook at once; setting it again begins anew, with how the task stands."""
     async with receiving(410) as receiver, stage(redis, redis_url, **SOON) as play:
         await _told(play, receiver)
-        hook = await _until_state(play, "disabled")
+        hook = await until_state(play, "disabled")
         assert (hook["error"], hook["delivered"]) == ("it answered 410", 0)
         await play.rpc("tasks/pushNotification/set", {"id": "T1", "pushNotificationConfig": {"url": receiver.url}})
         taken = await receiver.has(2)
@@ -97,7 +97,7 @@ async def test_gone_means_gone(redis: Redis, redis_url: str) -> None:
 async def test_a_webhook_that_fails_too_often_is_disabled_and_seen_by_its_tenant(redis: Redis, redis_url: str) -> None:
     async with receiving(*[500] * 9) as receiver, stage(redis, redis_url, **SOON, push_tries=3) as play:
         await _told(play, receiver)
-        hook = await _until_state(play, "disabled")
+        hook = await until_state(play, "disabled")
         failing = (await play.client.get("/webhooks")).json()["failing"]
     assert len(receiver.taken) == hook["tries"] == 3
     shown = [(one["subject"], one["host"], one["disabled"], one["error"]) for one in failing]
@@ -113,7 +113,7 @@ async def test_a_redirect_is_not_followed(redis: Redis, redis_url: str) -> None:
 
     async with receiving(elsewhere, elsewhere) as receiver, stage(redis, redis_url, **SOON, push_tries=2) as play:
         await _told(play, receiver)
-        hook = await _until_state(play, "disabled")
+        hook = await until_state(play, "disabled")
     assert [one.path for one in receiver.taken] == ["/hook", "/hook"]
     assert hook["error"] == "it answered 307; redirects are not followed"
 
