@@ -62,8 +62,8 @@ class LiveStreams:
                         async for change in changes:
                             yield change
                     return
-                except EventsLost as lost:  # the page shows what is kept; only the news goes on behind the gap
-                    after = lost.after
+                except EventsLost:  # from the same place it would be lost again: on with what is kept
+                    after = "0"
         except StoreUnavailable as fault:
             log.warning("console_watch_failed", task_id=record.task_id, error=str(fault))
 
