@@ -57,23 +57,23 @@ def _call(random: Random) -> dict[str, object]:
     return {"jsonrpc": "2.0", "id": call_id, "method": random.choice(METHODS), "params": params}
 
 
-def _spoiled(value: object, random: Random) -> object:
+def spoiled(value: object, random: Random) -> object:
     """Replace, drop or double one thing somewhere in a JSON value."""
     if isinstance(value, dict) and value and random.random() < 0.85:
         key = random.choice(list(value))
         if random.random() < 0.2:
             return {other: item for other, item in value.items() if other != key}
-        return {**value, key: _spoiled(value[key], random)}
+        return {**value, key: spoiled(value[key], random)}
     if isinstance(value, list) and value and random.random() < 0.7:
         index = random.randrange(len(value))
-        return [*value[:index], _spoiled(value[index], random), *value[index + 1 :]]
+        return [*value[:index], spoiled(value[index], random), *value[index + 1 :]]
     return random.choice(ODD)
 
 
 def _text(random: Random) -> bytes:
     call: object = _call(random)
     for _ in range(random.randrange(4)):
-        call = _spoiled(call, random)
+        call = spoiled(call, random)
     return json.dumps(call, ensure_ascii=random.random() < 0.5).encode("utf-8", "surrogatepass")
 
 
