@@ -11,7 +11,10 @@ from typing import cast
 import httpx
 import pytest
 from redis.asyncio import Redis
+from redis.crc import key_slot
+from typer.testing import CliRunner
 
+from cli.keys import keys as keys_command
 from services.gateway.adapters.redis_keyring import RedisKeyring
 from services.gateway.adapters.redis_meter import RedisMeter
 from services.gateway.core.api_keys import Fresh, Made, digest_of, make, read_wish
@@ -242,3 +245,25 @@ async def test_a_key_that_will_soon_expire_is_listed_with_a_warning(redis: Redis
             await play.client.post("/keys/create", json={"key": {"principal": "p", "days": days}}, headers=key)
         rows = (await play.client.post("/keys/list", json={}, headers=key)).json()["keys"]
     assert {row["warning"] for row in rows} == {None, "expires in 8 days", "expires within two days"}
+
+
+@pytest.mark.promise("keys.used")
+async def test_the_command_line_sets_and_shows_a_keys_limits(redis: Redis, redis_url: str) -> None:
+    async with gateway(redis_url) as url:
+        common = ("--url", url, "--as", "olga")
+        wish = ("create", "robot", "--daily", "100", "--rate", "0", "--days", "3", "--json", *common)
+        made = await asyncio.to_thread(CliRunner().invoke, keys_command, wish)
+        listed = await asyncio.to_thread(CliRunner().invoke, keys_command, ("list", *common))
+    limits = [
+        at(loads_object(made.stdout), name) for name in ("requests_a_minute", "messages_a_minute", "messages_a_day")
+    ]
+    assert limits == [0, None, 100]
+    words = re.sub(r"[^\w/]+", " ", listed.stdout)
+    assert all(word in words for word in ("any", "100", "last used", "limits"))
+
+
+@pytest.mark.parametrize("names", [keys.rate_keys_of_key("1f0c9a"), keys.rate_keys_of_bearer("acme {x}", "casey")])
+def test_what_is_counted_in_one_step_lies_in_one_slot(names: keys.RateKeys) -> None:
+    """With the key that is found in it."""
+    with_key = [*names, keys.api_key("1f0c9a")] if "pa:key:" in names.requests else [*names]
+    assert len({key_slot(name.encode()) for name in with_key}) == 1
