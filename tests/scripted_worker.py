@@ -12,6 +12,7 @@ import signal
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.executor.ports.sessions import Lease, Work
@@ -82,6 +83,12 @@ SCRIPTS: Mapping[str, Script] = {
 
 
 class ConformanceWorker(ScriptedWorker):
+    """``slow``: for how many seconds it works on what is to be subscribed to."""
+
+    def __init__(self, redis: Redis, url: str, slow: float = SLOW_SECONDS) -> None:
+        super().__init__(redis, url)
+        self._slow = slow
+
     @override
     async def _play(self, lease: Lease, work: Work) -> None:
         script = script_for(work)
@@ -94,7 +101,7 @@ class ConformanceWorker(ScriptedWorker):
         await self._begun(work)
         store = self._sessions.turn_store(lease, work)
         await store.publish(work.record.model_copy(update={"state": TaskState.WORKING}), _sayings(work, script))
-        canceled = script.slow and await _canceled_meanwhile(store)
+        canceled = script.slow and await _canceled_meanwhile(store, self._slow)
         state = TaskState.CANCELED if canceled else script.state
         await store.finish(TurnEnd(record=_ended(work, script, state), session=SessionState()))
 
@@ -129,9 +136,9 @@ def _ended(work: Work, script: Script, state: TaskState) -> TaskRecord:
     )
 
 
-async def _canceled_meanwhile(store: TurnStore) -> bool:
+async def _canceled_meanwhile(store: TurnStore, seconds: float) -> bool:
     """Work for a while; True if the task is canceled before that is over."""
-    for _ in range(round(SLOW_SECONDS / _STEP_SECONDS)):
+    for _ in range(round(seconds / _STEP_SECONDS)):
         await asyncio.sleep(_STEP_SECONDS)
         if (await store.pulse()).cancel is not None:
             return True

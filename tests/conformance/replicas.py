@@ -23,6 +23,7 @@ from tests.scripted_worker import ConformanceWorker
 from tests.serving import listening, serving_on
 
 PATIENCE = 20.0
+_SLOW = 2.0
 HOOKS = "127.0.0.1"  # the only host that webhooks may lead to
 EVERYTHING: Mapping[str, object] = {
     "profile": "production",
@@ -81,7 +82,7 @@ async def _serve(stack: AsyncExitStack, said: Mapping[str, object]) -> int:
 
 
 async def _work(stack: AsyncExitStack, redis: Redis, url: str) -> ConformanceWorker:
-    worker = ConformanceWorker(redis, url)
+    worker = ConformanceWorker(redis, url, slow=_SLOW)
     stack.push_async_callback(worker.aclose)
     group = await stack.enter_async_context(asyncio.TaskGroup())
     stack.callback(group.create_task(worker.run()).cancel)

@@ -1,4 +1,7 @@
-"""Run by an environment that has the 0.3 line of the official SDK: a message, its task, an approval, an error."""
+"""Run by an environment that has the 0.3 line of the official SDK: messages, tasks, an approval, streams, errors.
+
+``client_of_0_3.py URL [JSONRPC|HTTP+JSON] [TOKEN]``
+"""
 
 # mypy: ignore-errors
 # (the types are those of another version of the SDK than the one that this environment has)
@@ -10,7 +13,7 @@ from uuid import uuid4
 
 import httpx
 from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
-from a2a.client.errors import A2AClientJSONRPCError
+from a2a.client.errors import A2AClientHTTPError, A2AClientJSONRPCError
 from a2a.types import Message, Part, Role, TaskIdParams, TaskQueryParams, TextPart
 
 
@@ -23,10 +26,18 @@ async def _sent(client, message):
     return replies[-1][0] if isinstance(replies[-1], tuple) else replies[-1]
 
 
-async def main(url):
-    async with httpx.AsyncClient(timeout=20, trust_env=False) as http:
+async def _kinds(events):
+    """The kinds of what a stream tells: of updates, else of the task."""
+    return [(event[1] or event[0]).kind if isinstance(event, tuple) else event.kind async for event in events]
+
+
+async def main(url, binding="JSONRPC", token=""):
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    async with httpx.AsyncClient(timeout=20, trust_env=False, headers=headers) as http:
         card = await A2ACardResolver(http, url).get_agent_card()
-        client = ClientFactory(ClientConfig(httpx_client=http, streaming=False)).create(card)
+        wanted = {"httpx_client": http, "supported_transports": [binding], "use_client_preference": True}
+        client = ClientFactory(ClientConfig(streaming=False, **wanted)).create(card)
+        streaming = ClientFactory(ClientConfig(streaming=True, **wanted)).create(card)
         done = await _sent(client, _message("hello"))
         read = await client.get_task(TaskQueryParams(id=done.id))
         asked = await _sent(client, _message("ask"))
@@ -38,7 +49,11 @@ async def main(url):
             code = None
         except A2AClientJSONRPCError as error:
             code = error.error.code
+        except A2AClientHTTPError as error:
+            code = error.status_code
+        streamed = await _kinds(streaming.send_message(_message("hello again")))
     return {
+        "streamed": [streamed[0], streamed[-1]],
         "protocol": card.protocol_version,
         "streaming": bool(card.capabilities.streaming),
         "states": [task.status.state.value for task in (done, read, asked, approved, canceled)],
@@ -49,4 +64,4 @@ async def main(url):
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(asyncio.run(main(sys.argv[1]))))
+    sys.stdout.write(json.dumps(asyncio.run(main(*sys.argv[1:]))))

@@ -18,6 +18,7 @@ async def test_it_sends_reads_approves_and_cancels(redis: Redis, redis_url: str)
         code, out = await run(PYTHON, Path(__file__).with_name("client_of_0_3.py"), play.url)
     assert code == 0, out
     assert json.loads(out) == {
+        "streamed": ["task", "status-update"],
         "protocol": "0.3",
         "streaming": True,
         "states": ["completed", "completed", "input-required", "completed", "canceled"],

@@ -30,6 +30,7 @@ PROMISES = (
         "gateway.drains", "A replica that leaves hands its streams over and finishes its calls", "seed 002, Deployment"
     ),
     # bindings, lists, cards, conformance
+    Promise("gateway.official_clients", "The official clients do all they can do, over both bindings", "seed 000, A2A"),
     Promise("gateway.complaints", "What users of A2A servers complain about is not so here", "seed 000, A2A Protocol"),
     Promise("gateway.conformance_0_3", "What protocol 0.3 requires holds over JSON-RPC and REST", "seed 000, A2A"),
     Promise("gateway.conformance_legacy", "The methods of early 2025 answer as their clients expect", "seed 000, A2A"),
