@@ -1,4 +1,4 @@
-"""One stack for each module: with everything that the protocols know, and with nothing that they leave open."""
+"""One stack for the whole run with everything that the protocols know, one with nothing that they leave open."""
 
 from collections.abc import AsyncIterator
 
@@ -9,13 +9,13 @@ from tests.conformance.replicas import EVERYTHING, NOTHING_OPTIONAL, Replicas, r
 from tests.conformance.speaking import Rest, Rpc, Speaker
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def full() -> AsyncIterator[Replicas]:
     async with replicas(**EVERYTHING) as found:
         yield found
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def bare() -> AsyncIterator[Replicas]:
     async with replicas(**NOTHING_OPTIONAL) as found:
         yield found

@@ -18,7 +18,7 @@ from services.gateway.settings import Settings
 from shared.domain.words import Role
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.redis import connect
-from tests.e2e.haproxy import PATIENT, haproxy_or_skip, round_robin
+from tests.e2e.haproxy import UNCHECKED, haproxy_or_skip, round_robin
 from tests.scripted_worker import ConformanceWorker
 from tests.serving import listening, serving_on
 
@@ -65,7 +65,7 @@ async def replicas(**settings: object) -> AsyncIterator[Replicas]:
         (port,) = free_ports(1)
         said = {"redis_url": server.url, "purple_agent_card_url": f"http://127.0.0.1:{port}/", **settings}
         ports = {name: await _serve(stack, said) for name in ("one", "two")}
-        url = await stack.enter_async_context(round_robin(ports, folder, port, PATIENT))
+        url = await stack.enter_async_context(round_robin(ports, folder, port, UNCHECKED))
         worker = await _work(stack, redis, server.url)
         http = httpx.AsyncClient(base_url=url, timeout=PATIENCE, trust_env=False)
         await stack.enter_async_context(http)

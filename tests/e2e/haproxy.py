@@ -15,8 +15,8 @@ from shared.infra.process import dies_with_parent
 
 SERVED_BY = "x-served-by"  # the response header that names the server
 _PATIENCE = 10.0
-_QUICK = "inter 250ms fall 1 rise 1"  # a replica that goes is noticed at once
-PATIENT = "inter 5s fall 3 rise 1"  # for replicas that share one busy process with the test
+_QUICK = "check inter 250ms fall 1 rise 1"  # a replica that goes is noticed at once
+UNCHECKED = "maxconn 1000"  # for replicas in the test's own process, which answer only while their tests run
 _CONFIG = """
 global
     maxconn 4000
@@ -34,7 +34,7 @@ backend replicas
     balance roundrobin
     option httpchk GET /ready
     http-response set-header {served_by} %s
-    default-server check {checks}
+    default-server {checks}
 {servers}
 """
 
