@@ -24,6 +24,11 @@ PROMISES = (
         "A secret may lie in AWS Secrets Manager, whole or as a member of a JSON object",
         "seed 002, Deployment",
     ),
+    Promise(
+        "connections.tried",
+        "An operator tries each connection: reached, credential, protocol, tools",
+        "seed 003, mcp_bridge.py",
+    ),
     Promise("connections.rotation", "A secret that is replaced where it lies is used from the next call on", "I12"),
     Promise(
         "connections.fails_closed",
