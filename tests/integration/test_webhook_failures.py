@@ -1,6 +1,7 @@
 """Receivers that fail, hang, say no more or lead elsewhere: nothing is lost, nothing is told out of order."""
 
 import asyncio
+import gzip
 from contextlib import aclosing
 
 import pytest
@@ -145,3 +146,18 @@ async def test_in_production_this_machine_is_called_only_where_the_operator_says
             await receiver.has(2)
     assert at(refused, "error.code") == -32602
     assert "WEBHOOK_ALLOWED_HOSTS" in str(at(refused, "error.message"))
+
+
+@pytest.mark.promise("push.walls")
+async def test_what_a_receiver_answers_touches_no_other_delivery(redis: Redis, redis_url: str) -> None:
+    """No cookie is kept, and nothing is unpacked."""
+
+    async def answers(_: Taken) -> Response:
+        packed = gzip.compress(b"0" * 10_000_000)
+        return Response(packed, headers={"Content-Encoding": "gzip", "Set-Cookie": "who=acme; Path=/"})
+
+    async with receiving(answers, answers) as receiver, stage(redis, redis_url, **SOON) as play:
+        await _told(play, receiver)
+        taken = await receiver.has(2)
+    assert [one.headers.get("cookie") for one in taken] == [None, None]
+    assert taken[0].headers["accept-encoding"] == "identity"

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
+import structlog
+
 from services.gateway.core.errors import InvalidField
 from services.gateway.core.header_values import checked_headers
 from services.gateway.core.push_news import News, news_of
@@ -22,6 +24,7 @@ from services.gateway.push_ports import (
     Webhook,
 )
 
+log = structlog.get_logger()
 _GONE = 410
 _JSON = {"Content-Type": "application/json"}
 _TOKEN = "X-A2A-Notification-Token"  # noqa: S105 - a header's name
@@ -88,6 +91,8 @@ class Courier:
             told = self._judged(work.told, parcel, error, gone=gone)
             step = _step(told, work)
             token = await self._lines.settle(claim, work, told, step, self._seconds(told, step))
+            if step is Step.OFF:
+                log.warning("webhook_disabled", tenant=claim.tenant, tries=told.tries, error=told.error)
             if step is not Step.HOLD or not token:
                 return
             claim, work = claim._replace(token=token), work._replace(told=told)
