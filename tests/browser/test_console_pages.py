@@ -14,7 +14,7 @@ from tests.browser.visitor import DESKTOP, PHONE, Theme, Visitor, visiting
 from tests.integration.gateway_stage import Stage, stage
 
 LOCKED = {"authentication": "keys", "profile": "production", "allow_volatile_redis": True}
-SMALL = """() => [...document.querySelectorAll("button, .button, nav a, summary, input:not([type=hidden]), textarea")]
+SMALL = """() => [...document.querySelectorAll("button, .button, nav a, summary, input:not([type=hidden], [type=radio]), textarea")]
     .map(item => [item.outerHTML.slice(0, 80), item.getBoundingClientRect()])
     .filter(([_, box]) => box.width && box.height && (box.height < 43.5 || box.width < 43.5))
     .map(([html, box]) => `${Math.round(box.width)}x${Math.round(box.height)} ${html}`)"""

@@ -301,3 +301,20 @@ async def test_a_waiting_task_is_canceled_from_its_page(redis: Redis, redis_url:
         state = loads_object((await play.client.get("/tasks/t1")).text)["state"]
     assert (done.status_code, "canceled before any write" in done.text, state) == (200, True, "canceled")
     assert (late.status_code, "It had ended before" in late.text) == (409, True)
+
+
+@pytest.mark.promise("console.doubts")
+async def test_an_operator_settles_a_write_in_doubt_on_its_page(redis: Redis, redis_url: str, reader: Readers) -> None:
+    """Once: a second word is told that there is nothing left to say."""
+    async with stage(redis, redis_url, **OPEN) as play:
+        await play.send("t1", "doubt it")
+        olga = reader(play.url)
+        await olga.sign_in(name="olga")
+        asked = await olga.go("/console/tasks/t1")
+        unsaid = await olga.send("/console/tasks/t1/resolve", call="c1", resolution="perhaps")
+        said = await olga.send("/console/tasks/t1/resolve", call="c1", resolution="done", comment="seen in the ledger")
+        late = await olga.send("/console/tasks/t1/resolve", call="c1", resolution="retry")
+    assert ("What became of it?" in asked.text, unsaid.status_code, said.status_code) == (True, 409, 200)
+    assert "olga says done" in said.text
+    assert (late.status_code, "Nothing was changed." in late.text) == (409, True)
+    assert [work.turn.text for work in play.worker.works] == ["doubt it", "done"]

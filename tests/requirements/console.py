@@ -16,5 +16,6 @@ PROMISES = (
     Promise("console.everybody", "Phone and desktop, light and dark, keyboard alone: all can be read and used", "I7"),
     Promise("console.nothing_foreign", "Pages load nothing foreign, and their content policy is never broken", "I12"),
     Promise("console.any_replica", "Whoever signed in at one replica is signed in at every other", "seed 000, Scale"),
+    Promise("console.doubts", "An operator settles a write in doubt in the browser, once", "I3"),
     Promise("console.timeline", "A task's states, calls, proofs and cost can be followed while it runs", "seed 000"),
 )

@@ -89,7 +89,7 @@ class Delivery(NamedTuple):
 
 
 class TaskPage(NamedTuple):
-    """``asks``: the approval that the task waits for; ``doubts``: writes that an operator must judge."""
+    """``asks``: the approval that the task waits for."""
 
     task_id: str
     session_id: str
@@ -107,7 +107,6 @@ class TaskPage(NamedTuple):
     writes: tuple[WriteRow, ...]
     documents: tuple[Document, ...]
     asks: str
-    doubts: tuple[str, ...]
 
 
 def filter_named(word: str) -> Filter:
@@ -149,7 +148,6 @@ def task_page(record: TaskRecord, now: datetime) -> TaskPage:
         writes=tuple(_writes(record.metadata)),
         documents=tuple(_documents(record)),
         asks=asks if waits and isinstance(asks, str) else "",
-        doubts=tuple(_doubts(record.metadata)) if waits else (),
     )
 
 
@@ -219,12 +217,6 @@ def _write(one: Mapping[str, JsonValue]) -> WriteRow:
     badge = _WRITES.get(status, Badge(title_of(status), "mute"))
     proof = _text(one.get("note"))
     return WriteRow(tool, title_of(tool), rows, badge, proof, attempt if isinstance(attempt, int) else 1)
-
-
-def _doubts(data: Mapping[str, JsonValue]) -> list[str]:
-    doubts = data.get("doubts")
-    rows = [one for one in doubts if isinstance(one, dict)] if isinstance(doubts, list) else []
-    return [_text(one.get("tool")) or _text(one.get("call_id")) for one in rows]
 
 
 def _documents(record: TaskRecord) -> list[Document]:

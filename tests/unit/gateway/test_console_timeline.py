@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pydantic import JsonValue
 
+from services.gateway.core.console_doubts import doubts_of
 from services.gateway.core.console_tasks import task_page
 from services.gateway.core.console_timeline import rail, stages
 from shared.contracts.task import TaskEvent, TaskRecord
@@ -85,5 +86,6 @@ def test_figures_that_are_spoiled_are_left_out() -> None:
     spoiled: dict[str, JsonValue] = {
         "spend": {"dollars": "much", "tokens": "many"}, "writes": [1, {"arguments": 3}], "verdict": [], "doubts": "x",
     }  # fmt: skip
-    page = task_page(record(TaskState.INPUT_REQUIRED, **spoiled), NOON)
-    assert (len(page.writes), page.doubts, page.asks) == (1, (), "")
+    found = record(TaskState.INPUT_REQUIRED, **spoiled)
+    page = task_page(found, NOON)
+    assert (len(page.writes), page.asks, doubts_of(found)) == (1, "", ())

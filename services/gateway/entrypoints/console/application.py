@@ -53,4 +53,5 @@ def _tasks(room: Room) -> list[Route]:
         Route("/tasks/{task_id}", room.shows(tasks.shown)),
         Route("/tasks/{task_id}/live", room.shows(live.task)),
         Route("/tasks/{task_id}/cancel", room.acts(tasks.canceled), methods=["POST"]),
+        Route("/tasks/{task_id}/resolve", room.acts(tasks.resolved), methods=["POST"]),
     ]

@@ -5,14 +5,17 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import Response
 
+from services.gateway.core.console_doubts import CHOICES, doubts_of
 from services.gateway.core.console_tasks import FILTERS, delivery, filter_named, task_page, task_row
 from services.gateway.core.console_timeline import rail, stages
-from services.gateway.core.errors import NotCancelable, UnknownTask
+from services.gateway.core.errors import InvalidField, NotCancelable, NothingToResolve, UnknownTask
 from services.gateway.core.identity import may_stop
+from services.gateway.core.resolve import read_word
 from services.gateway.core.task_list import Query
 from services.gateway.entrypoints.console.gate import Visitor
 from services.gateway.entrypoints.console.pages import go_to
 from services.gateway.entrypoints.console.room import Room
+from shared.domain.words import Role
 
 _SIZE = 25
 _LONGEST_ID = 200
@@ -47,6 +50,16 @@ class TaskPages:
             self._room.glance.forget(visitor.caller)
         return go_to(f"/console/tasks/{quote(task_id, safe='')}")
 
+    async def resolved(self, request: Request, visitor: Visitor, fields: dict[str, str]) -> Response:
+        """An operator's word on a write in doubt, handed to its task."""
+        task_id = request.path_params["task_id"]
+        try:
+            word = read_word({name: fields.get(name, "") for name in ("call", "resolution", "comment")})
+            await self._room.desks.tasks.resolve(task_id, word, visitor.caller)
+        except (InvalidField, NothingToResolve) as fault:
+            return await self._one(request, visitor, f"Nothing was changed. {fault}", 409)
+        return go_to(f"/console/tasks/{quote(task_id, safe='')}")
+
     async def _list(self, request: Request, visitor: Visitor, missed: str = "") -> Response:
         shown, token = filter_named(request.query_params.get("state", "")), request.query_params.get("page", "")
         query = Query(states=shown.states, size=_SIZE, token=token)
@@ -72,5 +85,7 @@ class TaskPages:
             deliveries=[delivery(one) for one in registered],
             newest=told[-1][0] if told else "0-0",
             may_stop=may_stop(visitor.caller.principal, record) and not record.state.is_terminal,
+            doubts=doubts_of(record),
+            choices=CHOICES if visitor.has(Role.OPERATOR) else (),
             problem=problem,
         )
