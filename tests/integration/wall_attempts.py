@@ -195,6 +195,10 @@ ROUTES: dict[str, tuple[Attempt, ...]] = {
     "GET /console/tasks": (*_page("GET", "/console/tasks"), *_page("GET", "/console/tasks?session={session}")),
     "GET /console/tasks/{task_id}": _page("GET", "/console/tasks/{task}"),
     "GET /console/tasks/{task_id}/live": _page("GET", "/console/tasks/{task}/live"),
+    "GET /console/webhooks": _page("GET", "/console/webhooks"),
+    "POST /console/tasks/{task_id}/resolve": _page(
+        "POST", "/console/tasks/{task}/resolve", call="c1", resolution="applied"
+    ),
     "POST /console/tasks/{task_id}/cancel": _page("POST", "/console/tasks/{task}/cancel"),
 }
 OPEN: dict[str, str] = {
