@@ -14,15 +14,14 @@ _WHOLE: dict[str, object] = {"role": "ROLE_USER", "parts": [{"text": "hello"}]}
 class Case(Protocol):
     """What is read and changed of schemathesis' own."""
 
-    path: str
     path_parameters: dict[str, object]
     body: object
 
 
 @schemathesis.hook
 def before_call(context: object, case: Case, kwargs: dict[str, object]) -> None:
-    if case.path.endswith("/stop") or not _every_other(case):
-        return  # a tenant that is stopped answers 503, as it should
+    if not _every_other(case):
+        return
     case.path_parameters.update({name: _KNOWN[name] for name in case.path_parameters.keys() & _KNOWN.keys()})
     if isinstance(case.body, dict) and isinstance(case.body.get("message"), dict):
         case.body["message"].update(_WHOLE)

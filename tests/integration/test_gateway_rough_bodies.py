@@ -21,7 +21,7 @@ from tests.integration.gateway_stage import ScriptedWorker, stage
 from tests.integration.rough_bodies import Rough, rough
 from tests.integration.rough_paths import asked, operations
 
-LEAN, ALL, SIDE_BY_SIDE = 300, 10_000, 8
+LEAN, ALL, SIDE_BY_SIDE = 200, 10_000, 8
 PATIENCE = 10.0  # seconds for one answer
 MAY_GROW = 24 * 1024 * 1024  # bytes, from the first two thousand requests to the last
 
