@@ -39,6 +39,7 @@ from services.gateway.core.made_tools import WorkshopDesk
 from services.gateway.core.push import PushDesk
 from services.gateway.core.task_list import TaskListDesk
 from services.gateway.core.tenant_desk import TenantDesk
+from services.gateway.core.tenant_facts import TenantBook
 from services.gateway.core.tenant_records import RecordDesk
 from services.gateway.doorway import Doorway
 from services.gateway.entrypoints.a2a_routes import A2aParts
@@ -103,8 +104,10 @@ def build(settings: Settings, leaving: Leaving | None = None) -> FastAPI:
     face = Face(settings.card_url, settings.model_notice, settings.max_body_bytes, settings.abilities)
     tenants = TenantDesk(RedisTenants(state), _now)
     lists = TaskListDesk(RedisTaskLists(state))
-    parts = A2aParts(desk, lists, identity, readiness, RedisWorkshop(state), RedisStatistics(state))
-    app = create_app(parts, tenants, face, lifespan, doorway.watch)
+    statistics = RedisStatistics(state)
+    book = TenantBook(RedisTenantRecords(state), RedisWorkshop(state), statistics)
+    parts = A2aParts(desk, lists, identity, readiness, book)
+    app = create_app(parts, statistics, tenants, face, lifespan, doorway.watch)
     app.add_middleware(Threshold, limits=settings.request_limits)
     app.add_middleware(Drain, leaving=leaving)
     clerk = Clerk(RedisDeadLetters(state), TaskStore(state, live), BestEffortWakes(ArqWakes(queue)), _now)

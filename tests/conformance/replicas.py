@@ -1,9 +1,11 @@
 """What conformance tests run against: two gateway replicas behind a round-robin proxy, and the scripted worker."""
 
 import asyncio
+import json
 import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,9 +17,11 @@ from services.gateway.adapters.redis_keyring import RedisKeyring
 from services.gateway.bootstrap import build, fresh
 from services.gateway.core.api_keys import Wish, make
 from services.gateway.settings import Settings
+from shared.contracts.tenant_version import TenantVersion
 from shared.domain.words import Role
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.redis import connect
+from shared.infra.tenant_records import RedisTenantRecords
 from tests.e2e.haproxy import UNCHECKED, haproxy_or_skip, round_robin
 from tests.scripted_worker import ConformanceWorker
 from tests.serving import listening, serving_on
@@ -62,6 +66,7 @@ async def replicas(**settings: object) -> AsyncIterator[Replicas]:
         redis = connect(server.url)
         stack.push_async_callback(redis.aclose)
         tokens = await _keys(redis) if settings.get("authentication") == "keys" else {}
+        await _record(redis)
         (port,) = free_ports(1)
         said = {"redis_url": server.url, "purple_agent_card_url": f"http://127.0.0.1:{port}/", **settings}
         ports = {name: await _serve(stack, said) for name in ("one", "two")}
@@ -72,6 +77,15 @@ async def replicas(**settings: object) -> AsyncIterator[Replicas]:
         found = Replicas(url, http, worker, tokens)
         http.headers.update(found.headers_of("casey"))
         yield found
+
+
+async def _record(redis: Redis) -> None:
+    """What the operators of acme have set up."""
+    catalogue = {"pay_invoice": {"tool_class": "change"}}
+    connection = {"id": "erp", "url": "https://erp.example.com/mcp", "catalogue": catalogue}
+    document = {"id": "acme", "version": "1", "max_running": 3, "connections": [connection]}
+    version = TenantVersion(version=1, at=datetime.now(UTC), by="olga", document_json=json.dumps(document))
+    await RedisTenantRecords(redis).put("acme", version)
 
 
 async def _serve(stack: AsyncExitStack, said: Mapping[str, object]) -> int:

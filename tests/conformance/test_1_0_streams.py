@@ -190,6 +190,10 @@ async def test_the_extended_card_is_for_those_who_are_known(speaker: Speaker) ->
     found = await speaker.call("GetExtendedAgentCard", {})
     assert "acme" in str(at(found.value, "description"))
     assert at(found.value, "capabilities.extendedAgentCard") is True
+    assert at(found.value, "capabilities.extensions.0.params.max_running") == 3
+    skills = at(found.value, "skills")
+    assert isinstance(skills, list)
+    assert "connection.erp" in {at(skill, "id") for skill in skills}
     stranger = await speaker.call_as_nobody("GetExtendedAgentCard", {})
     assert stranger.status_code == 401
 

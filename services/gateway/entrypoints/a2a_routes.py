@@ -11,6 +11,7 @@ from services.gateway.core.abilities import Abilities
 from services.gateway.core.desk import TaskDesk
 from services.gateway.core.push import PushDesk
 from services.gateway.core.task_list import TaskListDesk
+from services.gateway.core.tenant_facts import TenantBook
 from services.gateway.entrypoints.a2a_calls import A2aCalls
 from services.gateway.entrypoints.a2a_rest import A2aRest
 from services.gateway.entrypoints.a2a_rest_push import A2aRestPush
@@ -25,7 +26,7 @@ from services.gateway.entrypoints.push_calls import PushCalls
 from services.gateway.entrypoints.push_rpc import push_methods
 from services.gateway.entrypoints.rest import RestEndpoints
 from services.gateway.entrypoints.rpc_streams import RpcStreams
-from services.gateway.ports import Identity, Readiness, Statistics, Workshop
+from services.gateway.ports import Identity, Readiness
 
 
 class A2aParts(NamedTuple):
@@ -35,8 +36,7 @@ class A2aParts(NamedTuple):
     lists: TaskListDesk
     identity: Identity
     readiness: Readiness
-    workshop: Workshop
-    statistics: Statistics
+    book: TenantBook
 
 
 def a2a_routes(parts: A2aParts, face: Face) -> APIRouter:
@@ -45,7 +45,7 @@ def a2a_routes(parts: A2aParts, face: Face) -> APIRouter:
     abilities = face.abilities._replace(push=face.abilities.push and parts.desk.webhooks is not None)
     calls = A2aCalls(parts.desk, parts.lists, parts.identity, face.notice)
     card = agent_card(face.url, face.notice, abilities)
-    extended = ExtendedCard(card, calls, parts.workshop, parts.statistics, offered=abilities.shows_extended_card)
+    extended = ExtendedCard(card, calls, parts.book, offered=abilities.shows_extended_card)
     push = PushCalls(PushDesk(parts.desk, parts.desk.webhooks if abilities.push else None), calls)
     rest = A2aRest(calls, face.max_body)
     methods = {**not_offered(), **A2aRpc(calls).methods(), **_optional(parts, calls, push, extended, face, abilities)}

@@ -14,10 +14,12 @@ from services.gateway.entrypoints.rl_status import rl_status_routes
 from services.gateway.entrypoints.solver import SolverEndpoint
 from services.gateway.entrypoints.tenant_path import TenantPath
 from services.gateway.entrypoints.tenants import TenantEndpoints
+from services.gateway.ports import Statistics
 
 
 def create_app(
     parts: A2aParts,
+    statistics: Statistics,
     tenants: TenantDesk,
     face: Face,
     lifespan: Lifespan[FastAPI] | None = None,
@@ -32,5 +34,5 @@ def create_app(
     app.include_router(resolve_routes(desk, identity, face.notice, face.max_body))
     app.include_router(TenantEndpoints(tenants, identity, face.max_body).routes())
     app.include_router(SolverEndpoint(desk, identity, face.max_body).routes())
-    app.include_router(rl_status_routes(parts.statistics, identity))
+    app.include_router(rl_status_routes(statistics, identity))
     return app

@@ -1,15 +1,16 @@
 """The extended card: what this worker can do for the tenant of whoever asks, beside what everybody may know."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from a2a.compat.v0_3.conversions import to_compat_agent_card
-from a2a.types.a2a_pb2 import AgentCard, AgentSkill
+from a2a.types.a2a_pb2 import AgentCard, AgentExtension, AgentSkill
 from fastapi import APIRouter
 from google.protobuf.json_format import MessageToDict
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from services.gateway.core.errors import NoExtendedCard, Unsupported
+from services.gateway.core.tenant_facts import TenantBook, TenantFacts
 from services.gateway.entrypoints.a2a_calls import A2aCalls
 from services.gateway.entrypoints.a2a_rest import REST_0_3, REST_1_0, answered
 from services.gateway.entrypoints.a2a_rpc import result
@@ -19,20 +20,19 @@ from services.gateway.entrypoints.door import let_in
 from services.gateway.entrypoints.jsonrpc import Method
 from services.gateway.entrypoints.not_offered import NO_EXTENDED_CARD
 from services.gateway.entrypoints.versions import MEDIA_TYPE
-from services.gateway.ports import Caller, Statistics, Workshop
+from services.gateway.ports import Caller
 from shared.contracts.made_tool import MadeTool
+from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import Dialect, Role
 
+LIMITS = "urn:purple-agent:tenant-limits:1"
 _PRIVATE = {"Cache-Control": "private, no-store"}
 
 
 class ExtendedCard:
-    def __init__(
-        self, card: AgentCard, calls: A2aCalls, workshop: Workshop, statistics: Statistics, *, offered: bool
-    ) -> None:
-        self._card, self._calls, self._offered = card, calls, offered
-        self._workshop, self._statistics = workshop, statistics
+    def __init__(self, card: AgentCard, calls: A2aCalls, book: TenantBook, *, offered: bool) -> None:
+        self._card, self._calls, self._book, self._offered = card, calls, book, offered
 
     def methods(self) -> Mapping[str, Method]:
         return {
@@ -74,22 +74,26 @@ class ExtendedCard:
         caller = self._calls.caller(params, let_in(request))
         if not caller.principal.verified:
             raise NoExtendedCard("the extended card is for callers who have shown who they are")
+        facts = await self._book.facts(caller.tenant)
         card = AgentCard()
         card.CopyFrom(self._card)
         card.description = f"{card.description} For tenant {caller.tenant}."
-        card.skills.extend(await self._skills(caller))
+        card.skills.extend(_skills(facts, caller))
+        if facts.limits:
+            limits = AgentExtension(uri=LIMITS, description="What holds for this tenant, of each task and each day.")
+            limits.params.update(facts.limits)
+            card.capabilities.extensions.append(limits)
         return card
 
-    async def _skills(self, caller: Caller) -> list[AgentSkill]:
-        """What the tenant has beside the processes that come with the worker, and what the caller may do itself."""
-        made = {tool.name: tool for tool in await self._workshop.of(caller.tenant) if tool.removed_at is None}
-        known = await self._statistics.learning(caller.tenant)
-        found = [_calculator(tool) for tool in made.values()]
-        if known.synthesized:
-            found.append(_learned(known.synthesized))
-        if Role.APPROVER in caller.principal.roles:
-            found.append(_deciding(caller))
-        return found
+
+def _skills(facts: TenantFacts, caller: Caller) -> Iterator[AgentSkill]:
+    """What the tenant has beside the processes that come with the worker, and what the caller may do itself."""
+    yield from map(_connected, facts.connections)
+    yield from map(_calculator, facts.calculators)
+    if facts.processes:
+        yield _learned(facts.processes)
+    if Role.APPROVER in caller.principal.roles:
+        yield _deciding(caller)
 
 
 def _new(card: AgentCard) -> Shown:
@@ -98,6 +102,16 @@ def _new(card: AgentCard) -> Shown:
 
 def _old(card: AgentCard) -> Shown:
     return dict(to_compat_agent_card(card).model_dump(mode="json", by_alias=True, exclude_none=True))
+
+
+def _connected(connection: Connection) -> AgentSkill:
+    tools = ", ".join(sorted(connection.catalogue)) or "what it offers is asked of it when a task begins"
+    return AgentSkill(
+        id=f"connection.{connection.id}",
+        name=connection.id,
+        description=f"Works with this tenant's own tools at {connection.id}: {tools}.",
+        tags=["tools"],
+    )
 
 
 def _calculator(tool: MadeTool) -> AgentSkill:
