@@ -19,6 +19,7 @@ from shared.domain.exact_json import JsonObject
 _BEARER = "bearer "
 _LONGEST = 16 * 1024
 _REQUIRED = ["exp", "iss", "aud"]
+_UNREADABLE = (faults.PyJWTError, RecursionError, OverflowError)  # the last two by JSON that is too deep, or too large
 _SAID: tuple[tuple[type[Exception], str], ...] = (
     (faults.ExpiredSignatureError, "the token has expired"),
     (faults.ImmatureSignatureError, "the token is not valid yet"),
@@ -93,7 +94,7 @@ class JwtIdentity(Identity):
             )
         except faults.MissingRequiredClaimError as fault:
             raise Unauthenticated(f"the token has no claim {fault.claim!r}") from None
-        except faults.PyJWTError as fault:
+        except _UNREADABLE as fault:
             raise Unauthenticated(_sentence(fault)) from None
         return cast(JsonObject, claims)
 
@@ -104,7 +105,7 @@ def _header(token: str) -> tuple[str, str | None]:
         raise Unauthenticated(f"the token is longer than {_LONGEST} characters")
     try:
         header = jwt.get_unverified_header(token)
-    except faults.PyJWTError:
+    except _UNREADABLE:
         raise Unauthenticated("the token cannot be read") from None
     kid = header.get("kid")
     return str(header.get("alg")), str(kid) if kid is not None else None

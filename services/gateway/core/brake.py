@@ -26,19 +26,21 @@ class Brake:
         self._good: OrderedDict[int, None] = OrderedDict()
 
     def wait(self, address: str, credential: int) -> float:
-        """Seconds until somebody there may try; 0 if now."""
+        """Seconds until somebody there may try; 0 if now. Nobody is held off for an address that is not known."""
         since, failures = self._failures.get(address, (0.0, 0))
         if not self._strictness.failures or failures < self._strictness.failures or credential in self._good:
             return 0.0
         return max(0.0, since + self._strictness.window - self._clock())
 
     def failed(self, address: str, credential: int) -> None:
+        self._good.pop(credential, None)
+        if not address:
+            return
         now = self._clock()
         since, failures = self._failures.pop(address, (now, 0))
         if now - since >= self._strictness.window:
             since, failures = now, 0
         self._failures[address] = since, failures + 1
-        self._good.pop(credential, None)
         _trim(self._failures)
 
     def passed(self, credential: int) -> None:

@@ -62,6 +62,13 @@ def test_the_brake_forgets_the_longest_unheard_of_and_stays_small(brake: Brake) 
     assert brake.wait("address 10000", GUESS) == 0
 
 
+@pytest.mark.promise("identity.brake")
+def test_nobody_is_held_off_where_the_address_is_not_known(brake: Brake) -> None:
+    """Behind a proxy that no setting names one guesser would shut all others out."""
+    _fail(brake, "", 100)
+    assert brake.wait("", GUESS) == 0
+
+
 def test_no_failures_named_is_no_brake(clock: Clock) -> None:
     brake = Brake(clock, Strictness(failures=0))
     _fail(brake, "192.0.2.1", 100)

@@ -172,8 +172,11 @@ async def _refused(issuer: TokenIssuer, token: str) -> None:
 
 
 def _raw(header: JsonObject, claims: object, signature: bytes = b"") -> str:
-    parts = [json.dumps(header).encode(), json.dumps(claims).encode(), signature]
-    return ".".join(base64.urlsafe_b64encode(part).rstrip(b"=").decode() for part in parts)
+    return ".".join(map(_part, [json.dumps(header).encode(), json.dumps(claims).encode(), signature]))
+
+
+def _part(content: bytes) -> str:
+    return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
 
 
 @pytest.mark.promise("identity.algorithms")
@@ -208,13 +211,18 @@ async def test_keys_that_a_token_brings_along_are_not_used(issuer: TokenIssuer) 
 @pytest.mark.promise("identity.algorithms")
 @pytest.mark.parametrize(
     "token",
-    ["", ".", "..", "a.b.c", "e30.e30.e30", "x" * 20_000, _raw({"alg": "ES256", "kid": "one", "crit": ["exp"]}, {})],
-)
+    ["", ".", "..", "a.b.c", "e30.e30.e30", "x" * 20_000, _raw({"alg": "ES256", "kid": "one", "crit": ["exp"]}, {}),
+     _part(b"[" * 9000) + ".e30.e30", _part(b'{"a":' * 2000) + ".e30.e30", _part(b"\xff\xfe") + ".e30.e30",
+     _part(b'{"alg": ["ES256"], "kid": "one"}') + ".e30.e30", _part(b'{"alg": "ES256", "kid": {}}') + ".e30.e30",
+     _part(b"1" * 6000) + ".e30.e30", "\u00e9.\u00e9.\u00e9"],
+)  # fmt: skip
 async def test_what_is_no_token_is_refused(issuer: TokenIssuer, token: str) -> None:
     await _refused(issuer, token)
 
 
 @pytest.mark.promise("identity.tokens")
-@pytest.mark.parametrize("claims", [{"exp": "soon"}, {"nbf": "x"}, {"iat": 10**12}, {"sub": 5}, {"aud": 5}])
+@pytest.mark.parametrize(
+    "claims", [{"exp": "soon"}, {"exp": 1e400}, {"nbf": "x"}, {"iat": 10**12}, {"sub": 5}, {"aud": 5}]
+)
 async def test_claims_of_the_wrong_kind_are_refused(issuer: TokenIssuer, claims: dict[str, object]) -> None:
     await _refused(issuer, signed(issuer.claims(**claims), made_key("ES256", "one"), "ES256", "one"))
