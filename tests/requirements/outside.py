@@ -19,4 +19,9 @@ PROMISES = (
         "Whatever is sent as JSON-RPC is answered as JSON-RPC, soon, and never a 5xx",
         "bad input",
     ),
+    Promise(
+        "gateway.openapi_holds",
+        "Generated requests get only answers that OpenAPI documents, and never a 5xx",
+        "bad input",
+    ),
 )
