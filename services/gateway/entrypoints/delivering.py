@@ -16,7 +16,7 @@ Listen = Callable[[], AbstractAsyncContextManager[asyncio.Event]]
 _LOOK_SECONDS = 30.0  # a look without news: should a message of the server be lost
 _LEAST_SECONDS = 0.02  # between two looks: what comes in a burst is looked at together
 _AGAIN_SECONDS = 1.0
-_GRACE_SECONDS = 5.0
+_GRACE_SECONDS = 2.0
 
 
 class DeliveryLoop:

@@ -5,9 +5,12 @@ from datetime import UTC, datetime
 import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
+from services.gateway.__main__ import main
 from services.gateway.core.webhook_secret import delivery_id, read_secrets, signed
+from services.gateway.push_settings import PushSettings
 from shared.infra.archive_open import new_key
 from shared.infra.sealed import CannotOpen, Seal
+from tests.refusals import refusal_of
 
 OLD, NEW = "whsec_" + "b2xk" * 8, "bmV3" * 8
 
@@ -51,3 +54,30 @@ def test_none_and_a_fernet_key_are_read() -> None:
 
 def test_a_delivery_has_one_id() -> None:
     assert delivery_id("a", "b") == delivery_id("a", "b") != delivery_id("ab", "")
+
+
+@pytest.mark.promise("push.off")
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        ({"A2A_PUSH": "on"}, "WEBHOOK_SECRET"),
+        ({"A2A_PUSH": "perhaps"}, "A2A_PUSH"),
+        ({"WEBHOOK_SECRET": "hush"}, "WEBHOOK_SECRET"),
+        ({"WEBHOOK_ALLOWED_HOSTS": "http://a.example/"}, "WEBHOOK_ALLOWED_HOSTS"),
+        ({"PUSH_TIMEOUT": "0"}, "PUSH_TIMEOUT"),
+    ],
+)
+def test_the_gateway_refuses_to_start_with_webhooks_that_cannot_be(given: dict[str, str], names: str) -> None:
+    ended = refusal_of(lambda: main([]), {"REDIS_URL": "redis://localhost", "PROFILE": "embedded", **given})
+    assert ended.code == 2
+    assert names in ended.said
+    assert "hush" not in ended.said
+    assert ended.said.count("\n") == 1
+
+
+def test_webhooks_are_offered_where_there_is_a_secret_and_nobody_says_no() -> None:
+    offered = [
+        PushSettings.model_validate(given).push_offered
+        for given in ({}, {"webhook_secret": NEW}, {"webhook_secret": NEW, "a2a_push": "off"})
+    ]
+    assert offered == [False, True, False]
