@@ -22,6 +22,7 @@ from services.gateway.ports import Allowance, Caller, Errand
 from shared.contracts.task import Principal
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra import keys
+from shared.infra.lua import Scripts, source
 from tests.integration.gateway_stage import Stage, at, gateway, stage
 from tests.integration.test_gateway_keys import LOCKED
 
@@ -267,3 +268,14 @@ def test_what_is_counted_in_one_step_lies_in_one_slot(names: keys.RateKeys) -> N
     """With the key that is found in it."""
     with_key = [*names, keys.api_key("1f0c9a")] if "pa:key:" in names.requests else [*names]
     assert len({key_slot(name.encode()) for name in with_key}) == 1
+
+
+@pytest.mark.promise("limits.shared")
+async def test_a_request_whose_reply_was_lost_costs_nothing_more(redis: Redis) -> None:
+    """It is repeated, and who repeats says so."""
+    made, meter = await _made(redis, requests_a_minute=5, messages_a_day=5), RedisMeter(redis)
+    await meter.of_key(made.key.key_id, DIGEST, Errand.REQUEST_AND_MESSAGE, NONE)
+    names = [*keys.rate_keys_of_key(made.key.key_id), keys.api_key(made.key.key_id)]
+    await Scripts(redis).command("EVAL", source("admit", again=True), 4, *names, 1, 1, 0, 0, 0, DIGEST, 60)
+    _, stands = await meter.of_key(made.key.key_id, DIGEST, Errand.LOOK, NONE)
+    assert [one.left for one in stands.measures] == [4, 4]

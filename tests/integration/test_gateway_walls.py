@@ -292,3 +292,47 @@ async def test_the_same_message_of_two_clients_is_two_messages(redis: Redis, red
     ids = [at(one.json(), "result.task.id") for one in answers]
     assert len(set(ids)) == 3
     assert ids[1] == ids[3]
+
+
+_AN_APPROVER_MAY_NOT = (
+    "tasks/cancel",
+    "CancelTask",
+    "POST /tasks/{task_id}:cancel",
+    "POST /v1/tasks/{task_id}:cancel",
+    "POST /console/tasks/{task_id}/cancel",
+    "POST /tasks/{task_id}/resolve",
+    "POST /message:send",
+    "POST /v1/message:send",
+    "tasks/pushNotification/set",
+    "tasks/pushNotificationConfig/delete",
+    "DeleteTaskPushNotificationConfig",
+    "POST /dlq/{letter_id}/drop",
+    "POST /keys/list",
+    "POST /keys/{key_id}/revoke",
+    "POST /tools/made/{name}/remove",
+    "POST /tenants/{tenant}/stop",
+    "GET /audit",
+    "POST /webhooks/secret",
+)
+
+
+@pytest.mark.promise("walls.approver")
+async def test_an_approver_sees_and_decides_and_does_nothing_else(redis: Redis, redis_url: str) -> None:
+    async with world(redis, redis_url) as (play, names, tokens):
+        before = await _seen_by_its_owner(play, names, tokens)
+        token = await _key(play, tokens["olga"], "dana", roles=["approver"], levels=["manager"])
+        dana = Intruder(play, token, names)
+        await dana.sign_in()
+        rows = {**ROUTES, **METHODS}
+        answers = {name: [await dana.tries(one, names) for one in rows[name]] for name in _AN_APPROVER_MAY_NOT}
+        seen = await dana.tries(rows["GET /tasks/{task_id}"][-1], names)
+        await dana.client.aclose()
+        after = await _seen_by_its_owner(play, names, tokens)
+    let_through = [f"{name}: {one}" for name, all_of in answers.items() for one in all_of if not _is_refusal(*one[:2])]
+    assert not let_through, "\n\n".join(let_through)
+    assert seen[0] == 200
+    assert after == before
+
+
+def _is_refusal(status: int, text: str) -> bool:
+    return status in (303, 400, 403, 404, 409) or '"error":{' in text.replace(" ", "")

@@ -67,6 +67,7 @@ PROMISES = (
     Promise("identity.claims", "Claims that are missing or wrong are refused with a sentence that names them", "I10"),
     Promise("walls.no_oracle", "What is another's is as unknown as what is not there, by every way in", "I10"),
     Promise("walls.every_way_in", "No route or method is without a test of its walls", "I10"),
+    Promise("walls.approver", "An approver sees and decides another's task, and does nothing else to it", "I7; I10"),
     Promise("walls.ids", "A client's ids are its own: those that another used first stand in nobody's way", "I10"),
     Promise("identity.brake", "Who guesses is braked by address, told by trusted proxies alone", "bad input"),
     Promise("limits.headers", "Each answer says what its caller may ask for and what is left of it", "seed 000, A2A"),
