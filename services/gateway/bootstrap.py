@@ -28,7 +28,7 @@ from services.gateway.adapters.redis_workshop import RedisWorkshop
 from services.gateway.adapters.shedding_tasks import SheddingTasks
 from services.gateway.adapters.stored_endpoints import StoredEndpoints
 from services.gateway.adapters.wakes import BestEffortWakes
-from services.gateway.console import console_mount
+from services.gateway.console import console_routes
 from services.gateway.core.api_keys import Fresh, KeyDesk
 from services.gateway.core.approvals import ApprovalDesk
 from services.gateway.core.audit_desk import AuditDesk
@@ -126,7 +126,7 @@ def build(settings: Settings, leaving: Leaving | None = None) -> FastAPI:
     app.include_router(AuditEndpoints(audit, identity).routes())
     stories, webhooks = RedisStories(state), PushDesk(desk, push.book)
     desks = Desks(desk, lists, inbox, tenants, RedisStatistics(state), stories, webhooks)
-    app.router.routes.append(console_mount(desks, state, identity, settings, _now))
+    app.router.routes.extend(console_routes(desks, state, identity, settings, _now))
     return app
 
 

@@ -4,7 +4,9 @@ from collections.abc import Callable
 from datetime import datetime
 
 from redis.asyncio import Redis
-from starlette.routing import Mount
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
 
 from services.gateway.adapters.redis_sign_ins import RedisSignIns
 from services.gateway.core.source_address import networks_in
@@ -18,9 +20,9 @@ from services.gateway.ports import Identity
 from services.gateway.settings import Settings
 
 
-def console_mount(
+def console_routes(
     desks: Desks, state: Redis, identity: Identity, settings: Settings, clock: Callable[[], datetime]
-) -> Mount:
+) -> list[BaseRoute]:
     assets = Assets()
     room = Room(
         desks=desks,
@@ -30,4 +32,9 @@ def console_mount(
         secure=settings.card_url.startswith("https://"),
         trusted=networks_in(settings.trusted_proxies),
     )
-    return Mount("/console", console(room, assets))
+    return [Route("/console", _home), Mount("/console", console(room, assets))]
+
+
+async def _home(_: Request) -> Response:
+    """A relative place: behind a proxy nobody knows here what the outside calls us."""
+    return RedirectResponse("/console/", 307)

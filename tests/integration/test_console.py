@@ -1,6 +1,7 @@
 """The console behind its pages: sign-in, cookies, forms, replicas, files."""
 
 import re
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
@@ -16,6 +17,7 @@ from services.gateway.entrypoints.console.gate import MOST_REFUSALS
 from services.gateway.first_key import first_key
 from shared.domain.exact_json import loads_object
 from tests.integration.gateway_stage import Stage, gateway, stage
+from tests.integration.test_gateway_tokens import trusting
 
 LOCKED = {"authentication": "keys", "profile": "production", "allow_volatile_redis": True}
 OPEN = {"authentication": "off"}
@@ -226,15 +228,12 @@ async def test_where_nobody_checks_keys_it_says_so_and_goes_on_by_name(
     assert "You act as <b>dana</b>" in shown.text
 
 
-@pytest.mark.parametrize("path", ["/console/approvals/none", "/console/tasks/none", "/console/nowhere"])
-async def test_what_is_not_there_is_said_in_a_sentence(
-    redis: Redis, redis_url: str, path: str, reader: Readers
-) -> None:
+async def test_what_is_not_there_is_said_in_a_sentence(redis: Redis, redis_url: str, reader: Readers) -> None:
     async with stage(redis, redis_url, **OPEN) as play:
         dana = reader(play.url)
         await dana.sign_in(name="dana")
-        reply = await dana.go(path)
-    assert (reply.status_code, "There is no such" in reply.text) == (404, True)
+        replies = [await dana.go(f"/console/{path}") for path in ("approvals/none", "tasks/none", "nowhere")]
+    assert [(reply.status_code, "There is no such" in reply.text) for reply in replies] == [(404, True)] * 3
 
 
 @pytest.mark.promise("console.nothing_foreign")
@@ -318,3 +317,36 @@ async def test_an_operator_settles_a_write_in_doubt_on_its_page(redis: Redis, re
     assert "olga says done" in said.text
     assert (late.status_code, "Nothing was changed." in late.text) == (409, True)
     assert [work.turn.text for work in play.worker.works] == ["doubt it", "done"]
+
+
+async def test_tasks_are_turned_over_page_by_page_whatever_their_ids_are(
+    redis: Redis, redis_url: str, reader: Readers
+) -> None:
+    odd = "a/b c?d#e&<f>%2F"
+    async with stage(redis, redis_url, **OPEN) as play:
+        await play.send(odd, "the odd one")
+        for number in range(26):
+            await play.send(f"t{number}", f"number {number}.")
+        dana = reader(play.url)
+        await dana.sign_in(name="dana")
+        first = await dana.go("/console/tasks")
+        older = re.search(r'href="([^"]+)" rel="next"', first.text)
+        assert older is not None
+        second = await dana.go(older[1].replace("&amp;", "&"))
+        link = re.search(r'href="([^"]+)">the odd one', second.text)
+        assert link is not None
+        one = await dana.go(link[1])
+    assert ("27 tasks" in first.text, "the odd one" in first.text, "number 25." in second.text) == (True, False, False)
+    assert (one.status_code, "done: the odd one" in one.text) == (200, True)
+
+
+@pytest.mark.promise("console.sign_in")
+async def test_a_token_of_an_issuer_signs_in_for_as_long_as_it_is_good(
+    redis: Redis, redis_url: str, reader: Readers
+) -> None:
+    async with trusting(redis, redis_url) as (play, issuer):
+        now = int(time.time())
+        casey, late = reader(play.url), reader(play.url)
+        good = await casey.sign_in(key=issuer.token("rsa", sub="casey", tenant="acme"))
+        expired = await late.sign_in(key=issuer.token("rsa", sub="casey", tenant="acme", exp=now - 3600))
+    assert (good.status_code, "casey" in good.text, expired.status_code) == (200, True, 401)

@@ -50,8 +50,8 @@ def _tasks(room: Room) -> list[Route]:
     tasks, live = TaskPages(room), LiveStreams(room)
     return [
         Route("/tasks", room.shows(tasks.listed)),
-        Route("/tasks/{task_id}", room.shows(tasks.shown)),
-        Route("/tasks/{task_id}/live", room.shows(live.task)),
-        Route("/tasks/{task_id}/cancel", room.acts(tasks.canceled), methods=["POST"]),
-        Route("/tasks/{task_id}/resolve", room.acts(tasks.resolved), methods=["POST"]),
+        Route("/tasks/{task_id:path}/live", room.shows(live.task)),
+        Route("/tasks/{task_id:path}/cancel", room.acts(tasks.canceled), methods=["POST"]),
+        Route("/tasks/{task_id:path}/resolve", room.acts(tasks.resolved), methods=["POST"]),
+        Route("/tasks/{task_id:path}", room.shows(tasks.shown)),  # last: a client's own id may hold a slash
     ]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.requests import Request
@@ -69,7 +69,7 @@ class Pages:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._environment.filters.update(iso=iso, title=title_of)
+        self._environment.filters.update(iso=iso, path=in_path, title=title_of)
         self._environment.globals.update(assets=assets.urls, notice=notice, **_WORDS)
         for name, template in (("parts", "parts.html"), ("rows_part", "rows.html")):
             self._environment.globals[name] = self._environment.get_template(template).module
@@ -99,6 +99,11 @@ class Pages:
 def go_to(place: str) -> Response:
     """Answer a form with another page."""
     return RedirectResponse(place, 303, SAFE)
+
+
+def in_path(task_id: str) -> str:
+    """A task's id as a part of an address, whatever its client has chosen."""
+    return quote(task_id, safe="")
 
 
 def iso(at: datetime) -> str:
