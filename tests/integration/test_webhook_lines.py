@@ -13,6 +13,7 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.executor.adapters.redis_sessions import RedisSessions
+from services.gateway.adapters.failing_webhooks import FailingWebhooks
 from services.gateway.adapters.redis_lines import RedisLines
 from services.gateway.adapters.redis_webhooks import RedisWebhooks
 from services.gateway.core.courier import Courier, CourierRules, Edge
@@ -20,12 +21,13 @@ from services.gateway.core.push_news import news_of
 from services.gateway.core.updates import ArtifactUpdate
 from services.gateway.core.webhook_secret import read_secrets
 from services.gateway.entrypoints.push_bodies import DialectBodies
-from services.gateway.push_ports import Claim, Delivery, HookWork, Post, Step, Told, Undelivered, Webhook
+from services.gateway.push_ports import Claim, Delivery, Failing, HookWork, Post, Step, Told, Undelivered, Webhook
 from shared.contracts.task import TaskRecord
-from shared.domain.exact_json import loads_object
+from shared.domain.exact_json import dumps, loads_object
 from shared.domain.words import Dialect, TaskState
 from shared.infra import keys
 from shared.infra.live import Live
+from shared.infra.lua import Scripts
 from shared.infra.redis import connect
 from shared.infra.sealed import Seal
 from shared.infra.task_store import TaskStore
@@ -271,3 +273,20 @@ async def test_what_a_gateway_cannot_read_waits_for_one_that_can(redis: Redis, t
     world = World(redis)
     await world.deliver()
     assert "completed" in world.bodies[HOOK.url][-1]
+
+
+async def test_so_many_failures_are_shown_and_no_more(redis: Redis) -> None:
+    """One that is noted is kept up to date all the same."""
+    failing, notes = (
+        Failing("T1", "c1", "a.example", "it answered 500", 1, False, None),
+        FailingWebhooks(Scripts(redis)),
+    )
+    await redis.hset(keys.failing_key("acme"), mapping={f"m{n}": _row(failing) for n in range(1000)})  # type: ignore[misc]  # redis-py
+    await notes.note("acme", "one more", failing)
+    await notes.note("acme", "m1", failing._replace(tries=7))
+    found = await notes.of("acme")
+    assert (len(found), max(one.tries for one in found)) == (1000, 7)
+
+
+def _row(failing: Failing) -> str:
+    return dumps(failing._asdict())

@@ -9,6 +9,8 @@ from shared.contracts.base import Contract
 from shared.infra import keys
 from shared.infra.lua import Scripts
 
+_MOST = 1000  # of one tenant
+
 
 class _FailingRow(Contract):
     subject: str
@@ -32,9 +34,12 @@ class FailingWebhooks:
         return sorted(found, key=lambda one: (str(one.at), one.subject), reverse=True)
 
     async def note(self, tenant: str, member: str, failing: Failing) -> None:
-        row = _FailingRow.model_validate(failing._asdict()).model_dump_json()
-        await self._scripts.command("HSET", keys.failing_key(tenant), member, row)
-        await self._scripts.command("EXPIRE", keys.failing_key(tenant), keys.FAILING_SECONDS)
+        """Of a tenant with so many that nobody reads them all, no further ones are noted."""
+        key, row = keys.failing_key(tenant), _FailingRow.model_validate(failing._asdict()).model_dump_json()
+        known = await self._scripts.command("HEXISTS", key, member)
+        if known or cast(int, await self._scripts.command("HLEN", key)) < _MOST:
+            await self._scripts.command("HSET", key, member, row)
+        await self._scripts.command("EXPIRE", key, keys.FAILING_SECONDS)
 
     async def mended(self, tenant: str, member: str) -> None:
         await self._scripts.command("HDEL", keys.failing_key(tenant), member)
