@@ -11,6 +11,7 @@ import httpx
 import httpx2
 import pytest
 
+from examples.company.protocols import Protocol
 from services.executor.adapters.by_origin import open_servers
 from services.executor.adapters.guarded_line import GuardedTransport2
 from services.executor.adapters.mcp_tools import McpTools
@@ -21,6 +22,7 @@ from shared.domain.outgoing import Reach, Refused, check_url, reach_entries, too
 from shared.infra.guard import Guard
 from shared.infra.guarded_http import RefusedConnection, guarded_client
 from tests.certificates import certificate_for
+from tests.company_stage import company
 from tests.unit.outgoing.ssrf_tricks import NAMES, TRICKS
 
 TOOLS = tools_reach(("public.test:80",), loopback=False)
@@ -250,6 +252,22 @@ async def test_the_operators_servers_are_called_wherever_they_are_and_a_requests
             await servers.discover(Connection(id="erp", url=url))
 
     assert inside.heard
+
+
+@pytest.mark.promise("ssrf.allowed")
+@pytest.mark.parametrize("spoken", [Protocol.MCP, Protocol.REST])
+async def test_a_permitted_server_that_a_request_names_is_worked_with(spoken: Protocol, tmp_path: Path) -> None:
+    """A whole tool server under guard, by either protocol: listed, and called."""
+    async with (
+        company(tmp_path, protocol=spoken) as running,
+        open_servers(tools_reach((), loopback=True)) as servers,
+    ):
+        named = Connection(id="request", url=running.url, from_request=True)
+        tools = await servers.discover(named)
+        answer = await servers.read(named, "get_expense", {"expense_id": "EXP-1001"}, 10)
+
+    assert "get_expense" in {tool.name for tool in tools}
+    assert not answer.is_error
 
 
 @pytest.mark.promise("ssrf.allowed")
