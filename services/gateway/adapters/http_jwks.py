@@ -41,7 +41,7 @@ class HttpJwks(KeySource):
                 if response.status_code != 200:
                     raise IssuerUnavailable(f"{url} answered {response.status_code}")
                 return loads_object(await _text(response, url))
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
             raise IssuerUnavailable(f"{url} does not answer: {type(error).__name__}") from error
         except (ValueError, RecursionError) as error:
             raise IssuerUnavailable(f"{url} did not answer with a JSON object") from error

@@ -9,6 +9,8 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from hypothesis import given
+from hypothesis import strategies as st
 from typing_extensions import override
 
 from services.gateway.adapters.jwt_identity import Expected, JwtIdentity
@@ -163,9 +165,38 @@ def test_what_is_no_public_key_for_signatures_is_left_out(jwk: JsonObject) -> No
     assert usable([jwk]) == ()
 
 
-async def _refused(issuer: TokenIssuer, token: str) -> None:
+_PLAIN = st.none() | st.booleans() | st.integers() | st.text(max_size=8)
+_VALUES = _PLAIN | st.lists(_PLAIN, max_size=2) | st.dictionaries(st.text(max_size=3), _PLAIN, max_size=2)
+_WORDS = st.sampled_from(
+    ["RSA", "EC", "OKP", "oct", "P-256", "P-521", "Ed25519", "ES256", "RS256", "AQAB", "sig", "AA"]
+)
+_NAMES = st.sampled_from(["kty", "crv", "alg", "use", "key_ops", "kid", "n", "e", "x", "y", "d", "x5c"])
+
+
+@pytest.mark.promise("identity.algorithms")
+@given(st.dictionaries(_NAMES, _WORDS | _VALUES, max_size=8), st.sampled_from(["ES256", "RS256", "EdDSA"]))
+def test_whatever_an_issuer_publishes_is_a_key_or_left_out(changes: dict[str, Json], algorithm: str) -> None:
+    """The renewal goes on beside the requests: nothing that is published may end it."""
+    spoilt = {**public_jwk(made_key(algorithm, "k"), algorithm, "k"), **changes}
+    for key in usable([spoilt, changes]):
+        assert set(key.algorithms) <= {"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES512", "EdDSA"}
+
+
+@pytest.mark.promise("identity.tokens")
+@pytest.mark.parametrize("algorithm", ["RS256", "RS512", "PS256", "PS384", "ES256", "ES384", "ES512", "EdDSA"])
+async def test_each_algorithm_of_public_keys_is_believed(issuer: TokenIssuer, algorithm: str) -> None:
+    issuer.add("other", algorithm)
+    identity = _identity(issuer)
+    assert (await identity.bearer_of(issuer.token("other", sub="dana"))).principal.id == "dana"
+
+
+def _identity(issuer: TokenIssuer) -> JwtIdentity:
     keys, expected = SigningKeys(Published(issuer), Clock(), PATIENCE), Expected(issuer.url, (AUDIENCE,))
-    identity = JwtIdentity(keys, expected, ClaimNames(), NobodysMeter(), Allowance())
+    return JwtIdentity(keys, expected, ClaimNames(), NobodysMeter(), Allowance())
+
+
+async def _refused(issuer: TokenIssuer, token: str) -> None:
+    identity = _identity(issuer)
     assert (await identity.bearer_of(issuer.token("one"))).principal.id == "casey"
     with pytest.raises(Unauthenticated):
         await identity.bearer_of(token)
