@@ -274,13 +274,14 @@ class TaskDesk:
 
     async def _until(self, record: TaskRecord, limit: float, turn_id: str) -> None:
         try:
-            async with (
-                self._leaving.patience(limit),
-                aclosing(self._tasks.watch(record.tenant, record.task_id)) as events,
-            ):
-                async for _, event in events:
-                    if is_end_of(event, turn_id):
-                        return
+            async with self._leaving.patience(limit):
+                standing = await self.standing(record)
+                if standing.record.state.is_terminal or turn_id in standing.record.turns_done:
+                    return
+                async with aclosing(self.watch(record, standing.newest or "0")) as events:
+                    async for _, event in events:
+                        if is_end_of(event, turn_id):
+                            return
         except (TimeoutError, EventsLost):
             return  # the client is told how the task stands
 
