@@ -11,6 +11,7 @@ import uvicorn
 from starlette.types import ASGIApp
 from typing_extensions import override
 
+from shared.infra.bounded_http import BoundedHttp
 from shared.infra.process import tune_gc
 
 GRACE_SECONDS = 10
@@ -47,7 +48,14 @@ def serve_until_stopped(app: ASGIApp, host: str, port: int, farewell: Farewell |
     """
     grace = GRACE_SECONDS if farewell is None else math.ceil(farewell.grace_seconds)
     config = uvicorn.Config(
-        app, host=host, port=port, log_config=None, access_log=False, timeout_graceful_shutdown=grace
+        app,
+        host=host,
+        port=port,
+        http=BoundedHttp,
+        ws="none",
+        log_config=None,
+        access_log=False,
+        timeout_graceful_shutdown=grace,
     )
     # uvicorn raises the signal again once it has stopped: by then there is nothing left to end.
     signal.signal(signal.SIGTERM, lambda *_: None)

@@ -1,0 +1,61 @@
+"""HTTP/1.1 whose request heads come to an end: within a size and within a time, before any application sees them."""
+
+import asyncio
+
+from typing_extensions import override
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+MAX_HEAD_BYTES = 64 * 1024
+_REFUSALS = {
+    431: b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n",
+    408: b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n",
+}
+
+
+class BoundedHttp(HttpToolsProtocol):
+    """Counts what has come since a request began and its headers did not end; a silent connection is not a request."""
+
+    head_seconds = 10.0
+    _head_bytes = 0
+    _in_head = True
+    _deadline: asyncio.TimerHandle | None = None
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        if self._in_head and self._deadline is None:
+            self._deadline = asyncio.get_running_loop().call_later(self.head_seconds, self._refuse, 408)
+        super().data_received(data)
+        if self._in_head:
+            self._head_bytes += len(data)
+        if self._head_bytes > MAX_HEAD_BYTES:
+            self._refuse(431)
+
+    @override
+    def on_message_begin(self) -> None:
+        self._in_head, self._head_bytes = True, 0
+        super().on_message_begin()
+
+    @override
+    def on_headers_complete(self) -> None:
+        self._in_head, self._head_bytes = False, 0
+        self._forget_deadline()
+        super().on_headers_complete()
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._forget_deadline()
+        super().connection_lost(exc)
+
+    def _forget_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _refuse(self, status: int) -> None:
+        """What of an earlier request is still being answered on this connection ends with it."""
+        self._forget_deadline()
+        if self.transport.is_closing():
+            return
+        if self.cycle is None or self.cycle.response_complete:
+            self.transport.write(_REFUSALS[status])
+        self.transport.close()

@@ -1,0 +1,79 @@
+"""Request heads that do not end take no memory and hold no connection for long."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+
+from shared.infra.bounded_http import MAX_HEAD_BYTES, BoundedHttp
+from tests.serving import listening
+
+pytestmark = pytest.mark.promise("gateway.limits")
+
+
+async def echo(request: Request) -> PlainTextResponse:
+    return PlainTextResponse(str(len(await request.body())))
+
+
+@asynccontextmanager
+async def connected(
+    protocol: type[BoundedHttp] = BoundedHttp,
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """A connection to a server that speaks it."""
+    app = Starlette(routes=[Route("/", echo, methods=["GET", "POST"])])
+    config = uvicorn.Config(app, log_config=None, access_log=False, http=protocol, ws="none", lifespan="off")
+    config.load()
+    server = uvicorn.Server(config)
+    server.lifespan = config.lifespan_class(config)
+    with listening() as (listener, _):
+        await server.startup([listener])
+        reader, writer = await asyncio.open_connection(*listener.getsockname())
+        async with asyncio.timeout(10):
+            yield reader, writer
+        writer.close()
+        await server.shutdown([listener])
+
+
+async def test_requests_one_after_the_other_and_large_bodies_are_served() -> None:
+    async with connected() as (reader, writer):
+        for size in (0, 300_000, 5):
+            writer.write(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n" % size + b"b" * size)
+            head = await reader.readuntil(b"\r\n\r\n")
+            assert head.startswith(b"HTTP/1.1 200")
+            assert await reader.readexactly(len(str(size))) == str(size).encode()
+
+
+@pytest.mark.parametrize("piece", [b"x-a: " + b"a" * 4000 + b"\r\n", b"a" * 4000])
+async def test_headers_without_an_end_are_cut_off(piece: bytes) -> None:
+    """Many of them, and one that goes on and on."""
+    async with connected() as (reader, writer):
+        writer.write(b"GET / HTTP/1.1\r\nhost: x\r\nx-b: ")
+        sent = 0
+        while sent <= 2 * MAX_HEAD_BYTES:
+            writer.write(piece)
+            sent += len(piece)
+        answer = await reader.read(12)
+
+    assert answer == b"HTTP/1.1 431"
+
+
+async def test_a_url_without_an_end_is_cut_off() -> None:
+    async with connected() as (reader, writer):
+        writer.write(b"GET /" + b"a" * 2 * MAX_HEAD_BYTES)
+        assert await reader.read(12) == b"HTTP/1.1 431"
+
+
+class Hurried(BoundedHttp):
+    head_seconds = 0.05
+
+
+async def test_a_head_that_does_not_end_is_given_up() -> None:
+    async with connected(Hurried) as (reader, writer):
+        writer.write(b"GET / HTTP/1.1\r\nhost: x\r\nx-a: ")
+        assert await reader.read(12) == b"HTTP/1.1 408"
