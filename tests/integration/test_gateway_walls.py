@@ -218,7 +218,8 @@ def _ways(routes: Iterable[BaseRoute], prefix: str = "") -> Iterable[str]:
             yield from _ways(route.routes, prefix + route.path)
         else:
             assert isinstance(route, Route), f"what kind of way is {route!r}?"
-            yield from (f"{method} {prefix}{route.path}" for method in (route.methods or set()) - {"HEAD"})
+            path = re.sub(r"\{(\w+):\w+\}", r"{\1}", prefix + route.path)
+            yield from (f"{method} {path}" for method in (route.methods or set()) - {"HEAD"})
 
 
 def _endpoints(routes: Iterable[BaseRoute]) -> Iterable[object]:

@@ -208,6 +208,7 @@ OPEN: dict[str, str] = {
     "GET /ready": "the process",
     "GET /openapi.json": "the description of these paths",
     "POST /keys/create": "makes a key of the caller's own tenant",
+    "GET /console": "leads to the console",
     "GET /console/sign-in": "a form",
     "POST /console/sign-in": "a form",
     "POST /console/sign-out": "the caller's own cookie",

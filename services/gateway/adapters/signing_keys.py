@@ -104,9 +104,7 @@ class SigningKeys:
 
     def _check_good(self, *, missed: bool) -> None:
         if not self._are_good() or (missed and self._problem):
-            raise IssuerUnavailable(
-                f"tokens cannot be verified for now, the issuer's keys cannot be had: {self._problem}"
-            )
+            raise IssuerUnavailable("tokens cannot be verified for now: the issuer's keys cannot be had")
 
 
 def usable(published: Sequence[JsonObject]) -> tuple[SigningKey, ...]:

@@ -32,16 +32,18 @@ class Brake:
             return 0.0
         return max(0.0, since + self._strictness.window - self._clock())
 
-    def failed(self, address: str, credential: int) -> None:
+    def failed(self, address: str, credential: int) -> bool:
+        """Whether it is this failure that sets the brake."""
         self._good.pop(credential, None)
         if not address:
-            return
+            return False
         now = self._clock()
         since, failures = self._failures.pop(address, (now, 0))
         if now - since >= self._strictness.window:
             since, failures = now, 0
         self._failures[address] = since, failures + 1
         _trim(self._failures)
+        return failures + 1 == self._strictness.failures
 
     def passed(self, credential: int) -> None:
         self._good[credential] = None

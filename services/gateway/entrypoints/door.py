@@ -3,6 +3,7 @@
 from time import monotonic
 from typing import NamedTuple, cast
 
+import structlog
 from fastapi import Request
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse, Response
@@ -15,6 +16,7 @@ from services.gateway.core.source_address import Network, source_of
 from services.gateway.entrypoints.replies import RETRY_LATER, TOO_MANY_REQUESTS, error_reply
 from services.gateway.ports import Admitted, Caller, Identity, StoreUnavailable
 
+log = structlog.get_logger()
 _ENTRY = "purple.entry"
 _OPEN = ("/health", "/ready", "/console")  # what probes ask, and what leads to the console
 _OPEN_FOLDERS = ("/.well-known/", "/console/")  # cards are public; the console asks for a sign-in of its own
@@ -71,8 +73,8 @@ class Door:
         try:
             admitted = await self._identity.admit(headers, errand_of(str(scope["method"]), str(scope["path"])))
         except Unauthenticated:
-            if any(name in headers for name in _CREDENTIALS):
-                self._brake.failed(source, credential)
+            if any(name in headers for name in _CREDENTIALS) and self._brake.failed(source, credential):
+                log.warning("guesses_braked", source=source)
             raise
         self._brake.passed(credential)
         return Entry(admitted)

@@ -107,7 +107,7 @@ async def test_known_keys_count_until_they_are_stale(keys: SigningKeys, issuer: 
     with pytest.raises(IssuerUnavailable):  # it may be a new key: nobody can tell
         await keys.find("two", "ES256")
     clock.now += 1
-    with pytest.raises(IssuerUnavailable, match="does not answer"):
+    with pytest.raises(IssuerUnavailable, match="cannot be had"):
         await keys.find("one", "ES256")
     issuer.away = False
     clock.now += PATIENCE.again
