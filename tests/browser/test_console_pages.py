@@ -14,13 +14,16 @@ from tests.browser.visitor import DESKTOP, PHONE, Theme, Visitor, visiting
 from tests.integration.gateway_stage import Stage, stage
 
 LOCKED = {"authentication": "keys", "profile": "production", "allow_volatile_redis": True}
-SMALL = """() => [...document.querySelectorAll("button, .button, nav a, summary, input:not([type=hidden], [type=radio]), textarea")]
+SMALL = """() => [...document.querySelectorAll(
+        "button, .button, nav a, summary, input:not([type=hidden], [type=radio]), textarea")]
     .map(item => [item.outerHTML.slice(0, 80), item.getBoundingClientRect()])
     .filter(([_, box]) => box.width && box.height && (box.height < 43.5 || box.width < 43.5))
     .map(([html, box]) => `${Math.round(box.width)}x${Math.round(box.height)} ${html}`)"""
 NAMELESS = """() => [...document.querySelectorAll("a, button, summary, input:not([type=hidden]), textarea")]
     .filter(item => !(item.textContent.trim() || item.ariaLabel || item.labels?.length))
     .map(item => item.outerHTML.slice(0, 80))"""
+TWICE = """() => { const ids = [...document.querySelectorAll("[id]")].map(item => item.id);
+    return ids.filter((id, place) => ids.indexOf(id) !== place); }"""
 SHIFTED = """() => new Promise(done => {
     let sum = 0;
     new PerformanceObserver(list => { for (const entry of list.getEntries()) sum += entry.value; })
@@ -72,6 +75,7 @@ async def _check(visitor: Visitor, path: str, width: int) -> None:
     await visitor.go(path)
     assert await visitor.page.evaluate("document.documentElement.scrollWidth") <= width, path
     assert await visitor.page.evaluate(NAMELESS) == [], path
+    assert await visitor.page.evaluate(TWICE) == [], path
     assert await visitor.page.evaluate(SHIFTED) < 0.05, path
     if width == PHONE[0]:
         assert await visitor.page.evaluate(SMALL) == [], path

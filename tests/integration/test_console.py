@@ -1,10 +1,12 @@
 """The console behind its pages: sign-in, cookies, forms, replicas, files."""
 
 import re
+import tempfile
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
+from pathlib import Path
 
 import httpx
 import pytest
@@ -16,6 +18,7 @@ from services.gateway.entrypoints.console.assets import Assets
 from services.gateway.entrypoints.console.gate import MOST_REFUSALS
 from services.gateway.first_key import first_key
 from shared.domain.exact_json import loads_object
+from shared.infra.embedded_redis import EmbeddedRedis
 from tests.integration.gateway_stage import Stage, gateway, stage
 from tests.integration.test_gateway_tokens import trusting
 
@@ -59,6 +62,12 @@ async def reader() -> AsyncIterator[Callable[[str], Reader]]:
             return Reader(clients[-1])
 
         yield made
+
+
+@pytest.fixture
+def own_server() -> Iterator[EmbeddedRedis]:
+    with tempfile.TemporaryDirectory(prefix="pa-") as folder, EmbeddedRedis(Path(folder)) as server:
+        yield server
 
 
 Readers = Callable[[str], Reader]
@@ -350,3 +359,17 @@ async def test_a_token_of_an_issuer_signs_in_for_as_long_as_it_is_good(
         good = await casey.sign_in(key=issuer.token("rsa", sub="casey", tenant="acme"))
         expired = await late.sign_in(key=issuer.token("rsa", sub="casey", tenant="acme", exp=now - 3600))
     assert (good.status_code, "casey" in good.text, expired.status_code) == (200, True, 401)
+
+
+async def test_while_the_store_is_away_a_page_says_so_and_leads_back(
+    own_server: EmbeddedRedis, reader: Readers
+) -> None:
+    """Nobody is signed out, and the files are served on."""
+    async with gateway(own_server.url, **OPEN) as url:
+        dana = reader(url)
+        await dana.sign_in(name="dana")
+        own_server.stop()
+        away = await dana.go("/console/approvals")
+        files = await dana.go(Assets().urls["console.css"])
+    assert (away.status_code, away.headers["retry-after"], "Nothing is lost" in away.text) == (503, "2", True)
+    assert (away.url.path, files.status_code) == ("/console/approvals", 200)

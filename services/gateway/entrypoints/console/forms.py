@@ -19,12 +19,12 @@ class BadForm(Exception):
         self.status = status
 
 
-async def read_form(request: Request, secret: str) -> dict[str, str]:
-    """The fields; raises ``BadForm`` where the form is not one that a page gave to the holder of this secret."""
+async def read_form(request: Request, *secrets: str) -> dict[str, str]:
+    """The fields; raises ``BadForm`` where the form is not one that a page gave to the holder of such a secret."""
     if not request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
         raise BadForm("The page did not send a form. Go back and try again.", 415)
     fields = {name: value for name, value in (await _parsed(request)).items() if isinstance(value, str)}
-    if not is_form_of(secret, fields.get("form", "")):
+    if not any(is_form_of(secret, fields.get("form", "")) for secret in secrets):
         raise BadForm("This page was open for too long, or in another sign-in. Nothing was done. Try again.", 403)
     return fields
 

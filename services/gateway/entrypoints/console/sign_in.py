@@ -61,7 +61,7 @@ class SignInPages:
     async def theme(self, request: Request) -> Response:
         """Light, dark, or as the device says; also for who has not signed in."""
         cookies = request.cookies
-        fields = await read_form(request, cookies.get(COOKIE) or cookies.get(_FORM_COOKIE, ""))
+        fields = await read_form(request, cookies.get(COOKIE, ""), cookies.get(_FORM_COOKIE, ""))
         chosen = fields.get("theme", "")
         reply = go_to(place_after(fields.get("next", "")))
         if chosen in THEMES:
