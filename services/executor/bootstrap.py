@@ -41,7 +41,7 @@ from services.executor.hosting import run_sessions
 from services.executor.ports.models import Tier
 from services.executor.ports.orchestrators import Orchestrating
 from services.executor.ports.tools import ToolSilent, ToolUnreachable
-from services.executor.settings import Settings
+from services.executor.settings import CredentialSettings, Settings
 from shared.contracts.tenant import Connection
 from shared.infra.guard import Guard
 from shared.infra.process import configure_logging
@@ -123,7 +123,11 @@ def show_tools(arguments: Sequence[str]) -> int:
 
 async def _discovered(wanted: Wanted) -> Discovered:
     connection = _connection(wanted)
-    async with McpTools() as mcp, RestBridge() as rest:
+    async with (
+        open_credentials(CredentialSettings().credentials_dir) as credentials,
+        McpTools(credentials=credentials) as mcp,
+        RestBridge(credentials=credentials) as rest,
+    ):
         servers = DetectingToolServers(mcp, rest)
         tools = await servers.discover(connection)
         return Discovered(servers.protocol_of(connection), servers.may_have_unlisted(connection), tools, connection)

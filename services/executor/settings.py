@@ -46,7 +46,15 @@ class RunSettings(BaseSettings):
         return self.queue_redis_url or self.redis_url
 
 
-class Settings(RunSettings, ArchiveSettings):
+class CredentialSettings(BaseSettings):
+    """Where the files of secrets lie, in a folder for each tenant."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="ignore")
+
+    credentials_dir: Path = Path("/run/secrets/tools")
+
+
+class Settings(RunSettings, ArchiveSettings, CredentialSettings):
     """``anthropic_api_key`` or ``anthropic_base_url`` must be given: nobody gets another worker by forgetting a key.
 
     So must ``archive_url`` in production, unless the operator says by name that ended tasks are to be archived nowhere.
@@ -63,7 +71,6 @@ class Settings(RunSettings, ArchiveSettings):
     model_notice: str = ""
     green_agent_mcp_url: str = ""
     tools_allowed_hosts: HostList = ()
-    credentials_dir: Path = Path("/run/secrets/tools")
     tool_timeout: float = Field(default=10.0, gt=0)
     task_timeout: float = Field(default=120.0, gt=0)
     task_tokens: int = Field(default=200_000, ge=1_000)

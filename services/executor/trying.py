@@ -6,8 +6,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pydantic_settings import BaseSettings, SettingsConfigDict
-
 from services.executor.adapters.credentials import open_credentials
 from services.executor.adapters.file_tenants import BadTenantFile, FileTenants
 from services.executor.adapters.mcp_tools import McpTools
@@ -16,6 +14,7 @@ from services.executor.adapters.tool_servers import DetectingToolServers
 from services.executor.entrypoints.connections import Tried, WantedConnections, parsed, shown
 from services.executor.ports.credentials import Credentials, CredentialUnavailable
 from services.executor.ports.tools import ToolSilent, ToolUnreachable
+from services.executor.settings import CredentialSettings
 from shared.contracts.tenant import Connection, TenantRecord
 from shared.contracts.tenant_document import BadRecord, read_owned_record, with_addresses
 from shared.domain.exact_json import loads_object
@@ -29,15 +28,12 @@ GOOD, NOT_GOOD, CANNOT = 0, 1, 2
 AT_ONCE = 8
 
 
-class TryingSettings(BaseSettings):
+class TryingSettings(CredentialSettings):
     """The executor's variables, as far as they matter here; none has to be given."""
-
-    model_config = SettingsConfigDict(frozen=True, extra="ignore")
 
     redis_url: str = ""
     tenant_file: Path | None = None
     green_agent_mcp_url: str = ""
-    credentials_dir: Path = Path("/run/secrets/tools")
 
 
 def try_connections(arguments: Sequence[str]) -> int:

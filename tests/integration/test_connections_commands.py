@@ -23,11 +23,11 @@ TOKEN: JsonObject = {"type": "bearer", "from": "file:erp-token"}
 PATIENCE = 60.0
 
 
-async def tried(arguments: list[str], **environ: str) -> tuple[int, str, str]:
+async def tried(arguments: list[str], command: str = "connections", **environ: str) -> tuple[int, str, str]:
     """Exit code and output of the executor's own command."""
     kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "VIRTUAL_ENV")}
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "services.executor", "connections", *arguments),
+        *(sys.executable, "-m", "services.executor", command, *arguments),
         env={**kept, **environ},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
@@ -84,7 +84,10 @@ async def test_one_connection_of_a_file_is_tried_and_one_that_is_not_there_named
         good, text, _ = await tried([*given, "erp"], CREDENTIALS_DIR=str(tmp_path))
         none, _, why = await tried([*given, "crm"], CREDENTIALS_DIR=str(tmp_path))
         nowhere, _, neither = await tried([])
-    assert (good, none, nowhere) == (0, 2, 2)
+        own = ["--endpoint", erp.url, "--tenant-file", str(file)]
+        listed, tools, _ = await tried(own, "tools", CREDENTIALS_DIR=str(tmp_path / "default"))
+    assert (good, none, nowhere, listed) == (0, 2, 2, 0)
+    assert "get_expense:" in tools
     assert "speaks rest" in text
     assert "no connection 'crm'" in why
     assert "nor TENANT_FILE" in neither

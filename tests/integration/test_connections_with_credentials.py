@@ -23,6 +23,7 @@ from tests.unit.executor.stage import CALL, Stage
 
 SECRET = "s3cr3t-of-the-erp"
 BOTH = pytest.mark.parametrize("protocol", [Protocol.MCP, Protocol.REST])
+MCP_AND_LONG = pytest.mark.parametrize("protocol", [Protocol.MCP, pytest.param(Protocol.REST, marks=pytest.mark.long)])
 REFERENCE = "file:erp-token"
 
 
@@ -32,9 +33,10 @@ def kept(folder: Path, secret: str, name: str = "erp-token") -> Path:
     return folder
 
 
-async def read(servers: ToolServers, connection: Connection) -> object:
-    answer = await servers.call(connection, "get_expense_claim", {"claim_id": "EXP-1001"}, 5)
-    return answer.content
+async def read(servers: ToolServers, connection: Connection) -> bool:
+    """Whether the server showed the record that it was asked for."""
+    answer = await servers.call(connection, "get_expense", {"expense_id": "EXP-1001"}, 5)
+    return "EXP-1001" in str(answer.content) and not answer.is_error
 
 
 @BOTH
@@ -55,7 +57,7 @@ async def test_a_server_is_shown_its_header(
     assert set(erp.door.shown) == {value}
 
 
-@BOTH
+@MCP_AND_LONG
 @pytest.mark.promise("connections.credential_kinds")
 @pytest.mark.parametrize("auth", ["basic", "post"])
 async def test_an_oauth_token_is_had_once_for_many_callers(tmp_path: Path, protocol: Protocol, auth: str) -> None:
@@ -100,7 +102,7 @@ async def test_a_refused_token_is_replaced_once_for_all_who_hold_it(tmp_path: Pa
     assert erp.door.accepted == 10
 
 
-@BOTH
+@MCP_AND_LONG
 @pytest.mark.promise("connections.refreshed_once")
 async def test_a_token_that_is_refused_again_ends_the_call_without_a_third_try(
     tmp_path: Path, protocol: Protocol
@@ -136,7 +138,7 @@ async def test_a_token_is_replaced_shortly_before_it_expires(tmp_path: Path) -> 
     assert len(tokens.forms) == 2
 
 
-@BOTH
+@MCP_AND_LONG
 @pytest.mark.promise("connections.rotation")
 async def test_a_secret_that_is_replaced_in_its_file_is_used_from_the_next_call_on(
     tmp_path: Path, protocol: Protocol
@@ -175,9 +177,11 @@ async def test_without_its_credential_a_server_is_asked_nothing(tmp_path: Path, 
     [
         (JSONResponse({"error": "invalid_scope"}, 400), "refused with HTTP 400, invalid_scope"),
         (JSONResponse({"error": f"no {SECRET}"}, 400), r"refused with HTTP 400 \("),
-        (JSONResponse({"token": SECRET}), "without a usable access_token"),
-        (JSONResponse({"access_token": "two words"}), "without a usable access_token"),
-        (JSONResponse({"access_token": "t", "token_type": "mac"}), "no bearer token"),
+        pytest.param(JSONResponse({"token": SECRET}), "without a usable access_token", marks=pytest.mark.long),
+        pytest.param(JSONResponse({"access_token": "a b"}), "without a usable access_token", marks=pytest.mark.long),
+        pytest.param(
+            JSONResponse({"access_token": "t", "token_type": "mac"}), "no bearer token", marks=pytest.mark.long
+        ),
         (JSONResponse({}, 302, {"location": "http://127.0.0.1:1/"}), "refused with HTTP 302"),
     ],
 )
@@ -199,7 +203,7 @@ async def test_a_token_endpoint_that_gives_none_is_named_with_its_reason(
     assert "file:erp-token" in str(told.value)
 
 
-@BOTH
+@MCP_AND_LONG
 @pytest.mark.promise("connections.own_origin")
 async def test_a_redirect_carries_no_credential_elsewhere(tmp_path: Path, protocol: Protocol) -> None:
     """The server sends us to another one, which sees nothing of us; nor does one that a request names."""
@@ -227,7 +231,7 @@ async def test_a_redirect_carries_no_credential_elsewhere(tmp_path: Path, protoc
     assert seen == []
 
 
-@BOTH
+@MCP_AND_LONG
 @pytest.mark.promise("connections.own_origin")
 async def test_an_endpoint_that_a_request_names_is_shown_nothing(tmp_path: Path, protocol: Protocol) -> None:
     """Not even if somebody slipped a credential into such a connection."""
@@ -238,7 +242,7 @@ async def test_an_endpoint_that_a_request_names_is_shown_nothing(tmp_path: Path,
     assert set(erp.door.shown) == {None}
 
 
-@BOTH
+@MCP_AND_LONG
 @pytest.mark.promise("connections.tenants_apart")
 async def test_two_tenants_at_one_server_are_never_taken_for_each_other(tmp_path: Path, protocol: Protocol) -> None:
     """Each shows its own secret, over a line of its own; what one may not read is not read for it."""
@@ -259,9 +263,8 @@ async def test_two_tenants_at_one_server_are_never_taken_for_each_other(tmp_path
     assert set(erp.door.shown) == {"Bearer secret-of-acme", "Bearer secret-of-globex"}
 
 
-@BOTH
 @pytest.mark.promise("connections.secret_kept")
-async def test_a_server_that_repeats_the_secret_does_not_spread_it(tmp_path: Path, protocol: Protocol) -> None:
+async def test_a_server_that_repeats_the_secret_does_not_spread_it(tmp_path: Path) -> None:
     """Whoever echoes a request's headers in an answer, in a tool's description or in an error is quoted without it."""
 
     def echo(_: JsonObject) -> Json:
