@@ -156,6 +156,25 @@ async def test_the_same_message_again_with_the_last_id_goes_on_in_every_dialect(
 
 
 @pytest.mark.promise("gateway.stream_resumes")
+async def test_the_early_protocols_sender_goes_on_too(redis: Redis, redis_url: str) -> None:
+    """It has no message id: the same words to the same task, before their answer was delivered, are the same turn."""
+    async with stage(redis, redis_url) as play:
+        async with rpc_stream(play.client, "tasks/sendSubscribe", _legacy("hold on")) as reader:
+            first = await reader.next()
+        assert first is not None
+        await play.worker.has_begun(1)
+        play.worker.release.set()
+        rest = await _streamed(play, "tasks/sendSubscribe", _legacy("hold on"), after=first.event_id)
+        seen = play.worker.seen
+    assert [("artifact" in event.result, event.result.get("final")) for event in rest] == [
+        (False, False),
+        (True, None),
+        (False, True),
+    ]
+    assert seen == ["hold on"]
+
+
+@pytest.mark.promise("gateway.stream_resumes")
 async def test_an_id_that_is_kept_no_longer_is_answered_by_the_task_marked_as_a_gap(
     redis: Redis, redis_url: str
 ) -> None:

@@ -1,0 +1,82 @@
+"""Streams as they go over the wire: ids, envelopes, and what a client is told when the store is away."""
+
+import asyncio
+
+import pytest
+from starlette.types import Message
+
+from services.gateway.core.streams import Stream
+from services.gateway.entrypoints.a2a_streams import BARE, Envelope, RpcEnvelope, sse
+from services.gateway.entrypoints.a2a_updates import shape_of
+from shared.domain.exact_json import JsonObject, loads_object
+from shared.domain.words import Dialect, TaskState
+from tests.unit.gateway.stream_stage import ANN, Played, message
+
+PATIENCE = 10.0
+
+
+async def _sent(stream: Stream, envelope: Envelope, dialect: Dialect) -> list[dict[str, str]]:
+    """The fields of each event that a client gets."""
+    bodies: list[bytes] = []
+    stays = asyncio.Event()
+
+    async def receive() -> Message:
+        await stays.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(said: Message) -> None:
+        bodies.append(said.get("body", b""))
+
+    async with asyncio.timeout(PATIENCE):
+        await sse(stream, shape_of(stream, dialect, ""), envelope)({"type": "http"}, receive, send)
+    blocks = b"".join(bodies).decode().split("\n\n")
+    return [dict(line.split(": ", 1) for line in block.split("\n")) for block in blocks if block]
+
+
+async def _ended(dialect: Dialect) -> tuple[Played, Stream]:
+    played = Played()
+    stream = await played.replica().send(message("pay it", dialect), ANN, None)
+    await played.ends(stream.record, await played.tasks.turns.get(), TaskState.COMPLETED)
+    return played, stream
+
+
+@pytest.mark.promise("gateway.streams")
+@pytest.mark.parametrize("dialect", list(Dialect))
+async def test_each_update_has_an_id_and_a_json_rpc_response(dialect: Dialect) -> None:
+    _, stream = await _ended(dialect)
+    events = await _sent(stream, RpcEnvelope("call-7"), dialect)
+    said = [loads_object(event["data"]) for event in events]
+    assert [event["id"] for event in events] == ["1-0", "2-0.1", "2-0"]
+    assert {str(one["id"]) for one in said} == {"call-7"}
+    assert all(one["jsonrpc"] == "2.0" and "result" in one for one in said)
+
+
+async def test_over_rest_an_update_stands_alone() -> None:
+    _, stream = await _ended(Dialect.A2A_1_0)
+    events = await _sent(stream, BARE, Dialect.A2A_1_0)
+    assert [next(iter(loads_object(event["data"]))) for event in events] == ["task", "artifactUpdate", "statusUpdate"]
+
+
+@pytest.mark.promise("gateway.store_down")
+@pytest.mark.parametrize("envelope", [RpcEnvelope(1), BARE])
+async def test_a_store_that_goes_away_ends_the_stream_with_an_error_that_has_no_id(envelope: Envelope) -> None:
+    """So the last id is still that of the last update, and the client goes on after it."""
+    played = Played()
+    stream = await played.replica().send(message("pay it"), ANN, None)
+    await played.tasks.break_down("Redis is away")
+    first, last = await _sent(stream, envelope, Dialect.A2A_1_0)
+    error: JsonObject = loads_object(last["data"])
+    assert (first["id"], "id" in last) == ("1-0", False)
+    assert error["error"] == {"code": -32603, "message": "Redis is away"}
+
+
+async def test_in_the_early_protocol_a_gap_is_said_with_the_status() -> None:
+    played, stream = await _ended(Dialect.LEGACY)
+    for _ in range(3):
+        await played.tells(stream.record, "phase", phase="REFLECT")
+    played.tasks.drop(stream.record, 4)
+    again = await played.replica().subscribe("t1", ANN, "2-0", Dialect.LEGACY)
+    (status,) = [loads_object(event["data"]) for event in await _sent(again, BARE, Dialect.LEGACY)]
+    metadata = status["metadata"]
+    assert isinstance(metadata, dict)
+    assert (status["final"], metadata["gap"]) == (True, {"lost_after": "2-0"})
