@@ -1,4 +1,4 @@
-"""Notices of approvals, put together; where no webhooks are offered, nobody is told."""
+"""Notices of approvals, put together; where no webhooks are offered, nobody is told, and the log says so."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -6,6 +6,7 @@ from datetime import datetime
 
 from redis.asyncio import Redis
 
+from services.gateway.adapters.no_posts import NoPosts
 from services.gateway.adapters.notice_references import EnvironmentReferences
 from services.gateway.adapters.redis_approvals import RedisApprovals
 from services.gateway.adapters.redis_notices import RedisNotices
@@ -21,14 +22,12 @@ async def noticing(
     push: PushRoom, state: Redis, live: Live, console: str, now: Callable[[], datetime]
 ) -> AsyncIterator[None]:
     """Tell meanwhile, through the deliveries of webhooks. ``live`` must be open; ``console``: where it is reached."""
-    if push.posts is None or push.book is None:
-        yield
-        return
+    nowhere = NoPosts()
     notifier = Notifier(
         notices=RedisNotices(state),
         approvals=RedisApprovals(state),
-        posts=push.posts,
-        urls=push.book.urls,
+        posts=push.posts or nowhere,
+        urls=push.book.urls if push.book else nowhere,
         references=EnvironmentReferences(),
         console=console,
         clock=now,

@@ -89,6 +89,22 @@ def _is_slack(one: Taken) -> bool:
     return isinstance(one.json["text"], str) and isinstance(blocks, list) and "approve_claim" in json.dumps(blocks)
 
 
+@pytest.mark.promise("approvals.notices")
+async def test_where_no_webhooks_are_offered_nothing_piles_up(redis: Redis, redis_url: str) -> None:
+    """It is passed over, with its reason in the log, and the approval goes its way."""
+    world = Stage()
+    asks(world, notices=(NoticeTarget(url="https://hooks.example/x"),))
+    async with office(redis, redis_url, world) as here:
+        await here.ask()
+
+        async def is_passed_over() -> bool:
+            return not await redis.exists(*(one.notices for one in keys.all_partitions()))
+
+        await until(is_passed_over)
+        status, _ = await here.answer(str((await here.asked())["approval_id"]), "approve", "mia")
+    assert (status, world.claims.applied) == (200, ["C-1"])
+
+
 @pytest.mark.promise("I7.expiry_means_no")
 @pytest.mark.promise("approvals.late_answer")
 async def test_what_nobody_answers_expires_and_nothing_is_written(redis: Redis, redis_url: str) -> None:
