@@ -1,7 +1,6 @@
 """A replica that is told to stop, as a process of its own: what happens to its streams and to who waits."""
 
 import asyncio
-from time import monotonic
 
 import httpx
 import pytest
@@ -75,14 +74,13 @@ async def test_a_replica_that_leaves_hands_its_streams_over_and_finishes_its_cal
 async def test_who_still_waits_is_told_how_the_task_stands_before_the_grace_is_over(
     redis: Redis, redis_url: str
 ) -> None:
+    """After it the connection would be cut without an answer."""
     async with stage(redis, redis_url) as play, gateway_process(redis_url, GRACE_SECONDS="3") as leaving:
         call = await _waits(leaving, "t1")
         await play.worker.has_begun(1)
-        began = monotonic()
         leaving.terminate()
         answer = await asyncio.wait_for(call, PATIENCE)
         code = await leaving.exit_code(PATIENCE)
-        took = monotonic() - began
         play.worker.release.set()
     assert at(answer, "result.status.state") in ("submitted", "working")
-    assert (code, took < 3) == (0, True)
+    assert code == 0
