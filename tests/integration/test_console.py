@@ -12,10 +12,16 @@ import httpx
 import pytest
 import pytest_asyncio
 from redis.asyncio import Redis
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from services.gateway.adapters.redis_keyring import RedisKeyring
 from services.gateway.entrypoints.console.assets import Assets
+from services.gateway.entrypoints.console.faults import FaultPages
 from services.gateway.entrypoints.console.gate import MOST_REFUSALS
+from services.gateway.entrypoints.console.pages import Pages
 from services.gateway.first_key import first_key
 from shared.domain.exact_json import loads_object
 from shared.infra.embedded_redis import EmbeddedRedis
@@ -103,7 +109,7 @@ async def test_a_key_becomes_a_cookie_that_no_script_and_no_other_site_can_use(
     cookie = next(one for one in reply.headers.get_list("set-cookie") if one.startswith("purple_console="))
     assert {"HttpOnly", "SameSite=strict", "Path=/console", "Secure", "Max-Age=43200"} <= set(cookie.split("; "))
     stored = [str(await redis.get(name)) async for name in redis.scan_iter("pa:console:*")]
-    secret = made.token.split("_")[2]
+    secret = made.token.split("_", 2)[2]
     assert (len(stored), secret in stored[0], secret in cookie) == (1, False, False)
 
 
@@ -373,3 +379,15 @@ async def test_while_the_store_is_away_a_page_says_so_and_leads_back(
         files = await dana.go(Assets().urls["console.css"])
     assert (away.status_code, away.headers["retry-after"], "Nothing is lost" in away.text) == (503, "2", True)
     assert (away.url.path, files.status_code) == ("/console/approvals", 200)
+
+
+async def test_what_nobody_foresaw_is_said_without_its_inside() -> None:
+    async def breaks(_: Request) -> Response:
+        raise RuntimeError("secret inside")
+
+    pages = Pages(Assets(), "", lambda: datetime.now(UTC))
+    app = Starlette(routes=[Route("/console/", breaks)], exception_handlers=FaultPages(pages).handlers())
+    transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url="http://test") as http:
+        reply = await http.get("/console/")
+    assert (reply.status_code, "Something broke" in reply.text, "secret inside" in reply.text) == (500, True, False)

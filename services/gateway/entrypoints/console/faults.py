@@ -37,6 +37,7 @@ class FaultPages:
             TooManyRequests: self._too_many,
             PushUnsupported: self._no_page,
             HTTPException: self._no_page,
+            Exception: self._broken,
         }
 
     async def _no_approval(self, request: Request, _: Exception) -> Response:
@@ -76,6 +77,11 @@ class FaultPages:
         status = fault.status_code if isinstance(fault, HTTPException) else 404
         title = "There is no such page" if status == 404 else "That cannot be done here"
         return self._said(request, status, title, "The address may be mistyped.", ("/console/", "Go to the overview"))
+
+    async def _broken(self, request: Request, _: Exception) -> Response:
+        """Whatever nobody foresaw; it goes on to the log."""
+        text = "Nothing more is known here; it stands in the gateway's log. What was done before holds."
+        return self._said(request, 500, "Something broke", text, (request.url.path, "Try again"))
 
     def _said(self, request: Request, status: int, title: str, text: str, way: tuple[str, str]) -> Response:
         visitor = getattr(request.state, "visitor", None)
