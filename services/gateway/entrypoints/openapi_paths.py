@@ -51,6 +51,7 @@ _NEW = Place(HEADER, {"type": "string", "enum": ["1.0"]}, required=True)
 _MAYBE_NEW = Place(HEADER, {"type": "string", "enum": ["1.0"]})
 _OLD = Place(HEADER, {"type": "string", "enum": ["0.3"]})
 _LAST = Place("Last-Event-ID", {"type": "string"})
+_BASE = Place("If-Match", {"type": "string", "pattern": '^"[0-9]{1,9}"$'})
 _LENGTH = Place("historyLength", {"type": "integer", "minimum": 0, "maximum": 2**31 - 1})
 _STATES = ("SUBMITTED", "WORKING", "INPUT_REQUIRED", "AUTH_REQUIRED", "COMPLETED", "REJECTED", "FAILED", "CANCELED")
 _LIST = (
@@ -139,6 +140,9 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("POST", "/tasks/{task_id}/resolve"): Operation(
         (Answer(200, {_JSON: ("TaskRecord",)}), Answer(202, {_JSON: ("TaskRecord",)})), refusals=(409,)
     ),
+    ("GET", "/tenants/{tenant}/record"): Operation(OWN.answers, body=""),
+    ("PUT", "/tenants/{tenant}/record"): Operation(OWN.answers, headers=(_BASE,), refusals=(412, 428)),
+    ("POST", "/tenants/{tenant}/record/restore"): Operation(OWN.answers, headers=(_BASE,), refusals=(412,)),
     ("GET", "/audit"): Operation(
         (Answer(200, {_JSON: ("Anything",), "application/x-ndjson": ("text",)}),), body="", query=_AUDIT
     ),
