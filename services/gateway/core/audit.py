@@ -53,6 +53,7 @@ def _row(task: ArchivedTask, entry: LedgerEntry, kept_in: str) -> JsonObject:
         "arguments": loads(entry.arguments_json),
         "arguments_sha256": _digest(entry.arguments_json),
         "provenance": _provenance(entry, asked),
+        "figures": _figures(task.record, asked),
         "approvals": [_approval(one) for one in asked],
         "allowed_by": _text(task.record, "approval"),
         "policy": _policy(task.record, asked),
@@ -102,6 +103,18 @@ def _provenance(entry: LedgerEntry, asked: Sequence[Approval]) -> list[Json]:
         for one in call.origins
     }
     return [{"argument": one.argument, "source": one.source, "ref": one.ref} for one in sources.values()]
+
+
+def _figures(record: TaskRecord, asked: Sequence[Approval]) -> list[Json]:
+    """The figures that were worked out: how and from what, as an approver was shown them, or else their values."""
+    found = next((one.grounds.figures for one in reversed(asked) if one.grounds.figures), ())
+    if found:
+        return [
+            {"name": one.name, "value": one.value, "operation": one.operation, "operands": [*one.operands]}
+            for one in found
+        ]
+    values = record.metadata.get("values")
+    return [{"name": name, "value": str(value)} for name, value in values.items()] if isinstance(values, dict) else []
 
 
 def _approval(approval: Approval) -> Json:

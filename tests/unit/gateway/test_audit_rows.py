@@ -7,9 +7,11 @@ from datetime import UTC, datetime
 import pytest
 
 from services.gateway.core.audit import audited, remembered
+from shared.contracts.approval import Approval
 from shared.contracts.archive import ArchivedTask
+from shared.contracts.grounds import FigureFound, Grounds
 from shared.contracts.ledger import LedgerEntry
-from shared.contracts.plan import PlannedCall, ReadBack
+from shared.contracts.plan import PlannedCall, ReadBack, WritePlan
 from shared.contracts.task import Principal, TaskRecord, TaskRequest
 from shared.domain.exact_json import dumps
 from shared.domain.words import Dialect, ToolClass, WriteStatus
@@ -81,6 +83,33 @@ def test_writes_stand_in_the_order_in_which_they_were_sent() -> None:
     ledger = {"k3": _entry(3, None), "k2": _entry(2, later), "k1": _entry(1)}
     rows = audited(ArchivedTask(record=_record(), ledger=ledger), "store")
     assert [row["call_id"] for row in rows] == ["c1", "c2", "c3"]
+
+
+@pytest.mark.promise("audit.export")
+def test_figures_are_told_with_their_origin_where_a_person_was_shown_them() -> None:
+    """Else by their values, as the record has them."""
+    figure = FigureFound(name="net", value="12.50", operation="subtract", operands=("f1.gross", "task 7"))
+    plan = WritePlan(task_id="t1")
+    asked = Approval(
+        approval_id="a1",
+        task_id="t1",
+        plan=plan,
+        plan_hash="h",
+        verdict_hash="v",
+        level=None,
+        requester_id="anna",
+        reasons=(),
+        asked_at=_NOW,
+        deadline=_NOW,
+        grounds=Grounds(figures=(figure,)),
+    )
+    record = _record(values={"net": "12.50"})
+    (shown,) = audited(ArchivedTask(record=record, ledger={"k1": _entry()}, approvals=(asked,)), "store")
+    (plain,) = audited(ArchivedTask(record=record, ledger={"k1": _entry()}), "store")
+    assert shown["figures"] == [
+        {"name": "net", "value": "12.50", "operation": "subtract", "operands": ["f1.gross", "task 7"]}
+    ]
+    assert plain["figures"] == [{"name": "net", "value": "12.50"}]
 
 
 @pytest.mark.promise("audit.kept")
