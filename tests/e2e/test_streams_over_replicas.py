@@ -23,7 +23,8 @@ ANSWER = '["EXP-1001"]'
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def pair() -> AsyncIterator[TwoReplicas]:
-    async with two_replicas(PLANNER_LATENCY_MS="150", PLANNER_ALLOW_FAULTS="true") as replicas:
+    slowly = two_replicas(PLANNER_LATENCY_MS="150", PLANNER_ALLOW_FAULTS="true", DRAIN_SECONDS="1")
+    async with slowly as replicas:
         yield replicas
 
 
@@ -88,6 +89,18 @@ async def test_replicas_killed_again_and_again_cost_no_event_and_repeat_none(pai
 async def test_requests_are_answered_by_both_replicas_in_turn(pair: TwoReplicas) -> None:
     answers = [await pair.http.get("/health") for _ in range(4)]
     assert {served_by(answer) for answer in answers} == set(NAMES)
+
+
+@pytest.mark.promise("gateway.drains")
+async def test_a_replica_that_is_stopped_costs_no_request(pair: TwoReplicas) -> None:
+    """The proxy learns from ``/ready`` that it leaves, while it still takes requests."""
+    leaves = NAMES[1]
+    await pair.terminate(leaves)
+    failed = 0
+    while not await pair.has_ended(leaves, 0):
+        failed += not (await pair.http.get("/openapi.json")).is_success
+    await pair.replaced(leaves)
+    assert failed == 0
 
 
 @pytest.mark.promise("gateway.stream_resumes")
