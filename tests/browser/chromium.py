@@ -5,8 +5,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from playwright.async_api import Browser, async_playwright
+from playwright.async_api import Browser, async_playwright, expect
 
+expect.set_options(timeout=15_000)  # a machine may be busy; what is so at once is seen at once
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 _WORDS = (
     "--headless",

@@ -127,7 +127,12 @@ document.addEventListener("visibilitychange", () => {
 });
 addEventListener("pagehide", hush);
 addEventListener("pageshow", (event) => {
-  if (event.persisted) resume();
+  if (!event.persisted) return;
+  for (const form of document.querySelectorAll("[data-once]")) {
+    delete form.dataset.sent;
+    for (const button of form.querySelectorAll(".busy")) button.classList.remove("busy");
+  }
+  resume();
 });
 
 // --- forms
