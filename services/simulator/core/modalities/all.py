@@ -1,0 +1,8 @@
+"""The modalities of a new world, by name, in the order in which they are shown."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+
+from services.simulator.core.modality import Modality
+
+MODALITIES: Mapping[str, Callable[[datetime], Modality]] = {}

@@ -1,0 +1,136 @@
+"""What the world asks of a modality (email, sms, calendar ...): read an action, apply it, show and load a state."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from datetime import datetime
+from typing import ClassVar, NamedTuple
+from uuid import UUID, uuid5
+
+from services.simulator.core.records import Change, JsonObject, Record, Store
+
+
+class Moment(NamedTuple):
+    """The event that is applied: ``now`` is its own time, not the end of the advance in which it runs."""
+
+    event_id: str
+    now: datetime
+    agent_id: str | None
+
+    def new_id(self, what: str) -> str:
+        """An id that the same event gives again when it is run again; ``what`` tells several of them apart."""
+        return str(uuid5(UUID(self.event_id), what))
+
+
+class FollowUp(NamedTuple):
+    """An event that the applied one brings with it (a reminder): taken back when that one is."""
+
+    scheduled_time: datetime
+    modality: str
+    data: JsonObject
+
+
+class Outcome(NamedTuple):
+    """``message`` is a sentence for the caller; ``entity_ids`` are the messages, events or contacts it is about."""
+
+    message: str
+    entity_ids: tuple[str, ...] = ()
+    follow_ups: tuple[FollowUp, ...] = ()
+
+
+class Applied(NamedTuple):
+    outcome: Outcome
+    changes: tuple[Change, ...]
+
+
+class Head(Record):
+    """What every state begins with."""
+
+    last_updated: datetime
+    update_count: int = 0
+
+
+class Modality(ABC):
+    """One part of a user's world. Its whole state stands in the tables of ``store``, so undo is exact by itself.
+
+    A subclass names its tables in ``__init__`` (after ``super().__init__()``), then calls ``self.clear(now)``.
+    """
+
+    name: ClassVar[str]
+    kept: ClassVar[tuple[str, ...]] = ()  # tables that clearing leaves: who the user is
+
+    def __init__(self) -> None:
+        self.store = Store()
+        self._head = self.store.table("head", Head)
+
+    @property
+    def head(self) -> Head:
+        return self._head["head"]
+
+    @property
+    def version(self) -> int:
+        """Grows with every change of the state."""
+        return self.store.version
+
+    @abstractmethod
+    def normalised(self, data: JsonObject) -> JsonObject:
+        """An action in its newest shape (``operation`` and flat fields), whichever shape it came in.
+
+        ``modality_type``, ``timestamp`` and ``input_id`` may stand in it and are left out. Raises ``BadInput`` for a
+        wrong shape and ``Refused`` for one that means nothing; whether it can be done is ``act``'s question.
+        """
+
+    @abstractmethod
+    def act(self, data: JsonObject, moment: Moment) -> Outcome:
+        """Change the tables as a normalised action says; raises ``ActionFailed`` (what it changed is taken back)."""
+
+    @abstractmethod
+    def state(self, now: datetime) -> JsonObject:
+        """The whole state as ``GET /{name}/state`` answers it."""
+
+    @abstractmethod
+    def compact(self, now: datetime) -> JsonObject:
+        """The state as ``GET /{name}/state?compact=true`` answers it."""
+
+    @abstractmethod
+    def query(self, asked: JsonObject, now: datetime) -> JsonObject:
+        """What ``POST /{name}/query`` answers; raises ``BadInput``."""
+
+    @abstractmethod
+    def exported(self) -> JsonObject:
+        """The state as scenarios carry it: ``modality_type``, ``last_updated``, ``update_count`` and the rest."""
+
+    @abstractmethod
+    def load(self, state: JsonObject) -> None:
+        """Replace the state by an exported one; raises ``BadInput`` or ``Refused``: the world puts the old one back."""
+
+    def begin(self, now: datetime) -> None:  # noqa: B027  most states begin with nothing
+        """Put in what even an empty state holds, such as a first calendar."""
+
+    def problems(self) -> list[str]:
+        """What is inconsistent, one sentence each; none in a sound state."""
+        return []
+
+    def clear(self, now: datetime) -> None:
+        """Back to an empty state that still knows whose it is."""
+        self.store.clear(keep=self.kept)
+        self.set_head(Head(last_updated=now))
+        self.begin(now)
+
+    def set_head(self, head: Head) -> None:
+        """For ``load``: take over when and how often the state was changed."""
+        self._head.put("head", head)
+
+    def apply(self, data: JsonObject, moment: Moment) -> Applied:
+        """Act, all or nothing."""
+        with self.store.changing() as changes:
+            outcome = self.act(data, moment)
+            self.set_head(Head(last_updated=moment.now, update_count=self.head.update_count + 1))
+        return Applied(outcome, tuple(changes))
+
+    def take_back(self, changes: Sequence[Change]) -> None:
+        """The state as it was before them, exactly. Newest first when there are several actions' changes."""
+        self.store.take_back(changes)
+
+    def do_again(self, changes: Sequence[Change]) -> None:
+        """The state as it was after them."""
+        self.store.do_again(changes)

@@ -1,0 +1,217 @@
+"""Tables of frozen records that note every change, so that what an action did can be taken back exactly."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+
+from pydantic import BaseModel, ConfigDict, JsonValue
+from typing_extensions import override
+
+JsonObject: TypeAlias = dict[str, JsonValue]
+
+
+class Record(BaseModel):
+    """A row. It is never changed: ``table.put(key, row.model_copy(update={...}))`` replaces it."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+R = TypeVar("R", bound=Record)
+R_contra = TypeVar("R_contra", bound=Record, contravariant=True)
+Rows: TypeAlias = Mapping[str, Mapping[str, Record]]
+
+
+class Change(NamedTuple):
+    """One row before and after; ``None`` where there was or is no such row. ``position`` is its place in the order."""
+
+    table: str
+    key: str
+    position: int
+    before: Record | None
+    after: Record | None
+
+
+class Index(Protocol[R_contra]):
+    """What a table keeps up to date beside its rows, through actions, undo and imports alike."""
+
+    def replaced(self, key: str, before: R_contra | None, after: R_contra | None) -> None:
+        """A row came (no ``before``), changed, or went (no ``after``)."""
+        ...
+
+
+class Table(Mapping[str, R], Generic[R]):
+    """Rows by key, iterated in the order in which they came, which undo restores as well."""
+
+    def __init__(self, name: str, kind: type[R], note: Callable[[Change], None]) -> None:
+        self.name = name
+        self.kind = kind
+        self._note = note
+        self._rows: dict[str, R] = {}
+        self._positions: dict[str, int] = {}
+        self._next = 0
+        self._indexes: list[Index[R]] = []
+
+    @override
+    def __getitem__(self, key: str) -> R:
+        return self._rows[key]
+
+    @override
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    @override
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def watch(self, index: Index[R]) -> None:
+        """Tell an index of the rows there are and of every change from now on."""
+        self._indexes.append(index)
+        for key, row in self._rows.items():
+            index.replaced(key, None, row)
+
+    def put(self, key: str, row: R) -> None:
+        """Add the row at the end, or replace the one with that key where it stands."""
+        position = self._positions.get(key, self._next)
+        self._make(Change(self.name, key, position, self._rows.get(key), row))
+
+    def remove(self, key: str) -> None:
+        """Raises ``KeyError`` if there is no such row."""
+        self._make(Change(self.name, key, self._positions[key], self._rows[key], None))
+
+    def write(self, key: str, position: int, row: Record | None) -> None:
+        """Make the row so, without noting it: what undo and redo do."""
+        before = self._rows.get(key)
+        if row is None:
+            self._drop(key)
+            after = None
+        else:
+            after = self._own(row)
+            self._set(key, position, after)
+        for index in self._indexes:
+            index.replaced(key, before, after)
+
+    def all(self) -> Mapping[str, R]:
+        """The rows as they are now, which later changes leave alone."""
+        return dict(self._rows)
+
+    def empty(self) -> None:
+        """Drop every row, without noting it."""
+        for key in list(self._rows):
+            self.write(key, 0, None)
+        self._next = 0
+
+    def _make(self, change: Change) -> None:
+        self.write(change.key, change.position, change.after)
+        self._note(change)
+
+    def _set(self, key: str, position: int, row: R) -> None:
+        late = key not in self._rows and position < self._next
+        self._rows[key] = row
+        self._positions[key] = position
+        self._next = max(self._next, position + 1)
+        if late:  # a removed row comes back to its place
+            self._rows = {name: self._rows[name] for name in sorted(self._rows, key=self._positions.__getitem__)}
+
+    def _drop(self, key: str) -> None:
+        self._rows.pop(key, None)
+        self._positions.pop(key, None)
+
+    def _own(self, row: Record) -> R:
+        if not isinstance(row, self.kind):
+            raise TypeError(f"{type(row).__name__} is no row of {self.name}")
+        return row
+
+
+class Store:
+    """The tables of one modality. ``version`` grows with every change, undo included: what caches are keyed by."""
+
+    def __init__(self) -> None:
+        self.version = 0
+        self._tables: dict[str, _Written] = {}
+        self._noted: list[Change] = []
+
+    def table(self, name: str, kind: type[R]) -> Table[R]:
+        """A new, empty table of that store."""
+        made = Table(name, kind, self._note)
+        self._tables[name] = made
+        return made
+
+    @contextmanager
+    def changing(self) -> Iterator[list[Change]]:
+        """The changes made inside, complete at its end; an error takes all of them back."""
+        noted: list[Change] = []
+        self._noted = noted
+        try:
+            yield noted
+        except BaseException:
+            self.take_back(noted)
+            raise
+        finally:
+            self._noted = []
+
+    def take_back(self, changes: Sequence[Change]) -> None:
+        """Undo them, newest first."""
+        for change in reversed(changes):
+            self._write(change, change.before)
+
+    def do_again(self, changes: Sequence[Change]) -> None:
+        """Redo them, oldest first."""
+        for change in changes:
+            self._write(change, change.after)
+
+    def rows(self) -> Rows:
+        """Everything, as it is now; cheap, since rows are never changed."""
+        return {name: table.all() for name, table in self._tables.items()}
+
+    def replace(self, rows: Rows) -> None:
+        """Everything as it was then."""
+        self.clear()
+        for name, kept in rows.items():
+            for position, (key, row) in enumerate(kept.items()):
+                self._tables[name].write(key, position, row)
+
+    def clear(self, *, keep: Sequence[str] = ()) -> None:
+        """Empty the tables, except those named."""
+        self.version += 1
+        for name, table in self._tables.items():
+            if name not in keep:
+                table.empty()
+
+    def written(self, changes: Sequence[Change]) -> list[JsonValue]:
+        """Changes as JSON, for a saved world."""
+        return [[c.table, c.key, c.position, _json(c.before), _json(c.after)] for c in changes]
+
+    def read(self, changes: Sequence[Sequence[JsonValue]]) -> list[Change]:
+        """The inverse of ``written``; raises ``ValueError`` for what it did not write."""
+        return [self._change(*items) for items in changes]
+
+    def _change(self, table: JsonValue, key: JsonValue, position: JsonValue, *rows: JsonValue) -> Change:
+        if not isinstance(position, int) or str(table) not in self._tables or len(rows) != 2:
+            raise ValueError(f"no change of this modality: {table!r} {key!r}")
+        before, after = (None if row is None else self._tables[str(table)].kind.model_validate(row) for row in rows)
+        return Change(str(table), str(key), position, before, after)
+
+    def _note(self, change: Change) -> None:
+        self.version += 1
+        self._noted.append(change)
+
+    def _write(self, change: Change, row: Record | None) -> None:
+        self.version += 1
+        self._tables[change.table].write(change.key, change.position, row)
+
+
+class _Written(Protocol):
+    """A table of any kind."""
+
+    @property
+    def kind(self) -> type[Record]: ...
+
+    def write(self, key: str, position: int, row: Record | None) -> None: ...
+
+    def all(self) -> Mapping[str, Record]: ...
+
+    def empty(self) -> None: ...
+
+
+def _json(row: Record | None) -> JsonValue:
+    return None if row is None else row.model_dump(mode="json")

@@ -1,0 +1,63 @@
+"""Why the simulator does not do what it was asked: each kind is one HTTP status."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from pydantic import JsonValue, ValidationError
+
+
+class Fault(NamedTuple):
+    """One wrong field: where it stands and what is wrong with it."""
+
+    loc: tuple[str | int, ...]
+    msg: str
+    type: str = "value_error"
+
+
+class Refusal(Exception):
+    """The world is as it was before. ``detail`` is for the caller."""
+
+    status = 400
+
+    def __init__(self, detail: str | Mapping[str, JsonValue]) -> None:
+        super().__init__(str(detail))
+        self.detail = detail
+
+
+class Refused(Refusal):
+    """A well-formed request that means nothing here: 400."""
+
+
+class Missing(Refusal):
+    """What was named does not exist: 404."""
+
+    status = 404
+
+
+class Conflict(Refusal):
+    """The world is not in the state for that: 409."""
+
+    status = 409
+
+
+class BadInput(Refusal):
+    """A body or an event's data of the wrong shape: 422, each wrong field named."""
+
+    status = 422
+
+    def __init__(self, faults: Sequence[Fault]) -> None:
+        super().__init__("; ".join(f"{'.'.join(map(str, fault.loc))}: {fault.msg}" for fault in faults))
+        self.faults = tuple(faults)
+
+
+class ActionFailed(Exception):
+    """An action that could be read and cannot be done (an unknown message, a calendar event that is gone).
+
+    The event ends as ``failed`` with this text, and nothing has changed.
+    """
+
+
+def bad_input(error: ValidationError, *before: str) -> BadInput:
+    """What Pydantic found wrong, as a refusal; ``before`` is put before each place."""
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    return BadInput([Fault((*before, *item["loc"]), item["msg"], item["type"]) for item in found])
