@@ -6,7 +6,7 @@ from typing import NamedTuple, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from shared.contracts.credential import beyond_walls
+from shared.contracts.credential import beyond_walls, reference
 from shared.contracts.policy import Policy
 from shared.contracts.policy_document import sorted_document, strange_fields
 from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
@@ -53,10 +53,17 @@ def read_owned_record(document: JsonObject, tenant: str) -> TenantRecord:
         wall = beyond_walls(connection.credential.reference, tenant) if connection.credential else None
         if wall:
             problems.append(FieldProblem(f"connections.{place}.credential.from", wall))
-    if problems:
+    if problems := [*problems, *_notices_beyond_walls(record, tenant)]:
         raise BadRecord(problems)
     owned = (one.model_copy(update={"owner": tenant}) for one in record.connections)
     return record.model_copy(update={"connections": tuple(owned)})
+
+
+def _notices_beyond_walls(record: TenantRecord, tenant: str) -> Iterator[FieldProblem]:
+    for place, target in enumerate(record.notices):
+        for name, text in (("url", target.url), ("secret", target.secret)):
+            if text.startswith("env:") and (wall := beyond_walls(reference(text), tenant)):
+                yield FieldProblem(f"notices.{place}.{name}", wall)
 
 
 def _sorted(document: JsonObject) -> JsonObject:
