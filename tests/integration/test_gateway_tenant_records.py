@@ -39,7 +39,7 @@ class Operator(NamedTuple):
     metadata: object = OPERATOR
 
     async def put(self, record: object, base: int | None = None, **more: object) -> httpx.Response:
-        body = dumps({"record": record, "metadata": self.metadata, **more})  # type: ignore[dict-item]
+        body = dumps({"record": record, "metadata": self.metadata, **more})
         headers = {} if base is None else {"If-Match": f'"{base}"'}
         return await self.client.put(f"/tenants/{self.tenant}/record", content=body, headers=headers)
 
@@ -78,7 +78,7 @@ async def test_each_bad_field_is_named_and_nothing_is_stored(redis_url: str) -> 
         nothing, none = await olga.ask("show"), await olga.put("no object", 0)
     fields = list_of(loads_object(refused.text)["fields"])
     assert [one.status_code for one in (refused, nothing, none)] == [400, 404, 400]
-    assert [at(one, "field") for one in fields] == ["time_zone", "connections.0.credential.from"]  # type: ignore[arg-type]
+    assert [at(one, "field") for one in fields] == ["time_zone", "connections.0.credential.from"]
     assert "sk-live-1" not in refused.text
 
 
@@ -98,7 +98,7 @@ async def test_who_changed_what_and_when_is_kept_and_can_be_taken_back(redis_url
         history = loads_object((await olga.ask("history")).text)
         earlier = loads_object((await olga.ask("show", version=2)).text)
     rows = [
-        {name: at(row, name) for name in ("version", "by", "comment", "changed", "restored")}  # type: ignore[arg-type]
+        {name: at(row, name) for name in ("version", "by", "comment", "changed", "restored")}
         for row in list_of(history["versions"])
     ]
     assert rows == [

@@ -20,7 +20,7 @@ OAUTH: JsonObject = {
 
 
 def _credential(**given: object) -> JsonObject:
-    return {"connections": [{**ERP, "credential": given}]}  # type: ignore[dict-item]
+    return {"connections": [{**ERP, "credential": given}]}
 
 
 @pytest.mark.promise("tenant.record_bad_fields")
