@@ -1,5 +1,6 @@
 """A whole stack with two gateway replicas behind a round-robin proxy, as it stands behind a load balancer."""
 
+import asyncio
 import dataclasses
 import os
 import signal
@@ -18,6 +19,7 @@ from tests.e2e.waiting import eventually
 from tests.e2e.whole_stack import WholeStack, whole_stack
 
 NAMES = ("gateway", "gateway-2")
+_PATIENCE = 20.0
 
 
 class TwoReplicas:
@@ -50,8 +52,11 @@ class TwoReplicas:
         return await eventually(lambda: self.replica(name).exit_code is not None, seconds)
 
     async def replaced(self, name: str) -> None:
-        """Another process in a dead one's place, ready."""
+        """Another process in a dead one's place, ready, and the proxy has noticed."""
         await self.whole.replaced(name)
+        async with asyncio.timeout(_PATIENCE):
+            while served_by(await self.http.get("/health")) != name:
+                await asyncio.sleep(0.02)
 
 
 def served_by(response: httpx.Response) -> str:
