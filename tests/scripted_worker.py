@@ -100,6 +100,9 @@ class ConformanceWorker(ScriptedWorker):
     async def _play_script(self, lease: Lease, work: Work, script: Script) -> None:
         await self._begun(work)
         store = self._sessions.turn_store(lease, work)
+        if work.record.state.is_terminal:  # it was canceled before its message was begun
+            await store.finish(TurnEnd(record=work.record, session=SessionState()))
+            return
         await store.publish(work.record.model_copy(update={"state": TaskState.WORKING}), _sayings(work, script))
         canceled = script.slow and await _canceled_meanwhile(store, self._slow)
         state = TaskState.CANCELED if canceled else script.state
