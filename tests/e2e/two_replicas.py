@@ -71,7 +71,7 @@ async def two_replicas(executors: int = 1, **environ: str) -> AsyncIterator[TwoR
     proxy_port, second_port = free_ports(2)
     environ = {"PURPLE_AGENT_CARD_URL": f"http://127.0.0.1:{proxy_port}/", **environ}
     with tempfile.TemporaryDirectory(prefix="pa-") as folder:
-        async with whole_stack(executors, **environ) as whole:
+        async with whole_stack(executors, None, **environ) as whole:
             await _start_second(whole, second_port)
             ports = {name: _port_of(whole.child(name)) for name in NAMES}
             async with (
