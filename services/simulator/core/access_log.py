@@ -1,0 +1,84 @@
+"""Who asked for what: the last requests of a world."""
+
+from collections import Counter, deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+KEPT = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    timestamp: datetime
+    method: str
+    path: str
+    status_code: int
+    duration_ms: float
+    key_id: str | None
+    key_name: str | None
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is looked for; what is ``None`` does not matter."""
+
+    key_id: str | None = None
+    key_name: str | None = None
+    path_prefix: str | None = None
+    method: str | None = None
+    status_code_min: int | None = None
+    status_code_max: int | None = None
+    errors_only: bool = False
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def fits(self, access: Access) -> bool:
+        return self._who_fits(access) and self._what_fits(access) and self._when_fits(access)
+
+    def _who_fits(self, access: Access) -> bool:
+        return self.key_id in (None, access.key_id) and self.key_name in (None, access.key_name)
+
+    def _what_fits(self, access: Access) -> bool:
+        low, high = self.status_code_min or 0, self.status_code_max or 999
+        return (
+            access.path.startswith(self.path_prefix or "")
+            and (self.method or access.method).upper() == access.method
+            and max(low, 400 if self.errors_only else 0) <= access.status_code <= high
+        )
+
+    def _when_fits(self, access: Access) -> bool:
+        return not (
+            (self.since is not None and access.timestamp < self.since)
+            or (self.until is not None and access.timestamp > self.until)
+        )
+
+
+class AccessLog:
+    def __init__(self, kept: int = KEPT) -> None:
+        self._entries: deque[Access] = deque(maxlen=kept)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def note(self, access: Access) -> None:
+        self._entries.append(access)
+
+    def find(self, wanted: Wanted) -> Iterator[Access]:
+        """The newest first."""
+        return (access for access in reversed(self._entries) if wanted.fits(access))
+
+    def by_status(self) -> Counter[int]:
+        return Counter(access.status_code for access in self._entries)
+
+    def by_key(self) -> Counter[str]:
+        return Counter(access.key_id for access in self._entries if access.key_id is not None)
+
+    def by_path(self) -> Counter[str]:
+        return Counter(access.path for access in self._entries)
+
+    def clear(self) -> int:
+        """How many there were."""
+        count = len(self._entries)
+        self._entries.clear()
+        return count

@@ -1,0 +1,58 @@
+"""Simulated time as a value: where it stands, and how it flows while the wall's time passes."""
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+
+from services.simulator.core.refusals import Refused
+
+LATEST = datetime(9990, 1, 1, tzinfo=UTC)  # so that no sum of times can overflow
+EARLIEST = datetime(1000, 1, 1, tzinfo=UTC)
+
+
+class Mode(StrEnum):
+    MANUAL = "manual"
+    AUTO = "auto"
+    PAUSED = "paused"
+
+
+@dataclass(frozen=True)
+class Clock:
+    """``current`` held when the wall showed ``wall``."""
+
+    current: datetime
+    wall: datetime
+    scale: float = 1.0
+    paused: bool = False
+    auto: bool = False
+
+    @property
+    def mode(self) -> Mode:
+        if self.paused:
+            return Mode.PAUSED
+        return Mode.AUTO if self.auto else Mode.MANUAL
+
+    def flowed(self, wall: datetime, held: bool) -> "Clock":
+        """The clock when the wall shows that; it stands still unless it is automatic, not paused and not held."""
+        if not self.auto or self.paused or held:
+            return replace(self, wall=max(wall, self.wall))
+        passed = max(0.0, (wall - self.wall).total_seconds()) * self.scale
+        room = (LATEST - self.current).total_seconds()
+        return replace(self, current=self.current + timedelta(seconds=min(passed, room)), wall=max(wall, self.wall))
+
+    def at(self, time: datetime) -> "Clock":
+        """The clock set to another time."""
+        return replace(self, current=within(time))
+
+    def later(self, seconds: float) -> datetime:
+        """The time so much later; raises ``Refused`` where time ends."""
+        if seconds >= (LATEST - self.current).total_seconds():
+            raise Refused("time cannot be moved so far")
+        return self.current + timedelta(seconds=seconds)
+
+
+def within(time: datetime) -> datetime:
+    """That time in UTC; raises ``Refused`` if it lies outside what can be simulated."""
+    if not EARLIEST <= time < LATEST:
+        raise Refused(f"{time.isoformat()} lies outside the years that can be simulated")
+    return time.astimezone(UTC)

@@ -1,0 +1,120 @@
+"""API keys of a world: who calls, and what they may do. A key never grants more than it has itself."""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import NamedTuple
+
+from services.simulator.core.refusals import Conflict, Missing, Refusal, Refused
+
+EVERYTHING = "*"
+
+
+class Forbidden(Refusal):
+    """The key does not allow it: 403."""
+
+    status = 403
+
+
+class Caller(NamedTuple):
+    key_id: str
+    name: str
+    permissions: frozenset[str]
+
+    def may(self, permission: str) -> bool:
+        return any(covers(held, permission) for held in self.permissions)
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """Of the secret only its hash is kept."""
+
+    key_id: str
+    name: str
+    permissions: tuple[str, ...]
+    secret_hash: str
+    created_at: datetime
+    created_by: str | None
+    last_used_at: datetime | None = None
+    revoked_at: datetime | None = None
+    expires_at: datetime | None = None
+
+    @property
+    def is_active(self) -> bool:
+        return self.revoked_at is None
+
+    def works(self, wall: datetime) -> bool:
+        return self.is_active and (self.expires_at is None or wall < self.expires_at)
+
+
+def covers(held: str, wanted: str) -> bool:
+    """Whether one permission includes another: itself, ``*``, or a prefix such as ``email:*``."""
+    return held in (EVERYTHING, wanted) or (held.endswith(":*") and wanted.startswith(held[:-1]))
+
+
+def hashed(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+class KeyRing:
+    """The keys of one world; the admin's key is in every ring, and cannot be revoked."""
+
+    def __init__(self, admin: Key) -> None:
+        self._admin = admin.key_id
+        self._keys: dict[str, Key] = {}
+        self._by_hash: dict[str, str] = {}
+        self._add(admin)
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._keys.values())
+
+    def caller(self, secret: str, wall: datetime) -> Caller | None:
+        """Who has that secret, if the key works."""
+        key_id = self._by_hash.get(hashed(secret))
+        key = self._keys[key_id] if key_id is not None else None
+        if key is None or not key.works(wall):
+            return None
+        self._keys[key.key_id] = replace(key, last_used_at=wall)
+        return Caller(key.key_id, key.name, frozenset(key.permissions))
+
+    def grant(self, key: Key, by: Caller) -> None:
+        """Add a key; raises ``Forbidden`` if the caller may not do all that it would allow."""
+        for permission in key.permissions:
+            if not by.may(permission):
+                raise Forbidden(f"Permission denied. Required permission: {permission}")
+        self._add(key)
+
+    def get(self, key_id: str) -> Key:
+        """Raises ``Missing``."""
+        if key_id not in self._keys:
+            raise Missing(f"API key '{key_id}' not found")
+        return self._keys[key_id]
+
+    def revoke(self, key_id: str, wall: datetime) -> Key:
+        """Raises ``Missing``, ``Conflict`` if it is revoked already, and ``Refused`` for the admin's key."""
+        key = self.get(key_id)
+        if key_id == self._admin:
+            raise Refused("The admin key cannot be revoked")
+        if not key.is_active:
+            raise Conflict(f"API key '{key_id}' is already revoked")
+        self._keys[key_id] = revoked = replace(key, revoked_at=wall)
+        return revoked
+
+    def fill(self, keys: Iterable[Key]) -> None:
+        """For a restored world: the keys made in it, the admin's stays the one of this server."""
+        for key in list(self._keys.values()):
+            if key.key_id != self._admin:
+                del self._keys[key.key_id], self._by_hash[key.secret_hash]
+        for key in keys:
+            if key.key_id != self._admin and key.secret_hash not in self._by_hash:
+                self._add(key)
+
+    @property
+    def made(self) -> list[Key]:
+        """Every key but the admin's."""
+        return [key for key in self if key.key_id != self._admin]
+
+    def _add(self, key: Key) -> None:
+        self._keys[key.key_id] = key
+        self._by_hash[key.secret_hash] = key.key_id

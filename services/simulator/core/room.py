@@ -1,0 +1,81 @@
+"""A world with what belongs to it alone: its keys and its log. Rooms know nothing of each other."""
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+
+from services.simulator.core.access_log import AccessLog
+from services.simulator.core.keys import Caller, Key, KeyRing
+from services.simulator.core.modality import Modality
+from services.simulator.core.refusals import Conflict, Missing, Refused
+from services.simulator.core.world import World
+from services.simulator.ports import Surroundings
+
+DEFAULT = "default"
+
+
+class Room:
+    def __init__(self, world_id: str, world: World, keys: KeyRing) -> None:
+        self.world_id = world_id
+        self.world = world
+        self.keys = keys
+        self.log = AccessLog()
+
+
+class Rooms:
+    """Every world of this process by its id. ``default`` is always there."""
+
+    def __init__(
+        self,
+        modalities: Mapping[str, Callable[[datetime], Modality]],
+        surroundings: Surroundings,
+        admin: Key,
+        most: int,
+    ) -> None:
+        self._modalities = modalities
+        self._admin = admin
+        self._most = most
+        self._rooms: dict[str, Room] = {}
+        self.surroundings = surroundings
+        self.open(DEFAULT)
+
+    def __iter__(self) -> Iterator[Room]:
+        return iter(self._rooms.values())
+
+    def __len__(self) -> int:
+        return len(self._rooms)
+
+    def get(self, world_id: str) -> Room:
+        """Raises ``Missing``."""
+        if world_id not in self._rooms:
+            raise Missing(f"World '{world_id}' not found")
+        return self._rooms[world_id]
+
+    @property
+    def admin(self) -> Caller:
+        return Caller(self._admin.key_id, self._admin.name, frozenset(self._admin.permissions))
+
+    def caller(self, world_id: str, secret: str) -> Caller | None:
+        """Who has that secret in that world; the admin's opens every world, and those that do not exist."""
+        ring = self._rooms[world_id].keys if world_id in self._rooms else KeyRing(self._admin)
+        return ring.caller(secret, self.surroundings.now())
+
+    def open(self, world_id: str) -> Room:
+        """A new world that begins now; raises ``Conflict`` if there is one, or there are too many."""
+        if world_id in self._rooms:
+            raise Conflict(f"World '{world_id}' exists already")
+        if len(self._rooms) >= self._most:
+            raise Conflict(f"There are {self._most} worlds already: MAX_WORLDS")
+        self._rooms[world_id] = room = self._made(world_id)
+        return room
+
+    def close(self, world_id: str) -> None:
+        """Raises ``Missing``, and ``Refused`` for the default world."""
+        self.get(world_id)
+        if world_id == DEFAULT:
+            raise Refused("The default world stays")
+        del self._rooms[world_id]
+
+    def _made(self, world_id: str) -> Room:
+        now = self.surroundings.now()
+        modalities = {name: make(now) for name, make in self._modalities.items()}
+        return Room(world_id, World(modalities, now, self.surroundings), KeyRing(self._admin))

@@ -1,0 +1,70 @@
+"""What was done, newest last, and what of it was taken back."""
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from services.simulator.core.records import Change
+
+MOST_ENTRIES = 50_000  # older actions can no longer be taken back one by one; a reset still takes back everything
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One executed event: its changes, and the events that came with it."""
+
+    event_id: str
+    modality: str
+    action: str
+    changes: tuple[Change, ...]
+    follow_ups: tuple[str, ...] = ()
+
+
+class History:
+    def __init__(self, most: int = MOST_ENTRIES) -> None:
+        self._done: deque[Entry] = deque(maxlen=most)
+        self._undone: list[Entry] = []  # never longer than what was done
+
+    def note(self, entry: Entry) -> None:
+        """Something new was done: what was taken back before cannot be done again."""
+        self._done.append(entry)
+        self._undone.clear()
+
+    def take_back(self) -> Entry | None:
+        """The newest action, which the caller now takes back."""
+        if not self._done:
+            return None
+        self._undone.append(entry := self._done.pop())
+        return entry
+
+    def do_again(self) -> Entry | None:
+        """The action taken back last, which the caller now does again."""
+        if not self._undone:
+            return None
+        self._done.append(entry := self._undone.pop())
+        return entry
+
+    def drop_undone(self) -> None:
+        """What was taken back stays taken back."""
+        self._undone.clear()
+
+    def clear(self) -> None:
+        self._done.clear()
+        self._undone.clear()
+
+    @property
+    def done(self) -> Iterator[Entry]:
+        return iter(self._done)
+
+    @property
+    def undone(self) -> Iterator[Entry]:
+        return iter(self._undone)
+
+    def fill(self, done: list[Entry], undone: list[Entry]) -> None:
+        """For a restored world."""
+        self._done.extend(done)
+        self._undone.extend(undone)
+
+    def counts(self) -> tuple[int, int]:
+        """How many actions can be taken back, and how many done again."""
+        return len(self._done), len(self._undone)

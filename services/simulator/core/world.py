@@ -1,0 +1,148 @@
+"""A simulated world: its time, its modalities, and the events that change them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import NamedTuple
+
+from services.simulator.core.clock import Clock
+from services.simulator.core.events import Event, Queue, Status
+from services.simulator.core.holds import Holds
+from services.simulator.core.modality import Applied, FollowUp, Modality, Moment, Outcome
+from services.simulator.core.records import JsonObject, Rows
+from services.simulator.core.refusals import Missing
+from services.simulator.core.undo import Entry, History
+from services.simulator.ports import Surroundings
+
+ACTION_PRIORITY = 100
+Observer = Callable[[Event], None]
+
+
+class Done(NamedTuple):
+    """An event after it ran, and what it says if it was carried out."""
+
+    event: Event
+    outcome: Outcome | None
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """An event before it is in the queue. ``data`` is normalised."""
+
+    scheduled_time: datetime
+    modality: str
+    data: JsonObject
+    priority: int = 0
+    agent_id: str | None = None
+    metadata: Mapping[str, str] | None = None
+
+
+class World:
+    """Changes come through events only, one after another; nothing here waits, so nothing comes in between."""
+
+    def __init__(self, modalities: Mapping[str, Modality], start: datetime, surroundings: Surroundings) -> None:
+        self.surroundings = surroundings
+        self.modalities = dict(modalities)
+        self.clock = Clock(start, surroundings.now())
+        self.queue = Queue()
+        self.history = History()
+        self.holds = Holds()
+        self.simulation_id: str | None = None
+        self.observers: list[Observer] = []
+        self._numbers = 0
+        self.base: dict[str, Rows] = {}
+        self.set_base()
+
+    @property
+    def now(self) -> datetime:
+        return self.clock.current
+
+    @property
+    def running(self) -> bool:
+        return self.simulation_id is not None
+
+    def modality(self, name: str) -> Modality:
+        """Raises ``Missing``."""
+        found = self.modalities.get(name)
+        if found is None:
+            raise Missing(f"Modality '{name}' not found")
+        return found
+
+    def set_base(self) -> None:
+        """What a reset comes back to is the state of now."""
+        self.base = {name: modality.store.rows() for name, modality in self.modalities.items()}
+
+    def catch_up(self) -> list[Event]:
+        """Let automatic time flow up to now, and run what came due on the way."""
+        wall = self.surroundings.now()
+        before = self.clock
+        self.clock = before.flowed(wall, held=bool(self.holds.active(wall)) or not self.running)
+        return self.run_due() if self.clock.current > before.current else []
+
+    def schedule(self, wanted: Wanted) -> Event:
+        """Put an event into the queue; it runs when its time has come."""
+        event = self._made(wanted, direct=False)
+        self.queue.add(event)
+        return event
+
+    def act(self, modality: str, data: JsonObject, agent_id: str | None) -> Done:
+        """Carry out an action at once. Raises ``BadInput``, ``Refused`` or ``Missing``; failed ones are events too."""
+        normalised = self.modality(modality).normalised(data)
+        metadata = {} if agent_id is None else {"created_by_key": agent_id}
+        wanted = Wanted(self.now, modality, normalised, ACTION_PRIORITY, agent_id, metadata)
+        event = self._made(wanted, direct=True)
+        self.queue.add(replace(event, status=Status.EXECUTING))
+        return self.execute(event)
+
+    def run_due(self) -> list[Event]:
+        """Run what is due by now; every event comes back as what has become of it."""
+        return [self.execute(event).event for event in self.queue.take_due(self.now)]
+
+    def execute(self, event: Event) -> Done:
+        """Run one event, which then is executed, or failed with nothing changed."""
+        moment = Moment(event.event_id, event.scheduled_time, event.agent_id)
+        try:
+            applied = self.modality(event.modality).apply(event.data, moment)
+        except Exception as problem:  # noqa: BLE001  an action is an edge: its error ends it, not the advance it is in
+            said = f"{type(problem).__name__}: {problem}"
+            return Done(self._ended(event, Status.FAILED, said), None)
+        self._note(event, applied)
+        return Done(self._ended(event, Status.EXECUTED, None), applied.outcome)
+
+    def number(self) -> int:
+        """The next event's."""
+        self._numbers += 1
+        return self._numbers
+
+    def _made(self, wanted: Wanted, direct: bool) -> Event:
+        return Event(
+            event_id=self.surroundings.new_id(),
+            scheduled_time=wanted.scheduled_time,
+            modality=wanted.modality,
+            data=wanted.data,
+            created_at=self.now,
+            number=self.number(),
+            priority=wanted.priority,
+            agent_id=wanted.agent_id,
+            metadata=dict(wanted.metadata or {}),
+            direct=direct,
+        )
+
+    def _note(self, event: Event, applied: Applied) -> None:
+        brought = tuple(self._bring(event, follow_up) for follow_up in applied.outcome.follow_ups)
+        self.history.note(Entry(event.event_id, event.modality, event.operation, applied.changes, brought))
+
+    def _bring(self, event: Event, follow_up: FollowUp) -> str:
+        """An event that another one brings belongs to whoever caused that one."""
+        metadata = {"caused_by_event": event.event_id}
+        wanted = Wanted(
+            follow_up.scheduled_time, follow_up.modality, follow_up.data, agent_id=event.agent_id, metadata=metadata
+        )
+        return self.schedule(wanted).event_id
+
+    def _ended(self, event: Event, status: Status, error: str | None) -> Event:
+        ended = replace(event, status=status, executed_at=self.now, error_message=error)
+        self.queue.put(ended)
+        for observer in self.observers:
+            observer(ended)
+        return ended

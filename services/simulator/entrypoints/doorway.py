@@ -1,0 +1,90 @@
+"""Who stands before which world: what every route needs, and what lets it in."""
+
+from dataclasses import dataclass
+from typing import Annotated, TypeAlias, cast
+
+from fastapi import Depends, Request
+from fastapi.params import Depends as Dependency
+from fastapi.security import APIKeyHeader
+from starlette.types import Scope
+
+from services.simulator.core.keys import EVERYTHING, Caller, Forbidden
+from services.simulator.core.refusals import Refusal
+from services.simulator.core.room import Room, Rooms
+from services.simulator.core.world import World
+
+_ENTRY = "simulator.entry"
+_key_header = APIKeyHeader(name="X-API-Key", auto_error=False, description="The key of whoever calls.")
+
+
+class Unknown(Refusal):
+    """Nobody showed a key that works: 401."""
+
+    status = 401
+
+
+@dataclass
+class Entry:
+    """One request on its way to a world. ``caller`` is known once the key was looked at."""
+
+    rooms: Rooms
+    world_id: str
+    authentication: bool
+    caller: Caller | None = None
+
+
+@dataclass(frozen=True)
+class Place:
+    """A caller inside a world, allowed to do what the route does."""
+
+    rooms: Rooms
+    room: Room
+    caller: Caller
+
+    @property
+    def world(self) -> World:
+        return self.room.world
+
+
+def enter(scope: Scope, entry: Entry) -> None:
+    """What the outer layers hand down to the routes."""
+    scope[_ENTRY] = entry
+
+
+def entry_of(scope: Scope) -> Entry:
+    return cast(Entry, scope[_ENTRY])
+
+
+def place_of(entry: Entry, secret: str | None) -> Place:
+    """Raises ``Unknown``, and ``Missing`` if there is no such world: to the admin alone, so nobody can probe."""
+    caller = _caller(entry, secret)
+    entry.caller = caller
+    room = entry.rooms.get(entry.world_id)
+    room.world.catch_up()
+    return Place(entry.rooms, room, caller)
+
+
+def _caller(entry: Entry, secret: str | None) -> Caller:
+    if not entry.authentication:
+        return entry.rooms.admin
+    if not secret:
+        raise Unknown("API key required. Provide X-API-Key header.")
+    caller = entry.rooms.caller(entry.world_id, secret)
+    if caller is None:
+        raise Unknown("Invalid or revoked API key.")
+    return caller
+
+
+def permitted(permission: str) -> Dependency:
+    """``place: Annotated[Place, permitted("email:send")]``: lets in whose key allows that; 401 or 403 otherwise."""
+
+    async def let_in(request: Request, secret: Annotated[str | None, Depends(_key_header)]) -> Place:
+        place = place_of(entry_of(request.scope), secret)
+        if not place.caller.may(permission):
+            raise Forbidden(f"Permission denied. Required permission: {permission}")
+        return place
+
+    return cast(Dependency, Depends(let_in))
+
+
+AdminPlace: TypeAlias = Annotated[Place, permitted(EVERYTHING)]
