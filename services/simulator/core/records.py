@@ -73,6 +73,10 @@ class Table(Mapping[str, R], Generic[R]):
         for key, row in self._rows.items():
             index.replaced(key, None, row)
 
+    def position(self, key: str) -> int:
+        """The row's place in the order: it stays while the row does. Raises ``KeyError``."""
+        return self._positions[key]
+
     def put(self, key: str, row: R) -> None:
         """Add the row at the end, or replace the one with that key where it stands."""
         position = self._positions.get(key, self._next)
