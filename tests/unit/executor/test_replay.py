@@ -115,6 +115,23 @@ async def test_a_run_that_ended_at_one_of_several_reads_is_replayed_to_that_end(
 
 
 @pytest.mark.promise("replay.same_end")
+async def test_an_end_that_was_never_stored_is_not_the_tasks_end() -> None:
+    """The worker died between noting how its run ended and storing that end; the next attempt went on to an answer."""
+    tried = Stage()
+    tried.scripts["assess"] = _nobody_thinks
+    await tried.run()
+    stage = Stage()
+    thinks, stage.scripts["assess"] = stage.scripts["assess"], _nobody_thinks
+    stage.turns.die_before = tried.turns.stored - 1
+    with pytest.raises(Died):
+        await stage.run()
+    stage.turns.die_before, stage.scripts["assess"] = None, thinks
+    record = await stage.run(attempts=2)
+    done = await replayed(stage)
+    assert (done.difference, done.state, record.state) == ("", TaskState.COMPLETED, TaskState.COMPLETED)
+
+
+@pytest.mark.promise("replay.same_end")
 @pytest.mark.parametrize("die_before", range(4, 12))
 async def test_an_attempt_is_given_again_what_that_attempt_was_given(die_before: int) -> None:
     """The tools had changed when the second attempt began; the step that the first had paid for stays as it was."""

@@ -62,7 +62,10 @@ class Writes:
 
 
 class Course:
-    """``given_up``: the last attempt of the task stopped too, and no other one was made."""
+    """``given_up``: the last attempt of the task stopped too, and no other one was made.
+
+    ``stops``: the attempt stored no end of the turn.
+    """
 
     def __init__(self, attempt: Attempt, given_up: bool = False) -> None:
         self.attempt = attempt
@@ -70,7 +73,7 @@ class Course:
         self.taken: list[Taken] = []
         self._seen: set[str] = set()
         self._fields = _overlaid(attempt.before)
-        self._stops = given_up or not attempt.is_last
+        self.stops = given_up or not attempt.is_last
 
     def take(self, key: str, asked: str = "") -> JournalEntry:
         """The archived step; raises ``Differs``, ``StoppedHere`` or the ending that stood there."""
@@ -123,7 +126,7 @@ class Course:
         ended = self.attempt.ending
         if ended is not None and (ended.step is None or _stood_at(ended.step, key)):
             return self._ending(ended.ending)
-        return StoppedHere() if self._stops else Differs(key, how)
+        return StoppedHere() if self.stops else Differs(key, how)
 
     def so_far(self) -> tuple[JournalEntry, ...]:
         """The task's journal as it stands at this point of the replay."""

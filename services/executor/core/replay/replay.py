@@ -6,7 +6,7 @@ from typing import NamedTuple
 from services.executor.core.context import Limits, Ports
 from services.executor.core.prompts.texts import Prompts
 from services.executor.core.reflect.answer import without_footer
-from services.executor.core.replay.attempts import Attempt, CannotReplay, attempts_of
+from services.executor.core.replay.attempts import CannotReplay, attempts_of
 from services.executor.core.replay.course import Course, Differs, StoppedHere, Taken
 from services.executor.core.replay.stand_ins import (
     NoModel,
@@ -83,12 +83,15 @@ async def _run(course: Course, standing: _Standing, limits: Limits, prompts: Pro
     left = course.untaken()
     if left is not None:
         raise Differs(left, "this step would not be taken")
-    return _after(attempt, store, standing)
+    return _after(course, store, standing)
 
 
-def _after(attempt: Attempt, store: ReplayStore, standing: _Standing) -> _Standing:
+def _after(course: Course, store: ReplayStore, standing: _Standing) -> _Standing:
+    """The task as the attempt left it: an end that died before it was stored is none, the next attempt has the turn."""
     if store.end is None:
-        raise Differs(f"turn {attempt.begun.turn.turn_id}", "the turn would not end")
+        raise Differs(f"turn {course.attempt.begun.turn.turn_id}", "the turn would not end")
+    if course.stops:
+        return _Standing(store.record, standing.approval)
     return _Standing(store.end.record, store.end.approval or standing.approval)
 
 
