@@ -26,6 +26,7 @@ class Event:
     """One change of the world: wanted, done or failed. ``data`` is a normalised action of its modality.
 
     ``direct``: a caller's action, carried out in the request that made it; everything else waits in the queue.
+    ``brought_by``: the event whose execution made this one.
     ``number`` counts the events of a world in the order in which they were made.
     """
 
@@ -42,6 +43,7 @@ class Event:
     error_message: str | None = None
     metadata: JsonObject = field(default_factory=dict)
     direct: bool = False
+    brought_by: str | None = None
 
     @property
     def operation(self) -> str:

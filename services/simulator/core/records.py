@@ -63,10 +63,6 @@ class Table(Mapping[str, R], Generic[R]):
     def __len__(self) -> int:
         return len(self._rows)
 
-    def position(self, key: str) -> int:
-        """Its place in the order: what tells rows of the same time apart. Raises ``KeyError``."""
-        return self._positions[key]
-
     def watch(self, index: Index[R]) -> None:
         """Tell an index of the rows there are and of every change from now on."""
         self._indexes.append(index)

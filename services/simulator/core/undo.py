@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from services.simulator.core.events import Event
 from services.simulator.core.records import Change
 
 MOST_ENTRIES = 50_000  # older actions can no longer be taken back one by one; a reset still takes back everything
@@ -17,7 +18,7 @@ class Entry:
     modality: str
     action: str
     changes: tuple[Change, ...]
-    follow_ups: tuple[str, ...] = ()
+    follow_ups: tuple[Event, ...] = ()
 
 
 class History:

@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
+from pydantic import JsonValue
+
 from services.simulator.core.clock import Clock
 from services.simulator.core.events import Event, Queue, Status
 from services.simulator.core.holds import Holds
@@ -34,7 +36,8 @@ class Wanted:
     data: JsonObject
     priority: int = 0
     agent_id: str | None = None
-    metadata: Mapping[str, str] | None = None
+    metadata: Mapping[str, JsonValue] | None = None
+    brought_by: str | None = None
 
 
 class World:
@@ -126,19 +129,20 @@ class World:
             agent_id=wanted.agent_id,
             metadata=dict(wanted.metadata or {}),
             direct=direct,
+            brought_by=wanted.brought_by,
         )
 
     def _note(self, event: Event, applied: Applied) -> None:
         brought = tuple(self._bring(event, follow_up) for follow_up in applied.outcome.follow_ups)
         self.history.note(Entry(event.event_id, event.modality, event.operation, applied.changes, brought))
 
-    def _bring(self, event: Event, follow_up: FollowUp) -> str:
+    def _bring(self, event: Event, follow_up: FollowUp) -> Event:
         """An event that another one brings belongs to whoever caused that one."""
-        metadata = {"caused_by_event": event.event_id}
+        data = self.modality(follow_up.modality).normalised(follow_up.data)
         wanted = Wanted(
-            follow_up.scheduled_time, follow_up.modality, follow_up.data, agent_id=event.agent_id, metadata=metadata
+            follow_up.scheduled_time, follow_up.modality, data, agent_id=event.agent_id, brought_by=event.event_id
         )
-        return self.schedule(wanted).event_id
+        return self.schedule(wanted)
 
     def _ended(self, event: Event, status: Status, error: str | None) -> Event:
         ended = replace(event, status=status, executed_at=self.now, error_message=error)

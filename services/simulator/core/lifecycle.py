@@ -1,0 +1,106 @@
+"""Starting, stopping, resetting and clearing a world's simulation."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from services.simulator.core.clock import within
+from services.simulator.core.events import Event, Queue, Status
+from services.simulator.core.refusals import Conflict, Refusal, Refused
+from services.simulator.core.world import World
+
+RESET = "Taken back by a reset"
+
+
+@dataclass(frozen=True)
+class Stopped:
+    simulation_id: str | None
+    final_time: datetime
+
+
+@dataclass(frozen=True)
+class Reset:
+    """``waiting``: the events that wait again; ``undone``: the actions whose effect is gone."""
+
+    waiting: int
+    undone: int
+
+
+def start(world: World, auto: bool, scale: float) -> str:
+    """The simulation's id. Raises ``Conflict`` if it runs, ``Refused`` if a state or an event is unsound.
+
+    A manual simulation is not paused afterwards, whatever the scenario said: it would stand still for good.
+    """
+    if world.running:
+        raise Conflict("Simulation is already running")
+    if wrong := problems(world):
+        raise Refused({"message": "The world is unsound", "errors": [*wrong]})
+    world.simulation_id = world.surroundings.new_id()
+    wall = world.surroundings.now()
+    paused = world.clock.paused and auto
+    world.clock = replace(world.clock, auto=auto, scale=scale if auto else world.clock.scale, paused=paused, wall=wall)
+    return world.simulation_id
+
+
+def stop(world: World) -> Stopped:
+    """Harmless if nothing runs."""
+    stopped = Stopped(world.simulation_id, world.now)
+    world.simulation_id = None
+    world.clock = replace(world.clock, auto=False)
+    return stopped
+
+
+def reset(world: World) -> Reset:
+    """Every state as it was when the world was loaded. Time stays; what ran by schedule waits again.
+
+    What callers did at once was theirs: it is taken back and not repeated; what was cancelled stays so.
+    """
+    stop(world)
+    undone = world.history.counts()[0]
+    world.history.clear()
+    for name, rows in world.base.items():
+        world.modalities[name].store.replace(rows)
+    return Reset(_wait_again(world), undone)
+
+
+def clear(world: World, at: datetime | None) -> int:
+    """An empty world that still knows its user; how many events are gone."""
+    time = world.now if at is None else within(at)
+    stop(world)
+    gone = len(world.queue)
+    world.queue = Queue()
+    world.history.clear()
+    world.holds.clear()
+    world.clock = replace(world.clock, current=time, paused=False)
+    for modality in world.modalities.values():
+        modality.clear(time)
+    world.set_base()
+    return gone
+
+
+def problems(world: World) -> list[str]:
+    """What is unsound in the states and in the events that wait."""
+    states = [f"{name}: {said}" for name, modality in world.modalities.items() for said in modality.problems()]
+    return states + [said for event in world.queue for said in _problems_of(world, event)]
+
+
+def _problems_of(world: World, event: Event) -> list[str]:
+    if event.status is not Status.PENDING:
+        return []
+    try:
+        world.modality(event.modality).normalised(event.data)
+    except Refusal as problem:
+        return [f"event {event.event_id}: {problem}"]
+    return []
+
+
+def _wait_again(world: World) -> int:
+    waiting = 0
+    for event in list(world.queue):
+        if event.brought_by is not None:
+            world.queue.remove(event.event_id)
+        elif event.direct and event.status in (Status.EXECUTED, Status.FAILED):
+            world.queue.put(replace(event, status=Status.CANCELLED, error_message=RESET))
+        elif not event.direct and event.status is not Status.CANCELLED:
+            world.queue.put(replace(event, status=Status.PENDING, executed_at=None, error_message=None))
+            waiting += 1
+    return waiting

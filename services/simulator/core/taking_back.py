@@ -1,0 +1,56 @@
+"""Undo and redo of what a world's events did."""
+
+from dataclasses import replace
+
+from services.simulator.core.events import Status
+from services.simulator.core.refusals import Conflict
+from services.simulator.core.undo import Entry
+from services.simulator.core.world import World
+
+UNDONE = "Undone"  # why an event that was carried out now counts as skipped
+
+
+def undo(world: World, count: int) -> list[Entry]:
+    """Take back so many actions, newest first, or all there are. Their events no longer count as executed."""
+    _check(world)
+    undone: list[Entry] = []
+    while len(undone) < count and (entry := taken_back(world)) is not None:
+        undone.append(entry)
+    return undone
+
+
+def redo(world: World, count: int) -> list[Entry]:
+    """Do again what was taken back last."""
+    _check(world)
+    redone: list[Entry] = []
+    while len(redone) < count and (entry := world.history.do_again()) is not None:
+        world.modalities[entry.modality].do_again(entry.changes)
+        _mark(world, entry, Status.EXECUTED, None)
+        for event in entry.follow_ups:
+            world.queue.add(event)
+        redone.append(entry)
+    return redone
+
+
+def taken_back(world: World) -> Entry | None:
+    """The newest action, now taken back together with the events that it brought; ``None`` if there is none."""
+    entry = world.history.take_back()
+    if entry is None:
+        return None
+    for event in entry.follow_ups:
+        if world.queue.get(event.event_id) is not None:
+            world.queue.remove(event.event_id)
+    world.modalities[entry.modality].take_back(entry.changes)
+    _mark(world, entry, Status.SKIPPED, UNDONE)
+    return entry
+
+
+def _check(world: World) -> None:
+    if not world.running:
+        raise Conflict("Simulation is not running")
+
+
+def _mark(world: World, entry: Entry, status: Status, why: str | None) -> None:
+    event = world.queue.get(entry.event_id)
+    if event is not None:
+        world.queue.put(replace(event, status=status, error_message=why))
