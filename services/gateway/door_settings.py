@@ -6,10 +6,10 @@ from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, NoDecode
 
-from services.gateway.core.claims import ClaimNames
-from services.gateway.core.issuer import discovery_of, may_be_asked
-from services.gateway.core.source_address import networks_in
-from services.gateway.ports import Allowance
+from services.gateway.core.identity.claims import ClaimNames
+from services.gateway.core.identity.issuer import discovery_of, may_be_asked
+from services.gateway.core.identity.source_address import networks_in
+from services.gateway.ports.identity import Allowance
 
 _WAYS = ("keys", "jwt")
 Words = Annotated[tuple[str, ...], NoDecode]

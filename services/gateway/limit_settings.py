@@ -3,8 +3,8 @@
 from pydantic import Field
 from pydantic_settings import BaseSettings
 
-from services.gateway.core.message_limits import MessageLimits
-from services.gateway.core.request_limits import RequestLimits
+from services.gateway.core.identity.request_limits import RequestLimits
+from services.gateway.core.tasks.message_limits import MessageLimits
 
 
 class LimitSettings(BaseSettings):

@@ -6,7 +6,7 @@ from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from services.gateway.core.webhook_secret import WebhookSecrets, read_secrets
+from services.gateway.core.push.secret import WebhookSecrets, read_secrets
 from shared.domain.outgoing import reach_entries
 
 

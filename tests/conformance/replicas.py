@@ -13,9 +13,9 @@ import httpx
 from redis.asyncio import Redis
 
 from cli.stack.free_ports import free_ports
-from services.gateway.adapters.redis_keyring import RedisKeyring
+from services.gateway.adapters.identity.redis_keyring import RedisKeyring
 from services.gateway.bootstrap import build, fresh
-from services.gateway.core.api_keys import Wish, make
+from services.gateway.core.identity.api_keys import Wish, make
 from services.gateway.settings import Settings
 from shared.contracts.tenant_version import TenantVersion
 from shared.domain.words import Role

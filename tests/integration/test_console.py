@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from services.gateway.adapters.redis_keyring import RedisKeyring
+from services.gateway.adapters.identity.redis_keyring import RedisKeyring
 from services.gateway.entrypoints.console.assets import Assets
 from services.gateway.entrypoints.console.faults import FaultPages
 from services.gateway.entrypoints.console.gate import MOST_REFUSALS

@@ -12,11 +12,11 @@ from redis.asyncio import Redis
 from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.redis_upkeep import RedisUpkeep
 from services.executor.ports.turns import JournalEntry
-from services.gateway.adapters.redis_lines import RedisLines
-from services.gateway.adapters.redis_statistics import RedisStatistics
-from services.gateway.adapters.redis_threads import RedisThreads
-from services.gateway.adapters.redis_webhooks import RedisWebhooks
-from services.gateway.push_ports import Delivery, HookWork, Step, Webhook
+from services.gateway.adapters.operating.redis_statistics import RedisStatistics
+from services.gateway.adapters.push.redis_lines import RedisLines
+from services.gateway.adapters.push.redis_webhooks import RedisWebhooks
+from services.gateway.adapters.tasks.redis_threads import RedisThreads
+from services.gateway.ports.push import Delivery, HookWork, Step, Webhook
 from shared.domain.words import Dialect, WriteStatus
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.live import Live

@@ -14,7 +14,7 @@ from typing_extensions import override
 from services.executor.core.runner import Runner, RunnerLimits, RunsTurns
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import JournalEntry, TurnStore
-from services.gateway.entrypoints.solver import PATH as SOLVER
+from services.gateway.entrypoints.operating.solver import PATH as SOLVER
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra import keys

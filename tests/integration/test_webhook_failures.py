@@ -8,8 +8,8 @@ import pytest
 from redis.asyncio import Redis
 from starlette.responses import RedirectResponse, Response
 
-from services.gateway.adapters.webhook_http import ReachCheck, WebhookHttp
-from services.gateway.push_ports import Undelivered
+from services.gateway.adapters.push.webhook_http import ReachCheck, WebhookHttp
+from services.gateway.ports.push import Undelivered
 from shared.domain.exact_json import JsonObject
 from shared.domain.outgoing import Reach
 from shared.infra.guard import Guard

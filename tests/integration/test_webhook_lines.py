@@ -13,15 +13,15 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.executor.adapters.redis_sessions import RedisSessions
-from services.gateway.adapters.failing_webhooks import FailingWebhooks
-from services.gateway.adapters.redis_lines import RedisLines
-from services.gateway.adapters.redis_webhooks import RedisWebhooks
-from services.gateway.core.courier import Courier, CourierRules, Edge
-from services.gateway.core.push_news import news_of
-from services.gateway.core.updates import ArtifactUpdate
-from services.gateway.core.webhook_secret import read_secrets
-from services.gateway.entrypoints.push_bodies import DialectBodies
-from services.gateway.push_ports import Claim, Delivery, Failing, HookWork, Post, Step, Told, Undelivered, Webhook
+from services.gateway.adapters.push.failing_webhooks import FailingWebhooks
+from services.gateway.adapters.push.redis_lines import RedisLines
+from services.gateway.adapters.push.redis_webhooks import RedisWebhooks
+from services.gateway.core.push.courier import Courier, CourierRules, Edge
+from services.gateway.core.push.news import news_of
+from services.gateway.core.push.secret import read_secrets
+from services.gateway.core.streaming.updates import ArtifactUpdate
+from services.gateway.entrypoints.push.bodies import DialectBodies
+from services.gateway.ports.push import Claim, Delivery, Failing, HookWork, Post, Step, Told, Undelivered, Webhook
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import dumps, loads_object
 from shared.domain.words import Dialect, TaskState

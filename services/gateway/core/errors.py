@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from math import ceil
 
-from services.gateway.ports import Standing
+from services.gateway.ports.identity import Standing
 
 
 class Refusal(Exception):

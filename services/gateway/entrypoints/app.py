@@ -3,18 +3,18 @@
 from fastapi import FastAPI
 from starlette.types import Lifespan
 
-from services.gateway.core.tenant_desk import TenantDesk
-from services.gateway.entrypoints.a2a_routes import A2aParts, a2a_routes
-from services.gateway.entrypoints.door import Door, Watch
-from services.gateway.entrypoints.face import Face
-from services.gateway.entrypoints.openapi import DescribedApp
-from services.gateway.entrypoints.plain_errors import speak_plainly
-from services.gateway.entrypoints.resolve import resolve_routes
-from services.gateway.entrypoints.rl_status import rl_status_routes
-from services.gateway.entrypoints.solver import SolverEndpoint
-from services.gateway.entrypoints.tenant_path import TenantPath
-from services.gateway.entrypoints.tenants import TenantEndpoints
-from services.gateway.ports import Statistics
+from services.gateway.core.operating.tenant_desk import TenantDesk
+from services.gateway.entrypoints.a2a.routes import A2aParts, a2a_routes
+from services.gateway.entrypoints.a2a.tenant_path import TenantPath
+from services.gateway.entrypoints.edge.door import Door, Watch
+from services.gateway.entrypoints.edge.face import Face
+from services.gateway.entrypoints.edge.openapi import DescribedApp
+from services.gateway.entrypoints.edge.plain_errors import speak_plainly
+from services.gateway.entrypoints.operating.resolve import resolve_routes
+from services.gateway.entrypoints.operating.rl_status import rl_status_routes
+from services.gateway.entrypoints.operating.solver import SolverEndpoint
+from services.gateway.entrypoints.operating.tenants import TenantEndpoints
+from services.gateway.ports.learning import Statistics
 
 
 def create_app(

@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pydantic import JsonValue
 
-from services.gateway.core.console_doubts import doubts_of
-from services.gateway.core.console_tasks import task_page
-from services.gateway.core.console_timeline import rail, stages
+from services.gateway.core.console.doubts import doubts_of
+from services.gateway.core.console.tasks import task_page
+from services.gateway.core.console.timeline import rail, stages
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.words import TaskState
 from shared.testing.redis_tasks import a_record

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typing_extensions import override
 
-from services.gateway.core.courier import Bodies, Courier, CourierRules, Edge, chosen
-from services.gateway.core.push_news import News
-from services.gateway.core.webhook_secret import read_secrets
-from services.gateway.push_ports import (
+from services.gateway.core.push.courier import Bodies, Courier, CourierRules, Edge, chosen
+from services.gateway.core.push.news import News
+from services.gateway.core.push.secret import read_secrets
+from services.gateway.ports.push import (
     Claim,
     Delivery,
     Due,

@@ -6,8 +6,8 @@ import pytest
 from a2a.compat.v0_3.conversions import to_compat_task
 from a2a.compat.v0_3.types import DataPart
 
-from services.gateway.core.views import legacy_view, public_view
-from services.gateway.entrypoints.a2a_view import a2a_view
+from services.gateway.core.tasks.views import legacy_view, public_view
+from services.gateway.entrypoints.a2a.view import a2a_view
 from shared.contracts.task import Artifact, Principal, TaskRecord, TaskRequest
 from shared.domain.words import Dialect, TaskState
 

@@ -5,9 +5,10 @@ from datetime import UTC, datetime
 import pytest
 
 from services.gateway.core.errors import InvalidField, TaskHasEnded, UnknownTask
-from services.gateway.core.message import ClientMessage, read_legacy, read_message
-from services.gateway.core.submit import Accept, Join, Moment, Signal, take_in
-from services.gateway.ports import Caller, Thread
+from services.gateway.core.tasks.message import ClientMessage, read_legacy, read_message
+from services.gateway.core.tasks.submit import Accept, Join, Moment, Signal, take_in
+from services.gateway.ports.identity import Caller
+from services.gateway.ports.tasks import Thread
 from shared.contracts.task import Principal, TaskRecord
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import Dialect, Role, TaskState

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from services.gateway.adapters.http_jwks import HttpJwks
+from services.gateway.adapters.identity.http_jwks import HttpJwks
 from services.gateway.core.errors import IssuerUnavailable
 
 ISSUER = "https://issuer.example/realm"

@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from typing_extensions import override
 
-from services.gateway.adapters.notice_references import EnvironmentReferences
-from services.gateway.core.notifier import Notifier
-from services.gateway.notice_ports import Notices, Owed
-from services.gateway.ports import Approvals, Question
-from services.gateway.push_ports import Delivery, Posts, UrlCheck
+from services.gateway.adapters.approvals.notice_references import EnvironmentReferences
+from services.gateway.core.approvals.notifier import Notifier
+from services.gateway.ports.approvals import Approvals, Question
+from services.gateway.ports.notices import Notices, Owed
+from services.gateway.ports.push import Delivery, Posts, UrlCheck
 from shared.contracts.approval import Approval
 from shared.contracts.notice import NoticeEvent, NoticeTarget
 from shared.contracts.plan import PlannedCall, WritePlan

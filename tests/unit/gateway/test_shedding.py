@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from typing_extensions import override
 
-from services.gateway.adapters.shedding_tasks import Backlog, SheddingTasks
+from services.gateway.adapters.tasks.shedding_tasks import Backlog, SheddingTasks
 from services.gateway.core.errors import TooManyRequests
 from shared.contracts.task import Principal, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.domain.words import Dialect

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typing_extensions import override
 
-from services.gateway.adapters.jwt_identity import Expected, JwtIdentity
-from services.gateway.adapters.signing_keys import KeySource, Patience, SigningKeys, usable
-from services.gateway.core.claims import ClaimNames
+from services.gateway.adapters.identity.jwt_identity import Expected, JwtIdentity
+from services.gateway.adapters.identity.signing_keys import KeySource, Patience, SigningKeys, usable
 from services.gateway.core.errors import IssuerUnavailable, Unauthenticated
-from services.gateway.ports import Allowance, Caller, Errand, Meter, Standing
+from services.gateway.core.identity.claims import ClaimNames
+from services.gateway.ports.identity import Allowance, Caller, Errand, Meter, Standing
 from shared.contracts.api_key import ApiKey
 from shared.domain.exact_json import Json, JsonObject
 from shared.testing.token_issuer import AUDIENCE, TokenIssuer, made_key, public_jwk, signed

@@ -5,9 +5,9 @@ import asyncio
 import pytest
 from starlette.types import Message
 
-from services.gateway.core.streams import Stream
-from services.gateway.entrypoints.a2a_streams import BARE, Envelope, RpcEnvelope, sse
-from services.gateway.entrypoints.a2a_updates import shape_of
+from services.gateway.core.streaming.streams import Stream
+from services.gateway.entrypoints.a2a.streams import BARE, Envelope, RpcEnvelope, sse
+from services.gateway.entrypoints.a2a.updates import shape_of
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.words import Dialect, TaskState
 from tests.unit.gateway.stream_stage import ANN, Played, message

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.gateway.core.errors import InvalidField, UnknownTask, Unsupported
-from services.gateway.core.streams import Told
-from services.gateway.core.updates import ArtifactUpdate, Snapshot, StatusUpdate
+from services.gateway.core.streaming.streams import Told
+from services.gateway.core.streaming.updates import ArtifactUpdate, Snapshot, StatusUpdate
 from shared.contracts.task import Artifact, ArtifactChunk, TaskRecord
 from shared.domain.words import Dialect, TaskState
 from tests.unit.gateway.stream_stage import ANN, BOB, Played, message, read

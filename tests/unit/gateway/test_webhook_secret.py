@@ -6,7 +6,7 @@ import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from services.gateway.__main__ import main
-from services.gateway.core.webhook_secret import delivery_id, read_secrets, signed
+from services.gateway.core.push.secret import delivery_id, read_secrets, signed
 from services.gateway.push_settings import PushSettings
 from shared.infra.archive_open import new_key
 from shared.infra.sealed import CannotOpen, Seal

@@ -16,7 +16,7 @@ from services.gateway.core.errors import (
 )
 from services.gateway.entrypoints.console.forms import BadForm
 from services.gateway.entrypoints.console.pages import Pages
-from services.gateway.ports import StoreUnavailable
+from services.gateway.ports.tasks import StoreUnavailable
 
 _AGAIN = {"Retry-After": "2"}
 

@@ -6,7 +6,7 @@ from starlette.datastructures import FormData
 from starlette.formparsers import FormParser
 from starlette.requests import Request
 
-from services.gateway.core.console_forms import is_form_of
+from services.gateway.core.console.forms import is_form_of
 
 _MOST_BYTES = 64 * 1024
 

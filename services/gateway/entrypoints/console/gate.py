@@ -5,7 +5,7 @@ from typing import NamedTuple
 from starlette.requests import Request
 
 from services.gateway.core.errors import IssuerUnavailable, NotEntitled, Unauthenticated
-from services.gateway.ports import Caller, Credential, Identity, SignIns
+from services.gateway.ports.identity import Caller, Credential, Identity, SignIns
 from shared.domain.exact_json import Json
 from shared.domain.words import Level, Role
 

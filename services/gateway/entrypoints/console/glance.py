@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from hashlib import sha256
 
-from services.gateway.core.approvals import ApprovalDesk
-from services.gateway.core.console_approvals import needs
-from services.gateway.core.task_list import Query, TaskListDesk
-from services.gateway.ports import Caller, Question
+from services.gateway.core.approvals.desk import ApprovalDesk
+from services.gateway.core.console.approvals import needs
+from services.gateway.core.tasks.task_list import Query, TaskListDesk
+from services.gateway.ports.approvals import Question
+from services.gateway.ports.identity import Caller
 
 _FRESH = timedelta(seconds=1)
 _MOST = 1000

@@ -3,8 +3,8 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
-from services.gateway.core.approvals import read_answer
-from services.gateway.core.console_approvals import approval_page, summary_of
+from services.gateway.core.approvals.desk import read_answer
+from services.gateway.core.console.approvals import approval_page, summary_of
 from services.gateway.core.errors import DecisionNotCounted, InvalidField, NotAnApprover
 from services.gateway.entrypoints.console.gate import Visitor
 from services.gateway.entrypoints.console.pages import go_to

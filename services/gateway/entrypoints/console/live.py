@@ -10,11 +10,11 @@ import structlog
 from starlette.requests import Request
 from starlette.responses import Response
 
-from services.gateway.core.desk import ends_task
+from services.gateway.core.tasks.desk import ends_task
 from services.gateway.entrypoints.console.gate import Visitor
 from services.gateway.entrypoints.console.room import Room
-from services.gateway.entrypoints.kept_alive import SSE_BEAT, KeptAlive
-from services.gateway.ports import StoreUnavailable
+from services.gateway.entrypoints.edge.kept_alive import SSE_BEAT, KeptAlive
+from services.gateway.ports.tasks import StoreUnavailable
 from shared.contracts.task import TaskRecord
 from shared.ports.tasks import EventsLost
 

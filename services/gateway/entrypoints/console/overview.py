@@ -6,12 +6,12 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
 
-from services.gateway.core.console_approvals import approval_page, needs, summary_of
-from services.gateway.core.console_overview import Share, Tile, average_quality, endings, spent_tile
-from services.gateway.core.console_tasks import ENDED_BADLY, RUNNING, task_row
-from services.gateway.core.console_times import distance
-from services.gateway.core.console_words import counted
-from services.gateway.core.task_list import ListedTasks, Query
+from services.gateway.core.console.approvals import approval_page, needs, summary_of
+from services.gateway.core.console.overview import Share, Tile, average_quality, endings, spent_tile
+from services.gateway.core.console.tasks import ENDED_BADLY, RUNNING, task_row
+from services.gateway.core.console.times import distance
+from services.gateway.core.console.words import counted
+from services.gateway.core.tasks.task_list import ListedTasks, Query
 from services.gateway.entrypoints.console.charts import Bar, bars
 from services.gateway.entrypoints.console.gate import Visitor
 from services.gateway.entrypoints.console.room import Room

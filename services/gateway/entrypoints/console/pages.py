@@ -11,9 +11,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from services.gateway.core.console_forms import form_token
-from services.gateway.core.console_times import Clock, distance, exact_time, wall_time, zone_named
-from services.gateway.core.console_words import counted, list_of, state_badge, title_of
+from services.gateway.core.console.forms import form_token
+from services.gateway.core.console.times import Clock, distance, exact_time, wall_time, zone_named
+from services.gateway.core.console.words import counted, list_of, state_badge, title_of
 from services.gateway.entrypoints.console.assets import Assets, accepts_gzip
 from services.gateway.entrypoints.console.gate import Visitor
 from shared.domain.words import Role

@@ -7,17 +7,18 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import Response
 
-from services.gateway.core.approvals import ApprovalDesk
-from services.gateway.core.desk import TaskDesk
-from services.gateway.core.push import PushDesk
-from services.gateway.core.source_address import Network, source_of
-from services.gateway.core.task_list import TaskListDesk
-from services.gateway.core.tenant_desk import TenantDesk
+from services.gateway.core.approvals.desk import ApprovalDesk
+from services.gateway.core.identity.source_address import Network, source_of
+from services.gateway.core.operating.tenant_desk import TenantDesk
+from services.gateway.core.push.desk import PushDesk
+from services.gateway.core.tasks.desk import TaskDesk
+from services.gateway.core.tasks.task_list import TaskListDesk
 from services.gateway.entrypoints.console.forms import read_form
 from services.gateway.entrypoints.console.gate import Gate, Visitor
 from services.gateway.entrypoints.console.glance import Glance
 from services.gateway.entrypoints.console.pages import Pages, go_to
-from services.gateway.ports import Statistics, Stories
+from services.gateway.ports.learning import Statistics
+from services.gateway.ports.tasks import Stories
 
 Show = Callable[[Request, Visitor], Awaitable[Response]]
 Act = Callable[[Request, Visitor, dict[str, str]], Awaitable[Response]]

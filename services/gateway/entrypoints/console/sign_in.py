@@ -5,13 +5,13 @@ from secrets import token_urlsafe
 from starlette.requests import Request
 from starlette.responses import Response
 
-from services.gateway.core.console_forms import form_token, place_after
+from services.gateway.core.console.forms import form_token, place_after
 from services.gateway.core.errors import InvalidField, NotEntitled, Unauthenticated
 from services.gateway.entrypoints.console.forms import read_form
 from services.gateway.entrypoints.console.gate import COOKIE, Visitor
 from services.gateway.entrypoints.console.pages import THEME, THEMES, go_to
 from services.gateway.entrypoints.console.room import Room
-from services.gateway.ports import Credential
+from services.gateway.ports.identity import Credential
 from shared.infra.keys import CONSOLE_SECONDS, REFUSED_SECONDS
 
 _FORM_COOKIE = "purple_console_form"

@@ -5,13 +5,13 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import Response
 
-from services.gateway.core.console_doubts import CHOICES, doubts_of
-from services.gateway.core.console_tasks import FILTERS, delivery, filter_named, task_page, task_row
-from services.gateway.core.console_timeline import rail, stages
+from services.gateway.core.console.doubts import CHOICES, doubts_of
+from services.gateway.core.console.tasks import FILTERS, delivery, filter_named, task_page, task_row
+from services.gateway.core.console.timeline import rail, stages
 from services.gateway.core.errors import InvalidField, NotCancelable, NothingToResolve, UnknownTask
-from services.gateway.core.identity import may_stop
-from services.gateway.core.resolve import read_word
-from services.gateway.core.task_list import Query
+from services.gateway.core.identity.roles import may_stop
+from services.gateway.core.tasks.resolve import read_word
+from services.gateway.core.tasks.task_list import Query
 from services.gateway.entrypoints.console.gate import Visitor
 from services.gateway.entrypoints.console.pages import go_to
 from services.gateway.entrypoints.console.room import Room

@@ -1,0 +1,39 @@
+"""Whether this replica can accept tasks: state Redis answers and forgets nothing, the queue answers."""
+
+import asyncio
+
+from redis.asyncio import Redis
+
+from services.gateway.ports.tasks import Readiness, StoreUnavailable
+from shared.infra.lua import answering
+from shared.infra.redis import VolatileRedis, check_durable
+
+_SECONDS = 3.0
+
+
+class RedisReadiness(Readiness):
+    def __init__(self, state: Redis, queue: Redis, *, allow_volatile: bool) -> None:
+        self._state, self._queue, self._allow_volatile = state, queue, allow_volatile
+
+    async def problems(self) -> tuple[str, ...]:
+        found = await asyncio.gather(self._state_problem(), self._queue_problem())
+        return tuple(problem for problem in found if problem)
+
+    async def _state_problem(self) -> str | None:
+        try:
+            async with answering(_SECONDS):
+                await self._state.ping()
+                await check_durable(self._state, allow_volatile=self._allow_volatile)
+        except VolatileRedis as error:
+            return str(error)
+        except StoreUnavailable as error:
+            return f"The state store (REDIS_URL) cannot be used: {error}"
+        return None
+
+    async def _queue_problem(self) -> str | None:
+        try:
+            async with answering(_SECONDS):
+                await self._queue.ping()
+        except StoreUnavailable as error:
+            return f"The queue (QUEUE_REDIS_URL) cannot be used: {error}"
+        return None

@@ -1,0 +1,47 @@
+"""What was learned for a tenant, from state Redis in one round trip."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import cast
+
+from redis.asyncio import Redis
+from typing_extensions import override
+
+from services.gateway.ports.learning import Learning, Statistics
+from services.gateway.ports.tasks import StoreUnavailable
+from shared.domain.bandit import Arm
+from shared.infra import keys
+from shared.infra.lua import answering
+
+_SECONDS = 2.0
+
+
+class RedisStatistics(Statistics):
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+
+    @override
+    async def learning(self, tenant: str) -> Learning:
+        names = keys.learned_keys(tenant)
+        async with answering(_SECONDS), self._redis.pipeline(transaction=False) as pipe:
+            pipe.llen(names.cases)
+            pipe.hgetall(names.counts)
+            pipe.hgetall(names.arms)
+            pipe.scard(names.tools)
+            pipe.hlen(names.synthesized)
+            found = await pipe.execute()
+        cases, counts, arms, tools, synthesized = cast("tuple[int, dict[str, str], dict[str, str], int, int]", found)
+        try:
+            numbers = {name: int(count) for name, count in counts.items()}
+            return Learning(cases, numbers, _arms(arms), tools, synthesized)
+        except ValueError as error:
+            raise StoreUnavailable(f"the statistics are spoiled: {error}") from error
+
+
+def _arms(numbers: Mapping[str, str]) -> Mapping[str, Mapping[str, Arm]]:
+    arms: dict[str, dict[str, Arm]] = defaultdict(dict)
+    for field, value in numbers.items():
+        process_type, strategy, number = keys.unpack_arm_field(field)
+        arm = arms[process_type].get(strategy, Arm())
+        arms[process_type][strategy] = arm._replace(**{number: int(value)})
+    return arms

@@ -1,0 +1,214 @@
+"""From a client's message to what is stored: a turn of a new task, of a known one, or a decision."""
+
+from datetime import datetime
+from typing import NamedTuple
+from uuid import NAMESPACE_OID, uuid5
+
+from services.gateway.core.errors import InvalidField, NotAClient, TaskHasEnded, UnknownTask
+from services.gateway.core.identity.roles import may_decide, may_read
+from services.gateway.core.tasks.decisions import DecisionWord, decision_in
+from services.gateway.core.tasks.message import ClientMessage
+from services.gateway.ports.identity import Caller
+from services.gateway.ports.tasks import Thread
+from shared.contracts.task import HistoryMessage, TaskRecord, TaskRequest, Turn, TurnKind
+from shared.domain.exact_json import Json, digest
+from shared.domain.words import Dialect, Role, TaskState
+
+
+class Moment(NamedTuple):
+    """What only the edge knows: the time, and an id that nobody has used."""
+
+    now: datetime
+    fresh_id: str
+
+
+class Accept(NamedTuple):
+    record: TaskRecord
+    turn: Turn
+    dedupe: str | None
+
+
+class Signal(NamedTuple):
+    record: TaskRecord
+    turn: Turn
+
+
+class Join(NamedTuple):
+    """The same message as before: nothing is stored, its turn is waited for."""
+
+    record: TaskRecord
+    turn_id: str
+
+
+Intake = Accept | Signal | Join
+
+
+def fingerprint_of(message: ClientMessage, caller: Caller) -> str:
+    """What makes a message the same message: its id; without one, its sender and content."""
+    if message.message_id:
+        return digest([caller.principal.id, "id", message.message_id])
+    return digest([caller.principal.id, *_content(message)])
+
+
+def own_id(task_id: str, caller: Caller) -> str:
+    """What a client's task id becomes where another, whose task the client may not see, used it first.
+
+    So clients that count their tasks do not stand in each other's way, and no answer tells that an id is taken.
+    """
+    return str(uuid5(NAMESPACE_OID, "\x00".join(("own", caller.tenant, caller.principal.id, task_id))))
+
+
+def take_in(message: ClientMessage, caller: Caller, known: TaskRecord | None, thread: Thread, moment: Moment) -> Intake:
+    """Decide what a message is. ``known`` is the task that its task id leads to.
+
+    Raises ``UnknownTask``, ``TaskHasEnded``, ``NotAClient`` and ``InvalidField``.
+    """
+    dedupe = _dedupe(message, caller, thread, moment)
+    turn_id = _name(caller, "turn", dedupe)
+    if known is None:
+        _check_client(caller)
+        return _new_task(message, caller, moment, turn_id, dedupe)
+    if turn_id in (*known.turns_done, thread.signalled):
+        return Join(known, turn_id)
+    decision = decision_in(message.text, message.data) if known.state is TaskState.INPUT_REQUIRED else None
+    _check_access(message, caller, known, decision)
+    if not decision:
+        _check_client(caller)
+    if known.state.is_terminal:
+        return _after_the_end(message, caller, known, moment, turn_id, dedupe)
+    _check_session(message, known)
+    if decision:
+        return Signal(known, _decision_turn(decision, caller, known, moment, turn_id))
+    return Accept(known, _message_turn(message, caller, known.task_id, moment, turn_id), dedupe)
+
+
+def _new_task(message: ClientMessage, caller: Caller, moment: Moment, turn_id: str, dedupe: str) -> Accept:
+    if message.dialect is not Dialect.LEGACY and message.task_id:
+        raise UnknownTask(message.task_id, caller.principal.id)
+    task_id = message.task_id or moment.fresh_id
+    return _begin(message, caller, task_id, _session_of(message, caller, dedupe), moment, turn_id, dedupe)
+
+
+def _after_the_end(
+    message: ClientMessage, caller: Caller, known: TaskRecord, moment: Moment, turn_id: str, dedupe: str
+) -> Accept:
+    """A legacy id goes on with a new task in its session; the other dialects refuse."""
+    if message.dialect is not Dialect.LEGACY:
+        raise TaskHasEnded(known.task_id, known.state.value)
+    session = message.session_id or known.session_id
+    return _begin(message, caller, moment.fresh_id, session, moment, turn_id, dedupe)
+
+
+def _begin(
+    message: ClientMessage, caller: Caller, task_id: str, session_id: str, moment: Moment, turn_id: str, dedupe: str
+) -> Accept:
+    turn = _message_turn(message, caller, task_id, moment, turn_id)
+    record = TaskRecord(
+        tenant=caller.tenant,
+        task_id=task_id,
+        session_id=session_id,
+        dialect=message.dialect,
+        requester=caller.principal,
+        request=_request(message),
+        history=(_history(turn),),
+        accepted_at=moment.now,
+        updated_at=moment.now,
+    )
+    return Accept(record, turn, dedupe)
+
+
+def _request(message: ClientMessage) -> TaskRequest:
+    return TaskRequest(
+        text=message.whole_text,
+        policy_doc=message.policy_doc,
+        tools_endpoint=message.tools_endpoint,
+        metadata=message.request_metadata,
+        solver=message.solver,
+    )
+
+
+def _history(turn: Turn) -> HistoryMessage:
+    return HistoryMessage(role="user", text=turn.text, message_id=turn.message_id or turn.turn_id, at=turn.received_at)
+
+
+def _message_turn(message: ClientMessage, caller: Caller, task_id: str, moment: Moment, turn_id: str) -> Turn:
+    return Turn(
+        turn_id=turn_id,
+        task_id=task_id,
+        kind=TurnKind.MESSAGE,
+        principal=caller.principal,
+        received_at=moment.now,
+        message_id=message.message_id or turn_id,
+        text=message.whole_text,
+    )
+
+
+def _decision_turn(decision: DecisionWord, caller: Caller, known: TaskRecord, moment: Moment, turn_id: str) -> Turn:
+    return Turn(
+        turn_id=turn_id,
+        task_id=known.task_id,
+        kind=TurnKind.DECISION,
+        principal=caller.principal,
+        received_at=moment.now,
+        text=decision.decision,
+        data={
+            "decision": decision.decision,
+            "comment": decision.comment,
+            # The question that this answers: the one it names, or else the one that stands.
+            "approval_id": decision.approval_id or known.metadata.get("approval_id"),
+        },
+    )
+
+
+def _check_access(message: ClientMessage, caller: Caller, known: TaskRecord, decision: DecisionWord | None) -> None:
+    """Another's task is open to a decision by an approver and to nothing else."""
+    own = caller.principal.id == known.requester.id
+    if own or (decision and may_decide(caller.principal, known)):
+        return
+    if may_read(caller.principal, known):
+        raise InvalidField(_id_field(message), "the task belongs to another principal; an approver may only decide it")
+    raise UnknownTask(message.task_id or known.task_id, caller.principal.id)
+
+
+def _check_client(caller: Caller) -> None:
+    """Who approves or operates does not by that give the worker tasks; of names that nobody verified all may."""
+    if caller.principal.verified and Role.CLIENT not in caller.principal.roles:
+        raise NotAClient(caller.principal.id)
+
+
+def _check_session(message: ClientMessage, known: TaskRecord) -> None:
+    if message.session_id in (None, known.session_id):
+        return
+    field = "metadata.session_id" if message.dialect is Dialect.LEGACY else "message.contextId"
+    raise InvalidField(field, f"task {message.task_id!r} belongs to session {known.session_id!r}")
+
+
+def _id_field(message: ClientMessage) -> str:
+    return "params.id" if message.dialect is Dialect.LEGACY else "message.taskId"
+
+
+def _session_of(message: ClientMessage, caller: Caller, dedupe: str) -> str:
+    """A resend must meet the same session, so a session that nobody named is named after the task or the message.
+
+    Of a caller who is known, by a name that no other caller's session has.
+    """
+    if message.session_id or message.task_id is None:
+        return message.session_id or _name(caller, "session", dedupe)
+    return own_id(message.task_id, caller) if caller.principal.verified else message.task_id
+
+
+def _dedupe(message: ClientMessage, caller: Caller, thread: Thread, moment: Moment) -> str:
+    """Legacy: the content under its task id, until its answer was given. Else the message id; without one, never."""
+    fingerprint = fingerprint_of(message, caller)
+    if message.dialect is Dialect.LEGACY:
+        return digest(["legacy", message.task_id, fingerprint, thread.answered])
+    return digest(["a2a", fingerprint if message.message_id else moment.fresh_id])
+
+
+def _content(message: ClientMessage) -> tuple[Json, ...]:
+    solver = (message.solver.model_dump_json(),) if message.solver else ()
+    return (message.text, list(message.data), message.session_id, message.metadata, *solver)
+
+
+def _name(caller: Caller, kind: str, dedupe: str) -> str:
+    return str(uuid5(NAMESPACE_OID, f"{kind}\x00{caller.tenant}\x00{dedupe}"))

@@ -1,0 +1,104 @@
+"""Streams as server-sent events, in every dialect, for JSON-RPC and REST alike.
+
+A stream is opened first (``Streams.send``, ``Streams.subscribe``), so that what is refused is an ordinary error reply.
+Then ``sse(stream, shape_of(stream, dialect, notice), RpcEnvelope(call_id))`` answers with it; REST has ``BARE``.
+"""
+
+import json
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from functools import partial
+from typing import NamedTuple, Protocol
+
+import structlog
+from pydantic import JsonValue
+from starlette.requests import Request
+
+from services.gateway.core.errors import Refusal
+from services.gateway.core.streaming.positions import HEADER
+from services.gateway.core.streaming.streams import Stream, Told
+from services.gateway.core.streaming.updates import Snapshot
+from services.gateway.entrypoints.a2a.replies import CODES, FAILED, INTERNAL_ERROR
+from services.gateway.entrypoints.a2a.updates import Shape
+from services.gateway.entrypoints.edge.kept_alive import SSE_BEAT, KeptAlive
+from services.gateway.ports.tasks import StoreUnavailable
+
+log = structlog.get_logger()
+
+
+class Envelope(Protocol):
+    """What stands around each update in the data of an event."""
+
+    def result(self, value: dict[str, JsonValue]) -> JsonValue: ...
+
+    def error(self, code: int, message: str) -> JsonValue: ...
+
+
+class RpcEnvelope(NamedTuple):
+    """A JSON-RPC response for each update."""
+
+    call_id: str | int | None
+
+    def result(self, value: dict[str, JsonValue]) -> JsonValue:
+        return {"jsonrpc": "2.0", "id": self.call_id, "result": value}
+
+    def error(self, code: int, message: str) -> JsonValue:
+        return {"jsonrpc": "2.0", "id": self.call_id, "error": {"code": code, "message": message}}
+
+
+class Bare(NamedTuple):
+    """The update alone, as REST has it."""
+
+    def result(self, value: dict[str, JsonValue]) -> JsonValue:
+        return value
+
+    def error(self, code: int, message: str) -> JsonValue:
+        return {"error": {"code": code, "message": message}}
+
+
+BARE = Bare()
+
+
+def last_event_id(request: Request) -> str | None:
+    """What the client says it has seen already of a stream that was cut off."""
+    return request.headers.get(HEADER)
+
+
+def sse(stream: Stream, shape: Shape, envelope: Envelope) -> KeptAlive:
+    frames = _frames(stream, shape, envelope)
+    return KeptAlive(frames, "text/event-stream", SSE_BEAT, partial(_delivered, stream))
+
+
+async def _delivered(stream: Stream) -> None:
+    try:
+        await stream.delivered()
+    except StoreUnavailable as error:  # the same words sent again will meet the old answer: not the worst
+        log.warning("answer_not_noted", task_id=stream.record.task_id, error=str(error))
+
+
+async def _frames(stream: Stream, shape: Shape, envelope: Envelope) -> AsyncGenerator[bytes, None]:
+    try:
+        async with aclosing(stream.updates()) as updates:
+            async for told in updates:
+                yield _frame(told, envelope.result(shape(told)))
+    except (Refusal, StoreUnavailable) as fault:
+        log.warning("stream_broken", task_id=stream.record.task_id, error=str(fault))
+        yield _error(envelope.error(CODES.get(type(fault), INTERNAL_ERROR), str(fault)))
+    except Exception:  # the outermost edge of a request: the status has gone out already
+        log.exception("stream_failed", task_id=stream.record.task_id)
+        yield _error(envelope.error(INTERNAL_ERROR, FAILED))
+
+
+def _frame(told: Told, data: JsonValue) -> bytes:
+    """A client that lost events is told so in a comment too: not every one looks into a task's metadata."""
+    gap = told.update.lost_after if isinstance(told.update, Snapshot) else None
+    comment = "" if gap is None else f": gap, the events after {gap} are kept no longer\n"
+    return f"{comment}id: {told.event_id}\ndata: {_compact(data)}\n\n".encode()
+
+
+def _error(data: JsonValue) -> bytes:
+    """Without an id: whoever goes on after the last one gets what is missing."""
+    return f"data: {_compact(data)}\n\n".encode()
+
+
+_compact: Callable[[JsonValue], str] = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode

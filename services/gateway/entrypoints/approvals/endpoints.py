@@ -1,0 +1,74 @@
+"""``/approvals``: the inbox of whoever approves."""
+
+from collections.abc import Mapping
+
+from fastapi import APIRouter, Request
+from starlette.responses import JSONResponse, Response
+
+from services.gateway.core.approvals.desk import ApprovalDesk, read_answer
+from services.gateway.core.errors import DecisionNotCounted, InvalidField, NotAnApprover, UnknownApproval
+from services.gateway.core.fields import object_at
+from services.gateway.entrypoints.a2a.replies import RETRY_LATER
+from services.gateway.entrypoints.edge.body import BadCall, read_object
+from services.gateway.entrypoints.edge.door import let_in
+from services.gateway.ports.identity import Identity
+from services.gateway.ports.tasks import StoreUnavailable
+
+_STATUS: Mapping[type[Exception], int] = {
+    InvalidField: 400,
+    NotAnApprover: 403,
+    UnknownApproval: 404,
+    DecisionNotCounted: 409,
+    StoreUnavailable: 503,
+}
+_Fault = InvalidField | NotAnApprover | UnknownApproval | DecisionNotCounted | StoreUnavailable
+
+
+class ApprovalEndpoints:
+    def __init__(self, desk: ApprovalDesk, identity: Identity, max_body: int) -> None:
+        self._desk, self._identity, self._max_body = desk, identity, max_body
+
+    def routes(self) -> APIRouter:
+        router = APIRouter()
+        router.add_api_route("/approvals", self.listed, methods=["GET"], response_class=JSONResponse)
+        router.add_api_route("/approvals/{approval_id}", self.shown, methods=["GET"], response_class=JSONResponse)
+        router.add_api_route("/approvals/{approval_id}", self.answer, methods=["POST"], response_class=JSONResponse)
+        return router
+
+    async def listed(self, request: Request) -> Response:
+        """The approvals that wait, the nearest deadline first."""
+        try:
+            caller = self._identity.caller_of(let_in(request), {})
+            questions = await self._desk.waiting(caller)
+        except (InvalidField, StoreUnavailable) as fault:
+            return _refused(fault)
+        return JSONResponse({"approvals": [self._desk.view(question, caller) for question in questions]})
+
+    async def shown(self, approval_id: str, request: Request) -> Response:
+        """One approval: the calls, the reasons, the deadline, and what was decided so far."""
+        try:
+            caller = self._identity.caller_of(let_in(request), {})
+            question = await self._desk.shown(approval_id, caller)
+        except (InvalidField, UnknownApproval, StoreUnavailable) as fault:
+            return _refused(fault)
+        return JSONResponse(self._desk.view(question, caller))
+
+    async def answer(self, approval_id: str, request: Request) -> Response:
+        """``{"decision", "comment", "metadata"}``; 200 once it is heeded, 202 if it will be, 409 if it does not count.
+
+        With the answer comes how the task stands.
+        """
+        try:
+            body = await read_object(request, self._max_body)
+            caller = self._identity.caller_of(let_in(request), object_at(body, "metadata", "metadata"))
+            question, heeded = await self._desk.answer(approval_id, read_answer(body), caller)
+        except BadCall as bad:
+            return JSONResponse({"error": bad.message}, status_code=bad.status)
+        except (InvalidField, NotAnApprover, UnknownApproval, DecisionNotCounted, StoreUnavailable) as fault:
+            return _refused(fault)
+        return JSONResponse(self._desk.view(question, caller), status_code=200 if heeded else 202)
+
+
+def _refused(fault: _Fault) -> JSONResponse:
+    status = _STATUS[type(fault)]
+    return JSONResponse({"error": str(fault)}, status, RETRY_LATER if status == 503 else None)

@@ -1,0 +1,58 @@
+"""News of a task as the body that a webhook of each dialect expects."""
+
+import json
+from typing import cast
+
+from a2a.compat.v0_3.conversions import to_compat_task
+from google.protobuf.json_format import MessageToDict
+from pydantic import JsonValue
+from typing_extensions import override
+
+from services.gateway.core.push.courier import Bodies
+from services.gateway.core.push.news import News
+from services.gateway.core.streaming.streams import Told
+from services.gateway.core.streaming.updates import StatusUpdate, Update
+from services.gateway.core.tasks.views import legacy_view
+from services.gateway.entrypoints.a2a.updates import stream_response
+from services.gateway.entrypoints.a2a.view import a2a_view
+from services.gateway.ports.push import HookWork
+from shared.contracts.task import TaskRecord
+from shared.domain.words import Dialect
+
+
+class DialectBodies(Bodies):
+    """1.0: a ``StreamResponse``. Older receivers know one body: the task, as it stood then."""
+
+    def __init__(self, notice: str) -> None:
+        self._notice = notice
+
+    @override
+    def body(self, work: HookWork, news: News) -> str:
+        return json.dumps(self._shape(work, news), ensure_ascii=False)
+
+    def _shape(self, work: HookWork, news: News) -> dict[str, JsonValue]:
+        record = _as_of(work.record, news.update)
+        match work.webhook.dialect:
+            case Dialect.LEGACY:
+                return legacy_view(record, work.webhook.shown_id or record.task_id, None, self._notice)
+            case Dialect.A2A_0_3:
+                task = to_compat_task(a2a_view(record, self._notice))
+                return cast("dict[str, JsonValue]", task.model_dump(mode="json", by_alias=True, exclude_none=True))
+            case Dialect.A2A_1_0:
+                told = Told(news.name, news.update)
+                return cast("dict[str, JsonValue]", MessageToDict(stream_response(told, work.record, self._notice)))
+
+
+def _as_of(record: TaskRecord, update: Update) -> TaskRecord:
+    """The task as it stood when that was told; it may have gone on, and results belong to its end."""
+    if not isinstance(update, StatusUpdate) or update.state is record.state:
+        return record
+    return record.model_copy(
+        update={
+            "state": update.state,
+            "reason": update.text,
+            "updated_at": update.at,
+            "answer": None,
+            "artifacts": (),
+        }
+    )

@@ -1,0 +1,75 @@
+"""How webhooks fare: of one task, and what fails of a tenant; and what a tenant's receivers verify with."""
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from fastapi import APIRouter, Request
+from pydantic import JsonValue
+from starlette.responses import JSONResponse, Response
+
+from services.gateway.core.errors import InvalidField, NotAnOperator, PushUnsupported, UnknownTask
+from services.gateway.core.fields import object_at
+from services.gateway.core.push.config import delivery_view, failing_view
+from services.gateway.core.push.desk import PushDesk
+from services.gateway.entrypoints.a2a.replies import RETRY_LATER
+from services.gateway.entrypoints.edge.body import BadCall, read_object
+from services.gateway.entrypoints.edge.door import let_in
+from services.gateway.ports.identity import Identity
+from services.gateway.ports.tasks import StoreUnavailable
+
+_STATUS: Mapping[type[Exception], int] = {
+    InvalidField: 400,
+    NotAnOperator: 403,
+    UnknownTask: 404,
+    PushUnsupported: 404,
+    StoreUnavailable: 503,
+}
+
+
+class WebhookEndpoints:
+    def __init__(self, desk: PushDesk, identity: Identity, max_body: int) -> None:
+        self._desk, self._identity, self._max_body = desk, identity, max_body
+
+    def routes(self) -> APIRouter:
+        router = APIRouter()
+        router.add_api_route("/tasks/{task_id}/webhooks", self.of_task, methods=["GET"], response_class=JSONResponse)
+        router.add_api_route("/webhooks", self.failing, methods=["GET"], response_class=JSONResponse)
+        router.add_api_route("/webhooks/secret", self.secret, methods=["POST"], response_class=JSONResponse)
+        return router
+
+    async def of_task(self, task_id: str, request: Request) -> Response:
+        """The task's webhooks: active, failing or disabled, how much was delivered, and the last error."""
+
+        async def act() -> dict[str, JsonValue]:
+            caller = self._identity.caller_of(let_in(request), {})
+            return {"webhooks": [delivery_view(one) for one in await self._desk.listed(task_id, caller)]}
+
+        return await _answered(act)
+
+    async def failing(self, request: Request) -> Response:
+        """What fails of the tenant's webhooks and notices, or was given up, the newest first."""
+
+        async def act() -> dict[str, JsonValue]:
+            caller = self._identity.caller_of(let_in(request), {})
+            return {"failing": [failing_view(one) for one in await self._desk.failing(caller)]}
+
+        return await _answered(act)
+
+    async def secret(self, request: Request) -> Response:
+        """``{"metadata"}``; for operators: what the tenant's receivers verify signatures with, the newest first."""
+
+        async def act() -> dict[str, JsonValue]:
+            body = await read_object(request, self._max_body, may_be_empty=True)
+            caller = self._identity.caller_of(let_in(request), object_at(body, "metadata", "metadata"))
+            return {"tenant": caller.tenant, "secrets": [*self._desk.secrets(caller)]}
+
+        return await _answered(act)
+
+
+async def _answered(act: Callable[[], Awaitable[dict[str, JsonValue]]]) -> Response:
+    try:
+        return JSONResponse(await act(), headers={"Cache-Control": "no-store"})
+    except BadCall as bad:
+        return JSONResponse({"error": bad.message}, status_code=bad.status)
+    except (InvalidField, NotAnOperator, UnknownTask, PushUnsupported, StoreUnavailable) as fault:
+        status = _STATUS[type(fault)]
+        return JSONResponse({"error": str(fault)}, status, RETRY_LATER if status == 503 else None)
