@@ -287,10 +287,12 @@ async def test_rest_knows_the_callers_own_tenant_as_a_prefix(full: Replicas) -> 
 
 @pytest.mark.promise("gateway.task_list")
 async def test_another_client_of_the_tenant_sees_only_its_own_tasks(full: Replicas) -> None:
-    await sent(Rpc(full))
-    for person, count in (("robin", 0), ("other", 0)):
+    task = await sent(Rpc(full))
+    for person in ("robin", "other"):
         headers = {"A2A-Version": "1.0", **full.headers_of(person)}
-        assert (await Rest(full).call("ListTasks", {}, headers)).value["totalSize"] == count
+        found = (await Rest(full).call("ListTasks", {"pageSize": 100}, headers)).value
+        assert task["id"] not in {at(one, "id") for one in _list(found["tasks"])}
+        assert (await Rest(full).call("ListTasks", {"contextId": task["contextId"]}, headers)).value["totalSize"] == 0
 
 
 def _list(value: Json) -> list[Json]:
