@@ -6,8 +6,11 @@ from shared.contracts.base import Contract
 
 
 class KnownFact(Contract):
-    """One reusable fact. ``domain`` is the process type that it was learned in; ``task_id`` the task that taught it.
+    """One reusable fact. ``domain`` is the process type that it was learned in; ``task_id`` the task that taught it last.
 
+    ``subject``, ``attribute`` and ``value`` are what it says, in parts: of two facts that give the same attribute of the
+    same subject another value, the newer holds (``replaces`` says what was held before), and the older one is kept with
+    ``superseded_at`` and shown to no task. ``seen`` counts the tasks that taught it.
     It is text that a task left behind: whoever shows it to a model quotes it as data.
     """
 
@@ -17,7 +20,17 @@ class KnownFact(Contract):
     entities: tuple[str, ...] = ()
     quality: float  # of the task that taught it, 0 to 1
     task_id: str = ""
-    at: datetime
+    at: datetime  # when it was last taught
+    session_id: str = ""
+    subject: str = ""
+    attribute: str = ""
+    value: str = ""
+    confidence: float = 0.6  # 0 to 1
+    seen: int = 1
+    first_at: datetime | None = None
+    replaces: str = ""
+    superseded_at: datetime | None = None
+    superseded_by: str = ""
 
 
 class KnownEntity(Contract):
@@ -27,3 +40,19 @@ class KnownEntity(Contract):
     value: str
     seen: int
     last_seen: datetime
+    first_seen: datetime | None = None
+
+
+class TaskSource(Contract):
+    """A task that spoke of something."""
+
+    task_id: str
+    session_id: str
+    at: datetime
+
+
+class EntityLinks(Contract):
+    """What an entity was named together with (``kind:value``, the newest first), and the last tasks that named it."""
+
+    together: tuple[str, ...] = ()
+    tasks: tuple[TaskSource, ...] = ()

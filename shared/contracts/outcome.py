@@ -9,6 +9,14 @@ from shared.contracts.threshold import ThresholdOutcome
 from shared.domain.words import Strategy, TaskState
 
 
+class Said(Contract):
+    """What a task and its answer say, bounded, without anything that the privacy guard marks; ``values`` by name."""
+
+    task: str
+    answer: str = ""
+    values: dict[str, str] = {}
+
+
 class TaskOutcome(Contract):
     """The facts of one ended task. ``event_id`` is the task's id and run, the learner's key for 'once'."""
 
@@ -33,4 +41,5 @@ class TaskOutcome(Contract):
     worked: tuple[str, ...] = ()  # tools that did what they were called for
     failed: tuple[str, ...] = ()  # tools that did not
     thresholds: tuple[ThresholdOutcome, ...] = ()  # what was predicted, and what it proved to be
+    said: Said | None = None  # what facts and entities are found in
     details: dict[str, JsonValue] = {}

@@ -29,6 +29,7 @@ DEAD_KEY_SECONDS = 90 * DAY  # how long a revoked or expired API key is still sh
 EVENTS_KEPT = 2000  # events of one task, roughly; the journal holds what must not be lost
 
 OUTCOME_GROUP = "learner"  # the consumer group on every partition's outcomes
+MEMORY_GROUP = "memory"  # the group of those who find facts and entities in the same outcomes, at their own pace
 OUTCOME_READER = "reader"  # its one consumer: which process that is, the partition's ``reader`` key says
 
 MADE_TOOLS_SWITCH = "made_tools"  # its field in a tenant's switches
@@ -43,6 +44,7 @@ LEARNERS = "pa:learners:alive"
 MENDED = "pa:upkeep:mended"
 SERVER = "pa:server:line"
 STOPS = "pa:tenants:stops"
+FORGETTING = "pa:forgetting:open"
 
 
 class KeyKind(NamedTuple):
@@ -118,6 +120,7 @@ PARTITION_KINDS = (
     KeyKind("idle", "executor", "short", "sorted set of sessions without work; score: since when (ms)"),
     KeyKind("reaper", "executor", "short", "the short lock of one partition's upkeep"),
     KeyKind("reader", "learner", "short", "which learner reads the partition's outcomes now"),
+    KeyKind("rememberer", "learner", "short", "which learner finds facts in the partition's outcomes now"),
     KeyKind("dead", "learner", "kept", "stream of outcomes that could not be applied, with tries and error"),
     KeyKind("dead_turns", "executor", "kept", "stream of turns that were given up, until an operator takes them out"),
     KeyKind(
@@ -139,9 +142,22 @@ LEARNED_KINDS = (
     KeyKind("arms", "learner", "kept", "hash 'process type:strategy:n' -> pulls, '...:units' -> sum of rewards"),
     KeyKind("cases", "learner", "kept", "list of case entries, newest first, capped"),
     KeyKind("counts", "learner", "kept", "hash: events, success, partial, failure, quality_units"),
+    KeyKind(
+        "trends",
+        "learner",
+        "kept",
+        "hash 'quality' or 'arm:process type:strategy' -> points 'n:sum of rewards:when (ms)', spaces between, capped",
+    ),
+    KeyKind("days", "learner", "kept", "hash 'day:count' -> as in 'counts', of one day (UTC), the last 400 days"),
     KeyKind("tools", "executor", "kept", "set of the names of the tools that discovery has found, capped"),
     KeyKind("knowledge", "learner", "kept", "list of reusable facts, newest first, capped"),
     KeyKind("entities", "learner", "kept", "hash kind, colon, value -> entity that tasks named, capped"),
+    KeyKind("entity_links", "learner", "kept", "hash field of 'entities' -> what it stood with, and its last tasks"),
+    KeyKind("entity_ages", "learner", "kept", "sorted set of the fields of 'entities'; score: last seen (ms)"),
+    KeyKind("accuracy", "learner", "kept", "hash 'process type:kind of threshold' -> how often predictions held"),
+    KeyKind("remembered", "learner", "kept", "sorted set of ids of events whose facts are kept; like 'applied'"),
+    KeyKind("memory", "learner", "kept", "hash: version (of facts, entities, accuracy), and what finding facts cost"),
+    KeyKind("forgets", "gateway, learner", "kept", "hash request id -> what is to be forgotten, and how far it is"),
     KeyKind("synthesized", "executor", "kept", "hash process type -> synthesized process"),
     KeyKind(
         "made",
@@ -199,6 +215,12 @@ OTHER_KINDS = (
         "of a tenant with a cap, sorted sets of sessions: running (score: end of the seat, ms), queue (since when)",
     ),
     KeyKind("translated", "executor", "short", "a prose policy as rules, by the hash of its text and tools"),
+    KeyKind(
+        "forgetting",
+        "gateway, learner",
+        "empty",
+        "sorted set of requests to forget that are open; score: when to look at it next (ms)",
+    ),
     KeyKind("learners", "learner", "short", "sorted set of the learners that live; score: last sign of life (ms)"),
     KeyKind(
         "server",
@@ -248,6 +270,7 @@ class PartitionKeys:
     idle: str
     reaper: str
     reader: str
+    rememberer: str
     dead: str
     dead_turns: str
     deliveries: str
@@ -261,9 +284,17 @@ class LearnedKeys:
     arms: str
     cases: str
     counts: str
+    trends: str
+    days: str
     tools: str
     knowledge: str
     entities: str
+    entity_links: str
+    entity_ages: str
+    accuracy: str
+    remembered: str
+    memory: str
+    forgets: str
     synthesized: str
     made: str
     switches: str
@@ -331,6 +362,34 @@ class ArmFields(NamedTuple):
 def arm_fields(process_type: str, strategy: str) -> ArmFields:
     stem = f"{_q(process_type)}:{_q(strategy)}"
     return ArmFields(f"{stem}:n", f"{stem}:units")
+
+
+def accuracy_field(process_type: str, kind: str) -> str:
+    return f"{_q(process_type)}:{kind}"
+
+
+def unpack_accuracy_field(field: str) -> tuple[str, str]:
+    process_type, kind = field.split(":")
+    return unquote(process_type), kind
+
+
+QUALITY_TREND = "quality"
+
+
+def arm_trend(process_type: str, strategy: str) -> str:
+    """The field of an arm in the hash of trends."""
+    return f"arm:{_q(process_type)}:{_q(strategy)}"
+
+
+def unpack_arm_trend(field: str) -> tuple[str, str] | None:
+    """Process type and strategy; None for a trend that is no arm's."""
+    kind, *names = map(unquote, field.split(":"))
+    return (names[0], names[1]) if kind == "arm" and len(names) == 2 else None
+
+
+def day_field(day: str, count: str) -> str:
+    """A count of one day (YYYY-MM-DD, UTC) in the hash of days."""
+    return f"{day}:{count}"
 
 
 def unpack_arm_field(field: str) -> tuple[str, str, str]:
@@ -492,6 +551,13 @@ class NoticeMember(NamedTuple):
     task_id: str
 
 
+class ForgetMember(NamedTuple):
+    """A request to forget, as the set of open ones names it."""
+
+    tenant: str
+    request_id: str
+
+
 class EndedMember(NamedTuple):
     """An ended task as the partition's set of those not archived names it."""
 
@@ -501,7 +567,7 @@ class EndedMember(NamedTuple):
 
 
 def pack(
-    parts: Member | TimerMember | EndedMember | WebhookMember | PostMember | AskedMember | NoticeMember,
+    parts: Member | TimerMember | EndedMember | WebhookMember | PostMember | AskedMember | NoticeMember | ForgetMember,
 ) -> str:
     return ":".join(_q(part) for part in parts)
 
@@ -509,6 +575,11 @@ def pack(
 def unpack_member(text: str) -> Member:
     tenant, session_id = map(unquote, text.split(":"))
     return Member(tenant, session_id)
+
+
+def unpack_forget(text: str) -> ForgetMember:
+    tenant, request_id = map(unquote, text.split(":"))
+    return ForgetMember(tenant, request_id)
 
 
 def unpack_ended(text: str) -> EndedMember:
