@@ -202,8 +202,9 @@ async def test_canceling_reaches_a_worker_that_works(speaker: Speaker) -> None:
 
 
 async def test_the_list_has_every_field_and_the_newest_task_first(speaker: Speaker) -> None:
-    tasks = [await sent(speaker) for _ in range(3)]
-    found = (await speaker.call("ListTasks", {"pageSize": 2})).value
+    context = message("newest")["messageId"]
+    tasks = [await sent(speaker, "tck-complete-task", contextId=context) for _ in range(3)]
+    found = (await speaker.call("ListTasks", {"pageSize": 2, "contextId": context})).value
     assert found.keys() == {"tasks", "nextPageToken", "pageSize", "totalSize"}
     assert [at(task, "id") for task in _list(found["tasks"])] == [tasks[2]["id"], tasks[1]["id"]]
     assert found["pageSize"] == 2
