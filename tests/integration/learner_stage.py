@@ -7,7 +7,7 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import UTC, timedelta
 from typing import cast
 
 import httpx
@@ -17,7 +17,9 @@ from cli.stack.free_ports import free_ports
 from services.learner.core.lesson import lesson_of
 from shared.contracts.case import CaseEntry
 from shared.contracts.outcome import TaskOutcome
+from shared.domain.cases import CaseOutcome
 from shared.domain.partition import PARTITIONS
+from shared.domain.trend import POINTS_KEPT, read_points
 from shared.domain.words import Strategy, TaskState
 from shared.infra import keys
 from shared.infra.process import dies_with_parent
@@ -83,6 +85,41 @@ def expected_counts(outcomes: Sequence[TaskOutcome]) -> dict[str, int]:
     lessons = [lesson_of(outcome) for outcome in outcomes]
     kinds = Counter(lesson.case.outcome.value for lesson in lessons)
     return {"events": len(lessons), "quality_units": sum(lesson.reward_units for lesson in lessons), **kinds}
+
+
+def expected_days(outcomes: Sequence[TaskOutcome]) -> dict[str, int]:
+    """The counts by day that counting each outcome once gives."""
+    by_day: dict[str, list[TaskOutcome]] = defaultdict(list)
+    for outcome in outcomes:
+        by_day[outcome.ended_at.astimezone(UTC).date().isoformat()].append(outcome)
+    return {
+        keys.day_field(day, name): count for day, own in by_day.items() for name, count in expected_counts(own).items()
+    }
+
+
+def spacing(cases: int) -> int:
+    """After how many cases a point stands, once there are so many."""
+    return next(2**power for power in range(64) if cases <= POINTS_KEPT * 2**power)
+
+
+async def assert_trends(redis: Redis, tenant: str) -> None:
+    """Each has its points where they should stand, and ends with what is counted."""
+    names = keys.learned_keys(tenant)
+    arms, counts = await hash_of(redis, names.arms), await hash_of(redis, names.counts)
+    ends = {
+        keys.arm_trend(kind, strategy): (arms[f"{kind}:{strategy}:n"], arms[f"{kind}:{strategy}:units"])
+        for kind, strategy, _ in map(keys.unpack_arm_field, arms)
+    }
+    judged = sum(counts.get(kind.value, 0) for kind in CaseOutcome)
+    ends[keys.QUALITY_TREND] = (judged, counts["quality_units"])
+    trends = await cast("Awaitable[dict[str, str]]", redis.hgetall(names.trends))
+    assert trends.keys() == ends.keys()
+    for name, (cases, units) in ends.items():
+        points = read_points(trends[name])
+        wide = spacing(cases)
+        assert [point.n for point in points] == list(range(wide, cases + 1, wide))
+        assert [point.units for point in points] == sorted(point.units for point in points)
+        assert cases % wide or points[-1].units == units
 
 
 def by_session(cases: Iterable[CaseEntry]) -> dict[str, list[str]]:

@@ -18,10 +18,12 @@ from shared.infra.redis import connect
 from tests.integration.learner_stage import (
     PATIENCE,
     an_outcome,
+    assert_trends,
     by_session,
     case_log,
     expected_arms,
     expected_counts,
+    expected_days,
     hash_of,
     learned_events,
     learner_process,
@@ -58,6 +60,8 @@ async def _assert_counted_once(redis: Redis, outcomes: Sequence[TaskOutcome]) ->
         names = keys.learned_keys(tenant)
         assert await hash_of(redis, names.arms) == expected_arms(own)
         assert await hash_of(redis, names.counts) == expected_counts(own)
+        assert await hash_of(redis, names.days) == expected_days(own)
+        await assert_trends(redis, tenant)
         _assert_log([case.case_id for case in await case_log(redis, tenant)], own)
         for session, cases in by_session(await case_log(redis, tenant)).items():
             newest_first = [outcome.event_id for outcome in own if outcome.session_id == session][::-1]

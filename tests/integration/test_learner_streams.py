@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Collection, Sequence
+from datetime import timedelta
 from typing import cast
 
 import pytest
@@ -11,16 +12,21 @@ from typing_extensions import override
 from services.learner.adapters.redis_memory import RedisMemory
 from services.learner.adapters.redis_outcomes import RedisOutcomes
 from services.learner.core.learner import MAX_TRIES, Learner
+from services.learner.core.lesson import lesson_of
 from services.learner.ports import DeadLetter, Delivery
 from shared.domain.cases import CASES_KEPT
+from shared.domain.trend import DAYS_KEPT
 from shared.infra import keys
 from shared.ports.store import StoreUnavailable
+from shared.testing.redis_tasks import NOON
 from tests.integration.learner_stage import (
     a_session,
     an_outcome,
+    assert_trends,
     case_log,
     expected_arms,
     expected_counts,
+    expected_days,
     hash_of,
     leave,
     unsettled,
@@ -112,7 +118,7 @@ async def test_poison_goes_to_the_dead_letters_and_what_waits_behind_it_is_learn
 
 
 @pytest.mark.promise("learner.poison")
-@pytest.mark.parametrize("spoiled", ["applied", "arms", "cases", "counts", "a count"])
+@pytest.mark.parametrize("spoiled", ["applied", "arms", "cases", "counts", "trends", "days", "a count"])
 async def test_a_tenant_whose_statistics_are_spoiled_holds_up_nobody_else(redis: Redis, spoiled: str) -> None:
     """Redis answers and refuses: nothing is half learned, at last it is a dead letter, and other tenants are served."""
     names = keys.learned_keys("acme")
@@ -171,6 +177,30 @@ async def test_the_case_log_keeps_the_last_200(redis: Redis) -> None:
     log = await case_log(redis, "acme")
     assert [case.case_id for case in log] == [f"acme-{number}:1" for number in range(CASES_KEPT + 49, 49, -1)]
     assert (await hash_of(redis, keys.learned_keys("acme").counts))["events"] == CASES_KEPT + 50
+
+
+@pytest.mark.promise("learner.days")
+async def test_counts_are_kept_by_day_and_leave_when_a_day_is_too_old(redis: Redis) -> None:
+    """The last 400 days; an event that comes late finds its own day."""
+    days = {"old": NOON - timedelta(days=DAYS_KEPT + 1), "kept": NOON - timedelta(days=DAYS_KEPT), "new": NOON}
+    outcomes = [an_outcome(number, ended_at=at) for number, at in enumerate(days.values())]
+    memory, fields = RedisMemory(redis), keys.learned_keys("acme").days
+    await memory.learn([lesson_of(outcomes[0]), lesson_of(outcomes[1])])
+    assert await hash_of(redis, fields) == expected_days(outcomes[:2])
+    await memory.learn([lesson_of(outcomes[2])])
+    assert await hash_of(redis, fields) == expected_days(outcomes[1:])
+
+
+@pytest.mark.promise("learner.trends")
+async def test_a_trend_gets_thinner_as_it_gets_longer_one_by_one_or_many_at_once(redis: Redis) -> None:
+    """Never more than 64 points, at every multiple of a spacing that doubles."""
+    lessons = [lesson_of(an_outcome(number)) for number in range(300)]
+    memory = RedisMemory(redis)
+    for lesson in lessons[:140]:
+        await memory.learn([lesson])
+    await assert_trends(redis, "acme")
+    await memory.learn(lessons[140:])
+    await assert_trends(redis, "acme")
 
 
 @pytest.mark.promise("I10.learned_by_tenant")

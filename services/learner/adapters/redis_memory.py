@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from datetime import UTC, timedelta
 from typing import NamedTuple, cast
 
 from redis.asyncio import Redis
@@ -9,6 +10,7 @@ from redis.exceptions import ResponseError
 
 from services.learner.ports import Lesson, Memory, Refused
 from shared.domain.cases import CASES_KEPT
+from shared.domain.trend import DAYS_KEPT, POINTS_KEPT
 from shared.infra import keys
 from shared.infra.lua import Argument, Reply, Scripts, unavailable
 
@@ -48,13 +50,21 @@ def _steps(lessons: Sequence[Lesson]) -> Iterator[_Step]:
 
 def _call(step: _Step, lessons: Sequence[Lesson]) -> tuple[list[str], list[Argument]]:
     names = keys.learned_keys(step.tenant)
-    arguments: list[Argument] = [keys.APPLIED_SECONDS * 1000, CASES_KEPT]
+    newest = max(lessons[place].case.at for place in step.places).astimezone(UTC).date()
+    days = (newest.isoformat(), (newest - timedelta(days=DAYS_KEPT)).isoformat())
+    arguments: list[Argument] = [keys.APPLIED_SECONDS * 1000, CASES_KEPT, POINTS_KEPT, *days]
     for place in step.places:
-        lesson = lessons[place]
-        arm = keys.arm_fields(*lesson.pull) if lesson.pull else ("", "")
-        entry = lesson.case.model_dump_json() if lesson.is_example else ""
-        arguments += [lesson.event_id, *arm, lesson.reward_units, entry, lesson.case.outcome.value]
-    return [names.applied, names.arms, names.cases, names.counts], arguments
+        arguments += _arguments(lessons[place])
+    return [names.applied, names.arms, names.cases, names.counts, names.trends, names.days], arguments
+
+
+def _arguments(lesson: Lesson) -> Sequence[Argument]:
+    pull, case = lesson.pull, lesson.case
+    arm = (*keys.arm_fields(*pull), keys.arm_trend(*pull)) if pull else ("", "", "")
+    entry = case.model_dump_json() if lesson.is_example else ""
+    at = case.at.astimezone(UTC)
+    when = (round(at.timestamp() * 1000), at.date().isoformat())
+    return (lesson.event_id, *arm, lesson.reward_units, entry, case.outcome.value, *when)
 
 
 def _results(reply: "Reply | ResponseError", count: int) -> Sequence[bool | Refused]:

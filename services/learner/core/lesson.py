@@ -1,6 +1,7 @@
 """What one outcome teaches: a case for the log, and a reward for the strategy that was used."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 from pydantic import ValidationError
 
@@ -13,6 +14,7 @@ from shared.domain.keywords import keywords
 from shared.domain.redaction import redacted
 from shared.domain.words import Strategy, WriteStatus
 
+_EARLIEST, _LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 _SUMMARY = 200  # characters
 _NOTES = 10  # entries each of what worked and what failed
 _SAID = 200  # characters of one of them
@@ -34,6 +36,8 @@ def read(event: str) -> TaskOutcome:
         raise Unreadable("the event has no id or no tenant")
     if not 0 <= outcome.quality <= 1:
         raise Unreadable("quality: not between 0 and 1")
+    if outcome.ended_at.tzinfo is None or not _EARLIEST <= outcome.ended_at <= _LATEST:
+        raise Unreadable("ended_at: no time of this age, or without its zone")
     return outcome
 
 

@@ -57,6 +57,8 @@ def test_a_strategy_that_did_not_apply_is_not_charged() -> None:
         pytest.param('{"event_id": "e"}', "tenant: Field required", id="half"),
         pytest.param(an_outcome(quality=7.0).model_dump_json(), "quality: not between 0 and 1", id="quality 7"),
         pytest.param(an_outcome(quality=-0.1).model_dump_json(), "quality", id="quality below 0"),
+        pytest.param(an_outcome(ended_at="0001-01-01T00:00:00Z").model_dump_json(), "ended_at", id="year 1"),
+        pytest.param(an_outcome(ended_at="2026-03-02T12:00:00").model_dump_json(), "ended_at", id="no time zone"),
         pytest.param(an_outcome(tenant="").model_dump_json(), "no id or no tenant", id="no tenant"),
     ],
 )
