@@ -16,7 +16,7 @@ def test_points_are_read_as_they_are_kept() -> None:
 
 @pytest.mark.parametrize("spoiled", ["1:9000", "1:9000:5:6", "one:9000:5"])
 def test_a_trend_that_is_none_is_refused(spoiled: str) -> None:
-    with pytest.raises(ValueError, match="values to unpack|invalid literal"):
+    with pytest.raises(ValueError, match=r"values to unpack|invalid literal"):
         read_points(spoiled)
 
 
