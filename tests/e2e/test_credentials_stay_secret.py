@@ -40,7 +40,7 @@ async def test_a_task_is_done_with_a_credential_that_is_found_nowhere_afterwards
         async with (
             serving(tokens.app) as token_url,
             guarded_company(folder, Protocol.MCP, f"Bearer {TOKEN}") as erp,
-            whole_stack(folder=folder / "s", **given) as stack,
+            whole_stack(1, folder / "s", **given) as stack,
         ):
             await _store(stack, erp, token_url)
             await stack.send(TASK, "refused")

@@ -16,13 +16,13 @@ from services.gateway.bootstrap import fresh
 from services.gateway.core.identity.api_keys import Wish, make
 from shared.contracts.tenant import TenantRecord
 from shared.contracts.tenant_version import TenantVersion
-from shared.domain.exact_json import JsonObject, dumps, loads_object
+from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.domain.words import Role
 from shared.infra import keys
 from shared.infra.tenant_records import RedisTenantRecords
 from tests.integration.gateway_stage import PATIENCE, at, gateway, stage
 
-OPERATOR = {"principal": {"id": "olga", "roles": ["operator"]}}
+OPERATOR: JsonObject = {"principal": {"id": "olga", "roles": ["operator"]}}
 ERP: JsonObject = {
     "id": "erp",
     "url": "http://erp.internal/mcp",
@@ -36,14 +36,14 @@ class Operator(NamedTuple):
 
     client: httpx.AsyncClient
     tenant: str = "default"
-    metadata: object = OPERATOR
+    metadata: Json = OPERATOR
 
-    async def put(self, record: object, base: int | None = None, **more: object) -> httpx.Response:
+    async def put(self, record: Json, base: int | None = None, **more: Json) -> httpx.Response:
         body = dumps({"record": record, "metadata": self.metadata, **more})
         headers = {} if base is None else {"If-Match": f'"{base}"'}
         return await self.client.put(f"/tenants/{self.tenant}/record", content=body, headers=headers)
 
-    async def ask(self, what: str, **body: object) -> httpx.Response:
+    async def ask(self, what: str, **body: Json) -> httpx.Response:
         return await self.client.post(f"/tenants/{self.tenant}/record/{what}", json={"metadata": self.metadata, **body})
 
 
@@ -72,7 +72,10 @@ async def test_the_second_of_two_changes_to_one_version_is_told_of_the_first(red
 
 @pytest.mark.promise("tenant.record_bad_fields")
 async def test_each_bad_field_is_named_and_nothing_is_stored(redis_url: str) -> None:
-    bad = {"time_zone": "Europe/Pari", "connections": [{**ERP, "credential": {"type": "bearer", "from": "sk-live-1"}}]}
+    bad: JsonObject = {
+        "time_zone": "Europe/Pari",
+        "connections": [{**ERP, "credential": {"type": "bearer", "from": "sk-live-1"}}],
+    }
     async with operator(redis_url) as olga:
         refused = await olga.put({**RECORD, **bad}, 0)
         nothing, none = await olga.ask("show"), await olga.put("no object", 0)
@@ -82,7 +85,7 @@ async def test_each_bad_field_is_named_and_nothing_is_stored(redis_url: str) -> 
     assert "sk-live-1" not in refused.text
 
 
-def list_of(value: object) -> list[object]:
+def list_of(value: Json) -> list[Json]:
     assert isinstance(value, list)
     return value
 

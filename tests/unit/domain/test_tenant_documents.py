@@ -3,7 +3,7 @@
 import pytest
 
 from shared.contracts.tenant_document import BadRecord, read_owned_record
-from shared.domain.exact_json import JsonObject
+from shared.domain.exact_json import Json, JsonObject
 
 ERP: JsonObject = {
     "id": "erp",
@@ -19,7 +19,7 @@ OAUTH: JsonObject = {
 }
 
 
-def _credential(**given: object) -> JsonObject:
+def _credential(**given: Json) -> JsonObject:
     return {"connections": [{**ERP, "credential": given}]}
 
 
