@@ -17,9 +17,9 @@ from tests.integration.gateway_stage import gateway
 from tests.integration.learner_stage import an_outcome
 
 
-async def _status(url: str) -> httpx.Response:
+async def _status(url: str, path: str = "/rl/status") -> httpx.Response:
     async with httpx.AsyncClient(base_url=url, trust_env=False) as client:
-        return await client.get("/rl/status")
+        return await client.get(path)
 
 
 @pytest.mark.promise("rl.status")
@@ -59,6 +59,34 @@ async def test_what_was_learned_is_shown_with_the_score_of_each_arm(redis: Redis
     assert (log["size"], log["total"], log["success"], log["partial"], log["failure"]) == (3, 3, 1, 1, 1)
     assert log["mean_quality"] == 0.6
     assert answer["tool_registry"] == {"size": 2}
+
+
+@pytest.mark.promise("rl.history")
+async def test_before_anything_was_learned_there_is_no_history(redis: Redis, redis_url: str) -> None:
+    async with gateway(redis_url) as url:
+        assert (await _status(url, "/rl/history")).json() == {"quality": [], "bandit": {}, "days": []}
+
+
+@pytest.mark.promise("rl.history")
+async def test_the_history_shows_how_quality_and_arms_came_to_be(redis: Redis, redis_url: str) -> None:
+    """One point a task while they are few; each day with its counts, of which a dry run has no quality."""
+    outcomes = [
+        an_outcome(1, DEFAULT_TENANT, quality=0.9),
+        an_outcome(2, DEFAULT_TENANT, quality=0.5, strategy=Strategy.MOA),
+        an_outcome(86_400, DEFAULT_TENANT, dry_run=True, strategy_applied=False),
+        an_outcome(4, "other"),
+    ]
+    await RedisMemory(redis).learn([lesson_of(outcome) for outcome in outcomes])
+    async with gateway(redis_url) as url:
+        found = (await _status(url, "/rl/history")).json()
+    first = {"n": 1, "at": outcomes[0].ended_at.isoformat(timespec="milliseconds"), "mean": 0.9, "recent": 0.9}
+    second = {"n": 2, "at": outcomes[1].ended_at.isoformat(timespec="milliseconds"), "mean": 0.7, "recent": 0.5}
+    assert found["quality"] == [first, second]
+    assert found["bandit"] == {"expense_approval": {"fsm": [first], "moa": [{**second, "n": 1, "mean": 0.5}]}}
+    day, next_day = found["days"]
+    judged = {"success": 1, "partial": 1, "failure": 0, "mean_quality": 0.7}
+    assert day == {"day": outcomes[0].ended_at.date().isoformat(), "total": 2, **judged}
+    assert (next_day["total"], next_day["mean_quality"]) == (1, None)
 
 
 @pytest.mark.parametrize(("spoiled", "cause"), [("arms", "WRONGTYPE"), ("a count", "spoiled")])

@@ -161,6 +161,7 @@ ROUTES: dict[str, tuple[Attempt, ...]] = {
     "POST /tasks/{task_id}/resolve": _one("POST", "/tasks/{task}/resolve", {"call": "c1", "resolution": "applied"}),
     "POST /api/a2a/purple-agent": _one("POST", "/api/a2a/purple-agent", {"task_id": "{task}", "prompt": "go on"}),
     "GET /rl/status": _one("GET", "/rl/status"),
+    "GET /rl/history": _one("GET", "/rl/history"),
     "GET /audit": (
         *_one("GET", "/audit"),
         *_one("GET", "/audit?task={task}"),

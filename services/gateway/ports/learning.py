@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from shared.domain.bandit import Arm
+from shared.domain.trend import Moment
 
 
 class Learning(NamedTuple):
@@ -19,7 +20,22 @@ class Learning(NamedTuple):
     synthesized: int = 0
 
 
+class History(NamedTuple):
+    """How it came to be: the quality of all tasks, each arm by process type and strategy, and counts by day (UTC).
+
+    Days are in order; one on which no task ended is not there.
+    """
+
+    quality: tuple[Moment, ...] = ()
+    arms: Mapping[str, Mapping[str, tuple[Moment, ...]]] = MappingProxyType({})
+    days: Mapping[str, Mapping[str, int]] = MappingProxyType({})
+
+
 class Statistics(Protocol):
     async def learning(self, tenant: str) -> Learning:
         """The tenant's statistics as they stand; may raise ``StoreUnavailable``."""
+        ...
+
+    async def history(self, tenant: str) -> History:
+        """How the tenant's statistics came to be; may raise ``StoreUnavailable``."""
         ...

@@ -7,9 +7,10 @@ from typing import cast
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.gateway.ports.learning import Learning, Statistics
+from services.gateway.ports.learning import History, Learning, Statistics
 from services.gateway.ports.tasks import StoreUnavailable
 from shared.domain.bandit import Arm
+from shared.domain.trend import Moment, moments, read_points
 from shared.infra import keys
 from shared.infra.lua import answering
 
@@ -36,6 +37,36 @@ class RedisStatistics(Statistics):
             return Learning(cases, numbers, _arms(arms), tools, synthesized)
         except ValueError as error:
             raise StoreUnavailable(f"the statistics are spoiled: {error}") from error
+
+    @override
+    async def history(self, tenant: str) -> History:
+        names = keys.learned_keys(tenant)
+        async with answering(_SECONDS), self._redis.pipeline(transaction=False) as pipe:
+            pipe.hgetall(names.trends)
+            pipe.hgetall(names.days)
+            trends, days = cast("tuple[dict[str, str], dict[str, str]]", await pipe.execute())
+        try:
+            drawn = {name: moments(read_points(text)) for name, text in trends.items()}
+            return History(drawn.pop(keys.QUALITY_TREND, ()), _arm_trends(drawn), _days(days))
+        except ValueError as error:
+            raise StoreUnavailable(f"the statistics are spoiled: {error}") from error
+
+
+def _arm_trends(trends: Mapping[str, tuple[Moment, ...]]) -> Mapping[str, Mapping[str, tuple[Moment, ...]]]:
+    arms: dict[str, dict[str, tuple[Moment, ...]]] = defaultdict(dict)
+    for field in sorted(trends):
+        if arm := keys.unpack_arm_trend(field):
+            process_type, strategy = arm
+            arms[process_type][strategy] = trends[field]
+    return arms
+
+
+def _days(counts: Mapping[str, str]) -> Mapping[str, Mapping[str, int]]:
+    days: dict[str, dict[str, int]] = defaultdict(dict)
+    for field in sorted(counts):
+        day, _, count = field.partition(":")
+        days[day][count] = int(counts[field])
+    return days
 
 
 def _arms(numbers: Mapping[str, str]) -> Mapping[str, Mapping[str, Arm]]:

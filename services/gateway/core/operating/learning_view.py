@@ -1,12 +1,14 @@
-"""What clients see of a tenant's learning: the four parts of ``GET /rl/status`` (seed 000)."""
+"""What clients see of a tenant's learning: the four parts of ``GET /rl/status`` (seed 000), and their history."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 
 from pydantic import JsonValue
 
-from services.gateway.ports.learning import Learning
+from services.gateway.ports.learning import History, Learning
 from shared.domain.bandit import REWARD_UNITS, Arm, ucb1
 from shared.domain.cases import CASES_KEPT, CaseOutcome
+from shared.domain.trend import Moment
 
 
 def learning_view(learning: Learning) -> dict[str, JsonValue]:
@@ -19,18 +21,41 @@ def learning_view(learning: Learning) -> dict[str, JsonValue]:
     }
 
 
+def history_view(history: History) -> dict[str, JsonValue]:
+    """How it came to be: ``n`` tasks, the ``mean`` of all until then and the ``recent`` one since the point before."""
+    return {
+        "quality": _line(history.quality),
+        "bandit": {
+            process_type: {strategy: _line(line) for strategy, line in arms.items()}
+            for process_type, arms in history.arms.items()
+        },
+        "days": [{"day": day, **_counted(counts)} for day, counts in history.days.items()],
+    }
+
+
+def _line(line: Sequence[Moment]) -> JsonValue:
+    return [
+        {
+            "n": moment.n,
+            "at": datetime.fromtimestamp(moment.at_ms / 1000, UTC).isoformat(timespec="milliseconds"),
+            "mean": round(moment.mean, 4),
+            "recent": round(moment.recent, 4),
+        }
+        for moment in line
+    ]
+
+
 def _case_log(learning: Learning) -> dict[str, JsonValue]:
     """``size`` and ``cap`` are of the log; the rest counts every task that has ever ended."""
-    counts = learning.counts
-    events = counts.get("events", 0)
-    quality = counts.get("quality_units", 0) / (events * REWARD_UNITS) if events else None
-    return {
-        "size": learning.cases,
-        "cap": CASES_KEPT,
-        "total": events,
-        **{outcome.value: counts.get(outcome.value, 0) for outcome in CaseOutcome},
-        "mean_quality": None if quality is None else round(quality, 4),
-    }
+    return {"size": learning.cases, "cap": CASES_KEPT, **_counted(learning.counts)}
+
+
+def _counted(counts: Mapping[str, int]) -> dict[str, JsonValue]:
+    """A dry run is counted in ``total`` and has no quality."""
+    judged = {outcome.value: counts.get(outcome.value, 0) for outcome in CaseOutcome}
+    cases = sum(judged.values())
+    quality = round(counts.get("quality_units", 0) / (cases * REWARD_UNITS), 4) if cases else None
+    return {"total": counts.get("events", 0), **judged, "mean_quality": quality}
 
 
 def _arms(arms: Mapping[str, Arm]) -> dict[str, JsonValue]:
