@@ -3,6 +3,11 @@
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
+from services.simulator.core.modalities.chat import ChatModality
+from services.simulator.core.modalities.email import EmailModality
 from services.simulator.core.modality import Modality
 
-MODALITIES: Mapping[str, Callable[[datetime], Modality]] = {}
+MODALITIES: Mapping[str, Callable[[datetime], Modality]] = {
+    EmailModality.name: EmailModality,
+    ChatModality.name: ChatModality,
+}

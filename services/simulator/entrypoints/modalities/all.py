@@ -4,4 +4,6 @@ from collections.abc import Sequence
 
 from fastapi import APIRouter
 
-ROUTERS: Sequence[APIRouter] = ()
+from services.simulator.entrypoints.modalities import chat, email
+
+ROUTERS: Sequence[APIRouter] = (email.router, chat.router)

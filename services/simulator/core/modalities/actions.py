@@ -1,0 +1,61 @@
+"""Actions of a modality: each operation is a frozen model that knows its fields and what it does."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from typing_extensions import override
+
+from services.simulator.core.modality import Modality, Moment, Outcome
+from services.simulator.core.records import JsonObject
+from services.simulator.core.refusals import BadInput, Fault, bad_input
+
+Tables = TypeVar("Tables")
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+class Action(BaseModel, ABC, Generic[Tables]):
+    """One operation on the tables of a modality."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", validate_by_name=True, validate_by_alias=True)
+
+    @abstractmethod
+    def act(self, tables: Tables, moment: Moment) -> Outcome:
+        """Change the tables; raises ``ActionFailed``."""
+
+
+class ActingModality(Modality, Generic[Tables]):
+    """A modality whose actions are told apart by ``operation``."""
+
+    operations: Mapping[str, type[Action[Tables]]]
+    tables: Tables
+
+    @override
+    def normalised(self, data: JsonObject) -> JsonObject:
+        newest = self.newest(data)
+        action = self._read(newest)
+        return {"operation": newest["operation"], **action.model_dump(mode="json", exclude_none=True)}
+
+    @override
+    def act(self, data: JsonObject, moment: Moment) -> Outcome:
+        return self._read(data).act(self.tables, moment)
+
+    def newest(self, data: JsonObject) -> JsonObject:
+        """Data of an older shape as the newest one has it."""
+        return data
+
+    def _read(self, data: JsonObject) -> Action[Tables]:
+        operation = data.get("operation")
+        kind = self.operations.get(operation) if isinstance(operation, str) else None
+        if kind is None:
+            raise BadInput([Fault(("operation",), f"must be one of {', '.join(self.operations)}", "enum")])
+        return read_as(kind, data)
+
+
+def read_as(kind: type[_Model], data: JsonObject) -> _Model:
+    """Raises ``BadInput`` that names each wrong field."""
+    try:
+        return kind.model_validate(data)
+    except ValidationError as error:
+        raise bad_input(error) from None

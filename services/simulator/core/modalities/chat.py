@@ -1,0 +1,107 @@
+"""The chat between the user and the assistant."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import ClassVar
+
+from pydantic import JsonValue
+from typing_extensions import override
+
+from services.simulator.core.modalities.actions import Action, read_as
+from services.simulator.core.modalities.chat_actions import ClearConversation, DeleteMessage, SendMessage
+from services.simulator.core.modalities.chat_query import ChatQuery, find
+from services.simulator.core.modalities.chat_records import ChatMessage, Conversation, Settings
+from services.simulator.core.modalities.chat_room import ChatRoom
+from services.simulator.core.modalities.fields import Kept, iso
+from services.simulator.core.modalities.loading import Exported, read_state
+from services.simulator.core.modalities.rendered import RenderedRows, plain
+from services.simulator.core.modalities.shown import ShownModality
+from services.simulator.core.records import JsonObject, Record
+
+OPERATIONS: Mapping[str, type[Action[ChatRoom]]] = {
+    "send_message": SendMessage,
+    "delete_message": DeleteMessage,
+    "clear_conversation": ClearConversation,
+}
+
+
+class _Since(Record):
+    """What is kept of an exported conversation."""
+
+    created_at: Kept
+
+
+class ExportedChat(Exported):
+    messages: tuple[ChatMessage, ...] = ()
+    conversations: dict[str, _Since] = {}
+    max_history_size: int = Settings().max_history_size
+
+
+class ChatModality(ShownModality[ChatRoom]):
+    name: ClassVar[str] = "chat"
+    operations = OPERATIONS
+
+    def __init__(self, now: datetime) -> None:
+        super().__init__()
+        self.tables = ChatRoom(self.store)
+        self._messages = RenderedRows(self.tables.messages, plain)
+        self.clear(now)
+
+    @override
+    def begin(self, now: datetime) -> None:
+        self.tables.set_up(Settings())
+
+    @override
+    def body(self) -> JsonObject:
+        keys = self.tables.by_time.between(None, None)
+        return {"messages": [self._messages.one(key) for key in keys], **self.compact_body()}
+
+    @override
+    def compact_body(self) -> JsonObject:
+        return {
+            "conversations": {key: self._conversation(kept) for key, kept in self.tables.conversations.items()},
+            "total_message_count": len(self.tables.messages),
+            "conversation_count": len(self.tables.conversations),
+            "max_history_size": self.tables.max_history_size,
+        }
+
+    @override
+    def query(self, asked: JsonObject, now: datetime) -> JsonObject:
+        query = read_as(ChatQuery, asked)
+        found = find(self.tables, query)
+        return {
+            "modality_type": self.name,
+            "messages": [self._messages.one(key) for key in found.keys],
+            "total_count": found.total,
+            "returned_count": len(found.keys),
+            "query": query.echo(),
+        }
+
+    @override
+    def exported(self) -> JsonObject:
+        return {"modality_type": self.name, **plain(self.head), **self.body()}
+
+    @override
+    def load(self, state: JsonObject) -> None:
+        read = read_state(ExportedChat, state)
+        self.store.clear()
+        self.set_head(read.head)
+        self.tables.set_up(Settings(max_history_size=read.max_history_size))
+        for key, since in read.conversations.items():
+            self.tables.conversations.put(key, Conversation(conversation_id=key, created_at=since.created_at))
+        for message in read.messages:
+            self.tables.add(message)
+
+    def _conversation(self, kept: Conversation) -> JsonObject:
+        """As it is shown; what older clients ask for stands beside what newer ones do."""
+        messages = self.tables.conversation(kept.conversation_id)
+        roles: list[JsonValue] = list(dict.fromkeys(message.role for message in messages))
+        return {
+            "conversation_id": kept.conversation_id,
+            "created_at": iso(kept.created_at),
+            "last_message_at": iso(messages[-1].timestamp if messages else kept.created_at),
+            "message_count": len(messages),
+            "participant_roles": roles,
+            "user_message_count": sum(message.role == "user" for message in messages),
+            "assistant_message_count": sum(message.role == "assistant" for message in messages),
+        }

@@ -1,0 +1,64 @@
+"""What the chat between user and assistant holds."""
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import ConfigDict, Field, JsonValue, model_validator
+
+from services.simulator.core.modalities.fields import Kept, Text
+from services.simulator.core.records import Record
+
+Role: TypeAlias = Literal["user", "assistant"]
+DEFAULT_CONVERSATION = "default"
+
+
+class TextBlock(Record):
+    type: Literal["text"]
+    text: Text
+
+
+class Source(Record):
+    """Where a picture, sound or film is: at a URL, or here in base 64."""
+
+    type: Literal["url", "base64"]
+    url: str | None = None
+    data: str | None = None
+    media_type: str | None = None
+
+    @model_validator(mode="after")
+    def _is_there(self) -> "Source":
+        if not (self.url if self.type == "url" else self.data):
+            raise ValueError(f"a source of the type {self.type} needs its {'url' if self.type == 'url' else 'data'}")
+        return self
+
+
+class MediaBlock(Record):
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    type: Literal["image", "audio", "video"]
+    source: Source
+
+
+Block: TypeAlias = Annotated[TextBlock | MediaBlock, Field(discriminator="type")]
+Content: TypeAlias = Text | Annotated[tuple[Block, ...], Field(min_length=1)]
+
+
+class ChatMessage(Record):
+    message_id: str
+    conversation_id: str
+    role: Role
+    content: Content
+    timestamp: Kept
+    metadata: dict[str, JsonValue] = {}
+
+
+class Conversation(Record):
+    """That there is one, and since when; the rest follows from its messages."""
+
+    conversation_id: str
+    created_at: Kept
+
+
+class Settings(Record):
+    """``max_history_size``: older messages of a conversation are dropped."""
+
+    max_history_size: int = Field(1_000, ge=1)

@@ -1,0 +1,59 @@
+"""The tables of the chat modality."""
+
+from services.simulator.core.modalities.chat_records import ChatMessage, Conversation, Settings
+from services.simulator.core.modalities.indexes import Groups, Ordered
+from services.simulator.core.records import Store
+from services.simulator.core.refusals import ActionFailed
+
+
+class ChatRoom:
+    def __init__(self, store: Store) -> None:
+        self.messages = store.table("messages", ChatMessage)
+        self.conversations = store.table("conversations", Conversation)
+        self.settings = store.table("settings", Settings)
+        self.in_conversation = Groups(self.messages, lambda message: (message.conversation_id,))
+        self.by_time = Ordered(self.messages, lambda message: message.timestamp)
+
+    @property
+    def max_history_size(self) -> int:
+        return self.settings["settings"].max_history_size
+
+    def set_up(self, settings: Settings) -> None:
+        self.settings.put("settings", settings)
+
+    def add(self, message: ChatMessage) -> None:
+        """A conversation that there is not yet begins with it; raises ``ActionFailed`` if the id is taken."""
+        if message.message_id in self.messages:
+            raise ActionFailed(f"There is a message {message.message_id} already")
+        if message.conversation_id not in self.conversations:
+            begun = Conversation(conversation_id=message.conversation_id, created_at=message.timestamp)
+            self.conversations.put(message.conversation_id, begun)
+        self.messages.put(message.message_id, message)
+        self._drop_oldest(message.conversation_id)
+
+    def remove(self, message_id: str) -> None:
+        """Raises ``ActionFailed`` if there is no such message."""
+        if message_id not in self.messages:
+            raise ActionFailed(f"There is no message {message_id}")
+        self.messages.remove(message_id)
+
+    def clear(self, conversation_id: str) -> tuple[str, ...]:
+        """The conversation goes with all its messages, which come back as ids; raises ``ActionFailed``."""
+        if conversation_id not in self.conversations:
+            raise ActionFailed(f"There is no conversation {conversation_id}")
+        gone = tuple(message.message_id for message in self.conversation(conversation_id))
+        for message_id in gone:
+            self.messages.remove(message_id)
+        self.conversations.remove(conversation_id)
+        return gone
+
+    def conversation(self, conversation_id: str) -> list[ChatMessage]:
+        """Its messages, oldest first."""
+        keys = sorted(self.in_conversation[conversation_id], key=self.by_time.place)
+        return [self.messages[key] for key in keys]
+
+    def _drop_oldest(self, conversation_id: str) -> None:
+        surplus = len(self.in_conversation[conversation_id]) - self.max_history_size
+        if surplus > 0:
+            for message in self.conversation(conversation_id)[:surplus]:
+                self.messages.remove(message.message_id)

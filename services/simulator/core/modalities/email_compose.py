@@ -1,0 +1,130 @@
+"""Mail that is written: sent, received, answered, forwarded, drafted."""
+
+from typing import Annotated
+
+from pydantic import AliasChoices, Field
+from typing_extensions import override
+
+from services.simulator.core.modalities.actions import Action
+from services.simulator.core.modalities.email_records import Attachment, Email, Priority
+from services.simulator.core.modalities.fields import Address, Given, Name, Text
+from services.simulator.core.modalities.mailbox import Mailbox
+from services.simulator.core.modality import Moment, Outcome
+from services.simulator.core.refusals import ActionFailed
+
+Addresses = tuple[Address, ...]
+SomeAddresses = Annotated[tuple[Address, ...], Field(min_length=1)]
+CC = Field((), validation_alias=AliasChoices("cc_addresses", "cc"))
+BCC = Field((), validation_alias=AliasChoices("bcc_addresses", "bcc"))
+
+
+class Written(Action[Mailbox]):
+    """What all mail that is written may have."""
+
+    message_id: Name | None = None
+    from_address: Address
+    to_addresses: SomeAddresses = Field(validation_alias=AliasChoices("to_addresses", "to"))
+    cc_addresses: Addresses = CC
+    bcc_addresses: Addresses = BCC
+    reply_to_address: Address | None = None
+    subject: Text
+    body_text: Text
+    body_html: str | None = None
+    attachments: tuple[Attachment, ...] = ()
+    thread_id: Name | None = None
+    in_reply_to: Name | None = None
+    references: tuple[str, ...] = ()
+    priority: Priority = "normal"
+
+    def mail(self, box: Mailbox, moment: Moment) -> Email:
+        """The mail as it was written now; it joins the thread of the mail that it answers."""
+        message_id = self.message_id or moment.new_id("message")
+        fields = {name: getattr(self, name) for name in _SAME}
+        return Email(
+            **fields,
+            message_id=message_id,
+            thread_id=self.thread_id or self._thread_of_parent(box) or f"thread-{message_id}",
+            attachments=numbered(self.attachments, moment),
+            sent_at=moment.now,
+            received_at=moment.now,
+        )
+
+    def _thread_of_parent(self, box: Mailbox) -> str | None:
+        parent = box.emails.get(self.in_reply_to or "")
+        return parent.thread_id if parent else None
+
+
+_SAME = (
+    "from_address", "to_addresses", "cc_addresses", "bcc_addresses", "reply_to_address", "subject", "body_text",
+    "body_html", "in_reply_to", "references", "priority",
+)  # fmt: skip
+
+
+class Send(Written):
+    """From the user. A mail under another's name fails."""
+
+    @override
+    def act(self, tables: Mailbox, moment: Moment) -> Outcome:
+        return sent(tables, self.mail(tables, moment))
+
+
+class SaveDraft(Written):
+    """Kept in drafts; the same id again replaces the draft."""
+
+    @override
+    def act(self, tables: Mailbox, moment: Moment) -> Outcome:
+        _require_own_name(tables, self.from_address)
+        draft = self.mail(tables, moment).model_copy(update={"folder": "drafts", "is_read": True})
+        old = tables.emails.get(draft.message_id)
+        if old is not None and old.folder != "drafts":
+            raise ActionFailed(f"Message {draft.message_id} is not a draft")
+        tables.emails.put(draft.message_id, draft)
+        return Outcome("Draft saved", (draft.message_id,))
+
+
+class SendDraft(Action[Mailbox]):
+    """A draft goes out as it is."""
+
+    message_id: Name
+
+    @override
+    def act(self, tables: Mailbox, moment: Moment) -> Outcome:
+        draft = tables.found(self.message_id)
+        if draft.folder != "drafts":
+            raise ActionFailed(f"Message {self.message_id} is not a draft")
+        update = {"folder": "sent", "sent_at": moment.now, "received_at": moment.now}
+        tables.emails.put(draft.message_id, draft.model_copy(update=update))
+        return Outcome("Draft sent", (draft.message_id,))
+
+
+class Receive(Written):
+    """From outside. It arrives now; it was sent when it says, at the latest now."""
+
+    sent_at: Given | None = None
+
+    @override
+    def act(self, tables: Mailbox, moment: Moment) -> Outcome:
+        sent_at = min(self.sent_at or moment.now, moment.now)
+        mail = self.mail(tables, moment).model_copy(update={"sent_at": sent_at, "bcc_addresses": ()})
+        tables.add(mail)  # without the blind copies: nobody who receives a mail sees those
+        return Outcome("Email received", (mail.message_id,))
+
+
+def sent(box: Mailbox, mail: Email) -> Outcome:
+    """Into the folder of what was sent; raises ``ActionFailed`` for another's name."""
+    _require_own_name(box, mail.from_address)
+    box.add(mail.model_copy(update={"folder": "sent", "is_read": True}))
+    return Outcome("Email sent", (mail.message_id,))
+
+
+def _require_own_name(box: Mailbox, address: str) -> None:
+    if not box.is_user(address):
+        raise ActionFailed(f"{address} is not the user's address, which is {box.user}")
+
+
+def numbered(attachments: tuple[Attachment, ...], moment: Moment) -> tuple[Attachment, ...]:
+    """Each with an id."""
+    return tuple(
+        item if item.attachment_id else item.model_copy(update={"attachment_id": moment.new_id(f"attachment {place}")})
+        for place, item in enumerate(attachments)
+    )

@@ -1,0 +1,129 @@
+"""What is done to mail that is there: marks, labels, folders. All the messages named, or none."""
+
+from abc import abstractmethod
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, JsonValue, model_validator
+from typing_extensions import override
+
+from services.simulator.core.modalities.actions import Action
+from services.simulator.core.modalities.email_records import Email
+from services.simulator.core.modalities.fields import Name
+from services.simulator.core.modalities.mailbox import Mailbox
+from services.simulator.core.modality import Moment, Outcome
+
+
+def _folder(name: JsonValue) -> JsonValue:
+    return name.strip().lower() if isinstance(name, str) and name.strip().lower() in _STANDING else name
+
+
+_STANDING = {"inbox", "sent", "drafts", "trash", "spam", "archive"}
+Labels = Annotated[tuple[Name, ...], Field(min_length=1)]
+FolderName = Annotated[Name, BeforeValidator(_folder)]
+
+
+class _Marking(Action[Mailbox]):
+    """``message_id`` alone means a list of one."""
+
+    message_ids: tuple[Name, ...] = Field(min_length=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_is_a_list(cls, data: JsonValue) -> JsonValue:
+        if isinstance(data, dict) and data.get("message_id") is not None and not data.get("message_ids"):
+            return {**data, "message_ids": [data["message_id"]]}
+        return data
+
+    @override
+    def act(self, tables: Mailbox, moment: Moment) -> Outcome:
+        mails = tables.all_found(self.message_ids)
+        for mail in mails:
+            changed = self.marked(mail)
+            tables.make_folder(changed.folder)
+            if changed != mail:
+                tables.emails.put(mail.message_id, changed)
+        return Outcome(f"{len(mails)} message{'s' * (len(mails) != 1)} updated", tuple(m.message_id for m in mails))
+
+    @abstractmethod
+    def marked(self, mail: Email) -> Email:
+        """The mail as it is afterwards."""
+
+
+class MarkRead(_Marking):
+    @override
+    def marked(self, mail: Email) -> Email:
+        return mail.model_copy(update={"is_read": True})
+
+
+class MarkUnread(_Marking):
+    @override
+    def marked(self, mail: Email) -> Email:
+        return mail.model_copy(update={"is_read": False})
+
+
+class Star(_Marking):
+    @override
+    def marked(self, mail: Email) -> Email:
+        return mail.model_copy(update={"is_starred": True})
+
+
+class Unstar(_Marking):
+    @override
+    def marked(self, mail: Email) -> Email:
+        return mail.model_copy(update={"is_starred": False})
+
+
+class Move(_Marking):
+    """Into any folder; one that is not there is made."""
+
+    folder: FolderName
+
+    @override
+    def marked(self, mail: Email) -> Email:
+        return in_folder(mail, self.folder)
+
+
+class Delete(_Marking):
+    """Into the trash."""
+
+    @override
+    def marked(self, mail: Email) -> Email:
+        return in_folder(mail, "trash")
+
+
+class Archive(_Marking):
+    @override
+    def marked(self, mail: Email) -> Email:
+        return in_folder(mail, "archive")
+
+
+class MarkSpam(_Marking):
+    @override
+    def marked(self, mail: Email) -> Email:
+        return in_folder(mail, "spam")
+
+
+class MarkNotSpam(_Marking):
+    @override
+    def marked(self, mail: Email) -> Email:
+        return in_folder(mail, "inbox")
+
+
+class AddLabel(_Marking):
+    labels: Labels
+
+    @override
+    def marked(self, mail: Email) -> Email:
+        return mail.model_copy(update={"labels": tuple(dict.fromkeys(mail.labels + self.labels))})
+
+
+class RemoveLabel(_Marking):
+    labels: Labels
+
+    @override
+    def marked(self, mail: Email) -> Email:
+        return mail.model_copy(update={"labels": tuple(label for label in mail.labels if label not in self.labels)})
+
+
+def in_folder(mail: Email, folder: str) -> Email:
+    return mail.model_copy(update={"folder": folder})

@@ -1,0 +1,61 @@
+"""What a mailbox holds."""
+
+from typing import Literal, TypeAlias
+
+from pydantic import Field
+
+from services.simulator.core.modalities.fields import Kept
+from services.simulator.core.records import Record
+
+Priority: TypeAlias = Literal["high", "normal", "low"]
+FOLDERS = ("inbox", "sent", "drafts", "trash", "spam", "archive")  # always there, even when empty
+
+
+class Attachment(Record):
+    """A file that hangs on a mail: what is known of it, not what is in it."""
+
+    filename: str = Field(min_length=1)
+    size: int = Field(gt=0)
+    mime_type: str = "application/octet-stream"
+    content_id: str | None = None
+    attachment_id: str | None = None
+
+
+class Email(Record):
+    message_id: str
+    thread_id: str
+    from_address: str
+    to_addresses: tuple[str, ...]
+    cc_addresses: tuple[str, ...] = ()
+    bcc_addresses: tuple[str, ...] = ()
+    reply_to_address: str | None = None
+    subject: str
+    body_text: str
+    body_html: str | None = None
+    attachments: tuple[Attachment, ...] = ()
+    in_reply_to: str | None = None
+    references: tuple[str, ...] = ()
+    sent_at: Kept
+    received_at: Kept
+    is_read: bool = False
+    is_starred: bool = False
+    priority: Priority = "normal"
+    folder: str = "inbox"
+    labels: tuple[str, ...] = ()
+
+    @property
+    def recipients(self) -> tuple[str, ...]:
+        """Everybody it went to, blind copies included."""
+        return self.to_addresses + self.cc_addresses + self.bcc_addresses
+
+
+class Folder(Record):
+    """A folder that somebody made."""
+
+    name: str
+
+
+class Owner(Record):
+    """Whose mailbox it is."""
+
+    address: str = "user@example.com"

@@ -1,0 +1,116 @@
+"""A mailbox as it is shown: whole, compact, as threads."""
+
+from collections.abc import Iterable, Sequence
+
+from pydantic import JsonValue
+
+from services.simulator.core.modalities.email_records import Email
+from services.simulator.core.modalities.fields import iso
+from services.simulator.core.modalities.mailbox import Mailbox
+from services.simulator.core.records import JsonObject
+
+_PREVIEW = 100
+_UNSHORTENED = ("message_id", "thread_id", "subject", "is_read", "is_starred", "folder")
+
+
+def frame(box: Mailbox) -> JsonObject:
+    """What the whole state says besides the mails themselves."""
+    return {
+        "user_email_address": box.user,
+        "threads": threads(box),
+        "folders": folders(box),
+        "labels": labels(box),
+        "total_email_count": len(box.emails),
+        "unread_count": len(box.marked["unread"]),
+        "starred_count": len(box.marked["starred"]),
+    }
+
+
+def compact(box: Mailbox) -> JsonObject:
+    counts: JsonObject = {
+        name: {"message_count": len(box.in_folder[name]), "unread_count": unread(box, box.in_folder[name])}
+        for name in box.folder_names()
+    }
+    return {
+        "user_email_address": box.user,
+        "statistics": statistics(box),
+        "folders": counts,
+        "labels": {name: len(box.labelled[name]) for name in sorted(box.labelled.names())},
+        "emails": {key: summary(mail) for key, mail in box.emails.items()},
+        "threads": threads(box),
+    }
+
+
+def statistics(box: Mailbox) -> JsonObject:
+    return {
+        "total_emails": len(box.emails),
+        "total_threads": len(box.in_thread.names()),
+        "total_unread": len(box.marked["unread"]),
+        "total_starred": len(box.marked["starred"]),
+        "total_drafts": len(box.in_folder["drafts"]),
+        "total_labels": len(box.labelled.names()),
+    }
+
+
+def summary(mail: Email) -> JsonObject:
+    text = " ".join(mail.body_text.split())
+    return {
+        **{name: getattr(mail, name) for name in _UNSHORTENED},
+        "from": mail.from_address,
+        "to": list(mail.to_addresses),
+        "sent_at": iso(mail.sent_at),
+        "received_at": iso(mail.received_at),
+        "has_attachments": bool(mail.attachments),
+        "attachment_count": len(mail.attachments),
+        "body_preview": text if len(text) <= _PREVIEW else f"{text[: _PREVIEW - 1]}…",
+    }
+
+
+def folders(box: Mailbox) -> JsonObject:
+    """The ids in each folder, oldest first."""
+    filled = _by_name(box, ((mail.folder,) for mail in _in_order(box)))
+    return {name: filled.get(name, []) for name in box.folder_names()}
+
+
+def labels(box: Mailbox) -> JsonObject:
+    filled = _by_name(box, (mail.labels for mail in _in_order(box)))
+    return {name: filled[name] for name in sorted(filled)}
+
+
+def threads(box: Mailbox) -> JsonObject:
+    """Threads by id, in the order in which they began."""
+    members: dict[str, list[Email]] = {}
+    for mail in _in_order(box):
+        members.setdefault(mail.thread_id, []).append(mail)
+    return {thread_id: thread(thread_id, mails) for thread_id, mails in members.items()}
+
+
+def thread(thread_id: str, mails: Sequence[Email]) -> JsonObject:
+    """``mails`` are the thread's, oldest first. Who got a blind copy is no participant."""
+    people = (address for mail in mails for address in (mail.from_address, *mail.to_addresses, *mail.cc_addresses))
+    return {
+        "thread_id": thread_id,
+        "subject": mails[0].subject,
+        "participant_addresses": list(dict.fromkeys(people)),
+        "message_ids": [mail.message_id for mail in mails],
+        "created_at": iso(mails[0].received_at),
+        "last_message_at": iso(mails[-1].received_at),
+        "message_count": len(mails),
+        "unread_count": sum(not mail.is_read for mail in mails),
+    }
+
+
+def unread(box: Mailbox, keys: Iterable[str]) -> int:
+    return sum(not box.emails[key].is_read for key in keys)
+
+
+def _in_order(box: Mailbox) -> list[Email]:
+    return [box.emails[key] for key in box.by_arrival.between(None, None)]
+
+
+def _by_name(box: Mailbox, names: Iterable[Iterable[str]]) -> dict[str, JsonValue]:
+    filled: dict[str, list[JsonValue]] = {}
+    for key, under in zip(box.by_arrival.between(None, None), names, strict=True):
+        for name in under:
+            filled.setdefault(name, []).append(key)
+    return dict(filled)

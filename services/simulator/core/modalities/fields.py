@@ -1,0 +1,35 @@
+"""The kinds of values that records and actions are made of."""
+
+from datetime import UTC, date, datetime
+from typing import Annotated
+
+from pydantic import AfterValidator, AwareDatetime, PlainSerializer, StringConstraints
+
+ADDRESS_PATTERN = r"^[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}$"
+PHONE_PATTERN = r"^\+?[0-9][0-9 ().-]{1,30}$"
+
+
+def in_utc(moment: datetime) -> datetime:
+    """The same instant in UTC; one without a zone is taken as UTC."""
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def iso(moment: datetime) -> str:
+    """An instant as fields of the type *time* are written: ``Z`` for UTC."""
+    return in_utc(moment).isoformat().replace("+00:00", "Z")
+
+
+def iso_text(moment: datetime) -> str:
+    """An instant as fields of the type *text* are written: ``+00:00`` for UTC."""
+    return in_utc(moment).isoformat()
+
+
+Kept = Annotated[datetime, AfterValidator(in_utc)]  # in records: what imports bring without a zone is UTC
+Given = Annotated[AwareDatetime, AfterValidator(in_utc)]  # in actions: a zone is required
+KeptText = Annotated[datetime, AfterValidator(in_utc), PlainSerializer(iso_text, return_type=str, when_used="json")]
+Day = Annotated[date, PlainSerializer(date.isoformat, return_type=str, when_used="json")]
+
+Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1_000)]
+Text = Annotated[str, StringConstraints(min_length=1, pattern=r"\S")]  # holds something that can be read
+Address = Annotated[str, StringConstraints(strip_whitespace=True, max_length=320, pattern=ADDRESS_PATTERN)]
+Phone = Annotated[str, StringConstraints(strip_whitespace=True, pattern=PHONE_PATTERN)]

@@ -1,0 +1,77 @@
+"""The tables of the email modality, and the ways to find mail in them."""
+
+from collections.abc import Iterable, Iterator
+
+from services.simulator.core.modalities.email_records import FOLDERS, Email, Folder, Owner
+from services.simulator.core.modalities.indexes import Groups, Ordered
+from services.simulator.core.records import Store
+from services.simulator.core.refusals import ActionFailed
+
+
+class Mailbox:
+    """One user's mail."""
+
+    def __init__(self, store: Store) -> None:
+        self.emails = store.table("emails", Email)
+        self.folders = store.table("folders", Folder)
+        self.owners = store.table("owner", Owner)
+        self.in_folder = Groups(self.emails, lambda mail: (mail.folder,))
+        self.in_thread = Groups(self.emails, lambda mail: (mail.thread_id,))
+        self.labelled = Groups(self.emails, lambda mail: mail.labels)
+        self.marked = Groups(self.emails, marks_of)
+        self.by_arrival = Ordered(self.emails, lambda mail: mail.received_at)
+
+    @property
+    def user(self) -> str:
+        """The user's own address."""
+        return self.owners["owner"].address
+
+    def belongs_to(self, owner: Owner) -> None:
+        self.owners.put("owner", owner)
+
+    def is_user(self, address: str) -> bool:
+        return address.casefold() == self.user.casefold()
+
+    def folder_names(self) -> list[str]:
+        """Those that are always there, then those that were made."""
+        return [*FOLDERS, *(name for name in self.folders if name not in FOLDERS)]
+
+    def make_folder(self, name: str) -> None:
+        """Nothing happens if there is one of that name."""
+        if name not in FOLDERS and name not in self.folders:
+            self.folders.put(name, Folder(name=name))
+
+    def add(self, mail: Email) -> None:
+        """Raises ``ActionFailed`` if there is a mail of that id."""
+        if mail.message_id in self.emails:
+            raise ActionFailed(f"There is a message {mail.message_id} already")
+        self.make_folder(mail.folder)
+        self.emails.put(mail.message_id, mail)
+
+    def found(self, message_id: str) -> Email:
+        """Raises ``ActionFailed`` if there is no such mail."""
+        if message_id not in self.emails:
+            raise ActionFailed(f"There is no message {message_id}")
+        return self.emails[message_id]
+
+    def all_found(self, message_ids: Iterable[str]) -> list[Email]:
+        """Each once; raises ``ActionFailed`` that names every one that is not there."""
+        wanted = list(dict.fromkeys(message_ids))
+        if unknown := [key for key in wanted if key not in self.emails]:
+            raise ActionFailed(f"There is no message {', '.join(unknown)}")
+        return [self.emails[key] for key in wanted]
+
+    def thread(self, thread_id: str) -> list[Email]:
+        """Its mails, oldest first."""
+        keys = sorted(self.in_thread[thread_id], key=self.by_arrival.place)
+        return [self.emails[key] for key in keys]
+
+
+def marks_of(mail: Email) -> Iterator[str]:
+    """What few mails are, so that looking for it is cheap."""
+    if not mail.is_read:
+        yield "unread"
+    if mail.is_starred:
+        yield "starred"
+    if mail.attachments:
+        yield "attachments"

@@ -1,0 +1,42 @@
+"""Queries: what all of them may ask, and the page that answers one."""
+
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple, TypeAlias, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from services.simulator.core.records import JsonObject
+
+T = TypeVar("T")
+Order: TypeAlias = Literal["asc", "desc"]
+Test: TypeAlias = Callable[[T], bool]
+_PAGE = frozenset({"limit", "offset", "sort_by", "sort_order"})
+
+
+class Asked(BaseModel):
+    """A query. A subclass adds its filters; one that is left out or null asks for nothing."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    limit: int | None = Field(None, ge=1, le=1_000)
+    offset: int = Field(0, ge=0)
+
+    def echo(self) -> JsonObject:
+        """The query as it was understood, without what it left out."""
+        return self.model_dump(mode="json", exclude_none=True)
+
+    @property
+    def filters(self) -> bool:
+        """Whether it asks for less than everything."""
+        return any(getattr(self, name) is not None for name in type(self).model_fields if name not in _PAGE)
+
+    def page(self, found: Sequence[T]) -> Sequence[T]:
+        end = None if self.limit is None else self.offset + self.limit
+        return found[self.offset : end]
+
+
+class Found(NamedTuple):
+    """The keys on the page, and how many there are on all pages."""
+
+    keys: Sequence[str]
+    total: int

@@ -1,0 +1,68 @@
+"""Views that are made once and kept until what they show changes."""
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from pydantic_core import to_json
+
+from services.simulator.core.records import JsonObject, R, Store, Table
+
+T = TypeVar("T")
+
+
+class PerVersion(Generic[T]):
+    """A view of a store, made again only after a change. Whoever gets it must not change it."""
+
+    def __init__(self, store: Store, make: Callable[[], T]) -> None:
+        self._store = store
+        self._make = make
+        self._made: tuple[int, T] | None = None
+
+    def __call__(self) -> T:
+        if self._made is None or self._made[0] != self._store.version:
+            self._made = (self._store.version, self._make())
+        return self._made[1]
+
+
+class RenderedRows(Generic[R]):
+    """The rows of a table as JSON: each is written once, not at every look at the state."""
+
+    def __init__(self, table: Table[R], view: Callable[[R], JsonObject]) -> None:
+        self._table = table
+        self._view = view
+        self._objects: dict[str, JsonObject] = {}
+        self._texts: dict[str, bytes] = {}
+        table.watch(self)
+
+    def replaced(self, key: str, before: R | None, after: R | None) -> None:  # noqa: ARG002  the shape of an index
+        self._objects.pop(key, None)
+        self._texts.pop(key, None)
+
+    def one(self, key: str) -> JsonObject:
+        if key not in self._objects:
+            self._objects[key] = self._view(self._table[key])
+        return self._objects[key]
+
+    def all(self) -> JsonObject:
+        """Rows by key."""
+        return {key: self.one(key) for key in self._table}
+
+    def text(self) -> bytes:
+        """``all`` as UTF-8 JSON."""
+        return b"{%s}" % b",".join(self._text(key) for key in self._table)
+
+    def _text(self, key: str) -> bytes:
+        if key not in self._texts:
+            self._texts[key] = to_json(key) + b":" + to_json(self.one(key))
+        return self._texts[key]
+
+
+def joined(first: bytes, *others: bytes) -> bytes:
+    """JSON objects as one that has the fields of all."""
+    inner = [text[1:-1] for text in (first, *others)]
+    return b"{%s}" % b",".join(text for text in inner if text)
+
+
+def plain(row: R) -> JsonObject:
+    """A record as it is."""
+    return row.model_dump(mode="json")

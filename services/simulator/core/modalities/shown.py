@@ -1,0 +1,55 @@
+"""How the whole state of a modality is shown without writing it anew at every look."""
+
+from abc import abstractmethod
+from datetime import datetime
+from typing import Generic
+
+from pydantic_core import to_json
+from typing_extensions import override
+
+from services.simulator.core.modalities.actions import ActingModality, Tables
+from services.simulator.core.modalities.fields import iso
+from services.simulator.core.modalities.rendered import PerVersion
+from services.simulator.core.records import JsonObject
+
+
+class ShownModality(ActingModality[Tables], Generic[Tables]):
+    """A state is an opening, which may tell the time, and a body, which changes only when the tables do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._body = PerVersion(self.store, self.body)
+        self._rest = PerVersion(self.store, lambda: self.body_json()[1:])  # what stands behind the opening
+        self._text: tuple[int, datetime, bytes] | None = None
+        self._compact_body = PerVersion(self.store, self.compact_body)
+
+    @abstractmethod
+    def body(self) -> JsonObject:
+        """What depends on the tables alone; never empty."""
+
+    def body_json(self) -> bytes:
+        """``body`` as UTF-8 JSON."""
+        return to_json(self.body())
+
+    @abstractmethod
+    def compact_body(self) -> JsonObject:
+        """The same for the compact view."""
+
+    def opening(self, now: datetime) -> JsonObject:
+        return {"modality_type": self.name, "current_time": iso(now)}
+
+    @override
+    def state(self, now: datetime) -> JsonObject:
+        return self.opening(now) | self._body()
+
+    @override
+    def state_json(self, now: datetime) -> bytes:
+        kept = self._text
+        if kept is None or kept[:2] != (self.version, now):
+            text = b"%s,%s" % (to_json(self.opening(now))[:-1], self._rest())
+            self._text = kept = (self.version, now, text)
+        return kept[2]
+
+    @override
+    def compact(self, now: datetime) -> JsonObject:
+        return self.opening(now) | self._compact_body()

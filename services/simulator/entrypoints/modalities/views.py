@@ -1,0 +1,29 @@
+"""What the routes of every modality do alike: show its state, answer its queries, carry out an action."""
+
+from typing import Annotated, TypeAlias
+
+from fastapi import Query, Response
+from pydantic import BaseModel
+from pydantic_core import to_json
+
+from services.simulator.core.modalities.pages import Asked
+from services.simulator.entrypoints.actions import ActionResponse, act
+from services.simulator.entrypoints.doorway import Place
+
+Compact: TypeAlias = Annotated[bool, Query(description="Counts and short forms instead of everything.")]
+_JSON = "application/json"
+
+
+def shown(place: Place, modality: str, *, compact: bool) -> Response:
+    """The state, as it is kept ready."""
+    found, now = place.world.modality(modality), place.world.now
+    return Response(to_json(found.compact(now)) if compact else found.state_json(now), media_type=_JSON)
+
+
+def answered(place: Place, modality: str, asked: Asked) -> Response:
+    found = place.world.modality(modality).query(asked.echo(), place.world.now)
+    return Response(to_json(found), media_type=_JSON)
+
+
+def carried_out(place: Place, modality: str, operation: str, body: BaseModel) -> ActionResponse:
+    return act(place, modality, {"operation": operation, **body.model_dump(mode="json", exclude_none=True)})
