@@ -1,4 +1,4 @@
-"""What was learned for the caller's tenant, from any replica: ``GET /rl/status``, and how it came to be: ``GET /rl/history``."""
+"""What was learned for the caller's tenant (``GET /rl/status``) and how it came to be (``GET /rl/history``)."""
 
 from collections.abc import Awaitable, Callable
 
