@@ -6,10 +6,10 @@ from shared.contracts.base import Contract
 
 
 class KnownFact(Contract):
-    """One reusable fact. ``domain`` is the process type that it was learned in; ``task_id`` the task that taught it last.
+    """One reusable fact. ``domain`` is the process type that it was learned in; ``task_id`` the last task that taught it.
 
-    ``subject``, ``attribute`` and ``value`` are what it says, in parts: of two facts that give the same attribute of the
-    same subject another value, the newer holds (``replaces`` says what was held before), and the older one is kept with
+    ``subject``, ``attribute`` and ``value`` are what it says, in parts: of two facts that give the same attribute of
+    the same subject another value, the newer holds (``replaces`` says what held before); the older one is kept with
     ``superseded_at`` and shown to no task. ``seen`` counts the tasks that taught it.
     It is text that a task left behind: whoever shows it to a model quotes it as data.
     """
@@ -41,6 +41,7 @@ class KnownEntity(Contract):
     seen: int
     last_seen: datetime
     first_seen: datetime | None = None
+    names: tuple[str, ...] = ()  # other ways in which tasks write it
 
 
 class TaskSource(Contract):

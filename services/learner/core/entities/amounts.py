@@ -1,0 +1,87 @@
+"""Amounts of money and percentages, with their currencies, in the ways in which countries write them."""
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+
+from babel.numbers import list_currencies
+
+from services.learner.core.entities.kinds import EntityKind, Found
+from services.learner.core.entities.numbers import NUMBER, plain, read_number
+
+_CODES = frozenset(list_currencies())
+_ALSO_WORDS = frozenset({"ALL", "TOP", "TRY", "CUP", "MOP", "PEN"})  # "ALL 3 invoices" names no currency
+_OF_ONE = {  # signs that name one currency; one that several share stays a sign
+    code: signs.split()
+    for code, signs in {
+        "AUD": "A$ AU$",
+        "BRL": "R$",
+        "CAD": "C$ CA$",
+        "CHF": "Fr.",
+        "CZK": "Kč",
+        "EUR": "€",
+        "GBP": "£",
+        "HKD": "HK$",
+        "HUF": "Ft",
+        "ILS": "₪",
+        "INR": "₹",
+        "KRW": "₩",
+        "NGN": "₦",
+        "NZD": "NZ$",
+        "PHP": "₱",
+        "PLN": "zł",
+        "RUB": "₽",
+        "SGD": "S$",
+        "THB": "฿",
+        "TRY": "₺",
+        "UAH": "₴",
+        "USD": "US$",
+        "VND": "₫",
+    }.items()
+}
+_SIGNS = {sign: code for code, signs in _OF_ONE.items() for sign in signs} | {sign: sign for sign in ("$", "¥", "kr")}
+_WORDS = dict.fromkeys(("dollar", "dollars"), "$") | dict.fromkeys(("euro", "euros"), "EUR")
+_WORDS |= dict.fromkeys(("pound", "pounds"), "GBP") | {"yen": "JPY", "rupees": "INR", "francs": "CHF"}
+_TIMES = {"k": 1_000, "m": 1_000_000, "mn": 1_000_000, "million": 1_000_000, "thousand": 1_000}
+_TIMES |= {"bn": 1_000_000_000, "b": 1_000_000_000, "billion": 1_000_000_000}
+_SCALE = r"(?:\s?(?P<times>thousand|million|billion|bn|mn|[kKmMB])(?![^\W\d_]))?"
+_SIGN = "|".join(sorted(map(re.escape, _SIGNS), key=len, reverse=True))
+_WORD = "|".join(sorted(_WORDS, key=len, reverse=True))
+_BEFORE = re.compile(
+    rf"(?<![\w.,])(?P<sign>(?:{_SIGN})|[A-Z]{{3}})[ \u00a0]?(?P<number>{NUMBER}){_SCALE}(?!\d|[.,]\d|%)"
+)
+_AFTER = re.compile(
+    rf"(?<![\w.,-])(?P<number>{NUMBER}){_SCALE}[ \u00a0\u202f]?"
+    rf"(?P<sign>(?:{_SIGN})|[A-Z]{{3}}|(?i:{_WORD}))(?!\w)"
+)
+_PERCENT = re.compile(
+    rf"(?<![\w.,])(?P<number>{NUMBER})[ \u00a0\u202f]?(?:%|(?i:per ?cent|prozent|pour ?cent|por ciento|procent)(?!\w))"
+)
+
+
+def amounts(text: str) -> Iterator[Found]:
+    """Amounts with a currency; a number without one is none."""
+    for pattern in (_BEFORE, _AFTER):
+        for match in pattern.finditer(text):
+            currency = _currency(match["sign"], alone=pattern is _BEFORE)
+            number = read_number(match["number"])
+            if currency and number is not None:
+                times = _TIMES.get((match["times"] or "").lower(), 1)
+                same = f"{plain(number * times)} {currency}".casefold()
+                yield Found(EntityKind.AMOUNT, match[0], same, match.start(), match.end())
+
+
+def percentages(text: str) -> Iterator[Found]:
+    for match in _PERCENT.finditer(text):
+        number = read_number(match["number"])
+        if number is not None:
+            said = f"{plain(number)}%"
+            yield Found(EntityKind.PERCENTAGE, said, said, match.start(), match.end())
+
+
+def _currency(sign: str, *, alone: bool) -> str:
+    if sign in _SIGNS:
+        return _SIGNS[sign]
+    if sign in _CODES and not (alone and sign in _ALSO_WORDS):
+        return sign
+    return _WORDS.get(sign.lower(), "")

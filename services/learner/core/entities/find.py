@@ -1,0 +1,55 @@
+"""All that a text names, found without a model: people, vendors, products, money, dates, addresses, reference ids."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from services.learner.core.entities.amounts import amounts, percentages
+from services.learner.core.entities.dates import dates
+from services.learner.core.entities.kinds import EntityKind, Found
+from services.learner.core.entities.names import names, short_name
+
+TEXT_LOOKED_AT = 4_000
+MOST = 40  # entities of one task
+_EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}(?![\w@])")
+_REFERENCE = re.compile(
+    r"(?<![\w./@-])(?=[A-Z0-9-]{0,30}\d)[A-Z]{1,8}(?:[-_/][A-Z0-9]{1,12}){1,4}(?![\w-])|(?<![\w./@-])[A-Z]{2,4}\d{4,14}(?!\w)"
+)
+_ORDER = {kind: place for place, kind in enumerate(EntityKind)}
+
+
+def find_entities(text: str) -> tuple[Found, ...]:
+    """Each once, in the order of appearance; no two of them of the same words."""
+    shown = text[:TEXT_LOOKED_AT]
+    kept: list[Found] = []
+    for found in sorted(_all(shown), key=lambda one: (_ORDER[one.kind], one.start - one.end, one.start)):
+        if not any(found.start < other.end and other.start < found.end for other in kept):
+            kept.append(found)
+    kept.sort(key=lambda one: one.start)
+    return tuple(_merged(kept))[:MOST]
+
+
+def names_of(found: Found) -> tuple[str, ...]:
+    """The ways in which a later task may write it."""
+    short = short_name(found.value)
+    return (found.value, short) if short != found.value else (found.value,)
+
+
+def _all(text: str) -> Iterator[Found]:
+    for match in _EMAIL.finditer(text):
+        address = match[0].rstrip(".").lower()
+        yield Found(EntityKind.EMAIL, address, address, match.start(), match.end())
+    yield from dates(text)
+    yield from amounts(text)
+    yield from percentages(text)
+    for match in _REFERENCE.finditer(text):
+        yield Found(EntityKind.REFERENCE, match[0], match[0].casefold(), match.start(), match.end())
+    yield from names(text)
+
+
+def _merged(found: Iterable[Found]) -> Iterator[Found]:
+    """One of each, in its longest writing; a name that is the same as a company's is that company."""
+    by_field: dict[str, Found] = {}
+    for one in found:
+        known = by_field.get(one.field)
+        by_field[one.field] = one if known is None or len(one.value) > len(known.value) else known
+    return iter(by_field.values())
