@@ -9,6 +9,7 @@ from rich.text import Text
 from cli.console import err, out, say_json
 from cli.gateway.asking import AsJson, Gateway, Name, asked, objects_in, said_by
 from cli.send import DEFAULT_URL, levels_of
+from cli.times import moment
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import Level, Role
 
@@ -108,11 +109,11 @@ def _say(approval: JsonObject, as_json: bool) -> None:
     if reads := objects_in(approval.get("evidence")):
         out.print(_reads(reads))
     for passed in objects_in(approval.get("escalations")):
-        out.print(Text(f"not decided by {_named(passed.get('level'))} before {passed.get('deadline')}"))
+        out.print(Text(f"not decided by {_named(passed.get('level'))} before {moment(passed.get('deadline'))}"))
     for one in objects_in(approval.get("decisions")):
         said = f": {one.get('comment')}" if one.get("comment") else ""
         out.print(Text(f"{one.get('decision')} by {one.get('by')}{said}"))
-    err.print(Text(f"{_who(approval)}, until {approval.get('deadline')}{_then(approval)}", "dim"))
+    err.print(Text(f"{_who(approval)}, until {moment(approval.get('deadline'))}{_then(approval)}", "dim"))
     err.print(Text(f"plan {approval.get('plan_hash')}", "dim"))
     return None
 
@@ -121,7 +122,8 @@ def _list(rows: list[JsonObject]) -> Table:
     table = Table("approval", "task", "asked by", "needs", "calls", "deadline", title="what waits for a person")
     for row in rows:
         calls = ", ".join(str(call.get("tool")) for call in objects_in(row.get("calls")))
-        cells = (row.get("approval_id"), row.get("task"), row.get("requester"), _who(row), calls, row.get("deadline"))
+        needed = (_who(row), calls, moment(row.get("deadline")))
+        cells = (row.get("approval_id"), row.get("task"), row.get("requester"), *needed)
         table.add_row(*(Text(str(cell)) for cell in cells))
     return table
 

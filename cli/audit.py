@@ -12,6 +12,7 @@ from cli.console import Complaint, give_up, out, say_json
 from cli.gateway.asking import AsJson, asked, objects_in
 from cli.gateway.client import GatewayClient
 from cli.send import DEFAULT_URL
+from cli.times import moment
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 _COLUMNS = ("task", "call", "tool", "arguments", "asked by", "approved by", "why", "status", "proof", "sent")
@@ -91,7 +92,7 @@ def _table(writes: list[JsonObject]) -> Table:
     for write in writes:
         flat = {**write, **_flattened(write)}
         names = ("task_id", "call_id", "tool", "arguments", "asked_by", "approved_by", "rules", "status", "proof")
-        table.add_row(*(Text(_shown(flat.get(name))) for name in (*names, "sent_at")))
+        table.add_row(*(Text(_shown(flat.get(name))) for name in names), moment(flat.get("sent_at")))
     return table
 
 

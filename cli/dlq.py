@@ -9,6 +9,7 @@ from rich.text import Text
 from cli.console import err, out, say_json
 from cli.gateway.asking import AsJson, Gateway, Name, asked, objects_in, said_by
 from cli.send import DEFAULT_URL
+from cli.times import moment
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 LetterId = Annotated[str, typer.Argument(help="The letter's id: `purple dlq list` shows them.")]
@@ -86,8 +87,10 @@ def _table(letters: list[JsonObject]) -> Table:
     table = Table("letter", "since", "task", "tries", "why")
     for letter in letters:
         why = ": ".join(str(letter.get(key)) for key in ("reason", "error") if letter.get(key))
-        cells = (str(letter.get(key, "")) for key in ("id", "at", "task_id", "tries"))
-        table.add_row(*(Text(cell) for cell in cells), Text(why))  # words of others, no markup
+        cells = (letter.get("id"), moment(letter.get("at")), letter.get("task_id"), letter.get("tries"))
+        table.add_row(
+            *(Text("" if cell is None else str(cell)) for cell in cells), Text(why)
+        )  # words of others, no markup
     return table
 
 

@@ -5,12 +5,14 @@ from typing import Annotated
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from cli.child_json import json_of
 from cli.console import Complaint, err, give_up, out, say_json
 from cli.gateway.asking import AsJson, Gateway, Name, asked, objects_in, said_by
 from cli.send import DEFAULT_URL, levels_of
-from shared.domain.exact_json import JsonObject, dumps
+from cli.times import moment
+from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import Role
 
 _SECONDS = 30.0
@@ -126,7 +128,7 @@ def _table(rows: list[JsonObject]) -> Table:
         *(name.removesuffix("_id").removesuffix("_at").replace("_", " ") for name in _SHOWN), "limits", "good"
     )
     for row in rows:
-        table.add_row(*(_cell(row.get(name)) for name in _SHOWN), _limits(row), _state(row))
+        table.add_row(*(Text(_cell(name, row.get(name))) for name in _SHOWN), _limits(row), _state(row))
     return table
 
 
@@ -141,7 +143,7 @@ def _state(row: JsonObject) -> str:
     return f"[yellow]{row['warning']}[/]" if row.get("warning") else "yes"
 
 
-def _cell(value: object) -> str:
+def _cell(name: str, value: Json) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value))
-    return "" if value is None else str(value)
+    return moment(value) if name.endswith("_at") else str(value or "")

@@ -9,6 +9,7 @@ from rich.text import Text
 from cli.console import err, out, say_json
 from cli.gateway.asking import AsJson, Gateway, Name, asked, objects_in, said_by
 from cli.send import DEFAULT_URL
+from cli.times import moment
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import Resolution
 
@@ -105,6 +106,7 @@ def _table(title: str, columns: tuple[str, ...], rows: list[JsonObject]) -> Tabl
 def _cell(name: str, value: Json) -> Text:
     """A server's words are shown as they are, never read as markup."""
     text = value if isinstance(value, str) else "" if value is None else dumps(value)
+    text = moment(text) if name in ("since", "at", "deadline") else text
     return Text(text, _STYLES.get(text, "none") if name == "status" else "none")
 
 
