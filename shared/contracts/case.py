@@ -17,6 +17,8 @@ class CaseEntry(Contract):
     keywords: tuple[str, ...]
     outcome: CaseOutcome
     quality: float  # 0 to 1
+    formula: str = ""  # by which the quality was measured, and the parts that it is the sum of
+    parts: dict[str, float] = {}
     worked: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
     tool_count: int

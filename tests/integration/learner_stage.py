@@ -99,7 +99,7 @@ def expected_days(outcomes: Sequence[TaskOutcome]) -> dict[str, int]:
 
 def spacing(cases: int) -> int:
     """After how many cases a point stands, once there are so many."""
-    return next(2**power for power in range(64) if cases <= POINTS_KEPT * 2**power)
+    return next(1 << power for power in range(64) if cases <= POINTS_KEPT << power)
 
 
 async def assert_trends(redis: Redis, tenant: str) -> None:

@@ -11,6 +11,8 @@ PROMISES = (
     Promise(
         "learner.trends", "How each arm and the quality came to be is kept, in bounded space", "seed 000, RL status"
     ),
+    Promise("quality.parts_kept", "A case keeps the parts of its quality, by either formula", "seed 000; seed 002"),
+    Promise("learner.documented", "Statistics in Redis are as docs/statistics.md says", "seed 000, RL status"),
     Promise("bandit.ucb1", "Arms are scored by UCB1, and their means are exact", "seed 000, Strategy Bandit"),
     Promise("bandit.cold_start", "The first task of a process type is carried out by fsm", "seed 000, Strategy Bandit"),
     Promise("bandit.leaves_the_worse_arm", "The better strategy comes to be used most", "seed 000, Strategy Bandit"),

@@ -1,5 +1,6 @@
 """What one outcome teaches: a case for the log, and a reward for the strategy that was used."""
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
@@ -11,10 +12,13 @@ from shared.contracts.outcome import TaskOutcome
 from shared.domain.bandit import reward_units
 from shared.domain.cases import judged
 from shared.domain.keywords import keywords
+from shared.domain.quality import Formula
 from shared.domain.redaction import redacted
 from shared.domain.words import Strategy, WriteStatus
 
 _EARLIEST, _LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
+_PART = re.compile(r"[a-z_]{1,30}")
+_PARTS = 20
 _SUMMARY = 200  # characters
 _NOTES = 10  # entries each of what worked and what failed
 _SAID = 200  # characters of one of them
@@ -59,6 +63,8 @@ def _case(outcome: TaskOutcome) -> CaseEntry:
         keywords=keywords(summary),
         outcome=judged(outcome.state, outcome.quality),
         quality=outcome.quality,
+        formula=_formula(outcome),
+        parts=_parts(outcome),
         worked=_notes(_worked(outcome)),
         failed=_notes(_failed(outcome)),
         tool_count=outcome.tool_calls,
@@ -66,6 +72,20 @@ def _case(outcome: TaskOutcome) -> CaseEntry:
         strategy=_carried_by(outcome),
         at=outcome.ended_at,
     )
+
+
+def _formula(outcome: TaskOutcome) -> str:
+    said = outcome.details.get("quality_parts")
+    name = said.get("formula") if isinstance(said, dict) else None
+    return name if isinstance(name, str) and name in set(Formula) else ""
+
+
+def _parts(outcome: TaskOutcome) -> dict[str, float]:
+    """What the score is the sum of, by names that are words; a text among them is none of it."""
+    said = outcome.details.get("quality_parts")
+    found = said.items() if isinstance(said, dict) else ()
+    parts = ((name, float(part)) for name, part in found if isinstance(part, int | float) and _PART.fullmatch(name))
+    return dict([(name, part) for name, part in parts if abs(part) <= 1][:_PARTS])
 
 
 def _carried_by(outcome: TaskOutcome) -> Strategy:

@@ -1,10 +1,12 @@
 """What one outcome teaches, and which texts are no outcome."""
 
 import pytest
+from pydantic import JsonValue
 
 from services.learner.core.lesson import Unreadable, lesson_of, read
 from services.learner.ports import Pull
 from shared.domain.cases import CaseOutcome
+from shared.domain.quality import Formula
 from shared.domain.words import Strategy, TaskState
 from tests.integration.learner_stage import an_outcome
 
@@ -41,6 +43,22 @@ def test_a_case_names_the_strategy_that_did_the_work() -> None:
     told = an_outcome(strategy=Strategy.MOA, strategy_applied=False, details=fell_back)
     assert lesson_of(told).case.strategy is Strategy.FSM
     assert lesson_of(an_outcome(strategy=Strategy.MOA)).case.strategy is Strategy.MOA
+
+
+@pytest.mark.promise("quality.parts_kept")
+@pytest.mark.parametrize("formula", list(Formula))
+def test_a_case_keeps_what_its_quality_is_the_sum_of(formula: Formula) -> None:
+    """By either formula; what is no part of a score is left out, whatever an event says."""
+    said = {"formula": formula.value, "baseline": 0.5, "needs_met": 0.1, "failed": -0.4}
+    case = lesson_of(an_outcome(details={"quality_parts": {**said, "note": "long", "Odd name": 0.1, "much": 7}})).case
+    assert case.formula == formula
+    assert case.parts == {"baseline": 0.5, "needs_met": 0.1, "failed": -0.4}
+
+
+@pytest.mark.parametrize("said", [None, "signals", [], {"formula": ["signals"]}, {"formula": "another"}])
+def test_a_quality_without_its_parts_is_kept_all_the_same(said: JsonValue) -> None:
+    case = lesson_of(an_outcome(details={"quality_parts": said})).case
+    assert (case.formula, case.parts, case.quality) == ("", {}, 0.9)
 
 
 @pytest.mark.promise("bandit.only_what_applied")
