@@ -24,7 +24,10 @@ class Moment(NamedTuple):
 
 
 class FollowUp(NamedTuple):
-    """An event that the applied one brings with it (a reminder): taken back when that one is."""
+    """An event that the applied one brings with it (a reminder): taken back when that one is.
+
+    ``data`` is normalised.
+    """
 
     scheduled_time: datetime
     modality: str

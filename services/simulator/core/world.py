@@ -138,9 +138,12 @@ class World:
 
     def _bring(self, event: Event, follow_up: FollowUp) -> Event:
         """An event that another one brings belongs to whoever caused that one."""
-        data = self.modality(follow_up.modality).normalised(follow_up.data)
         wanted = Wanted(
-            follow_up.scheduled_time, follow_up.modality, data, agent_id=event.agent_id, brought_by=event.event_id
+            follow_up.scheduled_time,
+            follow_up.modality,
+            follow_up.data,
+            agent_id=event.agent_id,
+            brought_by=event.event_id,
         )
         return self.schedule(wanted)
 

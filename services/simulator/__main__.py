@@ -1,0 +1,37 @@
+"""``python -m services.simulator [--host H] [--port P] [--admin-key-file F]``: serves worlds until SIGTERM."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from services.simulator.bootstrap import build
+from services.simulator.settings import Settings
+from shared.infra.main_server import serve_until_stopped
+from shared.infra.process import configure_logging
+from shared.infra.starting import CannotStart, read_settings, refused
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The exit code: 0 after a stop that was asked for, 2 for a setting that cannot be used."""
+    options = vars(_parser().parse_args(arguments))
+    try:
+        settings = read_settings(Settings, **{name: value for name, value in options.items() if value is not None})
+        app = build(settings)
+    except (CannotStart, OSError) as problem:
+        return refused(problem)
+    configure_logging("simulator")
+    serve_until_stopped(app, settings.host, settings.port)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="services.simulator", description="Simulated worlds of a user.")
+    parser.add_argument("--host")
+    parser.add_argument("--port", type=int)
+    parser.add_argument("--admin-key", dest="ues_admin_key", help="better given as UES_ADMIN_KEY: others see arguments")
+    parser.add_argument("--admin-key-file", dest="ues_admin_key_file")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,33 @@
+"""Where the admin's key comes from, and where it goes."""
+
+import json
+import os
+import sys
+from datetime import datetime
+from pathlib import Path
+
+from services.simulator.core.keys import EVERYTHING, Key, hashed
+from services.simulator.ports import Surroundings
+
+
+def admin_key(secret: str | None, file: Path | None, surroundings: Surroundings) -> Key:
+    """The key of that secret, used as it is; else a new one, written to the file, or shown on standard output."""
+    key_id = f"ues_{surroundings.new_secret(16)}"
+    if secret is None:
+        secret = surroundings.new_secret(64)
+        _hand_over(secret, key_id, file)
+    return _key(key_id, secret, surroundings.now())
+
+
+def _key(key_id: str, secret: str, now: datetime) -> Key:
+    return Key(key_id, "admin", (EVERYTHING,), hashed(secret), created_at=now, created_by=None)
+
+
+def _hand_over(secret: str, key_id: str, file: Path | None) -> None:
+    if file is None:
+        sys.stdout.write(f"Admin API key: {secret}\n")
+        sys.stdout.flush()
+        return
+    file.unlink(missing_ok=True)  # one that others could read would stay readable
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as opened:
+        json.dump({"secret": secret, "key_id": key_id}, opened)

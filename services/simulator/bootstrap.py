@@ -1,0 +1,26 @@
+"""Joins the service's parts."""
+
+from fastapi import FastAPI
+
+from services.simulator.adapters.admin_key import admin_key
+from services.simulator.adapters.surroundings import RealSurroundings
+from services.simulator.core.modalities.all import MODALITIES
+from services.simulator.core.room import Rooms
+from services.simulator.entrypoints.app import application
+from services.simulator.entrypoints.modalities.all import ROUTERS
+from services.simulator.entrypoints.ticking import ticking
+from services.simulator.settings import Settings
+
+
+def build(settings: Settings) -> FastAPI:
+    """The application with its default world; raises ``OSError`` if the key's file cannot be written."""
+    surroundings = RealSurroundings()
+    given = settings.ues_admin_key.get_secret_value() if settings.ues_admin_key else None
+    admin = admin_key(given, settings.ues_admin_key_file, surroundings)
+    return application(
+        Rooms(MODALITIES, surroundings, admin, settings.max_worlds),
+        ROUTERS,
+        ticking,
+        authentication=settings.authentication != "off",
+        max_body_bytes=settings.max_body_bytes,
+    )

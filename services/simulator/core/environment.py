@@ -1,0 +1,51 @@
+"""The whole of a world at a glance."""
+
+from pydantic import JsonValue
+
+from services.simulator.core.events import Status
+from services.simulator.core.modality import Modality
+from services.simulator.core.records import JsonObject
+from services.simulator.core.world import World
+
+
+def states(world: World) -> JsonObject:
+    return {name: modality.state(world.now) for name, modality in world.modalities.items()}
+
+
+def compact(world: World) -> JsonObject:
+    following = world.queue.next_pending()
+    return {
+        "snapshot_time": world.now.isoformat(),
+        "format": "compact",
+        "modalities": {name: modality.compact(world.now) for name, modality in world.modalities.items()},
+        "events": {
+            "pending_count": world.queue.by_status[Status.PENDING],
+            "next_event_time": following.scheduled_time.isoformat() if following else None,
+        },
+    }
+
+
+def summary(world: World, modality: Modality) -> str:
+    """One line: the figures of a compact state."""
+    figures = _figures(modality.compact(world.now))
+    return ", ".join(figures) or f"{modality.head.update_count} updates"
+
+
+def text(world: World) -> str:
+    """The same as ``compact`` for a reader of text."""
+    lines = [f"Time: {world.now.isoformat()}"]
+    lines += [f"{name}: {summary(world, modality)}" for name, modality in world.modalities.items()]
+    following = world.queue.next_pending()
+    waits = f", the next at {following.scheduled_time.isoformat()}" if following else ""
+    return "\n".join([*lines, f"events: {world.queue.by_status[Status.PENDING]} pending{waits}"])
+
+
+def _figures(state: JsonObject) -> list[str]:
+    """Numbers of the state and of its statistics."""
+    nested = state.get("statistics")
+    inner: dict[str, JsonValue] = nested if isinstance(nested, dict) else {}
+    return [
+        f"{name.replace('_', ' ')} {value}"
+        for name, value in (state | inner).items()
+        if isinstance(value, int) and not isinstance(value, bool) and name != "update_count"
+    ]

@@ -1,0 +1,60 @@
+"""Events that a caller wants at some time: read, judged and put into the queue."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from pydantic import JsonValue
+
+from services.simulator.core.clock import within
+from services.simulator.core.events import Event, Status
+from services.simulator.core.keys import Caller
+from services.simulator.core.records import JsonObject
+from services.simulator.core.refusals import BadInput, Conflict, Missing, Refusal, Refused
+from services.simulator.core.world import ACTION_PRIORITY, Wanted, World
+
+
+def wanted(
+    world: World,
+    caller: Caller,
+    modality: str,
+    data: JsonObject,
+    scheduled_time: datetime | None = None,
+    priority: int = ACTION_PRIORITY,
+    metadata: Mapping[str, JsonValue] | None = None,
+) -> Wanted:
+    """An event that could be scheduled, by default for now; nothing has changed yet.
+
+    It is the caller's, whoever it is said to be for. Raises ``Missing`` for an unknown modality, ``Conflict`` for the
+    past, ``BadInput`` and ``Refused`` for data that its modality does not take.
+    """
+    reader = world.modality(modality)
+    time = world.now if scheduled_time is None else within(scheduled_time)
+    if time < world.now:
+        raise Conflict(f"Cannot schedule an event in the past: it is {world.now.isoformat()}")
+    try:
+        normalised = reader.normalised(data)
+    except BadInput:
+        raise
+    except Refusal as problem:
+        raise Refused(f"Invalid event: {[str(problem)]}") from None
+    said = {**(metadata or {}), "created_by_key": caller.key_id}
+    return Wanted(time, modality, normalised, priority, caller.key_id, said)
+
+
+def cancel(world: World, event_id: str) -> Event:
+    """Raises ``Missing``, and ``Refused`` for an event that does not wait any more."""
+    event = found(world, event_id)
+    if event.status is not Status.PENDING:
+        raise Refused(f"Cannot cancel event with status '{event.status}'")
+    cancelled = replace(event, status=Status.CANCELLED)
+    world.queue.put(cancelled)
+    return cancelled
+
+
+def found(world: World, event_id: str) -> Event:
+    """Raises ``Missing``."""
+    event = world.queue.get(event_id)
+    if event is None:
+        raise Missing(f"Event {event_id} not found")
+    return event

@@ -1,0 +1,34 @@
+"""Events as JSON: the data with its envelope, and the whole event as scenarios carry it."""
+
+from services.simulator.core.events import Event
+from services.simulator.core.modality import Moment
+from services.simulator.core.records import JsonObject
+
+ENVELOPE = ("modality_type", "timestamp", "input_id")
+
+
+def data_of(event: Event) -> JsonObject:
+    """The event's action with what every action carries."""
+    input_id = Moment(event.event_id, event.scheduled_time, None).new_id("input")
+    envelope: JsonObject = {
+        "modality_type": event.modality,
+        "timestamp": event.scheduled_time.isoformat(),
+        "input_id": input_id,
+    }
+    return envelope | event.data
+
+
+def written(event: Event) -> JsonObject:
+    return {
+        "event_id": event.event_id,
+        "scheduled_time": event.scheduled_time.isoformat(),
+        "modality": event.modality,
+        "data": data_of(event),
+        "status": event.status.value,
+        "created_at": event.created_at.isoformat(),
+        "executed_at": event.executed_at.isoformat() if event.executed_at else None,
+        "agent_id": event.agent_id,
+        "priority": event.priority,
+        "error_message": event.error_message,
+        "metadata": event.metadata,
+    }

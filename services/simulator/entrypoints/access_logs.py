@@ -1,0 +1,97 @@
+"""``/access-logs``: who asked for what, and how it went."""
+
+from collections import Counter
+from datetime import datetime
+from itertools import islice
+from typing import Annotated, Self
+
+from fastapi import APIRouter, Query
+from pydantic import AwareDatetime, BaseModel
+
+from services.simulator.core.access_log import Access, Wanted
+from services.simulator.entrypoints.doorway import Place, permitted
+
+router = APIRouter(prefix="/access-logs", tags=["access logs"])
+_SHOWN_PATHS = 20
+
+
+class AccessInfo(BaseModel):
+    timestamp: datetime
+    method: str
+    path: str
+    status_code: int
+    duration_ms: float
+    key_id: str | None
+    key_name: str | None
+
+    @classmethod
+    def of(cls, access: Access) -> Self:
+        return cls(
+            timestamp=access.timestamp,
+            method=access.method,
+            path=access.path,
+            status_code=access.status_code,
+            duration_ms=access.duration_ms,
+            key_id=access.key_id,
+            key_name=access.key_name,
+        )
+
+
+class AccessList(BaseModel):
+    logs: list[AccessInfo]
+    total: int
+    limit: int
+    offset: int
+
+
+class Stats(BaseModel):
+    total_requests: int
+    total_errors: int
+    by_status: dict[str, int]
+    by_key: dict[str, int]
+    top_paths: dict[str, int]
+
+
+class ClearedLogs(BaseModel):
+    cleared: int
+    message: str
+
+
+@router.get("")
+async def show(
+    place: Annotated[Place, permitted("logs:read")],
+    limit: Annotated[int, Query(ge=1, le=10_000)] = 100,
+    offset: Annotated[int, Query(ge=0)] = 0,
+    key_id: str | None = None,
+    key_name: str | None = None,
+    path_prefix: str | None = None,
+    method: str | None = None,
+    status_code_min: int | None = None,
+    status_code_max: int | None = None,
+    errors_only: bool = False,
+    since: AwareDatetime | None = None,
+    until: AwareDatetime | None = None,
+) -> AccessList:
+    wanted = Wanted(key_id, key_name, path_prefix, method, status_code_min, status_code_max, errors_only, since, until)
+    found = list(place.room.log.find(wanted))
+    shown = [AccessInfo.of(access) for access in islice(found, offset, offset + limit)]
+    return AccessList(logs=shown, total=len(found), limit=limit, offset=offset)
+
+
+@router.get("/stats")
+async def stats(place: Annotated[Place, permitted("logs:read")]) -> Stats:
+    log = place.room.log
+    by_status = log.by_status()
+    return Stats(
+        total_requests=len(log),
+        total_errors=sum(count for status, count in by_status.items() if status >= 400),
+        by_status={str(status): count for status, count in sorted(by_status.items())},
+        by_key=log.by_key(),
+        top_paths=dict(Counter(log.by_path()).most_common(_SHOWN_PATHS)),
+    )
+
+
+@router.post("/clear")
+async def clear(place: Annotated[Place, permitted("logs:clear")]) -> ClearedLogs:
+    count = place.room.log.clear()
+    return ClearedLogs(cleared=count, message=f"{count} entries cleared")

@@ -1,0 +1,41 @@
+"""The application: every route, and the layers before them."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+from fastapi import APIRouter, FastAPI
+
+from services.simulator.core.room import Rooms
+from services.simulator.entrypoints import access_logs, environment, events, health, holding, keys, simulation, time
+from services.simulator.entrypoints.entrance import Entrance
+from services.simulator.entrypoints.errors import answer_refusals
+from services.simulator.entrypoints.strict_bodies import StrictBodies
+from services.simulator.entrypoints.version import UES_VERSION
+
+_OWN = (health, time, simulation, holding, events, environment, keys, access_logs)
+Background = Callable[[Rooms], AbstractAsyncContextManager[None]]
+
+
+def application(
+    rooms: Rooms,
+    modalities: Sequence[APIRouter],
+    background: Background,
+    authentication: bool,
+    max_body_bytes: int,
+) -> FastAPI:
+    """``background`` is what runs beside the requests, from the first to the last."""
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        async with background(rooms):
+            yield
+
+    app = FastAPI(title="User Environment Simulator", version=UES_VERSION, lifespan=lifespan)
+    for module in _OWN:
+        app.include_router(module.router)
+    for router in modalities:
+        app.include_router(router)
+    answer_refusals(app)
+    app.add_middleware(StrictBodies, limit=max_body_bytes)
+    app.add_middleware(Entrance, rooms=rooms, authentication=authentication)
+    return app

@@ -1,0 +1,70 @@
+"""The outermost layer: which world a request is for, and the note that it came."""
+
+import re
+from time import perf_counter
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from services.simulator.core.access_log import Access
+from services.simulator.core.refusals import Missing
+from services.simulator.core.room import DEFAULT, Room, Rooms
+from services.simulator.entrypoints.doorway import Entry, enter
+
+_INSIDE = re.compile(r"/worlds/([A-Za-z0-9][A-Za-z0-9_.:-]{0,99})(?=/)")
+_UNNOTED = frozenset({"/health"})
+
+
+class Entrance:
+    """``/worlds/{id}/...`` is that world, every other path the default one."""
+
+    def __init__(self, app: ASGIApp, rooms: Rooms, authentication: bool) -> None:
+        self._app = app
+        self._rooms = rooms
+        self._authentication = authentication
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            return await self._app(scope, receive, send)
+        inner, world_id = _inside(scope)
+        entry = Entry(self._rooms, world_id, self._authentication)
+        enter(inner, entry)
+        if scope["type"] == "websocket" or scope["path"] in _UNNOTED:
+            return await self._app(inner, receive, send)
+        return await self._noted(inner, receive, send, entry)
+
+    async def _noted(self, scope: Scope, receive: Receive, send: Send, entry: Entry) -> None:
+        begun, status = perf_counter(), 500
+
+        async def watched(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched)
+        finally:
+            self._note(scope, entry, status, (perf_counter() - begun) * 1000)
+
+    def _note(self, scope: Scope, entry: Entry, status: int, took: float) -> None:
+        room = self._room(entry.world_id)
+        if room is None:
+            return
+        path = scope["path"].removeprefix(scope.get("root_path", ""))
+        key_id, name = (entry.caller.key_id, entry.caller.name) if entry.caller else (None, None)
+        wall = self._rooms.surroundings.now()
+        room.log.note(Access(wall, scope["method"], path, status, round(took, 3), key_id, name))
+
+    def _room(self, world_id: str) -> Room | None:
+        try:
+            return self._rooms.get(world_id)
+        except Missing:
+            return None
+
+
+def _inside(scope: Scope) -> tuple[Scope, str]:
+    root = scope.get("root_path", "")
+    found = _INSIDE.match(scope["path"].removeprefix(root))
+    if found is None:
+        return {**scope}, DEFAULT
+    return {**scope, "root_path": root + found[0]}, found[1]

@@ -1,0 +1,47 @@
+"""What a caller reads when something is refused."""
+
+from collections.abc import Sequence
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+
+from services.simulator.core.refusals import BadInput, Fault, Refusal
+from services.simulator.entrypoints.environment import NoModality
+
+
+def answer_refusals(app: FastAPI) -> None:
+    """Turn refusals of the core and of the framework into answers of one shape."""
+    app.add_exception_handler(Refusal, _refusal)
+    app.add_exception_handler(RequestValidationError, _invalid)
+
+
+async def _refusal(_: Request, problem: Exception) -> JSONResponse:
+    if not isinstance(problem, Refusal):
+        raise problem
+    if isinstance(problem, BadInput):
+        return _faults(problem.faults)
+    if isinstance(problem, NoModality):
+        return JSONResponse(
+            {
+                "error": "Modality Not Found",
+                "detail": str(problem),
+                "requested_modality": problem.name,
+                "available_modalities": problem.available,
+            },
+            problem.status,
+        )
+    headers = {"WWW-Authenticate": "ApiKey"} if problem.status == 401 else None
+    detail = problem.detail if isinstance(problem.detail, str) else dict(problem.detail)
+    return JSONResponse({"detail": detail}, problem.status, headers)
+
+
+async def _invalid(_: Request, problem: Exception) -> JSONResponse:
+    if not isinstance(problem, RequestValidationError):
+        raise problem
+    return _faults([Fault(tuple(item["loc"]), item["msg"], item["type"]) for item in problem.errors()])
+
+
+def _faults(faults: Sequence[Fault]) -> JSONResponse:
+    detail = [{"loc": list(fault.loc), "msg": fault.msg, "type": fault.type} for fault in faults]
+    return JSONResponse({"error": "Validation Error", "detail": detail}, 422)

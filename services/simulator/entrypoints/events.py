@@ -1,0 +1,173 @@
+"""``/events``: the queue of what will happen, and the record of what did."""
+
+from datetime import datetime
+from itertools import islice
+from typing import Annotated, Self
+
+from fastapi import APIRouter, Query
+from pydantic import AwareDatetime, BaseModel, Field, JsonValue
+
+from services.simulator.core import scheduling
+from services.simulator.core.events import Event, Queue, Status
+from services.simulator.core.refusals import Missing, Refused
+from services.simulator.core.written_events import data_of
+from services.simulator.entrypoints.doorway import Place, permitted
+
+router = APIRouter(prefix="/events", tags=["events"])
+
+
+class NewEvent(BaseModel):
+    """``agent_id`` is read and not believed: an event belongs to the key that made it."""
+
+    scheduled_time: AwareDatetime
+    modality: str
+    data: dict[str, JsonValue]
+    priority: int = Field(default=50, ge=0, le=100)
+    metadata: dict[str, JsonValue] | None = None
+    agent_id: str | None = None
+
+
+class NewImmediateEvent(BaseModel):
+    modality: str
+    data: dict[str, JsonValue]
+
+
+class EventResponse(BaseModel):
+    event_id: str
+    scheduled_time: datetime
+    modality: str
+    status: str
+    priority: int
+    created_at: datetime
+    data: dict[str, JsonValue] | None = None
+    executed_at: datetime | None = None
+    error_message: str | None = None
+    agent_id: str | None = None
+    metadata: dict[str, JsonValue] = {}
+
+    @classmethod
+    def of(cls, event: Event, with_data: bool) -> Self:
+        return cls(
+            event_id=event.event_id,
+            scheduled_time=event.scheduled_time,
+            modality=event.modality,
+            status=event.status,
+            priority=event.priority,
+            created_at=event.created_at,
+            data=data_of(event) if with_data else None,
+            executed_at=event.executed_at,
+            error_message=event.error_message,
+            agent_id=event.agent_id,
+            metadata=event.metadata,
+        )
+
+
+class EventList(BaseModel):
+    """``total`` counts what was asked for, the other numbers the whole queue."""
+
+    events: list[EventResponse]
+    total: int
+    pending: int
+    executed: int
+    failed: int
+    skipped: int
+
+
+class Summary(BaseModel):
+    total: int
+    pending: int
+    executed: int
+    failed: int
+    skipped: int
+    by_modality: dict[str, int]
+    next_event_time: datetime | None
+
+
+class Cancelled(BaseModel):
+    cancelled: bool
+    event_id: str
+
+
+@router.get("")
+async def show_all(
+    place: Annotated[Place, permitted("events:list")],
+    status: str | None = None,
+    start_time: AwareDatetime | None = None,
+    end_time: AwareDatetime | None = None,
+    modality: str | None = None,
+    limit: Annotated[int, Query(ge=0, description="0: all of them")] = 0,
+    offset: Annotated[int, Query(ge=0)] = 0,
+) -> EventList:
+    wanted, queue = _status(status), place.world.queue
+    found = [
+        event
+        for event in queue.between(start_time, end_time)
+        if wanted in (None, event.status) and modality in (None, event.modality)
+    ]
+    shown = islice(found, offset, offset + limit if limit else None)
+    events = [EventResponse.of(event, with_data=True) for event in shown]
+    return EventList(events=events, total=len(found), **_counts(queue))
+
+
+@router.post("")
+async def schedule(body: NewEvent, place: Annotated[Place, permitted("events:create")]) -> EventResponse:
+    wanted = scheduling.wanted(
+        place.world,
+        place.caller,
+        body.modality,
+        body.data,
+        body.scheduled_time,
+        body.priority,
+        body.metadata,
+    )
+    return EventResponse.of(place.world.schedule(wanted), with_data=False)
+
+
+@router.post("/immediate")
+async def schedule_now(body: NewImmediateEvent, place: Annotated[Place, permitted("events:execute")]) -> EventResponse:
+    wanted = scheduling.wanted(place.world, place.caller, body.modality, body.data)
+    return EventResponse.of(place.world.schedule(wanted), with_data=False)
+
+
+@router.get("/next")
+async def show_next(place: Annotated[Place, permitted("events:read")]) -> EventResponse:
+    event = place.world.queue.next_pending()
+    if event is None:
+        raise Missing("No pending events")
+    return EventResponse.of(event, with_data=False)
+
+
+@router.get("/summary")
+async def summary(place: Annotated[Place, permitted("events:summary")]) -> Summary:
+    queue = place.world.queue
+    following = queue.next_pending()
+    return Summary(
+        total=len(queue),
+        by_modality={name: count for name, count in queue.by_modality.items() if count},
+        next_event_time=following.scheduled_time if following else None,
+        **_counts(queue),
+    )
+
+
+@router.get("/{event_id}")
+async def show(event_id: str, place: Annotated[Place, permitted("events:read")]) -> EventResponse:
+    return EventResponse.of(scheduling.found(place.world, event_id), with_data=True)
+
+
+@router.delete("/{event_id}")
+async def cancel(event_id: str, place: Annotated[Place, permitted("events:delete")]) -> Cancelled:
+    return Cancelled(cancelled=True, event_id=scheduling.cancel(place.world, event_id).event_id)
+
+
+def _status(text: str | None) -> Status | None:
+    if text is None:
+        return None
+    try:
+        return Status(text)
+    except ValueError:
+        raise Refused(f"Invalid status '{text}': it is one of {', '.join(Status)}") from None
+
+
+def _counts(queue: Queue) -> dict[str, int]:
+    counted = (Status.PENDING, Status.EXECUTED, Status.FAILED, Status.SKIPPED)
+    return {status.value: queue.by_status[status] for status in counted}

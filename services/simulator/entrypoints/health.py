@@ -1,0 +1,30 @@
+"""What anybody may ask: is it up, and what is it."""
+
+from fastapi import APIRouter
+from pydantic import BaseModel
+
+from services.simulator.entrypoints.version import UES_VERSION
+
+router = APIRouter(tags=["health"])
+
+
+class Health(BaseModel):
+    status: str = "healthy"
+    version: str = UES_VERSION
+
+
+class About(BaseModel):
+    name: str = "User Environment Simulator"
+    version: str = UES_VERSION
+    docs: str = "/docs"
+    health: str = "/health"
+
+
+@router.get("/health")
+async def health() -> Health:
+    return Health()
+
+
+@router.get("/")
+async def about() -> About:
+    return About()

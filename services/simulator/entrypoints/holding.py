@@ -1,0 +1,92 @@
+"""``/simulation/hold``, ``/release`` and ``/holds``: whoever is busy keeps time from moving."""
+
+from datetime import datetime
+from typing import Annotated, Self
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
+from services.simulator.core.holds import Hold
+from services.simulator.entrypoints.doorway import Place, permitted
+
+router = APIRouter(prefix="/simulation", tags=["simulation"])
+
+
+class HoldAsked(BaseModel):
+    reason: str | None = Field(default=None, max_length=1000)
+    timeout_seconds: float = Field(default=300, ge=1, le=3600, allow_inf_nan=False)
+    agent_id: str | None = Field(default=None, max_length=200)
+
+
+class Held(BaseModel):
+    hold_id: str
+    reason: str | None
+    timeout_seconds: float
+    acquired_at: datetime
+    expires_at: datetime
+    active_hold_count: int
+
+
+class HoldInfo(BaseModel):
+    hold_id: str
+    reason: str | None
+    agent_id: str | None
+    timeout_seconds: float
+    acquired_at: datetime
+    expires_at: datetime
+
+    @classmethod
+    def of(cls, hold: Hold) -> Self:
+        return cls(
+            hold_id=hold.hold_id,
+            reason=hold.reason,
+            agent_id=hold.agent_id,
+            timeout_seconds=hold.timeout_seconds,
+            acquired_at=hold.acquired_at,
+            expires_at=hold.expires_at,
+        )
+
+
+class HoldList(BaseModel):
+    holds: list[HoldInfo]
+    active_count: int
+
+
+class Released(BaseModel):
+    released: bool
+    hold_id: str
+    active_hold_count: int
+
+
+@router.post("/hold")
+async def acquire(place: Annotated[Place, permitted("simulation:hold")], body: HoldAsked | None = None) -> Held:
+    asked, surroundings = body or HoldAsked(), place.world.surroundings
+    hold = Hold(
+        hold_id=surroundings.new_id(),
+        reason=asked.reason,
+        agent_id=asked.agent_id or place.caller.key_id,
+        timeout_seconds=asked.timeout_seconds,
+        acquired_at=surroundings.now(),
+    )
+    place.world.holds.acquire(hold)
+    return Held(
+        hold_id=hold.hold_id,
+        reason=hold.reason,
+        timeout_seconds=hold.timeout_seconds,
+        acquired_at=hold.acquired_at,
+        expires_at=hold.expires_at,
+        active_hold_count=len(place.world.holds.active(hold.acquired_at)),
+    )
+
+
+@router.post("/release/{hold_id}")
+async def release(hold_id: str, place: Annotated[Place, permitted("simulation:release")]) -> Released:
+    wall = place.world.surroundings.now()
+    place.world.holds.release(hold_id, wall)
+    return Released(released=True, hold_id=hold_id, active_hold_count=len(place.world.holds.active(wall)))
+
+
+@router.get("/holds")
+async def holds(place: Annotated[Place, permitted("simulation:holds")]) -> HoldList:
+    active = place.world.holds.active(place.world.surroundings.now())
+    return HoldList(holds=[HoldInfo.of(hold) for hold in active], active_count=len(active))

@@ -1,0 +1,114 @@
+"""``/keys``: making, listing and revoking API keys. A secret is shown once, when its key is made."""
+
+from datetime import datetime
+from typing import Annotated, Self
+
+from fastapi import APIRouter, status
+from pydantic import AwareDatetime, BaseModel, Field
+
+from services.simulator.core.keys import Key, hashed
+from services.simulator.entrypoints.doorway import Place, permitted
+
+router = APIRouter(prefix="/keys", tags=["keys"])
+Permission = Annotated[str, Field(min_length=1, max_length=100)]
+
+
+class NewKey(BaseModel):
+    name: str = Field(min_length=1, max_length=100)
+    permissions: list[Permission] = Field(min_length=1, max_length=500)
+    expires_at: AwareDatetime | None = None
+
+
+class KeyMade(BaseModel):
+    key_id: str
+    secret: str
+    name: str
+    permissions: list[str]
+    created_at: datetime
+    created_by: str | None
+    expires_at: datetime | None
+
+
+class KeyInfo(BaseModel):
+    key_id: str
+    name: str
+    permissions: list[str]
+    created_at: datetime
+    created_by: str | None
+    last_used_at: datetime | None
+    is_active: bool
+    revoked_at: datetime | None
+    expires_at: datetime | None
+
+    @classmethod
+    def of(cls, key: Key) -> Self:
+        return cls(
+            key_id=key.key_id,
+            name=key.name,
+            permissions=list(key.permissions),
+            created_at=key.created_at,
+            created_by=key.created_by,
+            last_used_at=key.last_used_at,
+            is_active=key.is_active,
+            revoked_at=key.revoked_at,
+            expires_at=key.expires_at,
+        )
+
+
+class KeyList(BaseModel):
+    keys: list[KeyInfo]
+    total: int
+    active: int
+    revoked: int
+
+
+class KeyRevoked(BaseModel):
+    key_id: str
+    name: str
+    revoked_at: datetime | None
+    message: str
+
+
+@router.post("", status_code=status.HTTP_201_CREATED)
+async def make(body: NewKey, place: Annotated[Place, permitted("keys:create")]) -> KeyMade:
+    surroundings = place.world.surroundings
+    secret = surroundings.new_secret(64)
+    key = Key(
+        key_id=f"ues_{surroundings.new_secret(16)}",
+        name=body.name,
+        permissions=tuple(body.permissions),
+        secret_hash=hashed(secret),
+        created_at=surroundings.now(),
+        created_by=place.caller.key_id,
+        expires_at=body.expires_at,
+    )
+    place.room.keys.grant(key, place.caller)
+    return KeyMade(
+        key_id=key.key_id,
+        secret=secret,
+        name=key.name,
+        permissions=body.permissions,
+        created_at=key.created_at,
+        created_by=key.created_by,
+        expires_at=key.expires_at,
+    )
+
+
+@router.get("")
+async def show_all(place: Annotated[Place, permitted("keys:list")], include_revoked: bool = True) -> KeyList:
+    keys = list(place.room.keys)
+    active = sum(key.is_active for key in keys)
+    shown = [KeyInfo.of(key) for key in keys if include_revoked or key.is_active]
+    return KeyList(keys=shown, total=len(shown), active=active, revoked=len(keys) - active)
+
+
+@router.get("/{key_id}")
+async def show(key_id: str, place: Annotated[Place, permitted("keys:read")]) -> KeyInfo:
+    return KeyInfo.of(place.room.keys.get(key_id))
+
+
+@router.delete("/{key_id}")
+async def revoke(key_id: str, place: Annotated[Place, permitted("keys:revoke")]) -> KeyRevoked:
+    key = place.room.keys.revoke(key_id, place.world.surroundings.now())
+    said = f"API key '{key.name}' has been revoked"
+    return KeyRevoked(key_id=key.key_id, name=key.name, revoked_at=key.revoked_at, message=said)

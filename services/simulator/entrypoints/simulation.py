@@ -1,0 +1,207 @@
+"""``/simulation``: start, stop, reset, clear, undo and redo."""
+
+from datetime import datetime
+from typing import Annotated, Self
+
+from fastapi import APIRouter
+from pydantic import AwareDatetime, BaseModel, Field, TypeAdapter, ValidationError
+
+from services.simulator.core import lifecycle, taking_back
+from services.simulator.core.events import Status
+from services.simulator.core.refusals import Refused, bad_input
+from services.simulator.core.undo import Entry
+from services.simulator.core.world import World
+from services.simulator.entrypoints.doorway import Place, permitted
+from services.simulator.entrypoints.time import Scale
+
+router = APIRouter(prefix="/simulation", tags=["simulation"])
+_moment = TypeAdapter(datetime)
+_aware = TypeAdapter(AwareDatetime)
+
+
+class Start(BaseModel):
+    auto_advance: bool = False
+    time_scale: Scale = 1.0
+
+
+class Started(BaseModel):
+    simulation_id: str
+    status: str = "running"
+    current_time: str
+    auto_advance: bool
+    time_scale: float | None
+
+
+class Stopped(BaseModel):
+    """What was counted is ``null`` if nothing ran."""
+
+    simulation_id: str | None = None
+    status: str = "stopped"
+    final_time: str | None = None
+    total_events: int | None = None
+    events_executed: int | None = None
+    events_failed: int | None = None
+
+
+class State(BaseModel):
+    is_running: bool
+    current_time: str
+    is_paused: bool
+    auto_advance: bool
+    time_scale: float
+    pending_events: int
+    executed_events: int
+    failed_events: int
+    next_event_time: str | None
+
+    @classmethod
+    def of(cls, world: World) -> Self:
+        following, counts = world.queue.next_pending(), world.queue.by_status
+        return cls(
+            is_running=world.running,
+            current_time=world.now.isoformat(),
+            is_paused=world.clock.paused,
+            auto_advance=world.clock.auto,
+            time_scale=world.clock.scale,
+            pending_events=counts[Status.PENDING],
+            executed_events=counts[Status.EXECUTED],
+            failed_events=counts[Status.FAILED],
+            next_event_time=following.scheduled_time.isoformat() if following else None,
+        )
+
+
+class ResetDone(BaseModel):
+    status: str = "reset"
+    message: str
+    cleared_events: int
+    events_undone: int
+    undo_errors: list[str] = []
+
+
+class Clear(BaseModel):
+    reset_time_to: str | None = None
+
+
+class Cleared(BaseModel):
+    status: str = "cleared"
+    events_removed: int
+    modalities_cleared: int
+    time_reset: str | None
+    current_time: str
+
+
+class Count(BaseModel):
+    count: int = Field(default=1, ge=1, le=100)
+
+
+class Step(BaseModel):
+    event_id: str
+    modality: str
+    action: str
+
+    @classmethod
+    def of(cls, entry: Entry) -> Self:
+        return cls(event_id=entry.event_id, modality=entry.modality, action=entry.action)
+
+
+class _Possible(BaseModel):
+    can_undo: bool
+    can_redo: bool
+    message: str
+
+
+class Undone(_Possible):
+    undone_count: int
+    undone_events: list[Step]
+
+
+class Redone(_Possible):
+    redone_count: int
+    redone_events: list[Step]
+
+
+@router.post("/start")
+async def start(body: Start, place: Annotated[Place, permitted("simulation:start")]) -> Started:
+    simulation_id = lifecycle.start(place.world, body.auto_advance, body.time_scale)
+    return Started(
+        simulation_id=simulation_id,
+        current_time=place.world.now.isoformat(),
+        auto_advance=body.auto_advance,
+        time_scale=body.time_scale if body.auto_advance else None,
+    )
+
+
+@router.post("/stop")
+async def stop(place: Annotated[Place, permitted("simulation:stop")]) -> Stopped:
+    stopped, queue = lifecycle.stop(place.world), place.world.queue
+    if stopped.simulation_id is None:
+        return Stopped()
+    return Stopped(
+        simulation_id=stopped.simulation_id,
+        final_time=stopped.final_time.isoformat(),
+        total_events=len(queue),
+        events_executed=queue.by_status[Status.EXECUTED],
+        events_failed=queue.by_status[Status.FAILED],
+    )
+
+
+@router.get("/status")
+async def status(place: Annotated[Place, permitted("simulation:status")]) -> State:
+    return State.of(place.world)
+
+
+@router.post("/reset")
+async def reset(place: Annotated[Place, permitted("simulation:reset")]) -> ResetDone:
+    done = lifecycle.reset(place.world)
+    said = f"{done.undone} actions taken back, {done.waiting} events wait again"
+    return ResetDone(message=said, cleared_events=done.waiting, events_undone=done.undone)
+
+
+@router.post("/clear")
+async def clear(place: Annotated[Place, permitted("simulation:clear")], body: Clear | None = None) -> Cleared:
+    time = _time(body.reset_time_to) if body and body.reset_time_to is not None else None
+    removed = lifecycle.clear(place.world, time)
+    return Cleared(
+        events_removed=removed,
+        modalities_cleared=len(place.world.modalities),
+        time_reset=time.isoformat() if time else None,
+        current_time=place.world.now.isoformat(),
+    )
+
+
+@router.post("/undo")
+async def undo(place: Annotated[Place, permitted("simulation:undo")], body: Count | None = None) -> Undone:
+    steps = [Step.of(entry) for entry in taking_back.undo(place.world, (body or Count()).count)]
+    done, undone = place.world.history.counts()
+    return Undone(
+        undone_count=len(steps),
+        undone_events=steps,
+        can_undo=done > 0,
+        can_redo=undone > 0,
+        message=f"{len(steps)} actions undone" if steps else "Nothing to undo",
+    )
+
+
+@router.post("/redo")
+async def redo(place: Annotated[Place, permitted("simulation:redo")], body: Count | None = None) -> Redone:
+    steps = [Step.of(entry) for entry in taking_back.redo(place.world, (body or Count()).count)]
+    done, undone = place.world.history.counts()
+    return Redone(
+        redone_count=len(steps),
+        redone_events=steps,
+        can_undo=done > 0,
+        can_redo=undone > 0,
+        message=f"{len(steps)} actions redone" if steps else "Nothing to redo",
+    )
+
+
+def _time(text: str) -> datetime:
+    """400 for no time at all, 422 for one without a zone."""
+    try:
+        _moment.validate_python(text)
+    except ValidationError:
+        raise Refused(f"reset_time_to is no time: {text!r}") from None
+    try:
+        return _aware.validate_python(text)
+    except ValidationError as error:
+        raise bad_input(error, "body", "reset_time_to") from None

@@ -1,0 +1,109 @@
+"""Bodies that could not be answered again are refused at the door: too large, NaN, half characters, too deep."""
+
+import json
+import math
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from pydantic import JsonValue
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+MAX_DEPTH = 100
+_TOO_DEEP = f"it is nested more than {MAX_DEPTH} deep"
+_Container: TypeAlias = list[JsonValue] | dict[str, JsonValue]
+
+
+class StrictBodies:
+    """Reads a body whole before anything else does; 413 or 400 if it is none that can be used."""
+
+    def __init__(self, app: ASGIApp, limit: int) -> None:
+        self._app = app
+        self._limit = limit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] in ("GET", "HEAD", "OPTIONS"):
+            return await self._app(scope, receive, send)
+        body = await _read(receive, self._limit)
+        refusal = _refusal(body, self._limit)
+        if refusal is not None or body is None:
+            return await (refusal or _too_large(self._limit))(scope, receive, send)
+        return await self._app(scope, _replay(body, receive), send)
+
+
+async def _read(receive: Receive, limit: int) -> bytes | None:
+    body = bytearray()
+    while True:
+        message = await receive()
+        body += message.get("body", b"")
+        if len(body) > limit:
+            return None
+        if not message.get("more_body", False):
+            return bytes(body)
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    sent = False
+
+    async def replay() -> Message:
+        nonlocal sent
+        if sent:
+            return await receive()
+        sent = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return replay
+
+
+def _too_large(limit: int) -> JSONResponse:
+    return JSONResponse({"detail": f"the body is larger than {limit} bytes"}, 413)
+
+
+def _refusal(body: bytes | None, limit: int) -> JSONResponse | None:
+    if body is None:
+        return _too_large(limit)
+    try:
+        check(body)
+    except ValueError as error:
+        return JSONResponse({"detail": f"the body cannot be used: {error}"}, 400)
+    return None
+
+
+def check(body: bytes) -> None:
+    """Raises ``ValueError`` for JSON that no answer could repeat; what is no JSON at all is the framework's matter."""
+    try:
+        value: JsonValue = json.loads(body, parse_float=_finite, parse_constant=_constant)
+    except json.JSONDecodeError:
+        return
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+    if body.count(b"[") + body.count(b"{") > MAX_DEPTH and _is_too_deep(value):
+        raise ValueError(_TOO_DEEP)
+    if b"\\u" in body:
+        json.dumps(value, ensure_ascii=False).encode()
+
+
+def _is_too_deep(value: JsonValue) -> bool:
+    level = _containers([value])
+    for _ in range(MAX_DEPTH):
+        level = [inner for outer in level for inner in _containers(_items(outer))]
+    return bool(level)
+
+
+def _items(value: _Container) -> Iterable[JsonValue]:
+    return value.values() if isinstance(value, dict) else value
+
+
+def _containers(values: Iterable[JsonValue]) -> list[_Container]:
+    return [value for value in values if isinstance(value, dict | list)]
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:20]} is no number that can be kept")
+    return number
+
+
+def _constant(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")

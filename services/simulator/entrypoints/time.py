@@ -1,0 +1,155 @@
+"""``/simulator/time``: reading and moving simulated time."""
+
+from datetime import datetime
+from typing import Annotated, Self
+
+from fastapi import APIRouter
+from pydantic import AwareDatetime, BaseModel, Field
+
+from services.simulator.core import time_control
+from services.simulator.core.events import Event, Status
+from services.simulator.core.time_control import Moved
+from services.simulator.core.world import World
+from services.simulator.entrypoints.doorway import Place, permitted
+
+router = APIRouter(prefix="/simulator/time", tags=["time"])
+Scale = Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)]
+
+
+class TimeState(BaseModel):
+    current_time: datetime
+    time_scale: float
+    is_paused: bool
+    auto_advance: bool
+    mode: str
+
+    @classmethod
+    def of(cls, world: World) -> Self:
+        clock = world.clock
+        return cls(
+            current_time=clock.current,
+            time_scale=clock.scale,
+            is_paused=clock.paused,
+            auto_advance=clock.auto,
+            mode=clock.mode,
+        )
+
+
+class Advance(BaseModel):
+    seconds: float = Field(gt=0, allow_inf_nan=False)
+
+
+class Execution(BaseModel):
+    event_id: str
+    modality: str
+    status: str
+    error: str | None
+
+    @classmethod
+    def of(cls, event: Event) -> Self:
+        return cls(event_id=event.event_id, modality=event.modality, status=event.status, error=event.error_message)
+
+
+class Advanced(BaseModel):
+    """``events_executed`` counts every event that ran, failed ones too."""
+
+    previous_time: datetime
+    current_time: datetime
+    time_advanced: str
+    events_executed: int
+    events_failed: int
+    execution_details: list[Execution]
+
+    @classmethod
+    def of(cls, moved: Moved) -> Self:
+        return cls(
+            previous_time=moved.previous,
+            current_time=moved.current,
+            time_advanced=str(moved.current - moved.previous),
+            events_executed=len(moved.events),
+            events_failed=sum(event.status is Status.FAILED for event in moved.events),
+            execution_details=[Execution.of(event) for event in moved.events],
+        )
+
+
+class SetTime(BaseModel):
+    target_time: AwareDatetime
+
+
+class TimeSet(BaseModel):
+    current_time: datetime
+    previous_time: datetime
+    skipped_events: int
+    executed_events: int
+    rolled_back_events: int
+    reset_skipped_events: int
+
+
+class Skipped(BaseModel):
+    previous_time: datetime
+    current_time: datetime
+    events_executed: int
+    next_event_time: datetime | None
+
+
+class Paused(BaseModel):
+    message: str
+    current_time: datetime
+    is_paused: bool
+
+
+class SetScale(BaseModel):
+    scale: Scale
+
+
+@router.get("")
+async def read(place: Annotated[Place, permitted("time:read")]) -> TimeState:
+    return TimeState.of(place.world)
+
+
+@router.post("/advance")
+async def advance(body: Advance, place: Annotated[Place, permitted("time:advance")]) -> Advanced:
+    return Advanced.of(time_control.advance(place.world, body.seconds))
+
+
+@router.post("/set")
+async def set_time(body: SetTime, place: Annotated[Place, permitted("time:set")]) -> TimeSet:
+    done = time_control.set_time(place.world, body.target_time)
+    return TimeSet(
+        current_time=done.current,
+        previous_time=done.previous,
+        skipped_events=done.skipped,
+        executed_events=0,
+        rolled_back_events=done.rolled_back,
+        reset_skipped_events=done.revived,
+    )
+
+
+@router.post("/skip-to-next")
+async def skip_to_next(place: Annotated[Place, permitted("time:skip")]) -> Skipped:
+    moved = time_control.skip_to_next(place.world)
+    following = place.world.queue.next_pending()
+    return Skipped(
+        previous_time=moved.previous,
+        current_time=moved.current,
+        events_executed=len(moved.events),
+        next_event_time=following.scheduled_time if following else None,
+    )
+
+
+@router.post("/pause")
+async def pause(place: Annotated[Place, permitted("time:pause")]) -> Paused:
+    time_control.set_paused(place.world, True)
+    return Paused(message="Time paused", current_time=place.world.now, is_paused=True)
+
+
+@router.post("/resume")
+async def resume(place: Annotated[Place, permitted("time:resume")]) -> Paused:
+    time_control.set_paused(place.world, False)
+    return Paused(message="Time resumed", current_time=place.world.now, is_paused=False)
+
+
+@router.post("/set-scale")
+async def set_scale(body: SetScale, place: Annotated[Place, permitted("time:scale")]) -> TimeState:
+    time_control.set_scale(place.world, body.scale)
+    return TimeState.of(place.world)
