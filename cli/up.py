@@ -65,6 +65,7 @@ def _show(stack: Stack) -> None:
     out.print(_table(stack))
     if stack.notice:
         out.print(f"Model: {stack.notice}. Set ANTHROPIC_API_KEY to use a real one.", style="bold yellow")
+    out.print(f"Console (approvals, tasks): {stack.url('gateway')}/console", soft_wrap=True)
     out.print(f'Logs: {stack.logs}   Try: purple send "Which expense claims are pending?" --url {stack.url("gateway")}')
     out.print("Ctrl-C stops everything.", style="dim")
 
