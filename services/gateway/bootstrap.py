@@ -18,6 +18,7 @@ from services.gateway.adapters.operating.policy_check import HttpPolicyCheck, No
 from services.gateway.adapters.operating.readiness import RedisReadiness
 from services.gateway.adapters.operating.redis_audit import RedisAudit
 from services.gateway.adapters.operating.redis_dead_letters import RedisDeadLetters
+from services.gateway.adapters.operating.redis_memories import RedisForgets, RedisMemories
 from services.gateway.adapters.operating.redis_statistics import RedisStatistics
 from services.gateway.adapters.operating.redis_tenants import RedisTenants
 from services.gateway.adapters.operating.redis_workshop import RedisWorkshop
@@ -34,6 +35,7 @@ from services.gateway.core.identity.api_keys import Fresh, KeyDesk
 from services.gateway.core.leaving import Leaving
 from services.gateway.core.operating.dead_letters import Clerk
 from services.gateway.core.operating.made_tools import WorkshopDesk
+from services.gateway.core.operating.memory_desk import MemoryDesk
 from services.gateway.core.operating.tenant_desk import TenantDesk
 from services.gateway.core.operating.tenant_facts import TenantBook
 from services.gateway.core.operating.tenant_records import RecordDesk
@@ -51,6 +53,7 @@ from services.gateway.entrypoints.operating.api_keys import KeyEndpoints
 from services.gateway.entrypoints.operating.audit import AuditEndpoints
 from services.gateway.entrypoints.operating.dead_letters import DeadLetterEndpoints
 from services.gateway.entrypoints.operating.made_tools import MadeToolEndpoints
+from services.gateway.entrypoints.operating.memory import MemoryEndpoints
 from services.gateway.entrypoints.operating.tenant_records import RecordEndpoints
 from services.gateway.entrypoints.push.endpoints import WebhookEndpoints
 from services.gateway.rooms.console import console_routes
@@ -115,6 +118,8 @@ def build(settings: Settings, leaving: Leaving | None = None) -> FastAPI:
     app.include_router(KeyEndpoints(KeyDesk(keyring, fresh), identity, face.max_body).routes())
     workshop = WorkshopDesk(RedisWorkshop(state), _now)
     app.include_router(MadeToolEndpoints(workshop, identity, face.max_body).routes())
+    memory = MemoryDesk(RedisMemories(state), RedisForgets(state), _now, lambda: token_hex(16))
+    app.include_router(MemoryEndpoints(memory, identity, face.max_body).routes())
     policies = HttpPolicyCheck(settings.policy_url) if settings.policy_url else NoPolicyCheck()
     records = RecordDesk(RedisTenantRecords(state), policies, _now)
     app.include_router(RecordEndpoints(records, identity, face.max_body).routes())

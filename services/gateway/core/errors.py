@@ -140,6 +140,11 @@ class NoSuchLetter(Refusal):
         super().__init__(f"there is no dead letter {letter_id!r}")
 
 
+class NoSuchRequest(Refusal):
+    def __init__(self, request_id: str) -> None:
+        super().__init__(f"there is no request to forget {request_id!r}")
+
+
 class WouldRepeatWrites(Refusal):
     """Beginning the task anew would make these writes once more; an operator may insist."""
 
