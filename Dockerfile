@@ -1,6 +1,6 @@
 # One image a service:    docker build --build-arg SERVICE=gateway -t purple-agent-gateway .
 # The whole stack:        docker build -t purple-agent .   and   docker run -p 9010:9010 purple-agent
-# SERVICE is gateway, executor, policy, learner, planner, company or all (the default).
+# SERVICE is gateway, executor, policy, learner, planner, simulator, company or all (the default).
 ARG SERVICE=all
 ARG PYTHON=python:3.12-slim
 
@@ -64,6 +64,14 @@ ENV PORT=9040
 EXPOSE 9040
 USER 10001:10001
 CMD ["python", "-m", "services.planner"]
+
+FROM runtime AS simulator
+COPY services/__init__.py services/
+COPY services/simulator/ services/simulator/
+ENV PORT=9050
+EXPOSE 9050
+USER 10001:10001
+CMD ["python", "-m", "services.simulator"]
 
 FROM runtime AS company
 COPY examples/__init__.py examples/

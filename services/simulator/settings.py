@@ -4,7 +4,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Literal, Self
 
-from pydantic import Field, SecretStr, model_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
@@ -27,6 +27,11 @@ class Settings(BaseSettings):
     authentication: Literal["keys", "off"] = "keys"  # off: for development, on loopback only
     max_worlds: int = Field(default=1000, ge=1)
     max_body_bytes: int = Field(default=32 * 1024 * 1024, ge=1024)
+
+    @field_validator("ues_admin_key", mode="before")
+    @classmethod
+    def _empty_is_none(cls, value: object) -> object:
+        return value or None
 
     @model_validator(mode="after")
     def _is_guarded(self) -> Self:

@@ -17,7 +17,8 @@ from tests.deployment.manifests import BASE, Pod, environment, kustomization, ma
 
 IMAGES = images()
 PODS = pods()
-NOT_IN_BASE = {"planner", "company", STACK}  # stand-ins for a model and for tool servers belong to no installation
+# Stand-ins for a model, for tool servers and for a user's world belong to no installation.
+NOT_IN_BASE = {"planner", "company", "simulator", STACK}
 KUBECTL = shutil.which("kubectl")
 
 

@@ -11,7 +11,7 @@ from services.simulator.core.room import DEFAULT, Room, Rooms
 from services.simulator.entrypoints.doorway import Entry, enter
 
 _INSIDE = re.compile(r"/worlds/([A-Za-z0-9][A-Za-z0-9_.:-]{0,99})(?=/)")
-_UNNOTED = frozenset({"/health"})
+_UNNOTED = frozenset({"/health", "/ready"})
 
 
 class Entrance:

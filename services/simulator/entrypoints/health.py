@@ -25,6 +25,12 @@ async def health() -> Health:
     return Health()
 
 
+@router.get("/ready")
+async def ready() -> Health:
+    """A simulator needs nobody else."""
+    return Health()
+
+
 @router.get("/")
 async def about() -> About:
     return About()
