@@ -4,15 +4,16 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple, cast
 from uuid import UUID
 
 import httpx
 from fastapi import APIRouter, FastAPI
-from pydantic import JsonValue
 from typing_extensions import override
 
 from services.simulator.core.keys import EVERYTHING, Key, hashed
 from services.simulator.core.modality import Modality
+from services.simulator.core.records import JsonObject
 from services.simulator.core.room import Rooms
 from services.simulator.core.world import World
 from services.simulator.entrypoints.app import application
@@ -22,7 +23,6 @@ from tests.simulator.notes import Notes
 
 ADMIN = "a" * 40
 WALL = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
-JsonObject = dict[str, JsonValue]
 
 
 class StillSurroundings(Surroundings):
@@ -50,9 +50,14 @@ class StillSurroundings(Surroundings):
         return f"{self._count:0{length}x}"
 
 
+class MadeKey(NamedTuple):
+    key_id: str
+    secret: str
+
+
 @dataclass
 class Stage:
-    """``client`` calls as the admin."""
+    """``call`` asks as the admin unless a secret is given; an answer that was not expected fails the test."""
 
     app: FastAPI
     client: httpx.AsyncClient
@@ -63,18 +68,27 @@ class Stage:
     def world(self) -> World:
         return self.rooms.get("default").world
 
-    def as_key(self, secret: str | None) -> httpx.AsyncClient:
-        """A client with another key, or none."""
-        headers = {"X-API-Key": secret} if secret else {}
-        return httpx.AsyncClient(transport=self.client._transport, base_url="http://simulator", headers=headers)
+    async def call(self, method: str, path: str, body: object = None, key: str = ADMIN) -> httpx.Response:
+        return await self.client.request(method, path, json=body, headers={"X-API-Key": key} if key else {})
 
-    async def key(self, *permissions: str) -> tuple[str, str]:
-        """A new key's id and secret."""
+    async def get(self, path: str, expect: int = 200, key: str = ADMIN) -> JsonObject:
+        return _read(await self.call("GET", path, key=key), expect)
+
+    async def post(self, path: str, body: object = None, expect: int = 200, key: str = ADMIN) -> JsonObject:
+        return _read(await self.call("POST", path, body, key), expect)
+
+    async def delete(self, path: str, expect: int = 200, key: str = ADMIN) -> JsonObject:
+        return _read(await self.call("DELETE", path, key=key), expect)
+
+    async def key(self, *permissions: str) -> MadeKey:
+        """A new key that may do that."""
         made = await self.post("/keys", {"name": "someone", "permissions": list(permissions)}, expect=201)
-        return made["key_id"], made["secret"]
+        return MadeKey(str(made["key_id"]), str(made["secret"]))
 
-    async def get(self, path: str, expect: int = 200, **asked: str | int) -> dict[str, object]:
-        return await self._answer(self.client.get(path, params=asked), expect)
+
+def _read(response: httpx.Response, expect: int) -> JsonObject:
+    assert response.status_code == expect, f"{response.status_code} instead of {expect}: {response.text}"
+    return cast(JsonObject, response.json())
 
 
 @asynccontextmanager
@@ -89,7 +103,5 @@ async def open_stage(
     rooms = Rooms(modalities or {"notes": Notes}, surroundings, admin, most=20)
     app = application(rooms, routers, ticking, authentication, max_body_bytes=2**20)
     transport = httpx.ASGITransport(app)
-    async with httpx.AsyncClient(
-        transport=transport, base_url="http://simulator", headers={"X-API-Key": ADMIN}
-    ) as client:
+    async with httpx.AsyncClient(transport=transport, base_url="http://simulator") as client:
         yield Stage(app, client, rooms, surroundings)
