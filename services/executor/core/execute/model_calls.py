@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import TypeVar, cast
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, JsonValue, ValidationError
 
 from services.executor.core.context import TurnContext
 from services.executor.core.endings import Failed, TenantStopped
@@ -57,13 +57,21 @@ async def ask(ctx: TurnContext, key: str, request: ModelRequest, purse: Purse = 
             raise Failed(f"the model did not answer: {error}", "model") from error
         except TimeoutError as error:
             raise ctx.journal.out_of_time() from error
-        ctx.journal.tell("model", step=key, model=reply.model, tier=way.tier.value, output=reply.usage.output)
-        return _packed(reply, asked, payment.cost(reply), way.tier)
+        spent = payment.cost(reply)
+        ctx.journal.tell("model", step=key, model=reply.model, tier=way.tier.value, **_used(reply, spent))
+        return _packed(reply, asked, spent, way.tier)
 
     asked = request_digest(request)
     stored = await ctx.journal.once(key, "model", call, asked, payment.reserve)
     await payment.settle(stored)
     return _unpacked(stored)
+
+
+def _used(reply: ModelReply, spent: Settlement) -> dict[str, JsonValue]:
+    """What a call took, for people: tokens read (and how many of them from the cache), written, and its price."""
+    usage = reply.usage
+    read = usage.input + usage.cache_read + usage.cache_write
+    return {"input": read, "cached": usage.cache_read, "output": usage.output, "nanos": spent.amount.nanos}
 
 
 def thrift_of(ctx: TurnContext, key: str, tier: Tier, purse: Purse) -> Thrift:
