@@ -5,9 +5,11 @@ from datetime import datetime
 
 from services.simulator.core.modalities.chat import ChatModality
 from services.simulator.core.modalities.email import EmailModality
+from services.simulator.core.modalities.sms import SmsModality
 from services.simulator.core.modality import Modality
 
 MODALITIES: Mapping[str, Callable[[datetime], Modality]] = {
     EmailModality.name: EmailModality,
+    SmsModality.name: SmsModality,
     ChatModality.name: ChatModality,
 }

@@ -6,7 +6,8 @@ from typing import Literal
 from services.simulator.core.modalities.chat_records import ChatMessage, Content, Role, TextBlock
 from services.simulator.core.modalities.chat_room import ChatRoom
 from services.simulator.core.modalities.fields import Given, Name
-from services.simulator.core.modalities.pages import Asked, Found, Order, Test
+from services.simulator.core.modalities.filters import Tests, in_order, matching, paged
+from services.simulator.core.modalities.pages import Asked, Found, Order
 
 
 class ChatQuery(Asked):
@@ -22,35 +23,24 @@ class ChatQuery(Asked):
 
 
 def find(room: ChatRoom, asked: ChatQuery) -> Found:
-    tests = list(tests_of(asked))
-    keys = [key for key in candidates(room, asked) if all(test(room.messages[key]) for test in tests)]
-    keys.sort(key=room.by_time.place)
-    if asked.sort_by != "timestamp":
-        keys.sort(key=lambda key: str(getattr(room.messages[key], asked.sort_by)))
-    if asked.sort_order == "desc":
-        keys.reverse()
-    return Found(asked.page(keys), len(keys))
+    keys = matching(room.messages, indexed(room, asked), tests_of(asked))
+    rank = None if asked.sort_by == "timestamp" else lambda message: str(getattr(message, asked.sort_by))
+    return paged(asked, in_order(room.messages, keys, room.by_time, rank), asked.sort_order)
 
 
-def candidates(room: ChatRoom, asked: ChatQuery) -> Collection[str]:
-    sets: list[Collection[str]] = [room.by_time.between(asked.since, asked.until)]
+def indexed(room: ChatRoom, asked: ChatQuery) -> Iterator[Collection[str]]:
+    yield room.by_time.between(asked.since, asked.until)
     if asked.conversation_id is not None:
-        sets.append(room.in_conversation[asked.conversation_id])
-    return min(sets, key=len)
+        yield room.in_conversation[asked.conversation_id]
 
 
-def tests_of(asked: ChatQuery) -> Iterator[Test[ChatMessage]]:
-    if asked.conversation_id is not None:
-        yield lambda message: message.conversation_id == asked.conversation_id
-    if asked.role is not None:
-        yield lambda message: message.role == asked.role
-    if (since := asked.since) is not None:
-        yield lambda message: message.timestamp >= since
-    if (until := asked.until) is not None:
-        yield lambda message: message.timestamp <= until
-    if asked.search:
-        wanted = asked.search.casefold()
-        yield lambda message: wanted in text_of(message.content).casefold()
+def tests_of(asked: ChatQuery) -> Tests[ChatMessage]:
+    """One for each filter."""
+    tests = Tests[ChatMessage]()
+    tests.same(asked, "conversation_id", "role")
+    tests.within(lambda message: message.timestamp, asked.since, asked.until)
+    tests.containing(asked.search, lambda message: text_of(message.content))
+    return tests
 
 
 def text_of(content: Content) -> str:

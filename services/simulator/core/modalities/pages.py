@@ -1,6 +1,6 @@
 """Queries: what all of them may ask, and the page that answers one."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -9,7 +9,6 @@ from services.simulator.core.records import JsonObject
 
 T = TypeVar("T")
 Order: TypeAlias = Literal["asc", "desc"]
-Test: TypeAlias = Callable[[T], bool]
 _PAGE = frozenset({"limit", "offset", "sort_by", "sort_order"})
 
 

@@ -1,0 +1,70 @@
+"""Finding rows: the rarest of what is asked for is looked up in an index, the rest of it is tested."""
+
+from collections.abc import Callable, Collection, Iterable
+from datetime import datetime
+from typing import Generic, TypeAlias, TypeVar
+
+from services.simulator.core.modalities.indexes import Ordered
+from services.simulator.core.modalities.pages import Asked, Found, Order
+from services.simulator.core.records import R, Record, Table
+
+Row = TypeVar("Row", bound=Record)
+Test: TypeAlias = Callable[[Row], bool]
+Rank: TypeAlias = Callable[[Row], str | int | datetime]
+Sets: TypeAlias = Iterable[Collection[str]]
+
+
+class Tests(Generic[Row]):
+    """What a row must pass; a filter that is None asks for nothing."""
+
+    def __init__(self) -> None:
+        self._tests: list[Test[Row]] = []
+
+    def passed_by(self, row: Row) -> bool:
+        return all(test(row) for test in self._tests)
+
+    def that(self, wanted: bool | None, test: Test[Row]) -> None:
+        """It is so, or it is not so, as wanted."""
+        if wanted is not None:
+            self._tests.append(lambda row: test(row) == wanted)
+
+    def same(self, asked: Asked, *names: str) -> None:
+        """Fields are as the query has them."""
+        for name in names:
+            if (value := getattr(asked, name)) is not None:
+                self._tests.append(_is(name, value))
+
+    def within(self, time_of: Callable[[Row], datetime], after: datetime | None, before: datetime | None) -> None:
+        """A time lies in a stretch, both ends included."""
+        if after is not None:
+            self._tests.append(lambda row: time_of(row) >= after)
+        if before is not None:
+            self._tests.append(lambda row: time_of(row) <= before)
+
+    def containing(self, part: str | None, text_of: Callable[[Row], str]) -> None:
+        """A text holds a part, whatever its case."""
+        if part:
+            wanted = part.casefold()
+            self._tests.append(lambda row: wanted in text_of(row).casefold())
+
+
+def _is(name: str, value: object) -> Test[Row]:
+    return lambda row: getattr(row, name) == value
+
+
+def matching(table: Table[R], sets: Sets, tests: Tests[R]) -> list[str]:
+    """The keys of the rows that pass all tests; ``sets`` are what indexes say for some of these."""
+    candidates = min(sets, key=len, default=table.keys())
+    return [key for key in candidates if tests.passed_by(table[key])]
+
+
+def in_order(table: Table[R], keys: list[str], order: Ordered[R], rank: Rank[R] | None) -> list[str]:
+    """By rank, where there is one, and by time where that says nothing."""
+    keys = sorted(keys, key=order.place)
+    return keys if rank is None else sorted(keys, key=lambda key: rank(table[key]))
+
+
+def paged(asked: Asked, keys: list[str], way: Order) -> Found:
+    if way == "desc":
+        keys.reverse()
+    return Found(asked.page(keys), len(keys))

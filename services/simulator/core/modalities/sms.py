@@ -1,0 +1,129 @@
+"""The user's text messages."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import ClassVar
+
+from typing_extensions import override
+
+from services.simulator.core.modalities import sms_conversations as conversations
+from services.simulator.core.modalities import sms_messages as messages
+from services.simulator.core.modalities.actions import Action, read_as
+from services.simulator.core.modalities.fields import iso
+from services.simulator.core.modalities.loading import Exported, read_state, require_same_keys
+from services.simulator.core.modalities.rendered import RenderedRows, plain
+from services.simulator.core.modalities.shown import ShownModality
+from services.simulator.core.modalities.sms_query import SmsQuery, find
+from services.simulator.core.modalities.sms_records import Conversation, SmsMessage, SmsUser
+from services.simulator.core.modalities.sms_shapes import flat
+from services.simulator.core.modalities.telephone import Telephone
+from services.simulator.core.records import JsonObject
+
+OPERATIONS: Mapping[str, type[Action[Telephone]]] = {
+    "send_message": messages.SendMessage,
+    "receive_message": messages.ReceiveMessage,
+    "update_delivery_status": messages.UpdateDeliveryStatus,
+    "add_reaction": messages.AddReaction,
+    "remove_reaction": messages.RemoveReaction,
+    "edit_message": messages.EditMessage,
+    "delete_message": messages.DeleteMessage,
+    "create_group": conversations.CreateGroup,
+    "update_group": conversations.UpdateGroup,
+    "add_participant": conversations.AddParticipant,
+    "remove_participant": conversations.RemoveParticipant,
+    "leave_group": conversations.LeaveGroup,
+    "update_conversation": conversations.UpdateConversation,
+}
+
+
+class ExportedSms(Exported):
+    """Counts follow from the messages, so they are not read."""
+
+    user_phone_number: str
+    messages: dict[str, SmsMessage] = {}
+    conversations: dict[str, Conversation] = {}
+
+
+class SmsModality(ShownModality[Telephone]):
+    name: ClassVar[str] = "sms"
+    kept: ClassVar[tuple[str, ...]] = ("user",)
+    operations = OPERATIONS
+
+    def __init__(self, now: datetime) -> None:
+        super().__init__()
+        self.tables = Telephone(self.store)
+        self._messages = RenderedRows(self.tables.messages, plain)
+        self.tables.belongs_to(SmsUser())
+        self.clear(now)
+
+    @override
+    def newest(self, data: JsonObject) -> JsonObject:
+        return flat(data)
+
+    @override
+    def body(self) -> JsonObject:
+        return {
+            "user_phone_number": self.tables.user,
+            "messages": self._messages.all(),
+            "conversations": self._conversations(),
+            "total_message_count": len(self.tables.messages),
+            "unread_count": self._unread_count(),
+            "total_conversation_count": len(self.tables.conversations),
+        }
+
+    @override
+    def compact_body(self) -> JsonObject:
+        return {
+            "last_updated": iso(self.head.last_updated),
+            "update_count": self.head.update_count,
+            "user_phone_number": self.tables.user,
+            "conversations": self._conversations(),
+            "total_conversations": len(self.tables.conversations),
+            "total_messages": len(self.tables.messages),
+            "unread_total": self._unread_count(),
+        }
+
+    @override
+    def query(self, asked: JsonObject, now: datetime) -> JsonObject:
+        query = read_as(SmsQuery, asked)
+        found = find(self.tables, query)
+        return {
+            "modality_type": self.name,
+            "messages": [self._messages.one(key) for key in found.keys],
+            "total_count": found.total,
+            "returned_count": len(found.keys),
+            "query": query.echo(),
+        }
+
+    @override
+    def exported(self) -> JsonObject:
+        return {"modality_type": self.name, **plain(self.head), **self.body()}
+
+    @override
+    def load(self, state: JsonObject) -> None:
+        read = read_state(ExportedSms, state)
+        require_same_keys("messages", read.messages, "message_id")
+        require_same_keys("conversations", read.conversations, "thread_id")
+        self.store.clear()
+        self.set_head(read.head)
+        self.tables.belongs_to(SmsUser(phone_number=read.user_phone_number))
+        for conversation in read.conversations.values():
+            self.tables.keep(conversation)
+        for message in read.messages.values():
+            self.tables.add(message)
+
+    def _conversations(self) -> JsonObject:
+        return {key: self._conversation(kept) for key, kept in self.tables.conversations.items()}
+
+    def _conversation(self, kept: Conversation) -> JsonObject:
+        keys = self.tables.in_thread[kept.thread_id]
+        last = max((self.tables.messages[key].sent_at for key in keys), default=kept.created_at)
+        derived: JsonObject = {
+            "last_message_at": iso(last),
+            "message_count": len(keys),
+            "unread_count": len(self.tables.unread[kept.thread_id]),
+        }
+        return plain(kept) | derived
+
+    def _unread_count(self) -> int:
+        return sum(len(self.tables.unread[thread_id]) for thread_id in self.tables.unread.names())

@@ -1,0 +1,148 @@
+"""Conversations: groups, who takes part in them, and how the user keeps them."""
+
+from typing import Annotated, Self
+
+from pydantic import AliasChoices, Field, model_validator
+from typing_extensions import override
+
+from services.simulator.core.modalities.actions import Action
+from services.simulator.core.modalities.fields import Name, Phone
+from services.simulator.core.modalities.sms_records import Conversation, Participant
+from services.simulator.core.modalities.telephone import Telephone
+from services.simulator.core.modality import Moment, Outcome
+from services.simulator.core.refusals import ActionFailed, Refused
+
+
+class CreateGroup(Action[Telephone]):
+    thread_id: Name | None = None
+    creator_number: Phone
+    participant_numbers: Annotated[tuple[Phone, ...], Field(min_length=2)]
+    group_name: Name | None = None
+    group_photo_url: str | None = None
+
+    @override
+    def act(self, tables: Telephone, moment: Moment) -> Outcome:
+        thread_id = self.thread_id or moment.new_id("thread")
+        if thread_id in tables.conversations:
+            raise ActionFailed(f"There is a conversation {thread_id} already")
+        numbers = dict.fromkeys((self.creator_number, *self.participant_numbers))
+        people = (
+            Participant(phone_number=number, is_admin=number == self.creator_number, joined_at=moment.now)
+            for number in numbers
+        )
+        group = Conversation(
+            thread_id=thread_id,
+            conversation_type="group",
+            participants=tuple(people),
+            group_name=self.group_name,
+            group_photo_url=self.group_photo_url,
+            created_at=moment.now,
+            created_by=self.creator_number,
+        )
+        tables.keep(group)
+        return Outcome("Group created", (thread_id,))
+
+
+class _OfGroup(Action[Telephone]):
+    thread_id: Name
+
+    def group(self, tables: Telephone) -> Conversation:
+        found = tables.conversation(self.thread_id)
+        if found.conversation_type != "group":
+            raise ActionFailed(f"Conversation {self.thread_id} is not a group")
+        return found
+
+    def kept(self, tables: Telephone, changed: Conversation, said: str) -> Outcome:
+        tables.keep(changed)
+        return Outcome(said, (self.thread_id,))
+
+
+class UpdateGroup(_OfGroup):
+    group_name: Name | None = None
+    group_photo_url: str | None = None
+
+    @override
+    def act(self, tables: Telephone, moment: Moment) -> Outcome:
+        given = self.model_dump(include={"group_name", "group_photo_url"}, exclude_none=True)
+        return self.kept(tables, self.group(tables).model_copy(update=given), "Group updated")
+
+
+class AddParticipant(_OfGroup):
+    phone_number: Phone
+    is_admin: bool = False
+
+    @override
+    def act(self, tables: Telephone, moment: Moment) -> Outcome:
+        group = self.group(tables)
+        if self.phone_number in group.present:
+            raise ActionFailed(f"{self.phone_number} takes part already")
+        others = tuple(one for one in group.participants if one.phone_number != self.phone_number)
+        new = Participant(phone_number=self.phone_number, is_admin=self.is_admin, joined_at=moment.now)
+        return self.kept(tables, group.model_copy(update={"participants": (*others, new)}), "Participant added")
+
+
+class RemoveParticipant(_OfGroup):
+    phone_number: Phone
+
+    @override
+    def act(self, tables: Telephone, moment: Moment) -> Outcome:
+        return self.kept(tables, without(self.group(tables), self.phone_number, moment), "Participant removed")
+
+
+class LeaveGroup(_OfGroup):
+    """The user, unless it says who."""
+
+    phone_number: Phone | None = None
+
+    @override
+    def act(self, tables: Telephone, moment: Moment) -> Outcome:
+        left = without(self.group(tables), self.phone_number or tables.user, moment)
+        return self.kept(tables, left, "Group left")
+
+
+class UpdateConversation(Action[Telephone]):
+    """How the user keeps it. An empty ``draft_message`` throws the draft away."""
+
+    thread_id: Name
+    pin: bool | None = Field(None, validation_alias=AliasChoices("pin", "is_pinned"))
+    mute: bool | None = Field(None, validation_alias=AliasChoices("mute", "is_muted"))
+    archive: bool | None = Field(None, validation_alias=AliasChoices("archive", "is_archived"))
+    mark_all_read: bool | None = None
+    draft_message: str | None = None
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if all(getattr(self, name) is None for name in (*_KEPT_AS, "mark_all_read", "draft_message")):
+            raise Refused("At least one of pin, mute, archive, mark_all_read or draft_message is needed")
+        return self
+
+    @override
+    def act(self, tables: Telephone, moment: Moment) -> Outcome:
+        given: dict[str, bool | str | None] = {
+            kept: getattr(self, name) for name, kept in _KEPT_AS.items() if getattr(self, name) is not None
+        }
+        if self.draft_message is not None:
+            given["draft_message"] = self.draft_message or None
+        tables.keep(tables.conversation(self.thread_id).model_copy(update=given))
+        if self.mark_all_read:
+            self._read_all(tables, moment)
+        return Outcome("Conversation updated", (self.thread_id,))
+
+    def _read_all(self, tables: Telephone, moment: Moment) -> None:
+        read = {"is_read": True, "read_at": moment.now, "delivery_status": "read"}
+        for message_id in sorted(tables.unread[self.thread_id]):
+            tables.change(tables.messages[message_id].model_copy(update=read))
+
+
+_KEPT_AS = {"pin": "is_pinned", "mute": "is_muted", "archive": "is_archived"}
+
+
+def without(group: Conversation, number: str, moment: Moment) -> Conversation:
+    """The group after somebody left; raises ``ActionFailed`` if they were not in it."""
+    if number not in group.present:
+        raise ActionFailed(f"{number} takes no part in that conversation")
+    people = tuple(
+        one.model_copy(update={"left_at": moment.now}) if one.phone_number == number else one
+        for one in group.participants
+    )
+    return group.model_copy(update={"participants": people})

@@ -1,0 +1,197 @@
+"""Text messages that are sent and received, and what becomes of them."""
+
+from typing import Annotated, Literal
+
+from pydantic import AliasChoices, Field, JsonValue, model_validator
+from typing_extensions import override
+
+from services.simulator.core.modalities.actions import Action
+from services.simulator.core.modalities.fields import Given, Name, Phone, Text
+from services.simulator.core.modalities.sms_records import Direction, MessageType, Reaction, SmsAttachment, SmsMessage
+from services.simulator.core.modalities.telephone import Telephone, begun
+from services.simulator.core.modality import Moment, Outcome
+from services.simulator.core.refusals import ActionFailed
+
+
+class _Written(Action[Telephone]):
+    message_id: Name | None = None
+    thread_id: Name | None = None
+    from_number: Phone
+    to_numbers: Annotated[tuple[Phone, ...], Field(min_length=1)]
+    body: Text
+    message_type: MessageType = "sms"
+    attachments: tuple[SmsAttachment, ...] = ()
+    replied_to_message_id: Name | None = None
+
+    def message(self, phone: Telephone, moment: Moment, direction: Direction) -> SmsMessage:
+        outgoing = direction == "outgoing"
+        return SmsMessage(
+            message_id=self.message_id or moment.new_id("message"),
+            thread_id=self._thread(phone, moment),
+            from_number=self.from_number,
+            to_numbers=self.to_numbers,
+            body=self.body,
+            attachments=_numbered(self.attachments, moment),
+            message_type=self.message_type,
+            direction=direction,
+            sent_at=moment.now,
+            delivered_at=None if outgoing else moment.now,
+            is_read=outgoing,
+            delivery_status="sent" if outgoing else "delivered",
+            replied_to_message_id=self.replied_to_message_id,
+        )
+
+    def _thread(self, phone: Telephone, moment: Moment) -> str:
+        numbers = frozenset((self.from_number, *self.to_numbers))
+        if self.thread_id is None:
+            return phone.conversation_of(numbers, moment, self.from_number).thread_id
+        if self.thread_id not in phone.conversations:
+            phone.keep(begun(self.thread_id, numbers, moment, self.from_number))
+        elif not numbers <= phone.conversations[self.thread_id].present:
+            raise ActionFailed(f"Not everybody takes part in conversation {self.thread_id}")
+        return self.thread_id
+
+
+class SendMessage(_Written):
+    """From the user. A message under another's number fails."""
+
+    @override
+    def act(self, tables: Telephone, moment: Moment) -> Outcome:
+        if self.from_number != tables.user:
+            raise ActionFailed(f"{self.from_number} is not the user's number, which is {tables.user}")
+        message = self.message(tables, moment, "outgoing")
+        tables.add(message)
+        return Outcome("SMS sent", (message.message_id,))
+
+
+class ReceiveMessage(_Written):
+    """From another. It arrives now; it was sent when it says, at the latest now."""
+
+    sent_at: Given | None = None
+
+    @override
+    def act(self, tables: Telephone, moment: Moment) -> Outcome:
+        if self.from_number == tables.user:
+            raise ActionFailed("What the user receives does not come from the user")
+        sent_at = min(self.sent_at or moment.now, moment.now)
+        message = self.message(tables, moment, "incoming").model_copy(update={"sent_at": sent_at})
+        tables.add(message)
+        return Outcome("SMS received", (message.message_id,))
+
+
+class OfMessages(Action[Telephone]):
+    """One message by ``message_id``, or several by ``message_ids``: all of them, or none."""
+
+    message_id: Name
+    message_ids: Annotated[tuple[Name, ...], Field(min_length=1)]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_and_many(cls, data: JsonValue) -> JsonValue:
+        if not isinstance(data, dict):
+            return data
+        many = data.get("message_ids")
+        if isinstance(many, list) and many:
+            return {**data, "message_id": many[0]}
+        return data if data.get("message_id") is None else {**data, "message_ids": [data["message_id"]]}
+
+
+class UpdateDeliveryStatus(OfMessages):
+    """Of what the user received, ``read`` marks it read, and ``delivered`` unread again."""
+
+    new_status: Literal["delivered", "read", "failed"] = Field(
+        validation_alias=AliasChoices("new_status", "delivery_status", "status")
+    )
+
+    @override
+    def act(self, tables: Telephone, moment: Moment) -> Outcome:
+        for message in tables.all_found(self.message_ids):
+            tables.change(self._updated(message, moment))
+        return Outcome(f"{len(self.message_ids)} marked as {self.new_status}", self.message_ids)
+
+    def _updated(self, message: SmsMessage, moment: Moment) -> SmsMessage:
+        read = self.new_status == "read"
+        there = self.new_status != "failed"
+        update = {
+            "delivery_status": self.new_status,
+            "delivered_at": (message.delivered_at or moment.now) if there else message.delivered_at,
+            "read_at": (message.read_at or moment.now) if read else None,
+            "is_read": read or message.direction == "outgoing",
+        }
+        return message.model_copy(update=update)
+
+
+class DeleteMessage(OfMessages):
+    """The message stays, marked as deleted."""
+
+    @override
+    def act(self, tables: Telephone, moment: Moment) -> Outcome:
+        for message in tables.all_found(self.message_ids):
+            tables.change(message.model_copy(update={"is_deleted": True}))
+        return Outcome(f"{len(self.message_ids)} deleted", self.message_ids)
+
+
+class EditMessage(Action[Telephone]):
+    """Only messages of the type rcs can be edited."""
+
+    message_id: Name
+    new_body: Text = Field(validation_alias=AliasChoices("new_body", "body"))
+
+    @override
+    def act(self, tables: Telephone, moment: Moment) -> Outcome:
+        message = tables.found(self.message_id)
+        if message.message_type != "rcs":
+            raise ActionFailed("Only messages of the type rcs can be edited")
+        tables.change(message.model_copy(update={"body": self.new_body, "edited_at": moment.now}))
+        return Outcome("Message edited", (self.message_id,))
+
+
+class AddReaction(Action[Telephone]):
+    message_id: Name
+    phone_number: Phone
+    emoji: Name
+
+    @override
+    def act(self, tables: Telephone, moment: Moment) -> Outcome:
+        message = tables.found(self.message_id)
+        if self.phone_number not in tables.conversation(message.thread_id).present:
+            raise ActionFailed(f"{self.phone_number} takes no part in that conversation")
+        if any(_is(old, self.phone_number, self.emoji) for old in message.reactions):
+            raise ActionFailed(f"{self.phone_number} has reacted with {self.emoji} already")
+        made = Reaction(reaction_id=moment.new_id("reaction"), timestamp=moment.now, **self.model_dump())
+        tables.change(message.model_copy(update={"reactions": (*message.reactions, made)}))
+        return Outcome("Reaction added", (self.message_id, made.reaction_id))
+
+
+class RemoveReaction(Action[Telephone]):
+    """By its id, or by who reacted how."""
+
+    message_id: Name
+    reaction_id: Name | None = None
+    phone_number: Phone | None = None
+    emoji: Name | None = None
+
+    @override
+    def act(self, tables: Telephone, moment: Moment) -> Outcome:
+        message = tables.found(self.message_id)
+        left = tuple(old for old in message.reactions if not self._means(old))
+        if len(left) == len(message.reactions):
+            raise ActionFailed("There is no such reaction")
+        tables.change(message.model_copy(update={"reactions": left}))
+        return Outcome("Reaction removed", (self.message_id,))
+
+    def _means(self, reaction: Reaction) -> bool:
+        if self.reaction_id is not None:
+            return reaction.reaction_id == self.reaction_id
+        return self.phone_number == reaction.phone_number and self.emoji in (None, reaction.emoji)
+
+
+def _is(reaction: Reaction, phone_number: str, emoji: str) -> bool:
+    return (reaction.phone_number, reaction.emoji) == (phone_number, emoji)
+
+
+def _numbered(attachments: tuple[SmsAttachment, ...], moment: Moment) -> tuple[SmsAttachment, ...]:
+    return tuple(
+        item if item.attachment_id else item.model_copy(update={"attachment_id": moment.new_id(f"attachment {place}")})
+        for place, item in enumerate(attachments)
+    )

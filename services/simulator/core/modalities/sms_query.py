@@ -1,0 +1,68 @@
+"""Finding text messages."""
+
+from collections.abc import Collection, Iterator
+from typing import Literal
+
+from services.simulator.core.modalities.fields import Given, Name
+from services.simulator.core.modalities.filters import Rank, Tests, in_order, matching, paged
+from services.simulator.core.modalities.pages import Asked, Found, Order
+from services.simulator.core.modalities.sms_records import DeliveryStatus, Direction, MessageType, SmsMessage
+from services.simulator.core.modalities.telephone import Telephone
+
+
+class SmsQuery(Asked):
+    """Numbers match whole, words in the body whatever their case."""
+
+    thread_id: Name | None = None
+    from_number: Name | None = None
+    to_number: Name | None = None
+    body_contains: str | None = None
+    message_type: MessageType | None = None
+    direction: Direction | None = None
+    is_read: bool | None = None
+    has_attachments: bool | None = None
+    delivery_status: DeliveryStatus | None = None
+    is_deleted: bool | None = None
+    is_spam: bool | None = None
+    sent_after: Given | None = None
+    sent_before: Given | None = None
+    sort_by: Literal["sent_at", "timestamp", "date", "from_number", "delivery_status"] = "sent_at"
+    sort_order: Order = "desc"
+
+
+def find(phone: Telephone, asked: SmsQuery) -> Found:
+    keys = matching(phone.messages, indexed(phone, asked), tests_of(asked))
+    return paged(asked, in_order(phone.messages, keys, phone.by_sending, rank_by(asked.sort_by)), asked.sort_order)
+
+
+def indexed(phone: Telephone, asked: SmsQuery) -> Iterator[Collection[str]]:
+    if asked.thread_id is not None:
+        yield phone.in_thread[asked.thread_id]
+    if asked.from_number is not None:
+        yield phone.sent_from[asked.from_number]
+    if asked.is_read is False:
+        yield phone.not_read[""]
+    if asked.sent_after is not None or asked.sent_before is not None:
+        yield phone.by_sending.between(asked.sent_after, asked.sent_before)
+
+
+def tests_of(asked: SmsQuery) -> Tests[SmsMessage]:
+    """One for each filter."""
+    tests = Tests[SmsMessage]()
+    tests.same(asked, "thread_id", "from_number", "message_type", "direction", "is_read")
+    tests.same(asked, "delivery_status", "is_deleted", "is_spam")
+    tests.containing(asked.body_contains, lambda message: message.body)
+    tests.within(lambda message: message.sent_at, asked.sent_after, asked.sent_before)
+    if asked.to_number is not None:
+        tests.that(True, lambda message: asked.to_number in message.to_numbers)
+    tests.that(asked.has_attachments, lambda message: bool(message.attachments))
+    return tests
+
+
+def rank_by(sort_by: str) -> Rank[SmsMessage] | None:
+    """What to sort by where it is not the time of sending."""
+    if sort_by == "from_number":
+        return lambda message: message.from_number
+    if sort_by == "delivery_status":
+        return lambda message: message.delivery_status
+    return None

@@ -1,0 +1,88 @@
+"""What the user's text messages are made of."""
+
+from typing import Literal, TypeAlias
+
+from pydantic import Field
+
+from services.simulator.core.modalities.fields import Kept
+from services.simulator.core.records import Record
+
+MessageType: TypeAlias = Literal["sms", "rcs"]
+Direction: TypeAlias = Literal["incoming", "outgoing"]
+DeliveryStatus: TypeAlias = Literal["sending", "sent", "delivered", "failed", "read"]
+
+
+class SmsAttachment(Record):
+    filename: str = Field(min_length=1)
+    size: int = Field(ge=0)
+    mime_type: str = "application/octet-stream"
+    attachment_id: str | None = None
+    thumbnail_url: str | None = None
+    duration: float | None = Field(None, ge=0, allow_inf_nan=False)
+
+
+class Reaction(Record):
+    reaction_id: str
+    message_id: str
+    phone_number: str
+    emoji: str
+    timestamp: Kept
+
+
+class SmsMessage(Record):
+    message_id: str
+    thread_id: str
+    from_number: str
+    to_numbers: tuple[str, ...]
+    body: str
+    attachments: tuple[SmsAttachment, ...] = ()
+    reactions: tuple[Reaction, ...] = ()
+    message_type: MessageType = "sms"
+    direction: Direction
+    sent_at: Kept
+    delivered_at: Kept | None = None
+    read_at: Kept | None = None
+    is_read: bool = False
+    delivery_status: DeliveryStatus = "sent"
+    edited_at: Kept | None = None
+    is_deleted: bool = False
+    replied_to_message_id: str | None = None
+    is_spam: bool = False
+
+    @property
+    def is_unread(self) -> bool:
+        return self.direction == "incoming" and not self.is_read and not self.is_deleted
+
+
+class Participant(Record):
+    phone_number: str
+    is_admin: bool = False
+    joined_at: Kept
+    left_at: Kept | None = None
+
+
+class Conversation(Record):
+    """How many messages it has, and when the last one came, follows from the messages."""
+
+    thread_id: str
+    conversation_type: Literal["one_on_one", "group"]
+    participants: tuple[Participant, ...]
+    group_name: str | None = None
+    group_photo_url: str | None = None
+    created_at: Kept
+    created_by: str | None = None
+    is_pinned: bool = False
+    is_muted: bool = False
+    is_archived: bool = False
+    draft_message: str | None = None
+
+    @property
+    def present(self) -> frozenset[str]:
+        """The numbers of those who have not left."""
+        return frozenset(one.phone_number for one in self.participants if one.left_at is None)
+
+
+class SmsUser(Record):
+    """Whose telephone it is."""
+
+    phone_number: str = "+15550000000"

@@ -1,0 +1,18 @@
+"""The shapes in which actions on text messages have been written over the years."""
+
+from services.simulator.core.records import JsonObject
+
+
+def flat(data: JsonObject) -> JsonObject:
+    """The newest: ``operation`` and flat fields.
+
+    The first had ``action``, the middle one ``operation``, both with the fields in an object ``*_data``.
+    """
+    nested: JsonObject = {}
+    newest: JsonObject = {}
+    for name, value in data.items():
+        if name.endswith("_data") and isinstance(value, dict):
+            nested |= value
+        elif not name.endswith("_data"):
+            newest["operation" if name == "action" else name] = value
+    return nested | newest
