@@ -1,6 +1,7 @@
 """What the learner's core needs of the world, in the core's own words."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from shared.contracts.case import CaseEntry
@@ -98,4 +99,76 @@ class Memory(Protocol):
 
         Raises ``StoreUnavailable``; then any of them may have been stored, and they can be given again.
         """
+        ...
+
+
+class Shelved(NamedTuple):
+    """An entry of the case log as it is stored; ``case`` is None where this version cannot read it."""
+
+    text: str
+    case: CaseEntry | None
+
+
+class Loaded(NamedTuple):
+    """What is remembered of an object of training rows: its version, and what came of it."""
+
+    name: str
+    version: str
+    rows: int
+    bad: int
+    first_bad: str
+    at: datetime
+
+
+class CaseShelf(Protocol):
+    """A tenant's case log, for whoever brings cases that no event did. Every method may raise ``StoreUnavailable``."""
+
+    async def begin(self, tenant: str) -> bool:
+        """Become, or stay, the one who loads; False if another one is. It lapses by itself."""
+        ...
+
+    async def end(self, tenant: str) -> None:
+        """Let others load at once."""
+        ...
+
+    async def loaded(self, tenant: str) -> Mapping[str, str]:
+        """The version of each object that was loaded."""
+        ...
+
+    async def keep(
+        self, tenant: str, merge: Callable[[Sequence[Shelved]], Sequence[Shelved]], loaded: Loaded
+    ) -> Sequence[Shelved] | None:
+        """Replace the log by what ``merge`` makes of it and remember the object, in one step, however busy others are.
+
+        The log as it is then; None, and nothing is changed, if that version was loaded already. ``merge`` is called
+        again if the log has changed meanwhile.
+        """
+        ...
+
+
+class TrainingObject(NamedTuple):
+    """``version`` differs whenever the content does; ``size`` is in bytes."""
+
+    name: str
+    version: str
+    size: int
+
+
+class BucketUnavailable(Exception):
+    """The bucket cannot be used now; the message says why."""
+
+
+class ObjectChanged(Exception):
+    """The object is not any more what it was when it was listed."""
+
+
+class TrainingBucket(Protocol):
+    """Both may raise ``BucketUnavailable``."""
+
+    async def objects(self) -> Sequence[TrainingObject]:
+        """All objects of training rows, the oldest first."""
+        ...
+
+    async def read(self, found: TrainingObject) -> bytes:
+        """The content of that very version; raises ``ObjectChanged``."""
         ...

@@ -1,12 +1,13 @@
 """The service's settings, read once at its start. Environment variables of the same names in capitals."""
 
 from pydantic import Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import SettingsConfigDict
 
+from services.learner.training_settings import TrainingSettings
 from shared.infra.redis import RedisUrl
 
 
-class Settings(BaseSettings):
+class Settings(TrainingSettings):
     """Only ``REDIS_URL`` must be given. ``lease_seconds``: how long a partition of a dead learner stays unread."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore")

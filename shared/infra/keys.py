@@ -158,6 +158,8 @@ LEARNED_KINDS = (
     KeyKind("remembered", "learner", "kept", "sorted set of ids of events whose facts are kept; like 'applied'"),
     KeyKind("memory", "learner", "kept", "hash: version (of facts, entities, accuracy), and what finding facts cost"),
     KeyKind("forgets", "gateway, learner", "kept", "hash request id -> what is to be forgotten, and how far it is"),
+    KeyKind("seeded", "learner", "kept", "hash object of training rows -> its version, newline, what came of it"),
+    KeyKind("seeding", "learner", "short", "which learner loads training rows now"),
     KeyKind("synthesized", "executor", "kept", "hash process type -> synthesized process"),
     KeyKind(
         "made",
@@ -295,6 +297,8 @@ class LearnedKeys:
     remembered: str
     memory: str
     forgets: str
+    seeded: str
+    seeding: str
     synthesized: str
     made: str
     switches: str

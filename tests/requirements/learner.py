@@ -32,4 +32,11 @@ PROMISES = (
     Promise(
         "cases.keywords", "Cases are compared by at most 15 stemmed words that say something", "seed 000, Case log"
     ),
+    # training rows, files
+    Promise("training.seeded", "A tenant's case log is seeded from the rows of a bucket", "seed 000, training_loader"),
+    Promise("training.failures_stay", "A failing training example stays a failure", "seed 000, training_loader"),
+    Promise("training.merged", "A full case log is merged by quality, not overwritten", "seed 000, training_loader"),
+    Promise("training.once", "Each version of an object is loaded once, by one learner", "seed 000, training_loader"),
+    Promise("training.bad_rows", "Training rows that cannot be read are counted and named", "bad input"),
+    Promise("I12.training_rows", "What the guard marks in a training row is in no case", "I12"),
 )

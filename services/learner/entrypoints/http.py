@@ -5,8 +5,10 @@ from typing import Protocol
 
 from fastapi import FastAPI
 from fastapi.responses import JSONResponse
+from pydantic import JsonValue
 
 from services.learner.core.learner import Learner
+from services.learner.entrypoints.seeding_loop import SeedingStatus
 from shared.ports.store import StoreUnavailable
 
 _STORE_SECONDS = 2.0
@@ -18,14 +20,15 @@ class Store(Protocol):
         ...
 
 
-def health_app(store: Store, learner: Learner) -> FastAPI:
+def health_app(store: Store, learner: Learner, seeding: SeedingStatus) -> FastAPI:
     app = FastAPI(title="Purple Agent learner", docs_url=None, redoc_url=None)
 
     @app.get("/health")
-    async def health() -> dict[str, str | int]:
+    async def health() -> dict[str, JsonValue]:
         counts = learner.counts
-        done = {"learned": counts.learned, "known": counts.known, "dead": counts.dead}
-        return {"status": "ok", "service": "learner", "partitions": len(learner.held), **done}
+        done: dict[str, JsonValue] = {"learned": counts.learned, "known": counts.known, "dead": counts.dead}
+        own: dict[str, JsonValue] = {"partitions": len(learner.held), **done, "training": seeding.as_json()}
+        return {"status": "ok", "service": "learner", **own}
 
     @app.get("/ready")
     async def ready() -> JSONResponse:

@@ -1,0 +1,64 @@
+"""Training rows in an S3 bucket, or in anything that speaks its protocol."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar, cast
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+from typing_extensions import override
+
+from services.learner.ports import BucketUnavailable, ObjectChanged, TrainingBucket, TrainingObject
+
+_LIMITS = {"connect_timeout": 3, "read_timeout": 30, "retries": {"max_attempts": 3, "mode": "standard"}}
+_ENDINGS = (".json", ".jsonl")
+_CHANGED = ("PreconditionFailed", "412", "NoSuchKey", "404")
+T = TypeVar("T")
+
+
+class _Body(Protocol):
+    def read(self) -> bytes: ...
+
+
+class S3Training(TrainingBucket):
+    """Region, keys and endpoint come from the environment as usual (``AWS_*``). boto3 works in threads."""
+
+    def __init__(self, bucket: str, prefix: str) -> None:
+        self._bucket = bucket
+        self._prefix = prefix
+        self._client = boto3.client("s3", config=Config(**_LIMITS))
+
+    @override
+    async def objects(self) -> Sequence[TrainingObject]:
+        def listed() -> list[tuple[float, TrainingObject]]:
+            pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=self._prefix)
+            rows = [item for page in pages for item in page.get("Contents", ()) if item["Key"].endswith(_ENDINGS)]
+            return [(item["LastModified"].timestamp(), _object(item)) for item in rows]
+
+        return [found for _, found in sorted(await self._asked(listed))]
+
+    @override
+    async def read(self, found: TrainingObject) -> bytes:
+        def read() -> bytes:
+            at = {"Bucket": self._bucket, "Key": found.name, "IfMatch": found.version}
+            return cast(_Body, self._client.get_object(**at)["Body"]).read()
+
+        return await self._asked(read)
+
+    async def _asked(self, call: Callable[[], T]) -> T:
+        try:
+            return await asyncio.to_thread(call)
+        except ClientError as error:
+            if error.response.get("Error", {}).get("Code") in _CHANGED:
+                raise ObjectChanged from error
+            raise self._unavailable(error) from error
+        except (BotoCoreError, OSError) as error:
+            raise self._unavailable(error) from error
+
+    def _unavailable(self, error: Exception) -> BucketUnavailable:
+        return BucketUnavailable(f"the bucket {self._bucket} cannot be used: {type(error).__name__}: {error}")
+
+
+def _object(item: dict[str, object]) -> TrainingObject:
+    return TrainingObject(str(item["Key"]), str(item["ETag"]), cast(int, item["Size"]))

@@ -1,0 +1,76 @@
+"""Seeds a tenant's case log from a bucket of training rows: each version of each object once."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from services.learner.core.training.example import case_of
+from services.learner.core.training.merge import merged
+from services.learner.core.training.rows import BadRow, read_rows
+from services.learner.ports import CaseShelf, Loaded, ObjectChanged, Shelved, TrainingBucket, TrainingObject
+from shared.contracts.case import CaseEntry
+
+LARGEST = 64 * 1024 * 1024  # bytes of one object
+
+
+class Seeded(NamedTuple):
+    """What became of one object. ``kept`` is how many of its cases stand in the log now; None: it was known."""
+
+    found: TrainingObject
+    rows: int
+    bad: tuple[BadRow, ...]
+    kept: int | None
+
+
+class Seeder:
+    """One of several learners looks at a time: whoever finds ``begin`` taken lets the other do it."""
+
+    def __init__(self, bucket: TrainingBucket, shelf: CaseShelf, tenant: str, clock: Callable[[], datetime]) -> None:
+        self._bucket = bucket
+        self._shelf = shelf
+        self._tenant = tenant
+        self._clock = clock
+
+    async def look(self, tell: Callable[[Seeded], None]) -> bool:
+        """Load what is new, telling of each object; False if another one looks at this time.
+
+        Raises ``BucketUnavailable`` and ``StoreUnavailable``; what was loaded by then stays, and is not loaded again.
+        """
+        if not await self._shelf.begin(self._tenant):
+            return False
+        try:
+            loaded = await self._shelf.loaded(self._tenant)
+            for found in await self._bucket.objects():
+                if loaded.get(found.name) != found.version and (seeded := await self._seed(found)):
+                    tell(seeded)
+                    await self._shelf.begin(self._tenant)
+        finally:
+            await self._shelf.end(self._tenant)
+        return True
+
+    async def _seed(self, found: TrainingObject) -> Seeded | None:
+        """None if it was replaced while it was read: the next look finds the new one."""
+        if found.size > LARGEST:
+            bad = (BadRow("the object", f"it is larger than {LARGEST} bytes, and nothing of it was read"),)
+            return await self._kept(found, [], bad)
+        try:
+            content = await self._bucket.read(found)
+        except ObjectChanged:
+            return None
+        rows = read_rows(found.name, content)
+        source, now = found.name.rpartition("/")[2], self._clock()
+        return await self._kept(found, [case_of(row, rows.scale, source, now) for row in rows.good], tuple(rows.bad))
+
+    async def _kept(self, found: TrainingObject, cases: list[CaseEntry], bad: tuple[BadRow, ...]) -> Seeded:
+        def merge(log: Sequence[Shelved]) -> Sequence[Shelved]:
+            return merged(log, cases)
+
+        first_bad = f"{bad[0].place}: {bad[0].reason}" if bad else ""
+        loaded = Loaded(found.name, found.version, len(cases), len(bad), first_bad, self._clock())
+        log = await self._shelf.keep(self._tenant, merge, loaded)
+        return Seeded(found, len(cases), bad, None if log is None else _standing(log, cases))
+
+
+def _standing(log: Sequence[Shelved], cases: Sequence[CaseEntry]) -> int:
+    ids = {case.case_id for case in cases}
+    return sum(entry.case is not None and entry.case.case_id in ids for entry in log)

@@ -1,0 +1,17 @@
+"""Where training rows come from, by the variables that say so."""
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from services.learner.core.training.rows import TRAINING_PREFIX
+
+
+class TrainingSettings(BaseSettings):
+    """Without ``S3_TRAINING_BUCKET`` nothing is loaded. Keys, region and endpoint: ``AWS_*``, as for all of boto3."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="ignore")
+
+    s3_training_bucket: str = Field(default="", pattern=r"^([a-zA-Z0-9][a-zA-Z0-9._:/-]{1,253}[a-zA-Z0-9])?$")
+    s3_training_prefix: str = TRAINING_PREFIX
+    s3_training_tenant: str = Field(default="default", min_length=1)
+    s3_training_hours: float = Field(default=12.0, gt=0, le=24 * 365)

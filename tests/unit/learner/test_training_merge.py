@@ -1,0 +1,96 @@
+"""Merging cases into a log: nothing twice, the better ones if there are too many, and the same again and again."""
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.learner.core.training.merge import merged, shelved
+from services.learner.ports import Shelved
+from shared.contracts.case import CaseEntry
+from shared.domain.cases import CASES_KEPT
+from shared.testing.redis_tasks import NOON
+from tests.unit.learner.makers import a_case
+
+MOST = 6
+_CASES = st.builds(
+    lambda number, quality, hours: a_case(number, quality=quality / 4, at=NOON - timedelta(hours=hours)),
+    st.integers(0, 12),
+    st.integers(0, 4),
+    st.integers(0, 5),
+)
+_NEW = st.lists(_CASES, max_size=10)
+_LOGS = st.lists(_CASES, max_size=MOST, unique_by=lambda case: case.case_id).map(
+    lambda cases: [shelved(case) for case in sorted(cases, key=lambda case: case.at, reverse=True)]
+)
+
+
+def _cases(log: list[Shelved]) -> list[CaseEntry]:
+    return [entry.case for entry in log if entry.case]
+
+
+@pytest.mark.promise("training.merged")
+@given(_LOGS, _NEW)
+def test_a_merged_log_has_nothing_twice_and_is_within_its_cap(log: list[Shelved], new: list[CaseEntry]) -> None:
+    """Everything in it comes from one of the two, and it is as full as it can be; newest first."""
+    result = merged(log, new, MOST)
+    ids = [case.case_id for case in _cases(result)]
+    offered = {case.case_id for case in [*_cases(log), *new]}
+    assert len(ids) == len(set(ids)) == min(MOST, len(offered))
+    assert set(ids) <= offered
+    times = [case.at for case in _cases(result)]
+    assert times == sorted(times, reverse=True)
+
+
+@pytest.mark.promise("training.merged")
+@given(_LOGS, _NEW)
+def test_what_is_left_out_is_no_better_than_what_stays(log: list[Shelved], new: list[CaseEntry]) -> None:
+    result = _cases(merged(log, new, MOST))
+    latest = {case.case_id: case for case in [*_cases(log), *new]}
+    ids = {case.case_id for case in result}
+    out = [case.quality for name, case in latest.items() if name not in ids]
+    assert not out or max(out) <= min(case.quality for case in result)
+
+
+@pytest.mark.promise("training.merged")
+@given(_LOGS, _NEW)
+def test_merging_the_same_again_changes_nothing(log: list[Shelved], new: list[CaseEntry]) -> None:
+    once = merged(log, new, MOST)
+    assert merged(once, new, MOST) == once
+
+
+@given(_LOGS)
+def test_merging_nothing_leaves_every_text_as_it_is(log: list[Shelved]) -> None:
+    """Also fields that a later version wrote."""
+    later = [entry._replace(text=entry.text.replace("{", '{"later":1,', 1)) for entry in log]
+    assert merged(later, [], MOST) == later
+
+
+@pytest.mark.promise("training.merged")
+def test_a_full_log_takes_what_is_better_and_keeps_what_is_good() -> None:
+    """Not overwritten, and not in vain: fifty good examples into two hundred middling cases."""
+    log = [shelved(a_case(number, quality=0.5 if number % 2 else 0.7)) for number in range(CASES_KEPT)]
+    new = [a_case(1000 + number, quality=0.6) for number in range(50)]
+    result = _cases(merged(log, new))
+    assert len(result) == CASES_KEPT
+    assert sum(case.quality == 0.7 for case in result) == CASES_KEPT // 2
+    assert sum(case.quality == 0.6 for case in result) == 50
+    worse = [a_case(2000 + number, quality=0.1) for number in range(50)]
+    assert _cases(merged(log, worse)) == _cases(log)
+
+
+def test_a_case_that_says_something_else_replaces_the_one_of_its_id() -> None:
+    log = [shelved(a_case(1, quality=0.4)), shelved(a_case(2))]
+    assert {case.case_id: case.quality for case in _cases(merged(log, [a_case(1, quality=0.8)]))} == {
+        "case-1": 0.8,
+        "case-2": 0.9,
+    }
+    again = a_case(2, at=NOON + timedelta(days=3))
+    assert merged(log, [again]) == log
+
+
+def test_entries_that_cannot_be_read_stay_while_there_is_room() -> None:
+    log = [Shelved("?", None), *(shelved(a_case(number)) for number in range(3))]
+    assert [entry.text == "?" for entry in merged(log, [], 4)] == [False, False, False, True]
+    assert not any(entry.text == "?" for entry in merged(log, [a_case(9)], 4))
