@@ -1,0 +1,170 @@
+"""A simulation's time, course, keys and scenarios."""
+
+from pydantic import JsonValue
+
+from shared.contracts.ues.base import Answer, JsonObject, Moment
+
+
+class TimeState(Answer):
+    current_time: Moment
+    time_scale: float = 1.0
+    is_paused: bool = False
+    auto_advance: bool = False
+    mode: str = "manual"
+
+
+class Execution(Answer):
+    event_id: str
+    modality: str = ""
+    status: str
+    error: str | None = None
+
+
+class Advanced(Answer):
+    """``events_executed`` counts every event that ran, failed ones too."""
+
+    previous_time: Moment
+    current_time: Moment
+    events_executed: int = 0
+    events_failed: int = 0
+    execution_details: tuple[Execution, ...] = ()
+
+
+class TimeSet(Answer):
+    previous_time: Moment
+    current_time: Moment
+    skipped_events: int = 0
+    executed_events: int = 0
+    rolled_back_events: int = 0
+    reset_skipped_events: int = 0
+
+
+class Skipped(Answer):
+    previous_time: Moment
+    current_time: Moment
+    events_executed: int = 0
+    next_event_time: Moment | None = None
+
+
+class Started(Answer):
+    simulation_id: str
+    status: str
+    current_time: Moment
+
+
+class SimulationStatus(Answer):
+    is_running: bool
+    current_time: Moment
+    is_paused: bool = False
+    auto_advance: bool = False
+    time_scale: float | None = None
+    pending_events: int = 0
+    executed_events: int = 0
+    failed_events: int = 0
+    next_event_time: Moment | None = None
+
+
+class Steps(Answer):
+    """What undo or redo did."""
+
+    undone_count: int = 0
+    redone_count: int = 0
+    can_undo: bool = False
+    can_redo: bool = False
+    message: str = ""
+
+
+class Hold(Answer):
+    hold_id: str
+    reason: str | None = None
+    expires_at: Moment | None = None
+
+
+class SimulatorEvent(Answer):
+    """A change of the world. ``agent_id`` names the key that caused it; ``data`` is left out where few words do."""
+
+    event_id: str
+    scheduled_time: Moment
+    modality: str
+    status: str
+    priority: int = 0
+    created_at: Moment | None = None
+    data: JsonObject | None = None
+    executed_at: Moment | None = None
+    error_message: str | None = None
+    agent_id: str | None = None
+    metadata: JsonObject = {}
+
+    @property
+    def operation(self) -> str:
+        return str((self.data or {}).get("operation") or (self.data or {}).get("action") or "update")
+
+
+class EventList(Answer):
+    """``total`` counts what was asked for, the other numbers the whole queue."""
+
+    events: tuple[SimulatorEvent, ...] = ()
+    total: int = 0
+    pending: int = 0
+    executed: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+
+class EventSummary(Answer):
+    total: int = 0
+    pending: int = 0
+    executed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    by_modality: dict[str, int] = {}
+    next_event_time: Moment | None = None
+
+
+class ScenarioLoaded(Answer):
+    success: bool = True
+    events_loaded: int | bool = 0
+    modalities_loaded: tuple[str, ...] = ()
+    modalities_skipped: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    scenario_metadata: dict[str, JsonValue] | None = None
+
+
+class KeyMade(Answer):
+    """``secret`` is shown this once."""
+
+    key_id: str
+    secret: str
+    name: str = ""
+    permissions: tuple[str, ...] = ()
+
+
+class KeyInfo(Answer):
+    key_id: str
+    name: str = ""
+    permissions: tuple[str, ...] = ()
+    is_active: bool = True
+    last_used_at: Moment | None = None
+
+
+class Access(Answer):
+    """One request that somebody made, as the server logged it."""
+
+    timestamp: Moment
+    method: str
+    path: str
+    status_code: int
+    key_id: str | None = None
+
+
+class AccessLog(Answer):
+    """Newest first; ``total`` counts what was asked for."""
+
+    logs: tuple[Access, ...] = ()
+    total: int = 0
+
+
+class World(Answer):
+    """One of several worlds in one server; its routes stand under ``/worlds/{world_id}``."""
+
+    world_id: str

@@ -1,0 +1,163 @@
+"""``/email``."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from pydantic import JsonValue
+
+from shared.contracts.ues.actions import ActionDone
+from shared.contracts.ues.base import JsonObject
+from shared.contracts.ues.email import EmailsFound, EmailState
+from shared.infra.ues.line import Line, given
+
+
+class EmailRoom:
+    def __init__(self, line: Line) -> None:
+        self._line = line
+
+    async def get_state(self) -> EmailState:
+        return await self._line.get(EmailState, "/email/state")
+
+    async def get_compact_state(self) -> JsonValue:
+        return await self._line.raw("/email/state", compact=True)
+
+    async def query(
+        self,
+        *,
+        folder: str | None = None,
+        is_read: bool | None = None,
+        is_starred: bool | None = None,
+        from_address: str | None = None,
+        to_address: str | None = None,
+        subject_contains: str | None = None,
+        body_contains: str | None = None,
+        has_attachments: bool | None = None,
+        labels: Sequence[str] | None = None,
+        thread_id: str | None = None,
+        priority: str | None = None,
+        sent_after: datetime | None = None,
+        sent_before: datetime | None = None,
+        received_after: datetime | None = None,
+        received_before: datetime | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+        sort_by: str | None = None,
+        sort_order: str | None = None,
+    ) -> EmailsFound:
+        asked = given(
+            folder=folder,
+            is_read=is_read,
+            is_starred=is_starred,
+            from_address=from_address,
+            to_address=to_address,
+            subject_contains=subject_contains,
+            body_contains=body_contains,
+            has_attachments=has_attachments,
+            labels=labels,
+            thread_id=thread_id,
+            priority=priority,
+            sent_after=sent_after,
+            sent_before=sent_before,
+            received_after=received_after,
+            received_before=received_before,
+            limit=limit,
+            offset=offset,
+            sort_by=sort_by,
+            sort_order=sort_order,
+        )
+        return await self._line.ask(EmailsFound, "/email/query", asked)
+
+    async def send(
+        self,
+        *,
+        from_address: str,
+        to_addresses: Sequence[str],
+        subject: str,
+        body_text: str,
+        cc_addresses: Sequence[str] | None = None,
+        bcc_addresses: Sequence[str] | None = None,
+        reply_to_address: str | None = None,
+        body_html: str | None = None,
+        attachments: Sequence[Mapping[str, JsonValue]] | None = None,
+        thread_id: str | None = None,
+        in_reply_to: str | None = None,
+        references: Sequence[str] | None = None,
+        priority: str | None = None,
+    ) -> ActionDone:
+        """A mail from the user."""
+        mail = given(
+            from_address=from_address,
+            to_addresses=to_addresses,
+            subject=subject,
+            body_text=body_text,
+            cc_addresses=cc_addresses,
+            bcc_addresses=bcc_addresses,
+            reply_to_address=reply_to_address,
+            body_html=body_html,
+            attachments=attachments,
+            thread_id=thread_id,
+            in_reply_to=in_reply_to,
+            references=references,
+            priority=priority,
+        )
+        return await self._act("send", mail)
+
+    async def receive(
+        self,
+        *,
+        from_address: str,
+        to_addresses: Sequence[str],
+        subject: str,
+        body_text: str,
+        cc_addresses: Sequence[str] | None = None,
+        thread_id: str | None = None,
+        in_reply_to: str | None = None,
+        references: Sequence[str] | None = None,
+        priority: str | None = None,
+        sent_at: datetime | None = None,
+    ) -> ActionDone:
+        """A mail to the user, which arrives at once; one that arrives later is an event of the queue."""
+        mail = given(
+            from_address=from_address,
+            to_addresses=to_addresses,
+            subject=subject,
+            body_text=body_text,
+            cc_addresses=cc_addresses,
+            thread_id=thread_id,
+            in_reply_to=in_reply_to,
+            references=references,
+            priority=priority,
+            sent_at=sent_at,
+        )
+        return await self._act("receive", mail)
+
+    async def read(self, message_ids: Sequence[str]) -> ActionDone:
+        return await self._act("read", given(message_ids=message_ids))
+
+    async def unread(self, message_ids: Sequence[str]) -> ActionDone:
+        return await self._act("unread", given(message_ids=message_ids))
+
+    async def star(self, message_ids: Sequence[str]) -> ActionDone:
+        return await self._act("star", given(message_ids=message_ids))
+
+    async def unstar(self, message_ids: Sequence[str]) -> ActionDone:
+        return await self._act("unstar", given(message_ids=message_ids))
+
+    async def archive(self, message_ids: Sequence[str]) -> ActionDone:
+        return await self._act("archive", given(message_ids=message_ids))
+
+    async def delete(self, message_ids: Sequence[str]) -> ActionDone:
+        """Into the trash."""
+        return await self._act("delete", given(message_ids=message_ids))
+
+    async def label(self, message_ids: Sequence[str], labels: Sequence[str]) -> ActionDone:
+        return await self._act("label", given(message_ids=message_ids, labels=labels))
+
+    async def unlabel(self, message_ids: Sequence[str], labels: Sequence[str]) -> ActionDone:
+        return await self._act("unlabel", given(message_ids=message_ids, labels=labels))
+
+    async def move(self, message_ids: Sequence[str], folder: str) -> ActionDone:
+        return await self._act("move", given(message_ids=message_ids, folder=folder))
+
+    async def _act(self, action: str, body: JsonObject) -> ActionDone:
+        return await self._line.post(ActionDone, f"/email/{action}", body)

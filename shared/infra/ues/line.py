@@ -1,0 +1,169 @@
+"""The line to a simulator: one HTTP client, answers as typed models, failures as typed errors, bounded retries."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TypeVar
+
+import httpx
+from pydantic import BaseModel, JsonValue
+from pydantic import ValidationError as Unreadable
+
+from shared.infra.ues.errors import (
+    APIError,
+    ConflictError,
+    NotFoundError,
+    ProtocolError,
+    ServerError,
+    UESConnectionError,
+    UESError,
+    UESTimeoutError,
+    ValidationError,
+)
+
+M = TypeVar("M", bound=BaseModel)
+Value = JsonValue | datetime | Sequence[str] | Mapping[str, JsonValue] | Sequence[Mapping[str, JsonValue]]
+_AGAIN = frozenset({502, 503, 504})
+_PAUSES = (0.2, 0.5, 1.0, 2.0)
+_NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+_BY_STATUS: Mapping[int, type[APIError]] = {404: NotFoundError, 409: ConflictError, 422: ValidationError}
+_SAID = 500
+
+
+class Line:
+    """``attempts``: how often a request is made at most. What may have been carried out is never sent again."""
+
+    def __init__(self, http: httpx.AsyncClient, attempts: int = 1) -> None:
+        self._http = http
+        self._attempts = max(1, attempts)
+
+    async def get(self, kind: type[M], path: str, **asked: Value | None) -> M:
+        params = {name: _text(value) for name, value in given(**asked).items()}
+        return _read(kind, await self._sent("GET", path, params=params, repeatable=True))
+
+    async def ask(self, kind: type[M], path: str, body: Mapping[str, JsonValue]) -> M:
+        """A POST that changes nothing, and may be repeated."""
+        return _read(kind, await self._sent("POST", path, body=body, repeatable=True))
+
+    async def post(self, kind: type[M], path: str, body: Mapping[str, JsonValue] | None = None) -> M:
+        return _read(kind, await self._sent("POST", path, body=body))
+
+    async def tell(self, path: str, body: Mapping[str, JsonValue] | None = None) -> JsonValue:
+        """A POST whose answer is taken as it is; ``None`` for an empty one."""
+        return _json(await self._sent("POST", path, body=body))
+
+    async def raw(self, path: str, **asked: Value | None) -> JsonValue:
+        """A GET whose answer is taken as it is."""
+        params = {name: _text(value) for name, value in given(**asked).items()}
+        return _json(await self._sent("GET", path, params=params, repeatable=True))
+
+    async def delete(self, path: str) -> JsonValue:
+        return _json(await self._sent("DELETE", path, repeatable=True))
+
+    async def _sent(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        body: Mapping[str, JsonValue] | None = None,
+        repeatable: bool = False,
+    ) -> httpx.Response:
+        for attempt in range(1, self._attempts):
+            try:
+                answer = await self._once(method, path, params, body)
+            except (UESConnectionError, UESTimeoutError) as error:
+                if not (repeatable or isinstance(error.__cause__, _NEVER_SENT)):
+                    raise
+            else:
+                if answer.status_code not in _AGAIN or not repeatable:
+                    return _good(answer)
+            await asyncio.sleep(_PAUSES[min(attempt, len(_PAUSES)) - 1])
+        return _good(await self._once(method, path, params, body))
+
+    async def _once(
+        self, method: str, path: str, params: Mapping[str, str] | None, body: Mapping[str, JsonValue] | None
+    ) -> httpx.Response:
+        where = f"{method} {path}"
+        try:
+            return await self._http.request(method, path, params=params, json=None if body is None else dict(body))
+        except httpx.TimeoutException as error:
+            raise UESTimeoutError(f"the simulator did not answer {where} in time") from error
+        except httpx.TransportError as error:
+            raise UESConnectionError(f"the simulator could not be reached for {where}: {error}") from error
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise UESError(f"{where} could not be asked: {error}") from error
+
+
+def given(**values: Value | None) -> dict[str, JsonValue]:
+    """What was given, as JSON: what is ``None`` is left out, times become text."""
+    return {name: _plain(value) for name, value in values.items() if value is not None}
+
+
+def _plain(value: Value) -> JsonValue:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return {str(name): _plain(part) for name, part in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_plain(part) for part in value]
+    return value
+
+
+def _text(value: JsonValue) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _good(answer: httpx.Response) -> httpx.Response:
+    if answer.is_success:
+        return answer
+    status = answer.status_code
+    kind = ServerError if status >= 500 else _BY_STATUS.get(status, APIError)
+    body = _body(answer)
+    raise kind(_message(body) or f"the simulator answered {status}", status, body)
+
+
+def _body(answer: httpx.Response) -> JsonValue:
+    try:
+        return _json(answer)
+    except ProtocolError:
+        return answer.text[:_SAID]
+
+
+def _message(body: JsonValue) -> str:
+    """The server's own words: ``detail`` (a text, a list, an object's message), else ``message``, else ``error``."""
+    if not isinstance(body, dict):
+        return str(body or "")[:_SAID]
+    detail = body.get("detail")
+    if isinstance(detail, dict):
+        detail = detail.get("message") or str(detail)
+    if isinstance(detail, list):
+        detail = "; ".join(_problem(part) for part in detail)
+    return str(detail or body.get("message") or body.get("error") or "")[:_SAID]
+
+
+def _problem(part: JsonValue) -> str:
+    if not isinstance(part, dict):
+        return str(part)
+    where = part.get("loc")
+    place = ".".join(str(name) for name in where) if isinstance(where, list) else ""
+    return f"{place}: {part.get('msg', '')}".strip(": ")
+
+
+def _json(answer: httpx.Response) -> JsonValue:
+    if not answer.content:
+        return None
+    try:
+        value: JsonValue = answer.json()
+    except ValueError as error:
+        raise ProtocolError(f"the simulator answered something that is no JSON to {answer.url.path}") from error
+    return value
+
+
+def _read(kind: type[M], answer: httpx.Response) -> M:
+    try:
+        return kind.model_validate_json(answer.content)
+    except Unreadable as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise ProtocolError(f"no {kind.__name__} came from {answer.url.path}: {where}: {first['msg']}") from error
