@@ -48,6 +48,7 @@ from services.gateway.entrypoints.approvals.endpoints import ApprovalEndpoints
 from services.gateway.entrypoints.console.room import Desks
 from services.gateway.entrypoints.edge.drain import Drain
 from services.gateway.entrypoints.edge.face import Face
+from services.gateway.entrypoints.edge.own_pages import OwnPages
 from services.gateway.entrypoints.edge.threshold import Threshold
 from services.gateway.entrypoints.operating.api_keys import KeyEndpoints
 from services.gateway.entrypoints.operating.audit import AuditEndpoints
@@ -111,6 +112,8 @@ def build(settings: Settings, leaving: Leaving | None = None) -> FastAPI:
     book = TenantBook(RedisTenantRecords(state), RedisWorkshop(state), statistics)
     parts = A2aParts(desk, lists, identity, readiness, book)
     app = create_app(parts, statistics, tenants, face, lifespan, doorway.watch)
+    if not settings.ways:
+        app.add_middleware(OwnPages, public=settings.card_url)
     app.add_middleware(Threshold, limits=settings.request_limits)
     app.add_middleware(Drain, leaving=leaving)
     clerk = Clerk(RedisDeadLetters(state), TaskStore(state, live), BestEffortWakes(ArqWakes(queue)), _now)

@@ -70,6 +70,7 @@ PROMISES = (
     Promise("walls.approver", "An approver sees and decides another's task, and does nothing else to it", "I7; I10"),
     Promise("walls.ids", "A client's ids are its own: those that another used first stand in nobody's way", "I10"),
     Promise("identity.brake", "Who guesses is braked by address, told by trusted proxies alone", "bad input"),
+    Promise("identity.own_pages", "Where nobody needs a key, no page of another site sends anything", "bad input"),
     Promise("limits.headers", "Each answer says what its caller may ask for and what is left of it", "seed 000, A2A"),
     Promise(
         "limits.refused",
