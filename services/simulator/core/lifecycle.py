@@ -96,6 +96,8 @@ def _problems_of(world: World, event: Event) -> list[str]:
 def _wait_again(world: World) -> int:
     waiting = 0
     for event in list(world.queue):
+        if event.settled:
+            continue
         if event.brought_by is not None:
             world.queue.remove(event.event_id)
         elif event.direct and event.status in (Status.EXECUTED, Status.FAILED):

@@ -32,3 +32,8 @@ def written(event: Event) -> JsonObject:
         "error_message": event.error_message,
         "metadata": event.metadata,
     }
+
+
+def stripped(data: JsonObject) -> JsonObject:
+    """The action without its envelope."""
+    return {name: value for name, value in data.items() if name not in ENVELOPE}

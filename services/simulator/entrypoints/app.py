@@ -6,13 +6,35 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from fastapi import APIRouter, FastAPI
 
 from services.simulator.core.room import Rooms
-from services.simulator.entrypoints import access_logs, environment, events, health, holding, keys, simulation, time
+from services.simulator.entrypoints import (
+    access_logs,
+    environment,
+    event_batches,
+    events,
+    health,
+    holding,
+    keys,
+    scenario,
+    simulation,
+    time,
+)
 from services.simulator.entrypoints.entrance import Entrance
 from services.simulator.entrypoints.errors import answer_refusals
 from services.simulator.entrypoints.strict_bodies import StrictBodies
 from services.simulator.entrypoints.version import UES_VERSION
 
-_OWN = (health, time, simulation, holding, events, environment, keys, access_logs)
+_OWN = (
+    health,
+    time,
+    simulation,
+    holding,
+    event_batches,
+    events,
+    environment,
+    scenario,
+    keys,
+    access_logs,
+)
 Background = Callable[[Rooms], AbstractAsyncContextManager[None]]
 
 

@@ -1,0 +1,198 @@
+"""A world written as a scenario, and a scenario loaded into a world."""
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from services.simulator.core.clock import within
+from services.simulator.core.events import Event, Queue, Status
+from services.simulator.core.records import JsonObject
+from services.simulator.core.refusals import BadInput, Conflict, Fault, Refusal, Refused
+from services.simulator.core.scenario_shapes import Environment, Scenario, TimeState, WrittenEvent, WrittenEvents
+from services.simulator.core.world import World
+from services.simulator.core.written_events import stripped, written
+
+
+class Historic(StrEnum):
+    """What becomes of waiting events that lie before the time of an imported environment."""
+
+    IGNORE = "ignore"
+    DELETE = "delete"
+    APPLY = "apply"
+
+
+@dataclass
+class Loaded:
+    """What an import took over, what it left out, and what is strange about it."""
+
+    modalities: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    events: int = 0
+    warnings: list[str] = field(default_factory=list)
+
+
+def environment_of(world: World) -> JsonObject:
+    clock = world.clock
+    return {
+        "time_state": {
+            "current_time": clock.current.isoformat(),
+            "time_scale": clock.scale,
+            "is_paused": clock.paused,
+            "auto_advance": clock.auto,
+            "last_wall_time_update": clock.wall.isoformat(),
+        },
+        "modality_states": {name: modality.exported() for name, modality in world.modalities.items()},
+    }
+
+
+def events_of(world: World) -> JsonObject:
+    return {"events": [written(event) for event in world.queue]}
+
+
+def load_environment(world: World, given: Environment, historic: Historic, strict: bool) -> Loaded:
+    """Replace every state and the time. Raises ``Conflict`` while running, ``Refused`` or ``BadInput``; then nothing
+    has changed.
+    """
+    _check(world)
+    loaded = Loaded()
+    _load_states(world, given, strict, loaded)
+    early = [event for event in world.queue.between(None, world.now) if event.status is Status.PENDING]
+    if historic is Historic.DELETE:
+        for event in early:
+            world.queue.remove(event.event_id)
+    elif historic is Historic.APPLY:
+        world.run_due()
+        world.history.clear()
+        world.set_base()
+    elif early:
+        loaded.warnings.append(_early(len(early)))
+    return loaded
+
+
+def load_events(world: World, given: WrittenEvents, merge: bool, strict: bool = False) -> Loaded:
+    """Replace the queue, or add to it. Raises as ``load_environment`` does."""
+    _check(world)
+    loaded = Loaded()
+    events = _events(world, given, strict, loaded)
+    _fill(world, events, merge)
+    loaded.events = len(events)
+    return loaded
+
+
+def load_scenario(world: World, given: Scenario, strict: bool) -> Loaded:
+    """Replace the whole world. Raises as ``load_environment`` does."""
+    _check(world)
+    loaded = Loaded()
+    events = _events(world, given.events, strict, loaded)
+    _load_states(world, given.environment, strict, loaded)
+    _fill(world, events, merge=False)
+    loaded.events = len(events)
+    waiting = [event for event in events if event.status is Status.PENDING]
+    if early := sum(event.scheduled_time < world.now for event in waiting):
+        loaded.warnings.append(_early(early))
+    return loaded
+
+
+def _check(world: World) -> None:
+    if world.running:
+        raise Conflict("Cannot import while the simulation is running. Stop it first.")
+
+
+def _early(count: int) -> str:
+    return f"{count} pending events lie before the environment's time: they run when time next moves"
+
+
+def _load_states(world: World, given: Environment, strict: bool, loaded: Loaded) -> None:
+    """A modality that the file leaves out is empty afterwards, not what it was in another world."""
+    time = within(given.time_state.current_time)
+    unknown = [name for name in given.modality_states if name not in world.modalities]
+    _leave_out(unknown, strict, loaded)
+    before = {name: modality.store.rows() for name, modality in world.modalities.items()}
+    try:
+        for name, modality in world.modalities.items():
+            modality.clear(time)
+            if name in given.modality_states:
+                _load_state(world, name, given.modality_states[name])
+                loaded.modalities.append(name)
+    except Refusal:
+        for name, rows in before.items():
+            world.modalities[name].store.replace(rows)
+        raise
+    _set_clock(world, given.time_state)
+    world.history.clear()
+    world.set_base()
+
+
+def _load_state(world: World, name: str, state: JsonObject) -> None:
+    try:
+        world.modalities[name].load(state)
+    except BadInput as problem:
+        raise _under(problem, "environment", "modality_states", name) from None
+    if wrong := world.modalities[name].problems():
+        raise Refused({"message": f"The state of {name} is unsound", "errors": [*wrong]})
+
+
+def _set_clock(world: World, given: TimeState) -> None:
+    world.clock = replace(
+        world.clock,
+        current=within(given.current_time),
+        wall=world.surroundings.now(),
+        scale=given.time_scale,
+        paused=given.is_paused,
+        auto=given.auto_advance,
+    )
+
+
+def _leave_out(unknown: list[str], strict: bool, loaded: Loaded) -> None:
+    if unknown and strict:
+        raise Refused(f"Unknown modalities: {', '.join(unknown)}")
+    for name in unknown:
+        loaded.skipped.append(name)
+        loaded.warnings.append(f"Unknown modality '{name}' was skipped")
+
+
+def _events(world: World, given: WrittenEvents, strict: bool, loaded: Loaded) -> list[Event]:
+    unknown = {event.modality for event in given.events if event.modality not in world.modalities}
+    _leave_out(sorted(unknown), strict, loaded)
+    return [
+        _event(world, event, number) for number, event in enumerate(given.events) if event.modality in world.modalities
+    ]
+
+
+def _event(world: World, given: WrittenEvent, place: int) -> Event:
+    waits = given.status in (Status.PENDING, Status.EXECUTING)
+    return Event(
+        event_id=world.surroundings.new_id(),
+        scheduled_time=within(given.scheduled_time),
+        modality=given.modality,
+        data=_data(world, given, place) if waits else stripped(given.data),
+        created_at=given.created_at or world.now,
+        number=world.number(),
+        status=Status.PENDING if waits else given.status,
+        priority=given.priority,
+        agent_id=given.agent_id,
+        executed_at=None if waits else given.executed_at,
+        error_message=None if waits else given.error_message,
+        metadata=given.metadata,
+        settled=not waits,
+    )
+
+
+def _data(world: World, given: WrittenEvent, place: int) -> JsonObject:
+    try:
+        return world.modality(given.modality).normalised(given.data)
+    except BadInput as problem:
+        raise _under(problem, "events", place, "data") from None
+    except Refusal as problem:
+        raise Refused(f"Invalid event {place}: {problem}") from None
+
+
+def _under(problem: BadInput, *place: str | int) -> BadInput:
+    return BadInput([Fault((*place, *fault.loc), fault.msg, fault.type) for fault in problem.faults])
+
+
+def _fill(world: World, events: list[Event], merge: bool) -> None:
+    if not merge:
+        world.queue = Queue()
+        world.history.clear()
+        world.set_base()
+    world.queue.fill(events)

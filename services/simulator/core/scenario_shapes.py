@@ -1,0 +1,78 @@
+"""What a scenario file holds. Times without a zone are read as UTC; what is not known is left out."""
+
+from datetime import UTC, datetime
+from typing import Annotated, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from services.simulator.core.events import Status
+from services.simulator.core.records import JsonObject
+from services.simulator.core.refusals import bad_input
+
+
+def _in_utc(time: datetime) -> datetime:
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+
+
+Moment = Annotated[datetime, AfterValidator(_in_utc)]
+
+
+class _Shape(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+
+
+class TimeState(_Shape):
+    current_time: Moment
+    time_scale: float = Field(gt=0, le=1_000_000, allow_inf_nan=False)
+    is_paused: bool
+    auto_advance: bool
+    last_wall_time_update: Moment
+
+
+class Environment(_Shape):
+    time_state: TimeState
+    modality_states: dict[str, dict[str, JsonValue]]
+
+
+class WrittenEvent(_Shape):
+    """``event_id`` is not read: each import makes events of its own."""
+
+    scheduled_time: Moment
+    modality: str
+    data: dict[str, JsonValue]
+    status: Status = Status.PENDING
+    created_at: Moment | None = None
+    executed_at: Moment | None = None
+    agent_id: str | None = None
+    priority: int = 0
+    error_message: str | None = None
+    metadata: dict[str, JsonValue] = {}
+
+
+class WrittenEvents(_Shape):
+    events: list[WrittenEvent]
+
+
+class Metadata(_Shape):
+    ues_version: str | None = None
+    scenario_version: str | None = None
+    created_at: str | None = None
+    author: str | None = None
+    description: str | None = None
+
+
+class Scenario(_Shape):
+    metadata: Metadata = Metadata()
+    environment: Environment
+    events: WrittenEvents = WrittenEvents(events=[])
+
+
+S = TypeVar("S", bound=BaseModel)
+
+
+def read_as(shape: type[S], document: JsonObject, *place: str) -> S:
+    """Raises ``BadInput`` with each wrong field, under that place."""
+    try:
+        return shape.model_validate(document)
+    except ValidationError as error:
+        raise bad_input(error, *place) from None

@@ -1,0 +1,117 @@
+"""``POST /events/batch``: up to a thousand events in one request."""
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Response, status
+from pydantic import BaseModel, JsonValue
+
+from services.simulator.core import batches, scheduling
+from services.simulator.core.batches import Item, Judged
+from services.simulator.core.records import JsonObject
+from services.simulator.core.refusals import Refused
+from services.simulator.core.scenario_shapes import read_as
+from services.simulator.core.world import Wanted
+from services.simulator.entrypoints.doorway import Place, permitted
+from services.simulator.entrypoints.events import NewEvent
+
+router = APIRouter(prefix="/events", tags=["events"])
+MOST_EVENTS = 1000
+
+
+class Batch(BaseModel):
+    events: list[dict[str, JsonValue]]
+    stop_on_first_error: bool = False
+    validate_only: bool = False
+
+
+class BatchItem(BaseModel):
+    """After a validation ``valid`` says what ``success`` says after the real thing."""
+
+    index: int
+    modality: str
+    success: bool | None = None
+    valid: bool | None = None
+    event_id: str | None = None
+    scheduled_time: datetime | None = None
+    error: str | None = None
+
+
+class BatchResponse(BaseModel):
+    results: list[BatchItem]
+    total: int
+    successful: int
+    failed: int
+    validate_only: bool = False
+
+
+@router.post("/batch", status_code=status.HTTP_201_CREATED, responses={200: {}, 207: {"model": BatchResponse}})
+async def schedule(
+    body: Batch, response: Response, place: Annotated[Place, permitted("events:batch")]
+) -> BatchResponse:
+    _check_size(body)
+    judged = batches.judged(body.events, lambda item: _wanted(place, item))
+    if body.validate_only:
+        response.status_code = status.HTTP_200_OK
+        return _answer(body, [_validated(body, number, item) for number, item in enumerate(judged)])
+    if body.stop_on_first_error:
+        _check_all(body, judged)
+    items = batches.scheduled(place.world, judged)
+    answer = _answer(body, [_made(body, number, item) for number, item in enumerate(items)])
+    if answer.failed:
+        response.status_code = status.HTTP_207_MULTI_STATUS
+    return answer
+
+
+def _wanted(place: Place, item: JsonObject) -> Wanted:
+    event = read_as(NewEvent, item)
+    return scheduling.wanted(
+        place.world, place.caller, event.modality, event.data, event.scheduled_time, event.priority, event.metadata
+    )
+
+
+def _check_size(body: Batch) -> None:
+    if not body.events:
+        raise Refused(_refusal("A batch holds at least one event", None, 0, 0))
+    if len(body.events) > MOST_EVENTS:
+        raise Refused(_refusal(f"A batch holds at most {MOST_EVENTS} events", None, 0, len(body.events)))
+
+
+def _check_all(body: Batch, judged: list[Judged]) -> None:
+    for number, item in enumerate(judged):
+        if item.error is not None:
+            raise Refused(_refusal(f"Event {number}: {item.error}", number, number, len(body.events)))
+
+
+def _refusal(said: str, failed: int | None, validated: int, total: int) -> JsonObject:
+    return {"detail": said, "failed_index": failed, "events_validated": validated, "total_events": total}
+
+
+def _validated(body: Batch, number: int, item: Judged) -> BatchItem:
+    return BatchItem(index=number, modality=_modality(body, number), valid=item.error is None, error=item.error)
+
+
+def _made(body: Batch, number: int, item: Item) -> BatchItem:
+    return BatchItem(
+        index=number,
+        modality=_modality(body, number),
+        success=item.event is not None,
+        event_id=item.event.event_id if item.event else None,
+        scheduled_time=item.event.scheduled_time if item.event else None,
+        error=item.error,
+    )
+
+
+def _modality(body: Batch, number: int) -> str:
+    return str(body.events[number].get("modality", ""))
+
+
+def _answer(body: Batch, items: list[BatchItem]) -> BatchResponse:
+    failed = sum(item.error is not None for item in items)
+    return BatchResponse(
+        results=items,
+        total=len(items),
+        successful=len(items) - failed,
+        failed=failed,
+        validate_only=body.validate_only,
+    )

@@ -1,0 +1,148 @@
+"""``/scenario``: a world written to a file, and a file loaded into a world."""
+
+from typing import Annotated, Literal, Self
+
+from fastapi import APIRouter
+from pydantic import BaseModel, JsonValue
+
+from services.simulator.core import scenario
+from services.simulator.core.events import Status
+from services.simulator.core.records import JsonObject
+from services.simulator.core.scenario import Historic, Loaded
+from services.simulator.core.scenario_shapes import Environment, Metadata, Scenario, WrittenEvents, read_as
+from services.simulator.entrypoints.doorway import Place, permitted
+from services.simulator.entrypoints.version import UES_VERSION
+
+router = APIRouter(prefix="/scenario", tags=["scenario"])
+
+
+class ExportedEnvironment(BaseModel):
+    environment: dict[str, JsonValue]
+    modalities_exported: list[str]
+
+
+class ExportedEvents(BaseModel):
+    events: dict[str, JsonValue]
+    total_events: int
+    pending_events: int
+    executed_events: int
+
+
+class ExportedScenario(BaseModel):
+    scenario: dict[str, JsonValue]
+
+
+class ImportEnvironment(BaseModel):
+    data: dict[str, JsonValue]
+    historic_event_handling: Literal["ignore", "delete", "apply"] = "ignore"
+    strict_modalities: bool = False
+
+
+class ImportEvents(BaseModel):
+    data: dict[str, JsonValue]
+    merge: bool = False
+
+
+class ImportScenario(BaseModel):
+    scenario: dict[str, JsonValue]
+    strict_modalities: bool = False
+
+
+class Imported(BaseModel):
+    success: bool = True
+    environment_loaded: bool
+    events_loaded: int
+    modalities_loaded: list[str]
+    modalities_skipped: list[str]
+    warnings: list[str]
+    scenario_metadata: dict[str, JsonValue] | None = None
+
+    @classmethod
+    def of(cls, loaded: Loaded, environment: bool, metadata: dict[str, JsonValue] | None = None) -> Self:
+        return cls(
+            environment_loaded=environment,
+            events_loaded=loaded.events,
+            modalities_loaded=loaded.modalities,
+            modalities_skipped=loaded.skipped,
+            warnings=loaded.warnings,
+            scenario_metadata=metadata,
+        )
+
+
+@router.get("/export/environment")
+async def export_environment(place: Annotated[Place, permitted("scenario:export")]) -> ExportedEnvironment:
+    return ExportedEnvironment(
+        environment=scenario.environment_of(place.world), modalities_exported=list(place.world.modalities)
+    )
+
+
+@router.get("/export/events")
+async def export_events(place: Annotated[Place, permitted("scenario:export")]) -> ExportedEvents:
+    queue = place.world.queue
+    return ExportedEvents(
+        events=scenario.events_of(place.world),
+        total_events=len(queue),
+        pending_events=queue.by_status[Status.PENDING],
+        executed_events=queue.by_status[Status.EXECUTED],
+    )
+
+
+@router.get("/export/full")
+async def export_full(
+    place: Annotated[Place, permitted("scenario:export")], author: str | None = None, description: str | None = None
+) -> ExportedScenario:
+    metadata: JsonObject = {
+        "ues_version": UES_VERSION,
+        "scenario_version": "1",
+        "created_at": place.world.surroundings.now().isoformat(),
+        "author": author,
+        "description": description,
+    }
+    return ExportedScenario(
+        scenario={
+            "metadata": metadata,
+            "environment": scenario.environment_of(place.world),
+            "events": scenario.events_of(place.world),
+        }
+    )
+
+
+@router.post("/import/environment")
+async def import_environment(
+    body: ImportEnvironment, place: Annotated[Place, permitted("scenario:import")]
+) -> Imported:
+    given = read_as(Environment, _unwrapped(body.data, "environment"), "body", "data")
+    historic = Historic(body.historic_event_handling)
+    loaded = scenario.load_environment(place.world, given, historic, body.strict_modalities)
+    return Imported.of(loaded, environment=True)
+
+
+@router.post("/import/events")
+async def import_events(body: ImportEvents, place: Annotated[Place, permitted("scenario:import")]) -> Imported:
+    given = body.data
+    if isinstance(given.get("events"), dict):
+        given = _unwrapped(given, "events")
+    loaded = scenario.load_events(place.world, read_as(WrittenEvents, given, "body", "data"), body.merge)
+    return Imported.of(loaded, environment=False)
+
+
+@router.post("/import/full")
+async def import_full(body: ImportScenario, place: Annotated[Place, permitted("scenario:import")]) -> Imported:
+    document = body.scenario if "metadata" in body.scenario else _unwrapped(body.scenario, "scenario")
+    given = read_as(Scenario, document, "body", "scenario")
+    loaded = scenario.load_scenario(place.world, given, body.strict_modalities)
+    loaded.warnings += _version_warnings(given.metadata)
+    return Imported.of(loaded, environment=True, metadata=given.metadata.model_dump())
+
+
+def _unwrapped(document: JsonObject, name: str) -> JsonObject:
+    """What an export wraps once more may be given as it came."""
+    inner = document.get(name)
+    return inner if isinstance(inner, dict) else document
+
+
+def _version_warnings(metadata: Metadata) -> list[str]:
+    written = metadata.ues_version
+    if written is None or written.split(".")[0] == UES_VERSION.split(".")[0]:
+        return []
+    return [f"The scenario was written by version {written}, this is {UES_VERSION}"]
