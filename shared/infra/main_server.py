@@ -15,6 +15,9 @@ from shared.infra.bounded_http import BoundedHttp
 from shared.infra.process import tune_gc
 
 GRACE_SECONDS = 10
+# A balancer keeps its connections for a minute and may send a request just as we close one, which it then answers 502:
+# so they are closed by the balancer, and not by us.
+KEEP_ALIVE_SECONDS = 75
 _MARGIN_SECONDS = 2.0  # before the grace is over: enough to send answers that are hurried
 
 
@@ -47,7 +50,17 @@ def serve_until_stopped(app: ASGIApp, host: str, port: int, farewell: Farewell |
     A second signal cuts the lingering short.
     """
     grace = GRACE_SECONDS if farewell is None else math.ceil(farewell.grace_seconds)
-    config = uvicorn.Config(
+    config = config_of(app, host, port, grace)
+    # uvicorn raises the signal again once it has stopped: by then there is nothing left to end.
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    signal.signal(signal.SIGINT, lambda *_: None)
+    tune_gc()
+    (uvicorn.Server(config) if farewell is None else _LingeringServer(config, farewell)).run()
+
+
+def config_of(app: ASGIApp, host: str, port: int, grace_seconds: int) -> uvicorn.Config:
+    """``X-Forwarded-*`` is left to the application, which knows whom it believes."""
+    return uvicorn.Config(
         app,
         host=host,
         port=port,
@@ -55,13 +68,10 @@ def serve_until_stopped(app: ASGIApp, host: str, port: int, farewell: Farewell |
         ws="none",
         log_config=None,
         access_log=False,
-        timeout_graceful_shutdown=grace,
+        proxy_headers=False,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=grace_seconds,
     )
-    # uvicorn raises the signal again once it has stopped: by then there is nothing left to end.
-    signal.signal(signal.SIGTERM, lambda *_: None)
-    signal.signal(signal.SIGINT, lambda *_: None)
-    tune_gc()
-    (uvicorn.Server(config) if farewell is None else _LingeringServer(config, farewell)).run()
 
 
 class _LingeringServer(uvicorn.Server):

@@ -12,6 +12,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from shared.infra.bounded_http import MAX_HEAD_BYTES, BoundedHttp
+from shared.infra.main_server import config_of
 from tests.serving import listening
 
 pytestmark = pytest.mark.promise("gateway.limits")
@@ -77,3 +78,26 @@ async def test_a_head_that_does_not_end_is_given_up() -> None:
     async with connected(Hurried) as (reader, writer):
         writer.write(b"GET / HTTP/1.1\r\nhost: x\r\nx-a: ")
         assert await reader.read(12) == b"HTTP/1.1 408"
+
+
+BALANCERS_KEEP = 60  # seconds: the idle time-out of an ALB and of nginx, as they come
+
+
+@pytest.mark.promise("gateway.keep_alive")
+async def test_a_connection_is_kept_for_longer_than_balancers_do_and_ends_at_once_with_the_server() -> None:
+    """Who closes first may be sent a request at that moment: it must not be us."""
+    config = config_of(Starlette(routes=[Route("/", echo)]), "127.0.0.1", 0, 1)
+    assert config.timeout_keep_alive > BALANCERS_KEEP
+    config.lifespan = "off"
+    config.load()
+    server = uvicorn.Server(config)
+    server.lifespan = config.lifespan_class(config)
+    with listening() as (listener, _):
+        await server.startup([listener])
+        reader, writer = await asyncio.open_connection(*listener.getsockname())
+        writer.write(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+        await reader.readuntil(b"\r\n\r\n0")
+        async with asyncio.timeout(5):
+            await server.shutdown([listener])
+            assert await reader.read() == b""
+        writer.close()
