@@ -8,6 +8,7 @@ import pytest
 
 from services.simulator.bootstrap import build
 from services.simulator.settings import Settings
+from shared.contracts.ues.base import JsonObject
 from shared.infra.ues.client import AsyncUESClient
 from shared.infra.ues.errors import APIError, ConflictError
 
@@ -45,7 +46,7 @@ async def test_mail_goes_out_and_is_found(ues: AsyncUESClient) -> None:
 
 async def test_an_event_of_later_happens_when_its_time_comes(ues: AsyncUESClient) -> None:
     now = (await ues.time.get_state()).current_time
-    mail = {"from_address": ANNA, "to_addresses": [USER], "subject": "Re: Plan", "body_text": "Yes."}
+    mail: JsonObject = {"from_address": ANNA, "to_addresses": [USER], "subject": "Re: Plan", "body_text": "Yes."}
     due = now + timedelta(seconds=90)
     await ues.events.create(scheduled_time=due, modality="email", data={"operation": "receive", **mail})
 

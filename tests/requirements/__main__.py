@@ -10,6 +10,7 @@ import sys
 from tests.architecture.promise_report import main
 from tests.requirements import (
     approvals,
+    assessor,
     connections,
     console,
     executor,
@@ -37,6 +38,7 @@ PROMISES = (
     *console.PROMISES,
     *outside.PROMISES,
     *learner.PROMISES,
+    *assessor.PROMISES,
     *project.PROMISES,
 )
 
