@@ -6,6 +6,7 @@ from services.simulator.adapters.admin_key import admin_key
 from services.simulator.adapters.surroundings import RealSurroundings
 from services.simulator.core.modalities.all import MODALITIES
 from services.simulator.core.room import Rooms
+from services.simulator.core.time_preferences import TimePreferences
 from services.simulator.entrypoints.app import application
 from services.simulator.entrypoints.modalities.all import ROUTERS
 from services.simulator.entrypoints.ticking import ticking
@@ -18,7 +19,7 @@ def build(settings: Settings) -> FastAPI:
     given = settings.ues_admin_key.get_secret_value() if settings.ues_admin_key else None
     admin = admin_key(given, settings.ues_admin_key_file, surroundings)
     return application(
-        Rooms(MODALITIES, surroundings, admin, settings.max_worlds),
+        Rooms({**MODALITIES, TimePreferences.name: TimePreferences}, surroundings, admin, settings.max_worlds),
         ROUTERS,
         ticking,
         authentication=settings.authentication != "off",

@@ -181,6 +181,19 @@ class Store:
             if name not in keep:
                 table.empty()
 
+    def written_rows(self, rows: Rows) -> JsonObject:
+        """Rows as JSON, for a saved world; their order is kept."""
+        return {name: [[key, _json(row)] for key, row in kept.items()] for name, kept in rows.items()}
+
+    def read_rows(self, written: Mapping[str, Sequence[tuple[str, JsonValue]]]) -> Rows:
+        """The inverse of ``written_rows``; raises ``ValueError`` for what it did not write."""
+        if strange := written.keys() - self._tables.keys():
+            raise ValueError(f"no tables of this modality: {', '.join(sorted(strange))}")
+        return {
+            name: {key: self._tables[name].kind.model_validate(row) for key, row in kept}
+            for name, kept in written.items()
+        }
+
     def written(self, changes: Sequence[Change]) -> list[JsonValue]:
         """Changes as JSON, for a saved world."""
         return [[c.table, c.key, c.position, _json(c.before), _json(c.after)] for c in changes]

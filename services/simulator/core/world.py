@@ -52,7 +52,7 @@ class World:
         self.holds = Holds()
         self.simulation_id: str | None = None
         self.observers: list[Observer] = []
-        self._numbers = 0
+        self.numbers = 0
         self.base: dict[str, Rows] = {}
         self.set_base()
 
@@ -114,8 +114,8 @@ class World:
 
     def number(self) -> int:
         """The next event's."""
-        self._numbers += 1
-        return self._numbers
+        self.numbers += 1
+        return self.numbers
 
     def _made(self, wanted: Wanted, direct: bool) -> Event:
         return Event(

@@ -17,6 +17,7 @@ from services.simulator.entrypoints import (
     scenario,
     simulation,
     time,
+    worlds,
 )
 from services.simulator.entrypoints.entrance import Entrance
 from services.simulator.entrypoints.errors import answer_refusals
@@ -34,6 +35,7 @@ _OWN = (
     scenario,
     keys,
     access_logs,
+    worlds,
 )
 Background = Callable[[Rooms], AbstractAsyncContextManager[None]]
 

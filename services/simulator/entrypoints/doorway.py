@@ -8,7 +8,7 @@ from fastapi.params import Depends as Dependency
 from fastapi.security import APIKeyHeader
 from starlette.types import Scope
 
-from services.simulator.core.keys import EVERYTHING, Caller, Forbidden
+from services.simulator.core.keys import Caller, Forbidden
 from services.simulator.core.refusals import Refusal
 from services.simulator.core.room import Room, Rooms
 from services.simulator.core.world import World
@@ -87,4 +87,14 @@ def permitted(permission: str) -> Dependency:
     return cast(Dependency, Depends(let_in))
 
 
-AdminPlace: TypeAlias = Annotated[Place, permitted(EVERYTHING)]
+def _admin() -> Dependency:
+    async def let_in(request: Request, secret: Annotated[str | None, Depends(_key_header)]) -> Place:
+        place = place_of(entry_of(request.scope), secret)
+        if place.caller.key_id != place.rooms.admin.key_id:
+            raise Forbidden("Permission denied. Required: the admin key")
+        return place
+
+    return cast(Dependency, Depends(let_in))
+
+
+AdminPlace: TypeAlias = Annotated[Place, _admin()]

@@ -1,0 +1,87 @@
+"""A whole room as JSON: what a saved world holds, down to what can be undone."""
+
+from datetime import datetime
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue
+
+from services.simulator.core.events import Status
+
+VERSION = 1
+
+
+class _Saved(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+
+
+class SavedClock(_Saved):
+    current: AwareDatetime
+    scale: float = Field(gt=0, le=1_000_000, allow_inf_nan=False)
+    paused: bool
+    auto: bool
+
+
+class SavedEvent(_Saved):
+    event_id: str = Field(pattern=r"^[0-9a-fA-F-]{36}$")
+    scheduled_time: AwareDatetime
+    modality: str
+    data: dict[str, JsonValue]
+    created_at: AwareDatetime
+    number: int
+    status: Status
+    priority: int
+    agent_id: str | None
+    executed_at: AwareDatetime | None
+    error_message: str | None
+    metadata: dict[str, JsonValue]
+    direct: bool
+    brought_by: str | None
+    settled: bool
+
+
+class SavedEntry(_Saved):
+    event_id: str
+    modality: str
+    action: str
+    changes: list[list[JsonValue]]
+    follow_ups: list[SavedEvent]
+
+
+class SavedHold(_Saved):
+    hold_id: str
+    reason: str | None
+    agent_id: str | None
+    timeout_seconds: float
+    acquired_at: AwareDatetime
+
+
+class SavedKey(_Saved):
+    """Its secret's hash, never the secret."""
+
+    key_id: str
+    name: str
+    permissions: tuple[str, ...]
+    secret_hash: str
+    created_at: AwareDatetime
+    created_by: str | None
+    last_used_at: datetime | None
+    revoked_at: datetime | None
+    expires_at: datetime | None
+
+
+SavedRows = dict[str, list[tuple[str, JsonValue]]]
+
+
+class SavedWorld(_Saved):
+    """``states`` and ``base`` hold the tables of each modality: now, and what a reset comes back to."""
+
+    v: int = Field(ge=1, le=VERSION)
+    clock: SavedClock
+    simulation_id: str | None
+    numbers: int = Field(ge=0)
+    states: dict[str, SavedRows]
+    base: dict[str, SavedRows]
+    events: list[SavedEvent]
+    done: list[SavedEntry]
+    undone: list[SavedEntry]
+    holds: list[SavedHold]
+    keys: list[SavedKey]

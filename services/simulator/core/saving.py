@@ -1,0 +1,129 @@
+"""A world saved whole and restored: states, events, undo history, holds and keys."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+
+from pydantic import ValidationError
+
+from services.simulator.core.clock import Clock, within
+from services.simulator.core.events import Event, Queue
+from services.simulator.core.holds import Hold
+from services.simulator.core.keys import Key
+from services.simulator.core.records import JsonObject, Rows
+from services.simulator.core.refusals import Refused
+from services.simulator.core.room import Room
+from services.simulator.core.saved_shapes import (
+    VERSION,
+    SavedEntry,
+    SavedEvent,
+    SavedHold,
+    SavedKey,
+    SavedRows,
+    SavedWorld,
+)
+from services.simulator.core.undo import Entry, History
+from services.simulator.core.world import World
+
+
+def saved(room: Room) -> JsonObject:
+    world = room.world
+    return {
+        "v": VERSION,
+        "clock": {
+            "current": world.clock.current.isoformat(),
+            "scale": world.clock.scale,
+            "paused": world.clock.paused,
+            "auto": world.clock.auto,
+        },
+        "simulation_id": world.simulation_id,
+        "numbers": world.numbers,
+        "states": {name: _rows(world, name, modality.store.rows()) for name, modality in world.modalities.items()},
+        "base": {name: _rows(world, name, rows) for name, rows in world.base.items()},
+        "events": [_event(event) for event in world.queue],
+        "done": [_entry(world, entry) for entry in world.history.done],
+        "undone": [_entry(world, entry) for entry in world.history.undone],
+        "holds": [
+            SavedHold(**asdict(hold)).model_dump(mode="json") for hold in world.holds.active(world.surroundings.now())
+        ],
+        "keys": [SavedKey(**asdict(key)).model_dump(mode="json") for key in room.keys.made],
+    }
+
+
+def restore(room: Room, given: SavedWorld) -> None:
+    """Make the world what it was when it was saved; raises ``Refused``, and then nothing has changed."""
+    world = room.world
+    strange = {*given.states, *given.base} - world.modalities.keys()
+    if strange:
+        raise Refused(f"Unknown modalities: {', '.join(sorted(strange))}")
+    try:
+        states, base = _all_rows(world, given.states), _all_rows(world, given.base)
+        history = _history(world, given)
+        clock = _clock(world, given)
+    except (ValidationError, ValueError) as error:
+        raise Refused(f"This is no saved world: {error}") from None
+    for name, rows in states.items():
+        world.modalities[name].store.replace(rows)
+    world.base = {**world.base, **base}
+    world.clock, world.history, world.queue = clock, history, _queue(given)
+    world.simulation_id, world.numbers = given.simulation_id, given.numbers
+    _restore_people(room, given)
+
+
+def _restore_people(room: Room, given: SavedWorld) -> None:
+    room.world.holds.clear()
+    for hold in given.holds:
+        room.world.holds.acquire(Hold(**dict(hold)))
+    room.keys.fill(Key(**dict(key)) for key in given.keys)
+
+
+def _rows(world: World, name: str, rows: Rows) -> JsonObject:
+    return world.modalities[name].store.written_rows(rows)
+
+
+def _all_rows(world: World, given: Mapping[str, SavedRows]) -> dict[str, Rows]:
+    return {name: world.modalities[name].store.read_rows(rows) for name, rows in given.items()}
+
+
+def _clock(world: World, given: SavedWorld) -> Clock:
+    saved_clock = given.clock
+    return Clock(
+        within(saved_clock.current),
+        world.surroundings.now(),
+        saved_clock.scale,
+        saved_clock.paused,
+        saved_clock.auto,
+    )
+
+
+def _queue(given: SavedWorld) -> Queue:
+    queue = Queue()
+    queue.fill(Event(**dict(event)) for event in given.events)
+    return queue
+
+
+def _history(world: World, given: SavedWorld) -> History:
+    history = History()
+    history.fill([_read_entry(world, entry) for entry in given.done], [_read_entry(world, e) for e in given.undone])
+    return history
+
+
+def _entry(world: World, entry: Entry) -> JsonObject:
+    return {
+        "event_id": entry.event_id,
+        "modality": entry.modality,
+        "action": entry.action,
+        "changes": world.modalities[entry.modality].store.written(entry.changes),
+        "follow_ups": [_event(event) for event in entry.follow_ups],
+    }
+
+
+def _read_entry(world: World, given: SavedEntry) -> Entry:
+    if given.modality not in world.modalities:
+        raise ValueError(f"unknown modality {given.modality}")
+    changes = world.modalities[given.modality].store.read(given.changes)
+    follow_ups = tuple(Event(**dict(event)) for event in given.follow_ups)
+    return Entry(given.event_id, given.modality, given.action, tuple(changes), follow_ups)
+
+
+def _event(event: Event) -> JsonObject:
+    return SavedEvent(**asdict(event)).model_dump(mode="json")

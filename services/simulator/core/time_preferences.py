@@ -1,0 +1,95 @@
+"""The ``time`` modality: how the user wants times shown. It holds no time; the world's clock does."""
+
+from datetime import datetime
+from typing import ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from typing_extensions import override
+
+from services.simulator.core.modality import Head, Modality, Moment, Outcome
+from services.simulator.core.records import JsonObject, Record
+from services.simulator.core.refusals import bad_input
+from services.simulator.core.scenario_shapes import Moment as Time
+
+
+class Preferences(Record):
+    timezone: str = Field(default="UTC", min_length=1, max_length=100)
+    format_preference: Literal["12h", "24h"] = "12h"
+    date_format: str | None = Field(default=None, max_length=100)
+    locale: str | None = Field(default=None, max_length=100)
+    week_start: str | None = Field(default=None, max_length=20)
+
+
+class Wanted(BaseModel):
+    """What is not named stays as it is."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    timezone: str | None = Field(default=None, min_length=1, max_length=100)
+    format_preference: Literal["12h", "24h"] | None = None
+    date_format: str | None = Field(default=None, max_length=100)
+    locale: str | None = Field(default=None, max_length=100)
+    week_start: str | None = Field(default=None, max_length=20)
+
+
+class _State(Preferences):
+    last_updated: Time
+    update_count: int = 0
+
+
+class TimePreferences(Modality):
+    name: ClassVar[str] = "time"
+
+    def __init__(self, now: datetime) -> None:
+        super().__init__()
+        self._preferences = self.store.table("preferences", Preferences)
+        self.clear(now)
+
+    @override
+    def begin(self, now: datetime) -> None:
+        self._preferences.put(self.name, Preferences())
+
+    @override
+    def normalised(self, data: JsonObject) -> JsonObject:
+        try:
+            return Wanted.model_validate(data).model_dump(exclude_none=True)
+        except ValidationError as error:
+            raise bad_input(error) from None
+
+    @override
+    def act(self, data: JsonObject, moment: Moment) -> Outcome:
+        changed = self._preferences[self.name].model_copy(update=data)
+        self._preferences.put(self.name, changed)
+        return Outcome("Time preferences updated", (self.name,))
+
+    @override
+    def state(self, now: datetime) -> JsonObject:
+        return {**self.exported(), "current_time": now.isoformat()}
+
+    @override
+    def compact(self, now: datetime) -> JsonObject:
+        return self._preferences[self.name].model_dump(mode="json")
+
+    @override
+    def query(self, asked: JsonObject, now: datetime) -> JsonObject:
+        return self.state(now)
+
+    @override
+    def exported(self) -> JsonObject:
+        return {
+            "modality_type": self.name,
+            "last_updated": self.head.last_updated.isoformat(),
+            "update_count": self.head.update_count,
+            **self._preferences[self.name].model_dump(mode="json"),
+        }
+
+    @override
+    def load(self, state: JsonObject) -> None:
+        try:
+            given = _State.model_validate(state)
+        except ValidationError as error:
+            raise bad_input(error) from None
+        self.clear(given.last_updated)
+        kept = given.model_dump(include=set(Preferences.model_fields))
+        self._preferences.put(self.name, Preferences.model_validate(kept))
+        self.set_head(Head(last_updated=given.last_updated, update_count=given.update_count))
