@@ -1,15 +1,19 @@
 """Who is told of an approval, in which form, and what is left out."""
 
+import asyncio
 import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
 
 import pytest
 from typing_extensions import override
 
 from services.gateway.adapters.approvals.notice_references import EnvironmentReferences
 from services.gateway.core.approvals.notifier import Notifier
+from services.gateway.entrypoints.approvals.noticing import NoticeLoop
 from services.gateway.ports.approvals import Approvals, Question
 from services.gateway.ports.notices import Notices, Owed
 from services.gateway.ports.push import Delivery, Posts, UrlCheck
@@ -107,17 +111,17 @@ async def _told(
     *targets: NoticeTarget, event: NoticeEvent = NoticeEvent.WAITING, environ: Mapping[str, str] | None = None
 ) -> tuple[list[Delivery], ListedNotices]:
     notices, posts = ListedNotices(Owed("n1", event, 0, "acme", "a1")), HeardPosts()
-    notifier = Notifier(
-        notices,
-        OneApproval(_approval(*targets)),
-        posts,
-        OnlyHttps(),
-        EnvironmentReferences(environ or {}),
-        "https://purple.example/",
-        lambda: _NOW,
-    )
-    assert await notifier.round() == 1
+    notifier = _notifier(notices, OneApproval(_approval(*targets)), posts, environ or {})
+    for owed in await notifier.owed():
+        await notifier.tell(owed)
     return posts.heard, notices
+
+
+def _notifier(
+    notices: Notices, approvals: Approvals, posts: Posts, environ: Mapping[str, str] = MappingProxyType({})
+) -> Notifier:
+    references = EnvironmentReferences(environ)
+    return Notifier(notices, approvals, posts, OnlyHttps(), references, "https://purple.example/", lambda: _NOW)
 
 
 @pytest.mark.promise("approvals.notices")
@@ -192,3 +196,48 @@ async def test_what_is_no_signing_secret_sends_nothing() -> None:
 def _buttons(said: JsonObject) -> list[object]:
     blocks = json.loads(dumps(said["blocks"]))
     return [element["url"] for block in blocks for element in block.get("elements", ())]
+
+
+class OneUnreadable(OneApproval):
+    """Another version of the gateway wrote ``broken``."""
+
+    @override
+    async def find(self, tenant: str, approval_id: str) -> Question | None:
+        if approval_id == "broken":
+            raise ValueError("no approval that this version can read")
+        return await super().find(tenant, approval_id)
+
+
+class TakenOnce(ListedNotices):
+    """What is not done is owed again only later; ``told`` is set once ``n2`` is done."""
+
+    def __init__(self, *owed: Owed) -> None:
+        super().__init__(*owed)
+        self.told = asyncio.Event()
+        self._taken: set[str] = set()
+
+    @override
+    async def take(self) -> Sequence[Owed]:
+        fresh = [one for one in self.owed if one.name not in self._taken]
+        self._taken |= {one.name for one in fresh}
+        return fresh
+
+    @override
+    async def done(self, owed: Owed) -> None:
+        await super().done(owed)
+        self.told.set()
+
+
+@pytest.mark.promise("approvals.notices")
+async def test_an_approval_that_cannot_be_read_keeps_nobody_from_being_told_of_others() -> None:
+    broken = Owed("n1", NoticeEvent.WAITING, 0, "acme", "broken")
+    notices, posts = TakenOnce(broken, Owed("n2", NoticeEvent.WAITING, 0, "acme", "a1")), HeardPosts()
+    notifier = _notifier(notices, OneUnreadable(_approval(NoticeTarget(url=_HOOK))), posts)
+    async with asyncio.timeout(5), NoticeLoop(notifier, _listening).running():
+        await notices.told.wait()
+    assert ([one.url for one in posts.heard], notices.owed) == ([_HOOK], [broken])
+
+
+@asynccontextmanager
+async def _listening() -> AsyncIterator[asyncio.Event]:
+    yield asyncio.Event()

@@ -1,6 +1,6 @@
 """Turns what is owed to a tenant's targets into deliveries, each once in effect."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
 import structlog
@@ -32,15 +32,16 @@ class Notifier:
         self._urls, self._references = urls, references
         self._console, self._clock = console, clock
 
-    async def round(self) -> int:
-        """Hand on what is owed now; how many. Raises ``StoreUnavailable``; dying at any point repeats harmlessly."""
-        owed = await self._notices.take()
-        for one in owed:
-            question = await self._approvals.find(one.tenant, one.approval_id)
-            if question is not None:
-                await self._tell(one, question)
-            await self._notices.done(one)
-        return len(owed)
+    async def owed(self) -> Sequence[Owed]:
+        """What is to be told now. Raises ``StoreUnavailable``; it is another's to tell should this process die."""
+        return await self._notices.take()
+
+    async def tell(self, owed: Owed) -> None:
+        """Hand one of them on; the same again is harmless. Raises ``StoreUnavailable``."""
+        question = await self._approvals.find(owed.tenant, owed.approval_id)
+        if question is not None:
+            await self._tell(owed, question)
+        await self._notices.done(owed)
 
     async def _tell(self, owed: Owed, question: Question) -> None:
         told = Told(owed.event, owed.step, question)
