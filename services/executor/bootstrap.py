@@ -7,14 +7,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeAlias
 
-from services.executor.adapters.anthropic_model import AnthropicModel
 from services.executor.adapters.brainos import Account, BrainOS
 from services.executor.adapters.breaking import BreakingTools
 from services.executor.adapters.by_origin import open_servers
 from services.executor.adapters.credentials import open_credentials
 from services.executor.adapters.file_tenants import BadTenantFile, FileTenants
 from services.executor.adapters.mcp_tools import McpTools
-from services.executor.adapters.model_prices import read_prices
 from services.executor.adapters.monty_sandbox import MontySandbox
 from services.executor.adapters.patience import PatientPolicy, PatientTools
 from services.executor.adapters.policy_http import HttpPolicy
@@ -43,7 +41,9 @@ from services.executor.ports.orchestrators import Orchestrating
 from services.executor.ports.tools import ToolSilent, ToolUnreachable
 from services.executor.settings import CredentialSettings, Settings
 from shared.contracts.tenant import Connection
+from shared.infra.anthropic_model import AnthropicModel
 from shared.infra.guard import Guard
+from shared.infra.model_prices import read_prices
 from shared.infra.process import configure_logging
 from shared.infra.redis import connect
 from shared.infra.tenant_records import RedisTenantRecords

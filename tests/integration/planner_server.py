@@ -3,10 +3,10 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from services.executor.adapters.anthropic_model import AnthropicModel, Limits
 from services.executor.ports.models import Tier
 from services.planner.bootstrap import build
 from services.planner.settings import Settings
+from shared.infra.anthropic_model import AnthropicModel, Limits
 from tests.serving import serving
 
 MODEL = "offline-planner-1"

@@ -7,7 +7,6 @@ from decimal import Decimal
 import pytest
 from pydantic import JsonValue
 
-from services.executor.adapters.anthropic_model import AnthropicModel, Limits
 from services.executor.ports.models import (
     Message,
     ModelRequest,
@@ -19,6 +18,7 @@ from services.executor.ports.models import (
     ToolUse,
 )
 from shared.domain.exact_json import Json
+from shared.infra.anthropic_model import AnthropicModel, Limits
 from shared.testing.mock_anthropic import GARBAGE, SILENCE, Play, cut, error, message, mock_anthropic
 from tests.integration.planner_server import model_at
 

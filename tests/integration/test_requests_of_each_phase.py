@@ -6,7 +6,6 @@ from typing import cast
 
 import pytest
 
-from services.executor.adapters.anthropic_model import AnthropicModel
 from services.executor.core.prompts.sections import ORDER
 from services.executor.core.prompts.texts import load
 from services.executor.ports.models import ModelReply, ModelRequest, TextBlock, Tier
@@ -15,6 +14,7 @@ from shared.contracts.knowledge import KnownEntity, KnownFact
 from shared.contracts.policy import Policy, TextFinding
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import ToolClass
+from shared.infra.anthropic_model import AnthropicModel
 from shared.testing.mock_anthropic import Play, message, mock_anthropic
 from shared.testing.scripted_model import ScriptedModel, by_state, json_reply, state_of, tool_reply
 from tests.unit.executor.stage import Stage

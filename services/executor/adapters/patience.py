@@ -1,8 +1,6 @@
 """Questions that change nothing, asked again while who should answer is being replaced (``ToolServers``, ...)."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
 
 import structlog
 from typing_extensions import override
@@ -14,32 +12,9 @@ from shared.contracts.policy import EvaluateRequest, Verdict
 from shared.contracts.prose import ProseAnswer, ProseRequest
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject
-
-PAUSES = (0.3, 0.8, 1.5)  # seconds between attempts: a process that was killed is back by then
-PATIENCE = 5.0  # seconds after which nothing is asked again: who answers slowly is not asked four times
+from shared.infra.patiently import PAUSES, patiently
 
 log = structlog.get_logger()
-
-T = TypeVar("T")
-
-
-async def patiently(
-    ask: Callable[[], Awaitable[T]],
-    unless: tuple[type[Exception], ...],
-    pauses: tuple[float, ...] = PAUSES,
-    patience: float = PATIENCE,
-) -> T:
-    """The answer, asked for again after each pause; the last error if there is none, or none in time."""
-    clock = asyncio.get_running_loop().time
-    until = clock() + patience
-    for pause in pauses:
-        try:
-            return await ask()
-        except unless:
-            if clock() + pause > until:
-                raise
-        await asyncio.sleep(pause)
-    return await ask()
 
 
 class PatientTools(ToolServers):

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from services.executor.adapters.model_effort import takes_effort
 from services.executor.settings import Settings
 from shared.domain.words import Strategy
+from shared.infra.model_effort import takes_effort
 
 
 def _settings(monkeypatch: pytest.MonkeyPatch, strategies: str | None) -> Settings:

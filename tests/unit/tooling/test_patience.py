@@ -2,11 +2,12 @@
 
 import pytest
 
-from services.executor.adapters.patience import PatientTools, patiently
+from services.executor.adapters.patience import PatientTools
 from services.executor.ports.policy import PolicyUnavailable
 from services.executor.ports.tools import ToolAnswer, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject
+from shared.infra.patiently import patiently
 from shared.testing.fake_tool_servers import FakeToolServers
 
 AT_ONCE = (0.0, 0.0)

@@ -1,8 +1,7 @@
 """What model calls cost: an upper estimate before a call, the API's own count after it.
 
-Money is a whole number of nano-dollars, the billionth part of a dollar: a price of 1 dollar for a million tokens is
-1,000 of them for one token. Tokens count what is fresh: input beyond the static prefix (system text and tools) that no
-cache answered, and output.
+Money is a whole number of nano-dollars. Tokens count what is fresh: input beyond the static prefix (system text and
+tools) that no cache answered, and output.
 """
 
 import json
@@ -24,8 +23,9 @@ from services.executor.ports.models import (
     Usage,
 )
 from shared.domain.exact_json import dumps
+from shared.domain.model_price import NANO, Price
 
-NANO = 1_000_000_000
+__all__ = ["NANO", "Amount", "Price", "Size", "Tariff", "billed", "estimated", "size_of"]
 _CHARACTERS_A_TOKEN = 4
 
 
@@ -38,20 +38,6 @@ class Amount:
 
     def __add__(self, other: "Amount") -> "Amount":
         return Amount(self.tokens + other.tokens, self.nanos + other.nanos)
-
-
-class Price(NamedTuple):
-    """Nano-dollars for one token."""
-
-    input: int = 0
-    output: int = 0
-    cache_read: int = 0
-    cache_write: int = 0
-
-    @property
-    def fresh_input(self) -> int:
-        """The most that one token of input can cost."""
-        return max(self.input, self.cache_write)
 
 
 @dataclass(frozen=True)

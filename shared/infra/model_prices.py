@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from services.executor.core.spend.tariff import NANO, Price
+from shared.domain.model_price import NANO, Price
 from shared.infra.starting import CannotStart
 
 _OURS = Path(__file__).with_name("model_prices.json")

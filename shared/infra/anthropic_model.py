@@ -9,9 +9,10 @@ from anthropic.types import MessageParam, OutputConfigParam, TextBlockParam, Too
 from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
 from pydantic import JsonValue
 
-from services.executor.adapters.model_effort import takes_effort
-from services.executor.adapters.patience import patiently
-from services.executor.ports.models import (
+from shared.domain.exact_json import Json, JsonObject, loads_object, wire
+from shared.infra.model_effort import takes_effort
+from shared.infra.patiently import patiently
+from shared.ports.models import (
     Message,
     Model,
     ModelReply,
@@ -25,7 +26,6 @@ from services.executor.ports.models import (
     ToolUse,
     Usage,
 )
-from shared.domain.exact_json import Json, JsonObject, loads_object, wire
 
 _PATIENCE_SECONDS = 8.0  # an endpoint that is being restarted is back by then
 _MAX_STRICT = 20  # the API's limit of strict tools in one request

@@ -1,0 +1,23 @@
+"""What one token of a model costs.
+
+Money is a whole number of nano-dollars, the billionth part of a dollar: a price of 1 dollar for a million tokens is
+1,000 of them for one token.
+"""
+
+from typing import NamedTuple
+
+NANO = 1_000_000_000
+
+
+class Price(NamedTuple):
+    """Nano-dollars for one token."""
+
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+
+    @property
+    def fresh_input(self) -> int:
+        """The most that one token of input can cost."""
+        return max(self.input, self.cache_write)
