@@ -1,7 +1,8 @@
-"""``python -m services.learner``: learns from ended tasks until SIGTERM."""
+"""``python -m services.learner``: learns from ended tasks until SIGTERM. ``bench`` measures."""
 
 import asyncio
 import sys
+from collections.abc import Sequence
 
 from services.learner.bootstrap import learn
 from services.learner.settings import Settings
@@ -11,8 +12,16 @@ from shared.infra.starting import CannotStart, read_settings, refused
 from shared.ports.store import StoreUnavailable
 
 
-def main() -> int:
+def main(arguments: Sequence[str] = ()) -> int:
     """The exit code: 0 after a stop that was asked for, 2 for a setting or a server that cannot be used."""
+    if arguments and arguments[0] == "bench":
+        from services.learner.bench.command import bench  # only whoever measures needs it
+
+        return bench(arguments[1:])
+    if arguments and arguments[0] == "report":
+        from services.learner.reporting import report_command  # only whoever reads reports needs it
+
+        return report_command(arguments[1:])
     try:
         settings = read_settings(Settings)
         configure_logging("learner")
@@ -25,4 +34,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -16,6 +16,7 @@ PROMISES = (
     Promise("bandit.ucb1", "Arms are scored by UCB1, and their means are exact", "seed 000, Strategy Bandit"),
     Promise("bandit.cold_start", "The first task of a process type is carried out by fsm", "seed 000, Strategy Bandit"),
     Promise("bandit.leaves_the_worse_arm", "The better strategy comes to be used most", "seed 000, Strategy Bandit"),
+    Promise("bandit.regret", "Regret grows no faster than the bound of UCB1", "seed 000, Strategy Bandit"),
     Promise("bandit.only_what_applied", "A strategy that could not apply is not charged", "seed 000, Strategy Bandit"),
     Promise("cases.pruned", "Rotten cases are not shown, and a log is never emptied by it", "seed 000, Context rot"),
     Promise("cases.capped", "The case log keeps the last 200 tasks of a tenant", "seed 000, Case log"),
