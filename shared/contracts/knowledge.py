@@ -6,7 +6,7 @@ from shared.contracts.base import Contract
 
 
 class KnownFact(Contract):
-    """One reusable fact. ``domain`` is the process type that it was learned in; ``task_id`` the last task that taught it.
+    """One reusable fact. ``domain`` is the process type that it was learned in, ``task_id`` the last task to teach it.
 
     ``subject``, ``attribute`` and ``value`` are what it says, in parts: of two facts that give the same attribute of
     the same subject another value, the newer holds (``replaces`` says what held before); the older one is kept with
@@ -31,6 +31,11 @@ class KnownFact(Contract):
     replaces: str = ""
     superseded_at: datetime | None = None
     superseded_by: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether no newer fact contradicts it."""
+        return self.superseded_at is None
 
 
 class KnownEntity(Contract):

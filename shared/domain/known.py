@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
 from typing import Protocol, TypeVar
 
 FACTS_KEPT = 500
 ENTITIES_KEPT = 1_000
+ENTITY_LASTS = timedelta(days=7)  # what no task has named for so long is forgotten
 FACTS_SHOWN = 4
 _NAMED_SHOWN = 6
 _FREQUENT_SHOWN = 3
@@ -28,13 +30,22 @@ class Fact(Protocol):
     @property
     def quality(self) -> float: ...
 
+    @property
+    def holds(self) -> bool: ...
+
 
 class Entity(Protocol):
     @property
     def value(self) -> str: ...
 
     @property
+    def names(self) -> tuple[str, ...]: ...
+
+    @property
     def seen(self) -> int: ...
+
+    @property
+    def last_seen(self) -> datetime: ...
 
 
 F = TypeVar("F", bound=Fact)
@@ -44,20 +55,27 @@ E = TypeVar("E", bound=Entity)
 def known_facts(facts: Iterable[F], task: str, words: Iterable[str], domain: str) -> list[F]:
     """The four that are most about the task: by shared words, named entities, process type and quality.
 
-    Ties keep their order, newest first; choosing among the chosen chooses the same.
+    Ties keep their order, newest first; choosing among the chosen chooses the same. What a newer one contradicts is
+    none of them.
     """
     wanted, text = frozenset(words), task.lower()
-    scored = [(_score(fact, wanted, text, domain), fact) for fact in facts]
+    scored = [(_score(fact, wanted, text, domain), fact) for fact in facts if fact.holds]
     near = sorted((pair for pair in scored if pair[0] >= _LEAST), key=lambda pair: -pair[0])
     return [fact for _, fact in near[:FACTS_SHOWN]]
 
 
-def known_entities(entities: Sequence[E], task: str) -> list[E]:
-    """Those that the task names, if they were seen before, and the few that are seen the most."""
+def known_entities(entities: Sequence[E], task: str, now: datetime | None = None) -> list[E]:
+    """Those that the task names, if they were seen before, and the few that are seen the most; none of long ago."""
     text = task.lower()
-    named = [one for one in entities if one.seen >= _NAMED_SEEN and _is_named(one.value, text)][:_NAMED_SHOWN]
-    others = [one for one in entities if one.seen >= _FREQUENT_SEEN and one not in named]
+    known = [one for one in entities if now is None or now - one.last_seen <= ENTITY_LASTS]
+    named = [one for one in known if one.seen >= _NAMED_SEEN and _names(one, text)]
+    named = sorted(named, key=lambda one: -one.seen)[:_NAMED_SHOWN]
+    others = [one for one in known if one.seen >= _FREQUENT_SEEN and one not in named]
     return [*named, *sorted(others, key=lambda one: -one.seen)[:_FREQUENT_SHOWN]]
+
+
+def _names(entity: Entity, text: str) -> bool:
+    return any(_is_named(name, text) for name in (entity.value, *entity.names))
 
 
 def _score(fact: Fact, wanted: frozenset[str], text: str, domain: str) -> float:

@@ -45,6 +45,7 @@ MENDED = "pa:upkeep:mended"
 SERVER = "pa:server:line"
 STOPS = "pa:tenants:stops"
 FORGETTING = "pa:forgetting:open"
+FACT_FINDING = "pa:fact_finding:open"
 
 
 class KeyKind(NamedTuple):
@@ -156,6 +157,7 @@ LEARNED_KINDS = (
     KeyKind("entity_ages", "learner", "kept", "sorted set of the fields of 'entities'; score: last seen (ms)"),
     KeyKind("accuracy", "learner", "kept", "hash 'process type:kind of threshold' -> how often predictions held"),
     KeyKind("remembered", "learner", "kept", "sorted set of ids of events whose facts are kept; like 'applied'"),
+    KeyKind("fact_todos", "learner", "empty", "hash event id -> what facts are still to be found in, capped"),
     KeyKind("memory", "learner", "kept", "hash: version (of facts, entities, accuracy), and what finding facts cost"),
     KeyKind("forgets", "gateway, learner", "kept", "hash request id -> what is to be forgotten, and how far it is"),
     KeyKind("seeded", "learner", "kept", "hash object of training rows -> its version, newline, what came of it"),
@@ -217,6 +219,12 @@ OTHER_KINDS = (
         "of a tenant with a cap, sorted sets of sessions: running (score: end of the seat, ms), queue (since when)",
     ),
     KeyKind("translated", "executor", "short", "a prose policy as rules, by the hash of its text and tools"),
+    KeyKind(
+        "fact_finding",
+        "learner",
+        "empty",
+        "sorted set of events whose facts are to be found; score: when, or the end of a claim (ms)",
+    ),
     KeyKind(
         "forgetting",
         "gateway, learner",
@@ -295,6 +303,7 @@ class LearnedKeys:
     entity_ages: str
     accuracy: str
     remembered: str
+    fact_todos: str
     memory: str
     forgets: str
     seeded: str
@@ -555,6 +564,13 @@ class NoticeMember(NamedTuple):
     task_id: str
 
 
+class FactMember(NamedTuple):
+    """An event whose facts are to be found."""
+
+    tenant: str
+    event_id: str
+
+
 class ForgetMember(NamedTuple):
     """A request to forget, as the set of open ones names it."""
 
@@ -571,7 +587,15 @@ class EndedMember(NamedTuple):
 
 
 def pack(
-    parts: Member | TimerMember | EndedMember | WebhookMember | PostMember | AskedMember | NoticeMember | ForgetMember,
+    parts: Member
+    | TimerMember
+    | EndedMember
+    | WebhookMember
+    | PostMember
+    | AskedMember
+    | NoticeMember
+    | ForgetMember
+    | FactMember,
 ) -> str:
     return ":".join(_q(part) for part in parts)
 
@@ -579,6 +603,11 @@ def pack(
 def unpack_member(text: str) -> Member:
     tenant, session_id = map(unquote, text.split(":"))
     return Member(tenant, session_id)
+
+
+def unpack_fact(text: str) -> FactMember:
+    tenant, event_id = map(unquote, text.split(":"))
+    return FactMember(tenant, event_id)
 
 
 def unpack_forget(text: str) -> ForgetMember:

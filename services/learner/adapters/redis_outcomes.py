@@ -2,8 +2,8 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Collection, Sequence
-from typing import cast
+from collections.abc import Callable, Collection, Sequence
+from typing import NamedTuple, cast
 
 from redis.asyncio import Redis
 
@@ -12,18 +12,34 @@ from shared.infra import keys
 from shared.infra.lua import Argument, Reply, Scripts, answering
 from shared.infra.redis_cluster import ClusterRedis
 
+BEHIND_MOST = 5_000  # events of one partition that are kept for a group beside the learner's own
 AT_ONCE = 64  # events of one partition in one round
 _ANSWER_SECONDS = 5.0
 _LOOK_SECONDS = 0.25
 _ERROR = 500  # characters of an error kept with a dead letter
 
 
-class RedisOutcomes(Outcomes):
-    """``owner`` names this process and no other, ever."""
+class Line(NamedTuple):
+    """Those who read the streams for one purpose, at their own pace: their group, and whose turn a partition is."""
 
-    def __init__(self, redis: Redis, owner: str, lease_seconds: float) -> None:
+    group: str
+    reader_of: Callable[[keys.PartitionKeys], str]
+
+
+LEARNING = Line(keys.OUTCOME_GROUP, lambda partition: partition.reader)
+REMEMBERING = Line(keys.MEMORY_GROUP, lambda partition: partition.rememberer)
+
+
+class RedisOutcomes(Outcomes):
+    """``owner`` names this process and no other, ever. ``beside``: the line that reads the same, and misses nothing."""
+
+    def __init__(
+        self, redis: Redis, owner: str, lease_seconds: float, line: Line = LEARNING, beside: Line | None = None
+    ) -> None:
         self._redis = redis
         self._scripts = Scripts(redis)
+        self._line = line
+        self._beside = beside.group if beside else ""
         self._owner = owner
         self._lease_ms = int(lease_seconds * 1000)
         self._partitions = list(keys.all_partitions())
@@ -36,14 +52,14 @@ class RedisOutcomes(Outcomes):
         alive = await self._scripts.run("muster", [keys.LEARNERS], [self._owner, self._lease_ms])
         async with answering(), self._redis.pipeline(transaction=False) as pipe:
             for partition in self._partitions:
-                pipe.get(partition.reader)
+                pipe.get(self._line.reader_of(partition))
             readers = cast("list[str | None]", await pipe.execute())
         return Roster(self._owner, cast(int, alive), dict(enumerate(readers)))
 
     async def take(self, partitions: Collection[int]) -> Taken:
         wanted = sorted(partitions)
-        arguments = (self._owner, self._lease_ms, keys.OUTCOME_GROUP, keys.OUTCOME_READER, AT_ONCE)
-        calls = [([self._partitions[number].reader, self._partitions[number].outcomes], arguments) for number in wanted]
+        arguments = (self._owner, self._lease_ms, self._line.group, keys.OUTCOME_READER, AT_ONCE, self._beside)
+        calls = [([self._reader(number), self._partitions[number].outcomes], arguments) for number in wanted]
         replies = await self._scripts.run_many("take_outcomes", calls) if calls else []
         deliveries: list[Delivery] = []
         lost: set[int] = set()
@@ -63,10 +79,11 @@ class RedisOutcomes(Outcomes):
         for letter in dead:
             entry = letter.delivery
             letters[entry.partition] += [entry.entry_id, letter.error[:_ERROR], entry.tries]
+        of_line: list[Argument] = [self._line.group, keys.OUTCOME_GROUP, BEHIND_MOST]
         calls = [
             (
                 [self._partitions[number].outcomes, self._partitions[number].dead],
-                [keys.OUTCOME_GROUP, len(applied[number]), *applied[number], *letters[number]],
+                [*of_line, len(applied[number]), *applied[number], *letters[number]],
             )
             for number in sorted(applied.keys() | letters.keys())
         ]
@@ -74,13 +91,16 @@ class RedisOutcomes(Outcomes):
             await self._scripts.run_many("settle_outcomes", calls)
 
     async def give_up(self, partitions: Collection[int]) -> None:
-        calls = [([self._partitions[number].reader], [self._owner]) for number in sorted(partitions)]
+        calls = [([self._reader(number)], [self._owner]) for number in sorted(partitions)]
         if calls:
             await self._scripts.run_many("give_up", calls)
 
     async def depart(self) -> None:
         """Be no learner any more, so that the others share what was read here."""
         await self._scripts.command("ZREM", keys.LEARNERS, self._owner)
+
+    def _reader(self, number: int) -> str:
+        return self._line.reader_of(self._partitions[number])
 
     async def news(self, partitions: Collection[int], seconds: float) -> None:
         if isinstance(self._redis, ClusterRedis):

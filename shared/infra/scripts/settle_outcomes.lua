@@ -1,10 +1,10 @@
 -- Acknowledge outcomes, move the hopeless ones to the dead letters, and trim what nobody needs any more.
 -- Of what was acknowledged, the newest entry stays: at most one a partition.
 local outcomes, dead = unpack(KEYS)
-local group, applied = unpack(ARGV)
+local group, main, behind_most, applied = unpack(ARGV)
 
-for i = 3, 2 + applied do redis.call('XACK', outcomes, group, ARGV[i]) end
-for i = 3 + applied, #ARGV, 3 do
+for i = 5, 4 + applied do redis.call('XACK', outcomes, group, ARGV[i]) end
+for i = 5 + applied, #ARGV, 3 do
   local entry = redis.call('XRANGE', outcomes, ARGV[i], ARGV[i])[1]
   if redis.call('XACK', outcomes, group, ARGV[i]) == 1 and entry then
     local fields = entry[2]
@@ -16,16 +16,23 @@ for i = 3 + applied, #ARGV, 3 do
   end
 end
 
-local pending = redis.call('XPENDING', outcomes, group)
-local first = pending[2]
-if pending[1] == 0 then
-  for _, info in ipairs(redis.call('XINFO', 'GROUPS', outcomes)) do
-    local is_ours = false
-    for i = 1, #info, 2 do
-      if info[i] == 'name' then is_ours = info[i + 1] == group end
-      if info[i] == 'last-delivered-id' and is_ours then first = info[i + 1] end
-    end
-  end
+local function before(one, other)
+  local ms, seq = string.match(one, '^(%d+)-(%d+)$')
+  local other_ms, other_seq = string.match(other, '^(%d+)-(%d+)$')
+  if ms == other_ms then return tonumber(seq) < tonumber(other_seq) end
+  return tonumber(ms) < tonumber(other_ms)
+end
+
+-- The first entry that a group still needs: its first pending one, else the last that it was given. A group beside the
+-- main one that is far behind is not waited for.
+local first
+local is_long = redis.call('XLEN', outcomes) > tonumber(behind_most)
+for _, info in ipairs(redis.call('XINFO', 'GROUPS', outcomes)) do
+  local of = {}
+  for i = 1, #info, 2 do of[info[i]] = info[i + 1] end
+  local needed = of['last-delivered-id']
+  if of['pending'] > 0 then needed = redis.call('XPENDING', outcomes, of['name'])[2] end
+  if (of['name'] == main or not is_long) and (not first or before(needed, first)) then first = needed end
 end
 if first then redis.call('XTRIM', outcomes, 'MINID', first) end
 return 1

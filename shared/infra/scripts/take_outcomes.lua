@@ -1,11 +1,15 @@
 -- Read one partition's outcomes as its only reader: first what was handed out and never settled, then what is new.
 -- A partition without a reader is taken over, and with it everything its last reader had in hand.
 local reader, outcomes = unpack(KEYS)
-local owner, lease_ms, group, consumer, count = unpack(ARGV)
+local owner, lease_ms, group, consumer, count, beside = unpack(ARGV)
 
 local held = redis.call('GET', reader)
 if held and held ~= owner then return {'other'} end
-if not held then redis.pcall('XGROUP', 'CREATE', outcomes, group, '0', 'MKSTREAM') end
+if not held then
+  redis.pcall('XGROUP', 'CREATE', outcomes, group, '0', 'MKSTREAM')
+  -- Whoever reads the same beside this group misses nothing that it settles first.
+  if beside and beside ~= '' then redis.pcall('XGROUP', 'CREATE', outcomes, beside, '0') end
+end
 if not held or redis.call('PTTL', reader) < lease_ms / 2 then redis.call('SET', reader, owner, 'PX', lease_ms) end
 
 local function taken(after)

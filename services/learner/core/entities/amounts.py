@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from decimal import Decimal
 
 from babel.numbers import list_currencies
 

@@ -1,0 +1,43 @@
+"""Facts, and tasks of which they are to be found, as they are stored."""
+
+from datetime import datetime
+
+from pydantic import ValidationError
+
+from services.learner.memory_ports import FactTodo
+from shared.contracts.base import Contract
+from shared.contracts.knowledge import KnownFact
+
+
+class _Todo(Contract):
+    tenant: str
+    event_id: str
+    task_id: str
+    session_id: str
+    process_type: str
+    quality: float
+    ended_at: datetime
+    task: str
+    answer: str
+    values: dict[str, str] = {}
+    entities: tuple[str, ...] = ()
+
+
+def todo_row(todo: FactTodo) -> str:
+    return _Todo.model_validate(todo._asdict()).model_dump_json()
+
+
+def read_todo(row: str) -> FactTodo | None:
+    """None where another version wrote it, which this one cannot read."""
+    try:
+        read = _Todo.model_validate_json(row)
+    except ValidationError:
+        return None
+    return FactTodo(**{name: getattr(read, name) for name in FactTodo._fields})
+
+
+def read_fact(row: str) -> KnownFact | None:
+    try:
+        return KnownFact.model_validate_json(row)
+    except ValidationError:
+        return None

@@ -1,0 +1,92 @@
+"""Entities and predictions of tenants on Redis: read in one round trip, written in one step."""
+
+from collections.abc import Mapping, Sequence
+from typing import TypeVar, cast
+
+import structlog
+from pydantic import ValidationError
+from redis.asyncio import Redis
+from typing_extensions import override
+
+from services.learner.adapters.fact_rows import todo_row
+from services.learner.memory_ports import Change, Known, Lore, Prediction
+from shared.contracts.accuracy import Accuracy
+from shared.contracts.base import Contract
+from shared.contracts.knowledge import EntityLinks, KnownEntity
+from shared.domain.known import ENTITIES_KEPT, ENTITY_LASTS
+from shared.infra import keys
+from shared.infra.lua import Argument, Scripts, answering
+
+TODOS_KEPT = 200  # tasks of a tenant whose facts are still to be found
+
+log = structlog.get_logger()
+Row = TypeVar("Row", bound=Contract)
+
+
+class RedisLore(Lore):
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+        self._scripts = Scripts(redis)
+
+    @override
+    async def known(
+        self, tenant: str, event_id: str, entities: Sequence[str], predictions: Sequence[Prediction]
+    ) -> Known | None:
+        names = keys.learned_keys(tenant)
+        tried = [keys.accuracy_field(*one) for one in predictions]
+        async with answering(), self._redis.pipeline(transaction=False) as pipe:
+            pipe.zscore(names.remembered, event_id)
+            pipe.hget(names.memory, "version")
+            for name, fields in ((names.entities, entities), (names.entity_links, entities), (names.accuracy, tried)):
+                pipe.hmget(name, [*fields, ""])  # never without a field
+            score, version, things, links, accuracy = await pipe.execute()
+        if score is not None:
+            return None
+        return Known(
+            version=str(version or "0"),
+            entities=_rows(KnownEntity, entities, things),
+            links=_rows(EntityLinks, entities, links),
+            accuracy=_rows(Accuracy, predictions, accuracy),
+        )
+
+    @override
+    async def keep(self, change: Change, version: str) -> bool:
+        """A step that was taken already, whose reply was lost, is not taken again: the event is known by then."""
+        names = keys.learned_keys(change.tenant)
+        first = [names.remembered, names.entities, names.entity_links, names.entity_ages]
+        reply = await self._scripts.run(
+            "remember", [*first, names.accuracy, names.fact_todos, names.memory], _arguments(change, version)
+        )
+        return reply != -1
+
+    @override
+    async def queue(self, tenant: str, event_id: str) -> None:
+        member = keys.pack(keys.FactMember(tenant, event_id))
+        await self._scripts.command("ZADD", keys.FACT_FINDING, "NX", 0, member)
+
+
+def _arguments(change: Change, version: str) -> list[Argument]:
+    todo = todo_row(change.todo) if change.todo else ""
+    known_ms, expiry_ms = keys.APPLIED_SECONDS * 1000, int(ENTITY_LASTS.total_seconds() * 1000)
+    arguments: list[Argument] = [change.event_id, version, known_ms, ENTITIES_KEPT, expiry_ms, TODOS_KEPT, todo]
+    arguments += [len(change.entities), len(change.accuracy)]
+    for field, row in change.entities.items():
+        arguments += [field, row.model_dump_json(), change.links[field].model_dump_json()]
+    for one, accuracy in change.accuracy.items():
+        arguments += [keys.accuracy_field(*one), accuracy.model_dump_json()]
+    return arguments
+
+
+Key = TypeVar("Key")
+
+
+def _rows(kind: type[Row], fields: Sequence[Key], found: object) -> Mapping[Key, Row]:
+    """What of the rows can be read; what another version wrote begins anew."""
+    rows: dict[Key, Row] = {}
+    for field, row in zip(fields, cast("list[str | None]", found), strict=False):
+        try:
+            if row is not None:
+                rows[field] = kind.model_validate_json(row)
+        except ValidationError as error:
+            log.warning("lesson_unreadable", kind=kind.__name__, errors=error.error_count())
+    return rows

@@ -1,0 +1,99 @@
+"""Finds reusable facts in what tasks left behind, off their path, one task at a time."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import structlog
+
+from services.learner.core.memory.facts import facts_of, with_facts
+from services.learner.memory_ports import (
+    Cost,
+    FactBook,
+    FactFinder,
+    FactsUnavailable,
+    FactTodo,
+    RawFact,
+)
+from shared.contracts.knowledge import KnownFact
+from shared.domain.exact_json import Json, JsonObject
+
+CLAIM_SECONDS = 120.0
+_LATER_SECONDS = 30.0
+_TIMES = 20
+_HOPELESS = timedelta(hours=24)  # after so long without a model a task's facts are done without
+
+log = structlog.get_logger()
+
+
+@dataclass
+class Found:
+    """What this process has done since it started."""
+
+    tasks: int = 0
+    facts: int = 0
+    failed: int = 0
+
+
+class FactWorker:
+    def __init__(self, book: FactBook, finder: FactFinder) -> None:
+        self._book = book
+        self._finder = finder
+        self.counts = Found()
+
+    async def round(self, now: datetime) -> int:
+        """Find the facts of the next task, if one waits; how many were in hand."""
+        claimed = await self._book.claim(1, CLAIM_SECONDS)
+        for tenant, event_id in claimed:
+            todo = await self._book.todo(tenant, event_id)
+            if todo is not None and not await self._learned(todo, now):
+                await self._book.put_off(tenant, event_id, _LATER_SECONDS)
+            else:
+                await self._book.done(tenant, event_id)
+        return len(claimed)
+
+    async def _learned(self, todo: FactTodo, now: datetime) -> bool:
+        try:
+            found, cost = await self._finder.find(sections_of(todo))
+        except FactsUnavailable as problem:
+            self.counts.failed += 1
+            log.warning("facts_unavailable", task_id=todo.task_id, problem=str(problem))
+            if now - todo.ended_at < _HOPELESS:
+                return False
+            return await self._keep(todo, (), problem.cost, {"facts_given_up": 1})
+        kept = await self._keep(todo, found, cost, {})
+        self.counts.tasks += kept
+        self.counts.facts += len(found) if kept else 0
+        return kept
+
+    async def _keep(self, todo: FactTodo, found: Sequence[RawFact], cost: Cost, more: Mapping[str, int]) -> bool:
+        facts = facts_of(found, todo)
+        for _ in range(_TIMES):
+            known = await self._book.facts(todo.tenant)
+            change = with_facts(known, facts)
+            counts = {**_counts(facts, cost), **more}
+            if await self._book.keep(todo, change, counts, known.version):
+                return True
+        return False
+
+
+def sections_of(todo: FactTodo) -> JsonObject:
+    """What is shown to the model, as data."""
+    values: Json = [{"name": name, "value": value} for name, value in todo.values.items()]
+    return {
+        "process": {"process_type": todo.process_type},
+        "task": todo.task,
+        "answer": todo.answer,
+        "values": values,
+        "entities": list(todo.entities),
+    }
+
+
+def _counts(facts: Sequence[KnownFact], cost: Cost) -> dict[str, int]:
+    return {
+        "fact_tasks": 1,
+        "facts_found": len(facts),
+        "fact_calls": cost.calls,
+        "fact_input_tokens": cost.input_tokens,
+        "fact_output_tokens": cost.output_tokens,
+    }

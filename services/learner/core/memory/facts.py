@@ -1,0 +1,140 @@
+"""What is known after a task taught something: told once, the newer of two that contradict each other, capped. Pure."""
+
+from collections.abc import Iterable, Sequence
+
+from services.learner.core.entities.find import find_entities, names_of
+from services.learner.core.entities.numbers import plain, read_number
+from services.learner.memory_ports import FactChange, FactTodo, KnownFacts, RawFact
+from shared.contracts.knowledge import KnownFact
+from shared.domain.keywords import keywords, stem
+from shared.domain.known import FACTS_KEPT
+from shared.domain.redaction import redacted
+
+FACTS_OF_A_TASK = 4
+_TEXT = 240
+_PART = 80
+_SURE = 0.95
+_ALIKE = 0.8
+_ENTITIES = 6
+
+
+def facts_of(found: Iterable[RawFact], todo: FactTodo) -> tuple[KnownFact, ...]:
+    """At most four, each with what it is about; nothing that the privacy guard marks is one."""
+    usable = [raw for raw in found if raw.text.strip() and redacted(raw.text) == raw.text]
+    return tuple(_fact(raw, todo) for raw in usable[:FACTS_OF_A_TASK])
+
+
+def with_facts(known: KnownFacts, new: Sequence[KnownFact]) -> FactChange:
+    """How the stored rows change. A fact that is known already is told again, not twice."""
+    stored = {id(fact): row for row, fact in known.rows}
+    facts = [fact for _, fact in known.rows]
+    for fact in new:
+        facts = _taught(facts, fact)
+    kept = _capped(facts)
+    left = {id(fact) for fact in kept}
+    gone = tuple(row for key, row in stored.items() if key not in left)
+    come = [fact for fact in kept if id(fact) not in stored]
+    return FactChange(gone, tuple(sorted(come, key=lambda fact: fact.at)))
+
+
+def _taught(facts: list[KnownFact], new: KnownFact) -> list[KnownFact]:
+    same = next((fact for fact in facts if is_same(fact, new)), None)
+    if same is not None:
+        facts = [fact for fact in facts if fact is not same]
+        new = _again(same, new)
+    rivals = [fact for fact in facts if fact.superseded_at is None and contradicts(fact, new)]
+    newest = max(rivals, key=lambda fact: fact.at, default=None)
+    if newest is not None and newest.at > new.at:
+        return [_superseded(new, newest), *facts]
+    if newest is not None:
+        new = new.model_copy(update={"replaces": newest.text})
+    return [new, *(_superseded(fact, new) if any(fact is one for one in rivals) else fact for fact in facts)]
+
+
+def is_same(one: KnownFact, other: KnownFact) -> bool:
+    """Whether both say the same: the same value of the same attribute, or nearly the same words and figures."""
+    if _about(one) and _about(one) == _about(other):
+        return _value(one) == _value(other)
+    if _about(one) and _about(other) and one.subject.casefold() != other.subject.casefold():
+        return False
+    words, others = frozenset(one.keywords), frozenset(other.keywords)
+    figures = _figures(one.text) == _figures(other.text)
+    return figures and bool(words) and len(words & others) >= _ALIKE * len(words | others)
+
+
+def contradicts(one: KnownFact, other: KnownFact) -> bool:
+    """Whether they give the same attribute of the same subject different values."""
+    return bool(_about(one)) and _about(one) == _about(other) and _value(one) != _value(other)
+
+
+def _again(before: KnownFact, new: KnownFact) -> KnownFact:
+    """What was told once more: newer, surer; it holds again if it was contradicted in between."""
+    unsure = (1 - before.confidence) * (1 - new.confidence)
+    newest = new if new.at >= before.at else before
+    return newest.model_copy(
+        update={
+            "quality": max(before.quality, new.quality),
+            "confidence": min(_SURE, round(1 - unsure, 4)),
+            "seen": before.seen + new.seen,
+            "first_at": min(before.first_at or before.at, new.first_at or new.at),
+            "replaces": new.replaces or before.replaces,
+            "superseded_at": None if newest is new else before.superseded_at,
+            "superseded_by": "" if newest is new else before.superseded_by,
+        }
+    )
+
+
+def _superseded(fact: KnownFact, by: KnownFact) -> KnownFact:
+    return fact.model_copy(update={"superseded_at": by.at, "superseded_by": by.text})
+
+
+def _capped(facts: Sequence[KnownFact]) -> list[KnownFact]:
+    """The first to go are those that hold no more, then the oldest."""
+    by_worth = sorted(facts, key=lambda fact: (fact.superseded_at is None, fact.at), reverse=True)
+    return by_worth[:FACTS_KEPT]
+
+
+def _fact(raw: RawFact, todo: FactTodo) -> KnownFact:
+    text = " ".join(raw.text.split())[:_TEXT]
+    named = dict.fromkeys(name for found in find_entities(f"{raw.subject}. {text}") for name in names_of(found))
+    subject = " ".join(raw.subject.split())[:_PART]
+    entities = dict.fromkeys((*((subject,) if subject else ()), *named))
+    return KnownFact(
+        text=text,
+        domain=todo.process_type,
+        keywords=keywords(f"{raw.attribute} {text}"),
+        entities=tuple(entities)[:_ENTITIES],
+        quality=todo.quality,
+        task_id=todo.task_id,
+        session_id=todo.session_id,
+        at=todo.ended_at,
+        first_at=todo.ended_at,
+        subject=subject,
+        attribute=" ".join(raw.attribute.split())[:_PART],
+        value=" ".join(raw.value.split())[:_PART],
+        confidence=min(1.0, max(0.0, raw.confidence)),
+    )
+
+
+def _about(fact: KnownFact) -> tuple[str, frozenset[str]] | None:
+    """The subject and the attribute, by the stems of its words; None where a fact does not say them."""
+    attribute = frozenset(map(stem, fact.attribute.casefold().replace("_", " ").split()))
+    return (fact.subject.casefold(), attribute) if fact.subject and attribute else None
+
+
+def _value(fact: KnownFact) -> frozenset[str]:
+    """What is given, comparable: money and dates in whatever form they are written, else the words."""
+    found = find_entities(fact.value)
+    if found:
+        return frozenset(one.field for one in found)
+    return frozenset(map(_word, fact.value.casefold().split()))
+
+
+def _word(word: str) -> str:
+    bare = word.strip(".,;:()\"'")
+    number = read_number(bare) if bare[:1].isdigit() and bare.replace(",", "").replace(".", "").isdigit() else None
+    return stem(bare) if number is None else plain(number)
+
+
+def _figures(text: str) -> frozenset[str]:
+    return frozenset(_word(word) for word in text.casefold().split() if any(map(str.isdigit, word)))

@@ -1,0 +1,72 @@
+"""What one outcome leaves in memory besides its case: entities, proved predictions, and whether to look for facts."""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from services.learner.core.entities.find import find_entities, names_of
+from services.learner.core.entities.kinds import Found
+from services.learner.memory_ports import FactTodo
+from shared.contracts.knowledge import TaskSource
+from shared.contracts.outcome import Said, TaskOutcome
+from shared.contracts.threshold import ThresholdKind
+from shared.domain.redaction import redacted
+
+FACTS_FROM = 0.5  # the least quality of a task that teaches facts
+_ENTITIES_NAMED = 12
+
+
+class Memo(NamedTuple):
+    """``held``: by kind, whether all that was predicted and could be proved held."""
+
+    tenant: str
+    event_id: str
+    process_type: str
+    source: TaskSource
+    entities: tuple[Found, ...]
+    held: Mapping[ThresholdKind, bool]
+    todo: FactTodo | None
+
+
+def memo_of(outcome: TaskOutcome, *, wants_facts: bool) -> Memo:
+    """The memo without anything that the privacy guard marks, whoever sent the event."""
+    said = _unmarked(outcome.said or Said(task=outcome.summary))
+    found = find_entities(f"{said.task}\n{said.answer}")
+    teaches = wants_facts and outcome.said is not None and outcome.quality >= FACTS_FROM
+    return Memo(
+        tenant=outcome.tenant,
+        event_id=outcome.event_id,
+        process_type=outcome.process_type,
+        source=TaskSource(task_id=outcome.task_id, session_id=outcome.session_id, at=outcome.ended_at),
+        entities=found,
+        held=dict(_held(outcome)),
+        todo=_todo(outcome, said, found) if teaches else None,
+    )
+
+
+def _held(outcome: TaskOutcome) -> Iterator[tuple[ThresholdKind, bool]]:
+    """One sample of each kind: a task with ten limits says no more about the next one than a task with one."""
+    for kind in ThresholdKind:
+        proved = [one.held for one in outcome.thresholds if one.kind is kind and one.held is not None]
+        if proved:
+            yield kind, all(proved)
+
+
+def _todo(outcome: TaskOutcome, said: Said, found: tuple[Found, ...]) -> FactTodo:
+    return FactTodo(
+        tenant=outcome.tenant,
+        event_id=outcome.event_id,
+        task_id=outcome.task_id,
+        session_id=outcome.session_id,
+        process_type=outcome.process_type,
+        quality=outcome.quality,
+        ended_at=outcome.ended_at,
+        task=said.task,
+        answer=said.answer,
+        values=dict(said.values),
+        entities=tuple(name for one in found[:_ENTITIES_NAMED] for name in names_of(one)[-1:]),
+    )
+
+
+def _unmarked(said: Said) -> Said:
+    values = {redacted(name): redacted(value) for name, value in said.values.items()}
+    return Said(task=redacted(said.task), answer=redacted(said.answer), values=values)

@@ -1,0 +1,154 @@
+"""What finding and keeping facts and entities needs of the world, in the core's own words."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from types import MappingProxyType
+from typing import NamedTuple, Protocol, TypeAlias
+
+from shared.contracts.accuracy import Accuracy
+from shared.contracts.forget import ForgetRequest
+from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact
+from shared.domain.exact_json import JsonObject
+
+
+class FactTodo(NamedTuple):
+    """A task of which facts are still to be found: what it says, bounded and without anything marked."""
+
+    tenant: str
+    event_id: str
+    task_id: str
+    session_id: str
+    process_type: str
+    quality: float
+    ended_at: datetime
+    task: str
+    answer: str
+    values: Mapping[str, str] = MappingProxyType({})
+    entities: tuple[str, ...] = ()
+
+
+Prediction: TypeAlias = tuple[str, str]  # process type and kind of threshold
+
+
+class Known(NamedTuple):
+    """What is stored of some entities (by field) and predictions of a tenant, and the version it has."""
+
+    version: str
+    entities: Mapping[str, KnownEntity]
+    links: Mapping[str, EntityLinks]
+    accuracy: Mapping[Prediction, Accuracy]
+
+
+class Change(NamedTuple):
+    """What one event changes: rows by their fields. ``todo``: of which facts are still to be found."""
+
+    tenant: str
+    event_id: str
+    entities: Mapping[str, KnownEntity]
+    links: Mapping[str, EntityLinks]
+    accuracy: Mapping[Prediction, Accuracy]
+    todo: FactTodo | None = None
+
+
+class Lore(Protocol):
+    """Entities and predictions of tenants. Every method may raise ``StoreUnavailable``."""
+
+    async def known(
+        self, tenant: str, event_id: str, entities: Sequence[str], predictions: Sequence[Prediction]
+    ) -> Known | None:
+        """What is stored of those; None if the event is remembered already."""
+        ...
+
+    async def keep(self, change: Change, version: str) -> bool:
+        """Store what an event changes, once; False if the tenant's memory has another version by now."""
+        ...
+
+    async def queue(self, tenant: str, event_id: str) -> None:
+        """Have the event's facts found; harmless if they were, or if there are none to be found."""
+        ...
+
+
+class KnownFacts(NamedTuple):
+    """A tenant's facts as they are stored, the newest first, and the version they have."""
+
+    version: str
+    rows: tuple[tuple[str, KnownFact], ...]
+
+
+class FactChange(NamedTuple):
+    """Rows that leave, as they were stored, and facts that come, the newest last."""
+
+    gone: tuple[str, ...]
+    come: tuple[KnownFact, ...]
+
+
+class Cost(NamedTuple):
+    """What finding facts took: calls and tokens."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+class FactBook(Protocol):
+    """Facts of tenants, and the tasks of which they are still to be found. All may raise ``StoreUnavailable``."""
+
+    async def claim(self, most: int, seconds: float) -> Sequence[tuple[str, str]]:
+        """Tenants and events whose facts are to be found now; nobody else gets them for that time."""
+        ...
+
+    async def todo(self, tenant: str, event_id: str) -> FactTodo | None:
+        """None if it was done, or is to be forgotten."""
+        ...
+
+    async def facts(self, tenant: str) -> KnownFacts: ...
+
+    async def keep(self, todo: FactTodo, change: FactChange, counts: Mapping[str, int], version: str) -> bool:
+        """Store facts and take the todo out, in one step; False if the tenant's memory has another version by now."""
+        ...
+
+    async def done(self, tenant: str, event_id: str) -> None: ...
+
+    async def put_off(self, tenant: str, event_id: str, seconds: float) -> None: ...
+
+
+class FactsUnavailable(Exception):
+    """The model could not be asked, or gave nothing that can be used. ``cost`` is what that took."""
+
+    def __init__(self, why: str, cost: Cost = Cost()) -> None:  # noqa: B008  # immutable
+        super().__init__(why)
+        self.cost = cost
+
+
+class RawFact(NamedTuple):
+    """One fact as it was found."""
+
+    subject: str
+    attribute: str
+    value: str
+    text: str
+    confidence: float
+
+
+class FactFinder(Protocol):
+    async def find(self, sections: JsonObject) -> tuple[Sequence[RawFact], Cost]:
+        """Facts in what a task left behind; raises ``FactsUnavailable``."""
+        ...
+
+
+class Forgetting(Protocol):
+    """Requests to forget, and what they take away. All may raise ``StoreUnavailable``."""
+
+    async def claim(self, most: int, seconds: float) -> Sequence[ForgetRequest]: ...
+
+    async def take_away(self, request: ForgetRequest) -> Mapping[str, int]:
+        """Remove what is stored; how much, by what it was. Repeat it freely."""
+        ...
+
+    async def is_under_way(self, request: ForgetRequest) -> bool:
+        """Whether outcomes of before the request are still to be learned, which might bring back what was removed."""
+        ...
+
+    async def note(self, request: ForgetRequest, seconds: float | None) -> None:
+        """Store how far it is; look at it again in so many seconds, or never."""
+        ...

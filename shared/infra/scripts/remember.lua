@@ -1,0 +1,43 @@
+-- Remember what one event says, once: entities, what they stood with, predictions, and whether facts are to be found.
+-- Nothing is written if the event is known (0), or if the tenant's memory has another version than the caller read (-1).
+-- Entities that nobody has named for long, or that are too many, leave in the same step.
+local remembered, entities, links, ages, accuracy, todos, memory = unpack(KEYS)
+local event, version, known_ms, most, expiry_ms, todos_most, todo, seen_count, tried_count = unpack(ARGV)
+
+if redis.call('ZSCORE', remembered, event) then return 0 end
+if (redis.call('HGET', memory, 'version') or '0') ~= version then return -1 end
+
+local now = now_ms()
+local at = 10
+for _ = 1, seen_count do
+  local field, row, linked = unpack(ARGV, at, at + 2)
+  redis.call('HSET', entities, field, row)
+  redis.call('HSET', links, field, linked)
+  redis.call('ZADD', ages, int(now), field)
+  at = at + 3
+end
+for _ = 1, tried_count do
+  redis.call('HSET', accuracy, ARGV[at], ARGV[at + 1])
+  at = at + 2
+end
+local gone = redis.call('ZRANGEBYSCORE', ages, '-inf', int(now - expiry_ms))
+local over = redis.call('ZCARD', ages) - #gone - most
+if over > 0 then
+  for _, field in ipairs(redis.call('ZRANGE', ages, #gone, #gone + over - 1)) do gone[#gone + 1] = field end
+end
+for _, field in ipairs(gone) do
+  redis.call('HDEL', entities, field)
+  redis.call('HDEL', links, field)
+  redis.call('ZREM', ages, field)
+end
+if todo ~= '' then
+  if redis.call('HLEN', todos) < tonumber(todos_most) then
+    redis.call('HSET', todos, event, todo)
+  else
+    redis.call('HINCRBY', memory, 'facts_given_up', 1)
+  end
+end
+redis.call('ZADD', remembered, int(now), event)
+redis.call('ZREMRANGEBYSCORE', remembered, '-inf', int(now - known_ms))
+redis.call('HINCRBY', memory, 'version', 1)
+return 1
