@@ -7,6 +7,7 @@ PROMISES = (
     Promise("promises.tied", "Every promise has a test, and every mark names a known promise", "quality"),
     Promise("imports.directions", "Services stand on shared, never import each other; a core does no I/O", "quality"),
     # planner
+    Promise("planner.several", "A question about several things is answered with their names", "seed 000"),
     Promise("planner.generated_worlds", "Tasks of worlds nobody wrote code for are carried out exactly", "seed 000"),
     Promise("planner.generalises", "The five states succeed on tools generated from a seed", "seed 000"),
     Promise("planner.refuses_as_the_api", "The planner rejects what the real API rejects", "bad input"),

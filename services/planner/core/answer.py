@@ -9,6 +9,7 @@ from services.planner.core.conditions import judge
 from services.planner.core.records import Fact, Record, number, own_id
 from services.planner.core.request import Request, objects
 from services.planner.core.selection import amount_field, matching
+from services.planner.core.several import several
 from services.planner.core.situation import Situation
 from services.planner.core.words import (
     concept,
@@ -40,7 +41,8 @@ def answer(request: Request, situation: Situation) -> str:
         found = as_list(situation)
         return dumps(found) if found or _was_read(situation) else _UNREAD
     said = _writes(request) or _told(request, situation) or _refusals(situation)
-    said += [line for line in (_question(question, situation) for question in situation.reading.questions) if line]
+    asked = situation.reading.questions
+    said += [line for question in asked if (line := _question(question, situation) or several(question, situation))]
     said += _values(situation) if not situation.reading.questions or not said else []
     if not said:
         said = _found(situation)

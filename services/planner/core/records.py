@@ -5,7 +5,7 @@ from decimal import Decimal, InvalidOperation
 from typing import NamedTuple
 
 from services.planner.core.mentions import Kind, find
-from services.planner.core.words import ID_WORDS, concept, field_stems, is_identifier, nouns, parts, stem
+from services.planner.core.words import ID_WORDS, concept, field_stems, is_identifier, nouns, parts
 from shared.domain.exact_json import Json, JsonObject
 
 Scalar = str | int | Decimal | bool
@@ -58,7 +58,7 @@ def _walk(fact: Fact, path: str, value: Json, noun: frozenset[str], in_list: boo
     if fields and not (_is_wrapping(nested) and not any(is_identifier(key) for key in fields)):
         yield Record(fact, path, noun, fields, in_list)
     for key, item in nested.items():
-        own = noun if key in _WRAPPERS else frozenset({*(stem(part) for part in field_stems(key))})
+        own = noun if key in _WRAPPERS else frozenset(field_stems(key))
         yield from _walk(fact, f"{path}.{key}" if path else key, item, own, in_list)
 
 

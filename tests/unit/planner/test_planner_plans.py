@@ -164,6 +164,38 @@ def test_a_list_is_bare_filtered_and_in_a_stable_order(task: str, answer: str) -
     assert said("COMPLETE", {"task": task, "facts": facts, "answer_format": "list"}).text == answer
 
 
+@pytest.mark.promise("planner.several")
+@pytest.mark.parametrize(
+    ("task", "answer"),
+    [
+        ("Which torn kites are there?", "K-2 (fee 50), K-3 (fee 90)."),
+        ("Show me all kites over 60.", "K-1 (fee 70), K-3 (fee 90)."),
+        ("Which kites are lost?", "None of those that were read fits."),
+    ],
+)
+def test_a_question_about_several_things_is_answered_with_their_names(task: str, answer: str) -> None:
+    """In prose as in a list; that nothing fits is said only of what was read."""
+    rows: list[Json] = [
+        {"id": "K-1", "fee": 70, "state": "whole"},
+        {"id": "K-2", "fee": 50, "state": "torn"},
+        {"id": "K-3", "fee": 90, "state": "torn"},
+    ]
+    facts: list[Json] = [fact("f1", "list_kites", {}, rows)]
+    assert said("COMPLETE", {"task": task, "facts": facts}).text.startswith(answer)
+    assert "Nothing that answers" in said("COMPLETE", {"task": task, "facts": []}).text
+
+
+def test_things_under_a_plural_key_are_called_as_those_of_a_tool_are() -> None:
+    """``{"purchase_orders": [...]}`` holds purchase orders, which no list of plain orders outdoes."""
+    bought: Json = {"total": 1, "purchase_orders": [{"id": "PO-1", "amount": 90}]}
+    facts: list[Json] = [
+        fact("f1", "list_orders", {}, [{"id": "ORD-1", "amount": 80}]),
+        fact("f2", "list_purchase_orders", {}, bought),
+    ]
+    task = "Show me all purchase orders. Answer with a JSON list of ids."
+    assert said("COMPLETE", {"task": task, "facts": facts, "answer_format": "list"}).text == '["PO-1"]'
+
+
 def test_the_answer_says_of_a_write_what_its_status_is() -> None:
     """Only a verified write is reported as done (I4)."""
     write: JsonObject = {"tool": "approve_kite", "arguments": {"kite_id": "KIT-7"}, "note": ""}
