@@ -9,6 +9,7 @@ from cli.chaos.command import chaos
 from cli.demo.command import demo
 from cli.dlq import dlq
 from cli.keys import keys
+from cli.learn.command import learn
 from cli.policy import policy
 from cli.replay import replay
 from cli.send import send
@@ -65,6 +66,7 @@ app.add_typer(dlq, name="dlq")
 app.add_typer(tenant, name="tenant")
 app.add_typer(keys, name="keys")
 app.add_typer(policy, name="policy")
+app.add_typer(learn, name="learn")
 app.add_typer(bench, name="bench", help="Measure, and compare with the stated targets.")
 
 if __name__ == "__main__":

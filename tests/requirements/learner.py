@@ -39,5 +39,8 @@ PROMISES = (
     Promise("training.merged", "A full case log is merged by quality, not overwritten", "seed 000, training_loader"),
     Promise("training.once", "Each version of an object is loaded once, by one learner", "seed 000, training_loader"),
     Promise("training.bad_rows", "Training rows that cannot be read are counted and named", "bad input"),
+    Promise("report.shapes", "A report's parts are read in whatever shape they come", "seed 000, report_analyzer"),
+    Promise("report.rows", "Training rows out of a report have no made-up score", "seed 000, report_analyzer"),
+    Promise("report.shown", "A report shows dimensions, top failures and hard scenarios", "seed 000, report_analyzer"),
     Promise("I12.training_rows", "What the guard marks in a training row is in no case", "I12"),
 )

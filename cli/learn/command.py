@@ -1,0 +1,8 @@
+"""`purple learn`: what is learned, for people: reports, files, and looking after memory."""
+
+import typer
+
+from cli.learn.report import report
+
+learn = typer.Typer(no_args_is_help=True, help="What is learned: benchmark reports; import and export as files.")
+learn.command()(report)

@@ -1,0 +1,109 @@
+"""``python -m services.learner report``: benchmark reports from a bucket or from files, as one line of JSON."""
+
+import argparse
+import asyncio
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import Field, JsonValue
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from services.learner.core.report.prepared import Prepared, prepared
+from services.learner.core.report.report import REPORTS_PREFIX, BadReport, Report, as_json, read_report
+from services.learner.ports import BucketUnavailable, ObjectChanged
+from shared.infra.starting import CannotStart, read_settings, refused
+
+REPORT = "report"
+_REFUSED = 1
+
+
+class ReportSettings(BaseSettings):
+    """``S3_TRAINING_BUCKET``, the same as the learner's; ``AWS_*`` as for all of boto3."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="ignore")
+
+    s3_training_bucket: str = ""
+    s3_reports_prefix: str = Field(default=REPORTS_PREFIX)
+
+
+class Found(NamedTuple):
+    """The newest report first; ``unread`` is what was no report, with its reason."""
+
+    reports: Sequence[Report]
+    unread: Sequence[str]
+
+
+def report_command(arguments: Sequence[str]) -> int:
+    """One line of JSON. 1 if there is nothing to report of, 2 if nobody says where reports are."""
+    options = _options(arguments)
+    try:
+        found = _in_files(options.files) if options.files else asyncio.run(_in_bucket(options.bucket, options.most))
+    except CannotStart as problem:
+        return refused(problem)
+    except (BucketUnavailable, OSError) as problem:
+        return _complain(str(problem))
+    if not found.reports:
+        return _complain("There is no report. " + " ".join(found.unread[:3]))
+    chosen = found.reports[: options.most]
+    sys.stdout.write(json.dumps(_told(chosen, found, prepared(chosen))) + "\n")
+    return 0
+
+
+def _told(chosen: Sequence[Report], found: Found, training: Prepared) -> dict[str, JsonValue]:
+    reports: list[JsonValue] = [as_json(report) for report in chosen]
+    rows: list[JsonValue] = [*training.rows]
+    return {
+        "reports": reports,
+        "of": len(found.reports),
+        "unread": [*found.unread],
+        "training_rows": rows,
+        "skipped": [*training.skipped],
+    }
+
+
+def _in_files(files: Sequence[Path]) -> Found:
+    return _read((str(file), file.read_bytes()) for file in files)
+
+
+async def _in_bucket(bucket: str, most: int) -> Found:
+    """The newest objects, some more than are asked for: by their own time they may stand in another order."""
+    settings = read_settings(ReportSettings, **({"s3_training_bucket": bucket} if bucket else {}))
+    if not settings.s3_training_bucket:
+        raise CannotStart("S3_TRAINING_BUCKET is not set, and no file was named.")
+    from services.learner.adapters.s3_training import S3Training  # boto3 takes long to load, and files need none of it
+
+    store = S3Training(settings.s3_training_bucket, settings.s3_reports_prefix)
+    contents: list[tuple[str, bytes]] = []
+    for found in list(reversed(await store.objects()))[: 2 * most]:
+        try:
+            contents.append((found.name, await store.read(found)))
+        except ObjectChanged:
+            continue  # it was replaced just now: the next call reads it
+    return _read(contents)
+
+
+def _read(contents: Iterable[tuple[str, bytes]]) -> Found:
+    reports: list[Report] = []
+    unread: list[str] = []
+    for name, content in contents:
+        try:
+            reports.append(read_report(name, content))
+        except BadReport as bad:
+            unread.append(str(bad))
+    return Found(sorted(reports, key=lambda report: report.at, reverse=True), unread)
+
+
+def _complain(sentence: str) -> int:
+    sys.stderr.write(f"{sentence.strip()}\n")
+    return _REFUSED
+
+
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog=f"python -m services.learner {REPORT}", description=__doc__)
+    parser.add_argument("files", nargs="*", type=Path, help="reports in files, in place of a bucket")
+    parser.add_argument("--bucket", default="", help="in place of S3_TRAINING_BUCKET")
+    parser.add_argument("--most", type=int, default=1, help="how many reports, the newest first")
+    return parser.parse_args(arguments)

@@ -1,0 +1,113 @@
+"""Benchmark reports in whatever shape they come, and training rows out of them."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import JsonValue
+
+from services.learner.core.report.prepared import prepared
+from services.learner.core.report.report import BadReport, Report, as_json, read_report
+from services.learner.core.training.rows import read_rows
+from tests.unit.learner.training import a_row, lines_of
+
+SHAPES: tuple[JsonValue, ...] = (
+    {"policy": {"avg_score": 40.0, "pass_rate": 0.3}, "functional": {"avg_score": 71.5}},
+    [{"dimension": "policy", "avg_score": 40.0, "pass_rate": 0.3}, {"dimension": "functional", "avg_score": 71.5}],
+    {"policy": 40.0, "functional": 71.5},
+    ["policy", "functional"],
+    {"policy": ["late", "skips approval"], "functional": []},
+)
+
+
+def _report(**parts: JsonValue) -> Report:
+    told = {"generated_at": "2026-01-05T04:00:00Z", "pass_rate": 0.5, **parts}
+    return read_report("r.json", json.dumps(told).encode())
+
+
+def _names(part: JsonValue) -> list[str]:
+    assert isinstance(part, dict)
+    rows = part["rows"]
+    assert isinstance(rows, list)
+    return [str(row[0]) for row in rows if isinstance(row, list)]
+
+
+@pytest.mark.promise("report.shapes")
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("part", ["dimension_analysis", "top_failures", "scenario_difficulty_ranking"])
+def test_a_part_is_read_in_every_shape(shape: JsonValue, part: str) -> None:
+    """Lists and mappings, of names, numbers and objects."""
+    assert _names(as_json(_report(**{part: shape}))[part]) == ["policy", "functional"]
+
+
+@pytest.mark.promise("report.shapes")
+def test_what_is_said_of_a_line_stands_in_columns() -> None:
+    told = as_json(_report(dimension_analysis=SHAPES[0]))["dimension_analysis"]
+    assert told == {
+        "columns": ["name", "avg_score", "pass_rate"],
+        "rows": [["policy", 40.0, 0.3], ["functional", 71.5, None]],
+    }
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"5", b'{"hello": 1}', b"{", b"\xff"])
+def test_what_is_no_report_is_named(content: bytes) -> None:
+    with pytest.raises(BadReport, match=r"r\.json"):
+        read_report("r.json", content)
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=12,
+)
+
+
+@given(_JSON, _JSON, _JSON)
+def test_any_parts_are_shown_and_make_only_rows_that_the_learner_reads(
+    failures: JsonValue, ranking: JsonValue, signals: JsonValue
+) -> None:
+    report = _report(top_failures=failures, scenario_difficulty_ranking=ranking, brainos_training_signals=signals)
+    json.dumps(as_json(report))
+    rows = prepared([report]).rows
+    assert read_rows("x.jsonl", lines_of(rows)).bad == []
+
+
+@pytest.mark.promise("report.rows")
+def test_a_failure_becomes_a_failing_row_with_its_cause_and_a_score_that_somebody_gave() -> None:
+    """Its own, or that of its scenario in the ranking: each name has a scale of its own."""
+    failures: JsonValue = [
+        {"scenario": "invoice_missing_po", "failure_cause": "paid without one", "avg_score": 22},
+        {"scenario": "payroll_uk", "reason": "taxes left out"},
+        {"scenario": "vague"},
+    ]
+    ranking: JsonValue = {"payroll_uk": {"pass_rate": 0.2, "difficulty": "hard"}}
+    found = prepared([_report(top_failures=failures, scenario_difficulty_ranking=ranking)])
+    rows = read_rows("x.jsonl", lines_of(found.rows)).good
+    assert [(row.request, row.metadata.overall_score, row.metadata.failure_cause) for row in rows] == [
+        ("invoice missing po", 0.22, "paid without one"),
+        ("payroll uk", 0.2, "taxes left out"),
+    ]
+    assert {row.metadata.training_type.value for row in rows} == {"negative_corrected"}
+    assert found.skipped == ["r.json: top_failures: vague does not say its score"]
+
+
+@pytest.mark.promise("report.rows")
+def test_rows_that_a_report_brings_are_passed_on_as_they_are_and_bad_ones_named() -> None:
+    good: JsonValue = a_row()
+    bad: JsonValue = {"messages": []}
+    found = prepared([_report(brainos_training_signals={"rows": [good, bad], "examples": [good]})])
+    assert found.rows == [good]
+    assert [line.startswith("r.json: brainos_training_signals 2: metadata") for line in found.skipped] == [True]
+
+
+@pytest.mark.promise("report.rows")
+def test_a_signal_must_say_whether_it_failed() -> None:
+    signals: JsonValue = [
+        {"scenario": "payroll", "score": 93, "training_type": "positive", "task": "Run the payroll"},
+        {"scenario": "close", "score": 50},
+    ]
+    found = prepared([_report(brainos_training_signals=signals)])
+    rows = read_rows("x.jsonl", lines_of(found.rows)).good
+    assert [(row.request, row.metadata.overall_score) for row in rows] == [("Run the payroll", 0.93)]
+    assert found.skipped == ["r.json: brainos_training_signals: close does not say its training_type"]
