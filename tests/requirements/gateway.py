@@ -113,6 +113,7 @@ PROMISES = (
         "seed 002; I4",
     ),
     # webhooks and the delivery engine
+    Promise("push.retry_after", "A receiver that says when it wants to be called again is not called before", "A2A"),
     Promise("push.delivered", "A webhook is told each change of state, the results and the end, in its dialect", "A2A"),
     Promise("push.methods", "Webhooks are set, read, listed and deleted in all three dialects", "A2A"),
     Promise("push.secrets", "Tokens and credentials of webhooks are kept encrypted and never shown again", "I12"),

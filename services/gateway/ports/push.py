@@ -148,6 +148,17 @@ class PostWork(NamedTuple):
     told: Told
 
 
+class Closed(NamedTuple):
+    """A line whose content no key here opens. ``subject`` and ``config_id``: as far as its name tells."""
+
+    told: Told
+    subject: str
+    config_id: str
+
+
+Work = HookWork | PostWork | Closed
+
+
 class Step(StrEnum):
     """What becomes of a line."""
 
@@ -168,11 +179,11 @@ class Lines(Protocol):
         """Those of them that nobody else was quicker to take, for so many seconds."""
         ...
 
-    async def read(self, claim: Claim) -> HookWork | PostWork | None:
-        """What is to be delivered. None if there is nothing, and the line is gone; or nobody here can read it."""
+    async def read(self, claim: Claim) -> Work | None:
+        """What is to be delivered. None if there is nothing, and the line is gone; or another version wrote it."""
         ...
 
-    async def settle(self, claim: Claim, work: HookWork | PostWork, told: Told, step: Step, seconds: float) -> str:
+    async def settle(self, claim: Claim, work: Work, told: Told, step: Step, seconds: float) -> str:
         """Store how far it is told. ``seconds``: how long it is held, or until it is tried again.
 
         The token under which it is held; empty if another process has it by now, or it is gone.
@@ -184,7 +195,14 @@ class Undelivered(Exception):
     """No answer came: the message says why, and names no secret and no address of a network."""
 
 
+class Answered(NamedTuple):
+    """``retry_after``: the header of that name, as the receiver wrote it."""
+
+    status: int
+    retry_after: str = ""
+
+
 class Post(Protocol):
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> int:
-        """The answer's status; follows no redirect. Raises ``Undelivered``."""
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Answered:
+        """What it answers; follows no redirect. Raises ``Undelivered``."""
         ...

@@ -11,9 +11,12 @@ from typing_extensions import override
 
 from services.gateway.core.push.courier import Bodies, Courier, CourierRules, Edge, chosen
 from services.gateway.core.push.news import News
+from services.gateway.core.push.retry_after import seconds_in
 from services.gateway.core.push.secret import read_secrets
 from services.gateway.ports.push import (
+    Answered,
     Claim,
+    Closed,
     Delivery,
     Due,
     HookWork,
@@ -24,6 +27,7 @@ from services.gateway.ports.push import (
     Step,
     Told,
     Undelivered,
+    Work,
 )
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
@@ -35,7 +39,7 @@ class OneLine(Lines):
     """A line with one notice; ``settled`` is what was made of it."""
 
     def __init__(self, told: Told) -> None:
-        self.work = PostWork(Delivery("acme", "n1", "an approval", "https://hooks.example/", "{}"), told)
+        self.work: Work = PostWork(Delivery("acme", "n1", "an approval", "https://hooks.example/", "{}"), told)
         self.settled: list[tuple[Told, Step, float]] = []
 
     @override
@@ -47,11 +51,11 @@ class OneLine(Lines):
         raise NotImplementedError
 
     @override
-    async def read(self, claim: Claim) -> HookWork | PostWork | None:
+    async def read(self, claim: Claim) -> Work | None:
         return self.work
 
     @override
-    async def settle(self, claim: Claim, work: HookWork | PostWork, told: Told, step: Step, seconds: float) -> str:
+    async def settle(self, claim: Claim, work: Work, told: Told, step: Step, seconds: float) -> str:
         self.settled.append((told, step, seconds))
         return ""
 
@@ -59,16 +63,16 @@ class OneLine(Lines):
 class Answering(Post):
     """Answers with a status, or not at all where that is a sentence."""
 
-    def __init__(self, answer: int | str) -> None:
-        self._answer = answer
+    def __init__(self, answer: int | str, retry_after: str = "") -> None:
+        self._answer, self._retry_after = answer, retry_after
         self.headers: list[Mapping[str, str]] = []
 
     @override
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> int:
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Answered:
         self.headers.append(headers)
         if isinstance(self._answer, str):
             raise Undelivered(self._answer)
-        return self._answer
+        return Answered(self._answer, self._retry_after)
 
 
 class NoBodies(Bodies):
@@ -88,6 +92,43 @@ async def test_pauses_double_up_to_the_longest_and_are_spread(tries: int, luck: 
     lines = OneLine(Told(tries=tries))
     await _courier(lines, Answering(500), luck).carry(CLAIM)
     assert [(told.tries, step, pause) for told, step, pause in lines.settled] == [(tries + 1, Step.RETRY, seconds)]
+
+
+@pytest.mark.promise("push.retry_after")
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [
+        ("30", 30),
+        ("Mon, 05 Jan 2026 12:00:40 GMT", 40),
+        ("3600", 60),  # never longer than the longest pause
+        ("2", 5),  # nor sooner than it would be tried anyhow
+        ("Mon, 05 Jan 2026 11:00:00 GMT", 5),
+        ("soon", 5),
+    ],
+)
+async def test_a_receiver_is_left_alone_for_as_long_as_it_asks(said: str, seconds: float) -> None:
+    lines = OneLine(Told())
+    await _courier(lines, Answering(429, said)).carry(CLAIM)
+    assert [(step, pause) for _, step, pause in lines.settled] == [(Step.RETRY, seconds)]
+
+
+@pytest.mark.parametrize(
+    "said", ["", "-5", "1e9", "9" * 30, "Mon, 05 Jan 2026 12:00:40 +9999999999999999999", "x" * 500]
+)
+def test_what_cannot_be_understood_asks_for_nothing(said: str) -> None:
+    assert seconds_in(said, NOON) == 0
+
+
+@pytest.mark.promise("push.disabled")
+@pytest.mark.parametrize(("tries", "step"), [(0, Step.RETRY), (5, Step.OFF)])
+async def test_what_no_key_opens_is_a_failure_like_others(tries: int, step: Step) -> None:
+    """Another replica may have the key already; but nothing is tried for ever."""
+    lines, post = OneLine(Told(tries=tries)), Answering(200)
+    lines.work = Closed(Told(tries=tries), "t1", "c1")
+    await _courier(lines, post).carry(CLAIM)
+    (told, made, _), *none = lines.settled
+    assert (told.tries, made, none, post.headers) == (tries + 1, step, [], [])
+    assert "WEBHOOK_SECRET" in told.error
 
 
 @pytest.mark.promise("push.disabled")

@@ -20,6 +20,7 @@ from services.gateway.adapters.push.webhook_rows import (
 )
 from services.gateway.ports.push import (
     Claim,
+    Closed,
     Delivery,
     Due,
     Failing,
@@ -30,6 +31,7 @@ from services.gateway.ports.push import (
     PostWork,
     Step,
     Told,
+    Work,
 )
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.partition import partition_of
@@ -86,11 +88,11 @@ class RedisLines(Lines, Posts):
         return [Claim(one.member, one.tenant, token) for one, token in zip(due, tokens, strict=True) if token]
 
     @override
-    async def read(self, claim: Claim) -> HookWork | PostWork | None:
+    async def read(self, claim: Claim) -> Work | None:
         member = keys.unpack_delivery(claim.member)
         try:
             work = await self._post(member) if isinstance(member, keys.PostMember) else await self._hook(member)
-        except (CannotOpen, ValidationError, ValueError) as error:  # perhaps another replica can, or this one soon
+        except (ValidationError, ValueError) as error:  # perhaps another replica can, or this one soon
             log.warning("webhook_unreadable", tenant=claim.tenant, error=type(error).__name__)
             return None
         if work is None:
@@ -99,7 +101,7 @@ class RedisLines(Lines, Posts):
         return work
 
     @override
-    async def settle(self, claim: Claim, work: HookWork | PostWork, told: Told, step: Step, seconds: float) -> str:
+    async def settle(self, claim: Claim, work: Work, told: Told, step: Step, seconds: float) -> str:
         place = _place(keys.unpack_delivery(claim.member))
         arguments = [claim.member, claim.token, step.value, round(1000 * seconds), told.cursor, told_line(told)]
         names = [place.deliveries, place.hash, place.events]
@@ -110,14 +112,17 @@ class RedisLines(Lines, Posts):
             await self._failing.mended(claim.tenant, claim.member)
         return token
 
-    async def _post(self, member: keys.PostMember) -> PostWork | None:
+    async def _post(self, member: keys.PostMember) -> PostWork | Closed | None:
         text = await self._scripts.command("HGET", _place(member).hash, keys.pack(member))
         if text is None:
             return None
         row = read_row(str(text))
-        return PostWork(open_delivery(self._seal, row.sealed), row.told)
+        try:
+            return PostWork(open_delivery(self._seal, row.sealed), row.told)
+        except CannotOpen:
+            return Closed(row.told, "a notice", member.post_id)
 
-    async def _hook(self, member: keys.WebhookMember) -> HookWork | None:
+    async def _hook(self, member: keys.WebhookMember) -> HookWork | Closed | None:
         place = _place(member)
         names = [place.hash, place.record, place.events]
         found = await self._scripts.run("read_webhook", names, [keys.pack(member), _EVENTS_READ])
@@ -125,10 +130,12 @@ class RedisLines(Lines, Posts):
             return None
         text, json, events = cast("tuple[str, str, list[tuple[str, list[str]]]]", found)
         row = read_row(text)
+        try:
+            webhook = open_webhook(self._seal, row.sealed)
+        except CannotOpen:
+            return Closed(row.told, member.task_id, member.config_id)
         told = [(stream_id, TaskEvent.model_validate_json(fields[1])) for stream_id, fields in events]
-        return HookWork(
-            open_webhook(self._seal, row.sealed), row.told, TaskRecord.model_validate_json(json), tuple(told)
-        )
+        return HookWork(webhook, row.told, TaskRecord.model_validate_json(json), tuple(told))
 
 
 def _dues(flat: Sequence[str]) -> list[Due]:
@@ -145,8 +152,10 @@ def _place(member: keys.WebhookMember | keys.PostMember) -> _Place:
     return _Place(deliveries, task.push, task.events, task.record, False)
 
 
-def _failing(work: HookWork | PostWork, told: Told) -> Failing:
-    if isinstance(work, PostWork):
+def _failing(work: Work, told: Told) -> Failing:
+    if isinstance(work, Closed):
+        subject, config_id, url = work.subject, work.config_id, ""
+    elif isinstance(work, PostWork):
         subject, config_id, url = work.delivery.subject, work.delivery.delivery_id, work.delivery.url
     else:
         subject, config_id, url = work.record.task_id, work.webhook.config_id, work.webhook.url

@@ -7,7 +7,7 @@ from http.cookiejar import DefaultCookiePolicy
 import httpx
 from typing_extensions import override
 
-from services.gateway.ports.push import Post, Undelivered, UrlCheck
+from services.gateway.ports.push import Answered, Post, Undelivered, UrlCheck
 from shared.domain.outgoing import Reach, Refused, check_url
 from shared.infra.guard import Guard
 from shared.infra.guarded_http import RefusedConnection, guarded_client
@@ -42,13 +42,13 @@ class WebhookHttp(Post):
         await self._client.aclose()
 
     @override
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> int:
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Answered:
         request = self._client.build_request("POST", url, headers={**headers, **_OURS}, content=body)
         try:
             async with asyncio.timeout(self._seconds):
                 response = await self._client.send(request, stream=True)
                 await _left(response)
-                return response.status_code
+                return Answered(response.status_code, response.headers.get("retry-after", ""))
         except RefusedConnection as refused:
             raise Undelivered(str(refused)) from refused
         except (TimeoutError, httpx.TimeoutException) as error:

@@ -10,9 +10,11 @@ import structlog
 from services.gateway.core.errors import InvalidField
 from services.gateway.core.push.header_values import checked_headers
 from services.gateway.core.push.news import News, news_of
+from services.gateway.core.push.retry_after import seconds_in
 from services.gateway.core.push.secret import WebhookSecrets, delivery_id, signed
 from services.gateway.ports.push import (
     Claim,
+    Closed,
     Due,
     HookWork,
     Lines,
@@ -22,10 +24,12 @@ from services.gateway.ports.push import (
     Told,
     Undelivered,
     Webhook,
+    Work,
 )
 
 log = structlog.get_logger()
 _GONE = 410
+_NO_KEY = "no key here opens what was kept of it: WEBHOOK_SECRET was changed, and does not name the one before"
 _JSON = {"Content-Type": "application/json"}
 _TOKEN = "X-A2A-Notification-Token"  # noqa: S105 - a header's name
 _LONGEST_EXPONENT = 30
@@ -74,6 +78,14 @@ class _Parcel(NamedTuple):
     told: Told
 
 
+class _Outcome(NamedTuple):
+    """``error``: why it was not taken, empty if it was. ``gone``: the receiver wants no more; ``wait``: for so long."""
+
+    error: str
+    gone: bool = False
+    wait: float = 0
+
+
 class Courier:
     def __init__(
         self, lines: Lines, post: Post, bodies: Bodies, secrets: WebhookSecrets, edge: Edge, rules: CourierRules
@@ -86,13 +98,13 @@ class Courier:
         work = await self._lines.read(claim)
         if work is None:
             return
+        if isinstance(work, Closed):
+            await self._settled(claim, work, self._failed(work.told, _NO_KEY, gone=False))
+            return
         for parcel in self._parcels(claim, work):
-            error, gone = await self._sent(parcel)
-            told = self._judged(work.told, parcel, error, gone=gone)
-            step = _step(told, work)
-            token = await self._lines.settle(claim, work, told, step, self._seconds(told, step))
-            if step is Step.OFF:
-                log.warning("webhook_disabled", tenant=claim.tenant, tries=told.tries, error=told.error)
+            outcome = await self._sent(parcel)
+            told = self._judged(work.told, parcel, outcome)
+            step, token = await self._settled(claim, work, told, outcome.wait)
             if step is not Step.HOLD or not token:
                 return
             claim, work = claim._replace(token=token), work._replace(told=told)
@@ -103,9 +115,17 @@ class Courier:
         work = await self._lines.read(claim)
         if work is None:
             return
-        told = self._failed(work.told, "the gateway failed on it; its log says how", gone=False)
+        await self._settled(
+            claim, work, self._failed(work.told, "the gateway failed on it; its log says how", gone=False)
+        )
+
+    async def _settled(self, claim: Claim, work: Work, told: Told, wait: float = 0) -> tuple[Step, str]:
+        """What becomes of the line, and the token under which it is held."""
         step = _step(told, work)
-        await self._lines.settle(claim, work, told, step, self._seconds(told, step))
+        token = await self._lines.settle(claim, work, told, step, self._seconds(told, step, wait))
+        if step is Step.OFF:
+            log.warning("webhook_disabled", tenant=claim.tenant, tries=told.tries, error=told.error)
+        return step, token
 
     def _parcels(self, claim: Claim, work: HookWork | PostWork) -> Iterator[_Parcel]:
         if isinstance(work, PostWork):
@@ -118,19 +138,20 @@ class Courier:
             name = delivery_id(claim.member, work.webhook.url, news.name)
             yield _Parcel(name, work.webhook.url, headers, self._bodies.body(work, news), secrets, news.told)
 
-    async def _sent(self, parcel: _Parcel) -> tuple[str, bool]:
-        """Why it was not taken, empty if it was; and whether the receiver says that it wants no more."""
+    async def _sent(self, parcel: _Parcel) -> _Outcome:
         stamp = signed(parcel.delivery_id, parcel.body, parcel.secrets, self._edge.now())
         try:
             headers = checked_headers({**_JSON, **parcel.headers, **stamp})
-            status = await self._post.post(parcel.url, headers, parcel.body.encode())
+            status, retry_after = await self._post.post(parcel.url, headers, parcel.body.encode())
         except (Undelivered, InvalidField) as why:
-            return str(why), False
-        return "" if 200 <= status < 300 else _said(status), status == _GONE
+            return _Outcome(str(why))
+        if 200 <= status < 300:
+            return _Outcome("")
+        return _Outcome(_said(status), status == _GONE, seconds_in(retry_after, self._edge.now()))
 
-    def _judged(self, before: Told, parcel: _Parcel, error: str, *, gone: bool) -> Told:
-        if error:
-            return self._failed(before, error, gone=gone)
+    def _judged(self, before: Told, parcel: _Parcel, outcome: _Outcome) -> Told:
+        if outcome.error:
+            return self._failed(before, outcome.error, gone=outcome.gone)
         delivered, now = before.delivered + 1, self._edge.now()
         return parcel.told._replace(tries=0, error="", delivered=delivered, at=now)
 
@@ -139,11 +160,13 @@ class Courier:
         over = gone or tries >= self._rules.tries
         return before._replace(tries=tries, error=error, disabled=over, at=self._edge.now())
 
-    def _seconds(self, told: Told, step: Step) -> float:
+    def _seconds(self, told: Told, step: Step, wait: float) -> float:
+        """``wait``: for how long a receiver asked to be left alone; it is, up to the longest pause."""
         if step is not Step.RETRY:
             return self._rules.lease
         doubled = self._rules.first_pause * float(2 ** min(told.tries - 1, _LONGEST_EXPONENT))
-        return min(doubled, self._rules.longest_pause) * (0.5 + self._edge.luck() / 2)
+        spread = min(doubled, self._rules.longest_pause) * (0.5 + self._edge.luck() / 2)
+        return max(spread, min(wait, self._rules.longest_pause))
 
 
 def chosen(due: Sequence[Due], busy: Counter[str], rules: CourierRules) -> list[Due]:
@@ -158,7 +181,7 @@ def chosen(due: Sequence[Due], busy: Counter[str], rules: CourierRules) -> list[
     return taken
 
 
-def _step(told: Told, work: HookWork | PostWork) -> Step:
+def _step(told: Told, work: Work) -> Step:
     if told.disabled:
         return Step.OFF
     if told.tries:
