@@ -153,6 +153,21 @@ async def test_guesses_are_braked_and_said_so(redis: Redis, redis_url: str, read
     assert (braked.status_code, braked.headers["retry-after"], "Wait 5 minutes" in braked.text) == (429, "300", True)
 
 
+@pytest.mark.promise("console.sign_in")
+async def test_behind_a_proxy_that_nobody_named_a_guesser_shuts_nobody_out(
+    redis: Redis, redis_url: str, reader: Readers
+) -> None:
+    """All readers have one address there."""
+    made = await first_key(redis_url, "acme", "olga", again=False)
+    async with gateway(redis_url, **LOCKED) as url:
+        guesser, olga = reader(url), reader(url)
+        guesser.http.headers["X-Forwarded-For"] = olga.http.headers["X-Forwarded-For"] = "203.0.113.9"
+        for number in range(MOST_REFUSALS):
+            await guesser.sign_in(key=f"pa_abc_{number}")
+        await olga.sign_in(key=made.token)
+    assert "Overview" in olga.page
+
+
 @pytest.mark.promise("console.any_replica")
 async def test_another_replica_knows_who_is_signed_in(redis: Redis, redis_url: str, reader: Readers) -> None:
     made = await first_key(redis_url, "acme", "olga", again=False)

@@ -102,6 +102,10 @@ def test_the_source_is_the_nearest_hop_that_is_no_trusted_proxy(peer: str, forwa
     assert source_of(peer, forwarded, TRUSTED) == source
 
 
+def test_behind_a_proxy_that_nobody_named_an_address_cannot_be_told() -> None:
+    assert (source_of("10.0.0.1", "203.0.113.7", ()), source_of("10.0.0.1", "", ())) == ("", "10.0.0.1")
+
+
 def test_what_is_no_network_is_refused() -> None:
     with pytest.raises(ValueError, match="proxy"):
         networks_in(["proxy.example"])

@@ -47,8 +47,8 @@ class RedisSignIns(SignIns):
     async def refused(self, address: str) -> None:
         """Counted in a fixed window, which the first refusal opens."""
         name = keys.console_refused_key(address)
-        await self._scripts.command("SET", name, 0, "NX", "EX", keys.REFUSED_SECONDS)
         await self._scripts.command("INCR", name)
+        await self._scripts.command("EXPIRE", name, keys.REFUSED_SECONDS, "NX")
 
     @override
     async def refusals(self, address: str) -> int:

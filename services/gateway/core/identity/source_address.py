@@ -16,8 +16,11 @@ def networks_in(words: Sequence[str]) -> tuple[Network, ...]:
 def source_of(peer: str, forwarded: str, trusted: Sequence[Network]) -> str:
     """The nearest hop that is no trusted proxy. What stands before it in ``X-Forwarded-For`` anybody may have written.
 
-    An IPv6 address counts as its network of 64 bits; a peer without an address (a socket file) as the empty text.
+    An IPv6 address counts as its network of 64 bits. Empty where it cannot be told: of a peer without an address (a
+    socket file), and behind a proxy that no setting names, where all clients have one.
     """
+    if forwarded and not trusted:
+        return ""
     found = _address(peer)
     for hop in reversed(forwarded.split(",")):
         if found is None or not any(found in network for network in trusted):

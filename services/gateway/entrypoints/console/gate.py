@@ -63,10 +63,12 @@ class Gate:
         await self._sign_ins.end(secret)
 
     async def is_braked(self, address: str) -> bool:
-        return await self._sign_ins.refusals(address) >= MOST_REFUSALS
+        """Nobody is, whose address cannot be told: whoever guesses would shut all others out."""
+        return bool(address) and await self._sign_ins.refusals(address) >= MOST_REFUSALS
 
     async def refused(self, address: str) -> None:
-        await self._sign_ins.refused(address)
+        if address:
+            await self._sign_ins.refused(address)
 
 
 def _all_of(name: str) -> dict[str, Json]:

@@ -1,24 +1,32 @@
 """What every page of the console works with, and how a request becomes a page."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from services.gateway.core.approvals.desk import ApprovalDesk
+from services.gateway.core.audit.desk import AuditDesk
+from services.gateway.core.console.health import ENDS
 from services.gateway.core.identity.source_address import Network, source_of
+from services.gateway.core.operating.dead_letters import Clerk
+from services.gateway.core.operating.memory_desk import MemoryDesk
 from services.gateway.core.operating.tenant_desk import TenantDesk
 from services.gateway.core.push.desk import PushDesk
 from services.gateway.core.tasks.desk import TaskDesk
-from services.gateway.core.tasks.task_list import TaskListDesk
+from services.gateway.core.tasks.task_list import Query, TaskListDesk
 from services.gateway.entrypoints.console.forms import read_form
 from services.gateway.entrypoints.console.gate import Gate, Visitor
 from services.gateway.entrypoints.console.glance import Glance
 from services.gateway.entrypoints.console.pages import Pages, go_to
+from services.gateway.ports.courses import Courses
+from services.gateway.ports.identity import Caller
 from services.gateway.ports.learning import Statistics
 from services.gateway.ports.tasks import Stories
+from shared.domain.words import TaskState
 
 Show = Callable[[Request, Visitor], Awaitable[Response]]
 Act = Callable[[Request, Visitor, dict[str, str]], Awaitable[Response]]
@@ -32,8 +40,12 @@ class Desks:
     approvals: ApprovalDesk
     tenants: TenantDesk
     statistics: Statistics
+    courses: Courses
     stories: Stories
     webhooks: PushDesk
+    clerk: Clerk
+    memory: MemoryDesk
+    audit: AuditDesk
 
 
 @dataclass(frozen=True)
@@ -71,8 +83,13 @@ class Room:
 
         return answer
 
+    async def totals(self, caller: Caller, since: datetime) -> Mapping[TaskState, int]:
+        """How many of the tasks that the caller may see ended how since then."""
+        ends = {state: Query(states=(state,), since=since, size=1) for state in ENDS}
+        return {state: (await self.desks.lists.tasks(query, caller)).total for state, query in ends.items()}
+
     def source(self, request: Request) -> str:
-        """The address from which a request comes."""
+        """The address from which a request comes; empty where it cannot be told."""
         peer = request.client.host if request.client else ""
         return source_of(peer, ",".join(request.headers.getlist("x-forwarded-for")), self.trusted)
 

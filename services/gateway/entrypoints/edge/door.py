@@ -81,11 +81,8 @@ class Door:
         return Entry(admitted)
 
     def _source(self, scope: Scope, headers: Headers) -> str:
-        """Empty where it cannot be told: behind a proxy that no setting names, all clients have one address."""
         peer = scope.get("client")
         forwarded = ",".join(headers.getlist("x-forwarded-for"))
-        if forwarded and not self._watch.trusted:
-            return ""
         return source_of(str(peer[0]) if peer else "", forwarded, self._watch.trusted)
 
 
