@@ -20,10 +20,11 @@ class Hold:
 
 
 class Holds:
-    """The holds of one world. Times are the wall's."""
+    """The holds of one world. Times are the wall's; ``expired_at`` is when one last ended by itself."""
 
     def __init__(self) -> None:
         self._holds: dict[str, Hold] = {}
+        self.expired_at: datetime | None = None
 
     def acquire(self, hold: Hold) -> None:
         self._holds[hold.hold_id] = hold
@@ -35,10 +36,11 @@ class Holds:
             raise Missing(f"Hold {hold_id} not found")
 
     def active(self, wall: datetime) -> list[Hold]:
-        """Those that have not expired; the others are forgotten."""
+        """Those that have not expired; of the others only when the last one did is kept."""
         for hold in list(self._holds.values()):
             if hold.expires_at <= wall:
                 del self._holds[hold.hold_id]
+                self.expired_at = max(self.expired_at or hold.expires_at, hold.expires_at)
         return list(self._holds.values())
 
     def check(self, wall: datetime) -> None:

@@ -77,9 +77,10 @@ class World:
 
     def catch_up(self) -> list[Event]:
         """Let automatic time flow up to now, and run what came due on the way."""
-        wall = self.surroundings.now()
-        before = self.clock
-        self.clock = before.flowed(wall, held=bool(self.holds.active(wall)) or not self.running)
+        wall, before = self.surroundings.now(), self.clock
+        held = bool(self.holds.active(wall)) or not self.running
+        since = max(before.wall, self.holds.expired_at or before.wall)
+        self.clock = replace(before, wall=since).flowed(wall, held)
         return self.run_due() if self.clock.current > before.current else []
 
     def schedule(self, wanted: Wanted) -> Event:
