@@ -1,7 +1,9 @@
 """What can go wrong between a client and a simulator."""
 
+from shared.ports.simulated_world import SimulatorFailed
 
-class UESError(Exception):
+
+class UESError(SimulatorFailed):
     """Every failure of the client is one of these; the message is a sentence for people."""
 
 

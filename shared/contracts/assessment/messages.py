@@ -1,0 +1,129 @@
+"""What an assessor and a participant say to each other."""
+
+from datetime import timedelta
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from shared.contracts.assessment.base import JsonObject, Moment, Told
+from shared.domain.iso_duration import parse_duration
+
+DEFAULT_ASSESSMENT_INSTRUCTIONS = (
+    "Act as the user's personal assistant. The user's specific tasks are provided via the chat modality; "
+    "read chat and complete those tasks."
+)
+TASK_CONVERSATION = "user-assistant"  # where in the chat the user says what to do
+DEFAULT_STEP = "PT1H"
+
+
+class EmailSummary(Told):
+    message_type: Literal["email_summary"] = "email_summary"
+    total_emails: int = 0
+    total_threads: int = 0
+    unread: int = 0
+    draft_count: int = 0
+
+
+class CalendarSummary(Told):
+    message_type: Literal["calendar_summary"] = "calendar_summary"
+    event_count: int = 0
+    calendar_count: int = 0
+    events_today: int = 0
+
+
+class SmsSummary(Told):
+    message_type: Literal["sms_summary"] = "sms_summary"
+    total_messages: int = 0
+    total_conversations: int = 0
+    unread: int = 0
+
+
+class ChatSummary(Told):
+    message_type: Literal["chat_summary"] = "chat_summary"
+    total_messages: int = 0
+    conversation_count: int = 0
+
+
+class InitialStateSummary(Told):
+    message_type: Literal["initial_state_summary"] = "initial_state_summary"
+    email: EmailSummary = EmailSummary()
+    calendar: CalendarSummary = CalendarSummary()
+    sms: SmsSummary = SmsSummary()
+    chat: ChatSummary = ChatSummary()
+
+
+class AssessmentStart(Told):
+    """The instructions are the same in every assessment; the task itself stands in the simulator's chat."""
+
+    message_type: Literal["assessment_start"] = "assessment_start"
+    ues_url: str
+    api_key: str = Field(repr=False)
+    assessment_instructions: Literal[
+        "Act as the user's personal assistant. The user's specific tasks are provided via the chat modality; "
+        "read chat and complete those tasks."
+    ] = DEFAULT_ASSESSMENT_INSTRUCTIONS
+    current_time: Moment
+    initial_state_summary: InitialStateSummary
+
+
+class TurnStart(Told):
+    message_type: Literal["turn_start"] = "turn_start"
+    turn_number: int = Field(ge=1)
+    current_time: Moment
+    events_processed: int = Field(default=0, ge=0)
+
+
+class TurnComplete(Told):
+    """The participant is done for now; ``time_step``: how long the world should go on before its next turn."""
+
+    message_type: Literal["turn_complete"] = "turn_complete"
+    notes: str | None = None
+    time_step: str = DEFAULT_STEP
+
+    @field_validator("time_step")
+    @classmethod
+    def _is_a_duration(cls, text: str) -> str:
+        parse_duration(text)
+        return text
+
+    @property
+    def step(self) -> timedelta:
+        return parse_duration(self.time_step)
+
+
+class EarlyCompletion(Told):
+    """The participant has nothing more to do."""
+
+    message_type: Literal["early_completion"] = "early_completion"
+    reason: str | None = None
+
+
+CompletionReason = Literal["scenario_complete", "early_completion", "timeout", "error"]
+
+
+class AssessmentComplete(Told):
+    message_type: Literal["assessment_complete"] = "assessment_complete"
+    reason: CompletionReason
+
+
+def read_reply(data: JsonObject) -> TurnComplete | EarlyCompletion:
+    """What a participant answered a turn with; raises ``ValueError`` (a ``ValidationError`` is one).
+
+    Older participants name no type: then the fields tell, a reason alone being an end.
+    """
+    kind = data.get("message_type") or _guessed(data)
+    if kind == "turn_complete":
+        return TurnComplete.model_validate(_without_nulls(data))
+    if kind == "early_completion":
+        return EarlyCompletion.model_validate(data)
+    raise ValueError(f"a turn is answered with turn_complete or early_completion, not with {str(kind)[:60]!r}")
+
+
+def _guessed(data: JsonObject) -> str:
+    if {"time_step", "notes", "actions_taken"} & data.keys():
+        return "turn_complete"
+    return "early_completion" if "reason" in data else ""
+
+
+def _without_nulls(data: JsonObject) -> JsonObject:
+    return {name: value for name, value in data.items() if value is not None}
