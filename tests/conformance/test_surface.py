@@ -79,6 +79,8 @@ async def test_a_card_that_the_client_has_is_not_sent_again(full: Replicas) -> N
     long_before = {"If-Modified-Since": "Sat, 01 Jan 2000 00:00:00 GMT"}
     assert (await full.http.get(_CARD, headers=long_before)).status_code == 200
     assert (await full.http.get(_CARD, headers={"If-None-Match": '"another"', **long_after})).status_code == 200
+    never = {"If-Modified-Since": "Sat, 01 Jan 2000 00:00:00 +99999999999999999999"}
+    assert (await full.http.get(_CARD, headers=never)).status_code == 200
 
 
 async def test_pure_and_merged_card_have_different_tags(full: Replicas) -> None:

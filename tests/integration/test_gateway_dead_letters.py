@@ -154,7 +154,29 @@ async def test_an_outcome_that_cannot_be_read_is_listed_without_its_content(redi
     assert (shown["error"], shown["content"]) == ("no such arm", None)
 
 
-@pytest.mark.parametrize("name", ["turn-1-1-1", "turn-99999-1-1", "turn-64-1-1", "x", "outcome--1", "turn-1-1-*"])
+@pytest.mark.promise("dlq.operator")
+async def test_another_tenants_crowd_hides_no_letter(redis: Redis, redis_url: str) -> None:
+    """One stream holds the letters of many tenants."""
+    names = [await _dead_turn(redis, _record()) for _ in range(3)]
+    for _ in range(5):
+        await _dead_turn(redis, _record("other"))
+    async with gateway(redis_url) as url:
+        _, two = await _ask(url, "list", limit=2)
+        _, all_of_them = await _ask(url, "list", limit=4)
+    assert _names(two) == names[:0:-1]
+    assert _names(all_of_them) == names[::-1]
+
+
+def _names(listed: JsonObject) -> list[object]:
+    letters = listed["letters"]
+    assert isinstance(letters, list)
+    return [at(letter, "id") for letter in letters]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["turn-1-1-1", "turn-99999-1-1", "turn-64-1-1", "x", "outcome--1", "turn-1-1-*", "turn-1-99999999999999999999-1"],
+)
 async def test_a_name_that_is_no_letters_is_not_found(redis_url: str, name: str) -> None:
     async with gateway(redis_url) as url:
         assert (await _ask(url, f"{name}/show"))[0] == 404

@@ -12,10 +12,13 @@ from typing_extensions import override
 from services.gateway.ports.dead_letters import DeadLetter, DeadLetters, LetterKind
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.outcome import TaskOutcome
+from shared.domain.partition import PARTITIONS
 from shared.infra import keys
 from shared.infra.lua import Scripts, answering
 
 _SECONDS = 5.0
+_ROUNDS = 50  # of reading further in streams that are full of others' letters
+_LAST = 2**64 - 1  # no stream's id has a larger part
 _ID = re.compile(r"(turn|outcome)-(\d{1,4})-(\d{1,20}-\d{1,20})")
 Row = tuple[str, Mapping[str, str]]
 
@@ -42,15 +45,27 @@ class RedisDeadLetters(DeadLetters):
 
     @override
     async def newest(self, tenant: str, limit: int) -> Sequence[DeadLetter]:
-        streams = [(kind, number) for number, _ in enumerate(keys.all_partitions()) for kind in LetterKind]
-        async with answering(_SECONDS), self._redis.pipeline(transaction=False) as pipe:
-            for kind, number in streams:
-                pipe.xrevrange(_Place(kind, number, "").stream, count=limit)
-            replies = cast("list[list[Row]]", await pipe.execute())
-        rows = zip(streams, replies, strict=True)
-        found = [_letter(_Place(*stream, row[0]), row[1]) for stream, reply in rows for row in reply]
-        mine = [letter for letter in found if letter.tenant in (tenant, None)]
+        """A stream holds the letters of many tenants: it is read on until it has given enough of this one's."""
+        mine: list[DeadLetter] = []
+        places = [_Place(kind, number, "+") for number in range(PARTITIONS) for kind in LetterKind]
+        for _ in range(_ROUNDS):
+            if not places:
+                break
+            replies = await self._before(places, limit)
+            found = [_own(place, rows, tenant) for place, rows in zip(places, replies, strict=True)]
+            mine += [letter for letters in found for letter in letters]
+            places = [
+                place._replace(entry_id=f"({rows[-1][0]}")
+                for place, rows, letters in zip(places, replies, found, strict=True)
+                if len(rows) == limit and len(letters) < limit
+            ]
         return sorted(mine, key=lambda letter: letter.at, reverse=True)[:limit]
+
+    async def _before(self, places: Sequence[_Place], limit: int) -> list[list[Row]]:
+        async with answering(_SECONDS), self._redis.pipeline(transaction=False) as pipe:
+            for place in places:
+                pipe.xrevrange(place.stream, max=place.entry_id, count=limit)
+            return cast("list[list[Row]]", await pipe.execute())
 
     @override
     async def find(self, tenant: str, letter_id: str) -> DeadLetter | None:
@@ -77,9 +92,14 @@ class RedisDeadLetters(DeadLetters):
 
 def _place(letter_id: str) -> _Place | None:
     match = _ID.fullmatch(letter_id)
-    if match is None or int(match[2]) >= sum(1 for _ in keys.all_partitions()):
+    if match is None or int(match[2]) >= PARTITIONS or any(int(part) > _LAST for part in match[3].split("-")):
         return None
     return _Place(LetterKind(match[1]), int(match[2]), match[3])
+
+
+def _own(place: _Place, rows: Sequence[Row], tenant: str) -> list[DeadLetter]:
+    found = (_letter(place._replace(entry_id=entry_id), fields) for entry_id, fields in rows)
+    return [letter for letter in found if letter.tenant in (tenant, None)]
 
 
 def _letter(place: _Place, fields: Mapping[str, str]) -> DeadLetter:

@@ -117,7 +117,7 @@ def _is_known(request: Request, etag: str, changed: datetime) -> bool:
         return any(tag.strip().removeprefix("W/") in (etag, "*") for tag in tags.split(","))
     try:
         since = parsedate_to_datetime(request.headers.get("if-modified-since", ""))
-    except ValueError:
+    except (ValueError, OverflowError):
         return False
     return changed <= (since if since.tzinfo else since.replace(tzinfo=UTC))
 

@@ -65,6 +65,7 @@ class LegacyMethods:
     ) -> AsyncGenerator[bytes, None]:
         try:
             record = await self._desk.wait(ticket, caller)
+            body = result_body(call.call_id, legacy_view(record, ticket.client_id, length, self._notice))
         except (Refusal, StoreUnavailable) as fault:
             yield fault_body(call.call_id, fault)
             return
@@ -72,7 +73,7 @@ class LegacyMethods:
             log.exception("request_failed", method=call.method)
             yield error_body(call.call_id, INTERNAL_ERROR, FAILED)
             return
-        yield result_body(call.call_id, legacy_view(record, ticket.client_id, length, self._notice))
+        yield body
         handed_over.append(record)
 
     async def _delivered(self, ticket: Ticket, handed_over: list[TaskRecord]) -> None:

@@ -151,11 +151,11 @@ class A2aRest:
     async def _answer(self, sent: Sent, word: Callable[[Task | Message], Shown]) -> AsyncGenerator[bytes, None]:
         """The status has gone out: if the end cannot be followed, the task is shown as it was accepted."""
         try:
-            value = await self._calls.answer(sent)
+            shown = word(await self._calls.answer(sent))
         except Exception:  # the outermost edge of a request: the message is safe, and the client is owed its task
             log.exception("answer_not_followed", task_id=sent.ticket.record.task_id)
-            value = await self._calls.answer(sent._replace(options=sent.options._replace(wait=False)))
-        yield json.dumps(word(value), ensure_ascii=False).encode()
+            shown = word(await self._calls.answer(sent._replace(options=sent.options._replace(wait=False))))
+        yield json.dumps(shown, ensure_ascii=False).encode()
 
 
 async def answered(binding: Binding, request: Request, act: Callable[[], Awaitable[Response]]) -> Response:

@@ -66,7 +66,7 @@ class A2aRpc:
 
     async def _answer(self, call: Call, sent: Sent, word: Word) -> AsyncGenerator[bytes, None]:
         try:
-            value = await self._calls.answer(sent)
+            body = result_body(call.call_id, word(await self._calls.answer(sent)))
         except (errors.Refusal, StoreUnavailable) as fault:
             yield fault_body(call.call_id, fault)
             return
@@ -74,7 +74,7 @@ class A2aRpc:
             log.exception("request_failed", method=call.method)
             yield error_body(call.call_id, INTERNAL_ERROR, FAILED)
             return
-        yield result_body(call.call_id, word(value))
+        yield body
 
 
 def result(call: Call, value: Shown) -> Response:
