@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
+from services.simulator.core.modalities.calendar import CalendarModality
 from services.simulator.core.modalities.chat import ChatModality
 from services.simulator.core.modalities.email import EmailModality
 from services.simulator.core.modalities.sms import SmsModality
@@ -12,4 +13,5 @@ MODALITIES: Mapping[str, Callable[[datetime], Modality]] = {
     EmailModality.name: EmailModality,
     SmsModality.name: SmsModality,
     ChatModality.name: ChatModality,
+    CalendarModality.name: CalendarModality,
 }

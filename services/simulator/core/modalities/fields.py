@@ -10,7 +10,9 @@ PHONE_PATTERN = r"^\+?[0-9][0-9 ().-]{1,30}$"
 
 
 def in_utc(moment: datetime) -> datetime:
-    """The same instant in UTC; one without a zone is taken as UTC."""
+    """The same instant in UTC; one without a zone is taken as UTC. ``ValueError`` for years nobody simulates."""
+    if not 1_000 <= moment.year < 9_990:
+        raise ValueError("lies outside the years that can be simulated")
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 

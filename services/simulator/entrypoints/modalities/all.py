@@ -4,6 +4,6 @@ from collections.abc import Sequence
 
 from fastapi import APIRouter
 
-from services.simulator.entrypoints.modalities import chat, email, sms
+from services.simulator.entrypoints.modalities import calendar, chat, email, sms
 
-ROUTERS: Sequence[APIRouter] = (email.router, sms.router, chat.router)
+ROUTERS: Sequence[APIRouter] = (email.router, sms.router, chat.router, calendar.router)

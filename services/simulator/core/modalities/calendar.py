@@ -1,0 +1,139 @@
+"""The user's calendars."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import ClassVar
+
+from typing_extensions import override
+
+from services.simulator.core.modalities import calendar_calendars as calendars
+from services.simulator.core.modalities.actions import Action, read_as
+from services.simulator.core.modalities.calendar_book import CalendarBook
+from services.simulator.core.modalities.calendar_changes import Delete, Update
+from services.simulator.core.modalities.calendar_events import Create, Respond
+from services.simulator.core.modalities.calendar_query import CalendarQuery, find
+from services.simulator.core.modalities.calendar_records import PRIMARY, Calendar, CalendarEvent, CalendarSettings, Zone
+from services.simulator.core.modalities.calendar_reminders import due
+from services.simulator.core.modalities.fields import iso_text
+from services.simulator.core.modalities.loading import Exported, read_state, require_same_keys
+from services.simulator.core.modalities.rendered import RenderedRows, plain
+from services.simulator.core.modalities.shown import ShownModality
+from services.simulator.core.records import JsonObject
+from services.simulator.core.refusals import ActionFailed, Refused
+
+OPERATIONS: Mapping[str, type[Action[CalendarBook]]] = {
+    "create": Create,
+    "update": Update,
+    "delete": Delete,
+    "respond": Respond,
+    "create_calendar": calendars.CreateCalendar,
+    "update_calendar": calendars.UpdateCalendar,
+    "delete_calendar": calendars.DeleteCalendar,
+    "set_default_calendar": calendars.SetDefaultCalendar,
+}
+_BRIEF = ("event_id", "calendar_id", "title", "start", "end", "all_day", "status", "location")
+
+
+class ExportedCalendar(Exported):
+    """Which events a calendar has follows from the events."""
+
+    default_calendar_id: str = PRIMARY
+    user_timezone: Zone = "UTC"
+    calendars: dict[str, Calendar] = {}
+    events: dict[str, CalendarEvent] = {}
+
+
+class CalendarModality(ShownModality[CalendarBook]):
+    name: ClassVar[str] = "calendar"
+    operations = OPERATIONS
+
+    def __init__(self, now: datetime) -> None:
+        super().__init__()
+        self.tables = CalendarBook(self.store)
+        self._events = RenderedRows(self.tables.events, plain)
+        self.clear(now)
+
+    @override
+    def begin(self, now: datetime) -> None:
+        self.tables.set_up(CalendarSettings())
+        self._begin_calendars(now)
+
+    @override
+    def opening(self, now: datetime) -> JsonObject:
+        return {"modality_type": self.name}
+
+    @override
+    def body(self) -> JsonObject:
+        return self._frame() | {"calendars": self.calendars(), "events": self._events.all()}
+
+    @override
+    def compact_body(self) -> JsonObject:
+        brief: JsonObject = {
+            key: {name: value for name, value in self._events.one(key).items() if name in _BRIEF}
+            for key in self.tables.events
+        }
+        return self._frame() | {"calendars": self.calendars(), "events": brief}
+
+    @override
+    def query(self, asked: JsonObject, now: datetime) -> JsonObject:
+        query = read_as(CalendarQuery, asked)
+        found = find(self.tables, query, now)
+        page = [plain(event) for event in query.page(found)]
+        answer: JsonObject = {"modality_type": self.name, "events": [*page], "query": query.echo()}
+        return answer | {"count": len(page), "total_count": len(found)}
+
+    @override
+    def exported(self) -> JsonObject:
+        return {"modality_type": self.name, **self.body()}
+
+    @override
+    def load(self, state: JsonObject) -> None:
+        read = read_state(ExportedCalendar, state)
+        require_same_keys("calendars", read.calendars, "calendar_id")
+        require_same_keys("events", read.events, "event_id")
+        self.store.clear()
+        self.set_head(read.head)
+        settings = CalendarSettings(default_calendar_id=read.default_calendar_id, user_timezone=read.user_timezone)
+        self.tables.set_up(settings)
+        for calendar in read.calendars.values():
+            self.tables.keep_calendar(calendar)
+        self._begin_calendars(read.last_updated)
+        for event in read.events.values():
+            self._take_over(event)
+
+    def calendars(self) -> JsonObject:
+        """Calendars by id, each with the ids of its events."""
+        return {key: self.calendar(key) for key in self.tables.calendars}
+
+    def calendar(self, calendar_id: str) -> JsonObject:
+        """Raises ``KeyError``."""
+        events = sorted(self.tables.in_calendar[calendar_id], key=self.tables.events.position)
+        return plain(self.tables.calendars[calendar_id]) | {"event_ids": [*events], "event_count": len(events)}
+
+    def reminders(self, after: datetime, until: datetime) -> list[JsonObject]:
+        """What reminders came up in that time."""
+        return [one.view() for one in due(self.tables, after, until)]
+
+    def _frame(self) -> JsonObject:
+        return {
+            "last_updated": iso_text(self.head.last_updated),
+            "update_count": self.head.update_count,
+            "default_calendar_id": self.tables.settings.default_calendar_id,
+            "user_timezone": self.tables.settings.user_timezone,
+            "calendar_count": len(self.tables.calendars),
+            "event_count": len(self.tables.events),
+        }
+
+    def _begin_calendars(self, now: datetime) -> None:
+        """There is a default calendar, always."""
+        default = self.tables.settings.default_calendar_id
+        if default not in self.tables.calendars:
+            name = "Personal" if default == PRIMARY else default
+            self.tables.keep_calendar(Calendar(calendar_id=default, name=name, created_at=now, updated_at=now))
+
+    def _take_over(self, event: CalendarEvent) -> None:
+        self.tables.open_calendar(event.calendar_id, event.created_at)
+        try:
+            self.tables.keep(event)
+        except ActionFailed as problem:
+            raise Refused(f"event {event.event_id}: {problem}") from None

@@ -1,0 +1,184 @@
+"""Changing and deleting events: one date of a series, one and all that follow, or all."""
+
+from datetime import date, timedelta
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import AliasChoices, BeforeValidator, Field, JsonValue
+from typing_extensions import override
+
+from services.simulator.core.modalities.actions import Action
+from services.simulator.core.modalities.calendar_book import CalendarBook, on_day
+from services.simulator.core.modalities.calendar_records import (
+    RESPONSE_NAMES,
+    Attendee,
+    CalendarAttachment,
+    CalendarEvent,
+    Email,
+    OccurrenceDay,
+    Reminder,
+    Response,
+    Status,
+    Transparency,
+    Visibility,
+    Zone,
+)
+from services.simulator.core.modalities.fields import Given, Name
+from services.simulator.core.modalities.recurrence import Recurrence, before_day, wall
+from services.simulator.core.modality import Moment, Outcome
+from services.simulator.core.records import Record
+from services.simulator.core.refusals import ActionFailed
+
+
+def _scope(word: JsonValue) -> JsonValue:
+    return "this_and_future" if word == "future" else word
+
+
+Scope: TypeAlias = Annotated[Literal["this", "this_and_future", "all"], BeforeValidator(_scope)]
+
+
+class Invited(Record):
+    """An attendee of a change: who has answered already keeps the answer."""
+
+    email: Email
+    display_name: str | None = None
+    optional: bool | None = None
+    response: Response | None = Field(None, validation_alias=RESPONSE_NAMES)
+    comment: str | None = None
+
+
+class _OfEvent(Action[CalendarBook]):
+    """``recurrence_id`` is the date of a series. Without a scope the date alone is meant, or else all."""
+
+    event_id: Name
+    recurrence_scope: Scope | None = Field(None, validation_alias=AliasChoices("recurrence_scope", "scope"))
+    recurrence_id: OccurrenceDay | None = None
+
+    def meant(self, book: CalendarBook) -> tuple[CalendarEvent, date | None, Scope]:
+        """Raises ``ActionFailed``."""
+        event, day = book.named(self.event_id)
+        day = day or self.recurrence_id
+        if event.recurrence is None:
+            return event, None, "all"
+        scope = self.recurrence_scope or ("all" if day is None else "this")
+        if scope != "all" and day is None:
+            raise ActionFailed(f"recurrence_id is needed to say which date of event {self.event_id} is meant")
+        return event, day, scope
+
+
+class Update(_OfEvent):
+    """What is left out or null stays as it is."""
+
+    calendar_id: Name | None = None
+    title: Name | None = None
+    start: Given | None = None
+    end: Given | None = None
+    all_day: bool | None = None
+    timezone: Zone | None = None
+    description: str | None = None
+    location: str | None = None
+    status: Status | None = None
+    organizer: Email | None = None
+    attendees: tuple[Invited, ...] | None = None
+    recurrence: Recurrence | None = None
+    reminders: tuple[Reminder, ...] | None = None
+    color: str | None = None
+    visibility: Visibility | None = None
+    transparency: Transparency | None = None
+    attachments: tuple[CalendarAttachment, ...] | None = None
+    conference_link: str | None = None
+
+    @override
+    def act(self, tables: CalendarBook, moment: Moment) -> Outcome:
+        event, day, scope = self.meant(tables)
+        if self.calendar_id is not None:
+            tables.open_calendar(self.calendar_id, moment.now)
+        if day is not None and scope == "this":
+            event = own_event(tables, event, day, moment)
+        elif day is not None and scope == "this_and_future":
+            event = split(tables, event, day, moment)
+        given = self._given(event)
+        if event.parent_event_id is not None:
+            given.pop("recurrence", None)  # one date of a series does not recur itself
+        changed = event.model_copy(update={**given, "updated_at": moment.now})
+        tables.keep(changed)
+        return Outcome(f"Calendar event updated (calendar_event_id: {changed.event_id})", (changed.event_id,))
+
+    def _given(self, event: CalendarEvent) -> dict[str, object]:
+        names = set(type(self).model_fields) - {"event_id", "recurrence_id", "recurrence_scope", "attendees"}
+        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        if self.attendees is not None:
+            given["attendees"] = _invited(event, self.attendees)
+        return given
+
+
+class Delete(_OfEvent):
+    @override
+    def act(self, tables: CalendarBook, moment: Moment) -> Outcome:
+        event, day, scope = self.meant(tables)
+        if day is None or scope == "all":
+            tables.drop(event)
+        elif scope == "this":
+            tables.drop(own_event(tables, event, day, moment))
+        else:
+            tables.drop(split(tables, event, day, moment))
+        return Outcome("Calendar event deleted", (event.event_id,))
+
+
+def own_event(book: CalendarBook, series: CalendarEvent, day: date, moment: Moment) -> CalendarEvent:
+    """The date of the series as an event that goes its own way from now on; raises ``ActionFailed``."""
+    if (own := book.own_way(series, day)) is not None:
+        return own
+    own = on_day(series, day).model_copy(
+        update={"event_id": moment.new_id(f"own {day}"), "created_at": moment.now, "updated_at": moment.now}
+    )
+    exceptions = (*series.recurrence_exceptions, day)
+    book.keep(series.model_copy(update={"recurrence_exceptions": exceptions, "updated_at": moment.now}))
+    book.keep(own)
+    return own
+
+
+def split(book: CalendarBook, series: CalendarEvent, day: date, moment: Moment) -> CalendarEvent:
+    """The series from that date on, as a series of its own: the first part ends the day before."""
+    rule, first = series.recurrence, wall(series.start, series.zone)
+    if book.own_way(series, day) is None:
+        on_day(series, day)  # there is none on other days
+    passed = 0 if rule is None else before_day(rule, first, day)
+    if rule is None or passed == 0:
+        return series
+    ended = rule.model_copy(update={"end_type": "until", "end_date": day - timedelta(days=1), "count": None})
+    going_on = rule if rule.count is None else rule.model_copy(update={"count": rule.count - passed})
+    earlier, later = _parted(series.recurrence_exceptions, day)
+    rest = on_day(series.model_copy(update={"recurrence_exceptions": ()}), day).model_copy(
+        update={
+            "event_id": moment.new_id(f"from {day}"),
+            "recurrence": going_on,
+            "recurrence_exceptions": later,
+            "recurrence_id": None,
+            "parent_event_id": None,
+            "created_at": moment.now,
+            "updated_at": moment.now,
+        }
+    )
+    first_part = {"recurrence": ended, "recurrence_exceptions": earlier, "updated_at": moment.now}
+    book.keep(series.model_copy(update=first_part))
+    book.keep(rest)
+    _follow(book, series, rest, day)
+    return rest
+
+
+def _parted(days: tuple[date, ...], day: date) -> tuple[tuple[date, ...], tuple[date, ...]]:
+    return tuple(one for one in days if one < day), tuple(one for one in days if one >= day)
+
+
+def _follow(book: CalendarBook, series: CalendarEvent, rest: CalendarEvent, day: date) -> None:
+    """Dates that went their own way belong to the part in which they lie."""
+    for key in sorted(book.children[series.event_id], key=book.events.position):
+        child = book.events[key]
+        if child.recurrence_id is not None and child.recurrence_id >= day:
+            book.keep(child.model_copy(update={"parent_event_id": rest.event_id}))
+
+
+def _invited(event: CalendarEvent, given: tuple[Invited, ...]) -> tuple[Attendee, ...]:
+    before = {one.email: one.model_dump() for one in event.attendees}
+    merged = (before.get(one.email, {}) | one.model_dump(exclude_none=True) for one in given)
+    return tuple(Attendee.model_validate(one) for one in merged)

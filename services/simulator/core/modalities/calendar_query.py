@@ -1,0 +1,84 @@
+"""Finding events, and the dates of those that recur."""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from itertools import chain
+from typing import Literal
+
+from services.simulator.core.modalities.calendar_book import CalendarBook, expanded, overlaps
+from services.simulator.core.modalities.calendar_records import CalendarEvent, Status
+from services.simulator.core.modalities.fields import Given, Name
+from services.simulator.core.modalities.filters import Tests
+from services.simulator.core.modalities.pages import Asked, Order
+
+_AHEAD = timedelta(days=366)
+
+
+class CalendarQuery(Asked):
+    """What takes place between ``start`` and ``end``, even in part.
+
+    ``expand_recurring`` brings each date of a series by itself (up to a year ahead, where there is no ``end``).
+    """
+
+    calendar_ids: tuple[Name, ...] | None = None
+    start: Given | None = None
+    end: Given | None = None
+    search: str | None = None
+    status: Status | None = None
+    has_attendees: bool | None = None
+    recurring: bool | None = None
+    expand_recurring: bool = False
+    sort_by: Literal["start", "end", "status", "title"] = "start"
+    sort_order: Order = "asc"
+
+
+def find(book: CalendarBook, asked: CalendarQuery, now: datetime) -> list[CalendarEvent]:
+    """Every event that is asked for, in order."""
+    tests = tests_of(asked)
+    found = [event for event in chain(singles(book, asked), series(book, asked, now)) if tests.passed_by(event)]
+    found.sort(key=lambda event: (event.start, event.end))
+    if asked.sort_by != "start":
+        found.sort(key=lambda event: getattr(event, asked.sort_by))
+    if asked.sort_order == "desc":
+        found.reverse()
+    return found
+
+
+def singles(book: CalendarBook, asked: CalendarQuery) -> Iterator[CalendarEvent]:
+    """Events that do not recur, from the end of the calendar that has fewer to look at."""
+    stretches = (book.by_start.between(None, asked.end), book.by_end.between(asked.start, None))
+    for key in min(stretches, key=len):
+        event = book.events[key]
+        if event.recurrence is None and overlaps(event, asked.start, asked.end):
+            yield event
+
+
+def series(book: CalendarBook, asked: CalendarQuery, now: datetime) -> Iterator[CalendarEvent]:
+    for key in sorted(book.series["series"], key=book.events.position):
+        dates = _dates(book.events[key], asked, now)
+        if asked.expand_recurring:
+            yield from dates
+        elif (asked.start is None and asked.end is None) or next(iter(dates), None) is not None:
+            yield book.events[key]
+
+
+def _dates(event: CalendarEvent, asked: CalendarQuery, now: datetime) -> Iterable[CalendarEvent]:
+    end = asked.end or (asked.start or max(now, event.start)) + _AHEAD
+    return expanded(event, asked.start or event.start, end)
+
+
+def tests_of(asked: CalendarQuery) -> Tests[CalendarEvent]:
+    """One for each filter. A date of a series recurs, and so does the series."""
+    tests = Tests[CalendarEvent]()
+    tests.same(asked, "status")
+    tests.that(True, lambda event: event.deleted_at is None)
+    tests.that(asked.has_attendees, lambda event: bool(event.attendees))
+    tests.that(asked.recurring, lambda event: event.recurrence is not None or event.parent_event_id is not None)
+    tests.containing(asked.search, words_of)
+    if wanted := set(asked.calendar_ids or ()):
+        tests.that(True, lambda event: event.calendar_id in wanted)
+    return tests
+
+
+def words_of(event: CalendarEvent) -> str:
+    return "\n".join(text for text in (event.title, event.description, event.location) if text)

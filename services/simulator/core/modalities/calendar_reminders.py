@@ -1,0 +1,47 @@
+"""Reminders that have come up: they follow from the events and the time, so undo has nothing to take back."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from services.simulator.core.modalities.calendar_book import CalendarBook, expanded
+from services.simulator.core.modalities.calendar_records import CalendarEvent, Reminder
+from services.simulator.core.modalities.fields import iso
+from services.simulator.core.records import JsonObject
+
+
+class Due(NamedTuple):
+    at: datetime
+    event: CalendarEvent
+    reminder: Reminder
+
+    def view(self) -> JsonObject:
+        return {
+            "event_id": self.event.event_id,
+            "calendar_id": self.event.calendar_id,
+            "title": self.event.title,
+            "start": iso(self.event.start),
+            "minutes_before": self.reminder.minutes_before,
+            "type": self.reminder.type,
+            "due_at": iso(self.at),
+        }
+
+
+def due(book: CalendarBook, after: datetime, until: datetime) -> list[Due]:
+    """What came up later than ``after``, up to ``until``, in order. An event that is called off reminds of nothing."""
+    found = [one for event in book.events.values() if _reminds(event) for one in _of(event, after, until)]
+    return sorted(found, key=lambda one: (one.at, one.event.event_id))
+
+
+def _reminds(event: CalendarEvent) -> bool:
+    return bool(event.reminders) and event.status != "cancelled" and event.deleted_at is None
+
+
+def _of(event: CalendarEvent, after: datetime, until: datetime) -> Iterator[Due]:
+    longest = max(timedelta(minutes=one.minutes_before) for one in event.reminders)
+    dates = expanded(event, after, until + longest + timedelta(microseconds=1)) if event.recurrence else (event,)
+    for one in dates:
+        for reminder in event.reminders:
+            at = one.start - timedelta(minutes=reminder.minutes_before)
+            if after < at <= until:
+                yield Due(at, one, reminder)

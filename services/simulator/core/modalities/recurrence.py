@@ -1,0 +1,118 @@
+"""When a recurring event takes place: RFC 5545, on the wall clock of its time zone.
+
+A month without the day, or a year without 29 February, has no occurrence. A wall time that a clock change leaves out is
+read with the offset before the change.
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime, time, timedelta
+from itertools import islice
+from typing import Literal, Self, TypeAlias
+from zoneinfo import ZoneInfo
+
+from dateutil.rrule import DAILY, MO, MONTHLY, WEEKLY, YEARLY, rrule
+from pydantic import AliasChoices, Field, model_validator
+
+from services.simulator.core.modalities.fields import Day
+from services.simulator.core.records import Record
+
+Weekday: TypeAlias = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_FREQUENCIES: Mapping[str, Literal[0, 1, 2, 3]] = {
+    "daily": DAILY,
+    "weekly": WEEKLY,
+    "monthly": MONTHLY,
+    "yearly": YEARLY,
+}
+MOST_OCCURRENCES = 10_000
+
+
+class Recurrence(Record):
+    frequency: Literal["daily", "weekly", "monthly", "yearly"]
+    interval: int = Field(1, ge=1, le=1_000)
+    days_of_week: tuple[Weekday, ...] | None = None
+    day_of_month: int | None = Field(None, ge=1, le=31)
+    month_of_year: int | None = Field(None, ge=1, le=12)
+    end_type: Literal["never", "until", "count"] = "never"
+    end_date: Day | None = Field(None, validation_alias=AliasChoices("end_date", "until"))
+    count: int | None = Field(None, ge=1, le=MOST_OCCURRENCES)
+
+    @model_validator(mode="after")
+    def _says_when(self) -> Self:
+        needed = {
+            "weekly": ("days_of_week",),
+            "monthly": ("day_of_month",),
+            "yearly": ("day_of_month", "month_of_year"),
+        }
+        ends = {"until": ("end_date",), "count": ("count",)}
+        for name in (*needed.get(self.frequency, ()), *ends.get(self.end_type, ())):
+            if not getattr(self, name):
+                raise ValueError(f"{name} is needed")
+        return self
+
+
+def wall(moment: datetime, zone: ZoneInfo) -> datetime:
+    """What a clock in that zone shows, without the zone."""
+    return moment.astimezone(zone).replace(tzinfo=None)
+
+
+def instant(shown: datetime, zone: ZoneInfo) -> datetime:
+    """When a clock in that zone shows that, in UTC."""
+    return shown.replace(tzinfo=zone).astimezone(UTC)
+
+
+def dates_between(rule: Recurrence, first: datetime, after: datetime, before: datetime) -> Iterator[datetime]:
+    """Occurrences from ``after`` to ``before``, both included; all three are wall times, as is what comes out."""
+    if before < first:
+        return
+    for shown in islice(_from(rule, first, after), MOST_OCCURRENCES):
+        if shown > before:
+            return
+        if shown >= after:
+            yield shown
+
+
+def takes_place(rule: Recurrence, first: datetime, day: date) -> datetime | None:
+    """The wall time of the occurrence on that day."""
+    start, end = datetime.combine(day, time.min), datetime.combine(day, time.max)
+    return next(dates_between(rule, first, start, end), None)
+
+
+def before_day(rule: Recurrence, first: datetime, day: date) -> int:
+    """How many occurrences there are before that day."""
+    end = datetime.combine(day, time.min) - timedelta(microseconds=1)
+    return sum(1 for _ in dates_between(rule, first, first, end))
+
+
+def _from(rule: Recurrence, first: datetime, after: datetime) -> Iterator[datetime]:
+    """All occurrences, beginning near ``after`` where that can be known without counting."""
+    begun = first if rule.end_type == "count" else _skipped(rule, first, after)
+    until = datetime.combine(rule.end_date, time.max) if rule.end_type == "until" and rule.end_date else None
+    return iter(
+        rrule(
+            _FREQUENCIES[rule.frequency],
+            dtstart=begun,
+            interval=rule.interval,
+            wkst=MO,
+            until=until,
+            count=rule.count if rule.end_type == "count" else None,
+            byweekday=[_WEEKDAYS.index(day) for day in rule.days_of_week or ()] or None,
+            bymonthday=rule.day_of_month if rule.frequency in ("monthly", "yearly") else None,
+            bymonth=rule.month_of_year if rule.frequency == "yearly" else None,
+        )
+    )
+
+
+def _skipped(rule: Recurrence, first: datetime, after: datetime) -> datetime:
+    """A later beginning that leaves every occurrence from ``after`` on as it is: whole intervals are passed over."""
+    if rule.frequency in ("daily", "weekly"):
+        period = timedelta(days=rule.interval * (7 if rule.frequency == "weekly" else 1))
+        periods = max((after - first) // period - 1, 0)
+        return first + periods * period
+    months = rule.interval * (12 if rule.frequency == "yearly" else 1)
+    between = (after.year - first.year) * 12 + after.month - first.month
+    periods = max(between // months - 1, 0)
+    if periods == 0:
+        return first
+    year, month = divmod(first.year * 12 + first.month - 1 + periods * months, 12)
+    return first.replace(year=year, month=month + 1, day=1)
