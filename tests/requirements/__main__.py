@@ -21,6 +21,7 @@ from tests.requirements import (
     policy,
     processes,
     project,
+    simulator,
     state,
     tools,
 )
@@ -39,6 +40,7 @@ PROMISES = (
     *outside.PROMISES,
     *learner.PROMISES,
     *assessor.PROMISES,
+    *simulator.PROMISES,
     *project.PROMISES,
 )
 

@@ -1,0 +1,23 @@
+"""The simulated world of a user."""
+
+from tests.requirements.promise import Promise
+
+PROMISES = (
+    Promise(
+        "simulator.time", "Simulated time moves, pauses and flows, and events run when they are due", "seed 004, 7"
+    ),
+    Promise("simulator.simulation", "A simulation starts, stops, resets, clears and is held", "seed 004, 4 and 6"),
+    Promise("simulator.undo", "Undo, redo and reset restore every state exactly", "seed 004, 4"),
+    Promise("simulator.events", "Events wait in a queue, and what became of each is told", "seed 004, 7 and 9"),
+    Promise("simulator.attribution", "Each event bears the key that caused it, whatever its body says", "seed 004, 5"),
+    Promise("simulator.keys", "Keys are made, listed and revoked, and none grants more than it has", "seed 004, 5"),
+    Promise("simulator.permissions", "A key can do nothing outside its permissions", "seed 004, 5"),
+    Promise("simulator.scenario", "A world is exported and imported, whole or not at all", "seed 004, 6"),
+    Promise("simulator.worlds", "Worlds in one process know nothing of each other", "seed 004, 1 and 2"),
+    Promise("simulator.saved", "A world that is saved and restored goes on as if nothing had been", "seed 004, 2"),
+    Promise("simulator.logs", "Who asked for what is kept, and found again", "seed 004, 5"),
+    Promise("simulator.environment", "The whole world is shown at once, in full, compact or as text", "seed 004, 6"),
+    Promise("simulator.refusals", "Wrong requests get a 4xx that says what is wrong, and change nothing", "bad input"),
+    Promise("simulator.start", "A simulator starts from its settings, or says what is wrong with them", "seed 004, 4"),
+    Promise("simulator.costs", "What is due is found in logarithmic time, whatever has happened before", "seed 004, 7"),
+)
