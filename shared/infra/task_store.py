@@ -45,6 +45,16 @@ class TaskStore(Tasks):
             await self._set_alias(accepted.record, known_as)
         return accepted
 
+    async def accepted_before(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> Accepted | None:
+        tenant, session_id = record.tenant, record.session_id
+        seen = await self._command(
+            "GET", keys.dedupe_key(tenant, session_id, turn.principal.id, dedupe or turn.turn_id)
+        )
+        if seen is not None:
+            return await self._accepted(record, turn, ["seen", str(seen)])
+        waits = await self._command("HGET", keys.session_keys(tenant, session_id).turns, turn.turn_id)
+        return None if waits is None else await self._accepted(record, turn, ["waits", str(waits)])
+
     async def signal(self, tenant: str, session_id: str, turn: Turn) -> bool:
         """Put a decision, cancel or deadline before the session's inbox; False if the task is unknown or has ended."""
         session, partition = keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)

@@ -60,6 +60,10 @@ class Tasks(Protocol):
         """
         ...
 
+    async def accepted_before(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> Accepted | None:
+        """What ``accept`` would give again for a message that it has taken; None for another. Stores nothing."""
+        ...
+
     async def signal(self, tenant: str, session_id: str, turn: Turn) -> bool:
         """Put a decision or a cancel before the session's inbox; False if the task has ended."""
         ...

@@ -10,6 +10,7 @@ from services.gateway.core.errors import TooManyRequests
 from shared.contracts.task import Principal, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.domain.words import Dialect
 from shared.ports.store import StoreUnavailable
+from shared.ports.tasks import Accepted
 from shared.testing.gateway_doubles import MemoryTasks
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -38,7 +39,7 @@ class Watched:
         self.backlog, self.store, self.time = Counted(), MemoryTasks(), 100.0
         self.tasks = SheddingTasks(self.store, self.backlog, 3, lambda: self.time)
 
-    async def send(self, name: str) -> None:
+    async def send(self, name: str) -> Accepted:
         turn = Turn(turn_id=name, task_id=name, kind=TurnKind.MESSAGE, principal=ANNA, received_at=NOW)
         record = TaskRecord(
             tenant="acme",
@@ -50,7 +51,7 @@ class Watched:
             accepted_at=NOW,
             updated_at=NOW,
         )
-        await self.tasks.accept(record, turn, None)
+        return await self.tasks.accept(record, turn, None)
 
 
 async def test_nothing_is_stored_while_too_much_waits_and_reads_go_on() -> None:
@@ -63,6 +64,16 @@ async def test_nothing_is_stored_while_too_much_waits_and_reads_go_on() -> None:
     assert caught.value.wait == 5
     assert [task_id for _, task_id in world.store.records] == ["first"]
     assert await world.tasks.record("acme", "first") is not None
+
+
+async def test_a_message_that_was_taken_before_is_not_refused_when_it_is_sent_again() -> None:
+    """Its client would believe that nothing is done."""
+    world = Watched()
+    first = await world.send("first")
+    world.backlog.waits, world.time = 3, 200.0
+    again = await world.send("first")
+
+    assert (again.turn_id, again.fresh, first.fresh) == (first.turn_id, False, True)
 
 
 async def test_messages_are_taken_again_once_less_waits() -> None:

@@ -31,11 +31,19 @@ class SheddingTasks(Tasks):
 
     @override
     async def accept(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> Accepted:
-        """Also raises ``TooManyRequests``; then nothing was stored."""
-        await self._check()
+        """Also raises ``TooManyRequests``; then nothing was stored. What was taken before is not refused now."""
+        await self._count_in_time()
+        if self._waiting >= self._most:
+            if before := await self._tasks.accepted_before(record, turn, dedupe):
+                return before
+            raise TooManyRequests("more work waits than this installation takes on", RETRY_SECONDS)
         accepted = await self._tasks.accept(record, turn, dedupe)
         self._waiting += accepted.fresh  # until somebody counts again
         return accepted
+
+    @override
+    async def accepted_before(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> Accepted | None:
+        return await self._tasks.accepted_before(record, turn, dedupe)
 
     @override
     async def signal(self, tenant: str, session_id: str, turn: Turn) -> bool:
@@ -53,13 +61,11 @@ class SheddingTasks(Tasks):
     def watch(self, tenant: str, task_id: str, after: str = "0") -> AsyncGenerator[tuple[str, TaskEvent], None]:
         return self._tasks.watch(tenant, task_id, after)
 
-    async def _check(self) -> None:
+    async def _count_in_time(self) -> None:
         """One of all who ask at once counts anew; the others go by the last count."""
         if self._clock() >= self._again_at:
             self._again_at = self._clock() + KEPT_SECONDS
             await self._count()
-        if self._waiting >= self._most:
-            raise TooManyRequests("more work waits than this installation takes on", RETRY_SECONDS)
 
     async def _count(self) -> None:
         try:
