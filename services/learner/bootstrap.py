@@ -12,12 +12,13 @@ from redis.asyncio import Redis
 
 from services.learner.adapters.redis_case_shelf import RedisCaseShelf
 from services.learner.adapters.redis_memory import RedisMemory
-from services.learner.adapters.redis_outcomes import RedisOutcomes
+from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
 from services.learner.core.learner import Learner
 from services.learner.core.training.seeding import Seeder
 from services.learner.entrypoints.http import health_app
 from services.learner.entrypoints.loops import consume, keep_share
 from services.learner.entrypoints.seeding_loop import SeedingStatus, keep_seeded
+from services.learner.memory_room import memory_room
 from services.learner.settings import Settings
 from shared.infra.process import tune_gc
 from shared.infra.redis import connect, until_durable
@@ -39,8 +40,9 @@ async def learn(settings: Settings) -> None:
 
 async def _serve(settings: Settings, redis: Redis) -> None:
     owner = _owner()
-    outcomes = RedisOutcomes(redis, owner, settings.lease_seconds)
+    outcomes = RedisOutcomes(redis, owner, settings.lease_seconds, beside=REMEMBERING)
     learner = Learner(outcomes, RedisMemory(redis))
+    memory = memory_room(settings, redis, owner, settings.lease_seconds, learner)
     seeding = SeedingStatus()
     server = side_server(health_app(outcomes, learner, seeding), settings.host, settings.port)
     every = settings.lease_seconds / 3
@@ -50,12 +52,14 @@ async def _serve(settings: Settings, redis: Redis) -> None:
         group.create_task(server.serve())
         sharing = group.create_task(keep_share(learner, every))
         consuming = group.create_task(consume(learner, outcomes, every, stop))
+        remembering = group.create_task(memory.run(learner, stop))
         loading = group.create_task(_seeded(settings, redis, owner, seeding))
         await stop.wait()
         log.info("stopping", partitions=len(learner.held))
         sharing.cancel()
         loading.cancel()
         await consuming
+        await remembering
         await _leave(learner, outcomes)
         server.should_exit = True
 

@@ -10,6 +10,7 @@ from services.planner.core import (
     corrected,
     decompose,
     document,
+    facts,
     general,
     improve,
     known_formulas,
@@ -71,6 +72,8 @@ def reply(request: Request, ignores_policy: bool = False) -> Reply:
             return Reply(improve.improve(request, observe(request)))
         case "DOCUMENT":
             return Reply(dumps(document.document(request, observe(request))))
+        case "FACTS":
+            return Reply(dumps(facts.facts(request)))
         case "SUMMARIZE":
             return Reply(summarize.summary(request))
         case _:

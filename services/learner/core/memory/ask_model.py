@@ -1,0 +1,95 @@
+"""Asks a small model what a task taught, and reads its answer; once more, with what was wrong, where it is no use."""
+
+from collections.abc import Sequence
+from importlib.resources import files
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from typing_extensions import override
+
+from services.learner.memory_ports import Cost, FactFinder, FactsUnavailable, RawFact
+from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.ports.models import Message, Model, ModelReply, ModelRequest, ModelUnavailable, TextBlock, Tier
+
+_PROMPT = (files(__package__) / "facts.md").read_text("utf-8").strip()
+_MAX_TOKENS = 700
+_ATTEMPTS = 2
+_ORDER = ("task", "entities", "process", "values", "answer", "correction")
+_TEXT: JsonValue = {"type": "string"}
+_FACT: dict[str, JsonValue] = {
+    "subject": _TEXT,
+    "attribute": _TEXT,
+    "value": _TEXT,
+    "text": _TEXT,
+    "confidence": {"type": "number"},
+}
+
+
+def _object(properties: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+SCHEMA = _object({"facts": {"type": "array", "items": _object(_FACT)}})
+
+
+class _Fact(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    subject: str
+    attribute: str
+    value: str
+    text: str
+    confidence: float = Field(ge=0, le=1)
+
+
+class _Answer(BaseModel):
+    facts: tuple[_Fact, ...]
+
+
+class ModelFacts(FactFinder):
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    @override
+    async def find(self, sections: JsonObject) -> tuple[Sequence[RawFact], Cost]:
+        cost, problem = Cost(), ""
+        for _ in range(_ATTEMPTS):
+            try:
+                reply = await self._model.complete(_request({**sections, "correction": problem}))
+            except ModelUnavailable as error:
+                raise FactsUnavailable(str(error), cost) from error
+            cost = _with(cost, reply)
+            try:
+                return [RawFact(**fact.model_dump()) for fact in _Answer.model_validate_json(reply.text).facts], cost
+            except ValidationError as error:
+                first = error.errors(include_input=False)[0]
+                problem = f"{'.'.join(map(str, first['loc'])) or 'the answer'}: {first['msg']}"
+        raise FactsUnavailable(f"the model gave no usable facts in {_ATTEMPTS} attempts: {problem}", cost)
+
+
+def _request(sections: JsonObject) -> ModelRequest:
+    shown = "\n\n".join(_section(name, sections[name]) for name in _ORDER if sections.get(name))
+    return ModelRequest(
+        tier=Tier.HAIKU,
+        system=(_PROMPT,),
+        messages=(Message("user", (TextBlock(shown),)),),
+        schema=SCHEMA,
+        max_tokens=_MAX_TOKENS,
+    )
+
+
+def _section(name: str, value: Json) -> str:
+    """A closing tag inside quoted text is defused, so that data cannot end its own section."""
+    text = value if isinstance(value, str) else dumps(value)
+    defused = text.replace("</", "<\\/")
+    return f"<{name}>\n{defused}\n</{name}>"
+
+
+def _with(cost: Cost, reply: ModelReply) -> Cost:
+    usage = reply.usage
+    read = usage.input + usage.cache_read + usage.cache_write
+    return Cost(cost.calls + 1, cost.input_tokens + read, cost.output_tokens + usage.output)

@@ -1,0 +1,60 @@
+"""The memory's loops: remembering what outcomes say, and finding facts. Learning goes before both."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+
+import structlog
+
+from services.learner.core.learner import Learner
+from services.learner.core.memory.fact_worker import FactWorker
+from services.learner.core.memory.rememberer import Crowded, Rememberer
+from shared.ports.store import StoreUnavailable
+
+_AGAIN_SECONDS = 0.5
+_LOOK_SECONDS = 0.25
+_STEP_ASIDE_SECONDS = 0.1
+
+log = structlog.get_logger()
+
+
+async def keep_remembering(rememberer: Rememberer, learner: Learner, stop: asyncio.Event) -> None:
+    """Remember until asked to stop; while the learner is busy, only now and then."""
+    learned = -1
+
+    async def remember() -> None:
+        nonlocal learned
+        before, learned = learned, learner.counts.learned
+        if not await rememberer.round():
+            await _pause(stop, _LOOK_SECONDS)
+        elif learner.counts.learned != before:
+            await _pause(stop, _STEP_ASIDE_SECONDS)
+
+    await _until_stopped(remember, stop)
+
+
+async def keep_finding(worker: FactWorker, stop: asyncio.Event) -> None:
+    """Find the facts of one task after the other until asked to stop."""
+
+    async def find() -> None:
+        if not await worker.round(datetime.now(UTC)):
+            await _pause(stop, _LOOK_SECONDS)
+
+    await _until_stopped(find, stop)
+
+
+async def _until_stopped(step: Callable[[], Awaitable[None]], stop: asyncio.Event) -> None:
+    while not stop.is_set():
+        try:
+            await step()
+        except (StoreUnavailable, Crowded) as error:
+            log.warning("memory_waits", error=str(error))
+            await _pause(stop, _AGAIN_SECONDS)
+
+
+async def _pause(stop: asyncio.Event, seconds: float) -> None:
+    try:
+        async with asyncio.timeout(seconds):
+            await stop.wait()
+    except TimeoutError:
+        return

@@ -1,0 +1,66 @@
+"""Joins the memory's parts: what outcomes say beyond their case, the facts, and what is to be forgotten."""
+
+import asyncio
+from dataclasses import dataclass
+
+from redis.asyncio import Redis
+
+from services.learner.adapters.redis_fact_book import RedisFactBook
+from services.learner.adapters.redis_lore import RedisLore
+from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
+from services.learner.core.learner import Learner
+from services.learner.core.memory.ask_model import ModelFacts
+from services.learner.core.memory.fact_worker import FactWorker
+from services.learner.core.memory.rememberer import Rememberer
+from services.learner.entrypoints.memory_loops import keep_finding, keep_remembering
+from services.learner.memory_settings import MemorySettings
+from shared.infra.anthropic_model import AnthropicModel, Limits
+from shared.ports.models import Tier
+
+_MODEL_SECONDS = 30.0
+
+
+@dataclass
+class MemoryRoom:
+    """What this process remembers with. ``model`` is None where facts are not found here."""
+
+    rememberer: Rememberer
+    worker: FactWorker | None
+    model: AnthropicModel | None
+
+    async def run(self, learner: Learner, stop: asyncio.Event) -> None:
+        """Until asked to stop. A model call that is under way then is given up: its task is found again."""
+        async with asyncio.TaskGroup() as group:
+            finding = group.create_task(self._find(stop))
+            await keep_remembering(self.rememberer, learner, stop)
+            finding.cancel()
+        await self.rememberer.leave()
+
+    async def _find(self, stop: asyncio.Event) -> None:
+        if self.worker is None or self.model is None:
+            return
+        try:
+            await keep_finding(self.worker, stop)
+        finally:
+            await self.model.close()
+
+
+def memory_room(
+    settings: MemorySettings, redis: Redis, owner: str, lease_seconds: float, learner: Learner
+) -> MemoryRoom:
+    outcomes = RedisOutcomes(redis, owner, lease_seconds, REMEMBERING)
+    wants_facts = settings.learn_knowledge == "on"
+    rememberer = Rememberer(outcomes, RedisLore(redis), lambda: learner.held, wants_facts=wants_facts)
+    if not wants_facts:
+        return MemoryRoom(rememberer, None, None)
+    model = _model(settings)
+    return MemoryRoom(rememberer, FactWorker(RedisFactBook(redis), ModelFacts(model)), model)
+
+
+def _model(settings: MemorySettings) -> AnthropicModel:
+    return AnthropicModel(
+        tiers={Tier.HAIKU: settings.haiku_model},
+        api_key=settings.anthropic_api_key,
+        base_url=settings.anthropic_base_url or None,
+        limits=Limits(seconds=_MODEL_SECONDS, pauses=()),
+    )

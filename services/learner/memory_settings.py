@@ -1,0 +1,26 @@
+"""Whether facts are found, and by which model: the executor's variables of the same names."""
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class MemorySettings(BaseSettings):
+    """``LEARN_KNOWLEDGE=on`` needs a model; entities and accuracy need none and are always kept."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="ignore")
+
+    learn_knowledge: Literal["on", "off"] = "off"
+    anthropic_api_key: str = Field(default="", repr=False)
+    anthropic_base_url: str = ""
+    haiku_model: str = "claude-haiku-4-5-20251001"
+
+    @model_validator(mode="after")
+    def _has_a_model(self) -> Self:
+        if self.learn_knowledge == "on" and not (self.anthropic_api_key or self.anthropic_base_url):
+            raise ValueError(
+                "LEARN_KNOWLEDGE is on, and facts are found by a model: ANTHROPIC_API_KEY is not set (nor "
+                "ANTHROPIC_BASE_URL, for a model of another address); set one, or say LEARN_KNOWLEDGE=off"
+            )
+        return self

@@ -1,0 +1,57 @@
+"""What a task taught, without a model: sentences that say in the present tense what holds of somebody.
+
+"Its rate is 2 %" and "they answer within 3 days" hold for the next task too; what was done, or is to be done, does not.
+"""
+
+import re
+from collections.abc import Iterator
+
+from services.planner.core.request import Request
+from shared.domain.exact_json import Json, JsonObject, loads
+
+_MOST = 4
+_CONFIDENCE = loads("0.6")
+_SENTENCE = re.compile(r"[^.;!?\n]+(?:[.](?=\S)[^.;!?\n]+)*")
+_FIGURE = r"(?:[A-Z]{3} ?|[$€£¥])?\d(?:[\d.,]*\d)?(?: ?%)?"
+_UNIT = r"(?: (?:[a-z]+ )?(?:days?|weeks?|months?|years?|percent|dollars|euros|pounds)\b| [A-Z]{3}\b)?"
+_NAME = r"[A-Z][\w'-]+(?: [A-Z][\w'-]+){0,3}"
+_VALUE = rf"(?P<value>(?:[a-z]+ )?{_FIGURE}{_UNIT}|{_NAME})"
+_WORDS = r"[a-z]+(?: [a-z]+){0,2}"
+_LINK = r"(?:is|are)(?: now| still| always)?"
+
+
+def facts(request: Request) -> JsonObject:
+    """At most four facts, in the order of the text, each of them what a sentence there says."""
+    named = [name for name in _strings(request.section("entities")) if any(map(str.isalpha, name))]
+    text = f"{request.sections.get('task', '')}\n{request.sections.get('answer', '')}"
+    found: dict[tuple[str, str], Json] = {}
+    for sentence in _SENTENCE.findall(text):
+        for subject in named:
+            for attribute, value in _said_of(subject, sentence):
+                found[subject.lower(), attribute] = _fact(subject, attribute, value, sentence)
+    return {"facts": list(found.values())[:_MOST]}
+
+
+def _said_of(subject: str, sentence: str) -> Iterator[tuple[str, str]]:
+    who = re.escape(subject)
+    for pattern in (
+        rf"(?<!\w){who}(?:'s|’s|') (?P<attribute>{_WORDS}) {_LINK} {_VALUE}",
+        rf"\b(?P<attribute>{_WORDS}) (?:of|for|with|at) {who} {_LINK} {_VALUE}",
+        rf"(?<!\w){who} (?P<attribute>[a-z]+s)(?: [a-z]+){{0,4}}? (?P<value>(?:[a-z]+ )?{_FIGURE}{_UNIT})",
+    ):
+        for match in re.finditer(pattern, sentence):
+            yield match["attribute"].removeprefix("the "), match["value"]
+
+
+def _fact(subject: str, attribute: str, value: str, sentence: str) -> JsonObject:
+    return {
+        "subject": subject,
+        "attribute": attribute,
+        "value": value,
+        "text": f"{' '.join(sentence.split())}.",
+        "confidence": _CONFIDENCE,
+    }
+
+
+def _strings(value: Json) -> list[str]:
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
