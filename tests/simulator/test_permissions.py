@@ -1,0 +1,140 @@
+"""Every endpoint against every kind of key."""
+
+import re
+from collections.abc import AsyncIterator, Mapping
+from typing import NamedTuple
+
+import pytest
+from fastapi import FastAPI
+
+from services.simulator.core.modalities.all import MODALITIES
+from services.simulator.entrypoints.modalities.all import ROUTERS
+from tests.simulator.stage import Stage, open_stage
+
+pytestmark = pytest.mark.promise("simulator.permissions")
+
+OPEN = {"/", "/health", "/ready"}
+ADMINS = {"/worlds", "/worlds/{world_id}", "/world"}
+# Every permission that the interface knows.
+KNOWN = frozenset(
+    """
+    time:read time:advance time:set time:skip time:scale time:pause time:resume
+    environment:read environment:list environment:validate
+    events:list events:create events:execute events:batch events:read events:delete events:summary
+    simulation:start simulation:stop simulation:status simulation:reset simulation:clear simulation:undo
+    simulation:redo simulation:hold simulation:release simulation:holds
+    scenario:export scenario:import keys:create keys:list keys:read keys:revoke logs:read logs:clear
+    webhooks:create webhooks:list webhooks:read webhooks:update webhooks:delete webhooks:test webhooks:deliveries
+    webhooks:pause webhooks:resume
+    email:state email:query email:send email:receive email:read email:unread email:star email:unstar email:archive
+    email:delete email:label email:unlabel email:move
+    sms:state sms:query sms:send sms:receive sms:read sms:unread sms:delete sms:react sms:conversation
+    chat:state chat:query chat:send chat:delete chat:clear
+    calendar:state calendar:query calendar:create calendar:update calendar:delete calendar:respond
+    calendar:calendars:list calendar:calendars:create calendar:calendars:update calendar:calendars:delete
+    calendar:calendars:default
+    location:state location:query location:update weather:state weather:query weather:update
+    contacts:state contacts:query contacts:create contacts:update contacts:delete contacts:block contacts:unblock
+    contacts:favorite contacts:unfavorite contacts:group:add contacts:group:remove contacts:merge
+    """.split()
+)
+# What an assessed agent may do, as the assessor grants it.
+PURPLE = frozenset(
+    """
+    email:state email:query email:send email:read email:unread email:star email:unstar email:archive email:delete
+    email:label email:unlabel email:move sms:state sms:query sms:send sms:read sms:unread sms:delete sms:react
+    calendar:state calendar:query calendar:create calendar:update calendar:delete calendar:respond
+    chat:state chat:query chat:send time:read
+    """.split()
+)
+_REQUIRED = re.compile(r"^Permission denied\. Required permission: (\S+)$")
+
+
+class Endpoint(NamedTuple):
+    method: str
+    path: str
+
+    @property
+    def address(self) -> str:
+        return re.sub(r"\{\w+\}", "nothing", self.path)
+
+
+def endpoints(app: FastAPI) -> list[Endpoint]:
+    described: Mapping[str, Mapping[str, object]] = app.openapi()["paths"]
+    return [Endpoint(method.upper(), path) for path, methods in described.items() for method in methods]
+
+
+@pytest.fixture
+async def full() -> AsyncIterator[Stage]:
+    """A simulator with every modality there is."""
+    async with open_stage(MODALITIES, ROUTERS) as opened:
+        yield opened
+
+
+async def refusals(stage: Stage, secret: str) -> dict[Endpoint, str | None]:
+    """What each endpoint says is missing, if anything is."""
+    found: dict[Endpoint, str | None] = {}
+    for endpoint in endpoints(stage.app):
+        response = await stage.call(endpoint.method, endpoint.address, key=secret)
+        found[endpoint] = str(response.json()["detail"]) if response.status_code == 403 else None
+    return found
+
+
+async def test_every_endpoint_wants_a_permission_that_is_known(full: Stage) -> None:
+    """Or is open to anybody, or the admin's alone."""
+    nobody = await full.key("nothing:at:all")
+
+    said = await refusals(full, nobody.secret)
+
+    assert {endpoint.path for endpoint, refusal in said.items() if refusal is None} == OPEN
+    assert {endpoint.path for endpoint, refusal in said.items() if refusal and "admin" in refusal} == ADMINS
+    wanted = {found[1] for refusal in said.values() if refusal and (found := _REQUIRED.match(refusal))}
+    assert wanted <= KNOWN
+
+
+async def test_an_assessed_agent_can_do_what_it_was_granted_and_nothing_else(full: Stage) -> None:
+    nobody, purple = await full.key("nothing:at:all"), await full.key(*PURPLE)
+    wanted = await refusals(full, nobody.secret)
+
+    said = await refusals(full, purple.secret)
+
+    for endpoint, refusal in said.items():
+        needed = _REQUIRED.match(wanted[endpoint] or "")
+        granted = endpoint.path in OPEN or (needed is not None and needed[1] in PURPLE)
+        assert (refusal is None) == granted, endpoint
+
+
+@pytest.mark.long
+async def test_each_permission_alone_opens_its_own_endpoints(stage: Stage) -> None:
+    nobody = await stage.key("nothing:at:all")
+    wanted = await refusals(stage, nobody.secret)
+    for permission in sorted({found[1] for refusal in wanted.values() if (found := _REQUIRED.match(refusal or ""))}):
+        key = await stage.key(permission)
+
+        said = await refusals(stage, key.secret)
+
+        opened = {endpoint for endpoint in said if said[endpoint] is None and wanted[endpoint] is not None}
+        assert opened == {
+            endpoint for endpoint, refusal in wanted.items() if (refusal or "").endswith(f" {permission}")
+        }
+
+
+async def test_without_a_key_only_what_is_open_answers(full: Stage) -> None:
+    for endpoint in endpoints(full.app):
+        response = await full.call(endpoint.method, endpoint.address, key="")
+        assert (response.status_code == 401) == (endpoint.path not in OPEN), endpoint
+
+
+async def test_a_key_with_every_permission_is_still_no_admin_of_other_worlds(stage: Stage) -> None:
+    everything = await stage.key("*")
+
+    await stage.post("/worlds", {"world_id": "mine"}, key=everything.secret, expect=403)
+    await stage.get("/world", key=everything.secret, expect=403)
+
+
+async def test_where_nobody_is_asked_everybody_is_the_admin() -> None:
+    """A switch for development; settings allow it on loopback only."""
+    async with open_stage(authentication=False) as stage:
+        await stage.post("/simulation/start", {}, key="")
+        made = await stage.post("/events/immediate", {"modality": "notes", "data": {"text": "x"}}, key="")
+        assert made["agent_id"] == "ues_admin"

@@ -1,0 +1,130 @@
+"""``/worlds`` and ``/world``."""
+
+import pytest
+
+from tests.simulator.stage import Stage
+from tests.simulator.writing import later, note, schedule, texts
+
+pytestmark = pytest.mark.promise("simulator.worlds")
+
+
+async def _write(stage: Stage, world: str, text: str) -> None:
+    await stage.post(f"{world}/events/immediate", {"modality": "notes", "data": note(text)})
+    await stage.post(f"{world}/simulator/time/advance", {"seconds": 1})
+
+
+async def test_a_world_stands_behind_its_path(stage: Stage) -> None:
+    opened = await stage.post("/worlds", {"world_id": "a"}, expect=201)
+    await stage.post("/simulation/start", {})
+    await stage.post("/worlds/a/simulation/start", {})
+
+    await _write(stage, "", "here")
+    await _write(stage, "/worlds/a", "there")
+
+    assert opened["base_path"] == "/worlds/a"
+    assert (await texts(stage), await texts(stage, "/worlds/a")) == (["here"], ["there"])
+    assert (await stage.get("/worlds/default/events"))["total"] == (await stage.get("/events"))["total"] == 1
+
+
+async def test_a_key_opens_its_own_world_only(stage: Stage) -> None:
+    await stage.post("/worlds", {"world_id": "a"}, expect=201)
+    made = await stage.post("/worlds/a/keys", {"name": "x", "permissions": ["*"]}, expect=201)
+    secret = str(made["secret"])
+
+    await stage.get("/worlds/a/events", key=secret)
+
+    await stage.get("/events", key=secret, expect=401)
+    await stage.get("/worlds/b/events", key=secret, expect=401)
+    await stage.get("/worlds", key=secret, expect=401)
+    await stage.get("/worlds/a/worlds", key=secret, expect=403)
+    assert (await stage.get("/keys"))["total"] == 1
+
+
+async def test_logs_and_holds_are_a_worlds_own(stage: Stage) -> None:
+    await stage.post("/worlds", {"world_id": "a"}, expect=201)
+    for world in ("", "/worlds/a"):
+        await stage.post(f"{world}/simulation/start", {})
+    await stage.post("/worlds/a/simulation/hold", {})
+
+    await stage.post("/simulator/time/advance", {"seconds": 1})
+
+    await stage.post("/worlds/a/simulator/time/advance", {"seconds": 1}, expect=409)
+    logs = await stage.get("/worlds/a/access-logs?path_prefix=/simulation")
+    assert logs["total"] == 2
+
+
+async def test_worlds_are_listed_and_closed(stage: Stage) -> None:
+    made = await stage.post("/worlds", expect=201)
+    await stage.post("/worlds", {"world_id": made["world_id"]}, expect=409)
+    assert (await stage.get("/worlds"))["total"] == 2
+    assert (await stage.get(f"/worlds/{made['world_id']}"))["is_running"] is False
+
+    await stage.delete(f"/worlds/{made['world_id']}")
+
+    await stage.get(f"/worlds/{made['world_id']}/events", expect=404)
+    await stage.delete(f"/worlds/{made['world_id']}", expect=404)
+    await stage.delete("/worlds/default", expect=400)
+
+
+@pytest.mark.promise("simulator.refusals")
+@pytest.mark.parametrize("world_id", ["", "a/b", "..", " ", "x" * 101])
+async def test_a_world_has_a_usable_name(stage: Stage, world_id: str) -> None:
+    await stage.post("/worlds", {"world_id": world_id}, expect=422)
+
+
+async def test_there_are_no_more_worlds_than_are_allowed(stage: Stage) -> None:
+    for _ in range(19):
+        await stage.post("/worlds", expect=201)
+
+    await stage.post("/worlds", expect=409)
+
+
+@pytest.mark.promise("simulator.saved")
+async def test_a_saved_world_goes_on_in_another_one(running: Stage) -> None:
+    """Its states, waiting events, keys, and what can be undone, redone and reset."""
+    key = await running.key("events:list")
+    for number in range(4):
+        await schedule(running, 10 * number, f"note {number}")
+    await running.post("/simulator/time/advance", {"seconds": 20})
+    await running.post("/simulation/undo")
+    saved = await running.get("/world")
+    await running.post("/worlds", {"world_id": "copy"}, expect=201)
+
+    restored = await running.call("PUT", "/worlds/copy/world", saved)
+
+    assert restored.status_code == 200
+    assert await running.get("/worlds/copy/world") == saved
+    await running.get("/worlds/copy/events", key=key.secret)
+    for world in ("", "/worlds/copy"):
+        assert await texts(running, world) == ["note 0", "note 1"]
+        await running.post(f"{world}/simulation/redo")
+        await running.post(f"{world}/simulator/time/advance", {"seconds": 60})
+        assert await texts(running, world) == [f"note {number}" for number in range(4)]
+        await running.post(f"{world}/simulation/undo", {"count": 3})
+        assert await texts(running, world) == ["note 0"]
+        await running.post(f"{world}/simulation/reset")
+        assert await texts(running, world) == []
+
+
+@pytest.mark.promise("simulator.saved")
+@pytest.mark.parametrize(
+    "change", [{"v": 2}, {"states": {"smell": {}}}, {"states": {"notes": {"no": []}}}, {"done": 1}]
+)
+async def test_what_is_no_saved_world_is_refused_and_changes_nothing(running: Stage, change: dict[str, object]) -> None:
+    await running.post("/events", later(10, "hi"))
+    saved = await running.get("/world")
+
+    response = await running.call("PUT", "/world", {**saved, **change})
+
+    assert response.status_code in (400, 422)
+    assert await running.get("/world") == saved
+
+
+@pytest.mark.promise("simulator.saved")
+async def test_a_saved_world_holds_no_secret(stage: Stage) -> None:
+    key = await stage.key("time:read")
+
+    saved = await stage.get("/world")
+
+    assert key.key_id in str(saved)
+    assert key.secret not in str(saved)
