@@ -5,8 +5,11 @@ from datetime import datetime
 
 from services.simulator.core.modalities.calendar import CalendarModality
 from services.simulator.core.modalities.chat import ChatModality
+from services.simulator.core.modalities.contacts import ContactsModality
 from services.simulator.core.modalities.email import EmailModality
+from services.simulator.core.modalities.location import LocationModality
 from services.simulator.core.modalities.sms import SmsModality
+from services.simulator.core.modalities.weather import WeatherModality
 from services.simulator.core.modality import Modality
 
 MODALITIES: Mapping[str, Callable[[datetime], Modality]] = {
@@ -14,4 +17,7 @@ MODALITIES: Mapping[str, Callable[[datetime], Modality]] = {
     SmsModality.name: SmsModality,
     ChatModality.name: ChatModality,
     CalendarModality.name: CalendarModality,
+    ContactsModality.name: ContactsModality,
+    LocationModality.name: LocationModality,
+    WeatherModality.name: WeatherModality,
 }

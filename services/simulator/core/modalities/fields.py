@@ -3,7 +3,7 @@
 from datetime import UTC, date, datetime
 from typing import Annotated
 
-from pydantic import AfterValidator, AwareDatetime, PlainSerializer, StringConstraints
+from pydantic import AfterValidator, AwareDatetime, Field, PlainSerializer, StringConstraints
 
 ADDRESS_PATTERN = r"^[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}$"
 PHONE_PATTERN = r"^\+?[0-9][0-9 ().-]{1,30}$"
@@ -35,3 +35,6 @@ Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max
 Text = Annotated[str, StringConstraints(min_length=1, pattern=r"\S")]  # holds something that can be read
 Address = Annotated[str, StringConstraints(strip_whitespace=True, max_length=320, pattern=ADDRESS_PATTERN)]
 Phone = Annotated[str, StringConstraints(strip_whitespace=True, pattern=PHONE_PATTERN)]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Latitude = Annotated[float, Field(ge=-90, le=90)]
+Longitude = Annotated[float, Field(ge=-180, le=180)]

@@ -1,0 +1,47 @@
+"""The tables of the contacts."""
+
+from collections.abc import Iterator
+
+from services.simulator.core.modalities.contact_records import Contact
+from services.simulator.core.modalities.indexes import Groups, Ordered
+from services.simulator.core.records import Record, Store
+from services.simulator.core.refusals import ActionFailed
+
+
+class Group(Record):
+    """That there is a group of that name; who is in it stands with the contacts."""
+
+    name: str
+
+
+class AddressBook:
+    def __init__(self, store: Store) -> None:
+        self.contacts = store.table("contacts", Contact)
+        self.groups = store.table("groups", Group)
+        self.in_group = Groups(self.contacts, lambda contact: contact.groups)
+        self.reached_by = Groups(self.contacts, lambda contact: (one.value for one in contact.identifiers))
+        self.marked = Groups(self.contacts, marks_of)
+        self.by_making = Ordered(self.contacts, lambda contact: contact.created_at)
+
+    def found(self, contact_id: str) -> Contact:
+        """Raises ``ActionFailed``."""
+        if contact_id not in self.contacts:
+            raise ActionFailed(f"There is no contact {contact_id}")
+        return self.contacts[contact_id]
+
+    def keep(self, contact: Contact) -> None:
+        for name in contact.groups:
+            self.make_group(name)
+        self.contacts.put(contact.contact_id, contact)
+
+    def make_group(self, name: str) -> None:
+        """Nothing happens if there is one of that name."""
+        if name not in self.groups:
+            self.groups.put(name, Group(name=name))
+
+
+def marks_of(contact: Contact) -> Iterator[str]:
+    if contact.is_favorite:
+        yield "favorite"
+    if contact.is_blocked:
+        yield "blocked"

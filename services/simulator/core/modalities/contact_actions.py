@@ -1,0 +1,187 @@
+"""What can be done with contacts."""
+
+from abc import abstractmethod
+from typing import Annotated
+
+from pydantic import AliasChoices, BeforeValidator, Field, JsonValue
+from typing_extensions import override
+
+from services.simulator.core.modalities.actions import Action
+from services.simulator.core.modalities.address_book import AddressBook
+from services.simulator.core.modalities.contact_records import (
+    Contact,
+    Identifier,
+    Identifiers,
+    PostalAddress,
+    each_once,
+)
+from services.simulator.core.modalities.fields import Day, Name
+from services.simulator.core.modality import Moment, Outcome
+from services.simulator.core.refusals import ActionFailed
+
+
+class _Described(Action[AddressBook]):
+    """What may be known of somebody."""
+
+    first_name: str | None = None
+    last_name: str | None = None
+    middle_name: str | None = None
+    nickname: str | None = None
+    display_name: str | None = Field(None, validation_alias=AliasChoices("display_name", "name"))
+    company: str | None = None
+    job_title: str | None = None
+    addresses: tuple[PostalAddress, ...] | None = None
+    birthday: Day | None = None
+    notes: str | None = None
+    photo_url: str | None = None
+    groups: tuple[Name, ...] | None = None
+
+    def given(self) -> dict[str, object]:
+        """What it says, by the fields of a contact."""
+        names = (name for name in type(self).model_fields if name != "contact_id")
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+
+
+class Create(_Described):
+    contact_id: Name | None = None
+    identifiers: Identifiers
+    is_favorite: bool = False
+    is_blocked: bool = False
+
+    @override
+    def act(self, tables: AddressBook, moment: Moment) -> Outcome:
+        contact_id = self.contact_id or moment.new_id("contact")
+        if contact_id in tables.contacts:
+            raise ActionFailed(f"There is a contact {contact_id} already")
+        fields = self.given() | {"contact_id": contact_id, "created_at": moment.now, "updated_at": moment.now}
+        tables.keep(Contact.model_validate(fields))
+        return Outcome(f"Contact created (contact_id: {contact_id})", (contact_id,))
+
+
+class Update(_Described):
+    """What is left out or null stays as it is; lists are replaced."""
+
+    contact_id: Name
+    identifiers: Identifiers | None = None
+
+    @override
+    def act(self, tables: AddressBook, moment: Moment) -> Outcome:
+        update = self.given() | {"updated_at": moment.now}
+        tables.keep(tables.found(self.contact_id).model_copy(update=update))
+        return Outcome("Contact updated", (self.contact_id,))
+
+
+class Delete(Action[AddressBook]):
+    contact_id: Name
+
+    @override
+    def act(self, tables: AddressBook, moment: Moment) -> Outcome:
+        tables.found(self.contact_id)
+        tables.contacts.remove(self.contact_id)
+        return Outcome("Contact deleted", (self.contact_id,))
+
+
+class _Marking(Action[AddressBook]):
+    contact_id: Name
+
+    @override
+    def act(self, tables: AddressBook, moment: Moment) -> Outcome:
+        update = self.marks(tables.found(self.contact_id)) | {"updated_at": moment.now}
+        tables.keep(tables.found(self.contact_id).model_copy(update=update))
+        return Outcome("Contact updated", (self.contact_id,))
+
+    @abstractmethod
+    def marks(self, contact: Contact) -> dict[str, object]:
+        """The fields that change."""
+
+
+class Block(_Marking):
+    @override
+    def marks(self, contact: Contact) -> dict[str, object]:
+        return {"is_blocked": True}
+
+
+class Unblock(_Marking):
+    @override
+    def marks(self, contact: Contact) -> dict[str, object]:
+        return {"is_blocked": False}
+
+
+class Favorite(_Marking):
+    @override
+    def marks(self, contact: Contact) -> dict[str, object]:
+        return {"is_favorite": True}
+
+
+class Unfavorite(_Marking):
+    @override
+    def marks(self, contact: Contact) -> dict[str, object]:
+        return {"is_favorite": False}
+
+
+GroupName = Field(validation_alias=AliasChoices("group", "group_name"))
+
+
+class AddToGroup(_Marking):
+    """A group that there is not yet is made."""
+
+    group: Name = GroupName
+
+    @override
+    def marks(self, contact: Contact) -> dict[str, object]:
+        return {"groups": tuple(dict.fromkeys((*contact.groups, self.group)))}
+
+
+class RemoveFromGroup(_Marking):
+    group: Name = GroupName
+
+    @override
+    def marks(self, contact: Contact) -> dict[str, object]:
+        if self.group not in contact.groups:
+            raise ActionFailed(f"Contact {self.contact_id} is not in {self.group}")
+        return {"groups": tuple(name for name in contact.groups if name != self.group)}
+
+
+def _several(value: JsonValue) -> JsonValue:
+    return [value] if isinstance(value, str) else value
+
+
+_KEPT = AliasChoices("contact_id", "primary_contact_id", "target_contact_id")
+_GONE = AliasChoices("merged_contact_ids", "merge_contact_ids", "secondary_contact_ids", "secondary_contact_id",
+                     "source_contact_ids", "source_contact_id")  # fmt: skip
+
+
+class Merge(Action[AddressBook]):
+    """Several contacts become one: it keeps what it has, gets what it lacks, and the others go."""
+
+    contact_id: Name = Field(validation_alias=_KEPT)
+    merged_contact_ids: Annotated[
+        tuple[Name, ...], BeforeValidator(_several), Field(min_length=1, validation_alias=_GONE)
+    ]
+
+    @override
+    def act(self, tables: AddressBook, moment: Moment) -> Outcome:
+        merged = tables.found(self.contact_id)
+        for other_id in dict.fromkeys(self.merged_contact_ids):
+            if other_id == self.contact_id:
+                raise ActionFailed("A contact is not merged with itself")
+            merged = together(merged, tables.found(other_id))
+            tables.contacts.remove(other_id)
+        tables.keep(merged.model_copy(update={"updated_at": moment.now}))
+        return Outcome("Contacts merged", (self.contact_id, *self.merged_contact_ids))
+
+
+_FLAGS = frozenset({"is_favorite", "is_blocked"})
+
+
+def together(first: Contact, other: Contact) -> Contact:
+    identifiers: tuple[Identifier, ...] = each_once(first.identifiers + other.identifiers)
+    lacking = {name: getattr(other, name) for name in Contact.model_fields if getattr(first, name) is None}
+    flags = {name: getattr(first, name) or getattr(other, name) for name in _FLAGS}
+    lists = {
+        "identifiers": identifiers,
+        "addresses": tuple(dict.fromkeys(first.addresses + other.addresses)),
+        "groups": tuple(dict.fromkeys(first.groups + other.groups)),
+    }
+    notes = "\n".join(dict.fromkeys(text for text in (first.notes, other.notes) if text)) or None
+    return first.model_copy(update={**lacking, **flags, **lists, "notes": notes})

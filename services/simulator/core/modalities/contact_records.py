@@ -1,0 +1,96 @@
+"""Who the user knows."""
+
+import re
+from typing import Annotated, TypeAlias
+
+from pydantic import AfterValidator, Field, JsonValue, model_validator
+
+from services.simulator.core.modalities.fields import ADDRESS_PATTERN, Day, Kept, Name
+from services.simulator.core.records import Record
+
+_NOT_A_DIGIT = re.compile(r"\D")
+_LOCAL_DIGITS = 10
+_PHONES = frozenset({"phone", "mobile", "sms"})
+
+
+def phone(number: str) -> str:
+    """``+`` and digits; ten digits are a number of North America. ``ValueError`` if too few are digits."""
+    digits = _NOT_A_DIGIT.sub("", number)
+    if not 3 <= len(digits) <= 15:
+        raise ValueError(f"{number!r} is not a telephone number")
+    return f"+1{digits}" if len(digits) == _LOCAL_DIGITS and not number.strip().startswith("+") else f"+{digits}"
+
+
+class Identifier(Record):
+    """One way to reach somebody."""
+
+    identifier_type: Name
+    value: Name
+    label: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _normalised(cls, data: JsonValue) -> JsonValue:
+        if not isinstance(data, dict) or not isinstance(text := data.get("value"), str):
+            return data
+        kind = str(data.get("identifier_type", "")).strip().lower()
+        return {**data, "identifier_type": kind, "value": _value(kind, text.strip())}
+
+    def is_called(self, text: str) -> bool:
+        """Whether that is it, however it is written."""
+        if self.identifier_type in _PHONES:
+            return _NOT_A_DIGIT.sub("", self.value).endswith(_NOT_A_DIGIT.sub("", text) or "none")
+        return self.value.casefold() == text.casefold()
+
+
+def _value(kind: str, text: str) -> str:
+    if kind in _PHONES:
+        return phone(text)
+    if kind == "email" and not re.match(ADDRESS_PATTERN, text):
+        raise ValueError(f"{text!r} is not an email address")
+    return text.lower() if kind == "email" else text
+
+
+class PostalAddress(Record):
+    label: str | None = None
+    street: str | None = None
+    city: str | None = None
+    state: str | None = None
+    postal_code: str | None = None
+    country: str | None = None
+    formatted: str | None = None
+
+
+def each_once(identifiers: tuple[Identifier, ...]) -> tuple[Identifier, ...]:
+    """The first of those that are the same."""
+    return tuple({(one.identifier_type, one.value): one for one in reversed(identifiers)}.values())[::-1]
+
+
+Identifiers: TypeAlias = Annotated[tuple[Identifier, ...], Field(min_length=1), AfterValidator(each_once)]
+
+
+class Contact(Record):
+    contact_id: str
+    first_name: str | None = None
+    last_name: str | None = None
+    middle_name: str | None = None
+    nickname: str | None = None
+    display_name: str | None = None
+    identifiers: Identifiers
+    company: str | None = None
+    job_title: str | None = None
+    addresses: tuple[PostalAddress, ...] = ()
+    birthday: Day | None = None
+    notes: str | None = None
+    photo_url: str | None = None
+    groups: tuple[Name, ...] = ()
+    is_favorite: bool = False
+    is_blocked: bool = False
+    created_at: Kept
+    updated_at: Kept
+
+    @property
+    def shown_name(self) -> str:
+        """The name by which somebody is shown."""
+        full = " ".join(part for part in (self.first_name, self.middle_name, self.last_name) if part)
+        return self.display_name or full or self.nickname or self.company or self.identifiers[0].value

@@ -1,0 +1,153 @@
+"""The user's contacts."""
+
+from collections.abc import Collection, Iterator, Mapping
+from datetime import datetime
+from typing import ClassVar, Literal
+
+from typing_extensions import override
+
+from services.simulator.core.modalities import contact_actions as actions
+from services.simulator.core.modalities.actions import Action, read_as
+from services.simulator.core.modalities.address_book import AddressBook
+from services.simulator.core.modalities.contact_records import Contact
+from services.simulator.core.modalities.fields import Name
+from services.simulator.core.modalities.filters import Rank, Tests, in_order, matching, paged
+from services.simulator.core.modalities.loading import Exported, read_state, require_same_keys
+from services.simulator.core.modalities.pages import Asked, Order
+from services.simulator.core.modalities.rendered import RenderedRows, plain
+from services.simulator.core.modalities.shown import ShownModality
+from services.simulator.core.records import JsonObject
+
+OPERATIONS: Mapping[str, type[Action[AddressBook]]] = {
+    "create": actions.Create,
+    "update": actions.Update,
+    "delete": actions.Delete,
+    "block": actions.Block,
+    "unblock": actions.Unblock,
+    "favorite": actions.Favorite,
+    "unfavorite": actions.Unfavorite,
+    "add_to_group": actions.AddToGroup,
+    "remove_from_group": actions.RemoveFromGroup,
+    "merge": actions.Merge,
+}
+
+
+class ContactsQuery(Asked):
+    """``search`` looks in names, company and identifiers; an identifier matches whole."""
+
+    search: str | None = None
+    identifier: Name | None = None
+    identifier_type: Name | None = None
+    company: str | None = None
+    group: Name | None = None
+    is_favorite: bool | None = None
+    is_blocked: bool | None = None
+    sort_by: Literal["name", "display_name", "company", "created_at"] = "name"
+    sort_order: Order = "asc"
+
+
+class ExportedContacts(Exported):
+    contacts: dict[str, Contact] = {}
+    groups: dict[str, object] = {}
+
+
+class ContactsModality(ShownModality[AddressBook]):
+    name: ClassVar[str] = "contacts"
+    operations = OPERATIONS
+
+    def __init__(self, now: datetime) -> None:
+        super().__init__()
+        self.tables = AddressBook(self.store)
+        self._contacts = RenderedRows(self.tables.contacts, shown)
+        self.clear(now)
+
+    @override
+    def body(self) -> JsonObject:
+        return {"contacts": self._contacts.all(), **self._frame()}
+
+    @override
+    def compact_body(self) -> JsonObject:
+        names: JsonObject = {key: contact.shown_name for key, contact in self.tables.contacts.items()}
+        return {"contacts": names, **self._frame()}
+
+    @override
+    def query(self, asked: JsonObject, now: datetime) -> JsonObject:
+        query = read_as(ContactsQuery, asked)
+        keys = matching(self.tables.contacts, indexed(self.tables, query), tests_of(query))
+        ordered = in_order(self.tables.contacts, keys, self.tables.by_making, rank_by(query.sort_by))
+        found = paged(query, ordered, query.sort_order)
+        return {
+            "modality_type": self.name,
+            "contacts": [self._contacts.one(key) for key in found.keys],
+            "total_count": found.total,
+            "returned_count": len(found.keys),
+            "query": query.echo(),
+        }
+
+    @override
+    def exported(self) -> JsonObject:
+        contacts: JsonObject = {key: plain(contact) for key, contact in self.tables.contacts.items()}
+        return {"modality_type": self.name, **plain(self.head), "contacts": contacts, **self._frame()}
+
+    @override
+    def load(self, state: JsonObject) -> None:
+        read = read_state(ExportedContacts, state)
+        require_same_keys("contacts", read.contacts, "contact_id")
+        self.store.clear()
+        self.set_head(read.head)
+        for name in read.groups:
+            self.tables.make_group(name)
+        for contact in read.contacts.values():
+            self.tables.keep(contact)
+
+    def _frame(self) -> JsonObject:
+        book = self.tables
+        groups: JsonObject = {name: [*sorted(book.in_group[name], key=book.contacts.position)] for name in book.groups}
+        return {
+            "groups": groups,
+            "total_contact_count": len(book.contacts),
+            "favorite_count": len(book.marked["favorite"]),
+            "blocked_count": len(book.marked["blocked"]),
+        }
+
+
+def shown(contact: Contact) -> JsonObject:
+    """With a display name, always."""
+    return plain(contact) | {"display_name": contact.shown_name}
+
+
+def indexed(book: AddressBook, asked: ContactsQuery) -> Iterator[Collection[str]]:
+    if asked.group is not None:
+        yield book.in_group[asked.group]
+    if asked.is_favorite:
+        yield book.marked["favorite"]
+    if asked.is_blocked:
+        yield book.marked["blocked"]
+
+
+def tests_of(asked: ContactsQuery) -> Tests[Contact]:
+    """One for each filter."""
+    tests = Tests[Contact]()
+    tests.same(asked, "is_favorite", "is_blocked")
+    tests.containing(asked.company, lambda contact: contact.company or "")
+    tests.containing(asked.search, words_of)
+    if (group := asked.group) is not None:
+        tests.that(True, lambda contact: group in contact.groups)
+    if (kind := asked.identifier_type) is not None:
+        tests.that(True, lambda contact: any(one.identifier_type == kind.lower() for one in contact.identifiers))
+    if (value := asked.identifier) is not None:
+        tests.that(True, lambda contact: any(one.is_called(value) for one in contact.identifiers))
+    return tests
+
+
+def words_of(contact: Contact) -> str:
+    names = (contact.shown_name, contact.first_name, contact.last_name, contact.nickname, contact.company)
+    return "\n".join([*(name for name in names if name), *(one.value for one in contact.identifiers)])
+
+
+def rank_by(sort_by: str) -> Rank[Contact] | None:
+    if sort_by == "created_at":
+        return None
+    if sort_by == "company":
+        return lambda contact: (contact.company or "").casefold()
+    return lambda contact: contact.shown_name.casefold()

@@ -1,0 +1,149 @@
+"""Where the user is, and was."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import ClassVar, Literal
+
+from pydantic import Field
+from typing_extensions import override
+
+from services.simulator.core.modalities.actions import Action, read_as
+from services.simulator.core.modalities.fields import Given, Kept, Latitude, Longitude, Name, Number, iso_text
+from services.simulator.core.modalities.filters import Tests
+from services.simulator.core.modalities.indexes import Ordered
+from services.simulator.core.modalities.loading import Exported, read_state
+from services.simulator.core.modalities.pages import Asked, Order
+from services.simulator.core.modalities.rendered import plain
+from services.simulator.core.modalities.shown import ShownModality
+from services.simulator.core.modality import Moment, Outcome
+from services.simulator.core.records import JsonObject, Record, Store
+
+
+class Position(Record):
+    latitude: Latitude
+    longitude: Longitude
+    address: str | None = None
+    named_location: str | None = None
+    altitude: Number | None = None
+    accuracy: Number | None = None
+    speed: Number | None = None
+    bearing: Number | None = None
+    timestamp: Kept
+
+
+class Track:
+    """The positions, oldest first; the last is the present one."""
+
+    def __init__(self, store: Store) -> None:
+        self.positions = store.table("positions", Position)
+        self.by_time = Ordered(self.positions, lambda position: position.timestamp)
+
+    def add(self, key: str, position: Position) -> None:
+        self.positions.put(key, position)
+
+    def in_order(self) -> list[Position]:
+        return [self.positions[key] for key in self.by_time.between(None, None)]
+
+
+class Update(Action[Track]):
+    """The user is somewhere else now."""
+
+    latitude: Latitude
+    longitude: Longitude
+    address: str | None = None
+    named_location: str | None = None
+    altitude: Number | None = None
+    accuracy: Number | None = Field(None, ge=0)
+    speed: Number | None = Field(None, ge=0)
+    bearing: Number | None = Field(None, ge=0, le=360)
+
+    @override
+    def act(self, tables: Track, moment: Moment) -> Outcome:
+        tables.add(moment.new_id("position"), Position(timestamp=moment.now, **self.model_dump()))
+        return Outcome(f"Location updated to {self.named_location or f'{self.latitude}, {self.longitude}'}")
+
+
+class LocationQuery(Asked):
+    since: Given | None = None
+    until: Given | None = None
+    named_location: Name | None = None
+    include_current: bool = True
+    sort_by: Literal["timestamp", "named_location"] = "timestamp"
+    sort_order: Order = "desc"
+
+
+class ExportedLocation(Exported):
+    current: Position | None = None
+    history: tuple[Position, ...] = ()
+
+
+OPERATIONS: Mapping[str, type[Action[Track]]] = {"update": Update}
+
+
+class LocationModality(ShownModality[Track]):
+    name: ClassVar[str] = "location"
+    operations = OPERATIONS
+
+    def __init__(self, now: datetime) -> None:
+        super().__init__()
+        self.tables = Track(self.store)
+        self.clear(now)
+
+    @override
+    def newest(self, data: JsonObject) -> JsonObject:
+        return {"operation": "update", **data}
+
+    @override
+    def opening(self, now: datetime) -> JsonObject:
+        return {"modality_type": self.name, "last_updated": iso_text(self.head.last_updated)}
+
+    @override
+    def body(self) -> JsonObject:
+        positions = [plain(position) for position in self.tables.in_order()]
+        return {
+            "update_count": self.head.update_count,
+            "current": positions[-1] if positions else None,
+            "history": [*positions[:-1]],
+        }
+
+    @override
+    def compact_body(self) -> JsonObject:
+        body = self.body()
+        return {name: body[name] for name in ("update_count", "current")} | {"history_count": self._past()}
+
+    @override
+    def query(self, asked: JsonObject, now: datetime) -> JsonObject:
+        query = read_as(LocationQuery, asked)
+        found = list(self._found(query))
+        if query.sort_by == "named_location":
+            found.sort(key=lambda position: (position.named_location or "").casefold())
+        if query.sort_order == "desc":
+            found.reverse()
+        page = [plain(position) for position in query.page(found)]
+        return {"modality_type": self.name, "locations": [*page], "count": len(page), "total_count": len(found)}
+
+    @override
+    def exported(self) -> JsonObject:
+        return self.state(self.head.last_updated)
+
+    @override
+    def load(self, state: JsonObject) -> None:
+        read = read_state(ExportedLocation, state)
+        self.store.clear()
+        self.set_head(read.head)
+        positions = (*read.history, *([read.current] if read.current else []))
+        for number, position in enumerate(sorted(positions, key=lambda position: position.timestamp)):
+            self.tables.add(f"position-{number}", position)
+
+    def _past(self) -> int:
+        return max(len(self.tables.positions) - 1, 0)
+
+    def _found(self, query: LocationQuery) -> Iterator[Position]:
+        """Oldest first."""
+        tests = Tests[Position]()
+        tests.containing(query.named_location, lambda position: position.named_location or "")
+        keys = self.tables.by_time.between(query.since, query.until)
+        current = self.tables.by_time.stretch(0, 1, descending=True)
+        for key in keys:
+            if tests.passed_by(self.tables.positions[key]) and (query.include_current or key not in current):
+                yield self.tables.positions[key]

@@ -1,0 +1,171 @@
+"""The weather, by place."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, ClassVar
+
+from pydantic import AliasChoices, BeforeValidator, Field, JsonValue
+from typing_extensions import override
+
+from services.simulator.core.modalities.actions import Action, read_as
+from services.simulator.core.modalities.fields import Given, Kept, Latitude, Longitude, iso_text
+from services.simulator.core.modalities.loading import Exported, read_state
+from services.simulator.core.modalities.pages import Asked
+from services.simulator.core.modalities.shown import ShownModality
+from services.simulator.core.modalities.weather_reports import SECTIONS, Report, Units, told
+from services.simulator.core.modality import Moment, Outcome
+from services.simulator.core.records import JsonObject, Record, Table
+
+
+class Reported(Record):
+    timestamp: Kept
+    report: Report
+
+
+class Spot(Record):
+    """A place with what was reported of it, newest last."""
+
+    spot: str
+    latitude: Latitude
+    longitude: Longitude
+    reports: tuple[Reported, ...]
+
+
+Spots = Table[Spot]
+
+
+def key_of(latitude: float, longitude: float) -> str:
+    """Places that are about a kilometre apart are one."""
+    return f"{latitude + 0.0:.2f},{longitude + 0.0:.2f}".replace("-0.00", "0.00")
+
+
+class Update(Action[Spots]):
+    latitude: Latitude = Field(validation_alias=AliasChoices("latitude", "lat"))
+    longitude: Longitude = Field(validation_alias=AliasChoices("longitude", "lon"))
+    report: Report
+
+    @override
+    def act(self, tables: Spots, moment: Moment) -> Outcome:
+        key = key_of(self.latitude, self.longitude)
+        before = tables[key].reports if key in tables else ()
+        reports = (*before, Reported(timestamp=moment.now, report=self.report))
+        tables.put(key, Spot(spot=key, latitude=self.latitude, longitude=self.longitude, reports=reports))
+        return Outcome(f"Weather updated for {key}", (key,))
+
+
+def _sections(value: JsonValue) -> JsonValue:
+    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+class WeatherQuery(Asked):
+    """The newest report of a place, or all of a stretch of time. ``exclude`` names sections."""
+
+    lat: Latitude = Field(validation_alias=AliasChoices("lat", "latitude"))
+    lon: Longitude = Field(validation_alias=AliasChoices("lon", "longitude"))
+    exclude: Annotated[tuple[str, ...], BeforeValidator(_sections)] | None = None
+    units: Units = "standard"
+    from_time: Given | None = None
+    to_time: Given | None = None
+    real: bool = False
+
+
+class _ExportedSpot(Record):
+    """``current_report`` is all that some servers keep of a place."""
+
+    latitude: Latitude
+    longitude: Longitude
+    reports: tuple[Reported, ...] = ()
+    current_report: Report | None = None
+
+    def kept(self, key: str, at: datetime) -> Spot:
+        current = (Reported(timestamp=at, report=self.current_report),) if self.current_report else ()
+        return Spot(spot=key, latitude=self.latitude, longitude=self.longitude, reports=self.reports or current)
+
+
+class ExportedWeather(Exported):
+    locations: dict[str, _ExportedSpot] = {}
+
+
+OPERATIONS: Mapping[str, type[Action[Spots]]] = {"update": Update}
+
+
+class WeatherModality(ShownModality[Spots]):
+    name: ClassVar[str] = "weather"
+    operations = OPERATIONS
+
+    def __init__(self, now: datetime) -> None:
+        super().__init__()
+        self.tables = self.store.table("spots", Spot)
+        self.clear(now)
+
+    @override
+    def newest(self, data: JsonObject) -> JsonObject:
+        return {"operation": "update", **data}
+
+    @override
+    def opening(self, now: datetime) -> JsonObject:
+        return {"modality_type": self.name, "last_updated": iso_text(self.head.last_updated)}
+
+    @override
+    def body(self) -> JsonObject:
+        return {
+            "update_count": self.head.update_count,
+            "locations": {key: _shown(spot) for key, spot in self.tables.items()},
+            "location_count": len(self.tables),
+        }
+
+    @override
+    def compact_body(self) -> JsonObject:
+        places: JsonObject = {
+            key: {"latitude": spot.latitude, "longitude": spot.longitude, "report_count": len(spot.reports)}
+            for key, spot in self.tables.items()
+        }
+        count = {"update_count": self.head.update_count, "location_count": len(self.tables)}
+        return {**count, "locations": places}
+
+    @override
+    def query(self, asked: JsonObject, now: datetime) -> JsonObject:
+        query = read_as(WeatherQuery, asked)
+        found, error = self._found(query)
+        if unknown := set(query.exclude or ()) - set(SECTIONS):
+            error = f"unknown sections are not excluded: {', '.join(sorted(unknown))}"
+        page = [told(one.report, query.units, frozenset(query.exclude or ())) for one in query.page(found)]
+        answer: JsonObject = {"modality_type": self.name, "reports": [*page], "count": len(page)}
+        return answer | {"total_count": len(found), "error": error}
+
+    @override
+    def exported(self) -> JsonObject:
+        return self.state(self.head.last_updated)
+
+    @override
+    def load(self, state: JsonObject) -> None:
+        read = read_state(ExportedWeather, state)
+        self.store.clear()
+        self.set_head(read.head)
+        for spot in read.locations.values():
+            key = key_of(spot.latitude, spot.longitude)
+            self.tables.put(key, spot.kept(key, read.last_updated))
+
+    def _found(self, query: WeatherQuery) -> tuple[tuple[Reported, ...], str | None]:
+        if query.real:
+            return (), "The weather of the real world is not offered here"
+        spot = self.tables.get(key_of(query.lat, query.lon))
+        if spot is None:
+            return (), "Nothing is reported of that place"
+        if query.from_time is None and query.to_time is None:
+            return spot.reports[-1:], None
+        return tuple(one for one in spot.reports if _within(one.timestamp, query)), None
+
+
+def _within(moment: datetime, query: WeatherQuery) -> bool:
+    return (query.from_time is None or moment >= query.from_time) and (query.to_time is None or moment <= query.to_time)
+
+
+def _shown(spot: Spot) -> JsonObject:
+    latest = spot.reports[-1] if spot.reports else None
+    derived: JsonObject = {
+        "current_report": told(latest.report, "standard", frozenset()) if latest else None,
+        "last_updated": iso_text(latest.timestamp) if latest else None,
+        "report_count": len(spot.reports),
+    }
+    return spot.model_dump(mode="json", exclude_none=True) | derived

@@ -1,0 +1,89 @@
+"""Weather reports in the shape of OpenWeather's One Call, and the units in which they are told."""
+
+from collections.abc import Callable, Mapping
+from typing import Literal, TypeAlias
+
+from pydantic import ConfigDict, JsonValue
+
+from services.simulator.core.modalities.fields import Number
+from services.simulator.core.records import JsonObject, Record
+
+Units: TypeAlias = Literal["standard", "metric", "imperial"]
+SECTIONS = ("current", "minutely", "hourly", "daily", "alerts")
+_TEMPERATURES = frozenset({"temp", "feels_like", "dew_point"})  # of a day: an object of several
+_SPEEDS = frozenset({"wind_speed", "wind_gust"})
+_Change = Callable[[float], float]
+
+
+class Conditions(Record):
+    """The weather at a time. What else a report says is kept as it is."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    dt: int | None = None
+    temp: Number | dict[str, Number] | None = None
+    feels_like: Number | dict[str, Number] | None = None
+    dew_point: Number | None = None
+    wind_speed: Number | None = None
+    wind_gust: Number | None = None
+
+
+class Report(Record):
+    """Kelvin and metres a second, as the service has it unless it is asked otherwise."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    current: Conditions | None = None
+    minutely: tuple[Conditions, ...] | None = None
+    hourly: tuple[Conditions, ...] | None = None
+    daily: tuple[Conditions, ...] | None = None
+    alerts: tuple[dict[str, JsonValue], ...] | None = None
+
+
+def told(report: Report, units: Units, excluded: frozenset[str]) -> JsonObject:
+    """The report in those units, without the sections that are excluded."""
+    whole: JsonObject = report.model_dump(mode="json", exclude_none=True)
+    kept = {name: value for name, value in whole.items() if name not in excluded}
+    if units == "standard":
+        return kept
+    return {name: _converted(value, units) if name in SECTIONS else value for name, value in kept.items()}
+
+
+def _converted(value: JsonValue, units: Units) -> JsonValue:
+    if isinstance(value, list):
+        return [_converted(item, units) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {name: _figure(name, item, units) for name, item in value.items()}
+
+
+def _figure(name: str, value: JsonValue, units: Units) -> JsonValue:
+    change = _CHANGES[units].get("temperature" if name in _TEMPERATURES else "speed" if name in _SPEEDS else "")
+    if change is None:
+        return value
+    if isinstance(value, dict):
+        return {part: _changed(figure, change) for part, figure in value.items()}
+    return _changed(value, change)
+
+
+def _changed(value: JsonValue, change: _Change) -> JsonValue:
+    return round(change(value), 2) if isinstance(value, int | float) else value
+
+
+def _celsius(kelvin: float) -> float:
+    return kelvin - 273.15
+
+
+def _fahrenheit(kelvin: float) -> float:
+    return _celsius(kelvin) * 9 / 5 + 32
+
+
+def _miles_an_hour(metres_a_second: float) -> float:
+    return metres_a_second * 3600 / 1609.344
+
+
+_CHANGES: Mapping[Units, Mapping[str, _Change]] = {
+    "standard": {},
+    "metric": {"temperature": _celsius},
+    "imperial": {"temperature": _fahrenheit, "speed": _miles_an_hour},
+}
