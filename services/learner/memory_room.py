@@ -1,6 +1,7 @@
 """Joins the memory's parts: what outcomes say beyond their case, the facts, and what is to be forgotten."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from redis.asyncio import Redis
@@ -14,7 +15,6 @@ from services.learner.core.memory.fact_worker import FactWorker
 from services.learner.core.memory.rememberer import Rememberer
 from services.learner.entrypoints.memory_loops import keep_finding, keep_remembering
 from services.learner.memory_settings import MemorySettings
-from shared.infra.anthropic_model import AnthropicModel, Limits
 from shared.ports.models import Tier
 
 _MODEL_SECONDS = 30.0
@@ -22,11 +22,11 @@ _MODEL_SECONDS = 30.0
 
 @dataclass
 class MemoryRoom:
-    """What this process remembers with. ``model`` is None where facts are not found here."""
+    """What this process remembers with. ``worker`` is None where facts are not found here."""
 
     rememberer: Rememberer
-    worker: FactWorker | None
-    model: AnthropicModel | None
+    worker: FactWorker | None = None
+    close: Callable[[], Awaitable[None]] | None = None
 
     async def run(self, learner: Learner, stop: asyncio.Event) -> None:
         """Until asked to stop. A model call that is under way then is given up: its task is found again."""
@@ -37,12 +37,12 @@ class MemoryRoom:
         await self.rememberer.leave()
 
     async def _find(self, stop: asyncio.Event) -> None:
-        if self.worker is None or self.model is None:
+        if self.worker is None or self.close is None:
             return
         try:
             await keep_finding(self.worker, stop)
         finally:
-            await self.model.close()
+            await self.close()
 
 
 def memory_room(
@@ -52,15 +52,14 @@ def memory_room(
     wants_facts = settings.learn_knowledge == "on"
     rememberer = Rememberer(outcomes, RedisLore(redis), lambda: learner.held, wants_facts=wants_facts)
     if not wants_facts:
-        return MemoryRoom(rememberer, None, None)
-    model = _model(settings)
-    return MemoryRoom(rememberer, FactWorker(RedisFactBook(redis), ModelFacts(model)), model)
+        return MemoryRoom(rememberer)
 
+    from shared.infra.anthropic_model import AnthropicModel, Limits  # the SDK takes long to load
 
-def _model(settings: MemorySettings) -> AnthropicModel:
-    return AnthropicModel(
+    model = AnthropicModel(
         tiers={Tier.HAIKU: settings.haiku_model},
         api_key=settings.anthropic_api_key,
         base_url=settings.anthropic_base_url or None,
         limits=Limits(seconds=_MODEL_SECONDS, pauses=()),
     )
+    return MemoryRoom(rememberer, FactWorker(RedisFactBook(redis), ModelFacts(model)), model.close)
