@@ -23,6 +23,7 @@ THREAD_SECONDS = 30 * DAY  # how long a client's own task id leads to its newest
 APPLIED_SECONDS = TASK_RETENTION_SECONDS + DAY  # how long an applied outcome is known; its task has left by then
 TRANSLATED_SECONDS = 30 * DAY  # how long a translated policy is kept after its last use
 FAILING_SECONDS = 30 * DAY  # how long it is shown that a tenant's webhook failed, after its last failure
+ERRAND_SECONDS = 300  # how long the answer to an errand is kept for whoever asked
 CONSOLE_SECONDS = 12 * 3600  # how long somebody stays signed in to the console
 REFUSED_SECONDS = 300  # how long refused sign-ins of an address are counted
 DEAD_KEY_SECONDS = 90 * DAY  # how long a revoked or expired API key is still shown to operators
@@ -231,6 +232,8 @@ OTHER_KINDS = (
         "empty",
         "sorted set of requests to forget that are open; score: when to look at it next (ms)",
     ),
+    KeyKind("errands", "gateway, learner", "short", "list of what a service is asked to do: id, newline, what"),
+    KeyKind("errand", "executor, learner", "short", "the answer to an errand"),
     KeyKind("learners", "learner", "short", "sorted set of the learners that live; score: last sign of life (ms)"),
     KeyKind(
         "server",
@@ -469,6 +472,14 @@ def _rate_keys(subject: str) -> RateKeys:
 
 def api_keys_of(tenant: str) -> str:
     return f"pa:keys:{_q(tenant)}"
+
+
+def errands_key(doer: str) -> str:
+    return f"pa:errands:{_q(doer)}"
+
+
+def errand_key(errand_id: str) -> str:
+    return f"pa:errand:{_q(errand_id)}"
 
 
 def failing_key(tenant: str) -> str:

@@ -42,5 +42,11 @@ PROMISES = (
     Promise("report.shapes", "A report's parts are read in whatever shape they come", "seed 000, report_analyzer"),
     Promise("report.rows", "Training rows out of a report have no made-up score", "seed 000, report_analyzer"),
     Promise("report.shown", "A report shows dimensions, top failures and hard scenarios", "seed 000, report_analyzer"),
+    Promise("files.round_trip", "An export into an empty tenant gives the same statistics", "seed 000, RL Loop"),
+    Promise("files.idempotent", "A file imported twice counts nothing twice", "seed 000, RL Loop"),
+    Promise("files.validated_whole", "A file with a wrong entry is refused whole, and says which", "bad input"),
+    Promise("files.seed_names", "The four JSON files are read with their own names", "seed 000, case_log.json"),
+    Promise("files.dry_run", "A dry run says what an import would do", "seed 000, RL Loop"),
+    Promise("files.merged", "Of two records of an arm, the one with more pulls holds", "seed 000, Strategy Bandit"),
     Promise("I12.training_rows", "What the guard marks in a training row is in no case", "I12"),
 )

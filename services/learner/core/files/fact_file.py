@@ -1,0 +1,65 @@
+"""``knowledge_base.json`` and ``entities.json``: facts with the seed's names or ours, and what tasks named."""
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue
+
+from services.learner.core.files.case_file import Moment
+from services.learner.core.files.reading import BadEntry, listed, numbered, read_all
+from services.learner.file_ports import EntityRecord
+from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact
+from shared.domain.keywords import keywords
+from shared.domain.redaction import redacted
+
+_TEXT = 500
+_FIELD = 300
+
+
+class _Fact(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="allow", hide_input_in_errors=True)
+
+    text: str = Field(min_length=1, max_length=_TEXT, validation_alias=AliasChoices("text", "fact", "content"))
+    domain: str = "general"
+    quality: float = Field(default=0.5, ge=0, le=1, allow_inf_nan=False)
+    task_id: str = Field(default="", validation_alias=AliasChoices("task_id", "source_task", "source"))
+    confidence: float = Field(default=0.6, ge=0, le=1, allow_inf_nan=False)
+    seen: int = Field(default=1, ge=1)
+    at: Moment = Field(validation_alias=AliasChoices("at", "timestamp", "created_at"))
+
+
+class _Entity(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="allow", hide_input_in_errors=True)
+
+    key: str = Field(default="", max_length=_FIELD)
+    kind: str = Field(min_length=1, max_length=50, pattern=r"^[^:]+$", validation_alias=AliasChoices("kind", "type"))
+    value: str = Field(min_length=1, max_length=_FIELD)
+    seen: int = Field(default=1, ge=1, validation_alias=AliasChoices("seen", "count"))
+    last_seen: Moment
+    links: EntityLinks = EntityLinks()
+
+
+def read_facts(content: JsonValue) -> list[KnownFact]:
+    """The facts of a file, the newest first; raises ``BadFile``."""
+    found = read_all(numbered(listed(content, "facts", "entries", "knowledge")), _fact)
+    return sorted(found, key=lambda fact: fact.at, reverse=True)
+
+
+def read_entities(content: JsonValue) -> list[EntityRecord]:
+    """The entities of a file; raises ``BadFile``."""
+    return read_all(numbered(listed(content, "entities")), _entity)
+
+
+def _fact(entry: JsonValue) -> KnownFact:
+    fact = _Fact.model_validate(entry)
+    told = fact.model_dump()
+    told["keywords"] = told.get("keywords") or keywords(fact.text)
+    read = KnownFact.model_validate(told)
+    if redacted(read.text) != read.text:
+        raise BadEntry("text: it holds something that may not be kept")
+    return read
+
+
+def _entity(entry: JsonValue) -> EntityRecord:
+    read = _Entity.model_validate(entry)
+    if redacted(read.value) != read.value:
+        raise BadEntry("value: it may not be kept")
+    known = KnownEntity.model_validate(read.model_dump(exclude={"key", "links"}))
+    return EntityRecord(read.key or f"{read.kind}:{read.value.casefold()}", known, read.links)

@@ -1,0 +1,41 @@
+"""The files that what is learned of a tenant is exported to and imported from, and the messages that carry them."""
+
+from enum import StrEnum
+
+from pydantic import Field, JsonValue
+
+from shared.contracts.base import Contract
+
+
+class LearningFile(StrEnum):
+    """Four are the seed's; ``entities`` and ``statistics`` hold what those have no place for."""
+
+    CASE_LOG = "case_log.json"
+    STRATEGY_BANDIT = "strategy_bandit.json"
+    KNOWLEDGE_BASE = "knowledge_base.json"
+    SYNTHESIZED = "synthesized_definitions.json"
+    ENTITIES = "entities.json"
+    STATISTICS = "statistics.json"
+
+
+class FileErrand(Contract):
+    """A file to be imported into a tenant's memory. ``dry_run``: only say what would become of it."""
+
+    tenant: str
+    file: LearningFile
+    content: JsonValue
+    dry_run: bool = False
+
+
+class FileReport(Contract):
+    """What became of a file. With ``problems`` nothing of it was taken; there may be more than are named.
+
+    ``taken`` entries are new or took another's place, ``known`` ones change nothing, ``left_out`` ones had no room.
+    """
+
+    file: LearningFile
+    problems: tuple[str, ...] = ()
+    taken: int = Field(default=0, ge=0)
+    known: int = Field(default=0, ge=0)
+    left_out: int = Field(default=0, ge=0)
+    dry_run: bool = False

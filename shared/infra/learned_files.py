@@ -1,0 +1,129 @@
+"""What is learned of a tenant as the contents of its files, from state Redis in one round trip."""
+
+import json
+from collections.abc import Mapping
+from typing import cast
+
+from pydantic import JsonValue, ValidationError
+from redis.asyncio import Redis
+
+from shared.contracts.case import CaseEntry
+from shared.contracts.learning_files import LearningFile
+from shared.domain.bandit import Arm
+from shared.infra import keys
+from shared.infra.lua import answering
+from shared.ports.store import StoreUnavailable
+
+_SECONDS = 5.0
+
+
+async def learned_files(redis: Redis, tenant: str) -> Mapping[LearningFile, JsonValue]:
+    """Each file's content. May raise ``StoreUnavailable``. Entries that cannot be read are left out."""
+    names = keys.learned_keys(tenant)
+    async with answering(_SECONDS), redis.pipeline(transaction=False) as pipe:
+        pipe.lrange(names.cases, 0, -1)
+        pipe.lrange(names.knowledge, 0, -1)
+        for name in (names.arms, names.trends, names.counts, names.days, names.accuracy, names.entities):
+            pipe.hgetall(name)
+        pipe.hgetall(names.entity_links)
+        pipe.hgetall(names.synthesized)
+        found = await pipe.execute()
+    cases, facts = cast("tuple[list[str], list[str]]", found[:2])
+    arms, trends, counts, days, accuracy, entities, links, processes = cast("list[dict[str, str]]", found[2:])
+    try:
+        return {
+            LearningFile.CASE_LOG: _cases(cases),
+            LearningFile.STRATEGY_BANDIT: _bandit(arms, trends),
+            LearningFile.KNOWLEDGE_BASE: {
+                "facts": [_named(fact, "text", "fact") for fact in map(_object, facts) if fact]
+            },
+            LearningFile.SYNTHESIZED: {name: _process(_object(row)) for name, row in sorted(processes.items())},
+            LearningFile.ENTITIES: _entities(entities, links),
+            LearningFile.STATISTICS: _statistics(counts, days, trends, accuracy),
+        }
+    except ValueError as error:
+        raise StoreUnavailable(f"the statistics are spoiled: {error}") from error
+
+
+def _cases(rows: list[str]) -> JsonValue:
+    """The oldest first, with the seed's names."""
+    return [case for row in reversed(rows) if (case := _case(row))]
+
+
+def _case(row: str) -> dict[str, JsonValue]:
+    try:
+        case = CaseEntry.model_validate_json(row)
+    except ValidationError:
+        return {}
+    told = case.model_dump(mode="json", exclude={"v", "summary", "worked", "failed"})
+    own: dict[str, JsonValue] = {
+        "case_id": told.pop("case_id"),
+        "task_summary": case.summary,
+        "what_worked": [*case.worked],
+        "what_failed": [*case.failed],
+    }
+    return {**own, **told, "timestamp": case.at.timestamp()}
+
+
+def _bandit(arms: Mapping[str, str], trends: Mapping[str, str]) -> JsonValue:
+    found: dict[str, dict[str, Arm]] = {}
+    for field, value in arms.items():
+        kind, strategy, number = keys.unpack_arm_field(field)
+        own = found.setdefault(kind, {})
+        own[strategy] = own.get(strategy, Arm())._replace(**{number: int(value)})
+    return {
+        kind: {name: _arm(arm, trends.get(keys.arm_trend(kind, name), "")) for name, arm in sorted(own.items())}
+        for kind, own in sorted(found.items())
+    }
+
+
+def _arm(arm: Arm, trend: str) -> JsonValue:
+    return {"n": arm.n, "q": round(arm.q, 6), "units": arm.units, **({"trend": trend} if trend else {})}
+
+
+def _entities(entities: Mapping[str, str], links: Mapping[str, str]) -> JsonValue:
+    rows = {field: _object(row) for field, row in sorted(entities.items())}
+    return {
+        "entities": [
+            {"key": field, **row, **({"links": _object(links[field])} if field in links else {})}
+            for field, row in rows.items()
+            if row
+        ]
+    }
+
+
+def _statistics(
+    counts: Mapping[str, str], days: Mapping[str, str], trends: Mapping[str, str], accuracy: Mapping[str, str]
+) -> JsonValue:
+    return {
+        "counts": {name: int(number) for name, number in sorted(counts.items())},
+        "days": {name: int(number) for name, number in sorted(days.items())},
+        "quality_trend": trends.get(keys.QUALITY_TREND, ""),
+        "accuracy": {name: _object(row) for name, row in sorted(accuracy.items())},
+    }
+
+
+def _process(template: dict[str, JsonValue]) -> JsonValue:
+    """The seed's names beside the whole template, which holds more than they can say."""
+    states = template.get("states")
+    gated = isinstance(states, list) and "APPROVAL_GATE" in states
+    return {
+        "states": states,
+        "hitl_required": gated,
+        "risk_level": template.get("risk", "low"),
+        "state_instructions": template.get("instructions", {}),
+        "template": template,
+    }
+
+
+def _named(row: dict[str, JsonValue], name: str, instead: str) -> JsonValue:
+    return {instead if key == name else key: value for key, value in row.items() if key != "v"}
+
+
+def _object(row: str) -> dict[str, JsonValue]:
+    """Empty where the row is none."""
+    try:
+        found: JsonValue = json.loads(row)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

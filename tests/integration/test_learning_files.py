@@ -1,0 +1,226 @@
+"""Files of what is learned: out of one tenant, into another, and nothing doubled."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Mapping
+from datetime import timedelta
+from typing import cast
+
+import pytest
+from pydantic import JsonValue
+from redis.asyncio import Redis
+
+from services.learner.adapters.redis_import_shelf import RedisImportShelf
+from services.learner.adapters.redis_memory import RedisMemory
+from services.learner.core.files.importer import Importer
+from services.learner.core.lesson import lesson_of
+from services.learner.file_ports import Brought
+from shared.contracts.accuracy import Accuracy
+from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact
+from shared.contracts.learning_files import FileErrand, FileReport, LearningFile
+from shared.domain.words import Strategy, TaskState
+from shared.infra import keys
+from shared.infra.learned_files import learned_files
+from shared.testing.redis_tasks import NOON
+from tests.integration.learner_stage import an_outcome
+
+OURS = [file for file in LearningFile if file is not LearningFile.SYNTHESIZED]
+NOW = NOON + timedelta(hours=1)
+
+
+def _importer(redis: Redis) -> Importer:
+    return Importer(RedisImportShelf(redis), lambda: NOW)
+
+
+async def _imported(redis: Redis, tenant: str, files: Mapping[LearningFile, JsonValue]) -> list[FileReport]:
+    importer = _importer(redis)
+    errands = [FileErrand(tenant=tenant, file=file, content=files[file]) for file in OURS]
+    return [await importer.carry_out(errand) for errand in errands]
+
+
+async def _learned(redis: Redis, tenant: str = "acme", tasks: int = 230) -> None:
+    """Cases over the cap, several arms, facts of which one holds no more, entities, predictions."""
+    outcomes = [
+        an_outcome(
+            number,
+            tenant=tenant,
+            strategy=tuple(Strategy)[number % 3],
+            process_type=("payroll", "a b:c")[number % 2],
+            quality=number % 101 / 100,
+            state=(TaskState.COMPLETED, TaskState.FAILED)[number % 7 == 0],
+        )
+        for number in range(tasks)
+    ]
+    await RedisMemory(redis).learn([lesson_of(outcome) for outcome in outcomes])
+    names = keys.learned_keys(tenant)
+    facts = [_fact("Acme pays at 30 days", 2), _fact("Acme pays at 20 days", 1, superseded_at=NOON)]
+    await cast("Awaitable[int]", redis.rpush(names.knowledge, *(fact.model_dump_json() for fact in facts)))
+    entity = KnownEntity(kind="vendor", value="Acme GmbH", seen=3, last_seen=NOON, first_seen=NOON)
+    await _set(redis, names.entities, "vendor:acme", entity.model_dump_json())
+    await _set(redis, names.entity_links, "vendor:acme", EntityLinks(together=("id:INV-1",)).model_dump_json())
+    await redis.zadd(names.entity_ages, {"vendor:acme": int(NOON.timestamp() * 1000)})
+    accuracy = Accuracy(attempts=4, matches=3, window=(True, False, True, True))
+    await _set(redis, names.accuracy, keys.accuracy_field("payroll", "limit"), accuracy.model_dump_json())
+
+
+def _fact(text: str, hours: int, **known: object) -> KnownFact:
+    at = NOON - timedelta(days=1) + timedelta(hours=hours)
+    told = {"text": text, "domain": "payroll", "keywords": ("acm", "pay"), "quality": 0.9, "at": at, **known}
+    return KnownFact.model_validate(told)
+
+
+async def _set(redis: Redis, name: str, field: str, value: str) -> None:
+    await cast("Awaitable[int]", redis.hset(name, field, value))
+
+
+async def _everything(redis: Redis, tenant: str) -> dict[str, object]:
+    names = keys.learned_keys(tenant)
+    hashes = ("arms", "counts", "trends", "days", "entities", "entity_links", "accuracy")
+    found: dict[str, object] = {}
+    for name in hashes:
+        found[name] = await cast("Awaitable[dict[str, str]]", redis.hgetall(getattr(names, name)))
+    for name in ("cases", "knowledge"):
+        found[name] = await cast("Awaitable[list[str]]", redis.lrange(getattr(names, name), 0, -1))
+    found["ages"] = await redis.zrange(names.entity_ages, 0, -1, withscores=True)
+    return found
+
+
+@pytest.mark.promise("files.round_trip")
+async def test_what_is_exported_and_imported_into_an_empty_tenant_is_the_same(redis: Redis) -> None:
+    """Cases, arms, counts, days, trends, facts, entities, predictions: as they stand in Redis, through JSON."""
+    await _learned(redis)
+    files = await learned_files(redis, "acme")
+    through_json = {LearningFile(name): content for name, content in json.loads(json.dumps(files)).items()}
+    reports = await _imported(redis, "globex", through_json)
+    assert [report.problems for report in reports] == [()] * len(OURS)
+    assert await _everything(redis, "globex") == await _everything(redis, "acme")
+    assert await learned_files(redis, "globex") == files
+
+
+@pytest.mark.promise("files.idempotent")
+async def test_importing_the_same_again_or_an_older_export_of_ones_own_changes_nothing(redis: Redis) -> None:
+    """Nothing is ever added up."""
+    await _learned(redis, tasks=20)
+    older = await learned_files(redis, "acme")
+    await RedisMemory(redis).learn([lesson_of(an_outcome(number, tenant="acme")) for number in range(500, 510)])
+    before = await _everything(redis, "acme")
+    reports = await _imported(redis, "acme", older)
+    assert [report.taken for report in reports] == [0] * len(OURS)
+    assert await _everything(redis, "acme") == before
+
+
+@pytest.mark.promise("files.validated_whole")
+@pytest.mark.parametrize(
+    ("file", "content", "problem"),
+    [
+        (LearningFile.CASE_LOG, [{"task_summary": "x"}], "entry 2: outcome"),
+        (LearningFile.CASE_LOG, {"nothing": 1}, "no list"),
+        (LearningFile.STRATEGY_BANDIT, {"payroll": {"fsm": {"n": -1}}}, "payroll fsm: n"),
+        (LearningFile.STRATEGY_BANDIT, {"payroll": {"guessing": {"n": 1}}}, "a strategy is one of"),
+        (LearningFile.STRATEGY_BANDIT, {"payroll": {"fsm": {"n": 1, "units": 10_001}}}, "units"),
+        (LearningFile.STRATEGY_BANDIT, {"payroll": {"fsm": {"n": 1, "q": 1, "trend": "1:x"}}}, "trend"),
+        (LearningFile.KNOWLEDGE_BASE, [{"fact": "x", "at": "yesterday"}], "entry 1"),
+        (
+            LearningFile.KNOWLEDGE_BASE,
+            [{"fact": "card 4111 1111 1111 1111", "at": NOON.isoformat()}],
+            "may not be kept",
+        ),
+        (LearningFile.ENTITIES, [{"kind": "a:b", "value": "x", "last_seen": 0}], "entry 1"),
+        (LearningFile.STATISTICS, {"counts": {"events": 1, "success": 2}}, "more outcomes than events"),
+        (LearningFile.STATISTICS, {"days": {"soon": 1}}, "soon"),
+        (LearningFile.SYNTHESIZED, {}, "executor"),
+    ],
+)
+async def test_a_file_with_a_wrong_entry_is_refused_whole(
+    redis: Redis, file: LearningFile, content: JsonValue, problem: str
+) -> None:
+    """What is right in it is not taken either, and the entry is named."""
+    good: JsonValue = {"case_id": "c", "task_summary": "y", "outcome": "success", "quality": 1, "timestamp": 1.7e9}
+    mixed: JsonValue = [good, *content] if file is LearningFile.CASE_LOG and isinstance(content, list) else content
+    report = await _importer(redis).carry_out(FileErrand(tenant="acme", file=file, content=mixed))
+    assert problem in report.problems[0]
+    assert await redis.keys() == []
+
+
+@pytest.mark.promise("files.seed_names")
+async def test_files_with_the_seeds_own_names_are_read(redis: Redis) -> None:
+    """A list of cases with epoch seconds and texts for notes, arms of n and q alone, facts without a domain."""
+    case: JsonValue = {
+        "case_id": "1a2b3c4d",
+        "task_summary": "Approve the claim of Dana",
+        "keywords": ["approve", "claim"],
+        "outcome": "partial",
+        "quality": 0.55,
+        "what_worked": "read first",
+        "what_failed": "",
+        "tool_count": 3,
+        "domain": "expense_approval",
+        "timestamp": 1767600000.5,
+    }
+    files: dict[LearningFile, JsonValue] = {
+        LearningFile.CASE_LOG: [case],
+        LearningFile.STRATEGY_BANDIT: {"expense_approval": {"fsm": {"n": 3, "q": 0.5}, "moa": {"n": 0, "q": 0.5}}},
+        LearningFile.KNOWLEDGE_BASE: [{"fact": "Claims over 500 need a manager", "timestamp": 1767600000}],
+        LearningFile.ENTITIES: [],
+        LearningFile.STATISTICS: {},
+    }
+    reports = await _imported(redis, "acme", files)
+    found = await _everything(redis, "acme")
+    assert [report.problems for report in reports] == [()] * len(OURS)
+    assert found["arms"] == {"expense_approval:fsm:n": "3", "expense_approval:fsm:units": "15000"}
+    (text,) = cast("list[str]", found["cases"])
+    assert json.loads(text)["worked"] == ["read first"]
+    assert "500 need a manager" in cast("list[str]", found["knowledge"])[0]
+
+
+@pytest.mark.promise("files.dry_run")
+async def test_a_dry_run_says_what_an_import_does_and_does_nothing(redis: Redis) -> None:
+    await _learned(redis, tasks=10)
+    files = await learned_files(redis, "acme")
+    importer = _importer(redis)
+    for file in OURS:
+        errand = FileErrand(tenant="globex", file=file, content=files[file], dry_run=True)
+        told = await importer.carry_out(errand)
+        assert told.taken > 0
+        done = await importer.carry_out(errand.model_copy(update={"dry_run": False}))
+        assert told.model_copy(update={"dry_run": False}) == done
+        again = await importer.carry_out(errand)
+        assert (again.taken, again.known) == (0, done.taken)
+
+
+@pytest.mark.promise("files.merged")
+async def test_the_record_with_more_behind_it_holds(redis: Redis) -> None:
+    """Of arms one by one, and with them the way that they came."""
+    await _learned(redis, tasks=12)
+    content: JsonValue = {"payroll": {"fsm": {"n": 100, "q": 0.25, "trend": "64:100:5"}, "moa": {"n": 1, "q": 1}}}
+    before = cast("dict[str, str]", (await _everything(redis, "acme"))["arms"])
+    errand = FileErrand(tenant="acme", file=LearningFile.STRATEGY_BANDIT, content=content)
+    report = await _importer(redis).carry_out(errand)
+    found = await _everything(redis, "acme")
+    assert (report.taken, report.known) == (1, 1)
+    assert found["arms"] == {**before, "payroll:fsm:n": "100", "payroll:fsm:units": "250000"}
+    assert cast("dict[str, str]", found["trends"])["arm:payroll:fsm"] == "64:100:5"
+
+
+async def test_what_is_learned_while_a_file_is_imported_is_lost_on_neither_side(redis: Redis) -> None:
+    await _learned(redis, "acme", tasks=60)
+    files = await learned_files(redis, "acme")
+    memory = RedisMemory(redis)
+
+    async def learn() -> None:
+        for number in range(100, 160):
+            await memory.learn([lesson_of(an_outcome(number, tenant="globex"))])
+
+    reports, _ = await asyncio.gather(_imported(redis, "globex", files), learn())
+    assert [report.problems for report in reports] == [()] * len(OURS)
+    found = await _everything(redis, "globex")
+    ids = {json.loads(row)["case_id"] for row in cast("list[str]", found["cases"])}
+    assert len(ids) == 120
+
+
+async def test_a_change_that_somebody_overtook_is_not_stored(redis: Redis) -> None:
+    shelf = RedisImportShelf(redis)
+    stored = await shelf.stored("acme")
+    await RedisMemory(redis).learn([lesson_of(an_outcome(1, tenant="acme"))])
+    assert not await shelf.keep("acme", Brought(cases=["x"]), stored.version)
+    assert len(cast("list[str]", (await _everything(redis, "acme"))["cases"])) == 1
