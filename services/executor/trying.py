@@ -6,18 +6,19 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from services.executor.adapters.by_origin import open_servers
 from services.executor.adapters.credentials import open_credentials
 from services.executor.adapters.file_tenants import BadTenantFile, FileTenants
-from services.executor.adapters.mcp_tools import McpTools
-from services.executor.adapters.rest_bridge import RestBridge
-from services.executor.adapters.tool_servers import DetectingToolServers
 from services.executor.entrypoints.connections import Tried, WantedConnections, parsed, shown
 from services.executor.ports.credentials import Credentials, CredentialUnavailable
-from services.executor.ports.tools import ToolSilent, ToolUnreachable
+from services.executor.ports.tools import ToolServers, ToolSilent, ToolUnreachable
 from services.executor.settings import CredentialSettings
 from shared.contracts.tenant import Connection, TenantRecord
 from shared.contracts.tenant_document import BadRecord, read_owned_record, with_addresses
 from shared.domain.exact_json import loads_object
+from shared.domain.outgoing import operators_reach, tools_reach
+from shared.infra.guard import Guard
+from shared.infra.host_list import HostList
 from shared.infra.process import configure_logging
 from shared.infra.redis import connect
 from shared.infra.starting import CannotStart, read_settings, refused
@@ -34,6 +35,7 @@ class TryingSettings(CredentialSettings):
     redis_url: str = ""
     tenant_file: Path | None = None
     green_agent_mcp_url: str = ""
+    tools_allowed_hosts: HostList = ()
 
 
 def try_connections(arguments: Sequence[str]) -> int:
@@ -56,19 +58,19 @@ async def _tried(wanted: WantedConnections, settings: TryingSettings) -> tuple[s
     chosen = [one for one in record.connections if wanted.only in ("", one.id)]
     if wanted.only and not chosen:
         raise CannotStart(f"Tenant {wanted.tenant} has no connection {wanted.only!r} ({source}).")
+    hosts = settings.tools_allowed_hosts
     async with (
-        open_credentials(settings.credentials_dir) as credentials,
-        McpTools(credentials=credentials) as mcp,
-        RestBridge(credentials=credentials) as rest,
+        open_credentials(settings.credentials_dir, Guard(operators_reach(hosts))) as credentials,
+        open_servers(tools_reach(hosts, loopback=False), credentials) as servers,
     ):
-        servers, places = DetectingToolServers(mcp, rest), asyncio.Semaphore(AT_ONCE)
+        places = asyncio.Semaphore(AT_ONCE)
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(_try(one, servers, credentials, places)) for one in chosen]
     return source, [task.result() for task in tasks]
 
 
 async def _try(
-    connection: Connection, servers: DetectingToolServers, credentials: Credentials, places: asyncio.Semaphore
+    connection: Connection, servers: ToolServers, credentials: Credentials, places: asyncio.Semaphore
 ) -> Tried:
     async with places:
         try:

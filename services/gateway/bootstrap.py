@@ -38,7 +38,7 @@ from services.gateway.core.operating.made_tools import WorkshopDesk
 from services.gateway.core.operating.memory_desk import MemoryDesk
 from services.gateway.core.operating.tenant_desk import TenantDesk
 from services.gateway.core.operating.tenant_facts import TenantBook
-from services.gateway.core.operating.tenant_records import RecordDesk
+from services.gateway.core.operating.tenant_records import Addresses, RecordDesk
 from services.gateway.core.push.desk import PushDesk
 from services.gateway.core.tasks.desk import Rules, TaskDesk
 from services.gateway.core.tasks.task_list import TaskListDesk
@@ -62,6 +62,7 @@ from services.gateway.rooms.door import Doorway
 from services.gateway.rooms.notices import noticing
 from services.gateway.rooms.push import PushRoom
 from services.gateway.settings import Settings
+from shared.domain.outgoing import operators_reach
 from shared.infra.live import Live
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
@@ -124,7 +125,8 @@ def build(settings: Settings, leaving: Leaving | None = None) -> FastAPI:
     memory = MemoryDesk(RedisMemories(state), RedisForgets(state), _now, lambda: token_hex(16))
     app.include_router(MemoryEndpoints(memory, identity, face.max_body).routes())
     policies = HttpPolicyCheck(settings.policy_url) if settings.policy_url else NoPolicyCheck()
-    records = RecordDesk(RedisTenantRecords(state), policies, _now)
+    addresses = Addresses(operators_reach(settings.tools_allowed_hosts), push.urls)
+    records = RecordDesk(RedisTenantRecords(state), policies, addresses, _now)
     app.include_router(RecordEndpoints(records, identity, face.max_body).routes())
     inbox = ApprovalDesk(RedisApprovals(state), desk, _now)
     app.include_router(WebhookEndpoints(PushDesk(desk, push.book), identity, face.max_body).routes())

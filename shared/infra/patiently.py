@@ -15,6 +15,7 @@ async def patiently(
     unless: tuple[type[Exception], ...],
     pauses: tuple[float, ...] = PAUSES,
     patience: float = PATIENCE,
+    never: tuple[type[Exception], ...] = (),
 ) -> T:
     """The answer, asked for again after each pause; the last error if there is none, or none in time."""
     clock = asyncio.get_running_loop().time
@@ -22,6 +23,8 @@ async def patiently(
     for pause in pauses:
         try:
             return await ask()
+        except never:
+            raise
         except unless:
             if clock() + pause > until:
                 raise

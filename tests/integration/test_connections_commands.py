@@ -51,6 +51,7 @@ async def test_each_connection_is_tried_and_what_is_wrong_with_it_said(
             {"id": "erp", "url": erp.url, "credential": TOKEN},
             {"id": "bare", "url": erp.url, "credential": {**TOKEN, "from": "file:nothing"}},
             {"id": "away", "url": "http://127.0.0.1:1"},
+            {"id": "cloud", "url": "http://169.254.169.254/mcp"},
             {"id": "stale", "url": erp.url, "credential": {**TOKEN, "from": "file:old-token"}},
         ]
         await RedisTenantRecords(redis).put("default", _first({"id": "default", "connections": rows}))
@@ -62,11 +63,13 @@ async def test_each_connection_is_tried_and_what_is_wrong_with_it_said(
         "erp": True,
         "bare": False,
         "away": False,
+        "cloud": False,
         "stale": False,
     }
     assert (found["erp"]["protocol"], found["erp"]["credential"]) == ("mcp", "bearer file:erp-token")
     assert set(_object(found["erp"]["classes"])) >= {"read", "change", "notify"}
     assert "file:nothing cannot be read" in str(found["bare"]["credential_problem"])
+    assert "TOOLS_ALLOWED_HOSTS" in str(found["cloud"]["problem"])
     assert "does not take the credential file:old-token" in str(found["stale"]["problem"])
     assert SECRET not in said
 

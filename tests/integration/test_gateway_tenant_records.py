@@ -85,6 +85,29 @@ async def test_each_bad_field_is_named_and_nothing_is_stored(redis_url: str) -> 
     assert "sk-live-1" not in refused.text
 
 
+@pytest.mark.promise("tenant.record_addresses")
+async def test_an_address_that_nobody_would_call_is_refused_as_the_record_is_written(redis_url: str) -> None:
+    """A server, a token endpoint and who is told; inside is where tool servers are, and stays open to them."""
+    token = {"type": "oauth_client_credentials", "client_id": "c", "from": "env:TOOL_CREDENTIAL__DEFAULT__ERP"}
+    record: JsonObject = {
+        "id": "default",
+        "connections": [
+            {"id": "a", "url": "http://169.254.169.254/latest"},
+            {"id": "b", "url": "http://10.0.0.7:9000/mcp"},
+            {"id": "c", "url": "http://erp/", "credential": {**token, "token_url": "http://[fe80::1]/token"}},
+            {"id": "d", "url": "http://2130706433/"},
+        ],
+        "notices": [{"url": "http://10.0.0.7/hook"}, {"url": "env:TOOL_CREDENTIAL__DEFAULT__HOOK"}],
+    }
+    async with operator(redis_url) as olga:
+        refused, nothing = await olga.put(record, 0), await olga.ask("show")
+    async with operator(redis_url, tools_allowed_hosts="169.254.169.254") as omar:
+        opened = await omar.put({"id": "default", "connections": [{"id": "a", "url": "http://169.254.169.254/"}]}, 0)
+    fields = [at(one, "field") for one in list_of(loads_object(refused.text)["fields"])]
+    assert [one.status_code for one in (refused, nothing, opened)] == [400, 404, 200]
+    assert fields == ["connections.0.url", "connections.2.credential.token_url", "connections.3.url", "notices.0.url"]
+
+
 def list_of(value: Json) -> list[Json]:
     assert isinstance(value, list)
     return value

@@ -16,7 +16,7 @@ from services.executor.adapters.by_origin import open_servers
 from services.executor.adapters.guarded_line import GuardedTransport2
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.rest_bridge import RestBridge
-from services.executor.ports.tools import ToolSilent, ToolUnreachable
+from services.executor.ports.tools import ToolForbidden, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.outgoing import Reach, Refused, check_url, reach_entries, tools_reach, webhook_reach
 from shared.infra.guard import Guard
@@ -243,7 +243,7 @@ async def test_the_operators_servers_are_called_wherever_they_are_and_a_requests
         url = f"http://127.0.0.1:{inside.port}"
         for protocol in ("auto", "mcp", "rest"):
             named = Connection(id="request", url=url, protocol=protocol, from_request=True)
-            with pytest.raises(ToolUnreachable, match="TOOLS_ALLOWED_HOSTS"):
+            with pytest.raises(ToolForbidden, match="TOOLS_ALLOWED_HOSTS"):
                 await servers.discover(named)
             with pytest.raises(ToolUnreachable):
                 await servers.call(named, "pay", {}, 5)

@@ -55,6 +55,7 @@ PROMISES = (
         "seed 002, schema_adapter.py",
     ),
     Promise("drift.never_two_to_one", "A correction alters no value and makes no two columns one", "seed 002, adapter"),
+    Promise("tools.forbidden", "An address that is never called is refused at once", "bad input"),
     Promise("tools.breaker", "A server that fails is left alone for a while, and always found again", "seed 002"),
     Promise("drift.results", "A renamed field of what came back is shown under the expected name", "seed 002"),
     Promise("recover.kinds", "A failure is met by its kind; nothing found and nothing there are answers", "seed 002"),

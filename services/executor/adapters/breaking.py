@@ -9,7 +9,7 @@ import structlog
 from typing_extensions import override
 
 from services.executor.core.tooling.breaker import USUAL, Breaker, BreakerLimits, Circuit
-from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
+from services.executor.ports.tools import Tool, ToolAnswer, ToolForbidden, ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject
 
@@ -82,6 +82,9 @@ class BreakingTools(ToolServers):
             raise ToolUnreachable(f"{connection.id} failed several times in a row; {what}, and may be in {left:.1f} s")
         try:
             answer = await ask(max(0.001, (timeout or 0.0) - (self._clock() - began)))
+        except ToolForbidden:
+            breaker.given_up()
+            raise
         except (ToolUnreachable, ToolSilent):
             self._failed(connection, breaker)
             raise

@@ -11,7 +11,7 @@ from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.rest_bridge import RestBridge
 from services.executor.adapters.tool_servers import DetectingToolServers
 from services.executor.ports.credentials import Credentials
-from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolUnreachable
+from services.executor.ports.tools import Tool, ToolAnswer, ToolForbidden, ToolServers
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject
 from shared.domain.outgoing import Reach, Refused, check_url, operators_reach
@@ -46,7 +46,8 @@ class ByOrigin(ToolServers):
     """
 
     def __init__(self, trusted: ToolServers, tenants: ToolServers, guarded: ToolServers, reach: Reach) -> None:
-        self._trusted, self._tenants, self._guarded, self._reach = trusted, tenants, guarded, reach
+        self._trusted, self._tenants, self._guarded = trusted, tenants, guarded
+        self._reach, self._operators = reach, operators_reach(reach.listed)
 
     @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
@@ -55,6 +56,10 @@ class ByOrigin(ToolServers):
     @override
     def may_have_unlisted(self, connection: Connection) -> bool:
         return self._of(connection).may_have_unlisted(connection)
+
+    @override
+    def protocol_of(self, connection: Connection) -> str:
+        return self._of(connection).protocol_of(connection)
 
     @override
     async def call(
@@ -69,12 +74,12 @@ class ByOrigin(ToolServers):
         return await self._for(connection).read(connection, tool, arguments, timeout, session_id)
 
     def _for(self, connection: Connection) -> ToolServers:
-        """Whom to ask; raises ``ToolUnreachable`` of an address that nobody is asked at."""
-        if connection.from_request:
+        """Whom to ask; raises ``ToolForbidden`` of an address that nobody is asked at, as far as its text tells."""
+        if connection.from_request or connection.owner:
             try:
-                check_url(connection.url, self._reach)
+                check_url(connection.url, self._reach if connection.from_request else self._operators)
             except Refused as error:
-                raise ToolUnreachable(f"the URL {error.message}") from error
+                raise ToolForbidden(f"the URL {error.message}") from error
         return self._of(connection)
 
     def _of(self, connection: Connection) -> ToolServers:

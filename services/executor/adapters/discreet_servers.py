@@ -35,6 +35,10 @@ class DiscreetServers(ToolServers):
         return self._servers.may_have_unlisted(connection)
 
     @override
+    def protocol_of(self, connection: Connection) -> str:
+        return self._servers.protocol_of(connection)
+
+    @override
     async def call(
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ToolAnswer:

@@ -6,7 +6,7 @@ import structlog
 from typing_extensions import override
 
 from services.executor.ports.policy import PolicyService, PolicyUnavailable
-from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
+from services.executor.ports.tools import Tool, ToolAnswer, ToolForbidden, ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.allowance import AllowanceRequest, Allowances
 from shared.contracts.policy import EvaluateRequest, Verdict
 from shared.contracts.prose import ProseAnswer, ProseRequest
@@ -27,7 +27,9 @@ class PatientTools(ToolServers):
     @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
         lost = (ToolUnreachable, ToolSilent)
-        return await patiently(lambda: self._servers.discover(connection, session_id), lost, self._pauses)
+        return await patiently(
+            lambda: self._servers.discover(connection, session_id), lost, self._pauses, never=(ToolForbidden,)
+        )
 
     @override
     def may_have_unlisted(self, connection: Connection) -> bool:
@@ -49,6 +51,8 @@ class PatientTools(ToolServers):
         for pause in self._pauses:
             try:
                 return await self._servers.read(connection, tool, arguments, until - clock(), session_id)
+            except ToolForbidden:
+                raise
             except (ToolUnreachable, ToolSilent) as error:
                 silent = isinstance(error, ToolSilent)
                 if clock() + pause >= until or (silent and fell_silent):

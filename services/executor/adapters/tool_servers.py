@@ -53,8 +53,8 @@ class DetectingToolServers(ToolServers):
         left = max(0.001, deadline - asyncio.get_running_loop().time())
         return await spoken.call(connection, tool, arguments, left, session_id)
 
+    @override
     def protocol_of(self, connection: Connection) -> str:
-        """``mcp`` or ``rest``, once it is stated or detected; else empty."""
         spoken = self._known(connection)
         return "" if spoken is None else "mcp" if spoken is self._mcp else "rest"
 

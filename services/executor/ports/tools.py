@@ -34,6 +34,10 @@ class ToolUnreachable(Exception):
     """No connection was made: the request certainly did not reach the server."""
 
 
+class ToolForbidden(ToolUnreachable):
+    """The address is never called from here: asking again changes nothing, and its server has no part in it."""
+
+
 class ToolSilent(Exception):
     """The request may have reached the server, but no usable answer came (time-out, cut, garbage)."""
 
@@ -48,6 +52,10 @@ class ToolServers(Protocol):
     def may_have_unlisted(self, connection: Connection) -> bool:
         """Whether a server, once discovered, may have tools that it does not list."""
         ...
+
+    def protocol_of(self, connection: Connection) -> str:  # noqa: ARG002  nothing is known
+        """``mcp`` or ``rest``, once it is stated or was found; else empty."""
+        return ""
 
     async def call(
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""

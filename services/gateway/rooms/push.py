@@ -23,20 +23,21 @@ from shared.infra.sealed import Seal
 
 
 class PushRoom:
-    """``book`` and ``posts`` are None where no webhooks are offered."""
+    """``book`` and ``posts`` are None where no webhooks are offered; ``urls`` says in any case where one may lead."""
 
     def __init__(
         self, settings: PushSettings, state: Redis, live: Live, now: Callable[[], datetime], *, embedded: bool
     ) -> None:
         self._settings, self._live, self._now = settings, live, now
         self._reach = webhook_reach(settings.webhook_allowed_hosts, loopback=embedded)
+        self.urls = ReachCheck(self._reach)
         self.book: PushBook | None = None
         self.posts: RedisLines | None = None
         if settings.push_offered:
             seal = Seal(settings.secrets.sealing_keys())
             self.posts = RedisLines(state, seal)
-            webhooks, urls = RedisWebhooks(state, seal), ReachCheck(self._reach)
-            self.book = PushBook(webhooks, urls, settings.secrets, settings.webhooks_per_task)
+            webhooks = RedisWebhooks(state, seal)
+            self.book = PushBook(webhooks, self.urls, settings.secrets, settings.webhooks_per_task)
 
     @asynccontextmanager
     async def open(self, notice: str) -> AsyncIterator[None]:

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from services.executor.adapters.breaking import MAX_REMEMBERED, BreakingTools
 from services.executor.core.tooling.breaker import Breaker, BreakerLimits, Circuit
 from services.executor.entrypoints.http import health_app
-from services.executor.ports.tools import ToolAnswer, ToolSilent, ToolUnreachable
+from services.executor.ports.tools import ToolAnswer, ToolForbidden, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
+from shared.domain.exact_json import Json, JsonObject
 from shared.testing.fake_tool_servers import FakeToolServers
 
 pytestmark = pytest.mark.promise("tools.breaker")
@@ -93,6 +94,21 @@ async def test_the_health_of_an_executor_counts_how_its_tool_servers_stand() -> 
         said = (await client.get("/health")).json()
     assert said["tool_servers"] == {"open": 1, "closed": 1}
     assert "shop.test" not in str(said)
+
+
+@pytest.mark.promise("tools.forbidden")
+async def test_a_call_that_may_not_be_made_says_nothing_of_the_server() -> None:
+    """Somebody else may be permitted to call that very URL."""
+    world = World()
+    world.servers.add("get_order", _forbidden)
+    for _ in range(5):
+        with pytest.raises(ToolForbidden):
+            await world.call()
+    assert world.tools.circuit_of(SHOP) is Circuit.CLOSED
+
+
+def _forbidden(_: JsonObject) -> Json:
+    raise ToolForbidden("the URL leads to a link-local address")
 
 
 async def test_an_answer_that_says_no_is_no_failure() -> None:

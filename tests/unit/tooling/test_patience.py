@@ -1,10 +1,11 @@
 """Questions that change nothing are asked again while who should answer is being replaced."""
 
 import pytest
+from typing_extensions import override
 
 from services.executor.adapters.patience import PatientTools
 from services.executor.ports.policy import PolicyUnavailable
-from services.executor.ports.tools import ToolAnswer, ToolSilent, ToolUnreachable
+from services.executor.ports.tools import Tool, ToolAnswer, ToolForbidden, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject
 from shared.infra.patiently import patiently
@@ -119,3 +120,20 @@ async def test_no_other_call_is_ever_repeated(error: Exception) -> None:
     with pytest.raises(type(error)):
         await _serving(handler).call(_SHOP, "list_orders", {}, 10.0)
     assert handler.asked == 1
+
+
+@pytest.mark.promise("tools.forbidden")
+async def test_an_address_that_is_never_called_is_not_asked_for_again() -> None:
+    listing, reading = _Forbidding(), _Handler(ToolForbidden("the URL must be an http or https URL"))
+    with pytest.raises(ToolForbidden):
+        await PatientTools(listing, AT_ONCE).discover(_SHOP)
+    with pytest.raises(ToolForbidden):
+        await _serving(reading).read(_SHOP, "list_orders", {}, 10.0)
+    assert (listing.discoveries, reading.asked) == (1, 1)
+
+
+class _Forbidding(FakeToolServers):
+    @override
+    async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
+        self.discoveries += 1
+        raise ToolForbidden("the URL must be an http or https URL")

@@ -1,6 +1,6 @@
 """What operators do with a tenant's record: read it, replace it, look back, take an earlier version again."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -10,10 +10,13 @@ from services.gateway.core.errors import InvalidField, Refusal, UnknownTenant
 from services.gateway.core.fields import count_at, text_at
 from services.gateway.core.tasks.resolve import check_operator
 from services.gateway.ports.identity import Caller
+from services.gateway.ports.push import UrlCheck
 from services.gateway.ports.tenants import PolicyCheck
+from shared.contracts.tenant import TenantRecord
 from shared.contracts.tenant_document import BadRecord, FieldProblem, read_owned_record
 from shared.contracts.tenant_version import TenantVersion
 from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.outgoing import Reach, Refused, check_url
 from shared.ports.tenant_records import TenantRecords
 
 _LONGEST_COMMENT = 500
@@ -41,11 +44,20 @@ class Change(NamedTuple):
     restored: int | None = None
 
 
+class Addresses(NamedTuple):
+    """Where the addresses in a record may be: tool servers and token endpoints, and who is told of approvals."""
+
+    servers: Reach
+    notices: UrlCheck
+
+
 class RecordDesk:
     """Every method raises ``NotAnOperator`` and ``UnknownTenant``: an operator has to do with one tenant alone."""
 
-    def __init__(self, records: TenantRecords, policies: PolicyCheck, clock: Callable[[], datetime]) -> None:
-        self._records, self._policies, self._clock = records, policies, clock
+    def __init__(
+        self, records: TenantRecords, policies: PolicyCheck, addresses: Addresses, clock: Callable[[], datetime]
+    ) -> None:
+        self._records, self._policies, self._addresses, self._clock = records, policies, addresses, clock
 
     async def show(self, tenant: str, number: int | None, caller: Caller) -> TenantVersion:
         """That version, or the latest; raises ``NoRecord``."""
@@ -65,7 +77,8 @@ class RecordDesk:
         number = change.base + 1
         document = {"id": tenant, **change.document, "version": str(number)}
         record = read_owned_record(document, tenant)
-        if problems := await self._policies.problems(record.policies):
+        misplaced = tuple(_misplaced(record, self._addresses))
+        if problems := (*misplaced, *await self._policies.problems(record.policies)):
             raise BadRecord(problems)
         by, now = caller.principal.id, self._clock()
         version = TenantVersion(
@@ -87,6 +100,26 @@ class RecordDesk:
 
     async def _version(self, tenant: str, number: int) -> TenantVersion | None:
         return await self._records.version(tenant, number) if number else None
+
+
+def _misplaced(record: TenantRecord, addresses: Addresses) -> Iterator[FieldProblem]:
+    """The addresses that would never be called, as far as their text tells; an executor looks again as it connects."""
+    for place, one in enumerate(record.connections):
+        token_url = one.credential.token_url if one.credential else ""
+        for name, url in (("url", one.url), ("credential.token_url", token_url)):
+            if url and (problem := _problem(url, addresses.servers)):
+                yield FieldProblem(f"connections.{place}.{name}", problem)
+    for place, target in enumerate(record.notices):
+        if not target.url.startswith("env:") and (problem := addresses.notices.problem(target.url)):
+            yield FieldProblem(f"notices.{place}.url", problem)
+
+
+def _problem(url: str, reach: Reach) -> str | None:
+    try:
+        check_url(url, reach)
+    except Refused as refused:
+        return refused.message
+    return None
 
 
 def read_change(body: JsonObject, if_match: str | None) -> Change:
