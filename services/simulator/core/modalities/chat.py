@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from pydantic import JsonValue
+from pydantic import AfterValidator, Field, JsonValue
 from typing_extensions import override
 
 from services.simulator.core.modalities.actions import Action, read_as
@@ -31,10 +31,16 @@ class _Since(Record):
     created_at: Kept
 
 
+def _each_once(messages: tuple[ChatMessage, ...]) -> tuple[ChatMessage, ...]:
+    if len({message.message_id for message in messages}) < len(messages):
+        raise ValueError("two messages have the same id")
+    return messages
+
+
 class ExportedChat(Exported):
-    messages: tuple[ChatMessage, ...] = ()
+    messages: Annotated[tuple[ChatMessage, ...], AfterValidator(_each_once)] = ()
     conversations: dict[str, _Since] = {}
-    max_history_size: int = Settings().max_history_size
+    max_history_size: int = Field(Settings().max_history_size, ge=1)
 
 
 class ChatModality(ShownModality[ChatRoom]):

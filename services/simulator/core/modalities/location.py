@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue, model_validator
 from typing_extensions import override
 
 from services.simulator.core.modalities.actions import Action, read_as
@@ -75,6 +75,16 @@ class LocationQuery(Asked):
 class ExportedLocation(Exported):
     current: Position | None = None
     history: tuple[Position, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _complete(cls, data: JsonValue) -> JsonValue:
+        """Some servers write where the user is without since when, or that it is nowhere."""
+        if not isinstance(data, dict) or not isinstance(current := data.get("current"), dict):
+            return data
+        if current.get("latitude") is None:
+            return {**data, "current": None}
+        return {**data, "current": {"timestamp": data.get("last_updated"), **current}}
 
 
 OPERATIONS: Mapping[str, type[Action[Track]]] = {"update": Update}
