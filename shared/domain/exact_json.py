@@ -123,3 +123,28 @@ def wire(value: Json) -> object:
             return [wire(item) for item in value]
         case _:
             return value
+
+
+def i_json(value: Json) -> object:
+    """Like ``wire``, for readers of any kind: a number that a double cannot hold is given as its text (RFC 7493)."""
+    match value:
+        case dict():
+            return {key: i_json(item) for key, item in value.items()}
+        case list():
+            return [i_json(item) for item in value]
+        case bool():
+            return value
+        case int() | Decimal():
+            number = wire(value)
+            return number if _is_kept(number, value) else dumps(value)
+        case _:
+            return value
+
+
+def _is_kept(number: object, value: int | Decimal) -> bool:
+    if isinstance(number, int):
+        return abs(number) <= _SAFE
+    return Decimal(repr(number)) == value
+
+
+_SAFE = 2**53 - 1  # every whole number up to it is a double

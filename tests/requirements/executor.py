@@ -7,6 +7,7 @@ PROMISES = (
     Promise("I1.gate_table", "Each class of tool passes exactly in the states that permit it", "I1"),
     Promise("I4.proof", "Only the record a write is about, newly showing it, proves the write", "I4"),
     Promise("I7.decisions", "An approval is bound to plan and verdict; only who may decides, in time", "I7"),
+    Promise("I8.told_exactly", "Arguments of writes are told with every digit, in what clients see too", "I8"),
     Promise("I8.exact_money", "Figures are read, calculated and compared exactly, or not at all", "I8"),
     Promise(
         "I9.exact_answers", "An exact-match answer passes untouched, told by a full parse", "I9; seed 000, decision 4"

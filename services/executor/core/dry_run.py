@@ -8,7 +8,7 @@ from services.executor.core.dossier import Progress
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict
 from shared.contracts.task import Artifact, TaskRecord
-from shared.domain.exact_json import JsonObject, dumps, loads_object, wire
+from shared.domain.exact_json import JsonObject, dumps, i_json, loads_object
 from shared.domain.words import FsmState
 
 KEY = "dry_run"
@@ -51,7 +51,7 @@ def artifacts(record: TaskRecord, progress: Progress | None) -> tuple[Artifact, 
         "approval": dossier.approval_note,
     }
     verdict = dossier.verdict.model_dump(mode="json", by_alias=True) if dossier.verdict else None
-    return (Artifact(name="plan", data={**cast("dict[str, JsonValue]", wire(data)), "verdict": verdict}),)
+    return (Artifact(name="plan", data={**cast("dict[str, JsonValue]", i_json(data)), "verdict": verdict}),)
 
 
 def _told(plan: WritePlan, verdict: Verdict | None, note: str) -> str:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.domain.exact_json import MAX_DEPTH, Json, digest, dumps, loads, loads_object, plain, wire
+from shared.domain.exact_json import MAX_DEPTH, Json, digest, dumps, i_json, loads, loads_object, plain, wire
 
 DECIMALS = st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**30), max_value=10**30)
 SCALARS = st.none() | st.booleans() | st.integers() | DECIMALS | st.text(st.characters(exclude_categories=["Cs"]))
@@ -73,3 +73,27 @@ def test_an_object_is_asked_for_by_name() -> None:
 
 def test_whole_decimals_reach_a_library_as_integers() -> None:
     assert wire({"n": Decimal("12"), "m": [Decimal("12.50")]}) == {"n": 12, "m": [12.5]}
+
+
+@pytest.mark.promise("I8.told_exactly")
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ("12.50", 12.5),
+        ("-0.1", -0.1),
+        ("9007199254740991", 9007199254740991),
+        ("9007199254740993", "9007199254740993"),
+        ("12345678901234567.89", "12345678901234567.89"),
+        ("1e400", "1" + 400 * "0"),
+        ("true", True),
+        ('{"a": [0.10000000000000000001]}', {"a": ["0.10000000000000000001"]}),
+    ],
+)
+def test_a_number_that_a_double_cannot_hold_is_told_as_its_text(written: str, told: object) -> None:
+    """Whoever reads JSON with doubles, as protocol 1.0 itself does, would otherwise read another amount or account."""
+    assert i_json(loads(written)) == told
+
+
+@given(st.decimals(allow_nan=False, allow_infinity=False, places=4))
+def test_whatever_is_told_is_the_number_that_was_meant(number: Decimal) -> None:
+    assert Decimal(str(i_json(number))) == number

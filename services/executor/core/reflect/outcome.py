@@ -21,7 +21,7 @@ from shared.contracts.outcome import TaskOutcome
 from shared.contracts.policy import Verdict
 from shared.contracts.task import Artifact, TaskRecord
 from shared.contracts.threshold import ThresholdOutcome
-from shared.domain.exact_json import Json, JsonObject, loads, wire
+from shared.domain.exact_json import Json, JsonObject, i_json, loads, wire
 from shared.domain.marks import MarkKind
 from shared.domain.quality import Score, quality
 from shared.domain.redaction import NOTHING, redacted, without_marks
@@ -77,7 +77,7 @@ def metadata(ended: Ended, record: TaskRecord, rules: AnswerRules = _RULES) -> d
         "plan_hash": dossier.plan.hash if dossier and dossier.plan else None,
         "approval": dossier.approval_note if dossier else None,
         "confirmations": [_confirmed(one) for one in progress.confirmed] if progress else [],
-        "approval_request": cast(JsonValue, wire(dict(ended.asked))) if ended.asked else None,
+        "approval_request": cast(JsonValue, i_json(dict(ended.asked))) if ended.asked else None,
         "escalated": ended.escalated,
         "failed_part": ended.failed_part,
         "partial": ended.partial,
@@ -214,9 +214,9 @@ def _confirmed(one: Confirmed) -> JsonValue:
 def told_ledger(entries: Sequence[LedgerEntry]) -> dict[str, JsonValue]:
     """Each write with what came of it, those that are in doubt, and what operators said, as clients see it."""
     return {
-        "writes": [cast(JsonValue, wire(_write(entry))) for entry in entries],
-        "doubts": [cast(JsonValue, wire(described(entry))) for entry in open_doubts(entries)],
-        "resolutions": cast("list[JsonValue]", wire(spoken(entries))),
+        "writes": [cast(JsonValue, i_json(_write(entry))) for entry in entries],
+        "doubts": [cast(JsonValue, i_json(described(entry))) for entry in open_doubts(entries)],
+        "resolutions": cast("list[JsonValue]", i_json(spoken(entries))),
     }
 
 

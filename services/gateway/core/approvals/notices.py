@@ -12,7 +12,7 @@ from services.gateway.ports.push import Delivery
 from shared.contracts.approval import Approval
 from shared.contracts.notice import NoticeEvent, NoticeTarget
 from shared.contracts.plan import PlannedCall
-from shared.domain.exact_json import JsonObject, dumps, loads_object, wire
+from shared.domain.exact_json import JsonObject, dumps, i_json, loads_object
 from shared.domain.redaction import redacted, without_marks
 
 _TEXT = 600  # characters of a task's text or a call's arguments
@@ -101,7 +101,7 @@ def _data(told: Told, link: str) -> JsonObject:
 
 
 def _call(call: PlannedCall) -> JsonValue:
-    arguments = cast(JsonValue, wire(call.arguments))
+    arguments = cast(JsonValue, i_json(call.arguments))
     return {"call_id": call.call_id, "connection": call.connection_id, "tool": call.tool, "arguments": arguments}
 
 

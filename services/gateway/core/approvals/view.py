@@ -10,7 +10,7 @@ from shared.contracts.approval import Approval
 from shared.contracts.grounds import ArgumentSource, ReadFound, RuleFound
 from shared.contracts.plan import PlannedCall
 from shared.contracts.task import Principal
-from shared.domain.exact_json import Json, loads, wire
+from shared.domain.exact_json import Json, i_json, loads
 
 
 def approval_view(
@@ -152,4 +152,4 @@ def _json(text: str) -> JsonValue:
 
 
 def _plain(value: object) -> JsonValue:
-    return cast(JsonValue, wire(cast(Json, value)))
+    return cast(JsonValue, i_json(cast(Json, value)))

@@ -15,7 +15,7 @@ from services.gateway.entrypoints.edge.door import let_in
 from services.gateway.ports.dead_letters import DeadLetter
 from services.gateway.ports.identity import Caller, Identity
 from services.gateway.ports.tasks import SessionBelongsToOther, StoreUnavailable, TaskEnded, TenantIsStopped
-from shared.domain.exact_json import JsonObject, loads, wire
+from shared.domain.exact_json import JsonObject, i_json, loads
 
 _MOST = 1000
 _STATUS: Mapping[type[Exception], int] = {
@@ -58,7 +58,7 @@ class DeadLetterEndpoints:
         async def act() -> JsonValue:
             _, caller = await self._asked(request)
             letter = await self._clerk.shown(caller, letter_id)
-            return {**_row(letter), "content": cast(JsonValue, wire(loads(letter.content or "null")))}
+            return {**_row(letter), "content": cast(JsonValue, i_json(loads(letter.content or "null")))}
 
         return await _answer(act)
 
