@@ -17,6 +17,7 @@ from services.gateway.adapters.operating.leaving_readiness import LeavingReadine
 from services.gateway.adapters.operating.policy_check import HttpPolicyCheck, NoPolicyCheck
 from services.gateway.adapters.operating.readiness import RedisReadiness
 from services.gateway.adapters.operating.redis_audit import RedisAudit
+from services.gateway.adapters.operating.redis_courses import RedisCourses
 from services.gateway.adapters.operating.redis_dead_letters import RedisDeadLetters
 from services.gateway.adapters.operating.redis_memories import RedisForgets, RedisMemories
 from services.gateway.adapters.operating.redis_statistics import RedisStatistics
@@ -135,7 +136,8 @@ def build(settings: Settings, leaving: Leaving | None = None) -> FastAPI:
     audit = AuditDesk(RedisAudit(state, TaskStore(state, live)), ArchivedAudit(kept) if kept else None)
     app.include_router(AuditEndpoints(audit, identity).routes())
     stories, webhooks = RedisStories(state), PushDesk(desk, push.book)
-    desks = Desks(desk, lists, inbox, tenants, RedisStatistics(state), stories, webhooks)
+    courses = RedisCourses(state)
+    desks = Desks(desk, lists, inbox, tenants, statistics, courses, stories, webhooks, clerk, memory, audit)
     app.router.routes.extend(console_routes(desks, state, identity, settings, _now))
     return app
 

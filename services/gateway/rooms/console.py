@@ -27,7 +27,7 @@ def console_routes(
     room = Room(
         desks=desks,
         gate=Gate(identity, RedisSignIns(state)),
-        pages=Pages(assets, settings.model_notice, clock, with_webhooks=desks.webhooks.offered),
+        pages=Pages(assets, settings.model_notice, clock),
         glance=Glance(desks.approvals, desks.lists, clock),
         secure=settings.card_url.startswith("https://"),
         trusted=networks_in(settings.trusted_proxies),

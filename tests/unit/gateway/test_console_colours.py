@@ -20,6 +20,7 @@ PAIRS = [
     ("line-strong", "ground", PARTS),
     *(("focus", ground, PARTS) for ground in ("ground", "surface", "sunken", "accent-soft")),
     *(("accent", ground, PARTS) for ground in ("ground", "surface")),
+    *((f"series-{name}", "surface", PARTS) for name in "abcd"),
 ]
 
 
@@ -62,5 +63,5 @@ def test_a_dark_device_gets_the_colours_of_the_dark_switch() -> None:
 
 
 def test_below_the_tokens_no_colour_is_named_anew() -> None:
-    rules = CSS[CSS.index("/* --- ground */") :]
+    rules = CSS[CSS.index("/* --- ground */") :] + (FOLDER / "figures.css").read_text()
     assert re.findall(r"#[0-9a-fA-F]{3,8}\b", rules) == []

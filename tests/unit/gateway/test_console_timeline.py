@@ -5,7 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pydantic import JsonValue
 
+from services.gateway.core.audit.rows import remembered
 from services.gateway.core.console.doubts import doubts_of
+from services.gateway.core.console.evidence import policy, quality_parts, writes
 from services.gateway.core.console.tasks import task_page
 from services.gateway.core.console.timeline import rail, stages
 from shared.contracts.task import TaskEvent, TaskRecord
@@ -88,4 +90,5 @@ def test_figures_that_are_spoiled_are_left_out() -> None:
     }  # fmt: skip
     found = record(TaskState.INPUT_REQUIRED, **spoiled)
     page = task_page(found, NOON)
-    assert (len(page.writes), page.asks, doubts_of(found)) == (1, "", ())
+    assert (page.asks, doubts_of(found), policy(found), quality_parts(found)) == ("", (), None, ())
+    assert len(writes(remembered(found), None)) == 1

@@ -10,6 +10,7 @@ from services.gateway.core.audit.rows import at, audited, remembered
 from services.gateway.core.errors import InvalidField, NotAnOperator, UnknownTask
 from services.gateway.ports.audit import ArchivedTasks, Kept, LiveTasks
 from services.gateway.ports.identity import Caller
+from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import Role
 
@@ -57,6 +58,17 @@ class AuditDesk:
         while page.token:
             page = await self.page(query._replace(token=page.token), caller)
             yield page
+
+    async def kept(self, record: TaskRecord) -> Kept:
+        """What there still is of a task, for whoever may read its record: from the store, or else from the archive.
+
+        Raises neither ``NotAnOperator`` nor ``UnknownTask``.
+        """
+        found = await self._live.one(record.tenant, record.task_id)
+        if found is not None and found.details is not None:
+            return found
+        archived = await self._archive.one(record.tenant, record.task_id) if self._archive else None
+        return Kept(record, archived)
 
     async def _rows(self, query: AuditQuery, caller: Caller) -> tuple[list[JsonObject], str]:
         if query.task is not None:

@@ -13,7 +13,7 @@ from shared.contracts.task import Principal
 from shared.domain.exact_json import Json, loads
 from shared.domain.words import Role
 
-_STATUS = {
+STATUS = {
     ApprovalStatus.WAITING: Badge("Waiting", "warn"),
     ApprovalStatus.APPROVED: Badge("Approved", "good"),
     ApprovalStatus.REJECTED: Badge("Rejected", "bad"),
@@ -102,7 +102,7 @@ def approval_page(question: Question, reader: Principal, now: datetime) -> Appro
     return ApprovalPage(
         approval_id=approval.approval_id,
         task_id=record.task_id,
-        status=_STATUS[approval.status],
+        status=STATUS[approval.status],
         waits=approval.status is ApprovalStatus.WAITING,
         title=record.request.text,
         process=title_of(process) if isinstance(process, str) else "",
@@ -189,11 +189,11 @@ def _origin(value: Json, source: ArgumentSource | None, origin: Origin | None, g
     if isinstance(value, dict) and set(value) == {"$ref"}:
         return "known once the earlier call has answered"
     if source is not None:
-        return _in_words(source.source, named(source.ref, grounds))
-    return _in_words(origin.source, named(origin.ref, grounds)) if origin else ""
+        return in_words(source.source, named(source.ref, grounds))
+    return in_words(origin.source, named(origin.ref, grounds)) if origin else ""
 
 
-def _in_words(source: str, ref: str) -> str:
+def in_words(source: str, ref: str) -> str:
     match source:
         case "task":
             return "from the request"

@@ -16,7 +16,7 @@ from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import plain
 from shared.domain.words import TaskState
 
-_WRITES = {
+WRITES = {
     "verified": Badge("Verified", "good"),
     "unverified": Badge("Not verified", "warn"),
     "sending": Badge("Being sent", "info"),
@@ -64,15 +64,6 @@ class TaskRow(NamedTuple):
     remark: str
 
 
-class WriteRow(NamedTuple):
-    tool: str
-    title: str
-    arguments: tuple[tuple[str, str], ...]
-    status: Badge
-    proof: str
-    attempt: int
-
-
 class Document(NamedTuple):
     name: str
     media_type: str
@@ -104,7 +95,6 @@ class TaskPage(NamedTuple):
     answer_title: str
     answer: str
     facts: tuple[tuple[str, str, str], ...]
-    writes: tuple[WriteRow, ...]
     documents: tuple[Document, ...]
     asks: str
 
@@ -145,7 +135,6 @@ def task_page(record: TaskRecord, now: datetime) -> TaskPage:
         answer_title="Answer" if record.state is TaskState.COMPLETED else "Why it ended so",
         answer=answer.text if answer else "",
         facts=tuple(_facts(record, now)),
-        writes=tuple(_writes(record.metadata)),
         documents=tuple(_documents(record)),
         asks=asks if waits and isinstance(asks, str) else "",
     )
@@ -203,20 +192,6 @@ def _verdict(verdict: Mapping[str, JsonValue]) -> tuple[str, str]:
     else:
         word = "Allowed" if verdict.get("passed") else "Not passed"
     return word, ", ".join(named)
-
-
-def _writes(data: Mapping[str, JsonValue]) -> list[WriteRow]:
-    writes = data.get("writes")
-    return [_write(one) for one in writes if isinstance(one, dict)] if isinstance(writes, list) else []
-
-
-def _write(one: Mapping[str, JsonValue]) -> WriteRow:
-    arguments, attempt = _mapping(one.get("arguments")), one.get("attempt")
-    tool, status = _text(one.get("tool")), _text(one.get("status"))
-    rows = tuple((name, shown(plain(value))) for name, value in arguments.items())
-    badge = _WRITES.get(status, Badge(title_of(status), "mute"))
-    proof = _text(one.get("note"))
-    return WriteRow(tool, title_of(tool), rows, badge, proof, attempt if isinstance(attempt, int) else 1)
 
 
 def _documents(record: TaskRecord) -> list[Document]:

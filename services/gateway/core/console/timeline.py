@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
+from services.gateway.core.console.tasks import dollars
+from services.gateway.core.console.times import span
 from services.gateway.core.console.words import counted, shown, strategy_title, title_of
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.exact_json import plain
@@ -49,7 +51,7 @@ class Step(NamedTuple):
 
 
 class Stage(NamedTuple):
-    """What happened in one state. ``summary`` counts what is in it."""
+    """What happened in one state. ``summary`` counts what is in it, and says how long it took."""
 
     stage_id: str
     title: str
@@ -79,30 +81,41 @@ def rail(told: Told, record: TaskRecord) -> tuple[Stop, ...]:
     return tuple(stops)
 
 
+class _Group(NamedTuple):
+    stage_id: str
+    word: str
+    steps: list[Step]
+    at: datetime
+
+
 def stages(told: Told) -> tuple[Stage, ...]:
     """The steps, under the phase or state in which they were made."""
-    groups: list[tuple[str, str, list[Step]]] = []
+    groups: list[_Group] = []
     for stream_id, event in told:
         if event.kind in ("phase", "state"):
             word = str(event.data.get("state") or event.data.get("phase") or "")
             if word == "PRIME" and len(groups) == 1:
-                groups[0] = (groups[0][0], word, groups[0][2])  # what was received belongs to it
+                groups[0] = groups[0]._replace(word=word)  # what was received belongs to it
             elif word != "EXECUTE":
-                groups.append((stream_id, word, []))
+                groups.append(_Group(stream_id, word, [], event.at))
             continue
         step = _step(stream_id, event)
         if step is not None:
             if not groups:
-                groups.append((stream_id, "", []))
-            groups[-1][2].append(step)
-    return tuple(_stage(*group) for group in groups)
+                groups.append(_Group(stream_id, "", [], event.at))
+            groups[-1].steps.append(step)
+    ends = [*(group.at for group in groups[1:]), told[-1][1].at if told else None]
+    return tuple(_stage(group, end) for group, end in zip(groups, ends, strict=False) if end)
 
 
-def _stage(stage_id: str, word: str, steps: list[Step]) -> Stage:
+def _stage(group: _Group, end: datetime) -> Stage:
     titles = {**{state.value: title for state, title in _TITLES.items()}, **_PHASES, "": "Received"}
-    counts = [(sum(step.icon == icon for step in steps), noun) for icon, noun in _COUNTED]
-    summary = " · ".join(counted(count, noun) for count, noun in counts if count)
-    return Stage(stage_id, titles.get(word, title_of(word.lower())), word, tuple(steps), summary)
+    counts = [(sum(step.icon == icon for step in group.steps), noun) for icon, noun in _COUNTED]
+    seconds = (end - group.at).total_seconds()
+    took = f"{seconds:.2f} s" if 0.005 <= seconds < 60 else span(end - group.at) if seconds >= 60 else ""
+    summary = " · ".join([counted(count, noun) for count, noun in counts if count] + ([took] if took else []))
+    title = titles.get(group.word, title_of(group.word.lower()))
+    return Stage(group.stage_id, title, group.word, tuple(group.steps), summary)
 
 
 _COUNTED = (("spark", "model call"), ("read", "tool call"), ("write", "write event"))
@@ -134,9 +147,16 @@ def _submitted(stream_id: str, event: TaskEvent) -> Step:
 
 
 def _model(stream_id: str, event: TaskEvent) -> Step:
-    name, tier, output = (event.data.get(key) for key in ("model", "tier", "output"))
-    text = f"{tier} tier, {counted(output, 'token')} written" if isinstance(output, int) else str(tier or "")
-    return Step(stream_id, "spark", "mute", f"Asked {name or 'the model'}", text, event.at)
+    name, tier = event.data.get("model"), event.data.get("tier")
+    read, cached, written, nanos = (event.data.get(key) for key in ("input", "cached", "output", "nanos"))
+    kept = f" ({cached:,} from the cache)" if isinstance(cached, int) and cached else ""
+    words = [
+        f"{tier} tier" if tier else "",
+        f"{counted(read, 'token')} read{kept}" if isinstance(read, int) else "",
+        f"{counted(written, 'token')} written" if isinstance(written, int) else "",
+        dollars(nanos) if isinstance(nanos, int) else "",
+    ]
+    return Step(stream_id, "spark", "mute", f"Asked {name or 'the model'}", ", ".join(filter(None, words)), event.at)
 
 
 def _tool(stream_id: str, event: TaskEvent) -> Step:

@@ -14,6 +14,7 @@ _STATES = {
     TaskState.FAILED: ("Failed", "bad"),
     TaskState.CANCELED: ("Canceled", "mute"),
 }
+_SHORT = {word.lower(): word for word in ("AR", "HR", "ID", "KYC", "SLA")}
 _STRATEGIES = {"fsm": "State machine", "five_phase": "Five phases", "moa": "Mixture of agents"}
 
 
@@ -29,8 +30,8 @@ def state_badge(state: TaskState) -> Badge:
 
 
 def title_of(name: str) -> str:
-    """``expense_approval`` as people write it: Expense approval."""
-    words = name.replace("_", " ").replace("-", " ").strip()
+    """``sla_breach`` as people write it: SLA breach."""
+    words = " ".join(_SHORT.get(word, word) for word in name.replace("_", " ").replace("-", " ").split())
     return words[:1].upper() + words[1:]
 
 

@@ -6,7 +6,9 @@ from starlette.routing import Route
 from services.gateway.entrypoints.console.assets import Assets
 from services.gateway.entrypoints.console.faults import FaultPages
 from services.gateway.entrypoints.console.inbox import InboxPages
+from services.gateway.entrypoints.console.learning import LearningPages
 from services.gateway.entrypoints.console.live import LiveStreams
+from services.gateway.entrypoints.console.operations import OperationsPages
 from services.gateway.entrypoints.console.overview import OverviewPage
 from services.gateway.entrypoints.console.room import Room
 from services.gateway.entrypoints.console.sign_in import SignInPages
@@ -19,6 +21,8 @@ def console(room: Room, assets: Assets) -> Starlette:
         *_door(room),
         *_approvals(room),
         *_tasks(room),
+        *_learning(room),
+        *_operations(room),
         Route("/", room.shows(OverviewPage(room).shown)),
         Route("/webhooks", room.shows(WebhookPage(room).shown)),
         Route("/static/{version}/{name}", assets.serve),
@@ -54,4 +58,24 @@ def _tasks(room: Room) -> list[Route]:
         Route("/tasks/{task_id:path}/cancel", room.acts(tasks.canceled), methods=["POST"]),
         Route("/tasks/{task_id:path}/resolve", room.acts(tasks.resolved), methods=["POST"]),
         Route("/tasks/{task_id:path}", room.shows(tasks.shown)),  # last: a client's own id may hold a slash
+    ]
+
+
+def _learning(room: Room) -> list[Route]:
+    pages = LearningPages(room)
+    return [
+        Route("/learning", room.shows(pages.progress)),
+        Route("/learning/cases", room.shows(pages.cases)),
+        Route("/learning/facts", room.shows(pages.facts)),
+        Route("/learning/entities", room.shows(pages.entities)),
+    ]
+
+
+def _operations(room: Room) -> list[Route]:
+    pages, letters = OperationsPages(room), "/operations/dead-letters"
+    return [
+        Route("/operations", room.shows(pages.load)),
+        Route(letters, room.shows(pages.letters)),
+        Route(f"{letters}/{{letter_id}}/requeue", room.acts(pages.requeued), methods=["POST"]),
+        Route(f"{letters}/{{letter_id}}/drop", room.acts(pages.dropped), methods=["POST"]),
     ]

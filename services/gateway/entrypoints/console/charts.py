@@ -19,9 +19,11 @@ theme.tick_font_size = 13
 theme.tick_font_char_width = 8
 theme.tick_size = 4
 theme.legend_font_char_height = theme.legend_gap = 0
+theme.default_series_colors = ["currentColor"] * 32  # the style sheet gives them their own
 _ROW = 34
 _AXIS = 24
 _DOT = 3.5
+_QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
 _SERIES = re.compile(r'class="series (\w+)"')
 _LEGEND = re.compile(r'<g transform="[^"]*"><rect[^>]*/><text[^>]*>Unnamed series</text></g>')
 _LONG = re.compile(r'(?<=[ "])(-?\d+\.\d)\d+(?=[ "])')
@@ -88,14 +90,14 @@ def lines(drawn: Sequence[Line], words: str, frame: Frame) -> Markup:
     """Lines over one stretch of time, each with a dot at its end. The ends of the stretch are the caller's to name."""
     chart, tones = _empty(), []
     xs = [x for line in drawn for x, _ in line.points]
-    low, high = min(xs), max(xs)
-    high = high if high > low else low + 1
+    start, length = min(xs), (max(xs) - min(xs)) or 1
     for line in drawn:
-        chart.add_line(list(line.points))
-        chart.add_dots([line.points[-1]], radius=_DOT)
+        points = [((x - start) / length, y) for x, y in line.points]
+        chart.add_line(points)
+        chart.add_dots(points[-1:], radius=_DOT)
         tones += [line.tone, line.tone]
-    chart.add_x_scale(low, high)
-    chart.add_x_axis(ticks=[low + (high - low) * part / 4 for part in range(5)], tick_formatter=_nothing)
+    chart.add_x_scale(0, 1)  # the library would round the ends of any other stretch
+    chart.add_x_axis(ticks=_QUARTERS, tick_formatter=_nothing)
     _upright(chart, frame)
     return _drawn(chart, words, frame.width, frame.height, tones)
 

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from services.gateway.core.console.forms import form_token
+from services.gateway.core.console.tasks import dollars
 from services.gateway.core.console.times import Clock, distance, exact_time, wall_time, zone_named
 from services.gateway.core.console.words import counted, list_of, state_badge, title_of
 from services.gateway.entrypoints.console.assets import Assets, accepts_gzip
@@ -46,9 +47,12 @@ _LINKS = (
     Link("/console/", "Overview", "home"),
     Link("/console/approvals", "Approvals", "inbox"),
     Link("/console/tasks", "Tasks", "list"),
+    Link("/console/learning", "Learning", "trend"),
 )
+_OPERATIONS = Link("/console/operations", "Operations", "gauge")
 _WORDS = {
     "counted": counted,
+    "dollars": dollars,
     "distance": distance,
     "exact_time": exact_time,
     "list_of": list_of,
@@ -58,10 +62,8 @@ _WORDS = {
 
 
 class Pages:
-    def __init__(
-        self, assets: Assets, notice: str, clock: Callable[[], datetime], *, with_webhooks: bool = False
-    ) -> None:
-        self._clock, self._with_webhooks = clock, with_webhooks
+    def __init__(self, assets: Assets, notice: str, clock: Callable[[], datetime]) -> None:
+        self._clock = clock
         self._environment = Environment(
             loader=FileSystemLoader(Path(__file__).parent / "templates"),
             autoescape=True,
@@ -93,8 +95,7 @@ class Pages:
         """Where this reader has something to look at."""
         if visitor is None:
             return ()
-        hooks = (Link("/console/webhooks", "Webhooks", "hook"),) if self._with_webhooks else ()
-        return (*_LINKS, *(hooks if visitor.has(Role.OPERATOR) else ()))
+        return (*_LINKS, _OPERATIONS) if visitor.has(Role.OPERATOR) else _LINKS
 
 
 def go_to(place: str) -> Response:

@@ -2,12 +2,15 @@
 
 from urllib.parse import quote
 
+import structlog
 from starlette.requests import Request
 from starlette.responses import Response
 
+from services.gateway.core.audit.rows import audited, remembered
+from services.gateway.core.console import evidence
 from services.gateway.core.console.doubts import CHOICES, doubts_of
-from services.gateway.core.console.tasks import FILTERS, delivery, filter_named, task_page, task_row
-from services.gateway.core.console.timeline import rail, stages
+from services.gateway.core.console.tasks import FILTERS, Delivery, delivery, filter_named, task_page, task_row
+from services.gateway.core.console.timeline import Told, rail, stages
 from services.gateway.core.errors import InvalidField, NotCancelable, NothingToResolve, UnknownTask
 from services.gateway.core.identity.roles import may_stop
 from services.gateway.core.tasks.resolve import read_word
@@ -15,8 +18,12 @@ from services.gateway.core.tasks.task_list import Query
 from services.gateway.entrypoints.console.gate import Visitor
 from services.gateway.entrypoints.console.pages import go_to
 from services.gateway.entrypoints.console.room import Room
+from shared.contracts.archive import ArchivedTask
+from shared.contracts.task import TaskRecord
 from shared.domain.words import Role
+from shared.ports.archive import ArchiveUnavailable
 
+log = structlog.get_logger()
 _SIZE = 25
 _LONGEST_ID = 200
 
@@ -72,8 +79,9 @@ class TaskPages:
 
     async def _one(self, request: Request, visitor: Visitor, problem: str = "", status: int = 200) -> Response:
         record = await self._room.desks.tasks.read(request.path_params["task_id"], visitor.caller)
-        told, webhooks = await self._room.desks.stories.told(record), self._room.desks.webhooks
-        registered = await webhooks.listed(record.task_id, visitor.caller) if webhooks.offered else ()
+        told, kept = await self._told(record)
+        asked = kept.approvals if kept else ()
+        grounds = asked[-1].grounds if asked else None
         return await self._room.page(
             request,
             "task.html",
@@ -82,10 +90,33 @@ class TaskPages:
             one=task_page(record, self._room.glance.clock()),
             stops=rail(told, record),
             stages=stages(told),
-            deliveries=[delivery(one) for one in registered],
+            writes=evidence.writes(audited(kept, "") if kept else remembered(record), grounds),
+            policy=evidence.policy(record),
+            asked=evidence.approvals(asked),
+            figures=evidence.figures(record, grounds),
+            quality_parts=evidence.quality_parts(record),
+            usage=evidence.usage(told),
+            deliveries=await self._deliveries(record, visitor),
             newest=told[-1][0] if told else "0-0",
             may_stop=may_stop(visitor.caller.principal, record) and not record.state.is_terminal,
             doubts=doubts_of(record),
             choices=CHOICES if visitor.has(Role.OPERATOR) else (),
             problem=problem,
         )
+
+    async def _told(self, record: TaskRecord) -> tuple[Told, ArchivedTask | None]:
+        """The task's events and details; from the archive once they have left the store, where it answers."""
+        told = await self._room.desks.stories.told(record)
+        try:
+            kept = (await self._room.desks.audit.kept(record)).details
+        except ArchiveUnavailable as fault:
+            log.warning("console_archive_silent", task_id=record.task_id, error=str(fault))
+            return told, None
+        if not told and kept:
+            told = [(f"{place}-0", event) for place, event in enumerate(kept.events, 1)]
+        return told, kept
+
+    async def _deliveries(self, record: TaskRecord, visitor: Visitor) -> list[Delivery]:
+        webhooks = self._room.desks.webhooks
+        registered = await webhooks.listed(record.task_id, visitor.caller) if webhooks.offered else ()
+        return [delivery(one) for one in registered]

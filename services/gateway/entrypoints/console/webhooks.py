@@ -5,6 +5,7 @@ from starlette.responses import Response
 
 from services.gateway.entrypoints.console.gate import Visitor
 from services.gateway.entrypoints.console.room import Room
+from services.gateway.entrypoints.console.tabs import OPERATIONS, WEBHOOKS, tabs_of
 
 
 class WebhookPage:
@@ -13,4 +14,5 @@ class WebhookPage:
 
     async def shown(self, request: Request, visitor: Visitor) -> Response:
         failing = await self._room.desks.webhooks.failing(visitor.caller)
-        return await self._room.page(request, "webhooks.html", visitor, failing=failing)
+        tabs = tabs_of((*OPERATIONS, WEBHOOKS), visitor)
+        return await self._room.page(request, "webhooks.html", visitor, tabs=tabs, failing=failing)
