@@ -14,6 +14,7 @@ from shared.contracts.ues.simulation import (
     AccessLog,
     Advanced,
     EventList,
+    EventSummary,
     KeyMade,
     ScenarioLoaded,
     SimulatorEvent,
@@ -81,6 +82,8 @@ class Events(Protocol):
     async def create(
         self, *, scheduled_time: datetime, modality: str, data: Mapping[str, JsonValue]
     ) -> SimulatorEvent: ...
+
+    async def summary(self) -> EventSummary: ...
 
 
 class Simulation(Protocol):

@@ -1,0 +1,119 @@
+"""What the participant did, read and was refused, turn by turn."""
+
+from collections import deque
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import islice
+
+from shared.contracts.assessment.results import ActionLogEntry
+from shared.contracts.ues.simulation import Access, SimulatorEvent
+
+_DONE = frozenset({"executed", "failed"})
+_NOT_SAID = frozenset({"operation", "action", "modality_type", "timestamp", "input_id"})
+
+
+class ActionLogBuilder:
+    """``purple_agent_id``: the id of the participant's key, under which the simulator files what it did."""
+
+    def __init__(self, purple_agent_id: str) -> None:
+        self._who = purple_agent_id
+        self._turn = 0
+        self._seen: set[str] = set()
+        self._log: list[ActionLogEntry] = []
+
+    def start_turn(self, turn: int) -> None:
+        self._turn = turn
+
+    def end_turn(self) -> None:
+        """What comes now still counts for the turn that ended."""
+
+    def add_events_from_turn(
+        self, events: Sequence[SimulatorEvent], accesses: Sequence[Access] = ()
+    ) -> tuple[list[ActionLogEntry], list[SimulatorEvent]]:
+        """New entries, and the events of everybody else. An event counts once, however often it is shown.
+
+        ``accesses``: the participant's requests, oldest first; they tell reads, refusals and the order of it all.
+        """
+        new = [event for event in events if event.event_id not in self._seen and event.status in _DONE]
+        self._seen.update(event.event_id for event in new)
+        own = [event for event in new if self._is_own(event)]
+        entries = self._in_order(own, accesses)
+        self._log += entries
+        return entries, [event for event in new if not self._is_own(event)]
+
+    def get_log(self) -> list[ActionLogEntry]:
+        return list(self._log)
+
+    def _is_own(self, event: SimulatorEvent) -> bool:
+        """What an action brings with it later (a reminder) has its agent, and yet nobody did it."""
+        brought = event.priority == 0 and "created_by_key" not in event.metadata and bool(event.metadata)
+        return event.agent_id == self._who and not brought
+
+    def _in_order(self, own: list[SimulatorEvent], accesses: Sequence[Access]) -> list[ActionLogEntry]:
+        waiting, entries = deque(own), list[ActionLogEntry]()
+        moment = own[0].scheduled_time if own else None
+        for access in accesses:
+            kind = kind_of(access)
+            if kind is not None:
+                entries.append(_asked(access, self._turn, moment or access.timestamp, kind))
+            elif waiting:
+                moment = waiting[0].scheduled_time
+                entries.append(_done(waiting.popleft(), self._turn))
+        return entries + [_done(event, self._turn) for event in waiting]
+
+
+class AccessReader:
+    """Tells which requests of a log are new; the log shows the newest first and forgets the oldest."""
+
+    def __init__(self) -> None:
+        self._known = 0
+
+    def wanted(self, total: int) -> int:
+        """How many of that total are new."""
+        return max(0, total - self._known)
+
+    def new(self, newest_first: Sequence[Access], total: int) -> list[Access]:
+        """The new ones, oldest first."""
+        found = list(islice(newest_first, self.wanted(total)))
+        self._known = total
+        return found[::-1]
+
+
+def kind_of(access: Access) -> str | None:
+    """``read``, ``refused``, or ``None`` for an action that was carried out: the simulator's events tell that."""
+    reads = access.method in ("GET", "HEAD") or access.path.endswith("/query")
+    if access.status_code >= 400:
+        return "refused"
+    return "read" if reads else None
+
+
+def action_of(path: str) -> str:
+    """``/email/query`` is ``email.query``, ``/simulator/time`` is ``time.state``."""
+    parts = [part for part in path.split("/") if part]
+    if parts[:2] == ["simulator", "time"]:
+        parts = parts[1:]
+    return ".".join(parts) if len(parts) > 1 else f"{parts[0] if parts else 'simulator'}.state"
+
+
+def _asked(access: Access, turn: int, moment: datetime, kind: str) -> ActionLogEntry:
+    refused = kind == "refused"
+    return ActionLogEntry(
+        turn=turn,
+        timestamp=moment,
+        action=action_of(access.path),
+        success=not refused,
+        error_message=f"{access.method} {access.path} was answered {access.status_code}" if refused else None,
+        kind="refused" if refused else "read",
+    )
+
+
+def _done(event: SimulatorEvent, turn: int) -> ActionLogEntry:
+    said = {name: value for name, value in (event.data or {}).items() if name not in _NOT_SAID}
+    return ActionLogEntry(
+        turn=turn,
+        timestamp=event.scheduled_time,
+        action=f"{event.modality}.{event.operation}",
+        parameters=said,
+        success=event.status == "executed",
+        error_message=event.error_message,
+    )

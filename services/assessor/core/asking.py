@@ -1,0 +1,99 @@
+"""Questions to a model that want a structured answer; what they cost is kept."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+from typing_extensions import override
+
+from shared.contracts.assessment.results import ModelCosts
+from shared.domain.exact_json import Json, dumps
+from shared.domain.model_price import Price
+from shared.ports.models import Message, Model, ModelReply, ModelRequest, ModelUnavailable, TextBlock, Tier
+
+ATTEMPTS = 2
+_MAX_TOKENS = 2048
+Shape = TypeVar("Shape", bound=BaseModel)
+
+
+class Form(BaseModel):
+    """The form of an answer: every field is asked for, none besides."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+@dataclass
+class Accounts:
+    """What the calls of one assessment took. A model without a price costs nothing that is known."""
+
+    prices: Mapping[str, Price] = field(default_factory=dict)
+    costs: ModelCosts = field(default_factory=ModelCosts)
+
+    def add(self, reply: ModelReply) -> None:
+        usage, price, before = reply.usage, self.prices.get(reply.model, Price()), self.costs
+        cached = usage.cache_read * price.cache_read + usage.cache_write * price.cache_write
+        self.costs = ModelCosts(
+            calls=before.calls + 1,
+            input_tokens=before.input_tokens + usage.input + usage.cache_read + usage.cache_write,
+            output_tokens=before.output_tokens + usage.output,
+            nano_dollars=before.nano_dollars + usage.input * price.input + usage.output * price.output + cached,
+            models=tuple(sorted({*before.models, reply.model})),
+        )
+
+
+class CountedModel(Model):
+    """A model whose calls are entered into the accounts."""
+
+    def __init__(self, model: Model, accounts: Accounts) -> None:
+        self._model = model
+        self._accounts = accounts
+
+    @override
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        reply = await self._model.complete(request)
+        self._accounts.add(reply)
+        return reply
+
+
+async def asked(model: Model, tier: Tier, system: str, sections: Mapping[str, Json], form: type[Shape]) -> Shape:
+    """The answer as that form; put again once with what was wrong. Raises ``ModelUnavailable``."""
+    problem = ""
+    for _ in range(ATTEMPTS):
+        text = rendered({**sections, "correction": problem})
+        messages = (Message("user", (TextBlock(text),)),)
+        request = ModelRequest(tier, (system,), messages, schema=schema_of(form), max_tokens=_MAX_TOKENS)
+        reply = await model.complete(request)
+        try:
+            return form.model_validate_json(reply.text)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            problem = f"The answer before could not be read: {first['loc']}: {first['msg']}"
+    raise ModelUnavailable(f"no usable answer came in {ATTEMPTS} attempts: {problem}")
+
+
+def rendered(sections: Mapping[str, Json]) -> str:
+    """Named sections; what stands in one is data and cannot close it."""
+    return "\n\n".join(_section(name, value) for name, value in sections.items() if value not in (None, "", [], {}))
+
+
+def schema_of(form: type[BaseModel]) -> dict[str, JsonValue]:
+    """The form as JSON Schema, without the words that only a reader wants."""
+    bare = _bare(form.model_json_schema())
+    return bare if isinstance(bare, dict) else {}
+
+
+def _section(name: str, value: Json) -> str:
+    text = value if isinstance(value, str) else dumps(value)
+    defused = text.replace("</", "<\\/")
+    return f"<{name}>\n{defused}\n</{name}>"
+
+
+def _bare(value: JsonValue, named: bool = False) -> JsonValue:
+    """``named``: the keys are fields' own names."""
+    if isinstance(value, list):
+        return [_bare(part) for part in value]
+    if not isinstance(value, dict):
+        return value
+    kept = value.items() if named else ((k, v) for k, v in value.items() if k not in ("title", "default"))
+    return {key: _bare(part, named=key == "properties" and not named) for key, part in kept}

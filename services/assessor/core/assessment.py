@@ -1,0 +1,307 @@
+"""One assessment from beginning to end, in six phases."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from services.assessor.core.action_log import ActionLogBuilder
+from services.assessor.core.asking import Accounts, CountedModel
+from services.assessor.core.characters import ResponseGenerator
+from services.assessor.core.evaluation import EvalContext, Evaluators
+from services.assessor.core.inbox import NewMessageCollector
+from services.assessor.core.judge import CriteriaJudge, aggregate, full_marks, totals
+from services.assessor.core.permissions import USER_PERMISSIONS
+from services.assessor.core.scenario import ScenarioConfig, unwrapped
+from services.assessor.core.summary import snapshot, summarized
+from services.assessor.core.turns import TurnResult, Turns
+from services.assessor.ports import Clock, Emitter, Participant, ParticipantFailed
+from shared.contracts.assessment.messages import (
+    TASK_CONVERSATION,
+    AssessmentComplete,
+    AssessmentStart,
+    CompletionReason,
+)
+from shared.contracts.assessment.results import AssessmentResults, CriterionResult, ModelCosts
+from shared.contracts.assessment.updates import (
+    AssessmentCompleted,
+    AssessmentStarted,
+    ErrorOccurred,
+    EvaluationStarted,
+    ScenarioLoaded,
+)
+from shared.contracts.ues.simulation import KeyMade
+from shared.domain.model_price import Price
+from shared.ports.models import Model
+from shared.ports.simulated_world import SimulatedWorld
+
+_STATUS = {"timeout": "timeout", "error": "failed"}
+
+
+class AssessmentConfig(BaseModel):
+    """How long it may go on, and what it is repeatable by. ``turn_timeout`` in seconds."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    max_turns: int = Field(default=100, ge=1, le=10_000)
+    turn_timeout: float = Field(default=300.0, gt=0, le=86_400)
+    max_failed_turns: int = Field(default=3, ge=1)
+    seed: int = 0
+    judge_votes: int = Field(default=1, ge=1, le=9)
+
+
+@dataclass(frozen=True)
+class Models:
+    """Who plays the characters, summarises and judges; ``None``: nobody does."""
+
+    response: Model | None = None
+    summarization: Model | None = None
+    evaluation: Model | None = None
+    prices: Mapping[str, Price] = field(default_factory=dict)
+
+    def counted(self, accounts: Accounts) -> "Models":
+        """The same, with their calls entered into the accounts."""
+        response, summarization, evaluation = (
+            CountedModel(model, accounts) if model else None
+            for model in (self.response, self.summarization, self.evaluation)
+        )
+        return Models(response, summarization, evaluation, self.prices)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be assessed. ``ues_url``: where the participant finds the world."""
+
+    assessment_id: str
+    scenario: ScenarioConfig
+    evaluators: Evaluators
+    config: AssessmentConfig
+    ues_url: str
+
+
+@dataclass(frozen=True)
+class _Course:
+    """How the turns went."""
+
+    reason: CompletionReason
+    turns: tuple[TurnResult, ...]
+
+
+class Assessment:
+    """``run`` once. ``cancel`` ends it between two turns; what was done till then is judged."""
+
+    def __init__(
+        self,
+        world: SimulatedWorld,
+        participant: Participant,
+        emitter: Emitter,
+        models: Models,
+        clock: Clock,
+        task: Task,
+    ) -> None:
+        self._world = world
+        self._participant = participant
+        self._emitter = emitter
+        self._accounts = Accounts(models.prices)
+        self._models = models.counted(self._accounts)
+        self._clock = clock
+        self._task = task
+        self._began = clock.monotonic()
+        self._cancelled = False
+
+    @property
+    def costs(self) -> ModelCosts:
+        return self._accounts.costs
+
+    def cancel(self) -> None:
+        self._cancelled = True
+
+    async def run(self) -> AssessmentResults:
+        """Raises ``SimulatorFailed`` and ``ParticipantFailed``, the latter only if the participant never was there."""
+        task = self._task
+        await self._emitter.emit(
+            AssessmentStarted(
+                assessment_id=task.assessment_id,
+                scenario_id=task.scenario.scenario_id,
+                participant_url=self._participant.url,
+                start_time=self._clock.now(),
+            )
+        )
+        key = await self._set_up()
+        try:
+            return await self._with_key(key)
+        finally:
+            await self._world.keys.revoke(key.key_id)
+
+    async def _with_key(self, key: KeyMade) -> AssessmentResults:
+        turns = await self._turns(key)
+        before = await snapshot(self._world)
+        await self._emit_loaded()
+        await self._start(key)
+        course = await self._loop(turns, before)
+        await turns.look_again(max(1, len(course.turns)))
+        context = await self._context(turns, before)
+        results = await self._judged(context)
+        await self._take_leave(course.reason)
+        return await self._complete(course, context, results)
+
+    async def _set_up(self) -> KeyMade:
+        """The world as the scenario says, the user's wish in its chat, and the participant's key."""
+        scenario, world = self._task.scenario, self._world
+        await world.simulation.clear()
+        await world.scenario.import_full(scenario=unwrapped(scenario.initial_state), strict_modalities=False)
+        await world.simulation.start(auto_advance=False)
+        await self._inject_user_prompt_chat()
+        return await world.keys.create(f"Purple Agent ({self._task.assessment_id})", USER_PERMISSIONS)
+
+    async def _inject_user_prompt_chat(self) -> None:
+        await self._world.chat.send("user", self._task.scenario.user_prompt, TASK_CONVERSATION)
+
+    async def _turns(self, key: KeyMade) -> Turns:
+        inbox = NewMessageCollector(client=self._world)
+        await inbox.initialize((await self._world.time.get_state()).current_time)
+        config, scenario = self._task.config, self._task.scenario
+        characters = ResponseGenerator(
+            client=self._world,
+            scenario_config=scenario,
+            response_llm=self._models.response,
+            summarization_llm=self._models.summarization,
+            seed=config.seed,
+        )
+        return Turns(
+            self._world,
+            self._participant,
+            self._emitter,
+            scenario,
+            key.key_id,
+            ActionLogBuilder(purple_agent_id=key.key_id),
+            inbox,
+            characters,
+            config.turn_timeout,
+        )
+
+    async def _emit_loaded(self) -> None:
+        scenario = self._task.scenario
+        await self._emitter.emit(
+            ScenarioLoaded(
+                scenario_id=scenario.scenario_id,
+                scenario_name=scenario.name,
+                criteria_count=len(scenario.criteria),
+                character_count=len(scenario.characters),
+            )
+        )
+
+    async def _start(self, key: KeyMade) -> None:
+        now = (await self._world.time.get_state()).current_time
+        summary = await summarized(self._world)
+        start = AssessmentStart(
+            ues_url=self._task.ues_url, api_key=key.secret, current_time=now, initial_state_summary=summary
+        )
+        await self._participant.tell(start)
+
+    async def _loop(self, turns: Turns, before: Mapping[str, JsonValue]) -> _Course:
+        done: list[TurnResult] = []
+        failed = 0
+        for number in range(1, self._task.config.max_turns + 1):
+            if self._cancelled:
+                return _Course("error", tuple(done))
+            result = await turns.run(number)
+            done.append(result)
+            failed = failed + 1 if result.error else 0
+            reason = await self._reason(result, failed, turns, before)
+            if reason is not None:
+                return _Course(reason, tuple(done))
+        return _Course("scenario_complete", tuple(done))
+
+    async def _reason(
+        self, last: TurnResult, failed: int, turns: Turns, before: Mapping[str, JsonValue]
+    ) -> CompletionReason | None:
+        """Why no turn follows; ``None`` if one does."""
+        if last.early_completion:
+            return "early_completion"
+        if failed >= self._task.config.max_failed_turns:
+            return "timeout" if last.error_type == "timeout" else "error"
+        now = (await self._world.time.get_state()).current_time
+        if now >= self._task.scenario.end_time or await self._all_is_done(turns, before):
+            return "scenario_complete"
+        return None
+
+    async def _all_is_done(self, turns: Turns, before: Mapping[str, JsonValue]) -> bool:
+        """Whether the scenario's own conditions for an early end hold."""
+        wanted = self._task.scenario.early_completion_conditions
+        known = [self._task.evaluators[name] for name in wanted if name in self._task.evaluators]
+        if not known or len(known) < len(wanted):
+            return False
+        context = await self._context(turns, before)
+        return all([await full_marks(evaluator, context) for evaluator in known])
+
+    async def _context(self, turns: Turns, before: Mapping[str, JsonValue]) -> EvalContext:
+        return EvalContext(
+            client=self._world,
+            scenario_config=self._task.scenario.model_dump(mode="json"),
+            action_log=tuple(turns.log.get_log()),
+            initial_state=before,
+            final_state=await snapshot(self._world),
+            user_prompt=self._task.scenario.user_prompt,
+            llm=self._models.evaluation,
+        )
+
+    async def _judged(self, context: EvalContext) -> list[CriterionResult]:
+        scenario = self._task.scenario
+        started = EvaluationStarted(criteria_count=len(scenario.criteria), dimensions=scenario.dimensions)
+        await self._emitter.emit(started)
+        judge = CriteriaJudge(
+            llm=self._models.evaluation,
+            criteria=scenario.criteria,
+            evaluators=self._task.evaluators,
+            emitter=self._emitter,
+            votes=self._task.config.judge_votes,
+        )
+        return await judge.evaluate_all(context)
+
+    async def _take_leave(self, reason: CompletionReason) -> None:
+        """A participant that is gone need not hear that it is over."""
+        try:
+            await self._participant.tell(AssessmentComplete(reason=reason))
+        except ParticipantFailed as problem:
+            await self._emitter.emit(
+                ErrorOccurred(error_type=problem.kind, error_message=str(problem), recoverable=True)
+            )
+
+    async def _complete(
+        self, course: _Course, context: EvalContext, results: Sequence[CriterionResult]
+    ) -> AssessmentResults:
+        made = self._results(course, context, results)
+        await self._emitter.emit(
+            AssessmentCompleted(
+                reason=course.reason,
+                total_turns=made.turns_taken,
+                total_actions=made.actions_taken,
+                duration_seconds=made.duration_seconds,
+                overall_score=made.scores.overall.score,
+                max_score=made.scores.overall.max_score,
+            )
+        )
+        return made
+
+    def _results(self, course: _Course, context: EvalContext, results: Sequence[CriterionResult]) -> AssessmentResults:
+        task, counted = self._task, totals(results)
+        return AssessmentResults.model_validate(
+            {
+                "assessment_id": task.assessment_id,
+                "scenario_id": task.scenario.scenario_id,
+                "participant": self._participant.url,
+                "status": _STATUS.get(course.reason, "completed"),
+                "duration_seconds": round(self._clock.monotonic() - self._began, 3),
+                "turns_taken": len(course.turns),
+                "actions_taken": len(context.action_log),
+                "scores": aggregate(results),
+                "criteria_results": tuple(results),
+                "action_log": context.action_log,
+                "judged": counted.judged,
+                "unjudged": counted.unjudged,
+                "seed": task.config.seed,
+                "failed_turns": [turn.told() for turn in course.turns if turn.error],
+                "costs": self.costs,
+            }
+        )

@@ -1,0 +1,195 @@
+"""What the others in the user's world answer: by their script, else as a model plays them."""
+
+from asyncio import Semaphore, TaskGroup
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Literal
+
+from services.assessor.core.asking import Form, asked
+from services.assessor.core.delays import chance, delay_of
+from services.assessor.core.inbox import NewMessages
+from services.assessor.core.prompts.texts import CHARACTER, INVITED
+from services.assessor.core.responders import Responder, Responders, email_reply, rsvp, sms_reply
+from services.assessor.core.scenario import ScenarioConfig, ScriptedReply
+from services.assessor.core.threads import Threads
+from shared.contracts.assessment.base import JsonObject
+from shared.contracts.ues.calendar import CalendarEvent
+from shared.contracts.ues.email import Email
+from shared.contracts.ues.sms import SmsMessage
+from shared.domain.exact_json import JsonObject as Exact
+from shared.ports.models import Model, ModelUnavailable, Tier
+from shared.ports.simulated_world import SimulatedWorld
+
+_AT_ONCE = 4
+_MOST_TO_CHARACTERS = 1  # answers of one character to another in a thread: two of them must not talk for ever
+
+
+class Answer(Form):
+    should_respond: bool
+    reasoning: str
+    body: str
+
+
+class Invited(Form):
+    should_respond: bool
+    status: Literal["tentative", "accepted", "declined"]
+    comment: str
+    reasoning: str
+
+
+@dataclass(frozen=True)
+class ScheduledResponse:
+    """An answer on its way: an event of ``modality`` with that ``data``, ``delay`` after it was caused."""
+
+    character_id: str
+    modality: str
+    data: JsonObject
+    delay: timedelta
+    scheduled_time: datetime
+
+
+@dataclass(frozen=True)
+class _Heard:
+    """Somebody heard something and may answer."""
+
+    responder: Responder
+    modality: str
+    share: float
+    answer: Callable[[], Awaitable[JsonObject | None]]
+
+
+class ResponseGenerator:
+    """Without models only scripts speak. ``problems`` tells what models could not answer; then nobody answers."""
+
+    def __init__(
+        self,
+        client: SimulatedWorld,
+        scenario_config: ScenarioConfig,
+        response_llm: Model | None,
+        summarization_llm: Model | None = None,
+        seed: int = 0,
+    ) -> None:
+        self._responders = Responders(scenario_config)
+        self._scenario = scenario_config
+        self._model = response_llm
+        self._threads = Threads(client, summarization_llm)
+        self._seed = seed
+        self._heard: Counter[str] = Counter()
+        self._answered: Counter[tuple[str, str]] = Counter()
+        self._limit = Semaphore(_AT_ONCE)
+        self.problems: list[str] = []
+
+    async def process_new_messages(self, new_messages: NewMessages, current_time: datetime) -> list[ScheduledResponse]:
+        """The answers, in the order of what they answer; their time is ``current_time`` and the delay."""
+        heard = [one for message in new_messages.emails for one in self._of_email(message)]
+        heard += [one for message in new_messages.sms_messages for one in self._of_sms(message)]
+        heard += [one for event in new_messages.calendar_events for one in self._of_event(event)]
+        async with TaskGroup() as group:
+            tasks = [group.create_task(self._response(one, current_time)) for one in heard]
+        return [response for task in tasks if (response := task.result()) is not None]
+
+    async def _response(self, heard: _Heard, now: datetime) -> ScheduledResponse | None:
+        async with self._limit:
+            data = await heard.answer()
+        if data is None:
+            return None
+        delay = delay_of(heard.responder.character.response_timing, heard.share)
+        return ScheduledResponse(heard.responder.character_id, heard.modality, data, delay, now + delay)
+
+    def _of_email(self, mail: Email) -> list[_Heard]:
+        between = self._responders.is_character(mail.from_address)
+        words = f"{mail.subject}\n{mail.body_text}"
+        return [
+            self._hearing(responder, "email", partial(self._answer_email, mail, responder, words))
+            for responder in self._responders.of_email(mail)
+            if not (between and self._said_enough(responder, mail.thread_id))
+        ]
+
+    def _of_sms(self, text: SmsMessage) -> list[_Heard]:
+        """Only what the user wrote: what others write to the user is theirs."""
+        if not self._responders.is_user(text.from_number) and text.direction != "outgoing":
+            return []
+        return [
+            self._hearing(responder, "sms", partial(self._answer_sms, text, responder, text.body))
+            for responder in self._responders.of_sms(text)
+        ]
+
+    def _of_event(self, event: CalendarEvent) -> list[_Heard]:
+        words = f"{event.title}\n{event.description or ''}"
+        return [
+            self._hearing(responder, "calendar", partial(self._answer_event, event, responder, words))
+            for responder in self._responders.of_event(event)
+        ]
+
+    def _hearing(
+        self, responder: Responder, modality: str, answer: Callable[[], Awaitable[JsonObject | None]]
+    ) -> _Heard:
+        self._heard[responder.character_id] += 1
+        share = chance(self._seed, responder.character_id, modality, self._heard[responder.character_id])
+        return _Heard(responder, modality, share, answer)
+
+    def _said_enough(self, responder: Responder, thread_id: str) -> bool:
+        """Counts; once the count is full the character leaves the last word to the other one."""
+        self._answered[responder.character_id, thread_id] += 1
+        return self._answered[responder.character_id, thread_id] > _MOST_TO_CHARACTERS
+
+    async def _answer_email(self, mail: Email, responder: Responder, words: str) -> JsonObject | None:
+        body = await self._body(responder, words, lambda: self._threads.of_email(mail))
+        return email_reply(mail, responder.character, body) if body else None
+
+    async def _answer_sms(self, text: SmsMessage, responder: Responder, words: str) -> JsonObject | None:
+        body = await self._body(responder, words, lambda: self._threads.of_sms(text))
+        return sms_reply(text, responder.character, body) if body else None
+
+    async def _answer_event(self, event: CalendarEvent, responder: Responder, words: str) -> JsonObject | None:
+        """An answer that cannot be had is tentative."""
+        scripted = script_of(responder, words)
+        if scripted is not None:
+            return rsvp(event, responder.character, scripted.rsvp, scripted.body) if scripted.rsvp else None
+        if self._model is None:
+            return rsvp(event, responder.character, "tentative", None)
+        shown: Exact = {"appointment": event.model_dump(mode="json", exclude_none=True)}
+        try:
+            said = await asked(self._model, Tier.HAIKU, INVITED, {**self._part(responder), **shown}, Invited)
+        except ModelUnavailable as problem:
+            self.problems.append(f"{responder.character_id}: {problem}")
+            return rsvp(event, responder.character, "tentative", None)
+        return rsvp(event, responder.character, said.status, said.comment) if said.should_respond else None
+
+    async def _body(self, responder: Responder, words: str, thread: Callable[[], Awaitable[Exact]]) -> str:
+        scripted = script_of(responder, words)
+        if scripted is not None:
+            return scripted.body or ""
+        if self._model is None:
+            return ""
+        try:
+            sections = {**self._part(responder), **await thread()}
+            said = await asked(self._model, Tier.HAIKU, CHARACTER, sections, Answer)
+        except ModelUnavailable as problem:
+            self.problems.append(f"{responder.character_id}: {problem}")
+            return ""
+        return said.body.strip() if said.should_respond else ""
+
+    def _part(self, responder: Responder) -> Exact:
+        """Who is played. Relationships name the others as the conversation does."""
+        person, everybody = responder.character, self._scenario.characters
+        known = {
+            f"{everybody[key].name} ({everybody[key].email or everybody[key].phone})": what
+            for key, what in person.relationships.items()
+            if key in everybody
+        }
+        said = person.model_dump(
+            mode="json", include={"name", "email", "phone", "personality", "special_instructions", "config"}
+        )
+        return {"character": {**said, "relationships": {**known}}}
+
+
+def script_of(responder: Responder, words: str) -> ScriptedReply | None:
+    """The first entry that fits. A character with a script that fits nothing says nothing."""
+    scripts = responder.character.scripted_replies
+    if not scripts:
+        return None
+    return next((script for script in scripts if script.fits(words)), ScriptedReply())

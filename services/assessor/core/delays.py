@@ -1,0 +1,21 @@
+"""How long a character takes: by chance that the seed settles, so that a run can be had again."""
+
+from datetime import timedelta
+from hashlib import sha256
+
+from services.assessor.core.scenario import ResponseTiming
+
+_SCALE = 1 << 64
+
+
+def chance(seed: int, *what: str | int) -> float:
+    """A number from 0 up to 1; the same for the same seed and words."""
+    text = "\x1f".join(str(part) for part in (seed, *what))
+    return int.from_bytes(sha256(text.encode()).digest()[:8]) / _SCALE
+
+
+def delay_of(timing: ResponseTiming, share: float) -> timedelta:
+    """Between the shortest and the longest delay, so far along as ``share`` says."""
+    least = max(timing.base_delay - timing.variance, timedelta())
+    most = timing.base_delay + timing.variance
+    return timedelta(seconds=round((least + (most - least) * share).total_seconds(), 3))

@@ -1,0 +1,55 @@
+"""What evaluators are given, and what they answer."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeAlias
+
+from pydantic import JsonValue
+
+from shared.contracts.assessment.base import JsonObject, Told
+from shared.contracts.assessment.results import ActionLogEntry
+from shared.ports.models import Model
+from shared.ports.simulated_world import SimulatedWorld
+
+
+class EvalResult(Told):
+    """So many points of so many. It is scaled to what the criterion is worth."""
+
+    score: float
+    max_score: float
+    explanation: str = ""
+    details: JsonObject | None = None
+
+
+@dataclass(frozen=True)
+class EvalContext:
+    """A run as its judges see it. ``action_log`` has reads and refused requests too; ``actions`` only what was done.
+
+    States are as the simulator shows them, by modality; ``time`` is one of them.
+    """
+
+    client: SimulatedWorld
+    scenario_config: JsonObject
+    action_log: tuple[ActionLogEntry, ...]
+    initial_state: Mapping[str, JsonValue]
+    final_state: Mapping[str, JsonValue]
+    user_prompt: str
+    llm: Model | None = None
+
+    @property
+    def actions(self) -> tuple[ActionLogEntry, ...]:
+        return tuple(entry for entry in self.action_log if entry.kind == "action")
+
+    def get_state(self, modality: str) -> JsonValue:
+        """The state at the end; ``None`` for a modality that the world does not have."""
+        return self.final_state.get(modality)
+
+    async def get_time(self) -> datetime:
+        return (await self.client.time.get_state()).current_time
+
+
+Evaluator: TypeAlias = Callable[[EvalContext, JsonObject], Awaitable[EvalResult]]
+Evaluators: TypeAlias = Mapping[str, Evaluator]
+AgentBeatsEvalContext = EvalContext
+EvaluatorRegistry = Evaluators

@@ -1,0 +1,134 @@
+"""What a model is shown of a run: every action whole within a budget, random names made stable, warnings."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from services.assessor.core.evaluation import EvalContext
+from shared.contracts.assessment.results import ActionLogEntry
+from shared.domain.exact_json import Json, JsonObject
+
+BUDGET = 60_000  # characters of actions
+_LEAST = 200
+_RANDOM = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|ues_[0-9a-f]{16}")
+_TO_THE_JUDGE = re.compile(
+    r"(ignore|disregard|forget)\s+(all|any|the|your|previous|prior|above)\b.{0,40}(instruction|rule|criteri|prompt)"
+    r"|(give|award|assign|grant)\b.{0,40}\b(full|maximum|max|perfect|highest|top)\b.{0,20}\b(score|points?|marks?|credit)"
+    r"|\b(dear|note to|attention|hey|as)\s+(the\s+|an?\s+)?(judge|evaluator|grader|assessor)\b"
+    r"|\bscore\s*[:=]\s*\d"
+    r"|</?(system|actions|criterion|outcome)>"
+    r"|# State:",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+class Evidence(NamedTuple):
+    """``shortened``: how many actions did not fit whole; ``suspicious``: the numbers of those that address a judge."""
+
+    sections: JsonObject
+    shortened: int
+    suspicious: tuple[int, ...]
+
+
+def evidence(context: EvalContext, budget: int = BUDGET) -> Evidence:
+    """The same for the same run, whatever ids the simulator gave."""
+    done = [entry for entry in context.action_log if entry.kind != "read"]
+    reads = Counter(entry.action for entry in context.action_log if entry.kind == "read")
+    lines, shortened = within([_line(number, entry) for number, entry in enumerate(done, 1)], budget)
+    suspicious = tuple(number for number, entry in enumerate(done, 1) if addresses_judge(entry))
+    text = stable("\n".join(lines))
+    sections: JsonObject = {
+        "user_task": context.user_prompt,
+        "actions": text or "The assistant did nothing.",
+        "reads": dict(sorted(reads.items())),
+        "outcome": outcome(context),
+        "warnings": [f"Action {number} holds text that addresses the judge." for number in suspicious],
+    }
+    return Evidence(sections, shortened, suspicious)
+
+
+def addresses_judge(entry: ActionLogEntry) -> bool:
+    return any(_TO_THE_JUDGE.search(text) for text in _texts(entry.parameters))
+
+
+def stable(text: str) -> str:
+    """Random ids by the order in which they appear, so that the same run reads the same."""
+    names: dict[str, str] = {}
+    return _RANDOM.sub(lambda found: names.setdefault(found[0], f"id-{len(names) + 1}"), text)
+
+
+def within(lines: Sequence[str], budget: int) -> tuple[list[str], int]:
+    """The lines in a budget of characters: the longest are cut first, all to the same length; how many were cut."""
+    if sum(map(len, lines)) <= budget:
+        return list(lines), 0
+    limit = _limit(sorted(map(len, lines)), budget)
+    cut = [_cut(line, limit) for line in lines]
+    return cut, sum(len(line) > limit for line in lines)
+
+
+def outcome(context: EvalContext) -> JsonObject:
+    """How the world stood at the beginning and at the end, counted."""
+    return {"before": counts(context.initial_state), "after": counts(context.final_state)}
+
+
+def counts(state: Mapping[str, JsonValue]) -> JsonObject:
+    """What can be counted of each modality: its numbers, and how many of each list or table."""
+    return {name: _counted(part) for name, part in sorted(state.items()) if isinstance(part, dict) and name != "time"}
+
+
+def _counted(state: dict[str, JsonValue]) -> Json:
+    found: JsonObject = {}
+    for name, value in sorted(state.items()):
+        if name == "folders" and isinstance(value, dict):
+            found[name] = {key: len(held) if isinstance(held, list) else _number(held) for key, held in value.items()}
+        elif isinstance(value, list | dict):
+            found[name] = len(value)
+        elif isinstance(value, int) and name != "update_count":
+            found[name] = value
+    return found
+
+
+def _number(value: JsonValue) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _line(number: int, entry: ActionLogEntry) -> str:
+    shown: dict[str, JsonValue] = {
+        "number": number,
+        "turn": entry.turn,
+        "at": entry.timestamp.isoformat(),
+        "action": entry.action,
+        "parameters": entry.parameters,
+        "success": entry.success,
+    }
+    return json.dumps({**shown, "error": entry.error_message} if entry.error_message else shown, ensure_ascii=False)
+
+
+def _texts(value: JsonValue) -> Iterator[str]:
+    """Every text in it, as it was written."""
+    if isinstance(value, str):
+        yield value
+    for part in value if isinstance(value, list) else value.values() if isinstance(value, dict) else ():
+        yield from _texts(part)
+
+
+def _limit(lengths: Sequence[int], budget: int) -> int:
+    """The longest line that may be, so that all together keep the budget."""
+    left = budget
+    for position, length in enumerate(lengths):
+        share = left // (len(lengths) - position)
+        if length > share:
+            return max(share, _LEAST)
+        left -= length
+    return max(lengths, default=_LEAST)
+
+
+def _cut(line: str, limit: int) -> str:
+    if len(line) <= limit:
+        return line
+    kept = max(limit - 60, _LEAST // 2)
+    return f"{line[:kept]} [... {len(line) - kept} characters are not shown]"

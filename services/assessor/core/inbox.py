@@ -1,0 +1,53 @@
+"""What came into the world since somebody last looked."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from shared.contracts.ues.calendar import CalendarEvent
+from shared.contracts.ues.email import Email
+from shared.contracts.ues.sms import SmsMessage
+from shared.ports.simulated_world import SimulatedWorld
+
+
+@dataclass(frozen=True)
+class NewMessages:
+    """Mails and texts in the order in which they came, whoever sent them; appointments that were not there before."""
+
+    emails: tuple[Email, ...] = ()
+    sms_messages: tuple[SmsMessage, ...] = ()
+    calendar_events: tuple[CalendarEvent, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.emails) + len(self.sms_messages) + len(self.calendar_events)
+
+
+class NewMessageCollector:
+    """Nothing is shown twice, even where it came at the very moment of the last look."""
+
+    def __init__(self, client: SimulatedWorld) -> None:
+        self._client = client
+        self._since: datetime | None = None
+        self._seen: set[str] = set()
+
+    async def initialize(self, current_time: datetime) -> None:
+        """What is there now is not new."""
+        self._since = current_time
+        self._seen.update((await self._client.calendar.get_state()).events)
+        await self.collect(current_time)
+
+    async def collect(self, new_time: datetime) -> NewMessages:
+        """What came since the last look, which from now on was at ``new_time``."""
+        mails = await self._client.email.query(received_after=self._since, sort_order="asc")
+        texts = await self._client.sms.query(sent_after=self._since, sort_order="asc")
+        calendar = await self._client.calendar.get_state()
+        self._since = new_time
+        return NewMessages(
+            tuple(mail for mail in mails.emails if mail.folder != "drafts" and self._is_new(mail.message_id)),
+            tuple(text for text in texts.messages if self._is_new(text.message_id)),
+            tuple(event for key, event in calendar.events.items() if event.deleted_at is None and self._is_new(key)),
+        )
+
+    def _is_new(self, key: str) -> bool:
+        new = key not in self._seen
+        self._seen.add(key)
+        return new

@@ -1,0 +1,200 @@
+"""Judging: a criterion by its code where there is some, else by a model; what nobody can judge says so."""
+
+import asyncio
+from collections.abc import Sequence
+from math import isfinite
+from statistics import median
+from typing import NamedTuple
+
+from services.assessor.core.asking import Form, asked
+from services.assessor.core.evaluation import EvalContext, EvalResult, Evaluator, Evaluators
+from services.assessor.core.evidence import Evidence, evidence
+from services.assessor.core.prompts.texts import JUDGE
+from services.assessor.core.scenario import Criterion
+from services.assessor.ports import Emitter
+from shared.contracts.assessment.base import JsonObject
+from shared.contracts.assessment.results import CriterionResult, DimensionScore, OverallScore, Scores
+from shared.contracts.assessment.updates import CriterionEvaluated
+from shared.domain.exact_json import JsonObject as Exact
+from shared.ports.models import Model, ModelUnavailable, Tier
+
+_AT_ONCE = 4
+_EVALUATOR_SECONDS = 60.0
+NO_MODEL = "No model is there that could judge this."
+
+
+class Judgement(Form):
+    score: float
+    explanation: str
+    strengths: list[str]
+    weaknesses: list[str]
+    unjudged: bool
+
+
+class Totals(NamedTuple):
+    """Without the criteria that nobody could judge, which are named."""
+
+    judged: OverallScore
+    unjudged: tuple[str, ...]
+
+
+class CriteriaJudge:
+    """``votes``: how often a model is asked for the same criterion; the median counts.
+
+    A criterion whose judge fails gets 0 points and ``details`` with ``error``.
+    """
+
+    def __init__(
+        self,
+        llm: Model | None,
+        criteria: Sequence[Criterion],
+        evaluators: Evaluators,
+        emitter: Emitter,
+        votes: int = 1,
+    ) -> None:
+        self._model = llm
+        self._criteria = criteria
+        self._evaluators = evaluators
+        self._emitter = emitter
+        self._votes = max(1, votes)
+        self._limit = asyncio.Semaphore(_AT_ONCE)
+
+    async def evaluate_all(self, context: EvalContext) -> list[CriterionResult]:
+        """In the order of the criteria."""
+        shown = evidence(context)
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._evaluate(criterion, context, shown)) for criterion in self._criteria]
+        results = [task.result() for task in tasks]
+        for criterion, result in zip(self._criteria, results, strict=True):
+            await self._emitter.emit(self._update(criterion, result))
+        return results
+
+    def aggregate_scores(self, results: Sequence[CriterionResult]) -> Scores:
+        return aggregate(results)
+
+    async def _evaluate(self, criterion: Criterion, context: EvalContext, shown: Evidence) -> CriterionResult:
+        evaluator = self._evaluators.get(criterion.evaluator_id or "")
+        async with self._limit:
+            if evaluator is not None:
+                return await _by_code(criterion, evaluator, context)
+            if not criterion.evaluation_prompt:
+                return failed(criterion, f"there is no evaluator {criterion.evaluator_id}", "MissingEvaluator")
+            return await self._by_model(criterion, shown)
+
+    async def _by_model(self, criterion: Criterion, shown: Evidence) -> CriterionResult:
+        if self._model is None:
+            return unjudged(criterion, NO_MODEL)
+        sections: Exact = {"criterion": _shown(criterion), **shown.sections}
+        try:
+            votes = [await asked(self._model, Tier.SONNET, JUDGE, sections, Judgement) for _ in range(self._votes)]
+        except ModelUnavailable as problem:
+            return unjudged(criterion, f"The model that judges could not be had: {problem}", "ModelUnavailable")
+        if any(vote.unjudged or not isfinite(vote.score) for vote in votes):
+            return unjudged(criterion, votes[0].explanation)
+        return judged(criterion, votes, shown)
+
+    def _update(self, criterion: Criterion, result: CriterionResult) -> CriterionEvaluated:
+        by_code = criterion.evaluator_id in self._evaluators
+        return CriterionEvaluated(
+            criterion_id=result.criterion_id,
+            criterion_name=result.name,
+            dimension=result.dimension,
+            score=result.score,
+            max_score=result.max_score,
+            evaluation_method="programmatic" if by_code else "llm",
+        )
+
+
+async def full_marks(evaluator: Evaluator, context: EvalContext) -> bool:
+    """Whether a condition of that kind holds; one that fails does not."""
+    probe = await _checked(evaluator, context, {})
+    return isinstance(probe, EvalResult) and probe.score >= probe.max_score
+
+
+def aggregate(results: Sequence[CriterionResult]) -> Scores:
+    dimensions: dict[str, DimensionScore] = {}
+    for result in results:
+        before = dimensions.get(result.dimension, DimensionScore(score=0, max_score=0))
+        dimensions[result.dimension.value] = DimensionScore(
+            score=before.score + result.score, max_score=before.max_score + result.max_score
+        )
+    overall = OverallScore(
+        score=sum(part.score for part in dimensions.values()),
+        max_score=sum(part.max_score for part in dimensions.values()),
+    )
+    return Scores(overall=overall, dimensions=dimensions)
+
+
+def totals(results: Sequence[CriterionResult]) -> Totals:
+    counted = [result for result in results if not result.unjudged]
+    overall = aggregate(counted).overall
+    return Totals(overall, tuple(result.criterion_id for result in results if result.unjudged))
+
+
+def scaled(score: float, of: float, worth: int) -> float:
+    """Points of ``of`` as points of what the criterion is worth, never outside; nonsense is nothing."""
+    if not (isfinite(score) and isfinite(of) and of > 0):
+        return 0.0
+    return round(min(max(score / of, 0.0), 1.0) * worth, 6)
+
+
+def judged(criterion: Criterion, votes: Sequence[Judgement], shown: Evidence) -> CriterionResult:
+    score = median(vote.score for vote in votes)
+    nearest = min(votes, key=lambda vote: abs(vote.score - score))
+    details: JsonObject = {"strengths": [*nearest.strengths], "weaknesses": [*nearest.weaknesses]}
+    if len(votes) > 1:
+        details["votes"] = [vote.score for vote in votes]
+    if shown.shortened:
+        details["actions_shortened"] = shown.shortened
+    if shown.suspicious:
+        details["attempted_influence"] = [*shown.suspicious]
+    return _result(criterion, scaled(score, criterion.max_score, criterion.max_score), nearest.explanation, details)
+
+
+def unjudged(criterion: Criterion, why: str, error: str | None = None) -> CriterionResult:
+    details: JsonObject = {"unjudged": True}
+    if error:
+        details |= {"error": why, "error_type": error}
+    return _result(criterion, 0.0, why, details)
+
+
+def failed(criterion: Criterion, why: str, kind: str) -> CriterionResult:
+    return _result(criterion, 0.0, f"It could not be judged: {why}", {"error": why, "error_type": kind})
+
+
+async def _by_code(criterion: Criterion, evaluator: Evaluator, context: EvalContext) -> CriterionResult:
+    found = await _checked(evaluator, context, criterion.params or {})
+    if isinstance(found, Exception):
+        return failed(criterion, str(found) or type(found).__name__, type(found).__name__)
+    score = scaled(found.score, found.max_score, criterion.max_score)
+    return _result(criterion, score, found.explanation, found.details)
+
+
+async def _checked(evaluator: Evaluator, context: EvalContext, params: JsonObject) -> EvalResult | Exception:
+    try:
+        async with asyncio.timeout(_EVALUATOR_SECONDS):
+            return EvalResult.model_validate(await evaluator(context, params), from_attributes=True)
+    except Exception as error:  # noqa: BLE001  a scenario's own code: its error costs its criterion, not the run
+        return error
+
+
+def _shown(criterion: Criterion) -> Exact:
+    return {
+        "name": criterion.name,
+        "description": criterion.description,
+        "dimension": criterion.dimension.value,
+        "how": criterion.evaluation_prompt,
+        "max_score": criterion.max_score,
+    }
+
+
+def _result(criterion: Criterion, score: float, explanation: str, details: JsonObject | None) -> CriterionResult:
+    return CriterionResult(
+        criterion_id=criterion.criterion_id,
+        name=criterion.name,
+        dimension=criterion.dimension,
+        score=score,
+        max_score=criterion.max_score,
+        explanation=explanation,
+        details=details,
+    )

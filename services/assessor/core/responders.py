@@ -1,0 +1,101 @@
+"""Who of the characters may answer a message, and what an answer looks like on its way."""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from services.assessor.core.scenario import Character, ScenarioConfig
+from shared.contracts.assessment.base import JsonObject
+from shared.contracts.ues.calendar import CalendarEvent
+from shared.contracts.ues.email import Email
+from shared.contracts.ues.sms import SmsMessage
+
+_SILENT = (
+    "never respond", "do not respond", "don't respond", "unavailable", "out of office", "on vacation", "no responses",
+)  # fmt: skip
+
+
+class Responder(NamedTuple):
+    character_id: str
+    character: Character
+
+
+class Responders:
+    """Characters by address and number, without the user and without those who never answer."""
+
+    def __init__(self, scenario: ScenarioConfig) -> None:
+        self._user = scenario.user
+        others = [
+            Responder(key, person)
+            for key, person in scenario.characters.items()
+            if key != scenario.user_character and not is_silent(person)
+        ]
+        self._by_address = {person.character.email.lower(): person for person in others if person.character.email}
+        self._by_number = {person.character.phone: person for person in others if person.character.phone}
+
+    def of_email(self, mail: Email) -> list[Responder]:
+        """Those in To and Cc but the sender; blind copies are nobody's business."""
+        return _found(self._by_address, (a.lower() for a in mail.to_addresses + mail.cc_addresses), mail.from_address)
+
+    def of_sms(self, text: SmsMessage) -> list[Responder]:
+        return _found(self._by_number, text.to_numbers, text.from_number)
+
+    def of_event(self, event: CalendarEvent) -> list[Responder]:
+        """Those who are invited and have not answered yet."""
+        asked = [guest.email.lower() for guest in event.attendees if guest.response in ("needs-action", "needsAction")]
+        return _found(self._by_address, asked, event.organizer or "")
+
+    def is_character(self, address: str) -> bool:
+        return address.lower() in self._by_address or address in self._by_number
+
+    def is_user(self, address: str) -> bool:
+        mail = (self._user.email or "").lower()
+        return bool(address) and address.lower() in (mail, (self._user.phone or "").lower())
+
+
+def is_silent(person: Character) -> bool:
+    said = (person.special_instructions or "").lower()
+    return any(words in said for words in _SILENT)
+
+
+def email_reply(mail: Email, responder: Character, body: str) -> JsonObject:
+    """To whoever wrote, everybody else who was addressed in copy, in the same thread."""
+    sender = mail.reply_to_address or mail.from_address
+    left_out = {sender.lower(), mail.from_address.lower(), (responder.email or "").lower()}
+    copies = [a for a in dict.fromkeys(mail.to_addresses + mail.cc_addresses) if a.lower() not in left_out]
+    subject = mail.subject if mail.subject.lower().startswith("re:") else f"Re: {mail.subject}"
+    return {
+        "operation": "receive",
+        "from_address": responder.email,
+        "to_addresses": [sender],
+        "cc_addresses": [*copies],
+        "subject": subject,
+        "body_text": body,
+        "thread_id": mail.thread_id,
+        "in_reply_to": mail.message_id,
+        "references": [*dict.fromkeys((*mail.references, mail.message_id))],
+    }
+
+
+def sms_reply(text: SmsMessage, responder: Character, body: str) -> JsonObject:
+    """To whoever wrote, nobody else."""
+    return {
+        "operation": "receive_message",
+        "from_number": responder.phone,
+        "to_numbers": [text.from_number],
+        "body": body,
+    }
+
+
+def rsvp(event: CalendarEvent, responder: Character, status: str, comment: str | None) -> JsonObject:
+    answer: JsonObject = {
+        "operation": "respond",
+        "event_id": event.event_id,
+        "attendee_email": responder.email,
+        "response": status,
+    }
+    return {**answer, "comment": comment} if comment else answer
+
+
+def _found(people: Mapping[str, Responder], addresses: Iterable[str], sender: str) -> list[Responder]:
+    wanted = dict.fromkeys(address for address in addresses if address.lower() != sender.lower())
+    return [people[address] for address in wanted if address in people]

@@ -1,0 +1,66 @@
+"""The conversation that a message stands in: its last messages whole, the older ones as a summary."""
+
+from collections.abc import Sequence
+
+from services.assessor.core.asking import rendered
+from services.assessor.core.prompts.texts import SUMMARY
+from shared.contracts.ues.email import Email
+from shared.contracts.ues.sms import SmsMessage
+from shared.domain.exact_json import Json, JsonObject
+from shared.ports.models import Message, Model, ModelRequest, ModelUnavailable, TextBlock, Tier
+from shared.ports.simulated_world import SimulatedWorld
+
+_WHOLE = 10
+_SUMMARY_TOKENS = 400
+
+
+class Threads:
+    """Without a model the older messages are only counted."""
+
+    def __init__(self, client: SimulatedWorld, model: Model | None) -> None:
+        self._client = client
+        self._model = model
+
+    async def of_email(self, mail: Email) -> JsonObject:
+        found = await self._client.email.query(thread_id=mail.thread_id, sort_order="asc")
+        before = [_mail(other) for other in found.emails if other.message_id != mail.message_id]
+        return {**await self._conversation(before), "message": _mail(mail)}
+
+    async def of_sms(self, text: SmsMessage) -> JsonObject:
+        found = await self._client.sms.query(thread_id=text.thread_id, sort_order="asc")
+        before = [_text(other) for other in found.messages if other.message_id != text.message_id]
+        return {**await self._conversation(before), "message": _text(text)}
+
+    async def _conversation(self, messages: Sequence[JsonObject]) -> JsonObject:
+        older, last = messages[:-_WHOLE], messages[-_WHOLE:]
+        shown: JsonObject = {"conversation": list(last)}
+        return {"earlier": await self._summary(older), **shown} if older else shown
+
+    async def _summary(self, older: Sequence[JsonObject]) -> Json:
+        counted = f"{len(older)} earlier messages are not shown."
+        if self._model is None:
+            return counted
+        text = rendered({"conversation": list(older)})
+        messages = (Message("user", (TextBlock(text),)),)
+        try:
+            reply = await self._model.complete(
+                ModelRequest(Tier.HAIKU, (SUMMARY,), messages, max_tokens=_SUMMARY_TOKENS)
+            )
+        except ModelUnavailable:
+            return counted  # the last messages are enough to answer by
+        return reply.text or counted
+
+
+def _mail(mail: Email) -> JsonObject:
+    return {
+        "from": mail.from_address,
+        "to": list(mail.to_addresses),
+        "cc": list(mail.cc_addresses),
+        "at": mail.received_at.isoformat(),
+        "subject": mail.subject,
+        "body": mail.body_text,
+    }
+
+
+def _text(text: SmsMessage) -> JsonObject:
+    return {"from": text.from_number, "to": list(text.to_numbers), "at": text.sent_at.isoformat(), "body": text.body}

@@ -1,0 +1,205 @@
+"""The turns of an assessment: the participant works, the world takes it up, the others answer, time goes on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from pydantic import ValidationError
+
+from services.assessor.core.action_log import AccessReader, ActionLogBuilder
+from services.assessor.core.characters import ResponseGenerator, ScheduledResponse
+from services.assessor.core.inbox import NewMessageCollector
+from services.assessor.core.scenario import ScenarioConfig
+from services.assessor.core.windows import APPLY, Window, clipped, due, window
+from services.assessor.ports import Emitter, Participant, ParticipantFailed
+from shared.contracts.assessment.base import JsonObject
+from shared.contracts.assessment.messages import EarlyCompletion, TurnComplete, TurnStart, read_reply
+from shared.contracts.assessment.results import ActionLogEntry
+from shared.contracts.assessment.updates import (
+    ActionObserved,
+    ErrorOccurred,
+    ErrorType,
+    ResponsesGenerated,
+    SimulationAdvanced,
+    TurnCompleted,
+    TurnStarted,
+)
+from shared.contracts.ues.simulation import Access
+from shared.domain.iso_duration import written_duration
+from shared.ports.simulated_world import SimulatedWorld
+
+_PAGE = 500
+
+
+@dataclass(frozen=True)
+class TurnResult:
+    """A turn that the participant did not answer as it should has an ``error``, and counts as a turn all the same."""
+
+    turn_number: int
+    time_step: timedelta
+    actions_taken: int = 0
+    early_completion: bool = False
+    notes: str | None = None
+    error: str | None = None
+    error_type: ErrorType | None = None
+
+    def told(self) -> JsonObject:
+        return {"turn_number": self.turn_number, "error_type": self.error_type, "error": self.error}
+
+
+@dataclass(frozen=True)
+class EndOfTurnResult:
+    """What the world made of a turn. ``events_processed``: what happened by itself while time went on."""
+
+    actions: tuple[ActionLogEntry, ...] = ()
+    responses: tuple[ScheduledResponse, ...] = ()
+    events_processed: int = 0
+    advanced: timedelta = timedelta()
+
+
+@dataclass
+class Turns:
+    """``timeout``: seconds that the participant has for its answer."""
+
+    world: SimulatedWorld
+    participant: Participant
+    emitter: Emitter
+    scenario: ScenarioConfig
+    key_id: str
+    log: ActionLogBuilder
+    inbox: NewMessageCollector
+    characters: ResponseGenerator
+    timeout: float
+    _accesses: AccessReader = field(default_factory=AccessReader)
+    _looked: datetime | None = None
+    _happened: int = 0
+
+    async def run(self, number: int) -> TurnResult:
+        """One whole turn. Raises ``SimulatorFailed``; what the participant does wrong is in the result."""
+        start = (await self.world.time.get_state()).current_time
+        pending = (await self.world.events.summary()).pending
+        self.log.start_turn(number)
+        await self.emitter.emit(TurnStarted(turn_number=number, current_time=start, events_pending=pending))
+        answered = await self._answered(number, start)
+        ended = await self._process_turn_end(number, start, answered)
+        self.log.end_turn()
+        await self.emitter.emit(
+            TurnCompleted(
+                turn_number=number,
+                actions_taken=len(ended.actions),
+                time_advanced=written_duration(ended.advanced),
+                early_completion_requested=answered.early_completion,
+            )
+        )
+        return TurnResult(**{**vars(answered), "actions_taken": len(ended.actions)})
+
+    async def look_again(self, number: int) -> Sequence[ActionLogEntry]:
+        """What the participant did after its last turn was over."""
+        now = (await self.world.time.get_state()).current_time
+        return await self._observed(number, self._looked or now, now)
+
+    async def _answered(self, number: int, start: datetime) -> TurnResult:
+        message = TurnStart(turn_number=number, current_time=start, events_processed=self._happened)
+        default = self.scenario.default_time_step
+        try:
+            reply = read_reply(await self.participant.ask(message, self.timeout))
+        except ParticipantFailed as problem:
+            return await self._failed(TurnResult(number, default, error=str(problem), error_type=problem.kind))
+        except ValueError as problem:
+            return await self._failed(TurnResult(number, default, error=_said(problem), error_type="protocol_error"))
+        return _result(number, reply)
+
+    async def _failed(self, result: TurnResult) -> TurnResult:
+        await self.emitter.emit(
+            ErrorOccurred(
+                error_type=result.error_type or "internal_error",
+                error_message=result.error or "",
+                recoverable=True,
+                context={"turn_number": result.turn_number},
+            )
+        )
+        return result
+
+    async def _process_turn_end(self, number: int, start: datetime, answered: TurnResult) -> EndOfTurnResult:
+        """The first second makes visible what the participant did; in the rest of the step the others answer."""
+        step = timedelta() if answered.early_completion else clipped(answered.time_step, start, self.scenario.end_time)
+        within = window(start, step)
+        await self.world.time.advance(APPLY.total_seconds())
+        actions = await self._observed(number, self._looked or start, within.opens)
+        if answered.early_completion:
+            return EndOfTurnResult(tuple(actions), advanced=APPLY)
+        responses = await self._respond(number, within)
+        happened = await self._go_on(within)
+        return EndOfTurnResult(tuple(actions), tuple(responses), happened, within.closes - start)
+
+    async def _observed(self, number: int, since: datetime, until: datetime) -> list[ActionLogEntry]:
+        events = await self.world.events.list_events(start_time=since, end_time=until)
+        entries, _ = self.log.add_events_from_turn(events.events, await self._new_accesses())
+        self._looked = until
+        for entry in entries:
+            await self.emitter.emit(_observed(number, entry))
+        return entries
+
+    async def _new_accesses(self) -> list[Access]:
+        """The participant's requests since the last look, oldest first, as far as the server still knows them."""
+        first = await self.world.access_logs.show(key_id=self.key_id, limit=_PAGE)
+        newest = list(first.logs)
+        while len(newest) < self._accesses.wanted(first.total):
+            page = await self.world.access_logs.show(key_id=self.key_id, limit=_PAGE, offset=len(newest))
+            if not page.logs:
+                break
+            newest += page.logs
+        return self._accesses.new(newest, first.total)
+
+    async def _respond(self, number: int, within: Window) -> list[ScheduledResponse]:
+        new = await self.inbox.collect(within.opens)
+        responses = await self.characters.process_new_messages(new_messages=new, current_time=within.opens)
+        for response in responses:
+            at = due(within, response.delay, self.scenario.late_replies)
+            await self.world.events.create(scheduled_time=at, modality=response.modality, data=response.data)
+        who = tuple(dict.fromkeys(response.character_id for response in responses))
+        told = ResponsesGenerated(turn_number=number, responses_count=len(responses), characters_involved=who)
+        await self.emitter.emit(told)
+        return responses
+
+    async def _go_on(self, within: Window) -> int:
+        """How many events there were on the way."""
+        self._happened = 0
+        if within.remainder:
+            moved = await self.world.time.advance(within.remainder.total_seconds())
+            self._happened = moved.events_executed
+            await self.emitter.emit(
+                SimulationAdvanced(
+                    previous_time=moved.previous_time,
+                    new_time=moved.current_time,
+                    duration=written_duration(within.remainder),
+                    events_processed=moved.events_executed,
+                )
+            )
+        return self._happened
+
+
+def _result(number: int, reply: TurnComplete | EarlyCompletion) -> TurnResult:
+    if isinstance(reply, EarlyCompletion):
+        return TurnResult(number, timedelta(), early_completion=True, notes=reply.reason)
+    return TurnResult(number, reply.step, notes=reply.notes)
+
+
+def _said(problem: ValueError) -> str:
+    """Names the field that is wrong, never what stood in it."""
+    if not isinstance(problem, ValidationError):
+        return str(problem)
+    first = problem.errors(include_url=False, include_input=False)[0]
+    return f"the answer cannot be read: {'.'.join(map(str, first['loc']))}: {first['msg']}"
+
+
+def _observed(number: int, entry: ActionLogEntry) -> ActionObserved:
+    return ActionObserved(
+        turn_number=number,
+        timestamp=entry.timestamp,
+        action=entry.action,
+        parameters=entry.parameters,
+        success=entry.success,
+        error_message=entry.error_message,
+        notes=None if entry.kind == "action" else entry.kind,
+    )

@@ -1,0 +1,41 @@
+"""When things happen in a turn: one second for what the participant did, the rest for what the world answers."""
+
+from datetime import datetime, timedelta
+from typing import Literal, NamedTuple, TypeAlias
+
+APPLY = timedelta(seconds=1)
+_LEAST = timedelta(seconds=1)
+LateReplies: TypeAlias = Literal["window", "later"]
+
+
+class Window(NamedTuple):
+    """The stretch in which answers arrive: after ``opens``, at the latest at ``closes``. It may be empty."""
+
+    opens: datetime
+    closes: datetime
+
+    @property
+    def remainder(self) -> timedelta:
+        return max(self.closes - self.opens, timedelta())
+
+
+def window(start: datetime, step: timedelta) -> Window:
+    """The window of a turn that began then and lasts so long; time never stands still for less than ``APPLY``."""
+    return Window(start + APPLY, start + max(step, APPLY))
+
+
+def due(within: Window, delay: timedelta, late: LateReplies) -> datetime:
+    """When an answer with that delay arrives.
+
+    One that takes longer than the window arrives at its end, or in a ``later`` turn; in an empty window there is no
+    other way than later.
+    """
+    at = within.opens + max(delay, _LEAST)
+    if late == "later" or not within.remainder:
+        return at
+    return min(at, within.closes)
+
+
+def clipped(step: timedelta, now: datetime, end: datetime) -> timedelta:
+    """The part of a step that does not pass the scenario's end."""
+    return max(min(step, end - now), timedelta())

@@ -1,0 +1,46 @@
+"""What an assessment needs from outside, in its own words. The world itself: ``shared.ports.simulated_world``."""
+
+from datetime import datetime
+from typing import Protocol
+
+from shared.contracts.assessment.base import JsonObject, Told
+from shared.contracts.assessment.updates import ErrorType, Update
+
+
+class ParticipantFailed(Exception):
+    """The participant gave no answer that can be used. ``kind``: timeout, communication_error or protocol_error."""
+
+    def __init__(self, kind: ErrorType, message: str) -> None:
+        super().__init__(message)
+        self.kind: ErrorType = kind
+
+
+class Participant(Protocol):
+    """The agent that is measured."""
+
+    @property
+    def url(self) -> str: ...
+
+    async def tell(self, message: Told) -> None:
+        """Something that needs no answer; one that comes is not read. Raises ``ParticipantFailed``."""
+        ...
+
+    async def ask(self, message: Told, timeout: float) -> JsonObject:
+        """The data of the answer, within so many seconds. Raises ``ParticipantFailed``."""
+        ...
+
+
+class Emitter(Protocol):
+    """Who follows the assessment."""
+
+    async def emit(self, update: Update) -> None: ...
+
+
+class Clock(Protocol):
+    """The wall's time."""
+
+    def now(self) -> datetime: ...
+
+    def monotonic(self) -> float:
+        """Seconds that only grow."""
+        ...
