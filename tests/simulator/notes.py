@@ -1,12 +1,12 @@
 """A modality small enough to see through: notes that are written, changed and thrown away."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from typing_extensions import override
 
-from services.simulator.core.modality import Head, Modality, Moment, Outcome
+from services.simulator.core.modality import FollowUp, Head, Modality, Moment, Outcome
 from services.simulator.core.records import JsonObject, Record
 from services.simulator.core.refusals import ActionFailed, Refused, bad_input
 
@@ -21,6 +21,7 @@ class Write(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
     operation: Literal["write"] = "write"
     text: str
+    again_after: float | None = None
 
 
 class Change(BaseModel):
@@ -47,7 +48,10 @@ _ACTION: TypeAdapter[Write | Change | Throw] = TypeAdapter(Write | Change | Thro
 
 
 class Notes(Modality):
-    """Throwing "all" away fails half-way when there are fewer than two notes: to see that nothing is half done."""
+    """A note may bring another one after a while.
+
+    Throwing "all" away fails half-way when there are fewer than two: to see that nothing is half done.
+    """
 
     name = "notes"
 
@@ -72,7 +76,7 @@ class Notes(Modality):
         if isinstance(action, Write):
             note = Note(note_id=moment.new_id("note"), text=action.text, written_at=moment.now)
             self._notes.put(note.note_id, note)
-            return Outcome("Written", (note.note_id,))
+            return Outcome("Written", (note.note_id,), self._again(action, moment))
         if isinstance(action, Throw) and action.note_id == "all":
             keys = list(self._notes)
             for key in keys:
@@ -87,6 +91,12 @@ class Notes(Modality):
         else:
             self._notes.remove(action.note_id)
         return Outcome("Done", (action.note_id,))
+
+    def _again(self, action: Write, moment: Moment) -> tuple[FollowUp, ...]:
+        if action.again_after is None:
+            return ()
+        again = self.normalised({"operation": "write", "text": f"{action.text} again"})
+        return (FollowUp(moment.now + timedelta(seconds=action.again_after), self.name, again),)
 
     @override
     def state(self, now: datetime) -> JsonObject:

@@ -18,7 +18,16 @@ class Record(BaseModel):
 
 R = TypeVar("R", bound=Record)
 R_contra = TypeVar("R_contra", bound=Record, contravariant=True)
-Rows: TypeAlias = Mapping[str, Mapping[str, Record]]
+
+
+class Placed(NamedTuple):
+    """A row and its place in the order."""
+
+    position: int
+    row: Record
+
+
+Rows: TypeAlias = Mapping[str, Mapping[str, Placed]]
 
 
 class Change(NamedTuple):
@@ -94,13 +103,13 @@ class Table(Mapping[str, R], Generic[R]):
         for index in self._indexes:
             index.replaced(key, before, after)
 
-    def all(self) -> Mapping[str, R]:
+    def placed(self) -> Mapping[str, Placed]:
         """The rows as they are now, which later changes leave alone."""
-        return dict(self._rows)
+        return {key: Placed(self._positions[key], row) for key, row in self._rows.items()}
 
     def empty(self) -> None:
         """Drop every row, without noting it."""
-        for key in list(self._rows):
+        for key in reversed(list(self._rows)):  # from the end, where indexes drop cheaply
             self.write(key, 0, None)
         self._next = 0
 
@@ -165,13 +174,13 @@ class Store:
 
     def rows(self) -> Rows:
         """Everything, as it is now; cheap, since rows are never changed."""
-        return {name: table.all() for name, table in self._tables.items()}
+        return {name: table.placed() for name, table in self._tables.items()}
 
     def replace(self, rows: Rows) -> None:
         """Everything as it was then."""
         self.clear()
         for name, kept in rows.items():
-            for position, (key, row) in enumerate(kept.items()):
+            for key, (position, row) in kept.items():
                 self._tables[name].write(key, position, row)
 
     def clear(self, *, keep: Sequence[str] = ()) -> None:
@@ -182,15 +191,17 @@ class Store:
                 table.empty()
 
     def written_rows(self, rows: Rows) -> JsonObject:
-        """Rows as JSON, for a saved world; their order is kept."""
-        return {name: [[key, _json(row)] for key, row in kept.items()] for name, kept in rows.items()}
+        """Rows as JSON, for a saved world; their places are kept."""
+        return {
+            name: [[key, position, _json(row)] for key, (position, row) in kept.items()] for name, kept in rows.items()
+        }
 
-    def read_rows(self, written: Mapping[str, Sequence[tuple[str, JsonValue]]]) -> Rows:
+    def read_rows(self, written: Mapping[str, Sequence[tuple[str, int, JsonValue]]]) -> Rows:
         """The inverse of ``written_rows``; raises ``ValueError`` for what it did not write."""
         if strange := written.keys() - self._tables.keys():
             raise ValueError(f"no tables of this modality: {', '.join(sorted(strange))}")
         return {
-            name: {key: self._tables[name].kind.model_validate(row) for key, row in kept}
+            name: {key: Placed(place, self._tables[name].kind.model_validate(row)) for key, place, row in kept}
             for name, kept in written.items()
         }
 
@@ -225,7 +236,7 @@ class _Written(Protocol):
 
     def write(self, key: str, position: int, row: Record | None) -> None: ...
 
-    def all(self) -> Mapping[str, Record]: ...
+    def placed(self) -> Mapping[str, Placed]: ...
 
     def empty(self) -> None: ...
 

@@ -68,7 +68,7 @@ class SavedKey(_Saved):
     expires_at: datetime | None
 
 
-SavedRows = dict[str, list[tuple[str, JsonValue]]]
+SavedRows = dict[str, list[tuple[str, int, JsonValue]]]
 
 
 class SavedWorld(_Saved):
