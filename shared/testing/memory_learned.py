@@ -5,8 +5,10 @@ from collections import defaultdict
 from typing_extensions import override
 
 from services.executor.ports.learned import Experience, Learned
+from shared.contracts.accuracy import Accuracy
 from shared.contracts.case import CaseEntry
 from shared.contracts.knowledge import KnownEntity, KnownFact
+from shared.contracts.threshold import ThresholdKind
 from shared.domain.bandit import Arms
 from shared.ports.store import StoreUnavailable
 
@@ -18,6 +20,7 @@ class MemoryLearned(Learned):
         self.cases: dict[str, tuple[CaseEntry, ...]] = {}
         self.knowledge: dict[str, tuple[KnownFact, ...]] = {}
         self.entities: dict[str, tuple[KnownEntity, ...]] = {}
+        self.accuracy: dict[tuple[str, str], dict[ThresholdKind, Accuracy]] = {}
         self.arms: dict[tuple[str, str], Arms] = {}
         self.tools: dict[str, set[str]] = defaultdict(set)
         self.translations: dict[tuple[str, str], str] = {}
@@ -28,7 +31,8 @@ class MemoryLearned(Learned):
     async def recall(self, tenant: str, process_type: str) -> Experience:
         self._check()
         arms, cases = self.arms.get((tenant, process_type), {}), self.cases.get(tenant, ())
-        return Experience(arms, cases, self.knowledge.get(tenant, ()), self.entities.get(tenant, ()))
+        accuracy = self.accuracy.get((tenant, process_type), {})
+        return Experience(arms, cases, self.knowledge.get(tenant, ()), self.entities.get(tenant, ()), accuracy)
 
     @override
     async def note_tools(self, tenant: str, names: frozenset[str]) -> None:

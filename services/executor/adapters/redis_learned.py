@@ -9,9 +9,11 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.executor.ports.learned import Experience, Learned
+from shared.contracts.accuracy import Accuracy
 from shared.contracts.base import Contract
 from shared.contracts.case import CaseEntry
 from shared.contracts.knowledge import KnownEntity, KnownFact
+from shared.contracts.threshold import ThresholdKind
 from shared.domain.bandit import Arm
 from shared.domain.cases import CASES_KEPT
 from shared.domain.known import ENTITIES_KEPT, FACTS_KEPT
@@ -45,13 +47,20 @@ class RedisLearned(Learned):
             pipe.lrange(names.cases, 0, CASES_KEPT - 1)
             pipe.lrange(names.knowledge, 0, FACTS_KEPT - 1)
             pipe.hvals(names.entities)
-            numbers, *rows = cast("tuple[list[str | None], list[str], list[str], list[str]]", await pipe.execute())
-        cases, facts, entities = rows
+            pipe.hmget(names.accuracy, [keys.accuracy_field(process_type, kind.value) for kind in ThresholdKind])
+            numbers, cases, facts, entities, accuracy = cast(
+                "tuple[list[str | None], list[str], list[str], list[str], list[str | None]]", await pipe.execute()
+            )
         return Experience(
             _arms(numbers),
             _read(CaseEntry, tenant, cases),
             _read(KnownFact, tenant, facts),
             _read(KnownEntity, tenant, entities[:ENTITIES_KEPT]),
+            {
+                kind: read
+                for kind, row in zip(ThresholdKind, accuracy, strict=True)
+                for read in _read(Accuracy, tenant, [row] if row else [])
+            },
         )
 
     @override

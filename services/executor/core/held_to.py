@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from services.executor.core.context import TurnContext
-from services.executor.core.prime.thresholds import shown, thresholds
+from services.executor.core.prime.predictions import shown
+from services.executor.core.prime.thresholds import thresholds
 from shared.contracts.policy import Policy
 
 
@@ -14,4 +15,6 @@ def with_thresholds(ctx: TurnContext) -> TurnContext:
     advice = ctx.sections.get("policy_advice")
     texts = {"policy": advice if isinstance(advice, str) else "", "task": ctx.task}
     found = thresholds((*ctx.policies, own), texts)
-    return replace(ctx, thresholds=found, sections={**ctx.sections, "thresholds": shown(found)})
+    return replace(
+        ctx, thresholds=found, sections={**ctx.sections, "thresholds": shown(found, ctx.experience.accuracy)}
+    )

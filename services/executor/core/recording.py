@@ -16,12 +16,14 @@ from services.executor.core.prime.recall import primer_cases
 from services.executor.ports.learned import Experience, Learned
 from services.executor.ports.policy import PolicyService, PolicyUnavailable, Tenants
 from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
+from shared.contracts.accuracy import Accuracy
 from shared.contracts.allowance import AllowanceRequest, Allowances
 from shared.contracts.case import CaseEntry
 from shared.contracts.knowledge import KnownEntity, KnownFact
 from shared.contracts.policy import EvaluateRequest, Verdict
 from shared.contracts.prose import ProseAnswer, ProseRequest
 from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
+from shared.contracts.threshold import ThresholdKind
 from shared.domain.bandit import Arm
 from shared.domain.exact_json import Json, JsonObject, digest, dumps, loads_object
 from shared.domain.words import Strategy, ToolClass
@@ -30,6 +32,7 @@ _PACKED = "z:"
 _CASES = TypeAdapter(tuple[CaseEntry, ...])
 _FACTS = TypeAdapter(tuple[KnownFact, ...])
 _ENTITIES = TypeAdapter(tuple[KnownEntity, ...])
+_ACCURACY = TypeAdapter(dict[ThresholdKind, Accuracy])
 
 
 def recorded(ports: Ports, journal: Journal, task: str) -> Ports:
@@ -227,10 +230,12 @@ class RecordedLearned(Learned):
         cases = tuple(primer_cases(experience.cases, self._task, self._journal.now))
         arms = ",".join(f'"{name.value}":[{arm.n},{arm.units}]' for name, arm in experience.arms.items())
         noted = [f'"arms":{{{arms}}}', f'"cases":{_CASES.dump_json(cases).decode()}']
-        shown = about(experience, self._task, process_type)
+        shown = about(experience, self._task, process_type, self._journal.now)
         if shown.knowledge or shown.entities:
             noted.append(f'"knowledge":{_FACTS.dump_json(shown.knowledge).decode()}')
             noted.append(f'"entities":{_ENTITIES.dump_json(shown.entities).decode()}')
+        if shown.accuracy:
+            noted.append(f'"accuracy":{_ACCURACY.dump_json(dict(shown.accuracy)).decode()}')
         self._journal.given("experience", "{" + ",".join(noted) + "}")
         return experience
 
@@ -269,4 +274,5 @@ def read_experience(text: str) -> Experience:
         _CASES.validate_json(dumps(noted["cases"])),
         _FACTS.validate_json(dumps(noted.get("knowledge", []))),
         _ENTITIES.validate_json(dumps(noted.get("entities", []))),
+        _ACCURACY.validate_json(dumps(noted.get("accuracy", {}))),
     )

@@ -1,23 +1,28 @@
 """What earlier tasks taught."""
 
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
+from shared.contracts.accuracy import Accuracy
 from shared.contracts.case import CaseEntry
 from shared.contracts.knowledge import KnownEntity, KnownFact
+from shared.contracts.threshold import ThresholdKind
 from shared.domain.bandit import Arms
 
 
 class Experience(NamedTuple):
     """What a tenant's earlier tasks taught: the arms of one process type, and the case log, newest first.
 
-    Facts too are newest first; entities are in no order.
+    Facts too are newest first; entities are in no order. ``accuracy`` says how often what was predicted for this
+    process type held.
     """
 
     arms: Arms = MappingProxyType({})
     cases: tuple[CaseEntry, ...] = ()
     knowledge: tuple[KnownFact, ...] = ()
     entities: tuple[KnownEntity, ...] = ()
+    accuracy: Mapping[ThresholdKind, Accuracy] = MappingProxyType({})
 
 
 class Learned(Protocol):

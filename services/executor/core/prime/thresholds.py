@@ -11,7 +11,6 @@ from decimal import Decimal
 from services.executor.core.threshold_kinds import kind_of
 from shared.contracts.policy import Policy, Rule
 from shared.contracts.threshold import Threshold
-from shared.domain.exact_json import Json
 
 _MOST = 20
 _TEXT_LOOKED_AT, _SENTENCE_SHOWN = 20_000, 200  # characters
@@ -50,14 +49,6 @@ def thresholds(policies: Iterable[Policy], texts: Mapping[str, str]) -> tuple[Th
         *(limit for name, text in texts.items() for limit in _in_words(name, text[:_TEXT_LOOKED_AT])),
     ]
     return tuple(dict.fromkeys(found))[:_MOST]
-
-
-def shown(found: Iterable[Threshold]) -> list[Json]:
-    """As a prompt has them."""
-    return [
-        {"kind": one.kind.value, "about": one.name, "limit": f"{one.sign} {one.value}".strip(), "source": one.source}
-        for one in found
-    ]
 
 
 def _of(policy: Policy, rule: Rule) -> Iterator[Threshold]:

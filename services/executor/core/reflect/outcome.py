@@ -17,7 +17,7 @@ from services.executor.core.reflect.thresholds import threshold_outcomes
 from services.executor.ports.turns import Timer
 from shared.contracts.approval import Confirmed
 from shared.contracts.ledger import LedgerEntry
-from shared.contracts.outcome import TaskOutcome
+from shared.contracts.outcome import Said, TaskOutcome
 from shared.contracts.policy import Verdict
 from shared.contracts.task import Artifact, TaskRecord
 from shared.contracts.threshold import ThresholdOutcome
@@ -28,6 +28,7 @@ from shared.domain.redaction import NOTHING, redacted, without_marks
 from shared.domain.words import FsmState, Strategy, TaskState, WriteStatus
 
 _TOOLS_NAMED = 10
+_SAID, _VALUES_SAID = 1_200, 12  # characters, figures
 _RULES = AnswerRules()
 
 
@@ -124,7 +125,20 @@ def outcome(
         worked=without_marks(_tools(ended, worked=True), hidden),
         failed=without_marks(_tools(ended, worked=False), hidden),
         thresholds=_thresholds(ended, hidden),
+        said=_said(ended, record, hidden),
         details=without_marks(_details(ended, verdict, scored), hidden),
+    )
+
+
+def _said(ended: Ended, record: TaskRecord, hidden: Mapping[str, MarkKind]) -> Said | None:
+    """What the task and its answer say, for those who find facts in it; nothing of a task that was only tried."""
+    if is_dry_run(record):
+        return None
+    values = ended.progress.dossier.values if ended.progress else ()
+    return Said(
+        task=redacted(record.request.text, hidden)[:_SAID],
+        answer=redacted(ended.answer, hidden)[:_SAID],
+        values=without_marks({value.name: value.value for value in values[:_VALUES_SAID]}, hidden),
     )
 
 
