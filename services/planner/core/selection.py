@@ -55,7 +55,9 @@ def _is_plural(words: list[str], place: int) -> bool:
     return words[place].endswith("s") and not words[place].endswith("ss")
 
 
-_PREDICATE = re.compile(r"\b(?:is|are|was|were)\s+(?:still |currently |now |already )?(?!there\b|here\b)(?P<state>[a-z]+)\s*(?:[?.,]|$)")
+_PREDICATE = re.compile(
+    r"\b(?:is|are|was|were)\s+(?:still |currently |now |already )?(?!there\b|here\b)(?P<state>[a-z]+)\s*(?:[?.,]|$)"
+)
 
 
 def _asks_for_unknown(text: str, listed: Sequence[Record]) -> bool:
