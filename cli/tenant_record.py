@@ -134,6 +134,24 @@ def restore(
     return None
 
 
+@record.command()
+def withdraw(
+    tenant_id: TenantId, comment: Comment = "", name: Name = "", url: Gateway = DEFAULT_URL, as_json: AsJson = False
+) -> None:
+    """Take the stored record back: that of the executor's TENANT_FILE holds again. `restore` has an earlier one again.
+
+    Example:
+
+      purple tenant record withdraw default --comment "one file for all again"
+    """
+    body: JsonObject = {"comment": comment, **said_by(name)}
+    stored = asked(url, lambda client: client.tenant(tenant_id, "record/withdraw", body))
+    if as_json:
+        return say_json(dumps(stored))
+    out.print(Text(f"tenant {tenant_id}: {_told(stored)}", "bold"), soft_wrap=True)
+    return None
+
+
 def _lines(document: Json) -> list[str]:
     """Without the version, which is not for whoever edits to change."""
     known = document if isinstance(document, dict) else {}
@@ -154,7 +172,7 @@ def _base(url: str, tenant_id: str, name: str, given: Json, *, force: bool) -> s
     rows = objects_in(_history(url, tenant_id, name).get("versions"))
     if not rows:
         return "0"
-    if force:
+    if force or rows[0].get("withdrawn"):
         return str(rows[0].get("version"))
     if given is None:
         advice = f"`purple tenant record show {tenant_id}` prints it with its version; --force replaces it unseen."
@@ -190,6 +208,7 @@ def _check_policies(file: Path, document: JsonObject) -> None:
 
 def _told(found: JsonObject) -> str:
     again = f", which is version {found.get('restored')} again" if found.get("restored") else ""
+    again = ", without a record" if found.get("withdrawn") else again
     why = f": {found.get('comment')}" if found.get("comment") else ""
     return f"version {found.get('version')}{again}, stored by {found.get('by')} at {found.get('at')}{why}"
 
@@ -200,6 +219,7 @@ def _table(rows: list[JsonObject]) -> Table:
         changed = row.get("changed")
         what = ", ".join(map(str, changed)) if isinstance(changed, list) else "all of it"
         what = f"version {row.get('restored')} again: {what}" if row.get("restored") else what
+        what = "withdrawn" if row.get("withdrawn") else what
         cells = (row.get("version"), row.get("at"), row.get("by"), what or "nothing", row.get("comment"))
         table.add_row(*(Text(str(cell)) for cell in cells))
     return table

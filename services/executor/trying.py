@@ -111,7 +111,7 @@ async def _stored(tenant: str, settings: TryingSettings) -> tuple[str, TenantRec
         found = await records.version(tenant, number) if number else None
     finally:
         await redis.aclose()
-    if found is None:
+    if found is None or found.withdrawn:
         return None
     record = found.record(tenant)
     own = with_addresses(record.connections, _tool_server(tenant, settings))

@@ -9,13 +9,17 @@ from shared.domain.exact_json import JsonObject, loads_object
 
 
 class TenantVersion(Contract):
-    """``document_json``: the record as it was written, exactly; ``restored``: the version that it repeats, if any."""
+    """``document_json``: the record as it was written, exactly; ``restored``: the version that it repeats, if any.
+
+    ``withdrawn``: from this version on the tenant has no stored record, as if there had never been one.
+    """
 
     version: int
     at: datetime
     by: str
     comment: str = ""
     restored: int | None = None
+    withdrawn: bool = False
     document_json: str
 
     @property

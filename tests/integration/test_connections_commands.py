@@ -117,8 +117,13 @@ async def test_a_record_is_edited_compared_stored_and_taken_back_on_the_command_
         strange = await purple("record", "set", "default", str(file), url=url)
         back = await purple("record", "restore", "default", "1", url=url)
         history = await purple("record", "history", "default", "--json", url=url)
+        withdrawn = await purple("record", "withdraw", "default", url=url)
+        file.write_text('{"id": "default"}')
+        anew = await purple("record", "set", "default", str(file), url=url)
     codes = [one.exit_code for one in (none, stored, same, other, changed, stale, strange, back, history)]
     assert codes == [1, 0, 0, 1, 0, 1, 1, 0, 0]
+    assert "version 4, without a record" in withdrawn.stdout
+    assert "version 5" in anew.stdout
     assert '-  "dollars_per_day": 12.50' in other.stdout
     assert '+  "dollars_per_day": 20.05' in other.stdout
     assert "version 2 by now" in stale.output

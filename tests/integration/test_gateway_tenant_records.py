@@ -136,6 +136,27 @@ async def test_who_changed_what_and_when_is_kept_and_can_be_taken_back(redis_url
     assert at(earlier, "record.connections") == []
 
 
+@pytest.mark.promise("tenant.record_withdrawn")
+async def test_a_record_that_is_withdrawn_leaves_that_of_the_file_and_can_be_restored(
+    redis_url: str, redis: Redis
+) -> None:
+    tenants = StoredTenants(RedisTenantRecords(redis), FileTenants(TenantRecord(id="default", time_zone="Asia/Tokyo")))
+    zones = []
+    async with operator(redis_url) as olga:
+        none = await olga.ask("withdraw")
+        for act in ("put", "withdraw", "restore"):
+            body: JsonObject = {"version": 1} if act == "restore" else {"comment": "one file for all"}
+            done = await olga.put(RECORD, 0) if act == "put" else await olga.ask(act, **body)
+            zones.append((done.status_code, (await tenants.get("default")).time_zone))
+            if act == "withdraw":
+                gone, anew = await olga.ask("show"), await olga.put(RECORD, 1)
+                empty = await olga.ask("restore", version=2)
+        history = loads_object((await olga.ask("history")).text)
+    assert [one.status_code for one in (none, gone, anew, empty)] == [404, 404, 412, 404]
+    assert zones == [(200, "Europe/Paris"), (200, "Asia/Tokyo"), (200, "Europe/Paris")]
+    assert [at(row, "withdrawn") for row in list_of(history["versions"])] == [False, True, False]
+
+
 @pytest.mark.promise("tenant.record_walls")
 async def test_only_the_tenants_own_operator_reads_or_writes_its_record(redis_url: str, redis: Redis) -> None:
     """Another tenant's operator is told of no such tenant, a client that it is no operator, a stranger nothing."""

@@ -174,6 +174,8 @@ ROUTES: dict[str, tuple[Attempt, ...]] = {
     "POST /dlq/{letter_id}/show": _one("POST", "/dlq/{letter}/show", {}),
     "POST /dlq/{letter_id}/requeue": _one("POST", "/dlq/{letter}/requeue", {"again": True}),
     "POST /dlq/{letter_id}/drop": _one("POST", "/dlq/{letter}/drop", {}),
+    "POST /learn/export": _one("POST", "/learn/export", {}),
+    "POST /learn/import": _one("POST", "/learn/import", {"file": "{tenant}", "content": []}),
     "POST /memory/cases": _one("POST", "/memory/cases", {}),
     "POST /memory/facts": _one("POST", "/memory/facts", {}),
     "POST /memory/entities": _one("POST", "/memory/entities", {}),
@@ -194,6 +196,7 @@ ROUTES: dict[str, tuple[Attempt, ...]] = {
     "PUT /tenants/{tenant}/record": _one("PUT", "/tenants/{tenant}/record", {"version": 0, "record": {}}),
     "POST /tenants/{tenant}/record/show": _one("POST", "/tenants/{tenant}/record/show", {}),
     "POST /tenants/{tenant}/record/history": _one("POST", "/tenants/{tenant}/record/history", {}),
+    "POST /tenants/{tenant}/record/withdraw": _one("POST", "/tenants/{tenant}/record/withdraw", {}),
     "POST /tenants/{tenant}/record/restore": _one("POST", "/tenants/{tenant}/record/restore", {"version": 1}),
     "GET /console/": _page("GET", "/console/"),
     "GET /console/live": (),  # without end; it tells no more than that something changed: see its own tests

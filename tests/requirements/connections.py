@@ -9,6 +9,7 @@ PROMISES = (
         "seed 002, Deployment",
     ),
     Promise("tenant.record_addresses", "A record cannot name an address that is never called", "bad input"),
+    Promise("tenant.record_withdrawn", "A stored record can be taken back, for the installation's file", "I7"),
     Promise("tenant.record_bad_fields", "A record that cannot be used is refused, each bad field by name", "bad input"),
     Promise("tenant.record_history", "Who changed a tenant's record, what and when, is kept and can be undone", "I7"),
     Promise("tenant.record_walls", "Only an operator of the tenant reads or writes its record", "I10"),

@@ -77,12 +77,15 @@ class StoredTenants(Tenants):
 
     async def _read(self, tenant: str, number: int) -> TenantRecord:
         if not number:
-            record = await self._default.get(tenant)
-            return record.model_copy(update={"version": f"{_OF_THE_FILE}{record.version}"})
+            return await self._of_file(tenant)
         found = await self._records.version(tenant, number)
         if found is None:
             raise UnknownTenant(f"version {number} of the record of tenant {tenant!r} is not there")
-        return self._readable(tenant, found)
+        return await self._of_file(tenant) if found.withdrawn else self._readable(tenant, found)
+
+    async def _of_file(self, tenant: str) -> TenantRecord:
+        record = await self._default.get(tenant)
+        return record.model_copy(update={"version": f"{_OF_THE_FILE}{record.version}"})
 
     def _readable(self, tenant: str, found: TenantVersion) -> TenantRecord:
         try:

@@ -17,7 +17,7 @@ class StoredEndpoints(OwnEndpoints):
     async def names(self, tenant: str, url: str) -> bool:
         number = await self._records.latest(tenant)
         found = await self._records.version(tenant, number) if number else None
-        if found is None:
+        if found is None or found.withdrawn:
             return False
         try:
             connections = found.record(tenant).connections

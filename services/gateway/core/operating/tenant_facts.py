@@ -8,7 +8,6 @@ from services.gateway.ports.learning import Statistics
 from services.gateway.ports.tenants import Workshop
 from shared.contracts.made_tool import MadeTool
 from shared.contracts.tenant import Connection, TenantRecord
-from shared.contracts.tenant_document import BadRecord
 from shared.ports.tenant_records import TenantRecords
 
 _LIMITS = ("max_running", "tokens_per_day", "dollars_per_day", "approval_hours", "unruled_writes", "time_zone")
@@ -39,9 +38,9 @@ class TenantBook:
     async def _record(self, tenant: str) -> TenantRecord | None:
         number = await self._records.latest(tenant)
         version = await self._records.version(tenant, number) if number else None
-        if version is None:
+        if version is None or version.withdrawn:
             return None
         try:
             return version.record(tenant)
-        except BadRecord:  # its operators are told where they look at it
+        except ValueError:  # its operators are told where they look at it
             return None

@@ -63,7 +63,7 @@ class RecordDesk:
         """That version, or the latest; raises ``NoRecord``."""
         _check(tenant, caller)
         found = await self._version(tenant, await self._records.latest(tenant) if number is None else number)
-        if found is None:
+        if found is None or found.withdrawn:
             raise NoRecord(tenant, number)
         return found
 
@@ -97,6 +97,20 @@ class RecordDesk:
         before = await self.show(tenant, number, caller)
         base = await self._records.latest(tenant) if base is None else base
         return await self.put(tenant, Change(before.document, base, comment, number), caller)
+
+    async def withdraw(self, tenant: str, base: int | None, comment: str, caller: Caller) -> TenantVersion:
+        """Let the tenant have no stored record any more; earlier versions can be restored. Raises ``NoRecord``."""
+        now = await self.show(tenant, None, caller)
+        version = TenantVersion(
+            version=(now.version if base is None else base) + 1,
+            at=self._clock(),
+            by=caller.principal.id,
+            comment=comment,
+            withdrawn=True,
+            document_json="{}",
+        )
+        await self._records.put(tenant, version)
+        return version
 
     async def _version(self, tenant: str, number: int) -> TenantVersion | None:
         return await self._records.version(tenant, number) if number else None
@@ -189,6 +203,7 @@ def _who(version: TenantVersion) -> dict[str, Json]:
         "by": version.by,
         "comment": version.comment,
         "restored": version.restored,
+        "withdrawn": version.withdrawn,
     }
 
 

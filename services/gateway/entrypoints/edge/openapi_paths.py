@@ -143,6 +143,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("GET", "/tenants/{tenant}/record"): Operation(OWN.answers, body=""),
     ("PUT", "/tenants/{tenant}/record"): Operation(OWN.answers, headers=(_BASE,), refusals=(412, 428)),
     ("POST", "/tenants/{tenant}/record/restore"): Operation(OWN.answers, headers=(_BASE,), refusals=(412,)),
+    ("POST", "/tenants/{tenant}/record/withdraw"): Operation(OWN.answers, headers=(_BASE,), refusals=(412,)),
     ("GET", "/audit"): Operation(
         (Answer(200, {_JSON: ("Anything",), "application/x-ndjson": ("text",)}),), body="", query=_AUDIT
     ),

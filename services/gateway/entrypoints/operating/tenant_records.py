@@ -53,6 +53,7 @@ class RecordEndpoints:
         router.add_api_route(f"{path}/show", self.show, methods=["POST"], response_class=JSONResponse)
         router.add_api_route(f"{path}/history", self.history, methods=["POST"], response_class=JSONResponse)
         router.add_api_route(f"{path}/restore", self.restore, methods=["POST"], response_class=JSONResponse)
+        router.add_api_route(f"{path}/withdraw", self.withdraw, methods=["POST"], response_class=JSONResponse)
         return router
 
     async def get(self, tenant: str, request: Request) -> Response:
@@ -98,6 +99,15 @@ class RecordEndpoints:
             base = read_base(request.headers.get("if-match"))
             number, comment = read_number(body), read_comment(body)
             return _version(tenant, await self._desk.restore(tenant, number, base, comment, caller))
+
+        return await self._answer(request, act)
+
+    async def withdraw(self, tenant: str, request: Request) -> Response:
+        """``{"comment", "metadata"}``; 200 once the tenant has no stored record: that of TENANT_FILE holds again."""
+
+        async def act(body: JsonObject, caller: Caller) -> Response:
+            base = read_base(request.headers.get("if-match"))
+            return _version(tenant, await self._desk.withdraw(tenant, base, read_comment(body), caller))
 
         return await self._answer(request, act)
 
