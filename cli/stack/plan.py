@@ -92,7 +92,7 @@ def plan_stack(
     if options.uses_company:
         specs.append(_company(options, ports.company, base))
     specs.append(_gateway(options, {**base, "POLICY_URL": url_of(ports.policy)}))
-    specs.append(_learner(ports.learner, base))
+    specs.append(_learner(options, ports, base))
     specs.extend(_executor(options, ports, number, base) for number in range(options.executors))
     return tuple(specs)
 
@@ -131,8 +131,11 @@ def _policy(port: int, base: Mapping[str, str]) -> ProcessSpec:
     return ProcessSpec("policy", ("services.policy",), url_of(port), stops=3, environ=_bound(base, port))
 
 
-def _learner(port: int, base: Mapping[str, str]) -> ProcessSpec:
-    return ProcessSpec("learner", ("services.learner",), url_of(port), stops=3, environ=_bound(base, port))
+def _learner(options: StackOptions, ports: Ports, base: Mapping[str, str]) -> ProcessSpec:
+    """Facts are found by the same model as everything else, unless the caller says otherwise."""
+    environ = _bound({"LEARN_KNOWLEDGE": "on", **base}, ports.learner)
+    environ |= {} if environ["LEARN_KNOWLEDGE"] == "off" else _model(options, ports)
+    return ProcessSpec("learner", ("services.learner",), url_of(ports.learner), stops=3, environ=environ)
 
 
 def _planner(port: int, base: Mapping[str, str]) -> ProcessSpec:

@@ -49,11 +49,18 @@ def test_the_rule_based_planner_is_named_to_every_service() -> None:
 
 
 @pytest.mark.promise("secrets.model_key")
-@pytest.mark.parametrize("name", ["ANTHROPIC_API_KEY", "BRAINOS_API_KEY"])
-def test_only_the_executor_is_handed_the_key_of_the_model(name: str) -> None:
-    given = {**KEY, "ANTHROPIC_API_KEY": "another", name: "sk-secret"}
+@pytest.mark.parametrize(
+    ("name", "facts", "asking"),
+    [
+        ("ANTHROPIC_API_KEY", "on", {"executor-1", "learner"}),
+        ("ANTHROPIC_API_KEY", "off", {"executor-1"}),
+        ("BRAINOS_API_KEY", "on", {"executor-1"}),
+    ],
+)
+def test_only_who_asks_a_model_is_handed_its_key(name: str, facts: str, asking: set[str]) -> None:
+    given = {**KEY, "ANTHROPIC_API_KEY": "another", "LEARN_KNOWLEDGE": facts, name: "sk-secret"}
     holders = {name for name, spec in _plan(given).items() if "sk-secret" in spec.environ.values()}
-    assert holders == {"executor-1"}
+    assert holders == asking
 
 
 def test_the_key_does_not_show_in_a_printed_plan() -> None:
