@@ -19,6 +19,7 @@ from services.gateway.adapters.operating.readiness import RedisReadiness
 from services.gateway.adapters.operating.redis_audit import RedisAudit
 from services.gateway.adapters.operating.redis_courses import RedisCourses
 from services.gateway.adapters.operating.redis_dead_letters import RedisDeadLetters
+from services.gateway.adapters.operating.redis_learning_files import RedisLearningFiles
 from services.gateway.adapters.operating.redis_memories import RedisForgets, RedisMemories
 from services.gateway.adapters.operating.redis_statistics import RedisStatistics
 from services.gateway.adapters.operating.redis_tenants import RedisTenants
@@ -35,6 +36,7 @@ from services.gateway.core.audit.desk import AuditDesk
 from services.gateway.core.identity.api_keys import Fresh, KeyDesk
 from services.gateway.core.leaving import Leaving
 from services.gateway.core.operating.dead_letters import Clerk
+from services.gateway.core.operating.learning_files import FileDesk
 from services.gateway.core.operating.made_tools import WorkshopDesk
 from services.gateway.core.operating.memory_desk import MemoryDesk
 from services.gateway.core.operating.tenant_desk import TenantDesk
@@ -54,6 +56,7 @@ from services.gateway.entrypoints.edge.threshold import Threshold
 from services.gateway.entrypoints.operating.api_keys import KeyEndpoints
 from services.gateway.entrypoints.operating.audit import AuditEndpoints
 from services.gateway.entrypoints.operating.dead_letters import DeadLetterEndpoints
+from services.gateway.entrypoints.operating.learning_files import LearningFileEndpoints
 from services.gateway.entrypoints.operating.made_tools import MadeToolEndpoints
 from services.gateway.entrypoints.operating.memory import MemoryEndpoints
 from services.gateway.entrypoints.operating.tenant_records import RecordEndpoints
@@ -125,6 +128,7 @@ def build(settings: Settings, leaving: Leaving | None = None) -> FastAPI:
     app.include_router(MadeToolEndpoints(workshop, identity, face.max_body).routes())
     memory = MemoryDesk(RedisMemories(state), RedisForgets(state), _now, lambda: token_hex(16))
     app.include_router(MemoryEndpoints(memory, identity, face.max_body).routes())
+    app.include_router(LearningFileEndpoints(FileDesk(RedisLearningFiles(state)), identity, face.max_body).routes())
     policies = HttpPolicyCheck(settings.policy_url) if settings.policy_url else NoPolicyCheck()
     addresses = Addresses(operators_reach(settings.tools_allowed_hosts), push.urls)
     records = RecordDesk(RedisTenantRecords(state), policies, addresses, _now)

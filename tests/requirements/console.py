@@ -18,4 +18,26 @@ PROMISES = (
     Promise("console.any_replica", "Whoever signed in at one replica is signed in at every other", "seed 000, Scale"),
     Promise("console.doubts", "An operator settles a write in doubt in the browser, once", "I3"),
     Promise("console.timeline", "A task's states, calls, proofs and cost can be followed while it runs", "seed 000"),
+    Promise(
+        "console.first_screen",
+        "A manager's first screen says whether it works, gets better, needs somebody, and what it costs",
+        "seed 000, Strategy Bandit; seed 000, Scale",
+    ),
+    Promise("console.learning", "Quality and the arms of each process over time, as charts and as tables", "seed 000"),
+    Promise(
+        "console.memory", "Operators find cases, facts and entities, and the tasks they come from", "seed 000; I10"
+    ),
+    Promise(
+        "console.operations", "Operators see load, latency, failures, spending and dead letters", "seed 000, Scale"
+    ),
+    Promise(
+        "console.dead_letters",
+        "In the browser a dead letter goes back to work; its writes are repeated only where an operator says so",
+        "I3, I5",
+    ),
+    Promise(
+        "console.evidence",
+        "A task's page shows its writes with proof, the origin of their arguments, the verdict and why, and its cost",
+        "seed 000; I4, I7",
+    ),
 )

@@ -145,6 +145,11 @@ class NoSuchRequest(Refusal):
         super().__init__(f"there is no request to forget {request_id!r}")
 
 
+class NobodyImports(Refusal):
+    def __init__(self, file: str) -> None:
+        super().__init__(f"nobody has answered for {file} in time: whether it was imported is not known; repeat it")
+
+
 class WouldRepeatWrites(Refusal):
     """Beginning the task anew would make these writes once more; an operator may insist."""
 

@@ -28,7 +28,7 @@ def console_routes(
         desks=desks,
         gate=Gate(identity, RedisSignIns(state)),
         pages=Pages(assets, settings.model_notice, clock),
-        glance=Glance(desks.approvals, desks.lists, clock),
+        glance=Glance(desks.approvals, desks.lists, desks.statistics, clock),
         secure=settings.card_url.startswith("https://"),
         trusted=networks_in(settings.trusted_proxies),
     )

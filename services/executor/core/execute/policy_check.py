@@ -33,7 +33,15 @@ from shared.domain.exact_json import Json, JsonObject, digest
 async def check_policy(ctx: TurnContext, progress: Progress) -> Progress:
     """The progress with its verdict; ends the run as ``Rejected`` if a rule blocks it, ``Failed`` without a verdict."""
     verdict = await verdict_on(ctx, progress.template, progress.dossier)
-    ctx.journal.tell("verdict", passed=verdict.passed, rules=[rule.rule_id for rule in verdict.triggered_rules])
+    rules = verdict.triggered_rules
+    ctx.journal.tell(
+        "verdict",
+        passed=verdict.passed,
+        blocked=verdict.blocked,
+        escalates=verdict.escalate,
+        rules=[rule.rule_id for rule in rules],
+        why=[rule.reason for rule in rules],
+    )
     refuse_if_blocked(verdict)
     return progress.learned(verdict=verdict)
 

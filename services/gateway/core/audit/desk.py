@@ -10,6 +10,7 @@ from services.gateway.core.audit.rows import at, audited, remembered
 from services.gateway.core.errors import InvalidField, NotAnOperator, UnknownTask
 from services.gateway.ports.audit import ArchivedTasks, Kept, LiveTasks
 from services.gateway.ports.identity import Caller
+from shared.contracts.archive import ArchivedTask
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import Role
@@ -59,16 +60,16 @@ class AuditDesk:
             page = await self.page(query._replace(token=page.token), caller)
             yield page
 
-    async def kept(self, record: TaskRecord) -> Kept:
+    async def kept(self, record: TaskRecord, *, whole: bool) -> ArchivedTask | None:
         """What there still is of a task, for whoever may read its record: from the store, or else from the archive.
 
-        Raises neither ``NotAnOperator`` nor ``UnknownTask``.
+        ``whole``: with its journal and its events, which only the archive has. Raises no ``NotAnOperator``.
         """
         found = await self._live.one(record.tenant, record.task_id)
-        if found is not None and found.details is not None:
-            return found
-        archived = await self._archive.one(record.tenant, record.task_id) if self._archive else None
-        return Kept(record, archived)
+        details = found.details if found else None
+        if details is not None and not whole:
+            return details
+        return (await self._archive.one(record.tenant, record.task_id) if self._archive else None) or details
 
     async def _rows(self, query: AuditQuery, caller: Caller) -> tuple[list[JsonObject], str]:
         if query.task is not None:

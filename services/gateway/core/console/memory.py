@@ -118,7 +118,8 @@ def facts(known: Sequence[KnownFact], asked: Asked) -> Found[FactRow]:
 def entities(things: Sequence[Thing], asked: Asked) -> Found[EntityRow]:
     """``kind`` is a kind of entity."""
     found = _found(things, asked, lambda one: one.entity.kind, _said_of_thing, {})
-    return _rows(found, _entity)
+    names = {f"{one.entity.kind}:{one.entity.value}".casefold(): one.entity.value for one in things}
+    return _rows(found, lambda thing: _entity(thing, names))
 
 
 def accuracy_rows(known: Mapping[tuple[str, str], Accuracy]) -> tuple[AccuracyRow, ...]:
@@ -179,9 +180,10 @@ def _fact(fact: KnownFact) -> FactRow:
     )
 
 
-def _entity(thing: Thing) -> EntityRow:
+def _entity(thing: Thing, names: Mapping[str, str]) -> EntityRow:
+    """``names``: as they were written, by how links name them."""
     entity, links = thing
-    together = tuple(name.partition(":")[2] or name for name in links.together[:6])
+    together = tuple(names.get(name.casefold()) or name.partition(":")[2] or name for name in links.together[:6])
     tasks = tuple(one.task_id for one in links.tasks[:_TASKS_SHOWN])
     return EntityRow(title_of(entity.kind), entity.value, entity.seen, entity.last_seen, together, tasks)
 

@@ -152,8 +152,8 @@ def _model(stream_id: str, event: TaskEvent) -> Step:
     kept = f" ({cached:,} from the cache)" if isinstance(cached, int) and cached else ""
     words = [
         f"{tier} tier" if tier else "",
-        f"{counted(read, 'token')} read{kept}" if isinstance(read, int) else "",
-        f"{counted(written, 'token')} written" if isinstance(written, int) else "",
+        f"{read:,} tokens read{kept}" if isinstance(read, int) else "",
+        f"{counted(written, 'token') if read is None else f'{written:,}'} written" if isinstance(written, int) else "",
         dollars(nanos) if isinstance(nanos, int) else "",
     ]
     return Step(stream_id, "spark", "mute", f"Asked {name or 'the model'}", ", ".join(filter(None, words)), event.at)
@@ -176,13 +176,16 @@ def _plan(stream_id: str, event: TaskEvent) -> Step:
 
 
 def _verdict(stream_id: str, event: TaskEvent) -> Step:
-    rules = event.data.get("rules")
+    rules, why, passed = event.data.get("rules"), event.data.get("why"), event.data.get("passed") is True
     named = ", ".join(map(_rule, rules)) if isinstance(rules, list) else ""
-    passed = event.data.get("passed") is True
+    said = " ".join(map(str, why)) if isinstance(why, list) else ""
+    text = f"{named}: {said}" if named and said else named
+    if event.data.get("escalates") is True and not event.data.get("blocked"):
+        return Step(stream_id, "shield", "warn", "The policy hands it to a person", text, event.at)
     if passed and named:
-        return Step(stream_id, "shield", "warn", "The policy asks for more", named, event.at)
+        return Step(stream_id, "shield", "warn", "The policy asks for more", text, event.at)
     title = "The policy lets it pass" if passed else "The policy does not let it pass"
-    return Step(stream_id, "shield", "good" if passed else "bad", title, named, event.at)
+    return Step(stream_id, "shield", "good" if passed else "bad", title, text, event.at)
 
 
 def _rule(rule: JsonValue) -> str:
@@ -226,12 +229,17 @@ def _note(stream_id: str, event: TaskEvent) -> Step:
         return Step(stream_id, "dot", "mute", f"Kind of process: {title_of(str(process))}", why, event.at)
     for key, words in _NOTES.items():
         if key in data:
-            title = words.format_map(defaultdict(str, {name: str(value) for name, value in data.items()}))
+            title = words.format_map(defaultdict(str, {name: _listed(value) for name, value in data.items()}))
             return Step(stream_id, "dot", "mute", title, "", event.at, _rows(data))
     return _plain(stream_id, event)
 
 
+def _listed(value: JsonValue) -> str:
+    return ", ".join(map(str, value)) or "nothing" if isinstance(value, list) else str(value)
+
+
 _NOTES = {
+    "figures": "Worked out: {figures}",
     "drafts_of": "Compared two drafts of the {drafts_of}",
     "primer": "Recalled like cases",
     "improved": "Reviewed the answer",

@@ -34,6 +34,12 @@ def wall_time(at: datetime, clock: Clock) -> str:
     return f"{day} {time}" if local.year == today.year else f"{day} {local.year} {time}"
 
 
+def day_word(date: str) -> str:
+    """``2026-11-02`` as ``2 Nov``."""
+    _, month, day = date.split("-")
+    return f"{int(day)} {_MONTHS[int(month) - 1]}"
+
+
 def exact_time(at: datetime, clock: Clock) -> str:
     local = at.astimezone(clock.zone)
     return f"{local:%Y-%m-%d %H:%M:%S} {local.tzname()}"

@@ -11,6 +11,8 @@ from services.gateway.core.console.approvals import needs
 from services.gateway.core.tasks.task_list import Query, TaskListDesk
 from services.gateway.ports.approvals import Question
 from services.gateway.ports.identity import Caller
+from services.gateway.ports.learning import Statistics
+from services.gateway.ports.tasks import StoreUnavailable
 
 _FRESH = timedelta(seconds=1)
 _MOST = 1000
@@ -25,8 +27,10 @@ class _Look:
 
 
 class Glance:
-    def __init__(self, desk: ApprovalDesk, lists: TaskListDesk, clock: Callable[[], datetime]) -> None:
-        self._desk, self._lists, self.clock = desk, lists, clock
+    def __init__(
+        self, desk: ApprovalDesk, lists: TaskListDesk, statistics: Statistics, clock: Callable[[], datetime]
+    ) -> None:
+        self._desk, self._lists, self._statistics, self.clock = desk, lists, statistics, clock
         self._looks: OrderedDict[Caller, _Look] = OrderedDict()
 
     async def waiting(self, caller: Caller) -> Sequence[Question]:
@@ -34,7 +38,9 @@ class Glance:
         return (await self._look(caller)).questions
 
     async def version(self, caller: Caller) -> str:
-        """A word that is another one whenever an approval or a task that the caller may see has changed."""
+        """A word that is another one whenever an approval or a task that the caller may see has changed, or something
+        was learned.
+        """
         return (await self._look(caller)).version
 
     async def _look(self, caller: Caller) -> _Look:
@@ -51,7 +57,15 @@ class Glance:
 
     async def _newest(self, caller: Caller) -> str:
         found = await self._lists.tasks(Query(size=1), caller)
-        return "".join(f"{one.task_id} {one.state} {one.updated_at}" for one in found.records) + str(found.total)
+        learned = await self._learned(caller.tenant)
+        told = [f"{one.task_id} {one.state} {one.updated_at}" for one in found.records]
+        return " ".join([*told, str(found.total), learned])
+
+    async def _learned(self, tenant: str) -> str:
+        try:
+            return str((await self._statistics.learning(tenant)).counts.get("events", 0))
+        except StoreUnavailable:  # spoiled statistics are no reason to show no approvals
+            return ""
 
     async def count(self, caller: Caller) -> int:
         """How many of them the caller can answer."""

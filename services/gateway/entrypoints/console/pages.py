@@ -13,7 +13,7 @@ from starlette.responses import RedirectResponse, Response
 
 from services.gateway.core.console.forms import form_token
 from services.gateway.core.console.tasks import dollars
-from services.gateway.core.console.times import Clock, distance, exact_time, wall_time, zone_named
+from services.gateway.core.console.times import Clock, day_word, distance, exact_time, wall_time, zone_named
 from services.gateway.core.console.words import counted, list_of, state_badge, title_of
 from services.gateway.entrypoints.console.assets import Assets, accepts_gzip
 from services.gateway.entrypoints.console.gate import Visitor
@@ -53,6 +53,7 @@ _OPERATIONS = Link("/console/operations", "Operations", "gauge")
 _WORDS = {
     "counted": counted,
     "dollars": dollars,
+    "day_word": day_word,
     "distance": distance,
     "exact_time": exact_time,
     "list_of": list_of,

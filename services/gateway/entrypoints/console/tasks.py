@@ -108,7 +108,7 @@ class TaskPages:
         """The task's events and details; from the archive once they have left the store, where it answers."""
         told = await self._room.desks.stories.told(record)
         try:
-            kept = (await self._room.desks.audit.kept(record)).details
+            kept = await self._room.desks.audit.kept(record, whole=not told)
         except ArchiveUnavailable as fault:
             log.warning("console_archive_silent", task_id=record.task_id, error=str(fault))
             return told, None

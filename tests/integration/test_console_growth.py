@@ -1,0 +1,159 @@
+"""The console's pages of learning, memory and operations, behind a gateway on a real store."""
+
+from collections.abc import AsyncIterator
+from typing import NamedTuple
+
+import httpx
+import pytest
+import pytest_asyncio
+from redis.asyncio import Redis
+
+from services.gateway.adapters.operating.redis_courses import RedisCourses
+from services.gateway.first_key import first_key
+from services.gateway.ports.courses import DayCounts
+from services.gateway.ports.tasks import StoreUnavailable
+from services.gateway.ports.tenants import DaySpent
+from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact, TaskSource
+from shared.domain.trend import Point
+from shared.infra import keys
+from shared.testing.redis_tasks import NOON
+from tests.integration.gateway_stage import Stage, stage
+from tests.integration.test_console import LOCKED, Reader
+from tests.integration.test_gateway_dead_letters import _dead_turn, _record
+from tests.unit.gateway.test_console_memory import a_case
+
+OPERATORS_ONLY = (
+    "/console/learning/cases",
+    "/console/learning/facts",
+    "/console/learning/entities",
+    "/console/operations",
+    "/console/operations/dead-letters",
+)
+
+
+class House(NamedTuple):
+    """A gateway that checks keys, and readers who are signed in."""
+
+    play: Stage
+    olga: Reader
+    clara: Reader
+
+
+@pytest_asyncio.fixture
+async def house(redis: Redis, redis_url: str) -> AsyncIterator[House]:
+    operator = await first_key(redis_url, "acme", "olga", again=False)
+    async with stage(redis, redis_url, **LOCKED) as play:
+        wish = {"key": {"principal": "clara", "roles": ["client"]}}
+        made = await play.client.post("/keys/create", json=wish, headers={"X-API-Key": operator.token})
+        readers = []
+        async with httpx.AsyncClient(base_url=play.url) as one, httpx.AsyncClient(base_url=play.url) as other:
+            for http, token in ((one, operator.token), (other, str(made.json()["token"]))):
+                reader = Reader(http)
+                await reader.sign_in(key=token)
+                readers.append(reader)
+            yield House(play, *readers)
+
+
+async def learn(redis: Redis, tenant: str) -> None:
+    """What a learner leaves after some tasks."""
+    names = keys.learned_keys(tenant)
+    await redis.hset(names.counts, mapping={"events": 3, "success": 2, "failure": 1, "quality_units": 21_000})  # type: ignore[misc]  # sync or async
+    arms = {"expense_approval:fsm:n": 3, "expense_approval:fsm:units": 21_000}
+    await redis.hset(names.arms, mapping=arms)  # type: ignore[misc]  # sync or async
+    points = "1:8000:1795341937115 2:17000:1795341938115 3:21000:1795341939115"
+    trends = {"quality": points, "arm:expense_approval:fsm": points}
+    await redis.hset(names.trends, mapping=trends)  # type: ignore[misc]  # sync or async
+    await redis.hset(names.days, mapping={"2026-11-22:events": 3, "2026-11-22:quality_units": 21_000})  # type: ignore[misc]  # sync or async
+    await redis.lpush(names.cases, a_case(7).model_dump_json())  # type: ignore[misc]  # sync or async
+    fact = KnownFact(text="Acme pays in 30 days", domain="procurement", quality=0.8, at=NOON, task_id="t7")
+    await redis.lpush(names.knowledge, fact.model_dump_json())  # type: ignore[misc]  # sync or async
+    entity = KnownEntity(kind="vendor", value="Acme Ltd", seen=2, last_seen=NOON)
+    links = EntityLinks(tasks=(TaskSource(task_id="t7", session_id="s", at=NOON),))
+    await redis.hset(names.entities, "vendor:acme ltd", entity.model_dump_json())  # type: ignore[misc]  # sync or async
+    await redis.hset(names.entity_links, "vendor:acme ltd", links.model_dump_json())  # type: ignore[misc]  # sync or async
+
+
+@pytest.mark.promise("console.learning")
+@pytest.mark.promise("console.memory")
+async def test_what_was_learned_is_shown_and_can_be_looked_through(redis: Redis, house: House) -> None:
+    await learn(redis, "acme")
+    await house.olga.go("/console/learning")
+    assert all(text in house.olga.page for text in ("Quality over time", "Expense approval", "State machine", "0.70"))
+    await house.olga.go("/console/learning/cases?q=claim+7&kind=success")
+    assert 'href="/console/tasks/t7">Approve claim 7</a>' in house.olga.page
+    await house.olga.go("/console/learning/facts?q=nothing+like+it")
+    assert "No fact is like that" in house.olga.page
+    await house.olga.go("/console/learning/entities")
+    assert 'href="/console/tasks/t7">this task</a>' in house.olga.page
+
+
+@pytest.mark.promise("console.memory")
+@pytest.mark.promise("console.operations")
+@pytest.mark.promise("console.walls")
+async def test_memory_and_operations_are_for_operators_of_the_tenant_alone(redis: Redis, house: House) -> None:
+    await learn(redis, "globex")
+    refused = [(await house.clara.go(path)).status_code for path in OPERATORS_ONLY]
+    shown = [(await house.olga.go(path)).status_code for path in (*OPERATORS_ONLY, "/console/learning", "/console/")]
+    assert (refused, set(shown)) == ([403] * len(OPERATORS_ONLY), {200})
+    for path in (*OPERATORS_ONLY, "/console/learning"):
+        await house.olga.go(path)
+        assert not any(text in house.olga.page for text in ("Acme", "Approve claim 7", "Expense approval")), path
+    await house.clara.go("/console/")
+    assert "Is it getting better?" in house.clara.page
+    assert "What does it cost?" not in house.clara.page
+
+
+@pytest.mark.promise("console.dead_letters")
+async def test_an_operator_puts_a_dead_letter_back_and_repeats_writes_only_by_saying_so(
+    redis: Redis, house: House
+) -> None:
+    write = {"tool": "create_refund", "arguments": {"order_id": "ORD-1"}, "status": "verified"}
+    name = await _dead_turn(redis, _record("acme"), writes=[write])
+    await house.olga.go("/console/operations/dead-letters")
+    assert "create_refund" in house.olga.page
+    path = f"/console/operations/dead-letters/{name}"
+    refused = await house.olga.send(f"{path}/requeue")
+    begun = await house.olga.send(f"{path}/requeue", again="yes")
+    await house.play.worker.has_begun(1)
+    again = await house.olga.send(f"{path}/drop")
+    assert (refused.status_code, begun.status_code, again.status_code) == (409, 200, 409)
+    assert begun.url.path.startswith("/console/tasks/")
+
+
+@pytest.mark.promise("console.dead_letters")
+async def test_a_dead_letter_of_another_tenant_is_neither_shown_nor_dropped(redis: Redis, house: House) -> None:
+    name = await _dead_turn(redis, _record("globex"))
+    await house.olga.go("/console/operations/dead-letters")
+    reply = await house.olga.send(f"/console/operations/dead-letters/{name}/drop")
+    assert ("No dead letter" in house.olga.page, reply.status_code) == (True, 409)
+    assert await redis.xlen(keys.partition_keys_of("default", "s1").dead_turns) == 1
+
+
+async def test_a_client_drops_nothing(redis: Redis, house: House) -> None:
+    name = await _dead_turn(redis, _record("acme"))
+    await house.clara.go("/console/")
+    reply = await house.clara.send(f"/console/operations/dead-letters/{name}/drop")
+    assert reply.status_code == 403
+
+
+@pytest.mark.promise("console.learning")
+async def test_courses_are_read_as_the_learner_and_the_executor_wrote_them(redis: Redis) -> None:
+    await learn(redis, "acme")
+    await redis.hset(keys.spend_key("acme", "2026-11-22"), mapping={"tokens": 5, "nanos": 7, "calls": 1})  # type: ignore[misc]  # sync or async
+    courses = RedisCourses(redis)
+    found = await courses.learned("acme")
+    assert found.quality[-1] == Point(3, 21_000, 1795341939115)
+    assert found.arms["expense_approval"]["fsm"] == found.quality
+    assert found.days == (DayCounts("2026-11-22", events=3, units=21_000),)
+    assert await courses.spent("acme", ["2026-11-21", "2026-11-22"]) == [
+        DaySpent("2026-11-21"),
+        DaySpent("2026-11-22", 5, 7, 1),
+    ]
+
+
+async def test_spoiled_statistics_spoil_no_page_but_their_own(redis: Redis, house: House) -> None:
+    await redis.hset(keys.learned_keys("acme").trends, "quality", "1:x:y")  # type: ignore[misc]  # sync or async
+    with pytest.raises(StoreUnavailable, match="spoiled"):
+        await RedisCourses(redis).learned("acme")
+    assert (await house.olga.go("/console/approvals")).status_code == 200
+    assert (await house.olga.go("/console/learning")).status_code == 503
