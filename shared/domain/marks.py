@@ -1,7 +1,7 @@
 """What may not leave the tenant's own systems: card numbers, IBANs, social security numbers, keys and passwords."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -37,6 +37,7 @@ _LABEL_WORDS = (
     "token",
     *(f"{of}{by}key" for of in ("api", "access", "private") for by in ("", " ", "_", "-")),
 )
+_DIGITS = re.compile(r"\d\d(?:\d[ -]?\d\d|(?<=[^\W\d_]{2}\d\d) ?\w)")  # in every number below, and quick to look for
 _CARD = re.compile(
     r"(?<!\w)(?<!\d\.)(?:\d{14,19}|\d{4}([ -])\d{4}\1\d{4}\1\d{4}|3\d{3}([ -])\d{6}\2\d{4,5})(?!\w)(?!\.\d)"
 )
@@ -100,18 +101,27 @@ def marked(text: str) -> dict[str, MarkKind]:
 
 def _found(text: str) -> Iterator[Mark]:
     lowered = text.lower()
-    yield from _numbers(text)
-    if any(word in lowered for word in _SSN_WORDS):
+    if _DIGITS.search(text):
+        yield from _numbers(text)
+    if _has(lowered, _SSN_WORDS):
         yield from (_mark(match, "v", MarkKind.SSN) for match in _NAMED_SSN.finditer(text))
-    if any(prefix in text for prefix in _SECRET_PREFIXES):
+    if _has(text, _SECRET_PREFIXES):
         yield from (_mark(match, 0, MarkKind.SECRET) for match in _SECRETS.finditer(text))
     if "bearer" in lowered:
         yield from (_mark(match, "v", MarkKind.SECRET) for match in _BEARER.finditer(text))
     if "://" in text:
         yield from (_mark(match, "v", MarkKind.SECRET) for match in _IN_URL.finditer(text))
-    if any(word in lowered for word in _LABEL_WORDS):
+    if _has(lowered, _LABEL_WORDS):
         for match in _NAMED.finditer(text):
             yield from _password(match, text)
+
+
+def _has(text: str, words: Iterable[str]) -> bool:
+    """Any of the words; a loop, because every text of every event is looked at."""
+    for word in words:  # noqa: SIM110  # twice as quick as a generator
+        if word in text:
+            return True
+    return False
 
 
 def _numbers(text: str) -> Iterator[Mark]:

@@ -13,6 +13,7 @@ PROMISES = (
     ),
     Promise("quality.parts_kept", "A case keeps the parts of its quality, by either formula", "seed 000; seed 002"),
     Promise("learner.documented", "Statistics in Redis are as docs/statistics.md says", "seed 000, RL status"),
+    Promise("learner.redacts", "What the guard marks is in no case, whoever sent the event", "I12"),
     Promise("bandit.ucb1", "Arms are scored by UCB1, and their means are exact", "seed 000, Strategy Bandit"),
     Promise("bandit.cold_start", "The first task of a process type is carried out by fsm", "seed 000, Strategy Bandit"),
     Promise("bandit.leaves_the_worse_arm", "The better strategy comes to be used most", "seed 000, Strategy Bandit"),
@@ -47,6 +48,7 @@ PROMISES = (
     Promise("files.validated_whole", "A file with a wrong entry is refused whole, and says which", "bad input"),
     Promise("files.seed_names", "The four JSON files are read with their own names", "seed 000, case_log.json"),
     Promise("files.dry_run", "A dry run says what an import would do", "seed 000, RL Loop"),
+    Promise("files.processes", "Imported processes are checked by the executor, and kept ones stay", "seed 000, FSM"),
     Promise("files.merged", "Of two records of an arm, the one with more pulls holds", "seed 000, Strategy Bandit"),
     Promise("I12.training_rows", "What the guard marks in a training row is in no case", "I12"),
 )

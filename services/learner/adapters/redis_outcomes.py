@@ -72,7 +72,7 @@ class RedisOutcomes(Outcomes):
         return Taken(deliveries, lost)
 
     async def settle(self, done: Sequence[Delivery], dead: Sequence[DeadLetter]) -> None:
-        applied: dict[int, list[Argument]] = defaultdict(list)
+        applied: dict[int, list[str]] = defaultdict(list)
         letters: dict[int, list[Argument]] = defaultdict(list)
         for delivery in done:
             applied[delivery.partition].append(delivery.entry_id)
@@ -83,7 +83,7 @@ class RedisOutcomes(Outcomes):
         calls = [
             (
                 [self._partitions[number].outcomes, self._partitions[number].dead],
-                [*of_line, len(applied[number]), *applied[number], *letters[number]],
+                [*of_line, " ".join(applied[number]), *letters[number]],
             )
             for number in sorted(applied.keys() | letters.keys())
         ]

@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import statistics
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from services.learner.bench.plot import CannotPlot, plot
 from services.learner.bench.rates import Rates, rates
 from services.learner.bench.regret import SCENES, Course, course
 from shared.domain.exact_json import Json, JsonObject, dumps, plain
+from shared.infra.process import tune_gc
 
 SHARE_TARGET = 0.5
 EVENTS, ROUNDS = 10_000, 3
@@ -34,10 +34,12 @@ class Figures(NamedTuple):
         return found
 
     def as_json(self) -> JsonObject:
+        typical = self.rates.typical
         return {
-            "events_per_second": round(statistics.median(self.rates.learner)),
-            "bare_reader_events_per_second": round(statistics.median(self.rates.bare)),
+            "events_per_second": round(typical.learner),
+            "bare_reader_events_per_second": round(typical.bare),
             "share_of_bare_reader": plain(self.rates.share),
+            "without_decoding_events_per_second": round(typical.undecoded),
             "regret": [_told(one, self.seeds) for one in self.courses],
             "missed": list(self.missed),
         }
@@ -59,6 +61,7 @@ def bench(arguments: Sequence[str]) -> int:
     except CannotPlot as problem:
         sys.stderr.write(f"{problem}\n")
         return 2
+    tune_gc()
     figures = Figures(asyncio.run(rates(options.events, ROUNDS)), courses, options.seeds)
     shown = figures.as_json()
     text = dumps(shown) if options.json else "\n".join(f"{name:32} {dumps(value)}" for name, value in shown.items())

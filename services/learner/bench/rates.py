@@ -1,9 +1,14 @@
-"""Events per second: one learner, against a consumer of the same streams that only reads and acknowledges."""
+"""Events per second: one learner, against a consumer of the same streams that reads, decodes and acknowledges.
+
+A reader that does not even decode what it reads is measured too: how fast the streams themselves are.
+"""
 
 import statistics
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
+from json import loads
 from pathlib import Path
 from typing import NamedTuple, cast
 from uuid import uuid4
@@ -28,16 +33,25 @@ class Miscounted(Exception):
     """The learner did not learn every event once: its speed says nothing."""
 
 
-class Rates(NamedTuple):
-    """Events per second in each round; both take turns, so that the machine is equally busy for both."""
+class Round(NamedTuple):
+    """Events per second. All take turns in each round, so that the machine is equally busy for all."""
 
-    learner: tuple[float, ...]
-    bare: tuple[float, ...]
+    learner: float
+    bare: float
+    undecoded: float
+
+
+class Rates(NamedTuple):
+    rounds: tuple[Round, ...]
+
+    @property
+    def typical(self) -> Round:
+        return Round(*(round(statistics.median(figures)) for figures in zip(*self.rounds, strict=True)))
 
     @property
     def share(self) -> float:
-        """The learner's typical rate as a part of the bare reader's."""
-        return round(statistics.median(mine / bare for mine, bare in zip(self.learner, self.bare, strict=True)), 3)
+        """The learner's rate as a part of the bare reader's, in the typical round."""
+        return round(statistics.median(one.learner / one.bare for one in self.rounds), 3)
 
 
 async def rates(events: int, rounds: int) -> Rates:
@@ -46,17 +60,21 @@ async def rates(events: int, rounds: int) -> Rates:
         redis = connect(server.url)
         try:
             await _round(redis, _WARM)
-            found = [await _round(redis, events) for _ in range(rounds)]
+            return Rates(tuple([await _round(redis, events) for _ in range(rounds)]))
         finally:
             await redis.aclose()
-    return Rates(tuple(mine for mine, _ in found), tuple(bare for _, bare in found))
 
 
-async def _round(redis: Redis, events: int) -> tuple[float, float]:
+async def _round(redis: Redis, events: int) -> Round:
     await redis.flushall()
     await leave_outcomes(redis, events, uuid4().hex[:8])
-    bare = await _rate(redis, _read_bare, events)
-    return await _rate(redis, _learn, events), bare
+    undecoded = await _rate(redis, partial(_read_bare, decode=_ignored), events)
+    bare = await _rate(redis, partial(_read_bare, decode=loads), events)
+    return Round(await _rate(redis, _learn, events), bare, undecoded)
+
+
+def _ignored(text: str) -> None:
+    """Not looked at."""
 
 
 async def _rate(redis: Redis, drain: Drain, events: int) -> float:
@@ -76,7 +94,7 @@ async def _learn(redis: Redis) -> int:
     return learner.counts.learned
 
 
-async def _read_bare(redis: Redis) -> int:
+async def _read_bare(redis: Redis, decode: Callable[[str], object]) -> int:
     """As quick as a client can: all streams in one command, in batches as large, acknowledged in one round trip."""
     streams, group, read = [partition.outcomes for partition in keys.all_partitions()], uuid4().hex, 0
     async with redis.pipeline(transaction=False) as pipe:
@@ -86,11 +104,13 @@ async def _read_bare(redis: Redis) -> int:
     while batch := await _batch(redis, group, streams):
         async with redis.pipeline(transaction=False) as pipe:
             for stream, entries in batch:
+                for _, fields in entries:
+                    decode(fields["o"])
                 pipe.xack(stream, group, *(entry_id for entry_id, _ in entries))
             read += sum(await pipe.execute())
     return read
 
 
-async def _batch(redis: Redis, group: str, streams: list[str]) -> "list[tuple[str, list[tuple[str, object]]]]":
+async def _batch(redis: Redis, group: str, streams: list[str]) -> "list[tuple[str, list[tuple[str, dict[str, str]]]]]":
     found = await redis.xreadgroup(group, "one", dict.fromkeys(streams, ">"), count=AT_ONCE)
-    return cast("list[tuple[str, list[tuple[str, object]]]]", found)
+    return cast("list[tuple[str, list[tuple[str, dict[str, str]]]]]", found)

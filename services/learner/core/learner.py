@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 from services.learner.core.lesson import lesson_of, read
 from services.learner.core.shares import fair_change
-from services.learner.ports import DeadLetter, Delivery, Lesson, Memory, Outcomes, Refused
+from services.learner.ports import DeadLetter, Delivery, Lesson, Memory, Outcomes, Refused, Taken
+from shared.ports.store import StoreUnavailable
 
 MAX_TRIES = 5
+_LANES = 4  # parts of a round that go side by side: while the store is busy with one, another is read
 
 
 @dataclass
@@ -54,11 +56,25 @@ class Learner:
     async def round(self) -> int:
         """Take what is there, learn and settle it; how many events were in hand."""
         async with self._between_rounds:
-            taken = await self._outcomes.take(self._held)
+            held = sorted(self._held)
+            async with asyncio.TaskGroup() as group:
+                lanes = [group.create_task(self._lane(held[first::_LANES])) for first in range(_LANES)]
+            found = [lane.result() for lane in lanes]
+            for failure in found:
+                if isinstance(failure, StoreUnavailable):
+                    raise failure
+            return sum(count for count in found if isinstance(count, int))
+
+    async def _lane(self, partitions: Sequence[int]) -> int | StoreUnavailable:
+        """A failing store does not cut the other lanes short."""
+        try:
+            taken = await self._outcomes.take(partitions) if partitions else Taken((), ())
             self._held -= frozenset(taken.lost)
             if taken.deliveries:
                 await self._learn(taken.deliveries)
-            return len(taken.deliveries)
+        except StoreUnavailable as error:
+            return error
+        return len(taken.deliveries)
 
     async def _learn(self, deliveries: Sequence[Delivery]) -> None:
         readable, dead = _read_all(deliveries)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import islice
 
 from pydantic import ValidationError
 
@@ -13,10 +14,11 @@ from shared.domain.bandit import reward_units
 from shared.domain.cases import judged
 from shared.domain.keywords import keywords
 from shared.domain.quality import Formula
-from shared.domain.redaction import redacted
+from shared.domain.redaction import redacted_each
 from shared.domain.words import Strategy, WriteStatus
 
 _EARLIEST, _LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
+_FORMULAS = frozenset(Formula)
 _PART = re.compile(r"[a-z_]{1,30}")
 _PARTS = 20
 _SUMMARY = 200  # characters
@@ -54,7 +56,9 @@ def lesson_of(outcome: TaskOutcome) -> Lesson:
 
 def _case(outcome: TaskOutcome) -> CaseEntry:
     """The case without anything that the privacy guard marks, whoever sent the event."""
-    summary = redacted(outcome.summary)
+    worked, failed = _notes(_worked(outcome)), _notes(_failed(outcome))
+    summary, *notes = redacted_each((outcome.summary, *worked, *failed))
+    said = tuple(note[:_SAID] for note in notes)
     return CaseEntry(
         case_id=outcome.event_id,
         session_id=outcome.session_id,
@@ -65,8 +69,8 @@ def _case(outcome: TaskOutcome) -> CaseEntry:
         quality=outcome.quality,
         formula=_formula(outcome),
         parts=_parts(outcome),
-        worked=_notes(_worked(outcome)),
-        failed=_notes(_failed(outcome)),
+        worked=said[: len(worked)],
+        failed=said[len(worked) :],
         tool_count=outcome.tool_calls,
         domain=outcome.process_type,
         strategy=_carried_by(outcome),
@@ -77,15 +81,17 @@ def _case(outcome: TaskOutcome) -> CaseEntry:
 def _formula(outcome: TaskOutcome) -> str:
     said = outcome.details.get("quality_parts")
     name = said.get("formula") if isinstance(said, dict) else None
-    return name if isinstance(name, str) and name in set(Formula) else ""
+    return name if isinstance(name, str) and name in _FORMULAS else ""
 
 
 def _parts(outcome: TaskOutcome) -> dict[str, float]:
     """What the score is the sum of, by names that are words; a text among them is none of it."""
     said = outcome.details.get("quality_parts")
-    found = said.items() if isinstance(said, dict) else ()
-    parts = ((name, float(part)) for name, part in found if isinstance(part, int | float) and _PART.fullmatch(name))
-    return dict([(name, part) for name, part in parts if abs(part) <= 1][:_PARTS])
+    parts: dict[str, float] = {}
+    for name, part in said.items() if isinstance(said, dict) else ():
+        if isinstance(part, int | float) and abs(part) <= 1 and _PART.fullmatch(name) and len(parts) < _PARTS:
+            parts[name] = float(part)
+    return parts
 
 
 def _carried_by(outcome: TaskOutcome) -> Strategy:
@@ -114,4 +120,4 @@ def _failed(outcome: TaskOutcome) -> Iterator[str]:
 
 
 def _notes(said: Iterator[str]) -> tuple[str, ...]:
-    return tuple(redacted(note)[:_SAID] for note in said)[:_NOTES]
+    return tuple(islice(said, _NOTES))

@@ -1,43 +1,53 @@
 -- Learn from outcomes of one tenant, each once: id, arm, case, counts and how they came to be, all of them in one step.
 -- Replies with 1 for each that was new and 0 for each that was known.
 local applied, arms, cases, counts, trends, days = unpack(KEYS)
-local known_ms, cap, points, newest, oldest = unpack(ARGV)
-local FIRST, EACH = 6, 9
+local known_ms, cap, points, newest, oldest, arms_named = unpack(ARGV)
+local ARMS, EACH, OF_ARM = 7, 2, 3
+local first = ARMS + OF_ARM * arms_named
 local QUALITY = 'quality' -- the trend of all cases together
 
-local ids = {}
-for i = FIRST, #ARGV, EACH do ids[#ids + 1] = ARGV[i] end
+local ids, events = {}, {}
+for i = first, #ARGV, EACH do
+  local arm, units, outcome, at, day, id = string.match(ARGV[i], '^(%d+) (%d+) (%l+) (%d+) (%S+) (.+)$')
+  ids[#ids + 1] = id
+  events[#events + 1] = {arm, tonumber(units), outcome, at, day, ARGV[i + 1]}
+end
 local known = redis.call('ZMSCORE', applied, unpack(ids))
 
 local now = int(now_ms())
 local reply, marks, entries, steps = {}, {}, {}, {}
-local sums = {[arms] = {}, [counts] = {}, [days] = {}}
-local function add(hash, field, amount) sums[hash][field] = (sums[hash][field] or 0) + amount end
-local function step(trend, at, units) steps[#steps + 1] = {trend, at, units} end
+local pulled, counted, by_day = {}, {}, {}
+local function add(sums, field, amount) sums[field] = (sums[field] or 0) + amount end
 for n, id in ipairs(ids) do
   reply[n] = 0
   if not known[n] and not marks[id] then
-    local first = FIRST + EACH * (n - 1)
-    local pulls, sum, trend, units, entry, outcome, at, day = unpack(ARGV, first + 1, first + EACH - 1)
+    local arm, units, outcome, at, day, entry = unpack(events[n])
     reply[n], marks[id] = 1, true
+    local of_day = by_day[day] or {}
+    by_day[day] = of_day
     if entry ~= '' then -- without an entry it is counted as an event, and that is all
       entries[#entries + 1] = entry
-      step(QUALITY, at, tonumber(units))
-      for hash, stem in pairs({[counts] = '', [days] = day .. ':'}) do
-        add(hash, stem .. outcome, 1)
-        add(hash, stem .. 'quality_units', tonumber(units))
-      end
+      steps[#steps + 1] = {QUALITY, at, units}
+      add(counted, outcome, 1)
+      add(of_day, outcome, 1)
+      add(counted, 'quality_units', units)
+      add(of_day, 'quality_units', units)
     end
-    if pulls ~= '' then
-      add(arms, pulls, 1)
-      add(arms, sum, tonumber(units))
-      step(trend, at, tonumber(units))
+    if arm ~= '0' then
+      local of_arm = ARMS + OF_ARM * (arm - 1)
+      add(pulled, ARGV[of_arm], 1)
+      add(pulled, ARGV[of_arm + 1], units)
+      steps[#steps + 1] = {ARGV[of_arm + 2], at, units}
     end
-    add(counts, 'events', 1)
-    add(days, day .. ':events', 1)
+    add(counted, 'events', 1)
+    add(of_day, 'events', 1)
   end
 end
 if not next(marks) then return reply end
+local sums = {[arms] = pulled, [counts] = counted, [days] = {}}
+for day, of_day in pairs(by_day) do
+  for count, amount in pairs(of_day) do sums[days][day .. ':' .. count] = amount end
+end
 
 -- A script that fails is not undone, so whatever could fail is asked before anything is written.
 redis.call('LLEN', cases)
@@ -80,27 +90,32 @@ for _, taken in ipairs(steps) do
   if not line then
     local n, sum = start(trend)
     if not n or not sum then return spoiled end
-    line = {n = n, units = sum, spacing = spacing(n), new = {}}
+    line = {n = n, units = sum, spacing = spacing(n), wide = spacing(n), new = {}}
     lines[trend] = line
   end
   line.n, line.units = line.n + 1, line.units + units
-  if line.n % spacing(line.n) == 0 then
+  if line.n > points * line.wide then line.wide = 2 * line.wide end
+  if line.n % line.wide == 0 then
     line.new[#line.new + 1] = int(line.n) .. ':' .. int(line.units) .. ':' .. at
   end
 end
 local function drawn(trend, line)
   local kept = redis.call('HGET', trends, trend)
   local text = (kept and kept .. ' ' or '') .. table.concat(line.new, ' ')
-  local wide = spacing(line.n)
-  if wide == line.spacing then return text end
+  if line.wide == line.spacing then return text end
   local thinned = {}
   for n, rest in string.gmatch(text, '(%d+):(%S+)') do
-    if tonumber(n) % wide == 0 then thinned[#thinned + 1] = n .. ':' .. rest end
+    if n % line.wide == 0 then thinned[#thinned + 1] = n .. ':' .. rest end
   end
   return table.concat(thinned, ' ')
 end
 
-for id in pairs(marks) do redis.call('ZADD', applied, now, id) end
+local scored = {}
+for id in pairs(marks) do
+  scored[#scored + 1] = now
+  scored[#scored + 1] = id
+end
+redis.call('ZADD', applied, unpack(scored))
 redis.call('ZREMRANGEBYSCORE', applied, '-inf', int(now - known_ms))
 if redis.call('HEXISTS', days, newest .. ':events') == 0 then
   for _, field in ipairs(redis.call('HKEYS', days)) do
@@ -115,6 +130,6 @@ if #entries > 0 then
   redis.call('LTRIM', cases, 0, cap - 1)
 end
 for trend, line in pairs(lines) do
-  if #line.new > 0 or spacing(line.n) > line.spacing then redis.call('HSET', trends, trend, drawn(trend, line)) end
+  if #line.new > 0 or line.wide > line.spacing then redis.call('HSET', trends, trend, drawn(trend, line)) end
 end
 return reply

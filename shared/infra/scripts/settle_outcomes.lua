@@ -3,8 +3,10 @@
 local outcomes, dead = unpack(KEYS)
 local group, main, behind_most, applied = unpack(ARGV)
 
-for i = 5, 4 + applied do redis.call('XACK', outcomes, group, ARGV[i]) end
-for i = 5 + applied, #ARGV, 3 do
+local ids = {}
+for id in string.gmatch(applied, '%S+') do ids[#ids + 1] = id end
+if #ids > 0 then redis.call('XACK', outcomes, group, unpack(ids)) end
+for i = 5, #ARGV, 3 do
   local entry = redis.call('XRANGE', outcomes, ARGV[i], ARGV[i])[1]
   if redis.call('XACK', outcomes, group, ARGV[i]) == 1 and entry then
     local fields = entry[2]
