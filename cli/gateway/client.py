@@ -87,6 +87,10 @@ class GatewayClient:
         """What an operator asks about tools made at run time: ``list``, or ``NAME/show``, ``NAME/remove``."""
         return await self._rest("POST", f"/tools/made/{quote(path)}", body)
 
+    async def learning_files(self, action: str, body: JsonObject) -> JsonObject:
+        """What is learned of a tenant as files: ``export``, or ``import`` of one."""
+        return await self._rest("POST", f"/learn/{action}", body)
+
     async def dead_letters(self, path: str, body: JsonObject) -> JsonObject:
         """What an operator asks about dead letters: ``list``, or ``ID/show``, ``ID/requeue``, ``ID/drop``."""
         return await self._rest("POST", f"/dlq/{quote(path)}", body)

@@ -2,7 +2,10 @@
 
 import typer
 
+from cli.learn.files import bring, export
 from cli.learn.report import report
 
 learn = typer.Typer(no_args_is_help=True, help="What is learned: benchmark reports; import and export as files.")
 learn.command()(report)
+learn.command()(export)
+learn.command("import")(bring)

@@ -11,6 +11,7 @@ from redis.asyncio import Redis
 
 from services.executor.adapters.redis_ended import RedisEndedTasks
 from services.executor.adapters.redis_idle import RedisIdleSessions
+from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.redis_seats import RedisSeats
 from services.executor.adapters.redis_sessions import RedisSessions
 from services.executor.adapters.redis_upkeep import RedisUpkeep
@@ -23,6 +24,7 @@ from services.executor.core.reaper import Reaper
 from services.executor.core.runner import Runner, RunnerLimits, RunsTurns
 from services.executor.entrypoints.archive_loop import News, TellingWorker, keep_archived
 from services.executor.entrypoints.arq_worker import WakeWorker, queue_pool
+from services.executor.entrypoints.errands import keep_importing
 from services.executor.entrypoints.http import Circuits, health_app
 from services.executor.entrypoints.idle_loop import keep_idle_away
 from services.executor.entrypoints.stops_loop import keep_stops_spread
@@ -30,6 +32,7 @@ from services.executor.entrypoints.upkeep_loop import keep_up
 from services.executor.ports.policy import Tenants
 from services.executor.ports.sessions import Seats
 from services.executor.settings import RunSettings
+from shared.infra.errands import Errands
 from shared.infra.process import tune_gc
 from shared.infra.redis import connect, until_durable
 from shared.infra.side_server import QuietServer, side_server
@@ -99,8 +102,9 @@ async def _serve(
         listening = group.create_task(queue.main())
         archiving = group.create_task(keep_archived(archiver, news))
         evicting = group.create_task(keep_idle_away(evictor, settings.session_idle_seconds))
+        importing = group.create_task(keep_importing(Errands(state, "executor"), RedisLearned(state)))
         await stop.wait()
-        await _wind_down(settings, runner, queue, server, upkeep, listening, archiving, stopping, evicting)
+        await _wind_down(settings, runner, queue, server, upkeep, listening, archiving, stopping, evicting, importing)
 
 
 def _seats(settings: RunSettings, state: Redis, wakes: ArqWakes, tenants: Tenants | None) -> Seats | None:

@@ -4,20 +4,17 @@ import asyncio
 import os
 import signal
 import socket
-from datetime import UTC, datetime
 from uuid import uuid4
 
 import structlog
 from redis.asyncio import Redis
 
-from services.learner.adapters.redis_case_shelf import RedisCaseShelf
 from services.learner.adapters.redis_memory import RedisMemory
 from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
 from services.learner.core.learner import Learner
-from services.learner.core.training.seeding import Seeder
 from services.learner.entrypoints.http import health_app
 from services.learner.entrypoints.loops import consume, keep_share
-from services.learner.entrypoints.seeding_loop import SeedingStatus, keep_seeded
+from services.learner.file_room import file_room
 from services.learner.memory_room import memory_room
 from services.learner.settings import Settings
 from shared.infra.process import tune_gc
@@ -29,7 +26,7 @@ log = structlog.get_logger()
 
 
 async def learn(settings: Settings) -> None:
-    """The service, until SIGTERM or SIGINT. Raises ``VolatileRedis`` and ``StoreUnavailable``."""
+    """The service, until SIGTERM or SIGINT. Raises ``CannotStart``, ``VolatileRedis`` and ``StoreUnavailable``."""
     redis = connect(settings.redis_url)
     try:
         await until_durable(redis, allow_volatile=settings.allow_volatile_redis)
@@ -43,8 +40,8 @@ async def _serve(settings: Settings, redis: Redis) -> None:
     outcomes = RedisOutcomes(redis, owner, settings.lease_seconds, beside=REMEMBERING)
     learner = Learner(outcomes, RedisMemory(redis))
     memory = memory_room(settings, redis, owner, settings.lease_seconds, learner)
-    seeding = SeedingStatus()
-    server = side_server(health_app(outcomes, learner, seeding), settings.host, settings.port)
+    files = file_room(settings, redis, owner)
+    server = side_server(health_app(outcomes, learner, files.seeding), settings.host, settings.port)
     every = settings.lease_seconds / 3
     stop = _on_signals()
     tune_gc()
@@ -53,29 +50,16 @@ async def _serve(settings: Settings, redis: Redis) -> None:
         sharing = group.create_task(keep_share(learner, every))
         consuming = group.create_task(consume(learner, outcomes, every, stop))
         remembering = group.create_task(memory.run(learner, stop))
-        loading = group.create_task(_seeded(settings, redis, owner, seeding))
+        filing = group.create_task(files.run())
         await stop.wait()
         log.info("stopping", partitions=len(learner.held))
         sharing.cancel()
-        loading.cancel()
+        filing.cancel()
         await consuming
         await remembering
+        await files.close()
         await _leave(learner, outcomes)
         server.should_exit = True
-
-
-async def _seeded(settings: Settings, redis: Redis, owner: str, status: SeedingStatus) -> None:
-    """Keep the log seeded, where a bucket is named."""
-    if not settings.s3_training_bucket:
-        return
-
-    def open_seeder() -> Seeder:
-        from services.learner.adapters.s3_training import S3Training  # boto3 takes long to load, and few need it
-
-        bucket = S3Training(settings.s3_training_bucket, settings.s3_training_prefix)
-        return Seeder(bucket, RedisCaseShelf(redis, owner), settings.s3_training_tenant, lambda: datetime.now(UTC))
-
-    await keep_seeded(open_seeder, status, settings.s3_training_hours * 3600)
 
 
 async def _leave(learner: Learner, outcomes: RedisOutcomes) -> None:

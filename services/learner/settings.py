@@ -3,12 +3,13 @@
 from pydantic import Field
 from pydantic_settings import SettingsConfigDict
 
+from services.learner.file_settings import FileSettings
 from services.learner.memory_settings import MemorySettings
 from services.learner.training_settings import TrainingSettings
 from shared.infra.redis import RedisUrl
 
 
-class Settings(TrainingSettings, MemorySettings):
+class Settings(TrainingSettings, FileSettings, MemorySettings):
     """Only ``REDIS_URL`` must be given. ``lease_seconds``: how long a partition of a dead learner stays unread."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore")

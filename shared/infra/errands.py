@@ -4,16 +4,23 @@ Nothing is promised but an answer: who asks and hears nothing asks again, so wha
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple, cast
 from uuid import uuid4
 
+import structlog
 from redis.asyncio import Redis
 
 from shared.infra import keys
 from shared.infra.lua import Scripts, answering
+from shared.ports.store import StoreUnavailable
 
+_WAIT_SECONDS = 5
 _MARGIN_SECONDS = 5.0
 _LOOK_SECONDS = 0.05
+_AGAIN_SECONDS = 0.5
+
+log = structlog.get_logger()
 
 
 class Errand(NamedTuple):
@@ -31,29 +38,44 @@ class Errands:
 
     async def ask(self, text: str, seconds: float) -> str | None:
         """The answer; None if nobody gives one in time."""
-        errand = Errand(uuid4().hex, text)
-        await self.leave(errand, seconds)
+        errand_id = await self.leave(text, seconds)
         until = asyncio.get_running_loop().time() + seconds
         while asyncio.get_running_loop().time() < until:
-            answer = await self._scripts.command("GET", keys.errand_key(errand.errand_id))
+            answer = await self._scripts.command("GET", keys.errand_key(errand_id))
             if answer is not None:
                 return str(answer)
             await asyncio.sleep(_LOOK_SECONDS)
         return None
 
-    async def leave(self, errand: Errand, seconds: float) -> None:
-        """Have it done some time, if somebody comes within so many seconds."""
-        await self._scripts.command("RPUSH", self._queue, f"{errand.errand_id}\n{errand.text}")
-        await self._scripts.command("EXPIRE", self._queue, max(1, int(seconds)))
+    async def leave(self, text: str, seconds: float) -> str:
+        """Have it done some time, if somebody comes within so many seconds; the errand's id."""
+        errand = Errand(uuid4().hex, text)
+        arguments = [max(1, round(seconds)), f"{errand.errand_id}\n{errand.text}"]
+        await self._scripts.run("leave_errand", [self._queue], arguments)
+        return errand.errand_id
 
-    async def next(self, seconds: float) -> Errand | None:
-        """The next one to do, as soon as there is one; None if there is none in that time."""
-        async with answering(seconds + _MARGIN_SECONDS):
-            found = await cast("asyncio.Future[tuple[str, str] | None]", self._redis.blpop([self._queue], seconds))
+    async def serve(self, do: Callable[[str], Awaitable[str]]) -> None:
+        """Do what is asked, one after the other, until cancelled. A store that fails is waited for.
+
+        ``do`` answers whatever it is given, and raises nothing but ``StoreUnavailable``: then nobody is answered.
+        """
+        while True:
+            try:
+                errand = await self._next()
+                if errand is not None:
+                    await self._answer(errand, await do(errand.text))
+            except StoreUnavailable as error:
+                log.warning("errand_not_done", error=str(error))
+                await asyncio.sleep(_AGAIN_SECONDS)
+
+    async def _next(self) -> Errand | None:
+        async with answering(_WAIT_SECONDS + _MARGIN_SECONDS):
+            popped = self._redis.blpop([self._queue], _WAIT_SECONDS)
+            found = await cast("Awaitable[tuple[str, str] | None]", popped)
         if found is None:
             return None
         errand_id, _, text = found[1].partition("\n")
         return Errand(errand_id, text)
 
-    async def answer(self, errand: Errand, text: str) -> None:
+    async def _answer(self, errand: Errand, text: str) -> None:
         await self._scripts.command("SET", keys.errand_key(errand.errand_id), text, "EX", keys.ERRAND_SECONDS)

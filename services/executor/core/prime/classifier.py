@@ -58,11 +58,12 @@ def label(answer: Answer, processes: Processes) -> Label:
     name = re.sub(r"[\s-]+", "_", answer.process_type.strip().lower())
     if answer.confidence < LEAST_CONFIDENCE:
         raise NoLabel(f"the model was not sure ({answer.confidence:.2f})")
-    if name not in processes and name != GENERAL.process_type and not _is_new_name(name):
+    if name not in processes and name != GENERAL.process_type and not is_new_name(name):
         raise NoLabel("the model's answer is no name of a process")
     why = " ".join(answer.why.split())[:200]
     return Label(name, answer.confidence, why)
 
 
-def _is_new_name(name: str) -> bool:
+def is_new_name(name: str) -> bool:
+    """Whether a process that no file describes can have that name."""
     return bool(_NAME.fullmatch(name)) and name not in _NO_NAMES

@@ -1,0 +1,58 @@
+"""The folder of RL_CACHE_DIR: what is learned of one tenant as files, each replaced at once."""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from shared.contracts.learning_files import LearningFile
+
+
+class CacheFolder:
+    """Its methods block, briefly, and raise ``OSError``. What was there before is kept beside as ``NAME.before``."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._written: dict[LearningFile, str] = {}
+
+    def prepare(self) -> None:
+        """Make the folder, and see that it can be written."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        probe = self._folder / f".{os.getpid()}.probe"
+        probe.write_text("")
+        probe.unlink()
+
+    def read(self) -> Mapping[LearningFile, JsonValue]:
+        """The files that are there. One that is no JSON is read as its text, which no importer takes."""
+        files = ((file, self._folder / file.value) for file in LearningFile)
+        return {file: _content(path.read_bytes()) for file, path in files if path.is_file()}
+
+    def write(self, files: Mapping[LearningFile, JsonValue]) -> None:
+        """Those that say something else than when they were last written here."""
+        for file, content in files.items():
+            text = json.dumps(content, indent=1, ensure_ascii=False)
+            path = self._folder / file.value
+            if file not in self._written and path.is_file():
+                path.replace(path.with_name(f"{path.name}.before"))
+            if self._written.get(file) != text:
+                self._replace(path, text)
+                self._written[file] = text
+
+    def _replace(self, path: Path, text: str) -> None:
+        """Whoever reads meanwhile finds the old file or the new one, whole."""
+        fresh = path.with_name(f".{path.name}.{os.getpid()}")
+        with fresh.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+
+
+def _content(raw: bytes) -> JsonValue:
+    try:
+        content: JsonValue = json.loads(raw)
+    except ValueError:
+        return raw.decode(errors="replace")[:100]
+    return content

@@ -1,0 +1,80 @@
+"""Keeps the files of RL_CACHE_DIR: read at the first start, written from time to time and at the end."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import NamedTuple, Protocol
+
+import structlog
+from pydantic import JsonValue
+
+from services.learner.core.files.importer import Importer
+from shared.contracts.learning_files import FileErrand, LearningFile
+from shared.ports.store import StoreUnavailable
+
+_LAST_SECONDS = 5.0
+
+log = structlog.get_logger()
+
+
+class Folder(Protocol):
+    """May raise ``OSError``."""
+
+    def read(self) -> Mapping[LearningFile, JsonValue]: ...
+
+    def write(self, files: Mapping[LearningFile, JsonValue]) -> None: ...
+
+
+class Learned(NamedTuple):
+    """What is learned of one tenant, as the cache needs it. All may raise ``StoreUnavailable``."""
+
+    tenant: str
+    is_new: Callable[[], Awaitable[bool]]  # whether nothing was ever learned of it, or forgotten
+    files: Callable[[], Awaitable[Mapping[LearningFile, JsonValue]]]
+    hand_on: Callable[[FileErrand], Awaitable[None]]  # to the executor, which keeps processes
+
+
+class Cache:
+    def __init__(self, folder: Folder, learned: Learned, importer: Importer, every_seconds: float) -> None:
+        self._folder = folder
+        self._learned = learned
+        self._importer = importer
+        self._every = every_seconds
+        self._begun = False
+
+    async def run(self) -> None:
+        """Runs until cancelled. What fails is said, and tried again."""
+        while True:
+            await self._tried(self._step)
+            await asyncio.sleep(self._every if self._begun else min(1.0, self._every))
+
+    async def close(self) -> None:
+        """Write a last time, if the files were ever in step."""
+        if self._begun:
+            await self._tried(self._write)
+
+    async def _step(self) -> None:
+        if not self._begun and await self._learned.is_new():
+            await self._bring_in()
+        self._begun = True
+        await self._write()
+
+    async def _bring_in(self) -> None:
+        """A file that cannot be imported is passed over: its problems stand in the log, the folder keeps it."""
+        for file, content in (await asyncio.to_thread(self._folder.read)).items():
+            errand = FileErrand(tenant=self._learned.tenant, file=file, content=content)
+            if file is LearningFile.SYNTHESIZED:
+                await self._learned.hand_on(errand)
+                continue
+            report = await self._importer.carry_out(errand)
+            log.info("cached_file_imported", **report.model_dump(mode="json", exclude={"v", "dry_run"}))
+
+    async def _write(self) -> None:
+        files = await self._learned.files()
+        await asyncio.to_thread(self._folder.write, files)
+
+    async def _tried(self, act: Callable[[], Awaitable[None]]) -> None:
+        try:
+            async with asyncio.timeout(_LAST_SECONDS + self._every):
+                await act()
+        except (StoreUnavailable, OSError) as error:  # a time-out is an OSError, too
+            log.warning("cache_not_kept", error=f"{type(error).__name__}: {error}")

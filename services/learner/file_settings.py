@@ -1,0 +1,16 @@
+"""Where what is learned is kept as files, by the variables that say so."""
+
+from pathlib import Path
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class FileSettings(BaseSettings):
+    """Without ``RL_CACHE_DIR`` there are no files: Redis has it all."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="ignore")
+
+    rl_cache_dir: Path | None = None
+    rl_cache_tenant: str = Field(default="default", min_length=1)
+    rl_cache_seconds: float = Field(default=60.0, ge=0.1, le=24 * 3600)

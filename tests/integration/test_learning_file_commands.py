@@ -1,0 +1,134 @@
+"""`purple learn export` and `import` through a gateway, with the learner's and the executor's doors behind it."""
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import httpx
+import pytest
+from redis.asyncio import Redis
+
+from services.executor.adapters.redis_learned import RedisLearned
+from services.executor.entrypoints.errands import keep_importing as keep_importing_processes
+from services.learner.adapters.redis_import_shelf import RedisImportShelf
+from services.learner.adapters.redis_memory import RedisMemory
+from services.learner.core.files.importer import Importer
+from services.learner.core.lesson import lesson_of
+from services.learner.entrypoints.errands import keep_importing
+from shared.contracts.learning_files import LearningFile
+from shared.domain.exact_json import JsonObject, loads_object
+from shared.infra.errands import Errands
+from shared.infra.learned_files import learned_files
+from tests.e2e.commands import purple
+from tests.integration.gateway_stage import PATIENCE, at, gateway
+from tests.integration.learner_stage import an_outcome
+
+OPERATOR: JsonObject = {"principal": {"id": "olga", "roles": ["operator"]}}
+STATES = ["DECOMPOSE", "ASSESS", "COMPUTE", "POLICY_CHECK", "MUTATE", "COMPLETE"]
+PROCESS = {
+    "states": STATES,
+    "hitl_required": True,
+    "risk_level": "medium",
+    "connector_hints": ["crm"],
+    "state_instructions": {"ASSESS": "Read the grant's budget first."},
+}
+
+
+@asynccontextmanager
+async def _stack(redis: Redis, redis_url: str) -> AsyncIterator[str]:
+    importer = Importer(RedisImportShelf(redis), lambda: datetime.now(UTC))
+    async with gateway(redis_url) as url:
+        doing = [
+            asyncio.create_task(keep_importing(Errands(redis, "learner"), importer)),
+            asyncio.create_task(keep_importing_processes(Errands(redis, "executor"), RedisLearned(redis))),
+        ]
+        try:
+            yield url
+        finally:
+            for task in doing:
+                task.cancel()
+            await asyncio.gather(*doing, return_exceptions=True)
+
+
+async def _post(url: str, path: str, **body: object) -> tuple[int, JsonObject]:
+    async with httpx.AsyncClient(base_url=url, timeout=PATIENCE, trust_env=False) as client:
+        response = await client.post(path, json=body)
+    return response.status_code, loads_object(response.text)
+
+
+async def _learn(redis: Redis, tenant: str = "default") -> None:
+    outcomes = [an_outcome(number, tenant=tenant, quality=number / 20) for number in range(20)]
+    await RedisMemory(redis).learn([lesson_of(outcome) for outcome in outcomes])
+
+
+@pytest.mark.promise("files.round_trip")
+@pytest.mark.promise("files.processes")
+@pytest.mark.promise("files.validated_whole")
+async def test_an_export_is_imported_by_another_installation_whole_or_not_at_all(
+    redis: Redis, redis_url: str, tmp_path: Path
+) -> None:
+    """Also the processes, which the executor checks and keeps. One wrong file in the folder, and nothing is taken."""
+    folder = tmp_path / "learned"
+    await _learn(redis)
+    async with _stack(redis, redis_url) as url:
+        processes = {"file": "synthesized_definitions.json", "content": {"grant_award": PROCESS}}
+        kept = await _post(url, "/learn/import", **processes, metadata=OPERATOR)
+        before = await learned_files(redis, "default")
+        out = await purple("learn", "export", str(folder), "--url", url, "--json")
+        await redis.flushall()
+        refused = await purple("learn", "import", str(_with_a_wrong_arm(folder)), "--url", url)
+        untouched = await learned_files(redis, "default")
+        done = await purple("learn", "import", str(folder), "--url", url, "--json")
+        after = await learned_files(redis, "default")
+    assert (kept[0], kept[1]["taken"]) == (200, 1)
+    assert (out.code, refused.code, done.code) == (0, 1, 0)
+    assert "payroll fsm: n" in refused.out
+    assert untouched[LearningFile.CASE_LOG] == []
+    assert after == before
+    assert before[LearningFile.SYNTHESIZED] != {}
+
+
+def _with_a_wrong_arm(folder: Path) -> Path:
+    wrong = Path(shutil.copytree(folder, folder.with_name("wrong")))
+    (wrong / "strategy_bandit.json").write_text('{"payroll": {"fsm": {"n": -5, "q": 0.5}}}')
+    return wrong
+
+
+@pytest.mark.promise("files.processes")
+@pytest.mark.parametrize(
+    ("name", "process", "problem"),
+    [
+        ("payroll", PROCESS, "built in"),
+        ("Grant Award", PROCESS, "snake case"),
+        ("grant_award", {**PROCESS, "states": ["DECOMPOSE", "MUTATE"]}, "grant_award"),
+        ("grant_award", {**PROCESS, "states": ["FLY"]}, "states"),
+        ("grant_award", {"template": {"process_type": "other", "states": STATES}}, "another process"),
+        ("grant_award", [], "no object"),
+    ],
+)
+async def test_a_process_that_cannot_be_followed_is_not_kept(
+    redis: Redis, redis_url: str, name: str, process: object, problem: str
+) -> None:
+    content = {name: process, "visa_renewal": PROCESS}
+    async with _stack(redis, redis_url) as url:
+        said = {"file": "synthesized_definitions.json", "content": content, "metadata": OPERATOR}
+        _, report = await _post(url, "/learn/import", **said)
+    assert problem in str(at(report, "problems.0"))
+    assert await RedisLearned(redis).process_types("default") == ()
+
+
+async def test_operators_alone_and_known_files_alone(redis: Redis, redis_url: str) -> None:
+    async with gateway(redis_url) as url:
+        nobody = [await _post(url, f"/learn/{act}", file="case_log.json", content=[]) for act in ("export", "import")]
+        wrong = [
+            await _post(url, "/learn/import", metadata=OPERATOR, **body)
+            for body in (
+                {"file": "x"},
+                {"file": "case_log.json"},
+                {"file": "case_log.json", "content": [], "dry_run": 1},
+            )
+        ]
+    assert [status for status, _ in (*nobody, *wrong)] == [403, 403, 400, 400, 400]
