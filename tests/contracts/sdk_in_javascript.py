@@ -7,21 +7,19 @@ from tests.contracts.sdk_of_0_3 import ROOT, UNREACHABLE, run
 
 FOLDER = ROOT / ".javascript-sdk"
 SCRIPT = FOLDER / "client.mjs"
-SDK = "@a2a-js/sdk@1.3.0"
 _MARK = FOLDER / "complete"
-_SOURCE = Path(__file__).with_name("client_in_javascript.mjs")
-_AWAY = (*UNREACHABLE, "econn", "enotfound", "etimedout", "eai_again", "network")
+_SOURCE = Path(__file__).with_name("javascript")  # the client, and the SDK that it needs, locked by hashes
+_AWAY = (*UNREACHABLE, "econn", "enotfound", "etimedout", "eai_again", "network", "cert")
 
 
 async def make_folder() -> str | None:
     """Make the folder once, and put the client beside the SDK; the reason if that cannot be done here."""
     if not shutil.which("node") or not shutil.which("npm"):
         return "node and npm are not installed"
-    FOLDER.mkdir(exist_ok=True)
-    shutil.copy(_SOURCE, SCRIPT)
+    shutil.copytree(_SOURCE, FOLDER, dirs_exist_ok=True)
     if _MARK.exists():
         return None
-    code, out = await run("npm", "install", "--prefix", FOLDER, "--no-audit", "--no-fund", "--ignore-scripts", SDK)
+    code, out = await run("npm", "ci", "--prefix", FOLDER, "--no-audit", "--no-fund", "--ignore-scripts")
     if code and any(sign in out.lower() for sign in _AWAY):
         return out.strip()[-300:]
     assert code == 0, out

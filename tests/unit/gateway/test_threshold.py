@@ -17,7 +17,7 @@ from services.gateway.entrypoints.edge.body import BadCall
 from services.gateway.entrypoints.edge.threshold import Threshold
 from tests.serving import serving
 
-LIMITS = RequestLimits(body_bytes=1000, body_seconds=0.2, header_bytes=2000, url_bytes=300, open_requests=2)
+LIMITS = RequestLimits(body_bytes=1000, body_seconds=30, header_bytes=2000, url_bytes=300, open_requests=2)
 pytestmark = pytest.mark.promise("gateway.limits")
 
 
@@ -27,10 +27,10 @@ class Rooms:
     def __init__(self) -> None:
         self.held, self.release = asyncio.Semaphore(0), asyncio.Event()
 
-    def app(self) -> ASGIApp:
+    def app(self, limits: RequestLimits = LIMITS) -> ASGIApp:
         routes = [Route(f"/{name}", getattr(self, name), methods=["POST", "GET"]) for name in ("own", "form", "hold")]
         whole = [*routes, Route("/health", self.health)]
-        return Starlette(routes=whole, middleware=[Middleware(Threshold, limits=LIMITS)])
+        return Starlette(routes=whole, middleware=[Middleware(Threshold, limits=limits)])
 
     async def own(self, request: Request) -> JSONResponse:
         try:
@@ -88,8 +88,9 @@ async def test_a_body_that_does_not_end_is_given_up() -> None:
 
     scope = {"type": "http", "method": "POST", "path": "/form", "raw_path": b"/form", "query_string": b""}
     headers = [(b"content-type", b"application/x-www-form-urlencoded")]
+    app = Rooms().app(LIMITS._replace(body_seconds=0.2))
     async with asyncio.timeout(5):
-        await Rooms().app()({**scope, "headers": headers, "http_version": "1.1"}, drip, send)
+        await app({**scope, "headers": headers, "http_version": "1.1"}, drip, send)
 
     assert sent[0]["status"] == 408
 

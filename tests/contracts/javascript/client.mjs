@@ -1,5 +1,5 @@
 // Run by Node with the official JavaScript SDK beside it: what a client does, over one binding, as JSON on one line.
-//   node client_in_javascript.mjs URL JSONRPC|HTTP+JSON|LEGACY TOKEN WEBHOOK
+//   node client.mjs URL JSONRPC|HTTP+JSON|LEGACY TOKEN WEBHOOK
 import { randomUUID } from 'node:crypto';
 import { ClientFactory, ClientFactoryOptions, DefaultAgentCardResolver, JsonRpcTransportFactory, RestTransportFactory } from '@a2a-js/sdk/client';
 import { SendMessageRequest, taskStateToJSON } from '@a2a-js/sdk';
