@@ -49,6 +49,7 @@ PROMISES = (
     Promise("files.seed_names", "The four JSON files are read with their own names", "seed 000, case_log.json"),
     Promise("files.dry_run", "A dry run says what an import would do", "seed 000, RL Loop"),
     Promise("files.processes", "Imported processes are checked by the executor, and kept ones stay", "seed 000, FSM"),
+    Promise("files.cache", "RL_CACHE_DIR fills an empty Redis, and follows what is learned", "seed 000, RL_CACHE_DIR"),
     Promise("files.merged", "Of two records of an arm, the one with more pulls holds", "seed 000, Strategy Bandit"),
     Promise("I12.training_rows", "What the guard marks in a training row is in no case", "I12"),
 )

@@ -2,6 +2,7 @@
 
 import json
 import os
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,6 +17,7 @@ class CacheFolder:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._written: dict[LearningFile, str] = {}
+        self._writing = threading.Lock()  # a write that was given up may still run
 
     def prepare(self) -> None:
         """Make the folder, and see that it can be written."""
@@ -31,14 +33,17 @@ class CacheFolder:
 
     def write(self, files: Mapping[LearningFile, JsonValue]) -> None:
         """Those that say something else than when they were last written here."""
-        for file, content in files.items():
-            text = json.dumps(content, indent=1, ensure_ascii=False)
-            path = self._folder / file.value
-            if file not in self._written and path.is_file():
-                path.replace(path.with_name(f"{path.name}.before"))
-            if self._written.get(file) != text:
-                self._replace(path, text)
-                self._written[file] = text
+        with self._writing:
+            for file, content in files.items():
+                self._write_one(file, json.dumps(content, indent=1, ensure_ascii=False))
+
+    def _write_one(self, file: LearningFile, text: str) -> None:
+        path = self._folder / file.value
+        if file not in self._written and path.is_file():
+            path.replace(path.with_name(f"{path.name}.before"))
+        if self._written.get(file) != text:
+            self._replace(path, text)
+            self._written[file] = text
 
     def _replace(self, path: Path, text: str) -> None:
         """Whoever reads meanwhile finds the old file or the new one, whole."""

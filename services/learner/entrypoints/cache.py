@@ -39,34 +39,35 @@ class Cache:
         self._learned = learned
         self._importer = importer
         self._every = every_seconds
-        self._begun = False
+        self._waiting: dict[LearningFile, JsonValue] | None = None  # what is to be imported; None: not read yet
 
     async def run(self) -> None:
         """Runs until cancelled. What fails is said, and tried again."""
         while True:
             await self._tried(self._step)
-            await asyncio.sleep(self._every if self._begun else min(1.0, self._every))
+            await asyncio.sleep(min(1.0, self._every) if self._waiting is None or self._waiting else self._every)
 
     async def close(self) -> None:
         """Write a last time, if the files were ever in step."""
-        if self._begun:
+        if self._waiting == {}:
             await self._tried(self._write)
 
     async def _step(self) -> None:
-        if not self._begun and await self._learned.is_new():
-            await self._bring_in()
-        self._begun = True
+        if self._waiting is None:
+            found = await asyncio.to_thread(self._folder.read)
+            self._waiting = dict(found) if await self._learned.is_new() else {}
+        for file, content in list(self._waiting.items()):
+            await self._bring_in(FileErrand(tenant=self._learned.tenant, file=file, content=content))
+            del self._waiting[file]
         await self._write()
 
-    async def _bring_in(self) -> None:
+    async def _bring_in(self, errand: FileErrand) -> None:
         """A file that cannot be imported is passed over: its problems stand in the log, the folder keeps it."""
-        for file, content in (await asyncio.to_thread(self._folder.read)).items():
-            errand = FileErrand(tenant=self._learned.tenant, file=file, content=content)
-            if file is LearningFile.SYNTHESIZED:
-                await self._learned.hand_on(errand)
-                continue
-            report = await self._importer.carry_out(errand)
-            log.info("cached_file_imported", **report.model_dump(mode="json", exclude={"v", "dry_run"}))
+        if errand.file is LearningFile.SYNTHESIZED:
+            return await self._learned.hand_on(errand)
+        report = await self._importer.carry_out(errand)
+        log.info("cached_file_imported", **report.model_dump(mode="json", exclude={"v", "dry_run"}))
+        return None
 
     async def _write(self) -> None:
         files = await self._learned.files()
