@@ -30,6 +30,10 @@ def main(arguments: list[str]) -> int:
         from services.executor.bench.sessions import bench_sessions  # likewise
 
         return bench_sessions(arguments[1:])
+    if arguments and arguments[0] == "bench-recall":
+        from services.executor.bench.recall import bench_recall  # likewise
+
+        return bench_recall(arguments[1:])
     if arguments and arguments[0] == "tools":
         return show_tools(arguments[1:])
     if arguments and arguments[0] == "connections":
