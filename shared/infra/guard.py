@@ -7,6 +7,7 @@ changes between the check and the connection gains nothing. No address is touche
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from ipaddress import ip_address
 from typing import TypeAlias, TypeVar
 
@@ -14,14 +15,28 @@ from shared.domain.outgoing import Reach, Target, check_address, check_target, c
 
 Resolver: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
 Stream = TypeVar("Stream")
+LookUp: TypeAlias = "Callable[[str, int], Sequence[str]]"
 CONNECT_SECONDS = 5.0
+LOOKUPS = 64  # at once: whoever names hosts that nobody answers for holds up no other's, and nothing else in a thread
 
 
-async def system_resolver(host: str, port: int) -> Sequence[str]:
-    """The host's addresses by the system's own means; raises ``OSError``."""
-    loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+def addresses_of(host: str, port: int) -> Sequence[str]:
+    """The host's addresses by the system's own means, which may take half a minute; raises ``OSError``."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+class ThreadedResolver:
+    """Looks names up in threads of its own: one that is given up goes on until the system gives up too."""
+
+    def __init__(self, look_up: LookUp = addresses_of, at_once: int = LOOKUPS) -> None:
+        self._look_up, self._threads = look_up, ThreadPoolExecutor(at_once, "lookup")
+
+    async def __call__(self, host: str, port: int) -> Sequence[str]:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._look_up, host, port)
+
+
+system_resolver = ThreadedResolver()
 
 
 class Guard:

@@ -2,6 +2,7 @@
 
 import asyncio
 import ssl
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
@@ -18,8 +19,8 @@ from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.rest_bridge import RestBridge
 from services.executor.ports.tools import ToolForbidden, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
-from shared.domain.outgoing import Reach, Refused, check_url, reach_entries, tools_reach, webhook_reach
-from shared.infra.guard import Guard
+from shared.domain.outgoing import Reach, Refused, Target, check_url, reach_entries, tools_reach, webhook_reach
+from shared.infra.guard import Guard, ThreadedResolver
 from shared.infra.guarded_http import RefusedConnection, guarded_client
 from tests.certificates import certificate_for
 from tests.company_stage import company
@@ -300,3 +301,34 @@ async def test_tool_servers_by_every_trick_are_unreachable() -> None:
                     others.append(name)
 
     assert others == []
+
+
+@pytest.mark.promise("ssrf.lookups")
+async def test_names_that_nobody_answers_for_hold_up_neither_others_nor_what_else_runs_in_threads() -> None:
+    """As many hang as fit into the threads that everything else shares; they are given up and go on hanging."""
+    over, hung = threading.Event(), 40
+
+    def look_up(host: str, port: int) -> Sequence[str]:
+        if host == "hangs.test":
+            over.wait(60)
+        return (GOOD,)
+
+    guard = Guard(Reach(public=True), ThreadedResolver(look_up))
+    try:
+        async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+            for _ in range(hung):
+                group.create_task(_given_up(guard))
+            await asyncio.to_thread(int)
+            with pytest.raises(Refused):  # what it leads to is looked at: it was found
+                await guard.addresses(Target("https", "answers.test", 443))
+    finally:
+        over.set()
+
+
+async def _given_up(guard: Guard) -> None:
+    with pytest.raises(TimeoutError):
+        await guard.connected(Target("https", "hangs.test", 443), 0.2, _never)
+
+
+async def _never(address: str, seconds: float) -> None:
+    raise AssertionError(address)

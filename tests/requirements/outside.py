@@ -8,6 +8,7 @@ PROMISES = (
     Promise("ssrf.allowed", "Inside is called what the operator lists, and nothing else", "bad input"),
     Promise("ssrf.silent", "A refusal names its rule and tells nothing about the network inside", "bad input"),
     Promise("ssrf.pinned", "What was looked up and checked is connected to, under the name of the URL", "bad input"),
+    Promise("ssrf.lookups", "Names that nobody answers for hold up nothing else", "bad input"),
     Promise("ssrf.redirects", "Redirects are not followed; where they are, each step is checked", "bad input"),
     # sizes and load
     Promise(
