@@ -35,6 +35,7 @@ async def test_the_client_of_today_sends_a_message_and_reads_the_task(stack: Who
     assert task.artifacts[0].parts[0].text == ANSWER
 
 
+@pytest.mark.long  # at two replicas, with a scripted worker, it is in the suite
 @pytest.mark.promise("gateway.a2a_0_3")
 async def test_the_client_of_the_0_3_line_sends_a_message_and_reads_the_task(stack: WholeStack) -> None:
     if reason := await make_environment():

@@ -17,7 +17,7 @@ def _classes(report: JsonObject) -> dict[str, JsonObject]:
 
 
 @pytest.mark.promise("tools.command")
-@pytest.mark.parametrize("protocol", [Protocol.MCP, Protocol.REST])
+@pytest.mark.parametrize("protocol", [Protocol.MCP, pytest.param(Protocol.REST, marks=pytest.mark.long)])
 async def test_each_tool_is_shown_with_its_class_and_what_decided_it(tmp_path: Path, protocol: Protocol) -> None:
     async with company(tmp_path, protocol=protocol) as served:
         done = await purple("tools", "--endpoint", served.url, "--json")
