@@ -1,9 +1,13 @@
 """What an assessment needs from outside, in its own words. The world itself: ``shared.ports.simulated_world``."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Protocol
 
+from pydantic import JsonValue
+
 from shared.contracts.assessment.base import JsonObject, Told
+from shared.contracts.assessment.results import AssessmentResults
 from shared.contracts.assessment.updates import ErrorType, Update
 
 
@@ -43,4 +47,20 @@ class Clock(Protocol):
 
     def monotonic(self) -> float:
         """Seconds that only grow."""
+        ...
+
+
+class Assessments(Protocol):
+    """Who runs assessments, each context's one after another."""
+
+    async def assessed(
+        self,
+        context_id: str,
+        task_id: str,
+        participant_url: str,
+        scenario_id: str,
+        limits: Mapping[str, JsonValue],
+        emitter: Emitter,
+    ) -> AssessmentResults:
+        """Raises whatever ends an assessment without results; its text is for people."""
         ...

@@ -18,11 +18,13 @@ class ActionLogBuilder:
     def __init__(self, purple_agent_id: str) -> None:
         self._who = purple_agent_id
         self._turn = 0
+        self._at: datetime | None = None
         self._seen: set[str] = set()
         self._log: list[ActionLogEntry] = []
 
-    def start_turn(self, turn: int) -> None:
-        self._turn = turn
+    def start_turn(self, turn: int, at: datetime | None = None) -> None:
+        """``at``: the simulated time, which requests that changed nothing are logged with."""
+        self._turn, self._at = turn, at
 
     def end_turn(self) -> None:
         """What comes now still counts for the turn that ended."""
@@ -51,7 +53,7 @@ class ActionLogBuilder:
 
     def _in_order(self, own: list[SimulatorEvent], accesses: Sequence[Access]) -> list[ActionLogEntry]:
         waiting, entries = deque(own), list[ActionLogEntry]()
-        moment = own[0].scheduled_time if own else None
+        moment = self._at
         for access in accesses:
             kind = kind_of(access)
             if kind is not None:

@@ -78,7 +78,7 @@ class Turns:
         """One whole turn. Raises ``SimulatorFailed``; what the participant does wrong is in the result."""
         start = (await self.world.time.get_state()).current_time
         pending = (await self.world.events.summary()).pending
-        self.log.start_turn(number)
+        self.log.start_turn(number, start)
         await self.emitter.emit(TurnStarted(turn_number=number, current_time=start, events_pending=pending))
         answered = await self._answered(number, start)
         ended = await self._process_turn_end(number, start, answered)

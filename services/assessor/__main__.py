@@ -1,0 +1,49 @@
+"""``python -m services.assessor [--host H] [--port P] ...``: measures agents until SIGTERM.
+
+Every option is a variable too, in capitals; ``AGENTBEATS_GREEN_`` before the name is read as well.
+"""
+
+import argparse
+import logging
+import sys
+from collections.abc import Sequence
+
+from services.assessor.bootstrap import build
+from services.assessor.settings import Settings, older_names
+from shared.infra.main_server import serve_until_stopped
+from shared.infra.process import configure_logging
+from shared.infra.starting import CannotStart, read_settings, refused
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The exit code: 0 after a stop that was asked for, 2 for a setting that cannot be used."""
+    options = {name: value for name, value in vars(_parser().parse_args(arguments)).items() if value is not None}
+    try:
+        settings = read_settings(Settings, **{**older_names(), **options})
+        app = build(settings)
+    except CannotStart as problem:
+        return refused(problem)
+    configure_logging("assessor", logging.getLevelNamesMapping()[settings.log_level.upper()])
+    serve_until_stopped(app, settings.host, settings.port)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="services.assessor", description="Measures agents in simulated worlds.")
+    parser.add_argument("--host")
+    parser.add_argument("--port", type=int)
+    parser.add_argument("--card-url", help="where clients reach this service from outside")
+    parser.add_argument("--log-level", choices=("debug", "info", "warning", "error"))
+    parser.add_argument("--verbose-updates", action=argparse.BooleanOptionalAction)
+    parser.add_argument("--ues-base-port", type=int)
+    parser.add_argument("--scenarios-dir")
+    parser.add_argument("--default-max-turns", type=int)
+    parser.add_argument("--default-turn-timeout", type=float)
+    parser.add_argument("--response-model", dest="response_generator_model")
+    parser.add_argument("--summarization-model")
+    parser.add_argument("--evaluation-model")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

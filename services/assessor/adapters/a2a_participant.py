@@ -1,0 +1,185 @@
+"""The ``Participant`` port over A2A: protocol 0.3 or 1.0, whichever the agent's card offers; JSON-RPC over HTTP."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from uuid import uuid4
+
+import httpx
+from pydantic import JsonValue
+from typing_extensions import override
+
+from services.assessor.adapters.a2a_replies import read
+from services.assessor.ports import Participant, ParticipantFailed
+from shared.contracts.assessment.base import JsonObject, Told
+from shared.contracts.assessment.updates import ErrorType
+
+_CARDS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
+_TOLD_SECONDS = 10.0
+_POLL_SECONDS = 0.5
+_MOST_BYTES = 8 * 1024 * 1024
+_METHODS = {"0.3": ("message/send", "tasks/get"), "1.0": ("SendMessage", "GetTask")}
+
+
+class A2aParticipant(Participant):
+    """One assessment is one context: each message carries its id. ``http`` is shared and closed by whoever made it."""
+
+    def __init__(
+        self,
+        url: str,
+        http: httpx.AsyncClient,
+        context_id: str | None = None,
+        new_id: Callable[[], str] = lambda: str(uuid4()),
+        poll_seconds: float = _POLL_SECONDS,
+    ) -> None:
+        self._url = url
+        self._http = http
+        self._new_id = new_id
+        self._poll = poll_seconds
+        self._context_id = context_id or new_id()
+        self._endpoint: tuple[str, str] | None = None
+
+    @property
+    @override
+    def url(self) -> str:
+        return self._url
+
+    @override
+    async def tell(self, message: Told) -> None:
+        """An agent that is slow to answer has been told all the same."""
+        try:
+            async with asyncio.timeout(_TOLD_SECONDS):
+                await self._sent(message, blocking=False)
+        except TimeoutError:
+            return
+
+    @override
+    async def ask(self, message: Told, timeout: float) -> JsonObject:
+        try:
+            async with asyncio.timeout(timeout):
+                return await self._answer(message)
+        except TimeoutError as error:
+            raise ParticipantFailed("timeout", f"no answer came within {timeout:g} seconds") from error
+
+    async def _answer(self, message: Told) -> JsonObject:
+        """The data of the reply; of a task that still works it is asked for until it is there."""
+        reading = read(await self._sent(message, blocking=True))
+        while reading.data is None and reading.working_task is not None:
+            await asyncio.sleep(self._poll)
+            reading = read(await self._task(reading.working_task))
+        if reading.data is None:
+            raise ParticipantFailed("protocol_error", reading.problem)
+        return reading.data
+
+    async def _sent(self, message: Told, blocking: bool) -> JsonValue:
+        url, version = await self._where()
+        params = _params(message.wire(), version, self._new_id(), self._context_id, blocking)
+        return await self._called(url, version, _METHODS[version][0], params)
+
+    async def _task(self, task_id: str) -> JsonValue:
+        url, version = await self._where()
+        return await self._called(url, version, _METHODS[version][1], {"id": task_id})
+
+    async def _called(self, url: str, version: str, method: str, params: JsonObject) -> JsonValue:
+        body: JsonObject = {"jsonrpc": "2.0", "id": self._new_id(), "method": method, "params": params}
+        headers = {"A2A-Version": version} if version == "1.0" else {}
+        answer = await self._posted(url, body, headers)
+        if not isinstance(answer, dict):
+            raise ParticipantFailed("protocol_error", "the answer is no JSON-RPC response")
+        error = answer.get("error")
+        if error is not None:
+            said = error.get("message") if isinstance(error, dict) else error
+            raise ParticipantFailed("protocol_error", f"the agent answered with an error: {str(said)[:300]}")
+        return answer.get("result")
+
+    async def _posted(self, url: str, body: JsonObject, headers: dict[str, str]) -> JsonValue:
+        try:
+            async with self._http.stream(
+                "POST", url, json=body, headers=headers, timeout=None
+            ) as answer:  # the caller's
+                content = await _bounded(answer)
+        except httpx.HTTPError as error:
+            raise _lost(error) from error
+        if answer.status_code >= 500:
+            raise ParticipantFailed("communication_error", f"the agent answered {answer.status_code}")
+        return _json(content, answer.status_code)
+
+    async def _where(self) -> tuple[str, str]:
+        """Where messages go, and in which version; asked once."""
+        if self._endpoint is None:
+            self._endpoint = await self._from_card()
+        return self._endpoint
+
+    async def _from_card(self) -> tuple[str, str]:
+        """What the card says; an agent without one is spoken to at its URL, in 0.3."""
+        for path in _CARDS:
+            try:
+                answer = await self._http.get(self._url.rstrip("/") + path, timeout=_TOLD_SECONDS)
+            except httpx.HTTPError as error:
+                raise _lost(error) from error
+            if answer.is_success:
+                return _offered(_json(answer.content, answer.status_code), self._url)
+        return self._url, "0.3"
+
+
+def _params(data: JsonObject, version: str, message_id: str, context_id: str, blocking: bool) -> JsonObject:
+    if version == "1.0":
+        return {
+            "message": {
+                "messageId": message_id,
+                "contextId": context_id,
+                "role": "ROLE_USER",
+                "parts": [{"data": data}],
+            },
+            "configuration": {"returnImmediately": not blocking},
+        }
+    return {
+        "message": {
+            "kind": "message",
+            "messageId": message_id,
+            "contextId": context_id,
+            "role": "user",
+            "parts": [{"kind": "data", "data": data}],
+        },
+        "configuration": {"blocking": blocking},
+    }
+
+
+def _offered(card: JsonValue, url: str) -> tuple[str, str]:
+    """The 0.3 endpoint where there is one: it is what participants were written for."""
+    if not isinstance(card, dict):
+        return url, "0.3"
+    listed = card.get("supportedInterfaces")
+    interfaces = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    spoken = {str(one.get("protocolVersion")): str(one.get("url")) for one in interfaces if _is_rpc(one)}
+    for version in ("0.3", "0.3.0", "1.0"):
+        if version in spoken:
+            return spoken[version], version[:3]
+    main = card.get("url")
+    return (main if isinstance(main, str) and main else url), "0.3"
+
+
+def _is_rpc(interface: JsonObject) -> bool:
+    return str(interface.get("protocolBinding", "JSONRPC")).upper() == "JSONRPC"
+
+
+async def _bounded(answer: httpx.Response) -> bytes:
+    content = bytearray()
+    async for chunk in answer.aiter_bytes():
+        content += chunk
+        if len(content) > _MOST_BYTES:
+            raise ParticipantFailed("protocol_error", f"the answer is larger than {_MOST_BYTES} bytes")
+    return bytes(content)
+
+
+def _json(content: bytes, status: int) -> JsonValue:
+    try:
+        value: JsonValue = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise ParticipantFailed("protocol_error", f"the agent answered {status} with what is no JSON") from error
+    return value
+
+
+def _lost(error: httpx.HTTPError) -> ParticipantFailed:
+    kind: ErrorType = "timeout" if isinstance(error, httpx.TimeoutException) else "communication_error"
+    return ParticipantFailed(kind, f"the agent could not be reached: {str(error) or type(error).__name__}")

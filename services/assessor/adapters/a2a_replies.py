@@ -1,0 +1,83 @@
+"""Finding the data in an A2A reply: a message or a task, its parts as data or as JSON text, of protocol 0.3 or 1.0."""
+
+import json
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from shared.contracts.assessment.base import JsonObject
+
+_WORKING = frozenset({"submitted", "working", "TASK_STATE_SUBMITTED", "TASK_STATE_WORKING"})
+_AGENT = frozenset({"agent", "ROLE_AGENT"})
+
+
+class Reading(NamedTuple):
+    """``working_task``: the task that has no data yet and may still bring some; ``problem``: why there is none."""
+
+    data: JsonObject | None
+    working_task: str | None = None
+    problem: str = ""
+
+
+def read(result: JsonValue) -> Reading:
+    """A task's artifacts come first, then what its status says, then the newest thing that its agent said."""
+    if not isinstance(result, dict):
+        return Reading(None, problem="the answer holds neither a message nor a task")
+    inner = result.get("task") or result.get("message")
+    told = inner if isinstance(inner, dict) else result
+    if "status" not in told:
+        data = _first(told.get("parts"))
+        return Reading(data, problem="" if data else "the message has no part with data")
+    return _read_task(told)
+
+
+def _read_task(task: JsonObject) -> Reading:
+    status = task.get("status")
+    state = str(status.get("state")) if isinstance(status, dict) else ""
+    working = state in _WORKING
+    for parts in _places(task, status):
+        data = _first(parts)
+        if data is not None:
+            return Reading(data)
+    task_id = task.get("id")
+    if working and isinstance(task_id, str):
+        return Reading(None, task_id)
+    return Reading(None, problem=f"the task ended as {state.lower().removeprefix('task_state_')} and brought no data")
+
+
+def _places(task: JsonObject, status: JsonValue) -> Iterator[JsonValue]:
+    for artifact in _objects(task.get("artifacts")):
+        yield artifact.get("parts")
+    message = status.get("message") if isinstance(status, dict) else None
+    if isinstance(message, dict):
+        yield message.get("parts")
+    for message in reversed(_objects(task.get("history"))):
+        if message.get("role") in _AGENT:
+            yield message.get("parts")
+
+
+def _first(parts: JsonValue) -> JsonObject | None:
+    """The first part that is data, else the first text that is a JSON object."""
+    found = _objects(parts)
+    for part in found:
+        data = part.get("data")
+        if isinstance(data, dict):
+            inner = data.get("data")  # some wrap it once more
+            return inner if len(data) == 1 and isinstance(inner, dict) else data
+    return next((data for part in found if (data := _as_object(part.get("text"))) is not None), None)
+
+
+def _as_object(text: JsonValue) -> JsonObject | None:
+    if not isinstance(text, str):
+        return None
+    bare = text.strip().removeprefix("```json").removeprefix("```").removesuffix("```").strip()
+    try:
+        value = json.loads(bare)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _objects(value: JsonValue) -> list[JsonObject]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

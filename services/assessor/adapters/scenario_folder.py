@@ -1,0 +1,138 @@
+"""Scenarios as folders: ``<id>/scenario.json``, its ``initial_state.json`` and its ``evaluators.py``.
+
+A scenario's Python is run as it is: whoever may write there is trusted.
+"""
+
+import importlib.util
+import inspect
+import json
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import cast
+
+from pydantic import JsonValue, ValidationError
+
+from services.assessor.core.evaluation import Evaluator, Evaluators
+from services.assessor.core.scenario import ID, ScenarioConfig
+
+_STATE = "initial_state.json"
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\.json")
+
+
+class BadScenario(Exception):
+    """The scenario cannot be used; the message says where and why."""
+
+
+@dataclass(frozen=True)
+class LoadedScenario:
+    config: ScenarioConfig
+    evaluators: Evaluators
+    warnings: tuple[str, ...] = ()
+
+
+class ScenarioFolder:
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def ids(self) -> list[str]:
+        return sorted(path.parent.name for path in self._root.glob("*/scenario.json") if re.match(ID, path.parent.name))
+
+    def load(self, scenario_id: str) -> LoadedScenario:
+        """Raises ``BadScenario``."""
+        if not re.match(ID, scenario_id):
+            raise BadScenario(f"{scenario_id[:100]!r} is no scenario's id")
+        folder = self._root / scenario_id
+        if not (folder / "scenario.json").is_file():
+            raise BadScenario(f"there is no scenario {scenario_id}; there are: {', '.join(self.ids()) or 'none'}")
+        return loaded(folder)
+
+
+def loaded(folder: Path) -> LoadedScenario:
+    """The scenario of that folder. Raises ``BadScenario``."""
+    written = _object(folder / "scenario.json")
+    try:
+        config = ScenarioConfig.model_validate({**written, "initial_state": _state(folder, written)})
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the whole"
+        raise BadScenario(f"{folder.name}/scenario.json: {where}: {first['msg']}") from error
+    if config.scenario_id != folder.name:
+        raise BadScenario(f"the scenario of the folder {folder.name} calls itself {config.scenario_id}")
+    evaluators = evaluators_of(folder)
+    _check(config, evaluators)
+    return LoadedScenario(config, evaluators, config.warnings())
+
+
+def evaluators_of(folder: Path) -> Evaluators:
+    """Every public async function of ``evaluators.py`` with two parameters or more, by its name."""
+    if not (folder / "evaluators.py").is_file():
+        return {}
+    module = _imported(folder)
+    return {
+        name: cast(Evaluator, function)
+        for name, function in vars(module).items()
+        if not name.startswith("_")
+        and inspect.iscoroutinefunction(function)
+        and len(inspect.signature(function).parameters) >= 2
+    }
+
+
+def _check(config: ScenarioConfig, evaluators: Evaluators) -> None:
+    wanted = [one.evaluator_id for one in config.criteria if one.evaluator_id and not one.evaluation_prompt]
+    missing = sorted({*wanted, *config.early_completion_conditions} - evaluators.keys())
+    if missing:
+        raise BadScenario(f"{config.scenario_id}: evaluators.py has no {', '.join(missing)}")
+
+
+def _state(folder: Path, written: dict[str, JsonValue]) -> JsonValue:
+    given = written.get("initial_state", _STATE)
+    if not isinstance(given, str):
+        return given
+    if not _PLAIN.fullmatch(given):
+        raise BadScenario(f"{folder.name}: initial_state names no file of the folder: {given[:100]!r}")
+    return _object(folder / given)
+
+
+def _object(path: Path) -> dict[str, JsonValue]:
+    try:
+        value = json.loads(path.read_bytes())
+    except OSError as error:
+        raise BadScenario(f"{path.parent.name}/{path.name} cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise BadScenario(f"{path.parent.name}/{path.name} is no JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise BadScenario(f"{path.parent.name}/{path.name} is no JSON object")
+    return value
+
+
+def _imported(folder: Path) -> ModuleType:
+    name = f"scenario_evaluators_{folder.name}"
+    spec = importlib.util.spec_from_file_location(name, folder / "evaluators.py")
+    if spec is None or spec.loader is None:
+        raise BadScenario(f"{folder.name}/evaluators.py cannot be loaded")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        with _beside(folder):
+            spec.loader.exec_module(module)
+    except Exception as error:  # a scenario's own code: whatever it raises, the scenario cannot be used
+        raise BadScenario(f"{folder.name}/evaluators.py: {type(error).__name__}: {error}") from error
+    return module
+
+
+@contextmanager
+def _beside(folder: Path) -> Iterator[None]:
+    """Modules of the folder by their bare names, for as long as it takes; the next scenario has its own."""
+    before, place = set(sys.modules), str(folder.resolve())
+    sys.path.insert(0, place)
+    try:
+        yield
+    finally:
+        sys.path.remove(place)
+        for name in set(sys.modules) - before:
+            if str(getattr(sys.modules[name], "__file__", None) or "").startswith(place):
+                del sys.modules[name]

@@ -1,0 +1,160 @@
+"""A simulator of one's own: a process that is started, watched and never left behind."""
+
+import asyncio
+import os
+import secrets
+import socket
+import sys
+from collections import deque
+
+import httpx
+
+from shared.infra.process import dies_with_parent
+from shared.ports.simulated_world import SimulatorFailed
+
+_POLL_SECONDS = 0.1
+_STOP_SECONDS = 5.0
+_SAID_LINES = 20
+_ATTEMPTS = 2
+_PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "PYTHONPATH", "VIRTUAL_ENV", "SYSTEMROOT")
+
+
+class _Ended(SimulatorFailed):
+    """The process was over before it answered."""
+
+
+class UESServerManager:
+    """``port`` 0 takes a free one, and so does a port that somebody else has. ``health_timeout`` in seconds.
+
+    The admin's key is made here and goes to the process by its environment alone.
+    """
+
+    def __init__(self, port: int = 0, host: str = "127.0.0.1", health_timeout: float = 30.0) -> None:
+        self.admin_key = secrets.token_hex(32)
+        self._wanted = port
+        self._host = host
+        self._health_timeout = health_timeout
+        self._process: asyncio.subprocess.Process | None = None
+        self._drain: asyncio.Task[None] | None = None
+        self._said: deque[str] = deque(maxlen=_SAID_LINES)
+        self.port = port
+
+    @property
+    def base_url(self) -> str:
+        return f"http://{_reached(self._host)}:{self.port}"
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.returncode is None
+
+    async def start(self) -> None:
+        """Returns when it answers; raises ``SimulatorFailed`` with what it said if it does not in time."""
+        if self.running:
+            return
+        for left in reversed(range(_ATTEMPTS)):
+            try:
+                await self._started(free_port(self._host, self._wanted))
+                return
+            except _Ended:
+                if not left:  # else somebody else may have taken the port just then
+                    raise
+
+    async def _started(self, port: int) -> None:
+        self.port = port
+        command = (sys.executable, "-m", "services.simulator", "--host", self._host, "--port", str(port))
+        kept = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+        self._process = await asyncio.create_subprocess_exec(
+            *command,
+            env={**kept, "UES_ADMIN_KEY": self.admin_key},
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            preexec_fn=dies_with_parent(),
+        )
+        self._drain = asyncio.create_task(self._drained(self._process))  # ends with the process, awaited in stop
+        try:
+            await self._until_healthy(self._process)
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def ended_within(self, seconds: float) -> bool:
+        """Whether the process is over by then."""
+        if self._process is None:
+            return True
+        try:
+            await asyncio.wait_for(self._process.wait(), seconds)
+        except TimeoutError:
+            return False
+        return True
+
+    async def check_health(self) -> bool:
+        """Whether the process lives and answers."""
+        if not self.running:
+            return False
+        async with httpx.AsyncClient(timeout=2.0, trust_env=False) as http:
+            return await _answers(http, f"{_reached(self._host)}:{self.port}")
+
+    async def stop(self) -> None:
+        """Harmless if nothing runs."""
+        process, self._process = self._process, None
+        if process is not None and process.returncode is None:
+            process.terminate()
+            try:
+                await asyncio.wait_for(process.wait(), _STOP_SECONDS)
+            except TimeoutError:
+                process.kill()
+                await process.wait()
+        if self._drain is not None:
+            await self._drain
+            self._drain = None
+
+    async def _until_healthy(self, process: asyncio.subprocess.Process) -> None:
+        try:
+            async with asyncio.timeout(self._health_timeout), httpx.AsyncClient(timeout=2.0, trust_env=False) as http:
+                while not await _answers(http, f"{_reached(self._host)}:{self.port}"):
+                    if process.returncode is not None:
+                        raise _Ended(f"the simulator ended with {process.returncode}: {self._last_words()}")
+                    await asyncio.sleep(_POLL_SECONDS)
+        except TimeoutError as error:
+            within = f"{self._health_timeout:g} seconds"
+            raise SimulatorFailed(f"the simulator did not answer within {within}: {self._last_words()}") from error
+
+    async def _drained(self, process: asyncio.subprocess.Process) -> None:
+        """Reads what it says, so that a full pipe never stops it; only the last lines are kept."""
+        if process.stdout is None:
+            return
+        while chunk := await process.stdout.read(65_536):
+            self._said.extend(chunk.decode(errors="replace").splitlines())
+
+    def _last_words(self) -> str:
+        return " | ".join(self._said)[-1000:] or "it said nothing"
+
+
+def free_port(host: str, wanted: int = 0) -> int:
+    """That port if nobody has it, else any free one."""
+    for port in (wanted, 0):
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((host, port))
+            except OSError:
+                continue
+            return int(probe.getsockname()[1])
+    raise SimulatorFailed(f"no port is free on {host}")
+
+
+async def _answers(http: httpx.AsyncClient, address: str) -> bool:
+    try:
+        return (await http.get(f"http://{address}/health")).is_success
+    except httpx.HTTPError:
+        return False
+
+
+def _reached(host: str) -> str:
+    """From this machine; a process that listens everywhere is reached on loopback."""
+    return "127.0.0.1" if host == "0.0.0.0" else _shown(host)  # noqa: S104  compared, not bound
+
+
+def _shown(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

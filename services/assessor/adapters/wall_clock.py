@@ -1,0 +1,18 @@
+"""The real time."""
+
+import time
+from datetime import UTC, datetime
+
+from typing_extensions import override
+
+from services.assessor.ports import Clock
+
+
+class WallClock(Clock):
+    @override
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    @override
+    def monotonic(self) -> float:
+        return time.monotonic()

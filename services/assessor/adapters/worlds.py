@@ -1,0 +1,132 @@
+"""Where an assessment's world is: a simulator process of its own, or a world of one that runs anyway."""
+
+import asyncio
+from typing import Protocol
+
+from typing_extensions import override
+
+from services.assessor.adapters.ues_server import UESServerManager
+from shared.infra.ues.client import AsyncUESClient
+from shared.infra.ues.errors import ConflictError
+from shared.ports.simulated_world import SimulatorFailed
+
+_LOOK_SECONDS = 2.0
+_MOST_MISSES = 3
+
+
+class World(Protocol):
+    """``base_url`` is ours, ``public_url`` what a participant is told."""
+
+    @property
+    def base_url(self) -> str: ...
+
+    @property
+    def public_url(self) -> str: ...
+
+    @property
+    def admin_key(self) -> str: ...
+
+    async def start(self) -> None:
+        """Raises ``SimulatorFailed``."""
+        ...
+
+    async def stop(self) -> None: ...
+
+    async def lost(self) -> str:
+        """Returns when the world is gone, with why; until then it does not."""
+        ...
+
+
+class OwnProcess(World):
+    def __init__(self, server: UESServerManager, public_host: str = "") -> None:
+        self._server = server
+        self._public_host = public_host
+
+    @property
+    @override
+    def base_url(self) -> str:
+        return self._server.base_url
+
+    @property
+    @override
+    def public_url(self) -> str:
+        return f"http://{self._public_host}:{self._server.port}" if self._public_host else self._server.base_url
+
+    @property
+    @override
+    def admin_key(self) -> str:
+        return self._server.admin_key
+
+    @override
+    async def start(self) -> None:
+        await self._server.start()
+
+    @override
+    async def stop(self) -> None:
+        await self._server.stop()
+
+    @override
+    async def lost(self) -> str:
+        """The process is watched at once, its health now and then: one slow answer is no end."""
+        missed = 0
+        while self._server.running:
+            if missed >= _MOST_MISSES:
+                return f"the simulator did not answer {missed} times in a row"
+            ended = await self._server.ended_within(_LOOK_SECONDS)
+            missed = 0 if ended or await self._server.check_health() else missed + 1
+        return "the simulator process ended"
+
+
+class RunningSimulator(World):
+    """One world of many; ``url`` and ``admin_key`` are the simulator's."""
+
+    def __init__(self, url: str, public_url: str, admin_key: str, world_id: str) -> None:
+        self._url = url.rstrip("/")
+        self._public = (public_url or url).rstrip("/")
+        self._admin_key = admin_key
+        self._world_id = world_id
+
+    @property
+    @override
+    def base_url(self) -> str:
+        return f"{self._url}/worlds/{self._world_id}"
+
+    @property
+    @override
+    def public_url(self) -> str:
+        return f"{self._public}/worlds/{self._world_id}"
+
+    @property
+    @override
+    def admin_key(self) -> str:
+        return self._admin_key
+
+    @override
+    async def start(self) -> None:
+        async with self._client() as simulator:
+            try:
+                await simulator.worlds.open(self._world_id)
+            except ConflictError as error:
+                if "exists" not in str(error):
+                    raise
+
+    @override
+    async def stop(self) -> None:
+        async with self._client() as simulator:
+            await simulator.worlds.close(self._world_id)
+
+    @override
+    async def lost(self) -> str:
+        missed, why = 0, ""
+        while missed < _MOST_MISSES:
+            await asyncio.sleep(_LOOK_SECONDS)
+            try:
+                async with self._client() as simulator:
+                    await simulator.health()
+                missed = 0
+            except SimulatorFailed as error:
+                missed, why = missed + 1, str(error)
+        return why
+
+    def _client(self) -> AsyncUESClient:
+        return AsyncUESClient(self._url, timeout=5.0, api_key=self._admin_key)

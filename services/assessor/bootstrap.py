@@ -1,0 +1,41 @@
+"""Joins the service's parts."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+from a2a.server.tasks import InMemoryTaskStore
+from starlette.types import ASGIApp
+
+from services.assessor.core.assessment import Models
+from services.assessor.entrypoints.app import application
+from services.assessor.entrypoints.card import agent_card
+from services.assessor.entrypoints.executor import GreenAgentExecutor
+from services.assessor.rooms import GreenAgents
+from services.assessor.settings import Settings
+
+
+def build(settings: Settings, models: Models | None = None) -> ASGIApp:
+    """The application; its simulators end with it."""
+    agents = GreenAgents(settings, models)
+
+    @asynccontextmanager
+    async def background() -> AsyncIterator[None]:
+        tending = asyncio.create_task(agents.tend())  # cancelled and awaited below
+        try:
+            yield
+        finally:
+            tending.cancel()
+            with suppress(asyncio.CancelledError):
+                await tending
+            await agents.close()
+
+    url = settings.card_url or f"http://{settings.host}:{settings.port}/"
+    return application(
+        agent_card(url, agents.scenario_ids(), agents.has_model),
+        GreenAgentExecutor(agents, settings.verbose_updates),
+        InMemoryTaskStore(),
+        background,
+        settings.assessor_api_key.get_secret_value() if settings.guarded else "",
+        settings.max_body_bytes,
+    )

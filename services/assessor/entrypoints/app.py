@@ -1,0 +1,78 @@
+"""The application: A2A at the root, the card, health."""
+
+import hmac
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+from a2a.server.request_handlers import DefaultRequestHandler
+from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes
+from a2a.server.tasks import TaskStore
+from a2a.types.a2a_pb2 import AgentCard
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from services.assessor.entrypoints.executor import GreenAgentExecutor
+
+Background = Callable[[], AbstractAsyncContextManager[None]]
+_CARDS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
+
+
+def application(
+    card: AgentCard,
+    executor: GreenAgentExecutor,
+    tasks: TaskStore,
+    background: Background,
+    api_key: str = "",
+    max_body_bytes: int = 1024 * 1024,
+) -> ASGIApp:
+    """``background`` runs beside the requests; an ``api_key`` is what callers must show, if there is one."""
+    handler = DefaultRequestHandler(executor, tasks, card)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with background():
+            yield
+            await handler.aclose()
+
+    routes = [
+        *create_jsonrpc_routes(handler, "/", enable_v0_3_compat=True),
+        *(route for path in _CARDS for route in create_agent_card_routes(card, card_url=path)),
+        Route("/health", _well),
+        Route("/ready", _well),
+    ]
+    return Door(Starlette(routes=routes, lifespan=lifespan), api_key, max_body_bytes)
+
+
+class Door:
+    """Lets in who shows the key, with a body that is not too large. Card and health are open."""
+
+    def __init__(self, app: ASGIApp, api_key: str, max_body_bytes: int) -> None:
+        self._app = app
+        self._key = api_key
+        self._most = max_body_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["method"] == "POST":
+            request = Request(scope)
+            if self._key and not self._opens(request):
+                return await _refused(401, "an API key is needed: X-API-Key")(scope, receive, send)
+            length = request.headers.get("content-length", "")
+            if not length.isdigit() or int(length) > self._most:
+                said = f"a body needs its length, and at most {self._most} bytes"
+                return await _refused(413, said)(scope, receive, send)
+        return await self._app(scope, receive, send)
+
+    def _opens(self, request: Request) -> bool:
+        shown = request.headers.get("x-api-key") or request.headers.get("authorization", "").removeprefix("Bearer ")
+        return hmac.compare_digest(shown.encode(), self._key.encode())
+
+
+async def _well(_: Request) -> JSONResponse:
+    return JSONResponse({"status": "ok"})
+
+
+def _refused(status: int, said: str) -> JSONResponse:
+    return JSONResponse({"error": {"message": said}}, status)

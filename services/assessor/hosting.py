@@ -1,0 +1,182 @@
+"""A ``GreenAgent``: one context's world, its models and its assessments, one after another."""
+
+import asyncio
+from collections.abc import Awaitable, Mapping
+from pathlib import Path
+from typing import Self
+from uuid import uuid4
+
+from pydantic import JsonValue, ValidationError
+
+from services.assessor.adapters.ues_server import UESServerManager
+from services.assessor.adapters.wall_clock import WallClock
+from services.assessor.adapters.worlds import OwnProcess, RunningSimulator, World
+from services.assessor.core.assessment import Assessment, AssessmentConfig, Models, Task
+from services.assessor.core.evaluation import Evaluators
+from services.assessor.core.scenario import ScenarioConfig
+from services.assessor.ports import Emitter, Participant, ParticipantFailed
+from services.assessor.settings import GreenAgentConfig
+from shared.contracts.assessment.results import AssessmentResults
+from shared.contracts.assessment.updates import ErrorOccurred, ErrorType
+from shared.infra.anthropic_model import AnthropicModel
+from shared.infra.model_prices import read_prices
+from shared.infra.ues.client import AsyncUESClient
+from shared.ports.models import Tier
+from shared.ports.simulated_world import SimulatorFailed
+
+
+class BadRequest(Exception):
+    """The request for an assessment cannot be used; the message says why."""
+
+
+class GreenAgent:
+    """``startup`` before the first ``run``, ``shutdown`` after the last. Runs of one agent do not overlap.
+
+    ``ues_port``: where its simulator listens, 0 for any free port. ``models``: by default what ``config`` names.
+    """
+
+    def __init__(
+        self,
+        ues_port: int = 0,
+        config: GreenAgentConfig | None = None,
+        models: Models | None = None,
+        context_id: str | None = None,
+    ) -> None:
+        self._config = config or GreenAgentConfig()
+        self._own_models = models is None
+        self._models = models or models_of(self._config)
+        self._world = _world(self._config, ues_port, context_id or str(uuid4()))
+        self._client: AsyncUESClient | None = None
+        self._running: Assessment | None = None
+        self._turn = asyncio.Lock()
+
+    @property
+    def ues_url(self) -> str:
+        return self._world.public_url
+
+    async def startup(self) -> None:
+        """Raises ``SimulatorFailed``."""
+        await self._world.start()
+        self._client = AsyncUESClient(
+            self._world.base_url, timeout=self._config.ues_timeout, api_key=self._world.admin_key, retry_enabled=True
+        )
+
+    async def shutdown(self) -> None:
+        """Harmless if it never started."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+        await self._world.stop()
+        if self._own_models:
+            await close_models(self._models)
+
+    async def run(
+        self,
+        task_id: str,
+        emitter: Emitter,
+        scenario: ScenarioConfig,
+        evaluators: Evaluators,
+        purple_client: Participant,
+        assessment_config: Mapping[str, JsonValue] | None = None,
+    ) -> AssessmentResults:
+        """One assessment, with results whatever the participant did.
+
+        Raises what it cannot go on after, when the client was told: ``SimulatorFailed``, ``ParticipantFailed`` if the
+        participant could not even be told to begin, ``BadRequest`` for a configuration that cannot be used.
+        """
+        if self._client is None:
+            raise SimulatorFailed("the agent was not started: startup() comes before run()")
+        async with self._turn:
+            config = _config(self._config, assessment_config or {})
+            task = Task(task_id, scenario, evaluators, config, self._world.public_url)
+            self._running = Assessment(self._client, purple_client, emitter, self._models, WallClock(), task)
+            try:
+                return await self._guarded(self._running.run())
+            except Exception as error:
+                await emitter.emit(_told(error))
+                raise
+            finally:
+                self._running = None
+
+    def cancel(self) -> None:
+        """End the assessment that runs after its turn; what was done till then is judged."""
+        if self._running is not None:
+            self._running.cancel()
+
+    async def __aenter__(self) -> Self:
+        await self.startup()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.shutdown()
+
+    async def _guarded(self, work: Awaitable[AssessmentResults]) -> AssessmentResults:
+        """The work, unless its world is lost first."""
+        run, watch = asyncio.ensure_future(work), asyncio.ensure_future(self._world.lost())
+        try:
+            await asyncio.wait({run, watch}, return_when=asyncio.FIRST_COMPLETED)
+            if run.done():
+                return run.result()
+            raise SimulatorFailed(watch.result())
+        finally:
+            for future in (run, watch):
+                future.cancel()
+            await asyncio.gather(run, watch, return_exceptions=True)
+
+
+def models_of(config: GreenAgentConfig) -> Models:
+    """Models as the configuration names them; none without a key and an endpoint."""
+    if not config.has_model:
+        return Models()
+    response, summarization, evaluation = (
+        _model(config, name)
+        for name in (config.response_generator_model, config.summarization_model, config.evaluation_model)
+    )
+    return Models(response, summarization, evaluation, read_prices(_prices(config)))
+
+
+async def close_models(models: Models) -> None:
+    for model in (models.response, models.summarization, models.evaluation):
+        if isinstance(model, AnthropicModel):
+            await model.close()
+
+
+def _model(config: GreenAgentConfig, name: str) -> AnthropicModel:
+    return AnthropicModel(dict.fromkeys(Tier, name), config.anthropic_api_key, config.anthropic_base_url or None)
+
+
+def _prices(config: GreenAgentConfig) -> Path | None:
+    return config.model_prices
+
+
+def _world(config: GreenAgentConfig, port: int, world_id: str) -> World:
+    if config.simulator_url:
+        key = config.simulator_admin_key.get_secret_value()
+        return RunningSimulator(config.simulator_url, config.simulator_public_url, key, world_id)
+    server = UESServerManager(port, config.ues_host, config.ues_health_timeout)
+    return OwnProcess(server, config.ues_public_host)
+
+
+def _config(config: GreenAgentConfig, given: Mapping[str, JsonValue]) -> AssessmentConfig:
+    default = {
+        "max_turns": config.default_max_turns,
+        "turn_timeout": config.default_turn_timeout,
+        "max_failed_turns": config.max_failed_turns,
+        "judge_votes": config.judge_votes,
+        "seed": config.assessment_seed,
+    }
+    wanted = {name: value for name, value in given.items() if value is not None}
+    try:
+        return AssessmentConfig.model_validate({**default, **wanted})
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise BadRequest(f"config.{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+
+
+def _told(error: Exception) -> ErrorOccurred:
+    kind: ErrorType = "internal_error"
+    if isinstance(error, SimulatorFailed):
+        kind = "ues_error"
+    elif isinstance(error, ParticipantFailed):
+        kind = error.kind
+    return ErrorOccurred(error_type=kind, error_message=str(error) or type(error).__name__, recoverable=False)

@@ -1,0 +1,138 @@
+"""Which context has which ``GreenAgent``: made when it is first needed, put away when it was idle for long."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import httpx
+from pydantic import JsonValue
+from typing_extensions import override
+
+from services.assessor.adapters.a2a_participant import A2aParticipant
+from services.assessor.adapters.scenario_folder import ScenarioFolder
+from services.assessor.core.assessment import Models
+from services.assessor.hosting import GreenAgent, close_models, models_of
+from services.assessor.ports import Assessments, Emitter
+from services.assessor.settings import GreenAgentConfig
+from shared.contracts.assessment.results import AssessmentResults
+
+_LOOK_SECONDS = 30.0
+
+
+class TooManyContexts(Exception):
+    """All places are taken by assessments that run."""
+
+
+@dataclass
+class _Place:
+    """A context's agent and how many wait for it or use it."""
+
+    agent: GreenAgent
+    users: int = 0
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    started: bool = False
+    idle_since: float = 0.0
+
+
+class GreenAgents(Assessments):
+    """Several contexts side by side; ``close`` leaves no simulator behind."""
+
+    def __init__(self, config: GreenAgentConfig, models: Models | None = None) -> None:
+        self._config = config
+        self._models = models or models_of(config)
+        self._scenarios = ScenarioFolder(config.scenarios_dir)
+        self._http = httpx.AsyncClient(trust_env=False, follow_redirects=False)
+        self._places: OrderedDict[str, _Place] = OrderedDict()
+        self._made = 0
+
+    @property
+    def has_model(self) -> bool:
+        return self._models.evaluation is not None
+
+    def scenario_ids(self) -> list[str]:
+        return self._scenarios.ids()
+
+    @override
+    async def assessed(
+        self,
+        context_id: str,
+        task_id: str,
+        participant_url: str,
+        scenario_id: str,
+        limits: Mapping[str, JsonValue],
+        emitter: Emitter,
+    ) -> AssessmentResults:
+        """One assessment; the next one of that context waits until it is over."""
+        scenario = await asyncio.to_thread(self._scenarios.load, scenario_id)
+        participant = A2aParticipant(participant_url, self._http)
+        place = await self._place(context_id)
+        place.users += 1
+        try:
+            async with place.lock, _sound(place):
+                return await place.agent.run(
+                    task_id, emitter, scenario.config, scenario.evaluators, participant, limits
+                )
+        finally:
+            place.users -= 1
+            place.idle_since = self._now()
+
+    async def tend(self) -> None:
+        """Puts away what is idle, until it is cancelled."""
+        while True:
+            await asyncio.sleep(min(self._config.context_idle_seconds, _LOOK_SECONDS))
+            await self.put_away_idle()
+
+    async def put_away_idle(self) -> None:
+        limit = self._now() - self._config.context_idle_seconds
+        for key in [key for key, place in self._places.items() if not place.users and place.idle_since <= limit]:
+            await self._put_away(key)
+
+    async def close(self) -> None:
+        places, self._places = list(self._places.values()), OrderedDict()
+        for place in places:
+            await place.agent.shutdown()
+        await self._http.aclose()
+        await close_models(self._models)
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    async def _place(self, context_id: str) -> _Place:
+        if context_id in self._places:
+            self._places.move_to_end(context_id)
+            return self._places[context_id]
+        await self._make_room()
+        port = self._config.ues_base_port + self._made % 1000 if self._config.ues_base_port else 0
+        self._made += 1
+        place = _Place(GreenAgent(port, self._config, self._models, context_id))
+        self._places[context_id] = place
+        return place
+
+    async def _make_room(self) -> None:
+        """The context that was idle longest goes first."""
+        while len(self._places) >= self._config.max_contexts:
+            idle = next((key for key, place in self._places.items() if not place.users), None)
+            if idle is None:
+                raise TooManyContexts(f"{len(self._places)} assessments are running: MAX_CONTEXTS")
+            await self._put_away(idle)
+
+    async def _put_away(self, context_id: str) -> None:
+        place = self._places.pop(context_id, None)
+        if place is not None:
+            await place.agent.shutdown()
+
+
+@asynccontextmanager
+async def _sound(place: _Place) -> AsyncIterator[None]:
+    """The agent with a world that answers; after a failure the next run gets a new one."""
+    if not place.started:
+        await place.agent.startup()
+        place.started = True
+    try:
+        yield
+    except BaseException:
+        place.started = False
+        await place.agent.shutdown()
+        raise
