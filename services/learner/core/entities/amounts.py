@@ -11,34 +11,33 @@ from services.learner.core.entities.numbers import NUMBER, plain, read_number
 _CODES = frozenset(list_currencies())
 _ALSO_WORDS = frozenset({"ALL", "TOP", "TRY", "CUP", "MOP", "PEN"})  # "ALL 3 invoices" names no currency
 _OF_ONE = {  # signs that name one currency; one that several share stays a sign
-    code: signs.split()
-    for code, signs in {
-        "AUD": "A$ AU$",
-        "BRL": "R$",
-        "CAD": "C$ CA$",
-        "CHF": "Fr.",
-        "CZK": "Kč",
-        "EUR": "€",
-        "GBP": "£",
-        "HKD": "HK$",
-        "HUF": "Ft",
-        "ILS": "₪",
-        "INR": "₹",
-        "KRW": "₩",
-        "NGN": "₦",
-        "NZD": "NZ$",
-        "PHP": "₱",
-        "PLN": "zł",
-        "RUB": "₽",
-        "SGD": "S$",
-        "THB": "฿",
-        "TRY": "₺",
-        "UAH": "₴",
-        "USD": "US$",
-        "VND": "₫",
-    }.items()
+    "BRL": "R$ BR$",
+    "CAD": "C$",
+    "CHF": "Fr.",
+    "CNY": "CN¥ 元",
+    "CZK": "Kč",
+    "DKK": "Dkr",
+    "EUR": "€",
+    "GBP": "£ £GB",
+    "HUF": "Ft",
+    "ILS": "₪",
+    "INR": "₹",
+    "JPY": "JP¥",
+    "KRW": "₩",
+    "NGN": "₦",
+    "NOK": "Nkr",
+    "PHP": "₱",
+    "PLN": "zł",
+    "RUB": "₽",
+    "THB": "฿",
+    "TRY": "₺",
+    "UAH": "₴",
+    "VND": "₫",
 }
-_SIGNS = {sign: code for code, signs in _OF_ONE.items() for sign in signs} | {sign: sign for sign in ("$", "¥", "kr")}
+_SIGNS = {sign: code for code, signs in _OF_ONE.items() for sign in signs.split()}
+_SIGNS |= {"$": "$", "¥": "¥", "￥": "¥", "kr": "kr", "A$": "AUD", "S$": "SGD"}
+for _code in ("USD", "CAD", "AUD", "NZD", "HKD", "SGD", "MXN"):  # US$ in English, $US in French
+    _SIGNS |= dict.fromkeys((f"{_code[:2]}$", f"${_code[:2]}", f"$\u00a0{_code[:2]}"), _code)
 _WORDS = dict.fromkeys(("dollar", "dollars"), "$") | dict.fromkeys(("euro", "euros"), "EUR")
 _WORDS |= dict.fromkeys(("pound", "pounds"), "GBP") | {"yen": "JPY", "rupees": "INR", "francs": "CHF"}
 _TIMES = {"k": 1_000, "m": 1_000_000, "mn": 1_000_000, "million": 1_000_000, "thousand": 1_000}

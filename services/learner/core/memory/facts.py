@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from services.learner.core.entities.find import find_entities, names_of
+from services.learner.core.entities.names import short_name
 from services.learner.core.entities.numbers import plain, read_number
 from services.learner.memory_ports import FactChange, FactTodo, KnownFacts, RawFact
 from shared.contracts.knowledge import KnownFact
@@ -55,7 +56,7 @@ def is_same(one: KnownFact, other: KnownFact) -> bool:
     """Whether both say the same: the same value of the same attribute, or nearly the same words and figures."""
     if _about(one) and _about(one) == _about(other):
         return _value(one) == _value(other)
-    if _about(one) and _about(other) and one.subject.casefold() != other.subject.casefold():
+    if _about(one) and _about(other) and _subject(one) != _subject(other):
         return False
     words, others = frozenset(one.keywords), frozenset(other.keywords)
     figures = _figures(one.text) == _figures(other.text)
@@ -119,7 +120,12 @@ def _fact(raw: RawFact, todo: FactTodo) -> KnownFact:
 def _about(fact: KnownFact) -> tuple[str, frozenset[str]] | None:
     """The subject and the attribute, by the stems of its words; None where a fact does not say them."""
     attribute = frozenset(map(stem, fact.attribute.casefold().replace("_", " ").split()))
-    return (fact.subject.casefold(), attribute) if fact.subject and attribute else None
+    return (_subject(fact), attribute) if fact.subject and attribute else None
+
+
+def _subject(fact: KnownFact) -> str:
+    """A company is the same with and without its legal form."""
+    return short_name(fact.subject).casefold()
 
 
 def _value(fact: KnownFact) -> frozenset[str]:

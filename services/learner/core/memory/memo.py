@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from services.learner.core.entities.find import find_entities, names_of
-from services.learner.core.entities.kinds import Found
+from services.learner.core.entities.kinds import EntityKind, Found
 from services.learner.memory_ports import FactTodo
 from shared.contracts.knowledge import TaskSource
 from shared.contracts.outcome import Said, TaskOutcome
@@ -13,6 +13,7 @@ from shared.domain.redaction import redacted
 
 FACTS_FROM = 0.5  # the least quality of a task that teaches facts
 _ENTITIES_NAMED = 12
+_SUBJECTS = (EntityKind.VENDOR, EntityKind.PERSON, EntityKind.PRODUCT)
 
 
 class Memo(NamedTuple):
@@ -63,8 +64,14 @@ def _todo(outcome: TaskOutcome, said: Said, found: tuple[Found, ...]) -> FactTod
         task=said.task,
         answer=said.answer,
         values=dict(said.values),
-        entities=tuple(name for one in found[:_ENTITIES_NAMED] for name in names_of(one)[-1:]),
+        entities=_named(found),
     )
+
+
+def _named(found: tuple[Found, ...]) -> tuple[str, ...]:
+    """Those first that facts are about: whom and what tasks deal with, before the numbers that stand in them."""
+    first = sorted(found, key=lambda one: one.kind not in _SUBJECTS)
+    return tuple(name for one in first for name in names_of(one))[:_ENTITIES_NAMED]
 
 
 def _unmarked(said: Said) -> Said:
