@@ -6,12 +6,13 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from cli.console import err, out, say_json
+from cli.console import Complaint, err, give_up, out, say_json
 from cli.gateway.asking import AsJson, Gateway, Name, asked, objects_in, said_by
 from cli.send import DEFAULT_URL
 from cli.times import moment
 from shared.domain.exact_json import Json, JsonObject, dumps
 
+_MOST = 1000
 LetterId = Annotated[str, typer.Argument(help="The letter's id: `purple dlq list` shows them.")]
 
 dlq = typer.Typer(
@@ -53,7 +54,8 @@ def show(letter_id: LetterId, name: Name = "", url: Gateway = DEFAULT_URL, as_js
 
 @dlq.command()
 def requeue(
-    letter_id: LetterId,
+    letter_id: Annotated[str, typer.Argument(help="The letter's id: `purple dlq list` shows them.")] = "",
+    outcomes: Annotated[bool, typer.Option("--outcomes", help="All outcomes, once what broke them is mended.")] = False,
     again: Annotated[bool, typer.Option("--again", help="Also if its task made writes: they are made again.")] = False,
     name: Name = "",
     url: Gateway = DEFAULT_URL,
@@ -61,11 +63,18 @@ def requeue(
 ) -> None:
     """Put a letter back to work: a turn's task begins anew, under a new id; an outcome goes back to the learner.
 
+    An outcome counts once, however often it is put back. One that cannot be read has no tenant, and stays.
+
     Example:
 
       purple dlq requeue turn-12-1790000000000-0
+      purple dlq requeue --outcomes
     """
-    _say(_asked(url, f"{letter_id}/requeue", name, {"again": again}), as_json)
+    if bool(letter_id) == outcomes:
+        give_up(Complaint("Name one letter, or say --outcomes for all outcomes."))
+    if outcomes:
+        return _say(_all_outcomes(url, name), as_json)
+    return _say(_asked(url, f"{letter_id}/requeue", name, {"again": again}), as_json)
 
 
 @dlq.command()
@@ -77,6 +86,16 @@ def drop(letter_id: LetterId, name: Name = "", url: Gateway = DEFAULT_URL, as_js
       purple dlq drop outcome-3-1790000000000-0
     """
     _say(_asked(url, f"{letter_id}/drop", name), as_json)
+
+
+def _all_outcomes(url: str, name: str) -> JsonObject:
+    """As many as a list has; the next call takes the next."""
+    letters = objects_in(_asked(url, "list", name, {"limit": _MOST}).get("letters"))
+    mine = [letter for letter in letters if letter.get("kind") == "outcome"]
+    known = [str(letter["id"]) for letter in mine if letter.get("task_id")]
+    for letter_id in reversed(known):  # the oldest first, as they came
+        _asked(url, f"{letter_id}/requeue", name)
+    return {"requeued_outcomes": len(known), "unreadable": len(mine) - len(known)}
 
 
 def _asked(url: str, path: str, name: str, body: JsonObject | None = None) -> JsonObject:

@@ -14,6 +14,7 @@ from shared.domain.words import TaskState
 from shared.infra.keys import partition_keys_of
 from shared.infra.lua import Scripts
 from shared.testing.redis_tasks import NOON, a_record, a_turn
+from tests.e2e.commands import purple
 from tests.integration.gateway_stage import PATIENCE, at, gateway, stage
 from tests.integration.state_stage import an_outcome
 
@@ -117,6 +118,27 @@ async def test_a_dead_outcome_goes_back_to_the_learner_once(redis: Redis, redis_
     assert answers == [200, 404]
     assert [TaskOutcome.model_validate_json(row["o"]) for row in outcomes] == [told]
     assert [set(row) for row in outcomes] == [{"id", "o"}]
+
+
+@pytest.mark.promise("dlq.requeue_outcome")
+async def test_all_dead_outcomes_go_back_at_one_word_and_what_cannot_be_read_stays(
+    redis: Redis, redis_url: str
+) -> None:
+    """Of the operator's own tenant; dead turns are no outcomes."""
+    ended = {"state": TaskState.COMPLETED}
+    mine, others = _record().model_copy(update=ended), _record("globex").model_copy(update=ended)
+    for record in (mine, others):
+        await _dead_outcome(redis, an_outcome(record).model_dump_json())
+    await _dead_outcome(redis, "{broken")
+    await _dead_turn(redis, mine)
+    async with gateway(redis_url) as url:
+        done = await purple("dlq", "requeue", "--outcomes", "--url", url, "--json")
+    assert loads_object(done.out) == {"requeued_outcomes": 1, "unreadable": 1}
+    assert (await redis.xlen(PLACE.outcomes), await redis.xlen(PLACE.dead), await redis.xlen(PLACE.dead_turns)) == (
+        1,
+        2,
+        1,
+    )
 
 
 async def test_a_letter_is_dropped_for_good(redis: Redis, redis_url: str) -> None:
