@@ -1,6 +1,6 @@
 # One image a service:    docker build --build-arg SERVICE=gateway -t purple-agent-gateway .
 # The whole stack:        docker build -t purple-agent .   and   docker run -p 9010:9010 purple-agent
-# SERVICE is gateway, executor, policy, learner, planner, simulator, company or all (the default).
+# SERVICE is gateway, executor, policy, learner, planner, simulator, assessor, company or all (the default).
 ARG SERVICE=all
 ARG PYTHON=python:3.12-slim
 
@@ -72,6 +72,16 @@ ENV PORT=9050
 EXPOSE 9050
 USER 10001:10001
 CMD ["python", "-m", "services.simulator"]
+
+# With the simulator: each assessment gets a process of it, unless SIMULATOR_URL names one that runs.
+FROM runtime AS assessor
+COPY services/__init__.py services/
+COPY services/simulator/ services/simulator/
+COPY services/assessor/ services/assessor/
+ENV PORT=9060
+EXPOSE 9060
+USER 10001:10001
+CMD ["python", "-m", "services.assessor"]
 
 FROM runtime AS company
 COPY examples/__init__.py examples/

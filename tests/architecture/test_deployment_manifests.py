@@ -17,8 +17,8 @@ from tests.deployment.manifests import BASE, Pod, environment, kustomization, ma
 
 IMAGES = images()
 PODS = pods()
-# Stand-ins for a model, for tool servers and for a user's world belong to no installation.
-NOT_IN_BASE = {"planner", "company", "simulator", STACK}
+# Stand-ins for a model, for tool servers and for a user's world, and who measures, belong to no installation.
+NOT_IN_BASE = {"planner", "company", "simulator", "assessor", STACK}
 KUBECTL = shutil.which("kubectl")
 
 
