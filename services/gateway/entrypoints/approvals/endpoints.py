@@ -1,27 +1,24 @@
 """``/approvals``: the inbox of whoever approves."""
 
-from collections.abc import Mapping
-
 from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, Response
 
 from services.gateway.core.approvals.desk import ApprovalDesk, read_answer
 from services.gateway.core.errors import DecisionNotCounted, InvalidField, NotAnApprover, UnknownApproval
 from services.gateway.core.fields import object_at
-from services.gateway.entrypoints.a2a.replies import RETRY_LATER
-from services.gateway.entrypoints.edge.body import BadCall, read_object
+from services.gateway.entrypoints.edge.body import read_object
 from services.gateway.entrypoints.edge.door import let_in
+from services.gateway.entrypoints.edge.refusals import Statuses, kinds, refused
 from services.gateway.ports.identity import Identity
 from services.gateway.ports.tasks import StoreUnavailable
 
-_STATUS: Mapping[type[Exception], int] = {
+_STATUS: Statuses = {
     InvalidField: 400,
     NotAnApprover: 403,
     UnknownApproval: 404,
     DecisionNotCounted: 409,
     StoreUnavailable: 503,
 }
-_Fault = InvalidField | NotAnApprover | UnknownApproval | DecisionNotCounted | StoreUnavailable
 
 
 class ApprovalEndpoints:
@@ -40,8 +37,8 @@ class ApprovalEndpoints:
         try:
             caller = self._identity.caller_of(let_in(request), {})
             questions = await self._desk.waiting(caller)
-        except (InvalidField, StoreUnavailable) as fault:
-            return _refused(fault)
+        except kinds(_STATUS) as fault:
+            return refused(fault, _STATUS)
         return JSONResponse({"approvals": [self._desk.view(question, caller) for question in questions]})
 
     async def shown(self, approval_id: str, request: Request) -> Response:
@@ -49,8 +46,8 @@ class ApprovalEndpoints:
         try:
             caller = self._identity.caller_of(let_in(request), {})
             question = await self._desk.shown(approval_id, caller)
-        except (InvalidField, UnknownApproval, StoreUnavailable) as fault:
-            return _refused(fault)
+        except kinds(_STATUS) as fault:
+            return refused(fault, _STATUS)
         return JSONResponse(self._desk.view(question, caller))
 
     async def answer(self, approval_id: str, request: Request) -> Response:
@@ -62,13 +59,6 @@ class ApprovalEndpoints:
             body = await read_object(request, self._max_body)
             caller = self._identity.caller_of(let_in(request), object_at(body, "metadata", "metadata"))
             question, heeded = await self._desk.answer(approval_id, read_answer(body), caller)
-        except BadCall as bad:
-            return JSONResponse({"error": bad.message}, status_code=bad.status)
-        except (InvalidField, NotAnApprover, UnknownApproval, DecisionNotCounted, StoreUnavailable) as fault:
-            return _refused(fault)
+        except kinds(_STATUS) as fault:
+            return refused(fault, _STATUS)
         return JSONResponse(self._desk.view(question, caller), status_code=200 if heeded else 202)
-
-
-def _refused(fault: _Fault) -> JSONResponse:
-    status = _STATUS[type(fault)]
-    return JSONResponse({"error": str(fault)}, status, RETRY_LATER if status == 503 else None)

@@ -1,6 +1,6 @@
 """``/keys``: an operator makes a tenant's API keys, lists them, revokes one."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 
 from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, Response
@@ -8,14 +8,14 @@ from starlette.responses import JSONResponse, Response
 from services.gateway.core.errors import InvalidField, NotAnOperator, UnknownKey
 from services.gateway.core.fields import object_at
 from services.gateway.core.identity.api_keys import KeyDesk, key_view, read_wish
-from services.gateway.entrypoints.a2a.replies import RETRY_LATER
-from services.gateway.entrypoints.edge.body import BadCall, read_object
+from services.gateway.entrypoints.edge.body import read_object
 from services.gateway.entrypoints.edge.door import let_in
+from services.gateway.entrypoints.edge.refusals import Statuses, kinds, refused
 from services.gateway.ports.identity import Caller, Identity
 from services.gateway.ports.tasks import StoreUnavailable
 from shared.domain.exact_json import JsonObject
 
-_STATUS: Mapping[type[Exception], int] = {
+_STATUS: Statuses = {
     InvalidField: 400,
     NotAnOperator: 403,
     UnknownKey: 404,
@@ -69,8 +69,5 @@ class KeyEndpoints:
             body = await read_object(request, self._max_body)
             caller = self._identity.caller_of(let_in(request), object_at(body, "metadata", "metadata"))
             return await act(body, caller)
-        except BadCall as bad:
-            return JSONResponse({"error": bad.message}, status_code=bad.status)
-        except (InvalidField, NotAnOperator, UnknownKey, StoreUnavailable) as fault:
-            status = _STATUS[type(fault)]
-            return JSONResponse({"error": str(fault)}, status, RETRY_LATER if status == 503 else None)
+        except kinds(_STATUS) as fault:
+            return refused(fault, _STATUS)

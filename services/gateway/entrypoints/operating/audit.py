@@ -8,22 +8,21 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from services.gateway.core.audit.desk import MOST, USUAL, AuditDesk, AuditPage, AuditQuery
 from services.gateway.core.errors import InvalidField, NotAnOperator, UnknownTask
-from services.gateway.entrypoints.a2a.replies import RETRY_LATER
 from services.gateway.entrypoints.edge.door import let_in
+from services.gateway.entrypoints.edge.refusals import Statuses, kinds, refused
 from services.gateway.ports.identity import Identity
 from services.gateway.ports.tasks import StoreUnavailable
 from shared.domain.exact_json import JsonObject, dumps
 from shared.ports.archive import ArchiveUnavailable
 
 _NDJSON = "application/x-ndjson"
-_STATUS: Mapping[type[Exception], int] = {
+_STATUS: Statuses = {
     InvalidField: 400,
     NotAnOperator: 403,
     UnknownTask: 404,
     StoreUnavailable: 503,
     ArchiveUnavailable: 503,
 }
-_Fault = InvalidField | NotAnOperator | UnknownTask | StoreUnavailable | ArchiveUnavailable
 _LONGEST = 512
 
 
@@ -48,8 +47,8 @@ class AuditEndpoints:
                 return _json(await self._desk.page(query, caller))
             pages = self._desk.all(query, caller)
             first = await anext(pages)
-        except (InvalidField, NotAnOperator, UnknownTask, StoreUnavailable, ArchiveUnavailable) as fault:
-            return _refused(fault)
+        except kinds(_STATUS) as fault:
+            return refused(fault, _STATUS)
         return StreamingResponse(_lines(first, pages), media_type=_NDJSON)
 
 
@@ -102,8 +101,3 @@ async def _lines(first: AuditPage, pages: AsyncIterator[AuditPage]) -> AsyncIter
                 yield dumps(row) + "\n"
     except (StoreUnavailable, ArchiveUnavailable) as fault:
         yield dumps({"error": str(fault)}) + "\n"
-
-
-def _refused(fault: _Fault) -> JSONResponse:
-    status = _STATUS[type(fault)]
-    return JSONResponse({"error": str(fault)}, status, RETRY_LATER if status == 503 else None)

@@ -1,6 +1,6 @@
 """``/dlq``: an operator lists dead letters, looks at one, puts it back to work or drops it."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import cast
 
 from fastapi import APIRouter, Request
@@ -10,15 +10,16 @@ from starlette.responses import JSONResponse, Response
 from services.gateway.core.errors import InvalidField, NoSuchLetter, NotAnOperator, WouldRepeatWrites
 from services.gateway.core.fields import object_at
 from services.gateway.core.operating.dead_letters import Clerk
-from services.gateway.entrypoints.edge.body import BadCall, read_object
+from services.gateway.entrypoints.edge.body import read_object
 from services.gateway.entrypoints.edge.door import let_in
+from services.gateway.entrypoints.edge.refusals import Statuses, kinds, refused
 from services.gateway.ports.dead_letters import DeadLetter
 from services.gateway.ports.identity import Caller, Identity
 from services.gateway.ports.tasks import SessionBelongsToOther, StoreUnavailable, TaskEnded, TenantIsStopped
 from shared.domain.exact_json import JsonObject, i_json, loads
 
 _MOST = 1000
-_STATUS: Mapping[type[Exception], int] = {
+_STATUS: Statuses = {
     InvalidField: 400,
     NotAnOperator: 403,
     NoSuchLetter: 404,
@@ -90,10 +91,8 @@ class DeadLetterEndpoints:
 async def _answer(act: Callable[[], Awaitable[JsonValue]]) -> Response:
     try:
         return JSONResponse(await act())
-    except BadCall as bad:
-        return JSONResponse({"error": bad.message}, status_code=bad.status)
-    except tuple(_STATUS) as fault:
-        return JSONResponse({"error": str(fault)}, status_code=_STATUS[type(fault)])
+    except kinds(_STATUS) as fault:
+        return refused(fault, _STATUS)
 
 
 def _row(letter: DeadLetter) -> dict[str, JsonValue]:

@@ -1,6 +1,6 @@
 """``/learn``: an operator takes what is learned out as files, and brings files in."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 
 from fastapi import APIRouter, Request
 from pydantic import JsonValue
@@ -9,13 +9,14 @@ from starlette.responses import JSONResponse, Response
 from services.gateway.core.errors import InvalidField, NobodyImports, NotAnOperator
 from services.gateway.core.fields import object_at
 from services.gateway.core.operating.learning_files import FileDesk
-from services.gateway.entrypoints.edge.body import BadCall, read_object
+from services.gateway.entrypoints.edge.body import read_object
 from services.gateway.entrypoints.edge.door import let_in
+from services.gateway.entrypoints.edge.refusals import Statuses, kinds, refused
 from services.gateway.ports.identity import Caller, Identity
 from services.gateway.ports.tasks import StoreUnavailable
 from shared.domain.exact_json import JsonObject
 
-_STATUS: Mapping[type[Exception], int] = {
+_STATUS: Statuses = {
     InvalidField: 400,
     NotAnOperator: 403,
     StoreUnavailable: 503,
@@ -56,7 +57,5 @@ class LearningFileEndpoints:
             body = await read_object(request, self._max_body, may_be_empty=True)
             caller = self._identity.caller_of(let_in(request), object_at(body, "metadata", "metadata"))
             return JSONResponse(await act(body, caller))
-        except BadCall as bad:
-            return JSONResponse({"error": bad.message}, status_code=bad.status)
-        except tuple(_STATUS) as fault:
-            return JSONResponse({"error": str(fault)}, status_code=_STATUS[type(fault)])
+        except kinds(_STATUS) as fault:
+            return refused(fault, _STATUS)

@@ -1,6 +1,6 @@
 """``/tools/made``: an operator lists, reads and removes the tools that were made at run time."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 
 from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, Response
@@ -8,13 +8,13 @@ from starlette.responses import JSONResponse, Response
 from services.gateway.core.errors import InvalidField, NotAnOperator, UnknownTool
 from services.gateway.core.fields import object_at
 from services.gateway.core.operating.made_tools import WorkshopDesk, full_view, short_view
-from services.gateway.entrypoints.a2a.replies import RETRY_LATER
-from services.gateway.entrypoints.edge.body import BadCall, read_object
+from services.gateway.entrypoints.edge.body import read_object
 from services.gateway.entrypoints.edge.door import let_in
+from services.gateway.entrypoints.edge.refusals import Statuses, kinds, refused
 from services.gateway.ports.identity import Caller, Identity
 from services.gateway.ports.tasks import StoreUnavailable
 
-_STATUS: Mapping[type[Exception], int] = {
+_STATUS: Statuses = {
     InvalidField: 400,
     NotAnOperator: 403,
     UnknownTool: 404,
@@ -61,8 +61,5 @@ class MadeToolEndpoints:
         try:
             body = await read_object(request, self._max_body)
             return await act(self._identity.caller_of(let_in(request), object_at(body, "metadata", "metadata")))
-        except BadCall as bad:
-            return JSONResponse({"error": bad.message}, status_code=bad.status)
-        except (InvalidField, NotAnOperator, UnknownTool, StoreUnavailable) as fault:
-            status = _STATUS[type(fault)]
-            return JSONResponse({"error": str(fault)}, status, RETRY_LATER if status == 503 else None)
+        except kinds(_STATUS) as fault:
+            return refused(fault, _STATUS)

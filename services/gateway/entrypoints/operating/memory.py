@@ -1,6 +1,6 @@
 """``/memory``: an operator looks at what tasks have left for later ones, and has something forgotten."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 
 from fastapi import APIRouter, Request
 from pydantic import JsonValue
@@ -16,15 +16,16 @@ from services.gateway.core.operating.memory_view import (
     facts_view,
     forget_view,
 )
-from services.gateway.entrypoints.edge.body import BadCall, read_object
+from services.gateway.entrypoints.edge.body import read_object
 from services.gateway.entrypoints.edge.door import let_in
+from services.gateway.entrypoints.edge.refusals import Statuses, kinds, refused
 from services.gateway.ports.identity import Caller, Identity
 from services.gateway.ports.memory import Remembered
 from services.gateway.ports.tasks import StoreUnavailable
 from shared.contracts.forget import ForgetScope
 from shared.domain.exact_json import JsonObject
 
-_STATUS: Mapping[type[Exception], int] = {
+_STATUS: Statuses = {
     InvalidField: 400,
     NotAnOperator: 403,
     NoSuchRequest: 404,
@@ -108,10 +109,8 @@ class MemoryEndpoints:
             body = await read_object(request, self._max_body, may_be_empty=True)
             caller = self._identity.caller_of(let_in(request), object_at(body, "metadata", "metadata"))
             return JSONResponse(await act(body, caller))
-        except BadCall as bad:
-            return JSONResponse({"error": bad.message}, status_code=bad.status)
-        except tuple(_STATUS) as fault:
-            return JSONResponse({"error": str(fault)}, status_code=_STATUS[type(fault)])
+        except kinds(_STATUS) as fault:
+            return refused(fault, _STATUS)
 
 
 def _scope(body: JsonObject) -> ForgetScope:

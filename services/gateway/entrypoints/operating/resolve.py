@@ -8,14 +8,19 @@ from services.gateway.core.fields import object_at
 from services.gateway.core.tasks.desk import TaskDesk
 from services.gateway.core.tasks.resolve import read_word
 from services.gateway.core.tasks.views import public_view
-from services.gateway.entrypoints.a2a.replies import RETRY_LATER
-from services.gateway.entrypoints.edge.body import BadCall, read_object
+from services.gateway.entrypoints.edge.body import read_object
 from services.gateway.entrypoints.edge.door import let_in
+from services.gateway.entrypoints.edge.refusals import Statuses, kinds, refused
 from services.gateway.ports.identity import Identity
 from services.gateway.ports.tasks import StoreUnavailable
 
-_STATUS = {InvalidField: 400, NotAnOperator: 403, UnknownTask: 404, NothingToResolve: 409, StoreUnavailable: 503}
-_Fault = InvalidField | NotAnOperator | UnknownTask | NothingToResolve | StoreUnavailable
+_STATUS: Statuses = {
+    InvalidField: 400,
+    NotAnOperator: 403,
+    UnknownTask: 404,
+    NothingToResolve: 409,
+    StoreUnavailable: 503,
+}
 
 
 def resolve_routes(desk: TaskDesk, identity: Identity, notice: str, max_body: int) -> APIRouter:
@@ -27,16 +32,9 @@ def resolve_routes(desk: TaskDesk, identity: Identity, notice: str, max_body: in
             body = await read_object(request, max_body)
             caller = identity.caller_of(let_in(request), object_at(body, "metadata", "metadata"))
             record, heeded = await desk.resolve(task_id, read_word(body), caller)
-        except BadCall as bad:
-            return JSONResponse({"error": bad.message}, status_code=bad.status)
-        except (InvalidField, NotAnOperator, UnknownTask, NothingToResolve, StoreUnavailable) as fault:
-            return _refused(fault)
+        except kinds(_STATUS) as fault:
+            return refused(fault, _STATUS)
         return JSONResponse(public_view(record, notice), status_code=200 if heeded else 202)
 
     router.add_api_route("/tasks/{task_id}/resolve", resolve, methods=["POST"], response_class=JSONResponse)
     return router
-
-
-def _refused(fault: _Fault) -> JSONResponse:
-    status = _STATUS[type(fault)]
-    return JSONResponse({"error": str(fault)}, status, RETRY_LATER if status == 503 else None)

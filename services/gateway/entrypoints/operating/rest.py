@@ -15,11 +15,13 @@ from services.gateway.entrypoints.a2a.streams import last_event_id
 from services.gateway.entrypoints.a2a.versions import asks_for_1_0
 from services.gateway.entrypoints.edge.door import let_in
 from services.gateway.entrypoints.edge.kept_alive import SSE_BEAT, KeptAlive
+from services.gateway.entrypoints.edge.refusals import Statuses, kinds, refused
 from services.gateway.entrypoints.operating.story import story
 from services.gateway.ports.identity import Caller, Identity
 from services.gateway.ports.tasks import Readiness, StoreUnavailable
 from shared.domain.version import VERSION
 
+_STATUS: Statuses = {UnknownTask: 404, InvalidField: 400, StoreUnavailable: 503}
 TaskOf1_0 = Callable[[str, Request], Awaitable[Response]]
 
 
@@ -44,8 +46,8 @@ class RestEndpoints:
             return await self._task_of_1_0(task_id, request)
         try:
             record = await self._desk.read(task_id, self._caller(request))
-        except (UnknownTask, InvalidField, StoreUnavailable) as fault:
-            return _refused(fault)
+        except kinds(_STATUS) as fault:
+            return refused(fault, _STATUS)
         return JSONResponse(public_view(record, self._notice))
 
     async def events(self, task_id: str, request: Request, follow: bool = False) -> Response:
@@ -53,8 +55,8 @@ class RestEndpoints:
         try:
             seen = read_seen(last_event_id(request))
             standing = await self._desk.standing(await self._desk.read(task_id, self._caller(request)))
-        except (UnknownTask, InvalidField, StoreUnavailable) as fault:
-            return _refused(fault)
+        except kinds(_STATUS) as fault:
+            return refused(fault, _STATUS)
         frames = story(self._desk, standing, seen, self._notice, follow=follow)
         return KeptAlive(frames, "text/event-stream", SSE_BEAT)
 
@@ -71,8 +73,3 @@ class RestEndpoints:
 
     def _caller(self, request: Request) -> Caller:
         return self._identity.caller_of(let_in(request), {})
-
-
-def _refused(fault: UnknownTask | InvalidField | StoreUnavailable) -> JSONResponse:
-    status = {UnknownTask: 404, InvalidField: 400, StoreUnavailable: 503}[type(fault)]
-    return JSONResponse({"error": str(fault)}, status, RETRY_LATER if status == 503 else None)

@@ -19,9 +19,9 @@ from services.gateway.core.operating.tenant_records import (
     read_number,
     version_view,
 )
-from services.gateway.entrypoints.a2a.replies import RETRY_LATER
-from services.gateway.entrypoints.edge.body import BadCall, read_object
+from services.gateway.entrypoints.edge.body import read_object
 from services.gateway.entrypoints.edge.door import let_in
+from services.gateway.entrypoints.edge.refusals import Statuses, kinds, refused
 from services.gateway.ports.identity import Caller, Identity
 from services.gateway.ports.tasks import StoreUnavailable
 from services.gateway.ports.tenants import PolicyUnchecked
@@ -30,7 +30,7 @@ from shared.contracts.tenant_version import TenantVersion
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.ports.tenant_records import VersionConflict
 
-_STATUS: Mapping[type[Exception], int] = {
+_STATUS: Statuses = {
     InvalidField: 400,
     NotAnOperator: 403,
     UnknownTenant: 404,
@@ -116,25 +116,14 @@ class RecordEndpoints:
             body = await read_object(request, self._max_body) if reads else {}
             caller = self._identity.caller_of(let_in(request), object_at(body, "metadata", "metadata"))
             return await act(body, caller)
-        except BadCall as bad:
-            return JSONResponse({"error": bad.message}, status_code=bad.status)
         except BadRecord as bad:
             said = f"the record cannot be used: {bad}"
             return JSONResponse({"error": said, "fields": problems_view(bad.problems)}, status_code=400)
         except VersionConflict as conflict:
             said = f"{conflict}: read it again and change that"
             return JSONResponse({"error": said, "version": conflict.now}, 412, _etag(conflict.now))
-        except (
-            InvalidField,
-            NotAnOperator,
-            UnknownTenant,
-            NoRecord,
-            BaseNeeded,
-            StoreUnavailable,
-            PolicyUnchecked,
-        ) as fault:
-            status = _STATUS[type(fault)]
-            return JSONResponse({"error": str(fault)}, status, RETRY_LATER if status == 503 else None)
+        except kinds(_STATUS) as fault:
+            return refused(fault, _STATUS)
 
 
 def _version(tenant: str, version: TenantVersion) -> Response:

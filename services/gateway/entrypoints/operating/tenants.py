@@ -8,14 +8,15 @@ from starlette.responses import JSONResponse, Response
 from services.gateway.core.errors import InvalidField, NotAnOperator, UnknownTenant
 from services.gateway.core.fields import object_at
 from services.gateway.core.operating.tenant_desk import TenantDesk, read_reason, read_switch, state_view
-from services.gateway.entrypoints.edge.body import BadCall, read_object
+from services.gateway.entrypoints.edge.body import read_object
 from services.gateway.entrypoints.edge.door import let_in
+from services.gateway.entrypoints.edge.refusals import Statuses, kinds, refused
 from services.gateway.ports.identity import Caller, Identity
 from services.gateway.ports.tasks import StoreUnavailable
 from services.gateway.ports.tenants import TenantState
 from shared.domain.exact_json import JsonObject
 
-_STATUS = {InvalidField: 400, NotAnOperator: 403, UnknownTenant: 404, StoreUnavailable: 503}
+_STATUS: Statuses = {InvalidField: 400, NotAnOperator: 403, UnknownTenant: 404, StoreUnavailable: 503}
 
 
 class TenantEndpoints:
@@ -70,7 +71,5 @@ class TenantEndpoints:
             body = await read_object(request, self._max_body)
             caller = self._identity.caller_of(let_in(request), object_at(body, "metadata", "metadata"))
             return JSONResponse(state_view(tenant, await act(body, caller)))
-        except BadCall as bad:
-            return JSONResponse({"error": bad.message}, status_code=bad.status)
-        except (InvalidField, NotAnOperator, UnknownTenant, StoreUnavailable) as fault:
-            return JSONResponse({"error": str(fault)}, status_code=_STATUS[type(fault)])
+        except kinds(_STATUS) as fault:
+            return refused(fault, _STATUS)

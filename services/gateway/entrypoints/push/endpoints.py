@@ -1,6 +1,6 @@
 """How webhooks fare: of one task, and what fails of a tenant; and what a tenant's receivers verify with."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 
 from fastapi import APIRouter, Request
 from pydantic import JsonValue
@@ -10,13 +10,13 @@ from services.gateway.core.errors import InvalidField, NotAnOperator, PushUnsupp
 from services.gateway.core.fields import object_at
 from services.gateway.core.push.config import delivery_view, failing_view
 from services.gateway.core.push.desk import PushDesk
-from services.gateway.entrypoints.a2a.replies import RETRY_LATER
-from services.gateway.entrypoints.edge.body import BadCall, read_object
+from services.gateway.entrypoints.edge.body import read_object
 from services.gateway.entrypoints.edge.door import let_in
+from services.gateway.entrypoints.edge.refusals import Statuses, kinds, refused
 from services.gateway.ports.identity import Identity
 from services.gateway.ports.tasks import StoreUnavailable
 
-_STATUS: Mapping[type[Exception], int] = {
+_STATUS: Statuses = {
     InvalidField: 400,
     NotAnOperator: 403,
     UnknownTask: 404,
@@ -68,8 +68,5 @@ class WebhookEndpoints:
 async def _answered(act: Callable[[], Awaitable[dict[str, JsonValue]]]) -> Response:
     try:
         return JSONResponse(await act(), headers={"Cache-Control": "no-store"})
-    except BadCall as bad:
-        return JSONResponse({"error": bad.message}, status_code=bad.status)
-    except (InvalidField, NotAnOperator, UnknownTask, PushUnsupported, StoreUnavailable) as fault:
-        status = _STATUS[type(fault)]
-        return JSONResponse({"error": str(fault)}, status, RETRY_LATER if status == 503 else None)
+    except kinds(_STATUS) as fault:
+        return refused(fault, _STATUS)
