@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pydantic import Field
+from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
@@ -14,3 +14,8 @@ class FileSettings(BaseSettings):
     rl_cache_dir: Path | None = None
     rl_cache_tenant: str = Field(default="default", min_length=1)
     rl_cache_seconds: float = Field(default=60.0, ge=0.1, le=24 * 3600)
+
+    @field_validator("rl_cache_dir", mode="before")
+    @classmethod
+    def _empty_is_none(cls, value: object) -> object:
+        return None if value == "" else value

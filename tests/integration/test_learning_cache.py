@@ -63,6 +63,19 @@ async def _written_once(folder: Path) -> None:
             await asyncio.sleep(0.02)
 
 
+async def _follows(redis: Redis, folder: Path) -> None:
+    """Wait until the files say what Redis says."""
+    await _written_once(folder)
+    files = dict(await learned_files(redis, "acme"))
+    async with asyncio.timeout(PATIENCE):
+        while _written(folder) != files:
+            await asyncio.sleep(0.02)
+
+
+def _names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir() if not path.name.startswith(".")}
+
+
 async def _learn(redis: Redis, *numbers: int, tenant: str = "acme") -> None:
     await RedisMemory(redis).learn([lesson_of(an_outcome(number, tenant=tenant)) for number in numbers])
 
@@ -136,6 +149,19 @@ async def test_a_learner_that_is_stopped_leaves_what_it_learned_in_the_folder(
         assert await asyncio.to_thread(learner.process.wait, PATIENCE) == 0
     assert _written(tmp_path) == dict(await learned_files(redis, "acme"))
     assert len(json.loads((tmp_path / "case_log.json").read_text())) == 5
+
+
+async def test_what_learners_wrote_themselves_is_not_kept_beside(redis: Redis, redis_url: str, tmp_path: Path) -> None:
+    """A later process replaces it: what was forgotten stays in no copy."""
+    for number in (1, 2):
+        await _learn(redis, number)
+        async with _running(_room(redis, redis_url, tmp_path)):
+            await _follows(redis, tmp_path)
+    assert _names(tmp_path) == {file.value for file in LearningFile}
+
+
+def test_an_empty_setting_is_no_folder() -> None:
+    assert Settings.model_validate({"redis_url": "redis://x", "rl_cache_dir": ""}).rl_cache_dir is None
 
 
 def test_a_folder_that_cannot_be_used_stops_the_start(tmp_path: Path) -> None:

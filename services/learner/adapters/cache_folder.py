@@ -1,5 +1,6 @@
 """The folder of RL_CACHE_DIR: what is learned of one tenant as files, each replaced at once."""
 
+import hashlib
 import json
 import os
 import threading
@@ -12,7 +13,7 @@ from shared.contracts.learning_files import LearningFile
 
 
 class CacheFolder:
-    """Its methods block, briefly, and raise ``OSError``. What was there before is kept beside as ``NAME.before``."""
+    """Its methods block, briefly, and raise ``OSError``. What others wrote is kept beside: ``NAME.before``."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -39,11 +40,17 @@ class CacheFolder:
 
     def _write_one(self, file: LearningFile, text: str) -> None:
         path = self._folder / file.value
-        if file not in self._written and path.is_file():
+        if file not in self._written and path.is_file() and not self._is_ours(path):
             path.replace(path.with_name(f"{path.name}.before"))
         if self._written.get(file) != text:
+            self._replace(path.with_name(f".{path.name}.sha256"), _digest(text.encode()))
             self._replace(path, text)
             self._written[file] = text
+
+    def _is_ours(self, path: Path) -> bool:
+        """Whether the file is what a learner wrote, this one or one before: then nothing is lost with it."""
+        noted = path.with_name(f".{path.name}.sha256")
+        return noted.is_file() and noted.read_text() == _digest(path.read_bytes())
 
     def _replace(self, path: Path, text: str) -> None:
         """Whoever reads meanwhile finds the old file or the new one, whole."""
@@ -53,6 +60,10 @@ class CacheFolder:
             file.flush()
             os.fsync(file.fileno())
         fresh.replace(path)
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _content(raw: bytes) -> JsonValue:
