@@ -15,9 +15,23 @@ PROMISES = (
     Promise("simulator.scenario", "A world is exported and imported, whole or not at all", "seed 004, 6"),
     Promise("simulator.worlds", "Worlds in one process know nothing of each other", "seed 004, 1 and 2"),
     Promise("simulator.saved", "A world that is saved and restored goes on as if nothing had been", "seed 004, 2"),
+    Promise("simulator.webhooks", "Webhooks are told what ran, signed, and again if they were away", "seed 004, 2"),
     Promise("simulator.logs", "Who asked for what is kept, and found again", "seed 004, 5"),
     Promise("simulator.environment", "The whole world is shown at once, in full, compact or as text", "seed 004, 6"),
     Promise("simulator.refusals", "Wrong requests get a 4xx that says what is wrong, and change nothing", "bad input"),
     Promise("simulator.start", "A simulator starts from its settings, or says what is wrong with them", "seed 004, 4"),
     Promise("simulator.costs", "What is due is found in logarithmic time, whatever has happened before", "seed 004, 7"),
+    Promise("simulator.email", "Mail is sent, received, answered, drafted, marked, moved and found", "seed 004, 9"),
+    Promise(
+        "simulator.sms", "Text messages and their conversations, in every shape they were written in", "seed 004, 9"
+    ),
+    Promise("simulator.chat", "The user and the assistant talk, and old messages make room", "seed 004, 6"),
+    Promise("simulator.calendar", "Events are made, changed, answered and deleted, and remind", "seed 004, 9"),
+    Promise("simulator.recurrence", "Events recur as RFC 5545 has it, on the clock of their zone", "seed 004, 9"),
+    Promise("simulator.contacts", "Contacts are kept, found, grouped, blocked and merged", "seed 004, 1"),
+    Promise("simulator.surroundings", "Where the user is and was, and the weather in any units", "seed 004, 1"),
+    Promise("simulator.privacy", "Nobody writes under another's name, and blind copies stay blind", "seed 004, 5"),
+    Promise("simulator.failed_actions", "What cannot be done is reported as failed and changes nothing", "seed 004, 9"),
+    Promise("simulator.modality_undo", "Undo and export bring back every modality's state exactly", "seed 004, 4"),
+    Promise("simulator.state_cost", "A look at a world that has not changed costs next to nothing", "seed 004, 7"),
 )

@@ -9,7 +9,8 @@ import pytest
 from services.simulator.core.modalities.all import MODALITIES
 from services.simulator.core.records import JsonObject
 from services.simulator.entrypoints.modalities.all import ROUTERS
-from tests.simulator.stage import WALL, Stage, open_stage
+from shared.testing.simulated_surroundings import WALL
+from tests.simulator.stage import Stage, open_stage
 
 
 class _Kept(NamedTuple):

@@ -5,8 +5,9 @@ import pytest
 from services.simulator.core.modalities.chat import ChatModality
 from services.simulator.core.modality import Moment
 from services.simulator.core.records import JsonObject
+from shared.testing.simulated_surroundings import WALL
 from tests.simulator.modalities.asking import do, event_data, fails, part, refused, rows, undo
-from tests.simulator.stage import WALL, Stage
+from tests.simulator.stage import Stage
 
 pytestmark = pytest.mark.promise("simulator.chat")
 

@@ -2,8 +2,9 @@
 
 import pytest
 
+from shared.testing.simulated_surroundings import WALL
 from tests.simulator.modalities.asking import USER, do, event_data, fails, part, refused, undo
-from tests.simulator.stage import WALL, Stage
+from tests.simulator.stage import Stage
 
 pytestmark = pytest.mark.promise("simulator.email")
 MAIL = {"from_address": "ann@example.org", "to_addresses": [USER], "subject": "Lunch", "body_text": "At noon?"}

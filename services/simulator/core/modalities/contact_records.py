@@ -63,7 +63,10 @@ class PostalAddress(Record):
 
 def each_once(identifiers: tuple[Identifier, ...]) -> tuple[Identifier, ...]:
     """The first of those that are the same."""
-    return tuple({(one.identifier_type, one.value): one for one in reversed(identifiers)}.values())[::-1]
+    first: dict[tuple[str, str], Identifier] = {}
+    for one in identifiers:
+        first.setdefault((one.identifier_type, one.value), one)
+    return tuple(first.values())
 
 
 Identifiers: TypeAlias = Annotated[tuple[Identifier, ...], Field(min_length=1), AfterValidator(each_once)]
