@@ -127,6 +127,7 @@ def _table(rows: list[JsonObject]) -> Table:
     table = Table(
         *(name.removesuffix("_id").removesuffix("_at").replace("_", " ") for name in _SHOWN), "limits", "good"
     )
+    table.columns[0].no_wrap, table.columns[0].overflow = True, "fold"  # whole: `revoke` takes it
     for row in rows:
         table.add_row(*(Text(_cell(name, row.get(name))) for name in _SHOWN), _limits(row), _state(row))
     return table

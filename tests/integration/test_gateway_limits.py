@@ -77,6 +77,19 @@ async def test_a_message_that_holds_too_much_is_refused_by_the_name_of_its_field
 
 
 @pytest.mark.promise("gateway.limits")
+async def test_a_question_that_brings_too_long_a_history_is_refused(redis: Redis, redis_server: str) -> None:
+    question = {"task_id": "q1", "task": "Which?", "history": [{"role": "user", "content": "a" * 30}] * 2}
+    async with (
+        gateway(redis_server, **SMALL) as url,
+        httpx.AsyncClient(base_url=url, timeout=10, trust_env=False) as client,
+    ):
+        reply = await client.post("/api/a2a/purple-agent", json=question)
+
+    assert (reply.status_code, reply.json()["field"]) == (422, "task")
+    assert await redis.keys("pa:*}:*record*") == []
+
+
+@pytest.mark.promise("gateway.limits")
 async def test_no_route_reads_a_body_over_the_limit(redis_server: str) -> None:
     """Each route that takes a POST, whoever reads it; a body is never taken in whole before it is refused."""
     large = b"[" + b" " * 5000

@@ -10,7 +10,7 @@ from shared.domain.exact_json import Json, dumps, loads
 
 Format = Literal["list", "single", "json"]
 
-_ITEM = re.compile(r"^\s*(?:[-*•‣]|\(?\d{1,3}[.)])\s+(?P<item>\S.*?)\s*$", re.MULTILINE)
+_ITEM = re.compile(r"^[^\S\n]*(?:[-*•‣]|\(?\d{1,3}[.)])\s+(?P<item>\S(?:.*\S)?)", re.MULTILINE)
 _BETWEEN = re.compile(r"\s*(?:;|,(?!\d{3}(?!\d)))\s*")  # the comma of 5,000 separates nothing
 _ORDER = re.compile(
     r"\bin (?:(?:the|this|that|a) )?(?:(?:a|de)scending|(?:in|de)creasing|\w+ical|numeric|reverse|given|same|original"
