@@ -134,7 +134,7 @@ def _policy(port: int, base: Mapping[str, str]) -> ProcessSpec:
 def _learner(options: StackOptions, ports: Ports, base: Mapping[str, str]) -> ProcessSpec:
     """Facts are found by the same model as everything else, unless the caller says otherwise."""
     environ = _bound({"LEARN_KNOWLEDGE": "on", **base}, ports.learner)
-    environ |= {} if environ["LEARN_KNOWLEDGE"] == "off" else _model(options, ports)
+    environ |= _archive(options) | ({} if environ["LEARN_KNOWLEDGE"] == "off" else _model(options, ports))
     return ProcessSpec("learner", ("services.learner",), url_of(ports.learner), stops=3, environ=environ)
 
 

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from redis.asyncio import Redis
 
 from services.learner.adapters.redis_fact_book import RedisFactBook
+from services.learner.adapters.redis_forgetting import RedisForgetting
 from services.learner.adapters.redis_lore import RedisLore
 from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
 from services.learner.core.learner import Learner
 from services.learner.core.memory.ask_model import ModelFacts
 from services.learner.core.memory.fact_worker import FactWorker
+from services.learner.core.memory.forgetter import Forgetter
 from services.learner.core.memory.rememberer import Rememberer
-from services.learner.entrypoints.memory_loops import keep_finding, keep_remembering
+from services.learner.entrypoints.memory_loops import keep_finding, keep_forgetting, keep_remembering
 from services.learner.memory_settings import MemorySettings
 from shared.ports.models import Tier
 
@@ -25,6 +27,7 @@ class MemoryRoom:
     """What this process remembers with. ``worker`` is None where facts are not found here."""
 
     rememberer: Rememberer
+    forgetter: Forgetter
     worker: FactWorker | None = None
     close: Callable[[], Awaitable[None]] | None = None
 
@@ -32,6 +35,7 @@ class MemoryRoom:
         """Until asked to stop. A model call that is under way then is given up: its task is found again."""
         async with asyncio.TaskGroup() as group:
             finding = group.create_task(self._find(stop))
+            group.create_task(keep_forgetting(self.forgetter, stop))
             await keep_remembering(self.rememberer, learner, stop)
             finding.cancel()
         await self.rememberer.leave()
@@ -51,8 +55,9 @@ def memory_room(
     outcomes = RedisOutcomes(redis, owner, lease_seconds, REMEMBERING)
     wants_facts = settings.learn_knowledge == "on"
     rememberer = Rememberer(outcomes, RedisLore(redis), lambda: learner.held, wants_facts=wants_facts)
+    forgetter = Forgetter(RedisForgetting(redis, settings.session_archive()))
     if not wants_facts:
-        return MemoryRoom(rememberer)
+        return MemoryRoom(rememberer, forgetter)
 
     from shared.infra.anthropic_model import AnthropicModel, Limits  # the SDK takes long to load
 
@@ -62,4 +67,4 @@ def memory_room(
         base_url=settings.anthropic_base_url or None,
         limits=Limits(seconds=_MODEL_SECONDS, pauses=()),
     )
-    return MemoryRoom(rememberer, FactWorker(RedisFactBook(redis), ModelFacts(model)), model.close)
+    return MemoryRoom(rememberer, forgetter, FactWorker(RedisFactBook(redis), ModelFacts(model)), model.close)

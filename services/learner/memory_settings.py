@@ -3,11 +3,16 @@
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import SettingsConfigDict
+
+from shared.infra.archive_open import ArchiveSettings
 
 
-class MemorySettings(BaseSettings):
-    """``LEARN_KNOWLEDGE=on`` needs a model; entities and accuracy need none and are always kept."""
+class MemorySettings(ArchiveSettings):
+    """``LEARN_KNOWLEDGE=on`` needs a model; entities and accuracy need none and are always kept.
+
+    The archive is named where what a session remembered in it is to be forgotten with it.
+    """
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore")
 

@@ -1,5 +1,7 @@
 """Every Redis key of the product: its name, who writes it, how long it lives, and why it is there.
 
+The learner empties what it has learned of a tenant that is to be forgotten, with what the executor has found for it.
+
 All keys of one session, and of its tasks, carry the hash tag of the session's partition, so that one Lua step touches
 one slot. Names are percent-quoted, so that a client's ``:`` or ``{`` cannot forge another key.
 """

@@ -8,6 +8,7 @@ import structlog
 
 from services.learner.core.learner import Learner
 from services.learner.core.memory.fact_worker import FactWorker
+from services.learner.core.memory.forgetter import Forgetter
 from services.learner.core.memory.rememberer import Crowded, Rememberer
 from shared.ports.store import StoreUnavailable
 
@@ -41,6 +42,16 @@ async def keep_finding(worker: FactWorker, stop: asyncio.Event) -> None:
             await _pause(stop, _LOOK_SECONDS)
 
     await _until_stopped(find, stop)
+
+
+async def keep_forgetting(forgetter: Forgetter, stop: asyncio.Event) -> None:
+    """Carry out requests to forget until asked to stop."""
+
+    async def forget() -> None:
+        if not await forgetter.round(datetime.now(UTC)):
+            await _pause(stop, _LOOK_SECONDS)
+
+    await _until_stopped(forget, stop)
 
 
 async def _until_stopped(step: Callable[[], Awaitable[None]], stop: asyncio.Event) -> None:

@@ -1,0 +1,179 @@
+"""Requests to forget on Redis, and what they take away: learned keys, and what a session remembers of its turns."""
+
+from collections.abc import Mapping, Sequence
+from typing import TypeVar, cast
+
+from pydantic import ValidationError
+from redis.asyncio import Redis
+from redis.exceptions import ResponseError
+from typing_extensions import override
+
+from services.learner.adapters.fact_rows import read_fact, read_todo
+from services.learner.core.memory.forgetting import Removal, Stored, removal
+from services.learner.memory_ports import Forgetting
+from shared.contracts.base import Contract
+from shared.contracts.case import CaseEntry
+from shared.contracts.forget import ForgetRequest, ForgetScope
+from shared.contracts.knowledge import EntityLinks, KnownEntity
+from shared.domain.partition import partition_of
+from shared.infra import keys
+from shared.infra.lua import Argument, Scripts, answering
+from shared.ports.archive import Archive, ArchiveUnavailable
+from shared.ports.store import StoreUnavailable
+
+_TIMES = 20
+# Not the ids of what was applied and remembered: without them an outcome of before could be counted anew.
+_OF_TENANT = (
+    *("arms", "cases", "counts", "trends", "days", "knowledge", "entities", "entity_links", "entity_ages"),
+    *("accuracy", "fact_todos", "tools", "synthesized"),
+)
+_GROUPS = (keys.OUTCOME_GROUP, keys.MEMORY_GROUP)
+Row = TypeVar("Row", bound=Contract)
+
+
+class RedisForgetting(Forgetting):
+    """``conversations`` is the archive of what idle sessions remember; None where there is none."""
+
+    def __init__(self, redis: Redis, conversations: Archive | None) -> None:
+        self._redis = redis
+        self._scripts = Scripts(redis)
+        self._conversations = conversations
+
+    @override
+    async def claim(self, most: int, seconds: float) -> Sequence[ForgetRequest]:
+        found = await self._scripts.run("claim_due", [keys.FORGETTING], [most, int(seconds * 1000)])
+        requests: list[ForgetRequest] = []
+        for member in map(keys.unpack_forget, cast("list[str]", found)):
+            row = await self._scripts.command("HGET", keys.learned_keys(member.tenant).forgets, member.request_id)
+            request = _read(ForgetRequest, row)
+            if request is None:
+                await self._scripts.command("ZREM", keys.FORGETTING, keys.pack(member))
+            else:
+                requests.append(request)
+        return requests
+
+    @override
+    async def take_away(self, request: ForgetRequest) -> Mapping[str, int]:
+        if request.scope is ForgetScope.TENANT:
+            return await self._all_of(request.tenant)
+        counts = await self._rows_of(request)
+        if request.scope is ForgetScope.SESSION:
+            counts |= await self._conversation(request.tenant, request.subject)
+        return counts
+
+    @override
+    async def is_under_way(self, request: ForgetRequest) -> bool:
+        numbers = range(len(list(keys.all_partitions())))
+        if request.scope is ForgetScope.SESSION:
+            numbers = range(of := partition_of(request.tenant, request.subject), of + 1)
+        async with answering(), self._redis.pipeline(transaction=False) as pipe:
+            for number in numbers:
+                pipe.xinfo_groups(keys.partition_keys(number).outcomes)
+                pipe.xrevrange(keys.partition_keys(number).outcomes, count=1)
+                for group in _GROUPS:
+                    pipe.xpending(keys.partition_keys(number).outcomes, group)
+            replies = await pipe.execute(raise_on_error=False)
+        asked_ms = int(request.asked_at.timestamp() * 1000)
+        each = 2 + len(_GROUPS)
+        rows = [replies[first : first + each] for first in range(0, len(replies), each)]
+        return any(_waits(groups, newest, pending, asked_ms) for groups, newest, *pending in rows)
+
+    @override
+    async def note(self, request: ForgetRequest, seconds: float | None) -> None:
+        name = keys.learned_keys(request.tenant).forgets
+        await self._scripts.command("HSET", name, request.request_id, request.model_dump_json())
+        member = keys.pack(keys.ForgetMember(request.tenant, request.request_id))
+        if seconds is None:
+            await self._scripts.command("ZREM", keys.FORGETTING, member)
+        else:
+            await self._scripts.run("put_off_due", [keys.FORGETTING], [member, int(seconds * 1000)])
+
+    async def _all_of(self, tenant: str) -> Mapping[str, int]:
+        names = keys.learned_keys(tenant)
+        async with answering(), self._redis.pipeline(transaction=True) as pipe:
+            pipe.llen(names.cases)
+            pipe.llen(names.knowledge)
+            for name in (names.entities, names.accuracy, names.arms):
+                pipe.hlen(name)
+            for kind in _OF_TENANT:
+                pipe.delete(getattr(names, kind))
+            pipe.hincrby(names.memory, "version", 1)
+            sizes = cast("list[int]", await pipe.execute())
+        counted = zip(("cases", "facts", "entities", "predictions", "arms"), sizes, strict=False)
+        return {name: size for name, size in counted if size}
+
+    async def _rows_of(self, request: ForgetRequest) -> dict[str, int]:
+        for _ in range(_TIMES):
+            stored = await self._stored(request.tenant)
+            leaving = removal(request, stored)
+            if leaving == Removal() or await self._removed(request.tenant, leaving, stored.version):
+                return leaving.counts
+        raise StoreUnavailable("the tenant's memory is being written all the time")
+
+    async def _stored(self, tenant: str) -> Stored:
+        names = keys.learned_keys(tenant)
+        async with answering(), self._redis.pipeline(transaction=False) as pipe:
+            pipe.hget(names.memory, "version")
+            pipe.lrange(names.cases, 0, -1)
+            pipe.lrange(names.knowledge, 0, -1)
+            for name in (names.entities, names.entity_links, names.fact_todos):
+                pipe.hgetall(name)
+            version, cases, facts, entities, links, todos = await pipe.execute()
+        return Stored(
+            version=str(version or "0"),
+            cases=tuple((row, case) for row in cases if (case := _read(CaseEntry, row))),
+            facts=tuple((row, fact) for row in facts if (fact := read_fact(row))),
+            entities={field: known for field, row in entities.items() if (known := _read(KnownEntity, row))},
+            links={field: linked for field, row in links.items() if (linked := _read(EntityLinks, row))},
+            todos={event: todo for event, row in todos.items() if (todo := read_todo(row))},
+        )
+
+    async def _removed(self, tenant: str, leaving: Removal, version: str) -> bool:
+        names = keys.learned_keys(tenant)
+        arguments: list[Argument] = [version]
+        for gone in (leaving.cases, leaving.facts, leaving.todos, leaving.entities):
+            arguments += [len(gone), *gone]
+        for rows in (leaving.fewer, leaving.links):
+            arguments.append(len(rows))
+            for field, row in rows.items():
+                arguments += [field, row.model_dump_json()]
+        first = [names.cases, names.knowledge, names.entities, names.entity_links, names.entity_ages]
+        return await self._scripts.run("forget", [*first, names.fact_todos, names.memory], arguments) != -1
+
+    async def _conversation(self, tenant: str, session_id: str) -> Mapping[str, int]:
+        """What the session remembers, in Redis and in the archive; ``session_busy`` where it has work now."""
+        session, partition = keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
+        names = [session.session, session.open, session.lease, partition.idle]
+        reply = await self._scripts.run("forget_conversation", names, [keys.pack(keys.Member(tenant, session_id))])
+        if reply == -1:
+            return {"session_busy": 1}
+        gone = reply == 1
+        try:
+            if self._conversations is not None:
+                gone = await self._conversations.delete(tenant, session_id) or gone
+        except ArchiveUnavailable as error:
+            raise StoreUnavailable(f"the archive of sessions cannot be emptied: {error}") from error
+        return {"conversations": 1} if gone else {}
+
+
+def _waits(groups: object, newest: object, pending: Sequence[object], asked_ms: int) -> bool:
+    """Whether a stream may have an entry of before that some group has not been given, or has not settled."""
+    if isinstance(groups, ResponseError):  # there is no stream
+        return False
+    last = [entry_id for entry_id, _ in cast("list[tuple[str, object]]", newest)]
+    given = [str(group["last-delivered-id"]) for group in cast("list[dict[str, object]]", groups)]
+    if last and (not given or any(one != last[0] and _ms(one) <= asked_ms for one in given)):
+        return True
+    summaries = [cast("dict[str, str | None]", one) for one in pending if isinstance(one, dict)]
+    return any(first and _ms(first) <= asked_ms for first in (summary["min"] for summary in summaries))
+
+
+def _ms(entry_id: str) -> int:
+    return int(entry_id.partition("-")[0])
+
+
+def _read(kind: type[Row], row: object) -> Row | None:
+    try:
+        return kind.model_validate_json(str(row)) if row is not None else None
+    except ValidationError:
+        return None

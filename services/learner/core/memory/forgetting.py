@@ -1,0 +1,114 @@
+"""What leaves a tenant's memory when something is to be forgotten. Pure."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from services.learner.core.entities.find import find_entities
+from services.learner.core.entities.names import short_name
+from services.learner.memory_ports import FactTodo
+from shared.contracts.case import CaseEntry
+from shared.contracts.forget import ForgetRequest, ForgetScope
+from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact
+
+
+class Stored(NamedTuple):
+    """All that is stored of a tenant: rows of lists with what they hold, and entities by their fields."""
+
+    version: str
+    cases: tuple[tuple[str, CaseEntry], ...] = ()
+    facts: tuple[tuple[str, KnownFact], ...] = ()
+    entities: Mapping[str, KnownEntity] = {}
+    links: Mapping[str, EntityLinks] = {}
+    todos: Mapping[str, FactTodo] = {}
+
+
+class Removal(NamedTuple):
+    """Rows, fields and ids that go, and entities that are known less of from now on."""
+
+    cases: tuple[str, ...] = ()
+    facts: tuple[str, ...] = ()
+    todos: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()
+    fewer: Mapping[str, KnownEntity] = {}
+    links: Mapping[str, EntityLinks] = {}
+
+    @property
+    def counts(self) -> dict[str, int]:
+        sizes = {"cases": self.cases, "facts": self.facts, "entities": self.entities, "entities_less": self.fewer}
+        return {name: len(size) for name, size in sizes.items() if size}
+
+
+def removal(request: ForgetRequest, stored: Stored) -> Removal:
+    """What goes for a session or an entity; of a tenant everything goes, and nobody has to look at it."""
+    if request.scope is ForgetScope.SESSION:
+        return _of_session(request.subject, stored)
+    return _of_entity(request.subject, stored)
+
+
+def _of_session(session_id: str, stored: Stored) -> Removal:
+    gone: list[str] = []
+    fewer: dict[str, KnownEntity] = {}
+    links: dict[str, EntityLinks] = {}
+    for field, known in stored.entities.items():
+        linked = stored.links.get(field, EntityLinks())
+        others = tuple(task for task in linked.tasks if task.session_id != session_id)
+        named = len(linked.tasks) - len(others)
+        if named and (named >= known.seen or not others):
+            gone.append(field)
+        elif named:
+            fewer[field] = known.model_copy(update={"seen": known.seen - named})
+            links[field] = linked.model_copy(update={"tasks": others})
+    return Removal(
+        cases=tuple(row for row, case in stored.cases if case.session_id == session_id),
+        facts=tuple(row for row, fact in stored.facts if fact.session_id == session_id),
+        todos=tuple(event for event, todo in stored.todos.items() if todo.session_id == session_id),
+        entities=tuple(gone),
+        fewer=fewer,
+        links=_without(gone, {**stored.links, **links}, frozenset(links)),
+    )
+
+
+def _of_entity(subject: str, stored: Stored) -> Removal:
+    is_it = _naming(subject, stored)
+    gone = [field for field, known in stored.entities.items() if any(map(is_it, (known.value, *known.names)))]
+    told = [(row, (fact.text, fact.subject, fact.value, fact.replaces, fact.superseded_by, *fact.entities))
+            for row, fact in stored.facts]  # fmt: skip
+    shown = [(row, (case.summary, *case.worked, *case.failed)) for row, case in stored.cases]
+    return Removal(
+        cases=tuple(row for row, texts in shown if any(map(is_it, texts))),
+        facts=tuple(row for row, texts in told if any(map(is_it, texts))),
+        todos=tuple(
+            event
+            for event, todo in stored.todos.items()
+            if any(map(is_it, (todo.task, todo.answer, *todo.values.values(), *todo.entities)))
+        ),
+        entities=tuple(gone),
+        links=_without(gone, stored.links),
+    )
+
+
+def _without(
+    gone: list[str], links: Mapping[str, EntityLinks], changed: frozenset[str] = frozenset()
+) -> Mapping[str, EntityLinks]:
+    """The links of those that stay, where they name what goes or have changed anyhow."""
+    out = frozenset(gone)
+    kept: dict[str, EntityLinks] = {}
+    for field, linked in links.items():
+        together = tuple(other for other in linked.together if other not in out)
+        if field not in out and (field in changed or together != linked.together):
+            kept[field] = linked.model_copy(update={"together": together})
+    return kept
+
+
+def _naming(subject: str, stored: Stored) -> Callable[[str], bool]:
+    """Whether a text names the subject: in any writing that is known of it, as words of their own."""
+    wanted = {one.field for one in find_entities(subject)}
+    bare = short_name(subject).casefold()
+    names = {subject.casefold(), bare}
+    for field, known in stored.entities.items():
+        written = {name.casefold() for name in (known.value, *known.names)}
+        if field in wanted or field.partition(":")[2] in names or written & names:
+            names |= written
+    pattern = re.compile("|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in sorted(names, key=len, reverse=True)))
+    return lambda text: pattern.search(text.casefold()) is not None
