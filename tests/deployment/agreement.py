@@ -12,6 +12,7 @@ _OF_PYTHON = frozenset({"PATH", "PYTHONPATH", "PYTHONUNBUFFERED", "PYTHONDONTWRI
 _SECRETS = {
     "secret:redis-url": "redis://:word@redis:6379/0",
     "secret:anthropic-api-key": "a-key",
+    "secret:archive-key": "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=",
     "secret:webhook-secret": "whsec_b2YgdGhlIHdlYmhvb2tzIG9mIHRoZSB0ZXN0cw==",
 }
 
