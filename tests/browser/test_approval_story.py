@@ -14,11 +14,14 @@ import cli
 from examples.company import ledger
 from services.gateway.first_key import first_key
 from tests.browser.chromium import chromium
-from tests.browser.visitor import visiting
+from tests.browser.looks import check
+from tests.browser.test_console_pages import OPERATORS
+from tests.browser.visitor import DESKTOP, PHONE, Theme, visiting
 from tests.e2e.whole_stack import WholeStack, whole_stack
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 TOOL = "approve_expense"
+CLAIM = "Approve expense claim EXP-1009."
 SOON = 20_000  # milliseconds that something may take
 
 
@@ -124,3 +127,39 @@ async def test_a_stranger_of_another_tenant_sees_nothing_of_it(office: Office) -
         await expect(gina.page.get_by_role("heading", name="There is no such task")).to_be_visible()
         await gina.go("/console/approvals")
         await expect(gina.page.get_by_text("Nothing waits for an answer")).to_be_visible()
+
+
+@pytest.mark.promise("console.first_screen")
+@pytest.mark.promise("console.learning")
+@pytest.mark.promise("console.memory")
+@pytest.mark.promise("console.operations")
+@pytest.mark.promise("console.evidence")
+async def test_a_manager_finds_what_happened_on_every_page_with_live_data(office: Office) -> None:
+    """What a task left comes up by itself on a page that was open before it began; no policy of the page is broken."""
+    async with visiting(office.browser, office.url) as olga:
+        await olga.sign_in(office.keys["operator"])
+        await olga.go("/console/learning/cases?q=EXP-1009")
+        task = await office.ask(CLAIM)
+        await expect(olga.page.get_by_role("link", name=CLAIM)).to_be_visible(timeout=SOON)
+        await olga.page.get_by_role("link", name=CLAIM).click()
+        for heading in ("Answer", "Writes", "Policy", "What was worked out", "What happened", "Model calls"):
+            await expect(olga.page.get_by_role("heading", name=heading, exact=True)).to_be_visible()
+        await expect(olga.page.locator("#evidence")).to_contain_text("$")
+        await olga.go("/console/learning")
+        await expect(olga.page.get_by_role("heading", name="Expense approval")).to_be_visible()
+        await olga.go("/console/learning/entities?q=EXP-1009")
+        await expect(olga.page.get_by_role("heading", name="EXP-1009")).to_be_visible()
+        for path in (f"/console/tasks/{task}", "/console/", "/console/learning", "/console/operations"):
+            await check(olga, path, DESKTOP[0])
+        assert olga.wrongs == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("size", "theme"), [(PHONE, "light"), (PHONE, "dark"), (DESKTOP, "dark")])
+async def test_every_page_with_live_data_fits_every_screen(office: Office, size: tuple[int, int], theme: Theme) -> None:
+    task = await office.ask("Approve expense claim EXP-1002.")
+    async with visiting(office.browser, office.url, size, theme) as olga:
+        await olga.sign_in(office.keys["operator"])
+        for path in (f"/console/tasks/{task}", "/console/", "/console/tasks", "/console/approvals", *OPERATORS):
+            await check(olga, path, size[0])
+        assert olga.wrongs == []

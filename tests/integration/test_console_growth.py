@@ -6,6 +6,7 @@ from typing import NamedTuple
 import httpx
 import pytest
 import pytest_asyncio
+from pydantic import JsonValue
 from redis.asyncio import Redis
 
 from services.gateway.adapters.operating.redis_courses import RedisCourses
@@ -107,7 +108,7 @@ async def test_memory_and_operations_are_for_operators_of_the_tenant_alone(redis
 async def test_an_operator_puts_a_dead_letter_back_and_repeats_writes_only_by_saying_so(
     redis: Redis, house: House
 ) -> None:
-    write = {"tool": "create_refund", "arguments": {"order_id": "ORD-1"}, "status": "verified"}
+    write: dict[str, JsonValue] = {"tool": "create_refund", "arguments": {"order_id": "ORD-1"}, "status": "verified"}
     name = await _dead_turn(redis, _record("acme"), writes=[write])
     await house.olga.go("/console/operations/dead-letters")
     assert "create_refund" in house.olga.page

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from datetime import date
 from typing import cast
 
 from redis.asyncio import Redis
@@ -39,10 +40,10 @@ class RedisCourses(Courses):
     @override
     async def spent(self, tenant: str, dates: Sequence[str]) -> Sequence[DaySpent]:
         async with answering(_SECONDS), self._redis.pipeline(transaction=False) as pipe:
-            for date in dates:
-                pipe.hmget(keys.spend_key(tenant, date), list(_SPENT))
+            for day in dates:
+                pipe.hmget(keys.spend_key(tenant, day), list(_SPENT))
             rows = cast("list[list[str | None]]", await pipe.execute())
-        return [DaySpent(date, *(int(number or 0) for number in row)) for date, row in zip(dates, rows, strict=True)]
+        return [DaySpent(day, *(int(number or 0) for number in row)) for day, row in zip(dates, rows, strict=True)]
 
 
 def _arms(trends: Mapping[str, str]) -> Mapping[str, Mapping[str, Sequence[Point]]]:
@@ -57,7 +58,7 @@ def _arms(trends: Mapping[str, str]) -> Mapping[str, Mapping[str, Sequence[Point
 def _days(counts: Mapping[str, str]) -> Sequence[DayCounts]:
     days: dict[str, dict[str, int]] = defaultdict(dict)
     for field, count in counts.items():
-        date, _, name = field.partition(":")
+        day, _, name = field.partition(":")
         if name in _FIELDS:
-            days[date][_FIELDS[name]] = int(count)
-    return tuple(DayCounts(date, **days[date]) for date in sorted(days))
+            days[day][_FIELDS[name]] = int(count)
+    return tuple(DayCounts(str(date.fromisoformat(day)), **days[day]) for day in sorted(days))

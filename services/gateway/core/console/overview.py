@@ -14,7 +14,7 @@ from services.gateway.ports.tenants import DaySpent, TenantState
 from shared.domain.words import TaskState
 
 WEEK = 7
-_ARROWS = {"up": "▲", "down": "▼", "level": "▬"}
+_ARROWS = {"up": "▲", "down": "▼"}
 
 
 class Tile(NamedTuple):

@@ -48,7 +48,8 @@ class OperationsPages:
         ended = await desks.lists.tasks(Query(states=ENDS, since=now - _DAY, size=_SAMPLE), caller)
         spent = begun(await desks.courses.spent(caller.tenant, last_days(now.date(), _DAYS)))
         totals = await self._room.totals(caller, now - _DAY)
-        days = course.days[-_DAYS:]
+        first = (now.date() - _DAY * _DAYS).isoformat()
+        days = [day for day in course.days if day.date >= first]
         return await self._room.page(
             request,
             "operations.html",

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -32,9 +33,27 @@ from shared.contracts.task import TaskRecord
 from shared.domain.words import Role, TaskState
 
 _LATEST = 6
+_ASKED = 3
 _MOST = 20
 _DAY = timedelta(days=1)
 _DAYS_DRAWN = 14
+
+
+class _Seen(NamedTuple):
+    """What the page is made of; ``state`` and what follows are for operators alone."""
+
+    course: Course
+    waiting: Sequence[Question]
+    mine: Sequence[Question]
+    state: TenantState | None = None
+    spent: Sequence[DaySpent] = ()
+    doubted: Sequence[TaskRecord] = ()
+    letters: int = 0
+    hooks: int = 0
+
+    @property
+    def needs(self) -> Needs:
+        return Needs(len(self.mine), len(self.doubted), self.letters, self.hooks)
 
 
 class OverviewPage:
@@ -43,72 +62,53 @@ class OverviewPage:
 
     async def shown(self, request: Request, visitor: Visitor) -> Response:
         now, caller = self._room.glance.clock(), visitor.caller
-        latest, course = await self._tasks(visitor, Query(size=_LATEST)), await self._course(visitor)
-        mine = needs(await self._room.glance.waiting(caller), caller.principal, now)
-        doubted = await self._doubted(visitor)
-        asked = [approval_page(one, caller.principal, now) for one in mine[:3]]
-        spent = await self._spent(visitor)
+        seen = await self._seen(visitor)
+        asked = [approval_page(one, caller.principal, now) for one in seen.mine[:_ASKED]]
         return await self._room.page(
             request,
             "overview.html",
             visitor,
-            tiles=await self._tiles(visitor, course, mine, doubted, spent),
+            tiles=await self._tiles(visitor, seen),
+            needs=seen.needs,
             asked=[(page, summary_of(page.calls)) for page in asked],
-            more=len(mine) - len(asked),
-            doubted=[task_row(one) for one in doubted[:3]],
-            latest=[task_row(one) for one in latest],
-            quality=(found := quality(course.quality)),
+            doubted=[task_row(one) for one in seen.doubted[:_ASKED]],
+            latest=[task_row(one) for one in await self._tasks(visitor, Query(size=_LATEST))],
+            quality=(found := quality(seen.course.quality)),
             quality_drawn=quality_chart(found, small=True) if found else "",
-            spent_drawn=spend_chart(spent) if any(day.calls for day in spent) else "",
-            spent=[day for day in spent if day.calls],
+            spent_drawn=spend_chart(seen.spent, small=True) if any(day.calls for day in seen.spent) else "",
+            spent=[day for day in seen.spent if day.calls],
         )
 
-    async def _tiles(
-        self,
-        visitor: Visitor,
-        course: Course,
-        mine: Sequence[Question],
-        doubted: Sequence[TaskRecord],
-        spent: Sequence[DaySpent],
-    ) -> list[Tile]:
-        now, caller, desks = self._room.glance.clock(), visitor.caller, self._room.desks
+    async def _tiles(self, visitor: Visitor, seen: _Seen) -> list[Tile]:
+        now, caller = self._room.glance.clock(), visitor.caller
         totals = await self._room.totals(caller, now - _DAY)
-        running = (await desks.lists.tasks(Query(states=RUNNING, size=1), caller)).total
-        letters, hooks, state = await self._troubles(visitor)
-        others = len(await self._room.glance.waiting(caller)) - len(mine)
+        running = (await self._room.desks.lists.tasks(Query(states=RUNNING, size=1), caller)).total
         tiles = [
-            working_tile(totals, running, state),
-            better_tile(direction(course.quality)),
-            needs_tile(Needs(len(mine), len(doubted), letters, hooks), others, first_due(mine), now),
+            working_tile(totals, running, seen.state),
+            better_tile(direction(seen.course.quality)),
+            needs_tile(seen.needs, len(seen.waiting) - len(seen.mine), first_due(seen.mine), now),
         ]
-        return [*tiles, cost_tile(spent, course.days, now.date())] if state else tiles
+        return [*tiles, cost_tile(seen.spent, seen.course.days, now.date())] if seen.state else tiles
 
-    async def _troubles(self, visitor: Visitor) -> tuple[int, int, TenantState | None]:
-        """Dead letters, webhooks that were given up, and the tenant's state: for operators alone."""
+    async def _seen(self, visitor: Visitor) -> _Seen:
+        desks, caller, now = self._room.desks, visitor.caller, self._room.glance.clock()
+        waiting = await self._room.glance.waiting(caller)
+        seen = _Seen(await desks.courses.learned(caller.tenant), waiting, needs(waiting, caller.principal, now))
         if not visitor.has(Role.OPERATOR):
-            return 0, 0, None
-        desks, caller = self._room.desks, visitor.caller
-        letters = await desks.clerk.listed(caller, _MOST)
+            return seen
         failing = await desks.webhooks.failing(caller) if desks.webhooks.offered else ()
-        state = await desks.tenants.show(caller.tenant, caller)
-        return len(letters), sum(one.disabled for one in failing), state
+        return seen._replace(
+            state=await desks.tenants.show(caller.tenant, caller),
+            spent=begun(await desks.courses.spent(caller.tenant, last_days(now.date(), _DAYS_DRAWN))),
+            doubted=await self._doubted(visitor),
+            letters=len(await desks.clerk.listed(caller, _MOST)),
+            hooks=sum(one.disabled for one in failing),
+        )
 
     async def _doubted(self, visitor: Visitor) -> Sequence[TaskRecord]:
         """Tasks with writes that an operator must judge."""
-        if not visitor.has(Role.OPERATOR):
-            return ()
         waiting = await self._tasks(visitor, Query(states=(TaskState.INPUT_REQUIRED,), size=_MOST))
         return [one for one in waiting if doubts_of(one)]
 
     async def _tasks(self, visitor: Visitor, query: Query) -> Sequence[TaskRecord]:
         return (await self._room.desks.lists.tasks(query, visitor.caller)).records
-
-    async def _course(self, visitor: Visitor) -> Course:
-        return await self._room.desks.courses.learned(visitor.caller.tenant)
-
-    async def _spent(self, visitor: Visitor) -> Sequence[DaySpent]:
-        """Operators alone are told what the tenant spends."""
-        if not visitor.has(Role.OPERATOR):
-            return ()
-        days = last_days(self._room.glance.clock().date(), _DAYS_DRAWN)
-        return begun(await self._room.desks.courses.spent(visitor.caller.tenant, days))

@@ -1,6 +1,7 @@
 """The console's charts, from its view models."""
 
 from collections.abc import Sequence
+from datetime import date, timedelta
 
 from markupsafe import Markup
 
@@ -11,6 +12,7 @@ from services.gateway.ports.courses import DayCounts
 from services.gateway.ports.tenants import DaySpent
 
 _SMALL = (310, 150)  # as wide as its card: its words then have the size of the page's
+_HALF = (390, 180)
 _WIDE = (820, 230)
 _SHARE = (0.0, 0.25, 0.5, 0.75, 1.0)
 _HALVES = (0.0, 0.5, 1.0)
@@ -33,26 +35,29 @@ def arms_chart(card: ProcessCard) -> Markup:
     if not card.lines:
         return Markup()
     drawn = [Line(tone, points) for tone, points in card.lines]
-    return lines(drawn, f"{card.title}. {card.words}", Frame(440, 190, _HALVES))
+    return lines(drawn, f"{card.title}. {card.words}", Frame(*_HALF, _HALVES))
 
 
-def spend_chart(days: Sequence[DaySpent]) -> Markup:
+def spend_chart(days: Sequence[DaySpent], *, small: bool = False) -> Markup:
     """What each day has cost; the tokens, where nothing is paid for."""
     paid = any(day.nanos for day in days)
     rows = [Bar(day.date, day.nanos / _NANO if paid else float(day.tokens)) for day in days]
     most = max(row.value for row in rows)
     word = _dollars if paid else _tokens
     said = ", ".join(f"{row.label} {word(row.value)}" for row in rows if row.value)
-    frame = Frame(*_SMALL, round_ticks(most), word)
+    frame = Frame(*(_SMALL if small else _HALF), round_ticks(most), word)
     return columns(rows, f"{'Spent' if paid else 'Tokens'} by day: {said}", frame)
 
 
 def days_chart(days: Sequence[DayCounts], *, small: bool = False) -> Markup:
-    """How many tasks ended on each day."""
-    rows = [Bar(day.date, float(day.events)) for day in days]
+    """How many tasks ended on each day, from the first of them to the last; a day without any is a gap."""
+    ended = {date.fromisoformat(day.date): day.events for day in days}
+    first, last = min(ended), max(ended)
+    every = [first + timedelta(days=shift) for shift in range((last - first).days + 1)]
+    rows = [Bar(day.isoformat(), float(ended.get(day, 0))) for day in every]
     said = ", ".join(f"{day.date} {day.events}" for day in days)
     frame = Frame(*(_SMALL if small else _WIDE), round_ticks(max(row.value for row in rows)), _tokens)
-    return columns(rows, f"Tasks that ended by day: {said}", frame, "s1")
+    return columns(rows, f"Tasks that ended by day: {said}", frame)
 
 
 def _dollars(value: float) -> str:
