@@ -98,6 +98,20 @@ async def test_an_empty_redis_is_filled_from_the_folder(redis: Redis, redis_url:
 
 
 @pytest.mark.promise("files.cache")
+async def test_a_redis_that_lost_everything_is_filled_again(redis: Redis, redis_url: str, tmp_path: Path) -> None:
+    """Not the files emptied."""
+    await _learn(redis, 1, 2, 3)
+    before = await learned_files(redis, "acme")
+    async with _running(_room(redis, redis_url, tmp_path)):
+        await _follows(redis, tmp_path)
+        await redis.flushall()
+        async with asyncio.timeout(PATIENCE):
+            while await learned_files(redis, "acme") != before:
+                await asyncio.sleep(0.02)
+    assert _written(tmp_path) == dict(before)
+
+
+@pytest.mark.promise("files.cache")
 async def test_a_tenant_that_has_learned_takes_nothing_from_the_folder(
     redis: Redis, redis_url: str, tmp_path: Path
 ) -> None:

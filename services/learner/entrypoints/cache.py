@@ -1,4 +1,4 @@
-"""Keeps the files of RL_CACHE_DIR: read at the first start, written from time to time and at the end."""
+"""Keeps the files of RL_CACHE_DIR: read where Redis holds nothing, written from time to time and at the end."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -39,27 +39,32 @@ class Cache:
         self._learned = learned
         self._importer = importer
         self._every = every_seconds
-        self._waiting: dict[LearningFile, JsonValue] | None = None  # what is to be imported; None: not read yet
+        self._waiting: dict[LearningFile, JsonValue] = {}  # what is still to be imported
+        self._in_step = False
 
     async def run(self) -> None:
         """Runs until cancelled. What fails is said, and tried again."""
         while True:
             await self._tried(self._step)
-            await asyncio.sleep(min(1.0, self._every) if self._waiting is None or self._waiting else self._every)
+            await asyncio.sleep(self._every if self._in_step else min(1.0, self._every))
 
     async def close(self) -> None:
         """Write a last time, if the files were ever in step."""
-        if self._waiting == {}:
-            await self._tried(self._write)
+        if self._in_step:
+            await self._tried(self._step)
 
     async def _step(self) -> None:
-        if self._waiting is None:
-            found = await asyncio.to_thread(self._folder.read)
-            self._waiting = dict(found) if await self._learned.is_new() else {}
+        """A Redis that has lost what it held is filled again, before the files follow it."""
+        if not self._waiting and await self._learned.is_new():
+            self._waiting = {file: content for file, content in (await self._read()).items() if content}
         for file, content in list(self._waiting.items()):
             await self._bring_in(FileErrand(tenant=self._learned.tenant, file=file, content=content))
             del self._waiting[file]
         await self._write()
+        self._in_step = True
+
+    async def _read(self) -> Mapping[LearningFile, JsonValue]:
+        return await asyncio.to_thread(self._folder.read)
 
     async def _bring_in(self, errand: FileErrand) -> None:
         """A file that cannot be imported is passed over: its problems stand in the log, the folder keeps it."""
@@ -71,6 +76,8 @@ class Cache:
 
     async def _write(self) -> None:
         files = await self._learned.files()
+        if self._in_step and await self._learned.is_new():  # lost meanwhile: the next step fills it again
+            return
         await asyncio.to_thread(self._folder.write, files)
 
     async def _tried(self, act: Callable[[], Awaitable[None]]) -> None:
