@@ -4,6 +4,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+import structlog
+
 from services.gateway.bootstrap import build, leaving_of
 from services.gateway.first_key import FIRST_KEY, first_key_command
 from services.gateway.settings import Settings
@@ -11,6 +13,7 @@ from shared.infra.main_server import serve_until_stopped
 from shared.infra.process import configure_logging
 from shared.infra.starting import CannotStart, read_settings, refused
 
+log = structlog.get_logger()
 _SETTINGS = {"host": "host", "port": "port", "card_url": "purple_agent_card_url"}
 
 
@@ -25,6 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CannotStart as problem:
         return refused(problem)
     configure_logging("gateway")
+    if settings.profile == "production" and not settings.purple_agent_card_url:
+        log.warning("card_names_this_machine", url=settings.card_url, set="PURPLE_AGENT_CARD_URL")
     leaving = leaving_of(settings)
     serve_until_stopped(build(settings, leaving), settings.host, settings.port, leaving)
     return 0

@@ -71,6 +71,7 @@ PROMISES = (
     Promise("walls.ids", "A client's ids are its own: those that another used first stand in nobody's way", "I10"),
     Promise("identity.brake", "Who guesses is braked by address, told by trusted proxies alone", "bad input"),
     Promise("identity.own_pages", "Where nobody needs a key, no page of another site sends anything", "bad input"),
+    Promise("gateway.threads_bounded", "What is remembered of one id of a client's stays small", "bad input"),
     Promise("gateway.keep_alive", "Idle connections outlive a balancer's, so that no request meets a dead one", "A2A"),
     Promise("limits.headers", "Each answer says what its caller may ask for and what is left of it", "seed 000, A2A"),
     Promise(

@@ -10,6 +10,7 @@ from shared.infra.keys import THREAD_SECONDS, thread_key
 from shared.infra.lua import answering
 
 _TASK = "task"
+MOST = 4096  # notes under one id: a client that uses one id for ever must not fill the store
 
 
 class RedisThreads(Threads):
@@ -39,4 +40,14 @@ class RedisThreads(Threads):
         async with answering(), self._redis.pipeline(transaction=True) as pipe:
             pipe.hset(key, field, value)
             pipe.expire(key, THREAD_SECONDS)
-            await pipe.execute()
+            pipe.hlen(key)
+            *_, noted = cast("list[int]", await pipe.execute())
+        if noted > MOST:
+            await self._forget_some(key, field)
+
+    async def _forget_some(self, key: str, newest: str) -> None:
+        """Whichever it hits: one of them matters only to who sends the very same words again."""
+        async with answering():
+            found = await cast(Awaitable[list[str]], self._redis.hrandfield(key, MOST // 4))
+            if some := [name for name in found if name not in (_TASK, newest)]:
+                await cast(Awaitable[int], self._redis.hdel(key, *some))
