@@ -3,41 +3,45 @@
 A browser lets any page send a plain POST to this machine, and says in ``Origin`` whose page it is.
 """
 
+import re
 from ipaddress import ip_address
-from urllib.parse import SplitResult, urlsplit
+from typing import NamedTuple
 
-_PORTS = {"http": 80, "https": 443}
+_ORIGIN = re.compile(
+    r"(?P<scheme>https?)://(?P<host>[a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{1,5}))?", re.IGNORECASE
+)
+_PORTS = {"http": "80", "https": "443"}
+
+
+class _Place(NamedTuple):
+    host: str
+    port: str
 
 
 def is_own_page(origin: str, host: str, public: str) -> bool:
     """Whether ``origin`` is the gateway at its public URL, or at the ``Host`` that was asked, if that is no name which
     somebody else could lead here: an address, localhost, or a name without a dot.
     """
-    page = _split(origin)
-    if page is None or not page.hostname:
+    page = _place(_ORIGIN.fullmatch(origin))
+    if page is None:
         return False
-    if _place(page) == _place(urlsplit(public)):
+    if page == _place(_ORIGIN.match(public)):
         return True
-    asked = _split(f"{page.scheme}://{host}")
-    return asked is not None and _place(page) == _place(asked) and _is_ours(page.hostname)
+    scheme = origin.partition("://")[0]
+    return page == _place(_ORIGIN.fullmatch(f"{scheme}://{host}")) and _is_ours(page.host)
 
 
 def _is_ours(name: str) -> bool:
     try:
-        ip_address(name)
+        ip_address(name.removeprefix("[").removesuffix("]"))
     except ValueError:
         return "." not in name or name.endswith(".localhost")
     return True
 
 
-def _place(url: SplitResult) -> tuple[str | None, int | None]:
-    return url.hostname, url.port or _PORTS.get(url.scheme)
-
-
-def _split(url: str) -> SplitResult | None:
-    """None where it cannot be read, or has no port that there is."""
-    try:
-        found = urlsplit(url)
-        return found if found.scheme in _PORTS and found.port != 0 else None
-    except ValueError:
+def _place(found: re.Match[str] | None) -> _Place | None:
+    """None where there is no such place."""
+    if found is None:
         return None
+    port = found["port"] or _PORTS[found["scheme"].lower()]
+    return _Place(found["host"].lower(), port) if 0 < int(port) < 65536 else None
