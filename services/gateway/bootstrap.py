@@ -17,10 +17,10 @@ from services.gateway.adapters.operating.leaving_readiness import LeavingReadine
 from services.gateway.adapters.operating.policy_check import HttpPolicyCheck, NoPolicyCheck
 from services.gateway.adapters.operating.readiness import RedisReadiness
 from services.gateway.adapters.operating.redis_audit import RedisAudit
-from services.gateway.adapters.operating.redis_courses import RedisCourses
 from services.gateway.adapters.operating.redis_dead_letters import RedisDeadLetters
 from services.gateway.adapters.operating.redis_learning_files import RedisLearningFiles
 from services.gateway.adapters.operating.redis_memories import RedisForgets, RedisMemories
+from services.gateway.adapters.operating.redis_spending import RedisSpending
 from services.gateway.adapters.operating.redis_statistics import RedisStatistics
 from services.gateway.adapters.operating.redis_tenants import RedisTenants
 from services.gateway.adapters.operating.redis_workshop import RedisWorkshop
@@ -140,8 +140,8 @@ def build(settings: Settings, leaving: Leaving | None = None) -> FastAPI:
     audit = AuditDesk(RedisAudit(state, TaskStore(state, live)), ArchivedAudit(kept) if kept else None)
     app.include_router(AuditEndpoints(audit, identity).routes())
     stories, webhooks = RedisStories(state), PushDesk(desk, push.book)
-    courses = RedisCourses(state)
-    desks = Desks(desk, lists, inbox, tenants, statistics, courses, stories, webhooks, clerk, memory, audit)
+    spending = RedisSpending(state)
+    desks = Desks(desk, lists, inbox, tenants, statistics, spending, stories, webhooks, clerk, memory, audit)
     app.router.routes.extend(console_routes(desks, state, identity, settings, _now))
     return app
 

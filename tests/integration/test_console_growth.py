@@ -9,13 +9,10 @@ import pytest_asyncio
 from pydantic import JsonValue
 from redis.asyncio import Redis
 
-from services.gateway.adapters.operating.redis_courses import RedisCourses
+from services.gateway.adapters.operating.redis_spending import RedisSpending
 from services.gateway.first_key import first_key
-from services.gateway.ports.courses import DayCounts
-from services.gateway.ports.tasks import StoreUnavailable
 from services.gateway.ports.tenants import DaySpent
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact, TaskSource
-from shared.domain.trend import Point
 from shared.infra import keys
 from shared.testing.redis_tasks import NOON
 from tests.integration.gateway_stage import Stage, stage
@@ -137,24 +134,14 @@ async def test_a_client_drops_nothing(redis: Redis, house: House) -> None:
     assert reply.status_code == 403
 
 
-@pytest.mark.promise("console.learning")
-async def test_courses_are_read_as_the_learner_and_the_executor_wrote_them(redis: Redis) -> None:
-    await learn(redis, "acme")
+@pytest.mark.promise("console.operations")
+async def test_days_are_told_as_the_executor_has_paid_for_them(redis: Redis) -> None:
     await redis.hset(keys.spend_key("acme", "2026-11-22"), mapping={"tokens": 5, "nanos": 7, "calls": 1})  # type: ignore[misc]  # sync or async
-    courses = RedisCourses(redis)
-    found = await courses.learned("acme")
-    assert found.quality[-1] == Point(3, 21_000, 1795341939115)
-    assert found.arms["expense_approval"]["fsm"] == found.quality
-    assert found.days == (DayCounts("2026-11-22", events=3, units=21_000),)
-    assert await courses.spent("acme", ["2026-11-21", "2026-11-22"]) == [
-        DaySpent("2026-11-21"),
-        DaySpent("2026-11-22", 5, 7, 1),
-    ]
+    found = await RedisSpending(redis).spent("acme", ["2026-11-21", "2026-11-22"])
+    assert found == [DaySpent("2026-11-21"), DaySpent("2026-11-22", 5, 7, 1)]
 
 
 async def test_spoiled_statistics_spoil_no_page_but_their_own(redis: Redis, house: House) -> None:
     await redis.hset(keys.learned_keys("acme").trends, "quality", "1:x:y")  # type: ignore[misc]  # sync or async
-    with pytest.raises(StoreUnavailable, match="spoiled"):
-        await RedisCourses(redis).learned("acme")
     assert (await house.olga.go("/console/approvals")).status_code == 200
     assert (await house.olga.go("/console/learning")).status_code == 503

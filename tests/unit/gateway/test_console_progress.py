@@ -4,23 +4,22 @@ from datetime import UTC, datetime
 
 import pytest
 
-from services.gateway.core.console.health import DayRow, cost_of_a_task, day_rows, load
+from services.gateway.core.console.health import DayCounts, DayRow, cost_of_a_task, day_counts, day_rows, load
 from services.gateway.core.console.overview import Needs, better_tile, cost_tile, needs_tile, working_tile
 from services.gateway.core.console.progress import direction, process_cards, quality
 from services.gateway.entrypoints.console.charts import Frame, Line, lines, round_ticks
-from services.gateway.ports.courses import DayCounts
 from services.gateway.ports.tenants import DaySpent, TenantState
 from shared.domain.bandit import Arm
-from shared.domain.trend import Point
+from shared.domain.trend import Moment, Point, moments
 from shared.domain.words import TaskState
 
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 
 
-def course(*qualities: float) -> list[Point]:
-    """The points of a trend of these qualities, one a minute."""
+def course(*qualities: float) -> tuple[Moment, ...]:
+    """A trend of these qualities, one a minute."""
     sums = [round(10_000 * sum(qualities[: place + 1])) for place in range(len(qualities))]
-    return [Point(n, units, 60_000 * n) for n, units in enumerate(sums, 1)]
+    return moments([Point(n, units, 60_000 * n) for n, units in enumerate(sums, 1)])
 
 
 @pytest.mark.promise("console.first_screen")
@@ -51,7 +50,7 @@ def test_points_that_stand_wide_apart_still_give_exact_means() -> None:
     whole = course(*([0.5] * 64 + [0.9] * 64))
     found = direction([point for point in whole if point.n % 16 == 0])
     assert found is not None
-    assert (found.arrow, found.lately) == ("level", 0.9)
+    assert (found.arrow, round(found.lately, 4)) == ("level", 0.9)
 
 
 @pytest.mark.promise("console.learning")
@@ -124,7 +123,8 @@ def test_a_queue_that_nobody_works_off_is_bad() -> None:
 
 def test_days_are_told_newest_first_with_their_mean_quality_of_judged_tasks() -> None:
     """A dry run is counted, and not judged."""
-    days = [DayCounts("2026-11-21", 1, 1, 0, 0, 9_000), DayCounts("2026-11-22", 3, 1, 1, 0, 12_000)]
+    counted = {"2026-11-22": {"events": 3, "success": 1, "partial": 1, "quality_units": 12_000}, "2026-11-21": {}}
+    days = day_counts(counted)
     assert day_rows(days)[0] == DayRow("2026-11-22", 3, 1, 1, 0, "0.60")
     assert cost_of_a_task([DaySpent("2026-11-22", nanos=9)], days) == 3
 

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from services.gateway.core.console.tasks import span_of
 from services.gateway.core.console.words import Badge, counted, state_badge
-from services.gateway.ports.courses import DayCounts
 from services.gateway.ports.tenants import DaySpent, TenantState
 from shared.contracts.task import TaskRecord
 from shared.domain.bandit import REWARD_UNITS
@@ -19,6 +18,22 @@ _PARTS = {
     "tool_server": "a tool server",
     "policy_service": "the policy service",
 }
+
+
+class DayCounts(NamedTuple):
+    """What ended on one day (UTC); ``units`` is the sum of the qualities of those that were no dry run."""
+
+    date: str
+    events: int = 0
+    success: int = 0
+    partial: int = 0
+    failure: int = 0
+    units: int = 0
+
+    @property
+    def judged(self) -> int:
+        """How many were no dry run."""
+        return self.success + self.partial + self.failure
 
 
 class Figure(NamedTuple):
@@ -110,6 +125,12 @@ def causes(records: Sequence[TaskRecord]) -> tuple[Cause, ...]:
     named = [_cause(one) for one in failed]
     first = dict(zip(reversed(named), reversed([one.task_id for one in failed]), strict=True))
     return tuple(Cause(text, number, first[text]) for text, number in Counter(named).most_common(5))
+
+
+def day_counts(days: Mapping[str, Mapping[str, int]]) -> tuple[DayCounts, ...]:
+    """As the learner has counted them, in their order."""
+    names = ("events", "success", "partial", "failure", "quality_units")
+    return tuple(DayCounts(day, *(counts.get(name, 0) for name in names)) for day, counts in sorted(days.items()))
 
 
 def day_rows(days: Sequence[DayCounts]) -> tuple[DayRow, ...]:

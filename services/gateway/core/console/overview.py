@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
+from services.gateway.core.console.health import DayCounts
 from services.gateway.core.console.progress import Direction
 from services.gateway.core.console.tasks import dollars
 from services.gateway.core.console.times import distance
 from services.gateway.core.console.words import counted, list_of
 from services.gateway.ports.approvals import Question
-from services.gateway.ports.courses import DayCounts
 from services.gateway.ports.tenants import DaySpent, TenantState
 from shared.domain.words import TaskState
 

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from typing import NamedTuple, TypeVar
 
 from services.gateway.core.console.words import counted, strategy_title, title_of
-from shared.domain.bandit import REWARD_UNITS, Arm, ucb1
-from shared.domain.trend import Point, moments
+from shared.domain.bandit import Arm, ucb1
+from shared.domain.trend import Moment
 from shared.domain.words import Strategy
 
 _WINDOW = 20  # tasks that count as lately
@@ -17,6 +17,7 @@ _TONES = {Strategy.FSM.value: "s1", Strategy.FIVE_PHASE.value: "s2", Strategy.MO
 _OTHER = "s4"
 Drawn = Sequence[tuple[float, float]]
 T = TypeVar("T")
+_START = Moment(0, 0, 0.0, 0.0)
 
 
 class Direction(NamedTuple):
@@ -72,13 +73,13 @@ class ProcessCard(NamedTuple):
     words: str
 
 
-def direction(points: Sequence[Point]) -> Direction | None:
+def direction(points: Sequence[Moment]) -> Direction | None:
     """The last tasks against as many before them; None before the first task."""
     if not points:
         return None
     last = points[-1]
     if last.n < _FEWEST:
-        mean = _between(Point(0, 0, 0), last)
+        mean = _between(_START, last)
         return Direction("", "", mean, f"after {counted(last.n, 'task')}; a few more tell where it goes")
     turn = _until(points, last.n - min(_WINDOW, last.n // 2))
     start = _until(points, 2 * turn.n - last.n)
@@ -89,35 +90,36 @@ def direction(points: Sequence[Point]) -> Direction | None:
     return Direction("up", "good", lately, said) if lately > before else Direction("down", "warn", lately, said)
 
 
-def quality(points: Sequence[Point]) -> Quality | None:
+def quality(points: Sequence[Moment]) -> Quality | None:
     """None before there are two points to draw."""
     if len(points) < 2:
         return None
     window = max(10, -(-points[-1].n // 10))
-    told = moments(points)
     rolling = [_between(_until(points, max(0, one.n - window)), one) for one in points]
-    samples = tuple(Sample(one.n, _at(one.at_ms), one.mean, recent) for one, recent in zip(told, rolling, strict=True))
+    samples = tuple(
+        Sample(one.n, _at(one.at_ms), one.mean, recent) for one, recent in zip(points, rolling, strict=True)
+    )
     return Quality(
-        recent=[(one.at_ms, recent) for one, recent in zip(told, rolling, strict=True)],
-        mean=[(one.at_ms, one.mean) for one in told],
+        recent=[(one.at_ms, recent) for one, recent in zip(points, rolling, strict=True)],
+        mean=[(one.at_ms, one.mean) for one in points],
         window=window,
         samples=_thinned(samples),
-        first=_at(told[0].at_ms),
-        last=_at(told[-1].at_ms),
+        first=_at(points[0].at_ms),
+        last=_at(points[-1].at_ms),
     )
 
 
 def process_cards(
-    arms: Mapping[str, Mapping[str, Arm]], courses: Mapping[str, Mapping[str, Sequence[Point]]]
+    arms: Mapping[str, Mapping[str, Arm]], courses: Mapping[str, Mapping[str, Sequence[Moment]]]
 ) -> tuple[ProcessCard, ...]:
     """One for each process type, the most used first."""
     cards = [_card(process, strategies, courses.get(process, {})) for process, strategies in arms.items()]
     return tuple(sorted(cards, key=lambda card: (-card.tasks, card.process)))
 
 
-def _card(process: str, arms: Mapping[str, Arm], courses: Mapping[str, Sequence[Point]]) -> ProcessCard:
+def _card(process: str, arms: Mapping[str, Arm], courses: Mapping[str, Sequence[Moment]]) -> ProcessCard:
     tasks = sum(arm.n for arm in arms.values())
-    told = {name: moments(points) for name, points in courses.items() if points}
+    told = {name: points for name, points in courses.items() if points}
     order = [*_TONES, *sorted(set(arms) - set(_TONES))]
     rows = tuple(_row(name, arms.get(name, Arm()), tasks, arms) for name in order if name in arms or name in _TONES)
     times = [one.at_ms for course in told.values() for one in course]
@@ -164,13 +166,13 @@ def _tone(name: str) -> str:
     return _TONES.get(name, _OTHER)
 
 
-def _until(points: Sequence[Point], n: int) -> Point:
+def _until(points: Sequence[Moment], n: int) -> Moment:
     """The last point that is not after the ``n``-th task."""
-    return max((one for one in points if one.n <= n), key=lambda one: one.n, default=Point(0, 0, 0))
+    return max((one for one in points if one.n <= n), key=lambda one: one.n, default=_START)
 
 
-def _between(start: Point, end: Point) -> float:
-    return (end.units - start.units) / (REWARD_UNITS * max(1, end.n - start.n))
+def _between(start: Moment, end: Moment) -> float:
+    return (end.mean * end.n - start.mean * start.n) / max(1, end.n - start.n)
 
 
 def _thinned(rows: Sequence[T]) -> tuple[T, ...]:

@@ -21,16 +21,16 @@ class LearningPages:
     async def progress(self, request: Request, visitor: Visitor) -> Response:
         """Numbers alone, so every caller of the tenant may see them."""
         desks, tenant = self._room.desks, visitor.caller.tenant
-        learning, course = await desks.statistics.learning(tenant), await desks.courses.learned(tenant)
-        cards = process_cards(learning.arms, course.arms)
-        found = quality(course.quality)
+        learning, history = await desks.statistics.learning(tenant), await desks.statistics.history(tenant)
+        cards = process_cards(learning.arms, history.arms)
+        found = quality(history.quality)
         return await self._room.page(
             request,
             "learning.html",
             visitor,
             tabs=tabs_of(LEARNING, visitor),
             learning=learning,
-            direction=direction(course.quality),
+            direction=direction(history.quality),
             quality=found,
             quality_drawn=quality_chart(found) if found else "",
             quality_small=quality_chart(found, small=True) if found else "",

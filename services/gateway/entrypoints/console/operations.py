@@ -9,6 +9,7 @@ from services.gateway.core.console.health import (
     ENDS,
     causes,
     cost_of_a_task,
+    day_counts,
     day_rows,
     endings,
     error_rate,
@@ -44,12 +45,12 @@ class OperationsPages:
     async def load(self, request: Request, visitor: Visitor) -> Response:
         check_operator(visitor.caller)
         now, desks, caller = self._room.glance.clock(), self._room.desks, visitor.caller
-        state, course = await desks.tenants.show(caller.tenant, caller), await desks.courses.learned(caller.tenant)
+        state, history = await desks.tenants.show(caller.tenant, caller), await desks.statistics.history(caller.tenant)
         ended = await desks.lists.tasks(Query(states=ENDS, since=now - _DAY, size=_SAMPLE), caller)
-        spent = begun(await desks.courses.spent(caller.tenant, last_days(now.date(), _DAYS)))
+        spent = begun(await desks.spending.spent(caller.tenant, last_days(now.date(), _DAYS)))
         totals = await self._room.totals(caller, now - _DAY)
         first = (now.date() - _DAY * _DAYS).isoformat()
-        days = [day for day in course.days if day.date >= first]
+        days = [day for day in day_counts(history.days) if day.date >= first]
         return await self._room.page(
             request,
             "operations.html",

@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from services.gateway.core.console.approvals import approval_page, needs, summary_of
 from services.gateway.core.console.doubts import doubts_of
+from services.gateway.core.console.health import day_counts
 from services.gateway.core.console.overview import (
     Needs,
     Tile,
@@ -27,7 +28,7 @@ from services.gateway.entrypoints.console.gate import Visitor
 from services.gateway.entrypoints.console.pictures import quality_chart, spend_chart
 from services.gateway.entrypoints.console.room import Room
 from services.gateway.ports.approvals import Question
-from services.gateway.ports.courses import Course
+from services.gateway.ports.learning import History
 from services.gateway.ports.tenants import DaySpent, TenantState
 from shared.contracts.task import TaskRecord
 from shared.domain.words import Role, TaskState
@@ -42,7 +43,7 @@ _DAYS_DRAWN = 14
 class _Seen(NamedTuple):
     """What the page is made of; ``state`` and what follows are for operators alone."""
 
-    course: Course
+    history: History
     waiting: Sequence[Question]
     mine: Sequence[Question]
     state: TenantState | None = None
@@ -73,7 +74,7 @@ class OverviewPage:
             asked=[(page, summary_of(page.calls)) for page in asked],
             doubted=[task_row(one) for one in seen.doubted[:_ASKED]],
             latest=[task_row(one) for one in await self._tasks(visitor, Query(size=_LATEST))],
-            quality=(found := quality(seen.course.quality)),
+            quality=(found := quality(seen.history.quality)),
             quality_drawn=quality_chart(found, small=True) if found else "",
             spent_drawn=spend_chart(seen.spent, small=True) if any(day.calls for day in seen.spent) else "",
             spent=[day for day in seen.spent if day.calls],
@@ -85,21 +86,21 @@ class OverviewPage:
         running = (await self._room.desks.lists.tasks(Query(states=RUNNING, size=1), caller)).total
         tiles = [
             working_tile(totals, running, seen.state),
-            better_tile(direction(seen.course.quality)),
+            better_tile(direction(seen.history.quality)),
             needs_tile(seen.needs, len(seen.waiting) - len(seen.mine), first_due(seen.mine), now),
         ]
-        return [*tiles, cost_tile(seen.spent, seen.course.days, now.date())] if seen.state else tiles
+        return [*tiles, cost_tile(seen.spent, day_counts(seen.history.days), now.date())] if seen.state else tiles
 
     async def _seen(self, visitor: Visitor) -> _Seen:
         desks, caller, now = self._room.desks, visitor.caller, self._room.glance.clock()
         waiting = await self._room.glance.waiting(caller)
-        seen = _Seen(await desks.courses.learned(caller.tenant), waiting, needs(waiting, caller.principal, now))
+        seen = _Seen(await desks.statistics.history(caller.tenant), waiting, needs(waiting, caller.principal, now))
         if not visitor.has(Role.OPERATOR):
             return seen
         failing = await desks.webhooks.failing(caller) if desks.webhooks.offered else ()
         return seen._replace(
             state=await desks.tenants.show(caller.tenant, caller),
-            spent=begun(await desks.courses.spent(caller.tenant, last_days(now.date(), _DAYS_DRAWN))),
+            spent=begun(await desks.spending.spent(caller.tenant, last_days(now.date(), _DAYS_DRAWN))),
             doubted=await self._doubted(visitor),
             letters=len(await desks.clerk.listed(caller, _MOST)),
             hooks=sum(one.disabled for one in failing),

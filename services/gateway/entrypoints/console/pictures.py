@@ -5,10 +5,10 @@ from datetime import date, timedelta
 
 from markupsafe import Markup
 
+from services.gateway.core.console.health import DayCounts
 from services.gateway.core.console.progress import ProcessCard, Quality
 from services.gateway.core.console.tasks import dollars
 from services.gateway.entrypoints.console.charts import Bar, Frame, Line, columns, lines, round_ticks
-from services.gateway.ports.courses import DayCounts
 from services.gateway.ports.tenants import DaySpent
 
 _SMALL = (310, 150)  # as wide as its card: its words then have the size of the page's

@@ -22,9 +22,9 @@ from services.gateway.entrypoints.console.forms import read_form
 from services.gateway.entrypoints.console.gate import Gate, Visitor
 from services.gateway.entrypoints.console.glance import Glance
 from services.gateway.entrypoints.console.pages import Pages, go_to
-from services.gateway.ports.courses import Courses
 from services.gateway.ports.identity import Caller
 from services.gateway.ports.learning import Statistics
+from services.gateway.ports.spending import Spending
 from services.gateway.ports.tasks import Stories
 from shared.domain.words import TaskState
 
@@ -40,7 +40,7 @@ class Desks:
     approvals: ApprovalDesk
     tenants: TenantDesk
     statistics: Statistics
-    courses: Courses
+    spending: Spending
     stories: Stories
     webhooks: PushDesk
     clerk: Clerk
