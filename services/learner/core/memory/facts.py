@@ -1,6 +1,7 @@
 """What is known after a task taught something: told once, the newer of two that contradict each other, capped. Pure."""
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from services.learner.core.entities.find import find_entities, names_of
 from services.learner.core.entities.names import short_name
@@ -17,6 +18,7 @@ _PART = 80
 _SURE = 0.95
 _ALIKE = 0.8
 _ENTITIES = 6
+_COMPARED = 4096  # texts whose meaning is remembered: each fact is held against every other one
 
 
 def facts_of(found: Iterable[RawFact], todo: FactTodo) -> tuple[KnownFact, ...]:
@@ -56,7 +58,7 @@ def is_same(one: KnownFact, other: KnownFact) -> bool:
     """Whether both say the same: the same value of the same attribute, or nearly the same words and figures."""
     if _about(one) and _about(one) == _about(other):
         return _value(one) == _value(other)
-    if _about(one) and _about(other) and _subject(one) != _subject(other):
+    if _about(one) and _about(other) and _subject(one.subject) != _subject(other.subject):
         return False
     words, others = frozenset(one.keywords), frozenset(other.keywords)
     figures = _figures(one.text) == _figures(other.text)
@@ -118,22 +120,33 @@ def _fact(raw: RawFact, todo: FactTodo) -> KnownFact:
 
 
 def _about(fact: KnownFact) -> tuple[str, frozenset[str]] | None:
+    return _meant(fact.subject, fact.attribute)
+
+
+@lru_cache(maxsize=_COMPARED)
+def _meant(subject: str, attribute: str) -> tuple[str, frozenset[str]] | None:
     """The subject and the attribute, by the stems of its words; None where a fact does not say them."""
-    attribute = frozenset(map(stem, fact.attribute.casefold().replace("_", " ").split()))
-    return (_subject(fact), attribute) if fact.subject and attribute else None
+    stems = frozenset(map(stem, attribute.casefold().replace("_", " ").split()))
+    return (_subject(subject), stems) if subject and stems else None
 
 
-def _subject(fact: KnownFact) -> str:
+@lru_cache(maxsize=_COMPARED)
+def _subject(name: str) -> str:
     """A company is the same with and without its legal form."""
-    return short_name(fact.subject).casefold()
+    return short_name(name).casefold()
 
 
 def _value(fact: KnownFact) -> frozenset[str]:
+    return _given(fact.value)
+
+
+@lru_cache(maxsize=_COMPARED)
+def _given(value: str) -> frozenset[str]:
     """What is given, comparable: money and dates in whatever form they are written, else the words."""
-    found = find_entities(fact.value)
+    found = find_entities(value)
     if found:
         return frozenset(one.field for one in found)
-    return frozenset(map(_word, fact.value.casefold().split()))
+    return frozenset(map(_word, value.casefold().split()))
 
 
 def _word(word: str) -> str:
@@ -142,5 +155,6 @@ def _word(word: str) -> str:
     return stem(bare) if number is None else plain(number)
 
 
+@lru_cache(maxsize=_COMPARED)
 def _figures(text: str) -> frozenset[str]:
     return frozenset(_word(word) for word in text.casefold().split() if any(map(str.isdigit, word)))
