@@ -36,10 +36,19 @@ class Totals(NamedTuple):
     trend: str = ""
 
 
-class Stored(NamedTuple):
-    """What is stored of a tenant; ``version`` differs whenever any of it does."""
+class Versions(NamedTuple):
+    """Each differs whenever the part that it is named for does; ``rows`` are entities and predictions."""
 
-    version: tuple[str, str, str]
+    cases: str
+    events: str
+    rows: str
+    facts: str
+
+
+class Stored(NamedTuple):
+    """What is stored of a tenant."""
+
+    versions: Versions
     cases: Sequence[Shelved]
     arms: Mapping[ArmName, Arm]
     events: int
@@ -64,6 +73,6 @@ class ImportShelf(Protocol):
 
     async def stored(self, tenant: str) -> Stored: ...
 
-    async def keep(self, tenant: str, brought: Brought, version: tuple[str, str, str]) -> bool:
-        """Store it in one step; False, and nothing is changed, if the tenant's has another version by now."""
+    async def keep(self, tenant: str, brought: Brought, versions: Versions) -> bool:
+        """Store it in one step; False, and nothing is changed, if a part that is changed has another version by now."""
         ...

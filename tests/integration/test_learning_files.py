@@ -14,10 +14,11 @@ from services.learner.adapters.redis_import_shelf import RedisImportShelf
 from services.learner.adapters.redis_memory import RedisMemory
 from services.learner.core.files.importer import Importer
 from services.learner.core.lesson import lesson_of
-from services.learner.file_ports import Brought
+from services.learner.file_ports import ArmRecord, Brought
 from shared.contracts.accuracy import Accuracy
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import FileErrand, FileReport, LearningFile
+from shared.domain.bandit import Arm
 from shared.domain.words import Strategy, TaskState
 from shared.infra import keys
 from shared.infra.learned_files import learned_files
@@ -222,5 +223,8 @@ async def test_a_change_that_somebody_overtook_is_not_stored(redis: Redis) -> No
     shelf = RedisImportShelf(redis)
     stored = await shelf.stored("acme")
     await RedisMemory(redis).learn([lesson_of(an_outcome(1, tenant="acme"))])
-    assert not await shelf.keep("acme", Brought(cases=["x"]), stored.version)
+    arms = [ArmRecord(("payroll", "fsm"), Arm(5, 5))]
+    assert not await shelf.keep("acme", Brought(arms=arms), stored.versions)
+    assert await shelf.keep("acme", Brought(facts=["x"]), stored.versions)
+    assert not await shelf.keep("acme", Brought(cases=["x"]), stored.versions)
     assert len(cast("list[str]", (await _everything(redis, "acme"))["cases"])) == 1

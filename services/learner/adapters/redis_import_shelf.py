@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from services.learner.adapters.fact_rows import read_fact
 from services.learner.adapters.redis_case_shelf import digest_of_log, read_shelf
-from services.learner.file_ports import ArmName, ArmRecord, Brought, ImportShelf, Stored, Totals
+from services.learner.file_ports import ArmName, ArmRecord, Brought, ImportShelf, Stored, Totals, Versions
 from shared.contracts.accuracy import Accuracy
 from shared.contracts.base import Contract
 from shared.contracts.knowledge import KnownEntity
@@ -46,7 +46,7 @@ class RedisImportShelf(ImportShelf):
         version, events = (str(one or "0") for one in found[:2])
         cases, facts = cast("list[str]", found[2]), cast("list[str]", found[4])
         return Stored(
-            (digest_of_log(cases), events, version),
+            Versions(digest_of_log(cases), events, version, digest_of_log(facts)),
             read_shelf(cases),
             _arms(found[3]),
             int(events),
@@ -56,12 +56,23 @@ class RedisImportShelf(ImportShelf):
         )
 
     @override
-    async def keep(self, tenant: str, brought: Brought, version: tuple[str, str, str]) -> bool:
+    async def keep(self, tenant: str, brought: Brought, versions: Versions) -> bool:
         names = keys.learned_keys(tenant)
-        places = [names.cases, names.counts, names.memory, names.arms, names.trends, names.days, names.knowledge]
+        places = [names.cases, names.counts, names.memory, names.knowledge, names.arms, names.trends, names.days]
         places += [names.entities, names.entity_links, names.entity_ages, names.accuracy]
         words = [word for command in _commands(names, brought) for word in _spelled(places, *command)]
-        return await self._scripts.run("import_learned", places, [*version, *words]) == 1
+        expected = _that_matter(brought, versions)
+        return await self._scripts.run("import_learned", places, [*expected, *words]) == 1
+
+
+def _that_matter(brought: Brought, versions: Versions) -> Versions:
+    """Those of the parts that are changed: whatever else is learned meanwhile is no hindrance."""
+    return Versions(
+        cases=versions.cases if brought.cases is not None else "",
+        events=versions.events if brought.arms or brought.totals else "",
+        rows=versions.rows if brought.entities or brought.accuracy else "",
+        facts=versions.facts if brought.facts is not None else "",
+    )
 
 
 _Command = tuple[str, str, Sequence[Argument]]

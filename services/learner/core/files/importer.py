@@ -41,7 +41,7 @@ class Importer:
             stored = await self._shelf.stored(errand.tenant)
             done = await asyncio.to_thread(decides, stored)
             known = max(0, total - done.taken - done.left_out)
-            if errand.dry_run or not done.taken or await self._shelf.keep(errand.tenant, done.brought, stored.version):
+            if errand.dry_run or not done.taken or await self._shelf.keep(errand.tenant, done.brought, stored.versions):
                 return FileReport(
                     file=errand.file, taken=done.taken, known=known, left_out=done.left_out, dry_run=errand.dry_run
                 )
