@@ -91,6 +91,10 @@ class GatewayClient:
         """What is learned of a tenant as files: ``export``, or ``import`` of one."""
         return await self._rest("POST", f"/learn/{action}", body)
 
+    async def memory(self, path: str, body: JsonObject) -> JsonObject:
+        """What tasks have left: ``cases``, ``facts``, ``entities``, ``accuracy``; ``forget`` asks for less."""
+        return await self._rest("POST", f"/memory/{quote(path)}", body)
+
     async def dead_letters(self, path: str, body: JsonObject) -> JsonObject:
         """What an operator asks about dead letters: ``list``, or ``ID/show``, ``ID/requeue``, ``ID/drop``."""
         return await self._rest("POST", f"/dlq/{quote(path)}", body)
