@@ -13,15 +13,28 @@ _REFUSALS = {
 
 
 class BoundedHttp(HttpToolsProtocol):
-    """Counts what has come since a request began and its headers did not end; a silent connection is not a request."""
+    """Counts what has come since a request began and its headers did not end.
+
+    A connection that says nothing is closed too, once it is older than any that waits for its next request.
+    """
 
     head_seconds = 10.0
+    silent_seconds = 75.0
+    _silence: asyncio.TimerHandle | None = None
     _head_bytes = 0
     _in_head = True
     _deadline: asyncio.TimerHandle | None = None
 
     @override
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        super().connection_made(transport)
+        self._silence = asyncio.get_running_loop().call_later(self.silent_seconds, transport.close)
+
+    @override
     def data_received(self, data: bytes) -> None:
+        if self._silence is not None:
+            self._silence.cancel()
+            self._silence = None
         if self._in_head and self._deadline is None:
             self._deadline = asyncio.get_running_loop().call_later(self.head_seconds, self._refuse, 408)
         super().data_received(data)
@@ -44,6 +57,8 @@ class BoundedHttp(HttpToolsProtocol):
     @override
     def connection_lost(self, exc: Exception | None) -> None:
         self._forget_deadline()
+        if self._silence is not None:
+            self._silence.cancel()
         super().connection_lost(exc)
 
     def _forget_deadline(self) -> None:

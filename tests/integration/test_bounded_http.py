@@ -80,6 +80,16 @@ async def test_a_head_that_does_not_end_is_given_up() -> None:
         assert await reader.read(12) == b"HTTP/1.1 408"
 
 
+class Impatient(BoundedHttp):
+    silent_seconds = 0.05
+
+
+async def test_a_connection_that_never_says_anything_is_not_kept_for_good() -> None:
+    """Descriptors are few, and opening connections costs who does it nothing."""
+    async with connected(Impatient) as (reader, _):
+        assert await reader.read() == b""
+
+
 BALANCERS_KEEP = 60  # seconds: the idle time-out of an ALB and of nginx, as they come
 
 
