@@ -12,7 +12,7 @@ TEXT_LOOKED_AT = 4_000
 MOST = 40  # entities of one task
 _EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}(?![\w@])")
 _REFERENCE = re.compile(
-    r"(?<![\w./@-])(?=[A-Z0-9-]{0,30}\d)[A-Z]{1,8}(?:[-_/][A-Z0-9]{1,12}){1,4}(?![\w-])|(?<![\w./@-])[A-Z]{2,4}\d{4,14}(?!\w)"
+    r"(?<![\w./@-])(?=[A-Z0-9-]{0,30}\d)[A-Z][A-Z0-9]{0,9}(?:[-_/][A-Z0-9]{1,12}){1,4}(?![\w-])|(?<![\w./@-])[A-Z]{2,4}\d{4,14}(?!\w)"
 )
 _ORDER = {kind: place for place, kind in enumerate(EntityKind)}
 

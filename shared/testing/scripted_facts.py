@@ -1,0 +1,24 @@
+"""A ``FactFinder`` that says what a test wants said."""
+
+from collections.abc import Callable, Sequence
+
+from typing_extensions import override
+
+from services.learner.memory_ports import Cost, FactFinder, FactsUnavailable, RawFact
+from shared.domain.exact_json import JsonObject
+
+
+class ScriptedFacts(FactFinder):
+    """``asked`` has the sections of every question. While ``broken`` says why, nothing is found."""
+
+    def __init__(self, say: Callable[[JsonObject], Sequence[RawFact]]) -> None:
+        self._say = say
+        self.asked: list[JsonObject] = []
+        self.broken = ""
+
+    @override
+    async def find(self, sections: JsonObject) -> tuple[Sequence[RawFact], Cost]:
+        self.asked.append(sections)
+        if self.broken:
+            raise FactsUnavailable(self.broken)
+        return self._say(sections), Cost(1, 100, 20)

@@ -1,0 +1,94 @@
+"""A learner's memory on Redis, driven step by step."""
+
+from collections.abc import Callable, Collection, Sequence
+from datetime import UTC, datetime
+
+from redis.asyncio import Redis
+
+from services.gateway.adapters.operating.redis_memories import RedisForgets, RedisMemories
+from services.learner.adapters.redis_fact_book import RedisFactBook
+from services.learner.adapters.redis_forgetting import RedisForgetting
+from services.learner.adapters.redis_lore import RedisLore
+from services.learner.adapters.redis_memory import RedisMemory
+from services.learner.adapters.redis_outcomes import LEARNING, REMEMBERING, RedisOutcomes
+from services.learner.core.learner import Learner
+from services.learner.core.memory.fact_worker import FactWorker
+from services.learner.core.memory.forgetter import Forgetter
+from services.learner.core.memory.rememberer import Rememberer
+from services.learner.memory_ports import RawFact
+from shared.contracts.forget import ForgetRequest, ForgetScope
+from shared.contracts.outcome import Said, TaskOutcome
+from shared.domain.exact_json import JsonObject
+from shared.domain.partition import PARTITIONS
+from shared.testing.scripted_facts import ScriptedFacts
+from tests.integration.learner_stage import an_outcome
+
+LEASE = 5.0
+TERMS = RawFact("Initech Ltd", "payment terms", "net 30", "Initech Ltd pays within 30 days.", 0.6)
+
+
+def an_outcome_of(
+    text: str, number: int = 1, tenant: str = "acme", session: str = "s1", **known: object
+) -> TaskOutcome:
+    said = Said(task=text, answer=str(known.pop("answer", "Done.")))
+    at = {"ended_at": datetime.now(UTC), "summary": text}
+    return an_outcome(number, tenant, session, **{**at, "said": said, **known})
+
+
+class MemoryStage:
+    """``say`` is what the model finds in a task's sections."""
+
+    def __init__(self, redis: Redis, say: Callable[[JsonObject], Sequence[RawFact]] | None = None) -> None:
+        self.redis = redis
+        self.facts = ScriptedFacts(say or (lambda _: [TERMS]))
+        self.memories = RedisMemories(redis)
+        self.forgets = RedisForgets(redis)
+        self.learner = Learner(RedisOutcomes(redis, "one", LEASE, LEARNING, REMEMBERING), RedisMemory(redis))
+        self.rememberer = self.a_rememberer("one")
+        self.worker = FactWorker(RedisFactBook(redis), self.facts)
+        self.forgetter = Forgetter(RedisForgetting(redis, None))
+
+    def a_rememberer(self, name: str, held: Collection[int] = range(PARTITIONS)) -> Rememberer:
+        outcomes = RedisOutcomes(self.redis, name, LEASE, REMEMBERING)
+        return Rememberer(outcomes, RedisLore(self.redis), lambda: held, wants_facts=True)
+
+    async def remembers(self) -> None:
+        """Until every outcome is remembered."""
+        while await self.rememberer.round():
+            pass
+
+    async def finds_facts(self) -> None:
+        """Until nothing is to be done now; what was put off waits."""
+        while await self.worker.round(datetime.now(UTC)):
+            pass
+
+    async def learns(self) -> None:
+        await self.learner.share()
+        while await self.learner.round():
+            pass
+
+    async def forget(self, scope: ForgetScope, subject: str = "", tenant: str = "acme") -> ForgetRequest:
+        """Asked for, and one round of carrying it out."""
+        request = ForgetRequest(
+            request_id=f"r-{scope.value}",
+            tenant=tenant,
+            scope=scope,
+            subject=subject,
+            asked_by="olga",
+            asked_at=datetime.now(UTC),
+        )
+        await self.forgets.ask(request)
+        return await self.goes_on(request)
+
+    async def goes_on(self, request: ForgetRequest) -> ForgetRequest:
+        await self.forgetter.round(datetime.now(UTC))
+        found = await self.forgets.find(request.tenant, request.request_id)
+        assert found is not None
+        return found
+
+    async def entities(self, tenant: str = "acme") -> dict[str, int]:
+        things = (await self.memories.remembered(tenant)).things
+        return {thing.entity.value: thing.entity.seen for thing in things}
+
+    async def texts(self, tenant: str = "acme") -> list[str]:
+        return [fact.text for fact in (await self.memories.remembered(tenant)).facts]

@@ -1,0 +1,214 @@
+"""What outcomes leave in memory beside their cases: entities, predictions and facts, on Redis."""
+
+import asyncio
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from typing import cast
+
+import pytest
+from redis.asyncio import Redis
+from typing_extensions import override
+
+from services.learner.adapters.redis_fact_book import RedisFactBook
+from services.learner.adapters.redis_lore import RedisLore
+from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
+from services.learner.core.memory.fact_worker import FactWorker
+from services.learner.core.memory.rememberer import Rememberer
+from services.learner.memory_ports import Change
+from shared.contracts.threshold import ThresholdKind, ThresholdOutcome
+from shared.domain.known import ENTITIES_KEPT, ENTITY_LASTS
+from shared.domain.partition import PARTITIONS
+from shared.infra import keys
+from shared.ports.store import StoreUnavailable
+from tests.integration.learner_stage import an_outcome, leave
+from tests.integration.memory_stage import LEASE, TERMS, MemoryStage, an_outcome_of
+from tests.integration.test_state_keys import kind_of
+
+_TEXT = "Pay invoice INV-7 of Initech Ltd for EUR 1,200.00"
+
+
+class Forgetful(RedisLore):
+    """A store whose learner dies right after each step that it takes."""
+
+    @override
+    async def keep(self, change: Change, version: str) -> bool:
+        await super().keep(change, version)
+        raise StoreUnavailable("killed")
+
+
+class DiesAfterKeeping(RedisFactBook):
+    """A book whose learner has stored a task's facts, and dies before it says so."""
+
+    @override
+    async def done(self, tenant: str, event_id: str) -> None:
+        raise StoreUnavailable("killed")
+
+
+def _limit(held: bool | None) -> ThresholdOutcome:
+    return ThresholdOutcome(kind=ThresholdKind.POLICY_LIMIT, name="amount", sign=">", predicted="500", held=held)
+
+
+@pytest.mark.promise("entities.counted")
+async def test_an_entity_is_counted_once_a_task_with_what_it_stood_with(redis: Redis) -> None:
+    stage = MemoryStage(redis)
+    await leave(redis, [an_outcome_of(f"{_TEXT}. Initech Ltd wrote.", 1), an_outcome_of("the bill from Initech", 2)])
+    await stage.remembers()
+    things = {thing.entity.value: thing for thing in (await stage.memories.remembered("acme")).things}
+    vendor = things["Initech Ltd"]
+    assert (vendor.entity.seen, things["INV-7"].entity.seen) == (2, 1)
+    assert set(vendor.links.together) == {"reference:inv-7", "amount:1200 eur"}
+    assert [task.task_id for task in vendor.links.tasks] == ["acme-2", "acme-1"]
+
+
+@pytest.mark.promise("memory.once")
+async def test_each_outcome_is_remembered_once_whoever_dies_when(redis: Redis) -> None:
+    """One dies after each step that it takes; the next one gets the same outcomes again."""
+    stage = MemoryStage(redis)
+    await leave(redis, [an_outcome_of(_TEXT, number, session=f"s{number % 3}") for number in range(6)])
+    streams = RedisOutcomes(redis, "dying", LEASE, REMEMBERING)
+    dying = Rememberer(streams, Forgetful(redis), lambda: range(PARTITIONS), wants_facts=True)
+    for _ in range(4):
+        with pytest.raises(StoreUnavailable):
+            await dying.round()
+    await streams.give_up(range(PARTITIONS))
+    await stage.remembers()
+    assert (await stage.entities())["Initech Ltd"] == 6
+    await stage.finds_facts()
+    (fact,) = (await stage.memories.remembered("acme")).facts
+    assert fact.seen == len(stage.facts.asked) == 6
+
+
+@pytest.mark.promise("memory.once")
+async def test_two_that_write_one_tenants_memory_at_once_lose_nothing(redis: Redis) -> None:
+    stage = MemoryStage(redis)
+    outcomes = [an_outcome_of(_TEXT, number, session=f"s{number}") for number in range(40)]
+    await leave(redis, outcomes)
+    one, other = stage.a_rememberer("one", range(0, PARTITIONS, 2)), stage.a_rememberer("two", range(1, PARTITIONS, 2))
+    await asyncio.gather(one.round(), other.round())
+    assert (await stage.entities())["Initech Ltd"] == len(outcomes)
+
+
+@pytest.mark.promise("memory.beside")
+async def test_what_learning_has_settled_is_still_remembered_and_leaves_once_it_is(redis: Redis) -> None:
+    stage = MemoryStage(redis)
+    stream = keys.partition_keys_of("acme", "s1").outcomes
+    await leave(redis, [an_outcome_of(_TEXT, number) for number in range(5)])
+    await stage.learns()
+    assert await redis.xlen(stream) == 5
+    await stage.remembers()
+    assert await redis.xlen(stream) == 1
+    assert (await stage.entities())["Initech Ltd"] == 5
+
+
+@pytest.mark.promise("memory.beside")
+async def test_what_cannot_be_read_is_left_to_the_dead_letters(redis: Redis) -> None:
+    stage = MemoryStage(redis)
+    await redis.xadd(keys.partition_keys_of("acme", "s1").outcomes, {"o": "poison"})
+    await leave(redis, [an_outcome_of(_TEXT)])
+    await stage.remembers()
+    assert (stage.rememberer.counts.passed, stage.rememberer.counts.remembered) == (1, 1)
+
+
+@pytest.mark.promise("entities.expire")
+async def test_what_nobody_named_for_long_or_is_too_much_is_forgotten(redis: Redis) -> None:
+    stage = MemoryStage(redis)
+    names = keys.learned_keys("acme")
+    old = {f"reference:old-{number}": number for number in range(3)}
+    for field in old:
+        await cast("asyncio.Future[int]", redis.hset(names.entities, field, "{}"))
+    await redis.zadd(names.entity_ages, old)
+    ids = " ".join(f"REF-{number}" for number in range(30))
+    await leave(
+        redis, [an_outcome_of(ids.replace("REF", f"REF{'ABCDEFGHIJ'[part % 10]}{part}"), part) for part in range(40)]
+    )
+    await stage.remembers()
+    fields = await cast("asyncio.Future[list[str]]", redis.hkeys(names.entities))
+    assert len(fields) == await redis.zcard(names.entity_ages) == ENTITIES_KEPT
+    assert not set(old) & set(fields)
+    assert timedelta(days=7) == ENTITY_LASTS
+
+
+@pytest.mark.promise("accuracy.counted")
+async def test_predictions_are_counted_once_a_task_by_process_and_kind(redis: Redis) -> None:
+    """A task with several limits is one sample; one that nothing verified tells of is none."""
+    stage = MemoryStage(redis)
+    held = ([_limit(True), _limit(False)], [_limit(True), _limit(True)], [_limit(None)])
+    await leave(redis, [an_outcome_of(_TEXT, number, thresholds=some) for number, some in enumerate(held)])
+    await stage.remembers()
+    accuracy = (await stage.memories.remembered("acme")).accuracy
+    (known,) = accuracy.values()
+    assert list(accuracy) == [("expense_approval", "policy_limit")]
+    assert (known.attempts, known.matches, known.window) == (2, 1, (False, True))
+
+
+@pytest.mark.promise("knowledge.good_tasks")
+async def test_only_tasks_of_quality_are_asked_about(redis: Redis) -> None:
+    stage = MemoryStage(redis)
+    await leave(redis, [an_outcome_of(_TEXT, 1, quality=0.49), an_outcome_of(_TEXT, 2, quality=0.5)])
+    await leave(redis, [an_outcome_of(_TEXT, 3, dry_run=True), an_outcome(4, ended_at=an_outcome_of(_TEXT).ended_at)])
+    await stage.remembers()
+    await stage.finds_facts()
+    assert len(stage.facts.asked) == 1
+    assert await stage.texts() == [TERMS.text]
+
+
+@pytest.mark.promise("knowledge.no_model")
+async def test_without_a_model_facts_wait_and_the_rest_is_known(redis: Redis) -> None:
+    stage = MemoryStage(redis)
+    stage.facts.broken = "the model is away"
+    await leave(redis, [an_outcome_of(_TEXT)])
+    await stage.remembers()
+    await stage.finds_facts()
+    assert (await stage.entities())["Initech Ltd"] == 1
+    assert await stage.texts() == []
+    stage.facts.broken = ""
+    await redis.zadd(keys.FACT_FINDING, {keys.pack(keys.FactMember("acme", "acme-1:1")): 0})
+    await stage.finds_facts()
+    assert await stage.texts() == [TERMS.text]
+    finding = (await stage.memories.remembered("acme")).finding
+    assert (finding["fact_calls"], finding["fact_input_tokens"], finding["fact_output_tokens"]) == (1, 100, 20)
+
+
+@pytest.mark.promise("knowledge.crash")
+async def test_a_task_whose_finder_died_is_found_again_and_not_twice(redis: Redis) -> None:
+    """The claim of the dead one ends; whoever comes then finds that there is nothing left to do."""
+    stage = MemoryStage(redis)
+    await leave(redis, [an_outcome_of(_TEXT)])
+    await stage.remembers()
+    dying = FactWorker(DiesAfterKeeping(redis), stage.facts)
+    with pytest.raises(StoreUnavailable):
+        await dying.round(datetime.now(UTC))
+    await redis.zadd(keys.FACT_FINDING, {keys.pack(keys.FactMember("acme", "acme-1:1")): 0})
+    await stage.finds_facts()
+    (fact,) = (await stage.memories.remembered("acme")).facts
+    assert fact.seen == 1
+    assert await redis.zcard(keys.FACT_FINDING) == 0
+
+
+@pytest.mark.promise("knowledge.unmarked")
+async def test_nothing_marked_is_asked_about_or_kept(redis: Redis) -> None:
+    stage = MemoryStage(redis)
+    await leave(
+        redis, [an_outcome_of("Charge card 4111 1111 1111 1111 for Initech Ltd", answer="password: hunter22x!")]
+    )
+    await stage.remembers()
+    await stage.finds_facts()
+    kept = [str(await redis.dump(name)) for name in await redis.keys("pa:{t:*")]
+    assert "4111" not in str(stage.facts.asked) + "".join(kept)
+    assert "hunter22x" not in str(stage.facts.asked) + "".join(kept)
+
+
+@pytest.mark.promise("memory.walls")
+async def test_what_is_remembered_of_one_tenant_is_in_no_others_keys(redis: Redis) -> None:
+    stage = MemoryStage(redis)
+    await leave(
+        redis, [an_outcome_of(_TEXT, 1, thresholds=[_limit(True)]), an_outcome_of("Ask Globex Ltd", 2, "other")]
+    )
+    await stage.remembers()
+    await stage.finds_facts()
+    owners = Counter(name.split("}")[0] for name in await redis.keys("pa:{t:*"))
+    assert owners.keys() == {"pa:{t:acme", "pa:{t:other"}
+    assert list(await stage.entities("other")) == ["Globex Ltd"]
+    assert (await stage.memories.remembered("other")).accuracy == {}
+    for name in await redis.keys("*"):
+        assert kind_of(name)
