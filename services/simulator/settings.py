@@ -8,6 +8,8 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from shared.infra.host_list import HostList
+
 _SHORTEST_KEY = 32
 
 
@@ -25,8 +27,14 @@ class Settings(BaseSettings):
     ues_admin_key: SecretStr | None = None
     ues_admin_key_file: Path | None = None
     authentication: Literal["keys", "off"] = "keys"  # off: for development, on loopback only
+    webhook_allowed_hosts: HostList = ()  # beyond public addresses, and this machine's own if it serves only itself
     max_worlds: int = Field(default=1000, ge=1)
     max_body_bytes: int = Field(default=32 * 1024 * 1024, ge=1024)
+
+    @property
+    def on_loopback(self) -> bool:
+        """It serves this machine alone."""
+        return _is_loopback(self.host)
 
     @field_validator("ues_admin_key", mode="before")
     @classmethod
@@ -37,7 +45,7 @@ class Settings(BaseSettings):
     def _is_guarded(self) -> Self:
         if self.ues_admin_key is not None and len(self.ues_admin_key.get_secret_value()) < _SHORTEST_KEY:
             raise _wrong(f"UES_ADMIN_KEY cannot be used: it needs at least {_SHORTEST_KEY} characters")
-        if self.authentication == "off" and not _is_loopback(self.host):
+        if self.authentication == "off" and not self.on_loopback:
             raise _wrong("AUTHENTICATION cannot be off unless HOST is a loopback address")
         return self
 

@@ -3,51 +3,26 @@
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple, cast
-from uuid import UUID
 
 import httpx
 from fastapi import APIRouter, FastAPI
-from typing_extensions import override
+from starlette.types import ASGIApp
 
 from services.simulator.core.keys import EVERYTHING, Key, hashed
 from services.simulator.core.modality import Modality
 from services.simulator.core.records import JsonObject
 from services.simulator.core.room import Rooms
 from services.simulator.core.world import World
-from services.simulator.entrypoints.app import application
-from services.simulator.entrypoints.ticking import ticking
-from services.simulator.ports import Surroundings
+from services.simulator.entrypoints.app import routed
+from services.simulator.entrypoints.entrance import Entrance
+from services.simulator.entrypoints.strict_bodies import StrictBodies
+from shared.testing.simulated_surroundings import WALL as WALL
+from shared.testing.simulated_surroundings import StillSurroundings as StillSurroundings
 from tests.simulator.notes import Notes
 
 ADMIN = "a" * 40
-WALL = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
-
-
-class StillSurroundings(Surroundings):
-    """Time passes when a test says so; ids and secrets are counted."""
-
-    def __init__(self) -> None:
-        self.time = WALL
-        self._count = 0
-
-    def pass_seconds(self, seconds: float) -> None:
-        self.time += timedelta(seconds=seconds)
-
-    @override
-    def now(self) -> datetime:
-        return self.time
-
-    @override
-    def new_id(self) -> str:
-        self._count += 1
-        return str(UUID(int=self._count))
-
-    @override
-    def new_secret(self, length: int) -> str:
-        self._count += 1
-        return f"{self._count:0{length}x}"
 
 
 class MadeKey(NamedTuple):
@@ -59,10 +34,11 @@ class MadeKey(NamedTuple):
 class Stage:
     """``call`` asks as the admin unless a secret is given; an answer that was not expected fails the test."""
 
-    app: FastAPI
+    app: ASGIApp
     client: httpx.AsyncClient
     rooms: Rooms
     surroundings: StillSurroundings
+    routes: FastAPI
 
     @property
     def world(self) -> World:
@@ -101,7 +77,19 @@ async def open_stage(
     surroundings = StillSurroundings()
     admin = Key("ues_admin", "admin", (EVERYTHING,), hashed(ADMIN), WALL, None)
     rooms = Rooms(modalities or {"notes": Notes}, surroundings, admin, most=20)
-    app = application(rooms, routers, ticking, authentication, max_body_bytes=2**20)
+    routes = _routed(routers)
+    app = Entrance(StrictBodies(routes, limit=2**20), rooms, authentication)
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://simulator") as client:
-        yield Stage(app, client, rooms, surroundings)
+        yield Stage(app, client, rooms, surroundings, routes)
+
+
+def _routed(routers: Sequence[APIRouter]) -> FastAPI:
+    """Made once: routes know no world, and take longer to make than most tests to run."""
+    known = tuple(map(id, routers))
+    if known not in _APPS:
+        _APPS[known] = routed(routers)
+    return _APPS[known]
+
+
+_APPS: dict[tuple[int, ...], FastAPI] = {}

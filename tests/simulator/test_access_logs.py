@@ -6,7 +6,8 @@ import pytest
 
 from services.simulator.core.access_log import Access, AccessLog, Wanted
 from services.simulator.core.records import JsonObject
-from tests.simulator.stage import WALL, Stage
+from shared.testing.simulated_surroundings import WALL
+from tests.simulator.stage import Stage
 
 pytestmark = pytest.mark.promise("simulator.logs")
 

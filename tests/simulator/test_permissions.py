@@ -74,7 +74,7 @@ async def full() -> AsyncIterator[Stage]:
 async def refusals(stage: Stage, secret: str) -> dict[Endpoint, str | None]:
     """What each endpoint says is missing, if anything is."""
     found: dict[Endpoint, str | None] = {}
-    for endpoint in endpoints(stage.app):
+    for endpoint in endpoints(stage.routes):
         response = await stage.call(endpoint.method, endpoint.address, key=secret)
         found[endpoint] = str(response.json()["detail"]) if response.status_code == 403 else None
     return found
@@ -120,7 +120,7 @@ async def test_each_permission_alone_opens_its_own_endpoints(stage: Stage) -> No
 
 
 async def test_without_a_key_only_what_is_open_answers(full: Stage) -> None:
-    for endpoint in endpoints(full.app):
+    for endpoint in endpoints(full.routes):
         response = await full.call(endpoint.method, endpoint.address, key="")
         assert (response.status_code == 401) == (endpoint.path not in OPEN), endpoint
 

@@ -22,8 +22,9 @@ from services.simulator.core.records import JsonObject
 from services.simulator.core.room import Room
 from services.simulator.core.saved_shapes import SavedWorld
 from services.simulator.core.world import World
+from shared.testing.simulated_surroundings import WALL, StillSurroundings
 from tests.simulator.notes import Notes
-from tests.simulator.stage import ADMIN, WALL, StillSurroundings
+from tests.simulator.stage import ADMIN
 
 pytestmark = pytest.mark.promise("simulator.undo")
 _CALLER = Caller("ues_admin", "admin", frozenset({EVERYTHING}))
@@ -33,7 +34,7 @@ _WHICH = st.integers(0, 5)
 
 def _new_room(surroundings: StillSurroundings) -> Room:
     admin = Key("ues_admin", "admin", (EVERYTHING,), hashed(ADMIN), WALL, None)
-    return Room("w", World({"notes": Notes(WALL)}, WALL, surroundings), KeyRing(admin))
+    return Room("w", World({"notes": Notes(WALL)}, WALL, surroundings), KeyRing(admin), lambda _, __: None)
 
 
 class Sequences(RuleBasedStateMachine):

@@ -4,7 +4,8 @@ from datetime import datetime, timedelta
 from typing import cast
 
 from services.simulator.core.records import JsonObject
-from tests.simulator.stage import WALL, Stage
+from shared.testing.simulated_surroundings import WALL
+from tests.simulator.stage import Stage
 
 
 def at(seconds: float) -> str:

@@ -4,21 +4,42 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 
 from services.simulator.core.access_log import AccessLog
+from services.simulator.core.events import Event
 from services.simulator.core.keys import Caller, Key, KeyRing
 from services.simulator.core.modality import Modality
+from services.simulator.core.records import JsonObject
 from services.simulator.core.refusals import Conflict, Missing, Refused
+from services.simulator.core.webhooks import Kind, Notice, Webhook, Webhooks, told
 from services.simulator.core.world import World
 from services.simulator.ports import Surroundings
 
 DEFAULT = "default"
 
 
+Announce = Callable[["Room", Notice], None]
+
+
 class Room:
-    def __init__(self, world_id: str, world: World, keys: KeyRing) -> None:
+    """``announce`` is called with each notice that a webhook of this room wants; it must not wait."""
+
+    def __init__(self, world_id: str, world: World, keys: KeyRing, announce: Announce) -> None:
         self.world_id = world_id
         self.world = world
         self.keys = keys
         self.log = AccessLog()
+        self.webhooks = Webhooks()
+        self._announce = announce
+        world.observers.append(self._tell)
+
+    def tell(self, webhook: Webhook, kind: Kind, body: JsonObject) -> str:
+        """Send a notice on its way; its id."""
+        notice = Notice(self.world.surroundings.new_id(), webhook, kind, body)
+        self._announce(self, notice)
+        return notice.notice_id
+
+    def _tell(self, event: Event) -> None:
+        for webhook, kind in self.webhooks.wanting(event):
+            self.tell(webhook, kind, told(kind, self.world_id, event))
 
 
 class Rooms:
@@ -36,6 +57,7 @@ class Rooms:
         self._most = most
         self._rooms: dict[str, Room] = {}
         self.surroundings = surroundings
+        self.announce: Announce = _unheard
         self.open(DEFAULT)
 
     def __iter__(self) -> Iterator[Room]:
@@ -78,4 +100,11 @@ class Rooms:
     def _made(self, world_id: str) -> Room:
         now = self.surroundings.now()
         modalities = {name: make(now) for name, make in self._modalities.items()}
-        return Room(world_id, World(modalities, now, self.surroundings), KeyRing(self._admin))
+        return Room(world_id, World(modalities, now, self.surroundings), KeyRing(self._admin), self._announced)
+
+    def _announced(self, room: Room, notice: Notice) -> None:
+        self.announce(room, notice)
+
+
+def _unheard(_: Room, __: Notice) -> None:
+    """Before anybody delivers."""

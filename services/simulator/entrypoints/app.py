@@ -17,6 +17,7 @@ from services.simulator.entrypoints import (
     scenario,
     simulation,
     time,
+    webhooks,
     worlds,
 )
 from services.simulator.entrypoints.entrance import Entrance
@@ -35,6 +36,7 @@ _OWN = (
     scenario,
     keys,
     access_logs,
+    webhooks,
     worlds,
 )
 Background = Callable[[Rooms], AbstractAsyncContextManager[None]]
@@ -54,12 +56,19 @@ def application(
         async with background(rooms):
             yield
 
-    app = FastAPI(title="User Environment Simulator", version=UES_VERSION, lifespan=lifespan)
+    app = routed(modalities)
+    app.router.lifespan_context = lifespan
+    app.add_middleware(StrictBodies, limit=max_body_bytes)
+    app.add_middleware(Entrance, rooms=rooms, authentication=authentication)
+    return app
+
+
+def routed(modalities: Sequence[APIRouter]) -> FastAPI:
+    """Every route, for whichever world stands behind it."""
+    app = FastAPI(title="User Environment Simulator", version=UES_VERSION)
     for module in _OWN:
         app.include_router(module.router)
     for router in modalities:
         app.include_router(router)
     answer_refusals(app)
-    app.add_middleware(StrictBodies, limit=max_body_bytes)
-    app.add_middleware(Entrance, rooms=rooms, authentication=authentication)
     return app

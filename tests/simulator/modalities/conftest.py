@@ -31,7 +31,7 @@ async def stage() -> AsyncIterator[Stage]:
             _kept.append(_Kept(opened, await opened.get("/scenario/export/full")))
     built, empty = _kept[0]
     async with httpx.AsyncClient(transport=httpx.ASGITransport(built.app), base_url="http://simulator") as client:
-        stage = Stage(built.app, client, built.rooms, built.surroundings)
+        stage = Stage(built.app, client, built.rooms, built.surroundings, built.routes)
         await stage.post("/simulation/clear", {"reset_time_to": WALL.isoformat()})
         await stage.post("/scenario/import/full", {"scenario": empty["scenario"]})
         await stage.post("/simulation/start", {})

@@ -1,0 +1,127 @@
+"""Webhooks of a world: who wants to be told of which events, and how the telling went."""
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple
+
+from services.simulator.core.events import Event, Status
+from services.simulator.core.records import JsonObject
+from services.simulator.core.refusals import Conflict, Missing
+from services.simulator.core.written_events import written
+
+MOST_WEBHOOKS = 100
+KEPT_DELIVERIES = 1000
+
+
+class Kind(StrEnum):
+    EXECUTED = "event.executed"
+    FAILED = "event.failed"
+    TEST = "webhook.test"
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """No ``kinds`` or ``modalities`` means all of them."""
+
+    webhook_id: str
+    name: str
+    url: str
+    secret: str
+    created_at: datetime
+    created_by: str | None
+    kinds: tuple[Kind, ...] = ()
+    modalities: tuple[str, ...] = ()
+    is_paused: bool = False
+
+    def wants(self, kind: Kind, modality: str) -> bool:
+        return (
+            not self.is_paused
+            and (not self.kinds or kind in self.kinds)
+            and (not self.modalities or modality in self.modalities)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """``status_code`` is the receiver's answer, ``error`` why there was none."""
+
+    delivery_id: str
+    webhook_id: str
+    kind: Kind
+    attempted_at: datetime
+    attempts: int
+    status_code: int | None
+    error: str | None
+
+    @property
+    def succeeded(self) -> bool:
+        return self.status_code is not None and 200 <= self.status_code < 300
+
+
+class Notice(NamedTuple):
+    """What a webhook is to be told. ``notice_id`` is the same in every attempt."""
+
+    notice_id: str
+    webhook: Webhook
+    kind: Kind
+    body: JsonObject
+
+
+class Webhooks:
+    def __init__(self) -> None:
+        self._webhooks: dict[str, Webhook] = {}
+        self._deliveries: deque[Delivery] = deque(maxlen=KEPT_DELIVERIES)
+
+    def __iter__(self) -> Iterator[Webhook]:
+        return iter(self._webhooks.values())
+
+    def __len__(self) -> int:
+        return len(self._webhooks)
+
+    def add(self, webhook: Webhook) -> None:
+        """Raises ``Conflict`` if there are too many."""
+        if len(self._webhooks) >= MOST_WEBHOOKS:
+            raise Conflict(f"There are {MOST_WEBHOOKS} webhooks already")
+        self._webhooks[webhook.webhook_id] = webhook
+
+    def get(self, webhook_id: str) -> Webhook:
+        """Raises ``Missing``."""
+        if webhook_id not in self._webhooks:
+            raise Missing(f"Webhook '{webhook_id}' not found")
+        return self._webhooks[webhook_id]
+
+    def put(self, webhook: Webhook) -> None:
+        self._webhooks[webhook.webhook_id] = webhook
+
+    def set_paused(self, webhook_id: str, paused: bool) -> Webhook:
+        """Raises ``Missing``."""
+        changed = replace(self.get(webhook_id), is_paused=paused)
+        self.put(changed)
+        return changed
+
+    def remove(self, webhook_id: str) -> Webhook:
+        """Raises ``Missing``."""
+        webhook = self.get(webhook_id)
+        del self._webhooks[webhook_id]
+        return webhook
+
+    def wanting(self, event: Event) -> list[tuple[Webhook, Kind]]:
+        """Who is to be told what became of an event."""
+        kind = Kind.EXECUTED if event.status is Status.EXECUTED else Kind.FAILED
+        return [(webhook, kind) for webhook in self if webhook.wants(kind, event.modality)]
+
+    def note(self, delivery: Delivery) -> None:
+        self._deliveries.append(delivery)
+
+    def deliveries(self, webhook_id: str) -> list[Delivery]:
+        """The newest first; raises ``Missing``."""
+        self.get(webhook_id)
+        return [delivery for delivery in reversed(self._deliveries) if delivery.webhook_id == webhook_id]
+
+
+def told(kind: Kind, world_id: str, event: Event) -> JsonObject:
+    """The body of a notice about an event."""
+    return {"type": kind.value, "world_id": world_id, "event": written(event)}

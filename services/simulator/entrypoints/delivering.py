@@ -1,0 +1,69 @@
+"""Notices on their way to webhooks, beside the requests that caused them."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import structlog
+
+from services.simulator.core.room import Room, Rooms
+from services.simulator.core.webhooks import Delivery, Notice
+from services.simulator.ports import Sender, Sent
+
+_CARRIERS = 8
+_MOST_WAITING = 10_000
+_PAUSES = (1.0, 5.0)  # seconds before the second and the third attempt
+_TO_BE_TRIED_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
+_log = structlog.get_logger()
+
+
+@asynccontextmanager
+async def delivering(rooms: Rooms, sender: Sender, pauses: tuple[float, ...] = _PAUSES) -> AsyncIterator[None]:
+    """Deliver every notice from here to the end of the context; what waits then is dropped."""
+    waiting: asyncio.Queue[tuple[Room, Notice]] = asyncio.Queue(_MOST_WAITING)
+
+    def announce(room: Room, notice: Notice) -> None:
+        try:
+            waiting.put_nowait((room, notice))
+        except asyncio.QueueFull:
+            _note(room, notice, 0, Sent(None, "too many notices wait"))
+
+    rooms.announce = announce
+    async with asyncio.TaskGroup() as group:
+        carriers = [group.create_task(_carry(waiting, sender, pauses)) for _ in range(_CARRIERS)]
+        try:
+            yield
+        finally:
+            for carrier in carriers:
+                carrier.cancel()
+
+
+async def _carry(waiting: asyncio.Queue[tuple[Room, Notice]], sender: Sender, pauses: tuple[float, ...]) -> None:
+    while True:
+        room, notice = await waiting.get()
+        await _deliver(room, notice, sender, pauses)
+
+
+async def _deliver(room: Room, notice: Notice, sender: Sender, pauses: tuple[float, ...]) -> None:
+    body = json.dumps(notice.body, ensure_ascii=False)
+    for attempt, pause in enumerate((*pauses, None), 1):
+        sent = await sender.send(notice.webhook.url, notice.webhook.secret, notice.notice_id, body)
+        if pause is None or not _may_be_tried_again(sent):
+            return _note(room, notice, attempt, sent)
+        await asyncio.sleep(pause)
+    return None
+
+
+def _may_be_tried_again(sent: Sent) -> bool:
+    return sent.status_code is None or sent.status_code in _TO_BE_TRIED_AGAIN
+
+
+def _note(room: Room, notice: Notice, attempts: int, sent: Sent) -> None:
+    now = room.world.surroundings.now()
+    delivery = Delivery(
+        notice.notice_id, notice.webhook.webhook_id, notice.kind, now, attempts, sent.status_code, sent.error
+    )
+    room.webhooks.note(delivery)
+    if not delivery.succeeded:
+        _log.warning("webhook not delivered", webhook=notice.webhook.webhook_id, status=sent.status_code)
