@@ -21,6 +21,7 @@ PROMISES = (
     ),
     Promise("audit.export", "Who, who approved, what, why, proof and times of each write, in pages or lines", "I4"),
     Promise("audit.kept", "Writes are exported from the store, then from the archive, and never made up", "I4"),
+    Promise("audit.one_listing", "The pages of an export cost one listing of the archive", "bad input"),
     Promise("audit.masked", "The export masks what the guard marks, and has digests of what was sent", "I12"),
     Promise("audit.operators", "The export is for the operators of the tenant alone", "I10"),
     Promise(
