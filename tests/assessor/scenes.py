@@ -1,6 +1,7 @@
 """A tiny scenario, written into a folder: one mail that wants an answer."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 from shared.contracts.assessment.base import JsonObject
@@ -113,11 +114,13 @@ def world(*mails: JsonObject) -> JsonObject:
     }
 
 
-def written(root: Path, name: str = SCENE, evaluators: str = EVALUATORS, **changes: object) -> Path:
+def written(
+    root: Path, name: str = SCENE, evaluators: str = EVALUATORS, changes: Mapping[str, object] | None = None
+) -> Path:
     """The scenario's folder, in that folder."""
     folder = root / name
     folder.mkdir(parents=True)
-    (folder / "scenario.json").write_text(json.dumps(scenario(**{"scenario_id": name, **changes})))
+    (folder / "scenario.json").write_text(json.dumps(scenario(**{"scenario_id": name, **(changes or {})})))
     asked = mail("ask", BEN, "Friday?", "Does Friday suit you?")
     (folder / "initial_state.json").write_text(json.dumps({"scenario": world(asked), "strict_modalities": False}))
     (folder / "evaluators.py").write_text(evaluators)

@@ -4,38 +4,55 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import cast
 
 import httpx
 import pytest
 from httpx_sse import aconnect_sse
 
 from services.assessor.bootstrap import build
-from services.assessor.settings import Settings
+from services.assessor.settings import Settings, older_names
 from shared.contracts.assessment.base import JsonObject
+from shared.infra.starting import CannotStart, read_settings
+from shared.infra.ues.client import AsyncUESClient
+from shared.infra.ues.errors import APIError
+from shared.testing.scripted_participant import Hanging, ScriptedParticipant
 from tests.assessor.agents import Gold, reached
 from tests.assessor.scenes import SCENE, written
+from tests.assessor.stage import ADMIN, simulator
 from tests.serving import serving
 
+STEPS = (
+    "assessment_started scenario_loaded turn_started action_observed responses_generated simulation_advanced "
+    "turn_completed evaluation_started criterion_evaluated assessment_completed"
+).split()
 pytestmark = pytest.mark.promise("assessor.a2a")
 
 
 def settings(root: Path, **changes: object) -> Settings:
-    given = {"scenarios_dir": root, "ues_base_port": 0, "anthropic_api_key": "", "anthropic_base_url": "", **changes}
+    given = {"scenarios_dir": root, "anthropic_api_key": "", "anthropic_base_url": "", **changes}
     return Settings.model_validate(given)
 
 
 @pytest.fixture
 async def http(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
     written(tmp_path)
-    async with serving(build(settings(tmp_path))) as url, httpx.AsyncClient(base_url=url, timeout=60) as client:
-        yield client
+    async with simulator() as ues:
+        app = build(settings(tmp_path, simulator_url=ues, simulator_admin_key=ADMIN))
+        async with serving(app) as url, httpx.AsyncClient(base_url=url, timeout=30) as client:
+            yield client
 
 
 def asked(participant: str, as_text: bool = False, method: str = "message/send", **config: object) -> JsonObject:
     request = {"participants": {"personal_assistant": participant}, "config": {"scenario_id": SCENE, **config}}
     part = {"kind": "text", "text": json.dumps(request)} if as_text else {"kind": "data", "data": request}
+    return sent(part, method)
+
+
+def sent(part: object, method: str = "message/send", blocking: bool = True) -> JsonObject:
     message = {"kind": "message", "messageId": "m1", "role": "user", "parts": [part]}
-    return json.loads(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": {"message": message}}))  # type: ignore[no-any-return]
+    params = {"message": message, "configuration": {"blocking": blocking}}
+    return cast(JsonObject, {"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 
 
 @pytest.mark.parametrize("as_text", [False, True])
@@ -62,17 +79,98 @@ async def test_whoever_follows_is_told_each_step(http: httpx.AsyncClient) -> Non
                 for part in (result.get("status", {}).get("message") or {}).get("parts", []):
                     kinds.append(part["data"]["message_type"].removeprefix("update_"))
 
-    assert states[-1] == "completed"
-    assert "artifact-update" in states
-    assert list(dict.fromkeys(kinds)) == [
-        "assessment_started",
-        "scenario_loaded",
-        "turn_started",
-        "action_observed",
-        "responses_generated",
-        "simulation_advanced",
-        "turn_completed",
-        "evaluation_started",
-        "criterion_evaluated",
-        "assessment_completed",
-    ]
+    assert list(dict.fromkeys(kinds)) == STEPS
+    assert states[-2:] == ["artifact-update", "completed"]
+
+
+async def test_a_cancelled_assessment_ends_as_canceled_and_takes_its_key_back(http: httpx.AsyncClient) -> None:
+    """In mid-turn, without waiting for the agent's answer."""
+    hanging = Hanging()
+    agent = ScriptedParticipant(hanging)
+    async with reached(agent) as participant:
+        request = asked(participant.url)
+        cast(JsonObject, request["params"])["configuration"] = {"blocking": False}
+        task = (await http.post("/", json=request)).json()["result"]
+        async with asyncio.timeout(10):
+            while len(agent.heard) < 2:
+                await asyncio.sleep(0.01)
+        body = {"jsonrpc": "2.0", "id": 2, "method": "tasks/cancel", "params": {"id": task["id"]}}
+        canceled = (await http.post("/", json=body)).json()["result"]
+        start = agent.heard[0]
+        async with AsyncUESClient(str(start["ues_url"]), api_key=str(start["api_key"])) as ues:
+            with pytest.raises(APIError, match=r"revoked|not found"):
+                await ues.chat.get_state()
+        hanging.let_go.set()
+
+    assert canceled["status"]["state"] == "canceled"
+    assert "artifacts" not in canceled or not canceled["artifacts"]
+
+
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        ({"kind": "text", "text": "Please assess my agent."}, "neither data nor a JSON text"),
+        ({"kind": "data", "data": {"config": {"scenario_id": SCENE}}}, "participants: Field required"),
+        ({"kind": "data", "data": {"participants": {"a": "http://x"}, "config": {}}}, "config.scenario_id"),
+        ({"kind": "data", "data": {"participants": {"a": "file:///x"}, "config": {"scenario_id": SCENE}}}, "no http"),
+        (
+            {"kind": "data", "data": {"participants": {"a": "http://x"}, "config": {"scenario_id": "../x"}}},
+            "no scenario",
+        ),
+        (
+            {
+                "kind": "data",
+                "data": {"participants": {"a": "http://x"}, "config": {"scenario_id": SCENE, "max_turns": 0}},
+            },
+            "config.max_turns",
+        ),
+    ],
+)
+async def test_a_request_that_cannot_be_used_fails_with_the_reason(
+    http: httpx.AsyncClient, part: object, said: str
+) -> None:
+    task = (await http.post("/", json=sent(part))).json()["result"]
+
+    assert task["status"]["state"] == "failed"
+    text = task["status"]["message"]["parts"][0]["text"]
+    assert text.startswith("Assessment failed: ")
+    assert said in text
+
+
+async def test_the_card_says_who_it_is_and_what_it_cannot_judge(http: httpx.AsyncClient) -> None:
+    card = (await http.get("/.well-known/agent-card.json")).json()
+
+    assert (card["name"], card["skills"][0]["id"]) == ("UES Green Agent", "ues_assessment")
+    assert card["capabilities"]["streaming"] is True
+    assert SCENE in card["skills"][0]["description"]
+    assert "unjudged" in card["description"]
+
+
+async def test_whoever_has_no_key_is_not_let_in(tmp_path: Path) -> None:
+    app = build(settings(tmp_path, authentication="key", assessor_api_key="secret"))
+    async with serving(app) as url, httpx.AsyncClient(base_url=url) as http:
+        closed = await http.post("/", json={})
+        opened = await http.post("/", json={}, headers={"X-API-Key": "secret"})
+        health = await http.get("/health")
+
+    assert (closed.status_code, health.status_code) == (401, 200)
+    assert opened.status_code != 401
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"host": "192.0.2.1"}, "ASSESSOR_API_KEY"),
+        ({"simulator_url": "http://x"}, "SIMULATOR_ADMIN_KEY"),
+        ({"port": -1}, "PORT"),
+    ],
+)
+def test_a_setting_that_cannot_be_used_stops_the_start(given: dict[str, object], named: str) -> None:
+    with pytest.raises(CannotStart, match=named):
+        read_settings(Settings, **given)
+
+
+def test_settings_are_read_under_their_older_names_too() -> None:
+    found = older_names({"AGENTBEATS_GREEN_PORT": "8000", "AGENTBEATS_GREEN_HOST": "x", "HOST": "y"})
+
+    assert found == {"port": "8000"}

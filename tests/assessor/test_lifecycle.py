@@ -1,35 +1,34 @@
-"""Whole assessments: a simulator process, an agent over HTTP, results."""
+"""An agent with a simulator process of its own: as published callers use it, and when that process dies."""
 
-from collections.abc import AsyncIterator
+import asyncio
+import re
 from pathlib import Path
 
+import httpx
 import pytest
 
 from services.assessor.adapters.scenario_folder import ScenarioFolder
 from services.assessor.hosting import GreenAgent
-from services.assessor.settings import GreenAgentConfig
-from shared.contracts.assessment.results import AssessmentResults
+from shared.contracts.assessment.messages import DEFAULT_ASSESSMENT_INSTRUCTIONS
+from shared.infra.ues.client import AsyncUESClient
+from shared.infra.ues.errors import APIError
+from shared.ports.simulated_world import SimulatorFailed
+from shared.testing.scripted_participant import Hanging, ScriptedParticipant
 from tests.assessor.agents import Following, Gold, reached
 from tests.assessor.scenes import SCENE, written
+from tests.assessor.stage import config
 
 
-@pytest.fixture
-def scenes(tmp_path: Path) -> ScenarioFolder:
+@pytest.mark.promise("assessor.lifecycle")
+@pytest.mark.promise("assessor.own_process")
+async def test_an_agent_runs_assessments_from_startup_to_shutdown(tmp_path: Path) -> None:
+    """Six phases: the world is set up, the task stands in its chat, the agent is told to start and works in turns;
+    then it is judged, told that it is over, and its key opens nothing any more. Nothing runs after shutdown.
+    """
     written(tmp_path)
-    return ScenarioFolder(tmp_path)
-
-
-@pytest.fixture
-async def agent() -> AsyncIterator[GreenAgent]:
-    agent = GreenAgent(ues_port=0, config=GreenAgentConfig(anthropic_api_key="", anthropic_base_url=""))
+    loaded, gold, following = ScenarioFolder(tmp_path).load(SCENE), Gold(), Following()
+    agent = GreenAgent(ues_port=0, config=config())
     await agent.startup()
-    yield agent
-    await agent.shutdown()
-
-
-async def test_an_agent_that_does_its_task_earns_what_code_can_judge(scenes: ScenarioFolder, agent: GreenAgent) -> None:
-    loaded, gold, following = scenes.load(SCENE), Gold(), Following()
-
     async with reached(gold.participant) as participant:
         results = await agent.run(
             task_id="task-1",
@@ -39,8 +38,49 @@ async def test_an_agent_that_does_its_task_earns_what_code_can_judge(scenes: Sce
             purple_client=participant,
             assessment_config={"max_turns": 10},
         )
+    async with AsyncUESClient(agent.ues_url, api_key=str(gold.start["api_key"])) as ues:
+        with pytest.raises(APIError, match="revoked"):
+            await ues.chat.get_state()
+    await agent.shutdown()
 
-    print(results.model_dump_json(indent=1))
-    print(following.kinds())
-    assert isinstance(results, AssessmentResults)
-    assert results.scores.overall.score == 9
+    heard = gold.participant.heard
+    assert [said["message_type"] for said in heard] == [
+        "assessment_start",
+        "turn_start",
+        "turn_start",
+        "assessment_complete",
+    ]
+    assert heard[0]["assessment_instructions"] == DEFAULT_ASSESSMENT_INSTRUCTIONS
+    assert heard[0]["ues_url"] == agent.ues_url
+    assert re.fullmatch("[0-9a-f]{64}", str(heard[0]["api_key"]))
+    assert heard[0]["initial_state_summary"]["email"]["unread"] == 1  # type: ignore[index, call-overload]
+    assert [said.get("turn_number") for said in heard[1:3]] == [1, 2]
+    assert heard[-1]["reason"] == "early_completion"
+    assert len(set(gold.participant.contexts)) == 1
+    assert (results.status, results.turns_taken, results.actions_taken) == ("completed", 2, len(results.action_log))
+    assert (results.scores.overall.score, results.scores.overall.max_score) == (9, 10)
+    assert (results.judged and results.judged.max_score, results.unjudged) == (9, ("polite",))
+    assert gold.inbox == ["Re: Friday?", "Friday?"]  # Ben's answer came within the first turn
+    with pytest.raises(httpx.ConnectError):
+        await httpx.AsyncClient().get(f"{agent.ues_url}/health")
+
+
+@pytest.mark.promise("assessor.errors")
+async def test_a_simulator_that_dies_in_mid_turn_ends_the_assessment_at_once(tmp_path: Path) -> None:
+    written(tmp_path)
+    loaded, hanging, following = ScenarioFolder(tmp_path).load(SCENE), Hanging(), Following()
+    participant = ScriptedParticipant(hanging)
+
+    async with GreenAgent(config=config()) as agent, reached(participant) as reaching:
+        run = asyncio.ensure_future(agent.run("t", following, loaded.config, loaded.evaluators, reaching))
+        async with asyncio.timeout(10):
+            while len(participant.heard) < 2:
+                await asyncio.sleep(0.01)
+        process = agent._world._server._process  # type: ignore[attr-defined]  # the process that a crash would take
+        process.kill()
+        with pytest.raises(SimulatorFailed, match="ended"):
+            await asyncio.wait_for(run, 10)
+        hanging.let_go.set()
+
+    last = following.updates[-1]
+    assert (last.message_type, last.wire()["error_type"]) == ("update_error_occurred", "ues_error")

@@ -8,4 +8,20 @@ PROMISES = (
         "A typed client for simulators: refusals by type, older servers read, nothing sent twice",
         "seed 004, 2 and 9",
     ),
+    Promise("assessor.lifecycle", "Six phases, turns in order, the task in the chat alone", "seed 004, 3, 6 and 12"),
+    Promise("assessor.own_process", "Each agent owns a simulator process and leaves none behind", "seed 004, 4"),
+    Promise("assessor.two_phases", "Answers come inside the turn that asked for them", "seed 004, 7 and 9"),
+    Promise("assessor.errors", "Time-outs, nonsense and absence are results of turns; a crash ends it", "seed 004, 10"),
+    Promise(
+        "assessor.action_log", "What was done, failed, read and refused is logged, the last turn too", "seed 004, 5"
+    ),
+    Promise(
+        "assessor.characters", "Others answer by script or as a model plays them, in their own time", "seed 004, 9"
+    ),
+    Promise("assessor.judge", "Code first, a model second, guarded; what nobody can judge says so", "seed 004, 6"),
+    Promise("assessor.repeatable", "The same agent, scenario and seed give the same results", "seed 004, 6"),
+    Promise("assessor.scenarios", "A scenario is read whole and refused with its place if it is unsound", "bad input"),
+    Promise("assessor.replies", "An agent's answer is found in every shape that agents give it", "seed 004, 8"),
+    Promise("assessor.a2a", "Requests as data or JSON text; updates, results, cancel, refusals", "seed 004, 2"),
+    Promise("assessor.permissions", "An agent's key does what a user's assistant does, nothing else", "seed 004, 5"),
 )

@@ -1,0 +1,279 @@
+"""Turns with agents of every kind, in a world of a simulator inside the test."""
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from pathlib import Path
+
+import httpx
+import pytest
+
+from services.assessor.adapters.a2a_participant import A2aParticipant
+from services.assessor.hosting import BadRequest
+from services.assessor.ports import ParticipantFailed
+from shared.contracts.assessment.base import JsonObject
+from shared.contracts.assessment.messages import TASK_CONVERSATION
+from shared.contracts.assessment.results import AssessmentResults
+from shared.infra.ues.client import AsyncUESClient
+from shared.infra.ues.errors import APIError
+from shared.testing.scripted_participant import Hanging, ScriptedParticipant
+from tests.assessor.agents import Gold, reached
+from tests.assessor.scenes import BEN, USER, character
+from tests.assessor.stage import Stage, staged
+
+GO_ON: JsonObject = {"message_type": "turn_complete", "time_step": "PT1H"}
+ENOUGH: JsonObject = {"message_type": "early_completion", "reason": "Enough."}
+Acting = Callable[[AsyncUESClient, JsonObject], Awaitable[JsonObject]]
+
+
+async def measured(stage: Stage, act: Acting, **limits: object) -> AssessmentResults:
+    """An agent that does so in each of its turns."""
+
+    async def turn(said: JsonObject) -> JsonObject:
+        start = agent.heard[0]
+        async with AsyncUESClient(str(start["ues_url"]), api_key=str(start["api_key"])) as ues:
+            return await act(ues, said)
+
+    agent = ScriptedParticipant(turn)
+    async with reached(agent) as participant:
+        return await stage.assessed(participant, **limits)  # type: ignore[arg-type]  # plain JSON
+
+
+async def write_to_ben(ues: AsyncUESClient, text: str = "Friday is fine.") -> None:
+    await ues.email.send(from_address=USER, to_addresses=[BEN], subject="Day", body_text=text)
+
+
+@pytest.mark.promise("assessor.errors")
+async def test_silent_turns_are_results_and_enough_of_them_end_the_run(tmp_path: Path) -> None:
+    """Each counts, time goes on by the default step, and what there is gets judged."""
+    hanging = Hanging()
+    agent = ScriptedParticipant(hanging)
+
+    async with staged(tmp_path) as stage, reached(agent) as participant:
+        results = await stage.assessed(participant, turn_timeout=0.05, max_failed_turns=2)
+        hanging.let_go.set()
+
+    assert (results.status, results.turns_taken, results.scores.overall.score) == ("timeout", 2, 0)
+    assert [turn["error_type"] for turn in results.failed_turns] == ["timeout", "timeout"]
+    starts = [said for said in agent.heard if said["message_type"] == "turn_start"]
+    assert [(said["turn_number"], said["current_time"]) for said in starts] == [
+        (1, "2026-03-02T09:00:00Z"),
+        (2, "2026-03-02T10:00:00Z"),
+    ]
+    assert agent.heard[-1] == {"message_type": "assessment_complete", "reason": "timeout"}
+
+
+@pytest.mark.promise("assessor.errors")
+@pytest.mark.parametrize("answer", [{"message_type": "nonsense"}, {"message_type": "turn_complete", "time_step": "1h"}])
+async def test_answers_that_mean_nothing_are_results_too(tmp_path: Path, answer: JsonObject) -> None:
+    async def garbage(_: AsyncUESClient, __: JsonObject) -> JsonObject:
+        return answer
+
+    async with staged(tmp_path) as stage:
+        results = await measured(stage, garbage, max_failed_turns=1)
+        kinds = stage.following.kinds()
+
+    assert (results.status, [turn["error_type"] for turn in results.failed_turns]) == ("failed", ["protocol_error"])
+    assert "error_occurred" in kinds
+    assert kinds[-1] == "assessment_completed"
+
+
+@pytest.mark.promise("assessor.errors")
+async def test_an_agent_that_goes_away_in_mid_run_is_judged_by_what_it_did(tmp_path: Path) -> None:
+    agent = ScriptedParticipant(Gold().turn)
+    gold = Gold()
+    gold.participant = agent
+
+    async with staged(tmp_path) as stage, reached(agent) as participant:
+        agent._script = _once_then_gone(gold, participant)
+        results = await stage.assessed(participant, max_failed_turns=1)
+
+    assert results.status == "failed"
+    assert results.failed_turns[0]["error_type"] == "communication_error"
+    assert results.scores.dimensions["accuracy"].score == 6
+
+
+def _once_then_gone(gold: Gold, participant: A2aParticipant) -> Callable[[JsonObject], Awaitable[JsonObject]]:
+    async def turn(said: JsonObject) -> JsonObject:
+        answer = await gold.turn(said)
+        participant._endpoint = ("http://127.0.0.1:9", "0.3")  # from now on nobody is there
+        return answer
+
+    return turn
+
+
+@pytest.mark.promise("assessor.errors")
+async def test_an_agent_that_never_was_there_ends_the_assessment(tmp_path: Path) -> None:
+    async with staged(tmp_path) as stage, httpx.AsyncClient() as http:
+        with pytest.raises(ParticipantFailed, match="could not be reached"):
+            await stage.assessed(A2aParticipant("http://127.0.0.1:9", http))
+
+    told = stage.following.updates[-1].wire()
+    assert (told["error_type"], told["recoverable"]) == ("communication_error", False)
+
+
+@pytest.mark.promise("assessor.errors")
+async def test_limits_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
+    async with staged(tmp_path) as stage, httpx.AsyncClient() as http:
+        with pytest.raises(BadRequest, match="max_turns"):
+            await stage.assessed(A2aParticipant("http://127.0.0.1:9", http), max_turns=0)
+
+
+@pytest.mark.promise("assessor.action_log")
+async def test_what_was_done_last_counts_although_the_agent_quits_with_it(tmp_path: Path) -> None:
+    """Actions, failed ones, reads and refusals of the last turn, in their order."""
+
+    async def quit_after(ues: AsyncUESClient, _: JsonObject) -> JsonObject:
+        await ues.email.get_state()
+        await write_to_ben(ues)
+        await ues.email.send(from_address=BEN, to_addresses=[USER], subject="I am Ben", body_text="Not I.")
+        with pytest.raises(APIError):
+            await ues.time.advance(60)
+        return ENOUGH
+
+    async with staged(tmp_path) as stage:
+        results = await measured(stage, quit_after)
+
+    assert [(entry.kind, entry.action, entry.success) for entry in results.action_log] == [
+        ("read", "email.state", True),
+        ("action", "email.send", True),
+        ("action", "email.send", False),
+        ("refused", "time.advance", False),
+    ]
+    assert {entry.turn for entry in results.action_log} == {1}
+
+
+@pytest.mark.promise("assessor.two_phases")
+async def test_others_answer_inside_the_turn_that_they_were_asked_in(tmp_path: Path) -> None:
+    """Ben takes between five and fifteen minutes; his answer is there when the next turn begins."""
+
+    async def act(ues: AsyncUESClient, said: JsonObject) -> JsonObject:
+        if said["turn_number"] == 1:
+            await write_to_ben(ues)
+            return GO_ON
+        return ENOUGH
+
+    async with staged(tmp_path) as stage:
+        await measured(stage, act)
+        async with stage.proctor() as ues:
+            (answer,) = (await ues.email.query(from_address=BEN, subject_contains="Re: Day")).emails
+            asked = (await ues.email.query(to_address=BEN)).emails[0]
+
+    waited = answer.received_at - asked.received_at
+    assert timedelta(minutes=5, seconds=1) <= waited <= timedelta(minutes=15, seconds=1)
+    assert (answer.body_text, answer.thread_id, answer.in_reply_to) == (
+        "Great, see you then.",
+        asked.thread_id,
+        asked.message_id,
+    )
+
+
+@pytest.mark.promise("assessor.two_phases")
+async def test_a_slow_answer_comes_at_the_end_of_a_short_turn(tmp_path: Path) -> None:
+    async def act(ues: AsyncUESClient, said: JsonObject) -> JsonObject:
+        await write_to_ben(ues)
+        return {**GO_ON, "time_step": "PT2M"}
+
+    async with staged(tmp_path) as stage:
+        await measured(stage, act, max_turns=1)
+        async with stage.proctor() as ues:
+            (answer,) = (await ues.email.query(from_address=BEN, subject_contains="Re: Day")).emails
+
+    assert answer.received_at.isoformat() == "2026-03-02T09:02:00+00:00"
+
+
+@pytest.mark.promise("assessor.two_phases")
+async def test_the_scenarios_end_ends_the_run_whatever_step_is_asked_for(tmp_path: Path) -> None:
+    async def sleep(_: AsyncUESClient, __: JsonObject) -> JsonObject:
+        return {**GO_ON, "time_step": "P3D"}
+
+    async with staged(tmp_path) as stage:
+        results = await measured(stage, sleep)
+        async with stage.proctor() as ues:
+            now = (await ues.time.get_state()).current_time
+
+    assert (results.turns_taken, results.status) == (1, "completed")
+    assert now == stage.scenario.config.end_time
+
+
+@pytest.mark.promise("assessor.lifecycle")
+async def test_the_task_stands_in_the_chat_and_nowhere_else(tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    async def look(ues: AsyncUESClient, _: JsonObject) -> JsonObject:
+        seen.extend(f"{m.conversation_id}: {m.text}" for m in (await ues.chat.get_state()).messages)
+        return ENOUGH
+
+    async with staged(tmp_path) as stage:
+        await measured(stage, look)
+
+    assert seen == [f"{TASK_CONVERSATION}: {stage.scenario.config.user_prompt}"]
+
+
+@pytest.mark.promise("assessor.lifecycle")
+async def test_a_cancelled_run_ends_after_its_turn_and_says_so(tmp_path: Path) -> None:
+    async with staged(tmp_path) as stage:
+
+        async def act(_: AsyncUESClient, __: JsonObject) -> JsonObject:
+            stage.agent.cancel()
+            return GO_ON
+
+        results = await measured(stage, act)
+
+    assert (results.status, results.turns_taken) == ("failed", 1)
+
+
+@pytest.mark.promise("assessor.lifecycle")
+async def test_a_run_is_over_when_the_scenarios_own_conditions_hold(tmp_path: Path) -> None:
+    async def act(ues: AsyncUESClient, _: JsonObject) -> JsonObject:
+        await write_to_ben(ues)
+        return GO_ON
+
+    ready = "async def ready(ctx, params):\n    return {'score': len(ctx.actions), 'max_score': 2}\n"
+    criteria = [{"criterion_id": "a", "name": "a", "dimension": "accuracy", "max_score": 2, "evaluator_id": "ready"}]
+    conditions = {"criteria": criteria, "early_completion_conditions": ["ready"]}
+    async with staged(tmp_path, evaluators=ready, changes=conditions) as stage:
+        results = await measured(stage, act)
+
+    assert (results.turns_taken, results.status, results.scores.overall.score) == (2, "completed", 2)
+
+
+@pytest.mark.promise("assessor.repeatable")
+async def test_the_same_agent_gets_the_same_results_again(tmp_path: Path) -> None:
+    """Run after run in the same world: nothing of the first is left."""
+
+    async with staged(tmp_path) as stage:
+        first, second = [await _gold(stage) for _ in range(2)]
+
+    assert first.action_log == second.action_log
+    assert first.criteria_results == second.criteria_results
+
+
+async def _gold(stage: Stage) -> AssessmentResults:
+    gold = Gold()
+    async with reached(gold.participant) as participant:
+        return await stage.assessed(participant)
+
+
+@pytest.mark.promise("assessor.characters")
+async def test_invitations_are_answered_by_script_or_left_open(tmp_path: Path) -> None:
+    script = [{"contains": ["lunch"], "rsvp": "declined", "body": "I eat at my desk."}]
+    people = {"mia": character("Mia", USER), "ben": character("Ben", BEN, scripted_replies=script)}
+
+    async def invite(ues: AsyncUESClient, said: JsonObject) -> JsonObject:
+        now = (await ues.time.get_state()).current_time
+        for title in ("Lunch", "Walk"):
+            await ues.calendar.create(
+                title=title, start=now + timedelta(days=1), end=now + timedelta(days=1, hours=1),
+                organizer=USER, attendees=[{"email": BEN}],
+            )  # fmt: skip
+        return GO_ON
+
+    async with staged(tmp_path, changes={"characters": people}) as stage:
+        await measured(stage, invite, max_turns=1)
+        async with stage.proctor() as ues:
+            events = (await ues.calendar.get_state()).events.values()
+
+    assert {event.title: event.attendees[0].response for event in events} == {
+        "Lunch": "declined",
+        "Walk": "needs-action",
+    }

@@ -1,0 +1,85 @@
+"""When things happen in a turn."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.assessor.core.delays import chance, delay_of
+from services.assessor.core.scenario import ResponseTiming
+from services.assessor.core.windows import APPLY, clipped, due, window
+from shared.domain.iso_duration import parse_duration, written_duration
+
+START = datetime(2026, 3, 2, 9, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+spans = st.timedeltas(timedelta(), timedelta(days=400))
+pytestmark = pytest.mark.promise("assessor.two_phases")
+
+
+@given(step=spans, delay=spans)
+def test_an_answer_comes_after_the_first_second_and_by_the_end(step: timedelta, delay: timedelta) -> None:
+    within = window(START, step)
+    at = due(within, delay, "window")
+
+    assert at > START + APPLY
+    assert at <= START + step or step <= APPLY
+
+
+@given(step=spans, delay=spans)
+def test_an_answer_that_may_come_later_keeps_its_delay(step: timedelta, delay: timedelta) -> None:
+    assert due(window(START, step), delay, "later") == START + APPLY + max(delay, timedelta(seconds=1))
+
+
+@pytest.mark.parametrize("step", [timedelta(), timedelta(seconds=1)])
+def test_a_step_of_a_second_or_less_leaves_no_rest(step: timedelta) -> None:
+    """What is answered then comes in a later turn."""
+    within = window(START, step)
+
+    assert within.remainder == timedelta()
+    assert due(within, timedelta(), "window") == START + timedelta(seconds=2)
+
+
+def test_a_step_never_passes_the_scenarios_end() -> None:
+    assert clipped(HOUR, START, START + timedelta(minutes=20)) == timedelta(minutes=20)
+    assert clipped(HOUR, START, START - HOUR) == timedelta()
+
+
+@given(seed=st.integers(), who=st.text(), number=st.integers(0, 99))
+def test_chance_is_settled_by_the_seed(seed: int, who: str, number: int) -> None:
+    share = chance(seed, who, number)
+
+    assert 0 <= share < 1
+    assert share == chance(seed, who, number)
+
+
+def test_a_delay_lies_between_its_bounds_and_is_never_negative() -> None:
+    timing = ResponseTiming.model_validate({"base_delay": "PT10M", "variance": "PT1H"})
+
+    assert delay_of(timing, 0) == timedelta()
+    assert delay_of(timing, 0.5) == timedelta(minutes=35)
+    assert delay_of(timing, 1) == timedelta(minutes=70)
+
+
+@given(length=st.timedeltas(timedelta(), timedelta(days=3000)))
+def test_a_written_duration_is_read_back(length: timedelta) -> None:
+    assert parse_duration(written_duration(length)) == length
+
+
+@pytest.mark.parametrize("text", ["", "1h", "P1W", "PT1.5H", "PT-5M", "p1d", "PT1H ", "P99999999999Y", "P1H"])
+def test_what_is_no_duration_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"duration|longer"):
+        parse_duration(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "length"),
+    [
+        ("PT1H30M", timedelta(minutes=90)),
+        ("P1Y2M3D", timedelta(days=428)),
+        ("P", timedelta()),
+        ("PT0.5S", timedelta(seconds=0.5)),
+    ],
+)
+def test_years_and_months_have_their_days(text: str, length: timedelta) -> None:
+    assert parse_duration(text) == length
