@@ -10,7 +10,6 @@ from services.gateway.ports.audit import ArchivedTasks
 from shared.contracts.archive import ArchivedTask, read_archived
 from shared.ports.archive import Archive, ArchiveUnavailable
 
-
 LISTED_SECONDS = 60.0  # a task is asked for here only when it has left the store, which is days after it came here
 _LISTED_MOST = 16
 
