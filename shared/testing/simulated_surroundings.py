@@ -7,7 +7,8 @@ from uuid import UUID
 
 from typing_extensions import override
 
-from services.simulator.ports import Sender, Sent, Surroundings
+from services.simulator.ports.sending import Sender, Sent
+from services.simulator.ports.surroundings import Surroundings
 
 WALL = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
 

@@ -15,7 +15,7 @@ from starlette.routing import Route
 from services.simulator.adapters.webhook_sender import http_sender
 from services.simulator.core.records import JsonObject
 from services.simulator.entrypoints.delivering import delivering
-from services.simulator.ports import Sent
+from services.simulator.ports.sending import Sent
 from shared.domain.outgoing import webhook_reach
 from shared.testing.simulated_surroundings import NotingSender
 from tests.serving import serving

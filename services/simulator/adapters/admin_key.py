@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from services.simulator.core.keys import EVERYTHING, Key, hashed
-from services.simulator.ports import Surroundings
+from services.simulator.ports.surroundings import Surroundings
 
 
 def admin_key(secret: str | None, file: Path | None, surroundings: Surroundings) -> Key:

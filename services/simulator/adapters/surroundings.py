@@ -6,7 +6,7 @@ from uuid import uuid4
 
 from typing_extensions import override
 
-from services.simulator.ports import Surroundings
+from services.simulator.ports.surroundings import Surroundings
 
 
 class RealSurroundings(Surroundings):

@@ -8,7 +8,7 @@ import httpx
 from standardwebhooks import Webhook
 from typing_extensions import override
 
-from services.simulator.ports import Sender, Sent
+from services.simulator.ports.sending import Sender, Sent
 from shared.domain.outgoing import Reach
 from shared.infra.guard import Guard
 from shared.infra.guarded_http import guarded_client

@@ -11,7 +11,7 @@ from services.simulator.core.records import JsonObject
 from services.simulator.core.refusals import Conflict, Missing, Refused
 from services.simulator.core.webhooks import Kind, Notice, Webhook, Webhooks, told
 from services.simulator.core.world import World
-from services.simulator.ports import Surroundings
+from services.simulator.ports.surroundings import Surroundings
 
 DEFAULT = "default"
 

@@ -14,7 +14,7 @@ from services.simulator.core.modality import Applied, FollowUp, Modality, Moment
 from services.simulator.core.records import JsonObject, Rows
 from services.simulator.core.refusals import Missing
 from services.simulator.core.undo import Entry, History
-from services.simulator.ports import Surroundings
+from services.simulator.ports.surroundings import Surroundings
 
 ACTION_PRIORITY = 100
 Observer = Callable[[Event], None]

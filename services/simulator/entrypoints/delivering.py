@@ -9,7 +9,7 @@ import structlog
 
 from services.simulator.core.room import Room, Rooms
 from services.simulator.core.webhooks import Delivery, Notice
-from services.simulator.ports import Sender, Sent
+from services.simulator.ports.sending import Sender, Sent
 
 _CARRIERS = 8
 _MOST_WAITING = 10_000

@@ -1,7 +1,7 @@
 """What a world needs from outside, in its own words."""
 
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 
 class Surroundings(Protocol):
@@ -17,19 +17,4 @@ class Surroundings(Protocol):
 
     def new_secret(self, length: int) -> str:
         """So many hexadecimal characters that nobody can guess."""
-        ...
-
-
-class Sent(NamedTuple):
-    """The receiver's answer, or why there was none."""
-
-    status_code: int | None
-    error: str | None = None
-
-
-class Sender(Protocol):
-    """Carries a notice to its receiver."""
-
-    async def send(self, url: str, secret: str, notice_id: str, body: str) -> Sent:
-        """One signed attempt, within bounded time; it raises nothing that the receiver or the way there caused."""
         ...

@@ -1,0 +1,18 @@
+"""How notices leave the process."""
+
+from typing import NamedTuple, Protocol
+
+
+class Sent(NamedTuple):
+    """The receiver's answer, or why there was none."""
+
+    status_code: int | None
+    error: str | None = None
+
+
+class Sender(Protocol):
+    """Carries a notice to its receiver."""
+
+    async def send(self, url: str, secret: str, notice_id: str, body: str) -> Sent:
+        """One signed attempt, within bounded time; it raises nothing that the receiver or the way there caused."""
+        ...
