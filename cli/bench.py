@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from cli.bench_learner.command import learner
 from cli.child_json import json_of
 from cli.console import Complaint, err, give_up, out, say_json
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -109,6 +110,9 @@ def policy(
     else:
         out.print(_policy_table(figures))
     _say_missed(figures, check)
+
+
+bench.command()(learner)
 
 
 def _say_missed(figures: JsonObject, check: bool) -> None:

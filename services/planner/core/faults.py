@@ -17,6 +17,7 @@ NAMES = frozenset(
         "invented_tool",
         "truncated",
         "doubting_audit",
+        "few_reads",
     }
 )
 
@@ -45,6 +46,8 @@ def spoil(reply: Reply, request: Request, faults: Faults) -> Reply:
             return _assess(reply, request, faults)
         case "COMPUTE" if "wrong_arithmetic" in faults:
             return Reply(_rewritten(reply.text, "values", _off_by_one))
+        case "PLAN" if "few_reads" in faults and faults["few_reads"].lower() in request.task.lower():
+            return Reply(dumps(_hasty(loads_object(reply.text))))
         case "AUDIT" if "doubting_audit" in faults:
             return _doubted(request)
         case "WRITE PLAN":
@@ -78,6 +81,11 @@ def _planned(reply: Reply, faults: Faults) -> Reply:
     if "stale_column" in faults:
         text = _rewritten(text, "calls", lambda calls: [_stale(call) for call in calls])
     return Reply(text)
+
+
+def _hasty(planned: JsonObject) -> JsonObject:
+    """One read is named, and no other look is wanted. The fault's detail is a word of the tasks that it concerns."""
+    return {**planned, "reads": [*objects(planned["reads"])][:1], "look_again": False}
 
 
 def _doubted(request: Request) -> Reply:

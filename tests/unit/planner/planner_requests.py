@@ -14,6 +14,7 @@ _STATES = {
     "ASSESS": _PROMPTS.assess,
     "COMPUTE": _PROMPTS.compute,
     "WRITE PLAN": _PROMPTS.plan,
+    "PLAN": _PROMPTS.plan_reads,
     "COMPLETE": _PROMPTS.complete,
 }
 

@@ -75,6 +75,12 @@ _PLAN = '{"calls":[{"arguments_json":"{\\"id\\":\\"1\\"}","call_id":"c1","tool":
         ("WRITE PLAN", "repeated_write", _PLAN, '"call_id":"c1b"'),
         ("WRITE PLAN", "invented_tool", _PLAN, '"tool":"invented_write"'),
         ("WRITE PLAN", "stale_column", _PLAN, "id_old"),
+        (
+            "PLAN",
+            "few_reads",
+            '{"look_again":true,"reads":[{"id":"s1"},{"id":"s2"}]}',
+            '{"look_again":false,"reads":[{"id":"s1"}]}',
+        ),
     ],
 )
 def test_a_fault_spoils_the_answer_of_its_state(state: str, fault: str, text: str, changed: str) -> None:
@@ -82,6 +88,13 @@ def test_a_fault_spoils_the_answer_of_its_state(state: str, fault: str, text: st
     request = asked(state, {"task": "Approve kite KIT-7."})
     assert changed in faults.spoil(Reply(text), request, {fault: ""}).text
     assert faults.spoil(Reply(text), request, {}).text == text
+
+
+def test_few_reads_may_concern_some_tasks_only() -> None:
+    """Those in which a word stands."""
+    request, planned = asked("PLAN", {"task": "Approve kite KIT-7."}), '{"look_again":true,"reads":[{"id":"s1"}]}'
+    assert '"look_again":false' in faults.spoil(Reply(planned), request, faults.parse("few_reads=Kite")).text
+    assert faults.spoil(Reply(planned), request, faults.parse("few_reads=boat")).text == planned
 
 
 def test_write_before_read_asks_for_the_write_it_is_told_to() -> None:
