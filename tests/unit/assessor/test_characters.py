@@ -10,7 +10,7 @@ from services.assessor.core.characters import ResponseGenerator
 from services.assessor.core.inbox import NewMessages
 from services.assessor.core.scenario import ScenarioConfig
 from shared.contracts.ues.calendar import CalendarEvent
-from shared.contracts.ues.email import Email, EmailsFound
+from shared.contracts.ues.email import Email, EmailsFound, EmailState
 from shared.contracts.ues.sms import SmsMessage
 from shared.domain.exact_json import loads_object
 from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable, TextBlock
@@ -23,10 +23,13 @@ pytestmark = pytest.mark.promise("assessor.characters")
 
 
 class Post(Mail):
-    """A mailbox of which only threads are asked for."""
+    """A mailbox of which threads are asked for."""
 
     def __init__(self, *mails: Email) -> None:
         self._mails = mails
+
+    async def get_state(self) -> EmailState:
+        return EmailState(emails={mail.message_id: mail for mail in self._mails})
 
     async def query(self, **_: object) -> EmailsFound:
         return EmailsFound(emails=self._mails)
