@@ -28,7 +28,7 @@ def course(*qualities: float) -> tuple[Moment, ...]:
     [
         ([0.4] * 10 + [0.8] * 10, "up", 0.8),
         ([0.8] * 10 + [0.4] * 10, "down", 0.4),
-        ([0.7] * 20, "level", 0.7),
+        ([0.7] * 10 + [0.75] * 10, "level", 0.75),  # so little makes chance alone
         ([0.1] * 40 + [0.5] * 20 + [0.9] * 20, "up", 0.9),  # what is long past counts no more
         ([0.2, 0.9], "", 0.55),
     ],

@@ -15,6 +15,7 @@ from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent, ToolUnre
 from shared.domain.exact_json import JsonObject, dumps, loads_object
 from shared.domain.words import ToolClass
 
+_TOLD = 200  # characters of the arguments that those who watch are told
 _PAUSES = (0.5, 2.0)  # seconds before a read is made again that its server refused for the moment
 
 
@@ -46,7 +47,9 @@ async def _once(ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, n
     async def call() -> str:
         answer = await _reached(ctx, tool, schema_drift.renamed(arguments, names))
         said: dict[str, JsonValue] = {"renamed": {**names}} if names else {}
-        ctx.journal.tell("tool", tool=tool.name, tool_class=tool.tool_class.value, ok=not answer.is_error, **said)
+        asked = dumps(arguments)[:_TOLD] if arguments else None
+        known = {"tool": tool.name, "tool_class": tool.tool_class.value, "connection": tool.connection_id}
+        ctx.journal.tell("tool", **known, asked=asked, ok=not answer.is_error, **said)
         return dumps({"content": answer.content, "is_error": answer.is_error, "renamed": {**names}})
 
     stored = loads_object(await ctx.journal.once(key, "tool", call))

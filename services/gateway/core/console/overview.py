@@ -94,7 +94,7 @@ def cost_tile(spent: Sequence[DaySpent], days: Sequence[DayCounts], today: date)
     """What today has cost, and what the week did. The tenant's calendar may be a day ahead of ours, or behind."""
     question, href = "What does it cost?", "/console/operations"
     now = next((one for one in reversed(spent) if one.calls and one.date >= today.isoformat()), None)
-    week = sum(day.nanos for day in spent[-WEEK - 1 :])
+    week = sum(day.nanos for day in spent[-WEEK:])
     if not any(day.calls for day in spent):
         return Tile(question, "$0.00", "no model was asked in the last days", href)
     ended = next((day.events for day in days if day.date == today.isoformat()), 0)

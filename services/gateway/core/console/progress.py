@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from math import sqrt
 from typing import NamedTuple, TypeVar
 
 from services.gateway.core.console.words import counted, strategy_title, title_of
@@ -9,9 +10,9 @@ from shared.domain.bandit import Arm, ucb1
 from shared.domain.trend import Moment
 from shared.domain.words import Strategy
 
-_WINDOW = 20  # tasks that count as lately
-_FEWEST = 6  # tasks before anything is said of a direction
-_SAME = 0.02  # a difference that means nothing
+_FEWEST = 20  # tasks before anything is said of a direction
+_MOST = 100  # tasks that count as lately
+_SPREAD = 0.25  # how far qualities lie from their mean, roughly
 _ROWS = 12
 _TONES = {Strategy.FSM.value: "s1", Strategy.FIVE_PHASE.value: "s2", Strategy.MOA.value: "s3"}
 _OTHER = "s4"
@@ -81,13 +82,18 @@ def direction(points: Sequence[Moment]) -> Direction | None:
     if last.n < _FEWEST:
         mean = _between(_START, last)
         return Direction("", "", mean, f"after {counted(last.n, 'task')}; a few more tell where it goes")
-    turn = _until(points, last.n - min(_WINDOW, last.n // 2))
+    turn = _until(points, last.n - min(max(_FEWEST, last.n // 10), last.n // 2, _MOST))
     start = _until(points, 2 * turn.n - last.n)
     lately, before = _between(turn, last), _between(start, turn)
     said = f"over the last {counted(last.n - turn.n, 'task')}; {before:.2f} over the {turn.n - start.n} before"
-    if abs(lately - before) <= _SAME:
+    if abs(lately - before) <= _by_chance(last.n - turn.n):
         return Direction("level", "", lately, said)
     return Direction("up", "good", lately, said) if lately > before else Direction("down", "warn", lately, said)
+
+
+def _by_chance(tasks: int) -> float:
+    """By how much two means of so many tasks differ where nothing has changed (one standard error)."""
+    return _SPREAD * sqrt(2 / tasks)
 
 
 def quality(points: Sequence[Moment]) -> Quality | None:

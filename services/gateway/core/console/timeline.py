@@ -11,7 +11,7 @@ from services.gateway.core.console.tasks import dollars
 from services.gateway.core.console.times import span
 from services.gateway.core.console.words import counted, shown, strategy_title, title_of
 from shared.contracts.task import TaskEvent, TaskRecord
-from shared.domain.exact_json import plain
+from shared.domain.exact_json import loads, plain
 from shared.domain.words import FsmState, TaskState
 
 _TITLES = {
@@ -165,7 +165,18 @@ def _tool(stream_id: str, event: TaskEvent) -> Step:
         return Step(stream_id, "shield", "bad", f"Refused to call {tool}", str(refused), event.at)
     ok = event.data.get("ok") is not False
     title = f"Called {tool}" if ok else f"{tool} answered with an error"
-    return Step(stream_id, "read", "info" if ok else "warn", title, str(event.data.get("error") or ""), event.at)
+    text = str(event.data.get("error") or "") or _asked(event.data.get("asked"))
+    return Step(stream_id, "read", "info" if ok else "warn", title, text, event.at)
+
+
+def _asked(arguments: JsonValue) -> str:
+    """The arguments in a line; as they stand where they were cut."""
+    text = arguments if isinstance(arguments, str) else ""
+    try:
+        found = loads(text) if text else {}
+    except ValueError:
+        return f"{text} ..."
+    return ", ".join(f"{name} {shown(value)}" for name, value in found.items()) if isinstance(found, dict) else text
 
 
 def _plan(stream_id: str, event: TaskEvent) -> Step:
