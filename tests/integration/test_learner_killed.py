@@ -33,6 +33,7 @@ from tests.integration.learner_stage import (
 
 EVENTS = 1000
 KILLS = 10
+MANY = 10_000
 LARGE = "large"
 TENANTS = (LARGE, LARGE, LARGE, LARGE, "a", "b:{c}", "d", "e", "f", "g")
 
@@ -101,6 +102,34 @@ async def test_a_thousand_events_are_counted_once_though_the_learner_is_killed_t
         await until_settled(redis)
     assert await learned_events(redis, TENANTS) == EVENTS
     await _assert_counted_once(redis, outcomes)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+@pytest.mark.promise("learner.counted_once")
+@pytest.mark.promise("learner.poison")
+async def test_ten_thousand_events_are_counted_once_by_two_learners_one_of_which_is_always_being_killed(
+    redis: Redis, redis_url: str
+) -> None:
+    """One lives throughout; the other is killed as soon as it is ready, and started again, until all is learned."""
+    outcomes = [_outcome(number) for number in range(MANY)]
+    half = MANY // (2 * KILLS)
+    with learner_process(redis_url) as steady:
+        await steady.ready()
+        for kill in range(KILLS):
+            await leave(redis, outcomes[2 * kill * half : (2 * kill + 1) * half])
+            with learner_process(redis_url) as doomed:
+                if kill == KILLS // 2:
+                    stream = keys.partition_keys_of(LARGE, "s1").outcomes
+                    await redis.xadd(stream, {"id": "bad:1", "o": '{"event_id": "bad:1"}'})
+                await doomed.ready()
+                await leave(redis, outcomes[(2 * kill + 1) * half : (2 * kill + 2) * half])
+                doomed.kill()
+        await until_settled(redis)
+    assert await learned_events(redis, TENANTS) == MANY
+    await _assert_counted_once(redis, outcomes)
+    (letter,) = [row for partition in keys.all_partitions() for _, row in await redis.xrange(partition.dead)]
+    assert (letter["id"], "tenant: Field required" in letter["error"]) == ("bad:1", True)
 
 
 async def test_a_learner_outlives_an_absence_of_redis() -> None:

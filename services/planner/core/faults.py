@@ -85,7 +85,8 @@ def _planned(reply: Reply, faults: Faults) -> Reply:
 
 def _hasty(planned: JsonObject) -> JsonObject:
     """One read is named, and no other look is wanted. The fault's detail is a word of the tasks that it concerns."""
-    return {**planned, "reads": [*objects(planned["reads"])][:1], "look_again": False}
+    reads: list[Json] = [*objects(planned["reads"])][:1]
+    return {**planned, "reads": reads, "look_again": False}
 
 
 def _doubted(request: Request) -> Reply:
