@@ -3,10 +3,10 @@
 import re
 from functools import lru_cache
 
+import snowballstemmer
+
 KEYWORDS_KEPT = 15
 _WORD = re.compile(r"[^\W\d_]{4,}")
-_SUFFIXES = (("ies", "y"), ("sses", "ss"), ("ings", ""), ("ing", ""), ("ed", ""), ("s", ""))
-_STEM = 4  # a stem is no shorter than the shortest word
 _STOP = frozenset(
     """
     about above after again against also answer because been before being below between both cannot could does doing
@@ -25,19 +25,11 @@ def keywords(text: str, most: int = KEYWORDS_KEPT) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(stem, words)))[:most]
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16_384)
 def stem(word: str) -> str:
-    """A word without its commonest English endings: ``claim`` of ``claims``, ``approv`` of ``approved``.
+    """A word without its English endings, by the Snowball rules: ``approv`` of ``approved``, ``approves``, ``approval``.
 
     What is left is for comparing with other stems, not for reading.
     """
-    if word.endswith(("ss", "us", "is")):
-        return word
-    for suffix, instead in _SUFFIXES:
-        if word.endswith(suffix) and len(word) - len(suffix) + len(instead) >= _STEM:
-            return _without_e(word[: -len(suffix)] + instead)
-    return _without_e(word)
-
-
-def _without_e(word: str) -> str:
-    return word[:-1] if word.endswith("e") and len(word) > _STEM else word
+    english = snowballstemmer.stemmer("english")  # one word at a time is all that one of them can do
+    return str(english.stemWord(word))

@@ -106,10 +106,11 @@ def test_keywords_are_few_stemmed_and_say_something() -> None:
 
 
 @given(some.text(max_size=300))
-def test_any_text_has_keywords_of_more_than_three_letters(text: str) -> None:
+def test_any_text_has_few_distinct_keywords(text: str) -> None:
     found = keywords(text)
     assert len(set(found)) == len(found) <= 15
-    assert all(len(word) > 3 for word in found)
+    assert all(found)
+    assert keywords("by of you sky") == ()
 
 
 @pytest.mark.parametrize(
@@ -120,6 +121,8 @@ def test_any_text_has_keywords_of_more_than_three_letters(text: str) -> None:
         ("approved", "approve"),
         ("invoices", "invoice"),
         ("ordering", "orders"),
+        ("approval", "approves"),
+        ("companies", "company"),
     ],
 )
 def test_forms_of_one_word_have_one_stem(word: str, other: str) -> None:
@@ -127,4 +130,4 @@ def test_forms_of_one_word_have_one_stem(word: str, other: str) -> None:
 
 
 def test_words_that_only_look_like_forms_are_left_alone() -> None:
-    assert [stem(word) for word in ("access", "status", "analysis")] == ["access", "status", "analysis"]
+    assert [stem(word) for word in ("access", "status", "news")] == ["access", "status", "news"]

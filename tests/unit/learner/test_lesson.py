@@ -23,7 +23,7 @@ def test_a_case_has_what_the_seed_lists() -> None:
     )
     case = lesson_of(outcome).case
     assert (case.summary, case.domain, case.tool_count) == (outcome.summary, "expense_approval", 3)
-    assert case.keywords == ("approv", "expens", "claim", "sale", "department")
+    assert case.keywords == ("approv", "expens", "claim", "sale", "depart")
     assert (case.outcome, case.quality, case.at) == (CaseOutcome.FAILURE, 0.4, outcome.ended_at)
     assert case.worked == ("writes verified: 2", "policy passed", "get_expense")
     assert case.failed == ("the tool server office is silent", "writes in_doubt: 1", "approve_expense")
