@@ -8,6 +8,7 @@ PROMISES = (
         "In the browser an approver sees the exact calls and answers; the write happens once, or never",
         "I7; seed 002, Multi-Turn Memory",
     ),
+    Promise("console.looks", "Open pages of people who see the same cost the store one look a second", "bad input"),
     Promise("console.walls", "The console shows a tenant, and a client, nothing of anybody else", "I10"),
     Promise("console.sign_in", "A key becomes a cookie that no script reads; a revoked key is out at once", "I12"),
     Promise("console.forms", "A form that no page of ours gave to this browser does nothing", "bad input"),

@@ -1,4 +1,4 @@
-"""What waits for somebody, and what changed last, looked at once for all of their open pages."""
+"""What waits for people, and what changed last, looked at once for all open pages of who see the same."""
 
 import asyncio
 from collections import OrderedDict
@@ -8,7 +8,7 @@ from hashlib import sha256
 
 from services.gateway.core.approvals.desk import ApprovalDesk
 from services.gateway.core.console.approvals import needs
-from services.gateway.core.tasks.task_list import Query, TaskListDesk
+from services.gateway.core.tasks.task_list import Query, TaskListDesk, owner_shown
 from services.gateway.ports.approvals import Question
 from services.gateway.ports.identity import Caller
 from services.gateway.ports.learning import Statistics
@@ -16,6 +16,7 @@ from services.gateway.ports.tasks import StoreUnavailable
 
 _FRESH = timedelta(seconds=1)
 _MOST = 1000
+_Sight = tuple[str, str | None]  # a tenant, and whose tasks and approvals are seen of it: one owner's, or all
 
 
 class _Look:
@@ -31,7 +32,7 @@ class Glance:
         self, desk: ApprovalDesk, lists: TaskListDesk, statistics: Statistics, clock: Callable[[], datetime]
     ) -> None:
         self._desk, self._lists, self._statistics, self.clock = desk, lists, statistics, clock
-        self._looks: OrderedDict[Caller, _Look] = OrderedDict()
+        self._looks: OrderedDict[_Sight, _Look] = OrderedDict()
 
     async def waiting(self, caller: Caller) -> Sequence[Question]:
         """What the caller may see waiting, no older than a second; raises ``StoreUnavailable``."""
@@ -44,8 +45,9 @@ class Glance:
         return (await self._look(caller)).version
 
     async def _look(self, caller: Caller) -> _Look:
-        look = self._looks.setdefault(caller, _Look())
-        self._looks.move_to_end(caller)
+        sight = _sight_of(caller)
+        look = self._looks.setdefault(sight, _Look())
+        self._looks.move_to_end(sight)
         if len(self._looks) > _MOST:
             self._looks.popitem(last=False)
         async with look.lock:
@@ -73,7 +75,11 @@ class Glance:
 
     def forget(self, caller: Caller) -> None:
         """Look anew the next time: something was just answered."""
-        self._looks.pop(caller, None)
+        self._looks.pop(_sight_of(caller), None)
+
+
+def _sight_of(caller: Caller) -> _Sight:
+    return caller.tenant, owner_shown(caller)
 
 
 def _version(questions: Sequence[Question], newest: str) -> str:
