@@ -1,15 +1,18 @@
 """``python -m services.assessor [--host H] [--port P] ...``: measures agents until SIGTERM.
 
-Every option is a variable too, in capitals; ``AGENTBEATS_GREEN_`` before the name is read as well.
+``check [SCENARIO ...]`` tells whether scenarios can be used. Every option is a variable too, in capitals;
+``AGENTBEATS_GREEN_`` before the name is read as well.
 """
 
 import argparse
 import logging
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from services.assessor.bootstrap import build
-from services.assessor.settings import Settings, older_names
+from services.assessor.checking import check
+from services.assessor.settings import SCENARIOS, Settings, older_names
 from shared.infra.main_server import serve_until_stopped
 from shared.infra.process import configure_logging
 from shared.infra.starting import CannotStart, read_settings, refused
@@ -17,6 +20,8 @@ from shared.infra.starting import CannotStart, read_settings, refused
 
 def main(arguments: Sequence[str]) -> int:
     """The exit code: 0 after a stop that was asked for, 2 for a setting that cannot be used."""
+    if arguments and arguments[0] == "check":
+        return _check(arguments[1:])
     options = {name: value for name, value in vars(_parser().parse_args(arguments)).items() if value is not None}
     try:
         settings = read_settings(Settings, **{**older_names(), **options})
@@ -26,6 +31,14 @@ def main(arguments: Sequence[str]) -> int:
     configure_logging("assessor", logging.getLevelNamesMapping()[settings.log_level.upper()])
     serve_until_stopped(app, settings.host, settings.port)
     return 0
+
+
+def _check(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="services.assessor check", description="Tells whether scenarios can be used.")
+    parser.add_argument("scenario", nargs="*", help="all of them, if none is named")
+    parser.add_argument("--scenarios-dir", type=Path, default=SCENARIOS)
+    options = parser.parse_args(arguments)
+    return check(options.scenarios_dir, options.scenario)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
-from a2a.server.tasks import InMemoryTaskStore
 from starlette.types import ASGIApp
 
+from services.assessor.adapters.kept_tasks import KeptTasks
 from services.assessor.core.assessment import Models
 from services.assessor.entrypoints.app import application
 from services.assessor.entrypoints.card import agent_card
@@ -34,7 +34,7 @@ def build(settings: Settings, models: Models | None = None) -> ASGIApp:
     return application(
         agent_card(url, agents.scenario_ids(), agents.has_model),
         GreenAgentExecutor(agents, settings.verbose_updates),
-        InMemoryTaskStore(),
+        KeptTasks(settings.max_ended_tasks),
         background,
         settings.assessor_api_key.get_secret_value() if settings.guarded else "",
         settings.max_body_bytes,

@@ -68,6 +68,7 @@ class Settings(GreenAgentConfig):
     verbose_updates: bool = True
     authentication: Literal["key", "off"] | None = None  # nobody else can call on loopback: off there by default
     assessor_api_key: SecretStr = SecretStr("")
+    max_ended_tasks: int = Field(default=200, ge=1)
     max_body_bytes: int = Field(default=1024 * 1024, ge=1024)
 
     @model_validator(mode="after")

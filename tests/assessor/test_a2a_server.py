@@ -8,8 +8,11 @@ from typing import cast
 
 import httpx
 import pytest
+from a2a.server.context import ServerCallContext
+from a2a.types.a2a_pb2 import Task, TaskState, TaskStatus
 from httpx_sse import aconnect_sse
 
+from services.assessor.adapters.kept_tasks import KeptTasks
 from services.assessor.bootstrap import build
 from services.assessor.settings import Settings, older_names
 from shared.contracts.assessment.base import JsonObject
@@ -174,3 +177,12 @@ def test_settings_are_read_under_their_older_names_too() -> None:
     found = older_names({"AGENTBEATS_GREEN_PORT": "8000", "AGENTBEATS_GREEN_HOST": "x", "HOST": "y"})
 
     assert found == {"port": "8000"}
+
+
+async def test_only_the_last_tasks_that_ended_are_kept() -> None:
+    context, tasks = ServerCallContext(), KeptTasks(most=2)
+    states = [TaskState.TASK_STATE_WORKING, *[TaskState.TASK_STATE_COMPLETED] * 4]
+    for number, state in enumerate(states):
+        await tasks.save(Task(id=str(number), status=TaskStatus(state=state)), context)
+
+    assert [bool(await tasks.get(str(number), context)) for number in range(5)] == [True, False, False, True, True]

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from services.assessor.adapters.scenario_folder import BadScenario, ScenarioFolder, loaded
+from services.assessor.checking import check
 from tests.assessor.scenes import BEN, SCENE, USER, character, criterion, world, written
 
 pytestmark = pytest.mark.promise("assessor.scenarios")
@@ -99,3 +100,14 @@ def test_a_state_may_stand_in_the_scenario_itself(tmp_path: Path) -> None:
     (folder / "scenario.json").write_text(json.dumps(changed))
 
     assert loaded(folder).config.characters["ben"].email == BEN
+
+
+def test_whoever_writes_scenarios_is_told_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written(tmp_path)
+    written(tmp_path, "broken", changes={"criteria": []})
+
+    assert (check(tmp_path, [SCENE]), check(tmp_path, []), check(tmp_path / "nowhere", [])) == (0, 1, 1)
+
+    said = capsys.readouterr().out
+    assert "one_answer: 3 criteria, 10 points, 2 people" in said
+    assert "broken: cannot be used: broken/scenario.json: criteria" in said
