@@ -33,7 +33,7 @@ async def _caught_up(stage: MemoryStage) -> None:
 async def _kept(redis: Redis, tenant: str = "acme") -> str:
     """Everything that is stored of a tenant's learning, but requests to forget."""
     names = keys.learned_keys(tenant)
-    lists = [await cast("list[str]", redis.lrange(name, 0, -1)) for name in (names.cases, names.knowledge)]  # type: ignore[redundant-cast,misc]
+    lists = [await cast("list[str]", redis.lrange(name, 0, -1)) for name in (names.cases, names.knowledge)]  # type: ignore[misc]
     hashes = [await redis.hgetall(name) for name in (names.entities, names.entity_links, names.fact_todos)]  # type: ignore[misc]
     return f"{lists} {hashes} {await redis.zrange(names.entity_ages, 0, -1)}"
 

@@ -14,11 +14,9 @@ from shared.domain.known import FACTS_KEPT, known_facts
 from shared.testing.redis_tasks import NOON
 
 
-def a_todo(number: int = 1, **known: object) -> FactTodo:
-    todo = FactTodo(
-        "acme", f"t{number}:1", f"t{number}", "s1", "procurement", 0.8, NOON + timedelta(hours=number), "", ""
-    )
-    return todo._replace(**known)
+def a_todo(number: int = 1) -> FactTodo:
+    at = NOON + timedelta(hours=number)
+    return FactTodo("acme", f"t{number}:1", f"t{number}", "s1", "procurement", 0.8, at, "", "")
 
 
 def raw(value: str = "net 30", attribute: str = "payment terms", subject: str = "Initech Ltd") -> RawFact:
