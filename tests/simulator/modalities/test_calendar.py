@@ -230,6 +230,7 @@ async def test_calendars_that_are_there_or_are_not(stage: Stage) -> None:
         ("recurrence", {"frequency": "weekly"}),
         ("recurrence", {"frequency": "monthly"}),
         ("recurrence", {"frequency": "yearly", "day_of_month": 1}),
+        ("recurrence", {"frequency": "yearly", "day_of_month": 30, "month_of_year": 2}),
         ("recurrence", {"frequency": "daily", "interval": 0}),
         ("recurrence", {"frequency": "daily", "end_type": "count"}),
         ("recurrence", {"frequency": "daily", "end_type": "until"}),

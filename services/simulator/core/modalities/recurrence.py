@@ -24,6 +24,7 @@ _FREQUENCIES: Mapping[str, Literal[0, 1, 2, 3]] = {
     "monthly": MONTHLY,
     "yearly": YEARLY,
 }
+_LONGEST = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 MOST_OCCURRENCES = 10_000
 
 
@@ -48,6 +49,8 @@ class Recurrence(Record):
         for name in (*needed.get(self.frequency, ()), *ends.get(self.end_type, ())):
             if not getattr(self, name):
                 raise ValueError(f"{name} is needed")
+        if self.frequency == "yearly" and (self.day_of_month or 0) > _LONGEST[(self.month_of_year or 1) - 1]:
+            raise ValueError("that month has no such day")
         return self
 
 
@@ -65,7 +68,7 @@ def dates_between(rule: Recurrence, first: datetime, after: datetime, before: da
     """Occurrences from ``after`` to ``before``, both included; all three are wall times, as is what comes out."""
     if before < first:
         return
-    for shown in islice(_from(rule, first, after), MOST_OCCURRENCES):
+    for shown in islice(_until(rule, first, after, before), MOST_OCCURRENCES):
         if shown > before:
             return
         if shown >= after:
@@ -84,18 +87,18 @@ def before_day(rule: Recurrence, first: datetime, day: date) -> int:
     return sum(1 for _ in dates_between(rule, first, first, end))
 
 
-def _from(rule: Recurrence, first: datetime, after: datetime) -> Iterator[datetime]:
-    """All occurrences, beginning near ``after`` where that can be known without counting."""
-    begun = first if rule.end_type == "count" else _skipped(rule, first, after)
-    until = datetime.combine(rule.end_date, time.max) if rule.end_type == "until" and rule.end_date else None
+def _until(rule: Recurrence, first: datetime, after: datetime, before: datetime) -> Iterator[datetime]:
+    """The occurrences, from near ``after`` where that can be known without counting."""
+    counted = rule.end_type == "count"
+    last = datetime.combine(rule.end_date, time.max) if rule.end_type == "until" and rule.end_date else before
     return iter(
         rrule(
             _FREQUENCIES[rule.frequency],
-            dtstart=begun,
+            dtstart=first if counted else _skipped(rule, first, after),
             interval=rule.interval,
             wkst=MO,
-            until=until,
-            count=rule.count if rule.end_type == "count" else None,
+            until=None if counted else min(last, before),
+            count=rule.count if counted else None,
             byweekday=[_WEEKDAYS.index(day) for day in rule.days_of_week or ()] or None,
             bymonthday=rule.day_of_month if rule.frequency in ("monthly", "yearly") else None,
             bymonth=rule.month_of_year if rule.frequency == "yearly" else None,
