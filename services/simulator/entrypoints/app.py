@@ -21,7 +21,7 @@ from services.simulator.entrypoints import (
     worlds,
 )
 from services.simulator.entrypoints.entrance import Entrance
-from services.simulator.entrypoints.errors import answer_refusals
+from services.simulator.entrypoints.errors import REFUSED, answer_refusals
 from services.simulator.entrypoints.strict_bodies import StrictBodies
 from services.simulator.entrypoints.version import UES_VERSION
 
@@ -67,8 +67,8 @@ def routed(modalities: Sequence[APIRouter]) -> FastAPI:
     """Every route, for whichever world stands behind it."""
     app = FastAPI(title="User Environment Simulator", version=UES_VERSION)
     for module in _OWN:
-        app.include_router(module.router)
+        app.include_router(module.router, responses={**REFUSED})
     for router in modalities:
-        app.include_router(router)
+        app.include_router(router, responses={**REFUSED})
     answer_refusals(app)
     return app

@@ -1,13 +1,33 @@
 """What a caller reads when something is refused."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from pydantic import BaseModel, JsonValue
 
 from services.simulator.core.refusals import BadInput, Fault, Refusal
 from services.simulator.entrypoints.environment import NoModality
+
+Detail = str | dict[str, JsonValue]
+
+
+class Said(BaseModel):
+    """Why a request is refused."""
+
+    detail: Detail
+
+
+# What every route may answer besides what it is for, for the description of the interface.
+REFUSED: Mapping[int | str, dict[str, object]] = {
+    400: {"model": Said, "description": "Means nothing here"},
+    401: {"model": Said, "description": "No key, or none that works"},
+    403: {"model": Said, "description": "The key does not allow that"},
+    404: {"model": Said, "description": "Not there"},
+    409: {"model": Said, "description": "Not now"},
+    413: {"model": Said, "description": "Too large"},
+}
 
 
 def answer_refusals(app: FastAPI) -> None:
