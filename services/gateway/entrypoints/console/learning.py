@@ -12,6 +12,7 @@ from services.gateway.entrypoints.console.tabs import LEARNING, tabs_of
 from shared.domain.words import Role
 
 _LONGEST = 200
+_CARDS = 24  # processes that are drawn, the most used ones
 
 
 class LearningPages:
@@ -34,7 +35,8 @@ class LearningPages:
             quality=found,
             quality_drawn=quality_chart(found) if found else "",
             quality_small=quality_chart(found, small=True) if found else "",
-            cards=[(card, arms_chart(card)) for card in cards],
+            cards=[(card, arms_chart(card)) for card in cards[:_CARDS]],
+            left_out=len(cards[_CARDS:]),
             accuracy=await self._accuracy(visitor),
         )
 

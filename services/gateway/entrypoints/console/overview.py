@@ -35,7 +35,7 @@ from shared.domain.words import Role, TaskState
 
 _LATEST = 6
 _ASKED = 3
-_MOST = 20
+_MOST = 100
 _DAY = timedelta(days=1)
 _DAYS_DRAWN = 14
 
