@@ -50,8 +50,12 @@ class Change(NamedTuple):
     todo: FactTodo | None = None
 
 
+class Spoiled(Exception):
+    """What is stored of one tenant cannot be worked with, though the store answers; trying later does not help."""
+
+
 class Lore(Protocol):
-    """Entities and predictions of tenants. Every method may raise ``StoreUnavailable``."""
+    """Entities and predictions of tenants. Every method may raise ``StoreUnavailable``, the first two ``Spoiled``."""
 
     async def known(
         self, tenant: str, event_id: str, entities: Sequence[str], predictions: Sequence[Prediction]
@@ -91,7 +95,10 @@ class Cost(NamedTuple):
 
 
 class FactBook(Protocol):
-    """Facts of tenants, and the tasks of which they are still to be found. All may raise ``StoreUnavailable``."""
+    """Facts of tenants, and the tasks of which they are still to be found.
+
+    All may raise ``StoreUnavailable``; ``todo``, ``facts`` and ``keep`` also ``Spoiled``.
+    """
 
     async def claim(self, most: int, seconds: float) -> Sequence[tuple[str, str]]:
         """Tenants and events whose facts are to be found now; nobody else gets them for that time."""

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+import structlog
 from redis.asyncio import Redis
 
 from services.learner.adapters.redis_fact_book import RedisFactBook
@@ -18,6 +19,9 @@ from services.learner.core.memory.rememberer import Rememberer
 from services.learner.entrypoints.memory_loops import keep_finding, keep_forgetting, keep_remembering
 from services.learner.memory_settings import MemorySettings
 from shared.ports.models import Tier
+from shared.ports.store import StoreUnavailable
+
+log = structlog.get_logger()
 
 _MODEL_SECONDS = 30.0
 
@@ -38,7 +42,10 @@ class MemoryRoom:
             group.create_task(keep_forgetting(self.forgetter, stop))
             await keep_remembering(self.rememberer, learner, stop)
             finding.cancel()
-        await self.rememberer.leave()
+        try:
+            await self.rememberer.leave()
+        except StoreUnavailable as error:
+            log.warning("left_without_a_word", error=str(error))
 
     async def _find(self, stop: asyncio.Event) -> None:
         if self.worker is None or self.close is None:

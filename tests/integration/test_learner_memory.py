@@ -20,7 +20,7 @@ from shared.domain.known import ENTITIES_KEPT, ENTITY_LASTS
 from shared.domain.partition import PARTITIONS
 from shared.infra import keys
 from shared.ports.store import StoreUnavailable
-from tests.integration.learner_stage import an_outcome, leave
+from tests.integration.learner_stage import a_session, an_outcome, leave
 from tests.integration.memory_stage import LEASE, TERMS, MemoryStage, an_outcome_of
 from tests.integration.test_state_keys import kind_of
 
@@ -107,6 +107,24 @@ async def test_what_cannot_be_read_is_left_to_the_dead_letters(redis: Redis) -> 
     await leave(redis, [an_outcome_of(_TEXT)])
     await stage.remembers()
     assert (stage.rememberer.counts.passed, stage.rememberer.counts.remembered) == (1, 1)
+
+
+@pytest.mark.promise("memory.beside")
+@pytest.mark.parametrize("spoiled", ["entities", "entity_ages", "accuracy", "remembered", "fact_todos", "memory"])
+async def test_a_tenant_whose_memory_is_spoiled_holds_up_nobody_else(redis: Redis, spoiled: str) -> None:
+    stage = MemoryStage(redis)
+    names = keys.learned_keys("acme")
+    await redis.set({kind: getattr(names, kind) for kind in names.__slots__}[spoiled], "spoiled")
+    before = await redis.keys("pa:{t:acme}*")
+    mine, others = (
+        an_outcome_of(_TEXT, 1, session=a_session(3)),
+        an_outcome_of(_TEXT, 2, "other", a_session(3, "other")),
+    )
+    await leave(redis, [mine, others])
+    await stage.remembers()
+    await stage.finds_facts()
+    assert await stage.texts("other") == [TERMS.text]
+    assert await redis.keys("pa:{t:acme}*") == before
 
 
 @pytest.mark.promise("entities.expire")

@@ -1,13 +1,15 @@
 """Facts of tenants on Redis, and which tasks' facts are still to be found."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import cast
 
 from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.learner.adapters.fact_rows import read_fact, read_todo
-from services.learner.memory_ports import FactBook, FactChange, FactTodo, KnownFacts
+from services.learner.adapters.spoiled import telling_spoiled
+from services.learner.memory_ports import FactBook, FactChange, FactTodo, KnownFacts, Spoiled
 from shared.domain.known import FACTS_KEPT
 from shared.infra import keys
 from shared.infra.lua import Argument, Scripts, answering
@@ -25,16 +27,18 @@ class RedisFactBook(FactBook):
 
     @override
     async def todo(self, tenant: str, event_id: str) -> FactTodo | None:
-        row = await self._scripts.command("HGET", keys.learned_keys(tenant).fact_todos, event_id)
+        with telling_spoiled():
+            row = await self._scripts.command("HGET", keys.learned_keys(tenant).fact_todos, event_id)
         return read_todo(str(row)) if row is not None else None
 
     @override
     async def facts(self, tenant: str) -> KnownFacts:
         names = keys.learned_keys(tenant)
-        async with answering(), self._redis.pipeline(transaction=False) as pipe:
-            pipe.hget(names.memory, "version")
-            pipe.lrange(names.knowledge, 0, FACTS_KEPT - 1)
-            version, rows = cast("tuple[str | None, list[str]]", await pipe.execute())
+        with telling_spoiled():
+            async with answering(), self._redis.pipeline(transaction=False) as pipe:
+                pipe.hget(names.memory, "version")
+                pipe.lrange(names.knowledge, 0, FACTS_KEPT - 1)
+                version, rows = cast("tuple[str | None, list[str]]", await pipe.execute())
         read = [(row, read_fact(row)) for row in rows]
         return KnownFacts(version or "0", tuple((row, fact) for row, fact in read if fact is not None))
 
@@ -45,15 +49,17 @@ class RedisFactBook(FactBook):
         arguments += [*change.gone, *(fact.model_dump_json() for fact in change.come)]
         for name, count in counts.items():
             arguments += [name, count]
-        reply = await self._scripts.run("keep_facts", [names.knowledge, names.fact_todos, names.memory], arguments)
+        with telling_spoiled():
+            reply = await self._scripts.run("keep_facts", [names.knowledge, names.fact_todos, names.memory], arguments)
         return reply != -1
 
     @override
     async def done(self, tenant: str, event_id: str) -> None:
         """Look again whether there is something to do before it is let go: it may have been asked for meanwhile."""
         await self._scripts.command("ZREM", keys.FACT_FINDING, keys.pack(keys.FactMember(tenant, event_id)))
-        if await self._scripts.command("HEXISTS", keys.learned_keys(tenant).fact_todos, event_id):
-            await self.put_off(tenant, event_id, 1.0)
+        with suppress(Spoiled), telling_spoiled():
+            if await self._scripts.command("HEXISTS", keys.learned_keys(tenant).fact_todos, event_id):
+                await self.put_off(tenant, event_id, 1.0)
 
     @override
     async def put_off(self, tenant: str, event_id: str, seconds: float) -> None:

@@ -9,6 +9,7 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.learner.adapters.fact_rows import todo_row
+from services.learner.adapters.spoiled import telling_spoiled
 from services.learner.memory_ports import Change, Known, Lore, Prediction
 from shared.contracts.accuracy import Accuracy
 from shared.contracts.base import Contract
@@ -32,14 +33,8 @@ class RedisLore(Lore):
     async def known(
         self, tenant: str, event_id: str, entities: Sequence[str], predictions: Sequence[Prediction]
     ) -> Known | None:
-        names = keys.learned_keys(tenant)
-        tried = [keys.accuracy_field(*one) for one in predictions]
-        async with answering(), self._redis.pipeline(transaction=False) as pipe:
-            pipe.zscore(names.remembered, event_id)
-            pipe.hget(names.memory, "version")
-            for name, fields in ((names.entities, entities), (names.entity_links, entities), (names.accuracy, tried)):
-                pipe.hmget(name, [*fields, ""])  # never without a field
-            score, version, things, links, accuracy = await pipe.execute()
+        with telling_spoiled():
+            score, version, things, links, accuracy = await self._read(tenant, event_id, entities, predictions)
         if score is not None:
             return None
         return Known(
@@ -49,14 +44,26 @@ class RedisLore(Lore):
             accuracy=_rows(Accuracy, predictions, accuracy),
         )
 
+    async def _read(
+        self, tenant: str, event_id: str, entities: Sequence[str], predictions: Sequence[Prediction]
+    ) -> list[object]:
+        names = keys.learned_keys(tenant)
+        tried = [keys.accuracy_field(*one) for one in predictions]
+        async with answering(), self._redis.pipeline(transaction=False) as pipe:
+            pipe.zscore(names.remembered, event_id)
+            pipe.hget(names.memory, "version")
+            for name, fields in ((names.entities, entities), (names.entity_links, entities), (names.accuracy, tried)):
+                pipe.hmget(name, [*fields, ""])  # never without a field
+            return cast("list[object]", await pipe.execute())
+
     @override
     async def keep(self, change: Change, version: str) -> bool:
         """A step that was taken already, whose reply was lost, is not taken again: the event is known by then."""
         names = keys.learned_keys(change.tenant)
         first = [names.remembered, names.entities, names.entity_links, names.entity_ages]
-        reply = await self._scripts.run(
-            "remember", [*first, names.accuracy, names.fact_todos, names.memory], _arguments(change, version)
-        )
+        rest = [names.accuracy, names.fact_todos, names.memory]
+        with telling_spoiled():
+            reply = await self._scripts.run("remember", [*first, *rest], _arguments(change, version))
         return reply != -1
 
     @override

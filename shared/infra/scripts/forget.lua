@@ -2,6 +2,11 @@
 local cases, knowledge, entities, links, ages, todos, memory = unpack(KEYS)
 if (redis.call('HGET', memory, 'version') or '0') ~= ARGV[1] then return -1 end
 
+-- A script that fails is not undone, so whatever could fail is asked before anything is written.
+for _, list in ipairs({cases, knowledge}) do redis.call('LLEN', list) end
+for _, hash in ipairs({entities, links, todos}) do redis.call('HLEN', hash) end
+redis.call('ZCARD', ages)
+
 local at = 2
 local function each(act, width)
   local count = tonumber(ARGV[at])

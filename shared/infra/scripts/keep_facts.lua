@@ -6,6 +6,7 @@ local event, version, most, gone_count, come_count = unpack(ARGV)
 if redis.call('HEXISTS', todos, event) == 0 then return 0 end
 if (redis.call('HGET', memory, 'version') or '0') ~= version then return -1 end
 
+redis.call('LLEN', knowledge)  -- whatever could fail is asked before anything is written
 local at = 6
 for _ = 1, gone_count do
   redis.call('LREM', knowledge, 1, ARGV[at])

@@ -7,6 +7,10 @@ local event, version, known_ms, most, expiry_ms, todos_most, todo, seen_count, t
 if redis.call('ZSCORE', remembered, event) then return 0 end
 if (redis.call('HGET', memory, 'version') or '0') ~= version then return -1 end
 
+-- A script that fails is not undone, so whatever could fail is asked before anything is written.
+for _, hash in ipairs({entities, links, accuracy, todos}) do redis.call('HLEN', hash) end
+redis.call('ZCARD', ages)
+
 local now = now_ms()
 local at = 10
 for _ = 1, seen_count do

@@ -14,6 +14,7 @@ from services.learner.memory_ports import (
     FactsUnavailable,
     FactTodo,
     RawFact,
+    Spoiled,
 )
 from shared.contracts.knowledge import KnownFact
 from shared.domain.exact_json import Json, JsonObject
@@ -45,12 +46,19 @@ class FactWorker:
         """Find the facts of the next task, if one waits; how many were in hand."""
         claimed = await self._book.claim(1, CLAIM_SECONDS)
         for tenant, event_id in claimed:
-            todo = await self._book.todo(tenant, event_id)
-            if todo is not None and not await self._learned(todo, now):
-                await self._book.put_off(tenant, event_id, _LATER_SECONDS)
-            else:
+            if await self._is_done(tenant, event_id, now):
                 await self._book.done(tenant, event_id)
+            else:
+                await self._book.put_off(tenant, event_id, _LATER_SECONDS)
         return len(claimed)
+
+    async def _is_done(self, tenant: str, event_id: str, now: datetime) -> bool:
+        try:
+            todo = await self._book.todo(tenant, event_id)
+            return todo is None or await self._learned(todo, now)
+        except Spoiled as error:
+            log.error("memory_spoiled", tenant=tenant, event_id=event_id, error=str(error))
+            return True
 
     async def _learned(self, todo: FactTodo, now: datetime) -> bool:
         try:

@@ -3,11 +3,15 @@
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
+import structlog
+
 from services.learner.core.lesson import Unreadable, read
 from services.learner.core.memory.entity_memory import changed, predictions
 from services.learner.core.memory.memo import Memo, memo_of
-from services.learner.memory_ports import Lore
+from services.learner.memory_ports import Lore, Spoiled
 from services.learner.ports import Delivery, Outcomes
+
+log = structlog.get_logger()
 
 _AT_ONCE = 16  # events in hand, so that others of the process have their turn
 _TIMES = 20  # how often another learner may be first to write a tenant's memory
@@ -15,7 +19,10 @@ _TIMES = 20  # how often another learner may be first to write a tenant's memory
 
 @dataclass
 class Remembered:
-    """What this process has done since it started. ``passed``: unreadable events, which the dead letters have."""
+    """What this process has done since it started.
+
+    ``passed``: events that cannot be read, which the dead letters have, or of a tenant whose memory is spoiled.
+    """
 
     remembered: int = 0
     known: int = 0
@@ -63,8 +70,13 @@ class Rememberer:
         except Unreadable:
             self.counts.passed += 1
             return
-        if not outcome.dry_run:
+        if outcome.dry_run:
+            return
+        try:
             await self._kept(memo_of(outcome, wants_facts=self._wants_facts))
+        except Spoiled as error:
+            self.counts.passed += 1
+            log.error("memory_spoiled", tenant=outcome.tenant, event_id=outcome.event_id, error=str(error))
 
     async def _kept(self, memo: Memo) -> None:
         """Also of an event that was remembered before: it may not have been said then that its facts are wanted."""
