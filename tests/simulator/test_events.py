@@ -2,7 +2,10 @@
 
 import pytest
 
-from tests.simulator.stage import Stage
+from services.simulator.core.modalities.all import MODALITIES
+from services.simulator.core.records import JsonObject
+from services.simulator.entrypoints.modalities.all import ROUTERS
+from tests.simulator.stage import Stage, open_stage
 from tests.simulator.writing import at, events, later, note, schedule, status_of, time_of
 
 pytestmark = pytest.mark.promise("simulator.events")
@@ -155,3 +158,37 @@ async def test_an_event_belongs_to_the_key_that_made_it(running: Stage) -> None:
     found = await events(running)
     assert {event["agent_id"] for event in found} == {key.key_id}
     assert [event["metadata"] for event in found] == [{"created_by_key": key.key_id}] * 4
+
+
+@pytest.mark.promise("simulator.attribution")
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        (
+            "/email/send",
+            {
+                "from_address": "user@example.com",
+                "to_addresses": ["ann@example.com"],
+                "subject": "Hi",
+                "body_text": "Hello",
+                "agent_id": "ues_admin",
+            },
+        ),
+        ("/sms/send", {"from_number": "+15550000000", "to_numbers": ["+15551112222"], "body": "Hello"}),
+        ("/chat/send", {"role": "assistant", "content": "Done", "conversation_id": "user-assistant"}),
+        ("/calendar/create", {"title": "Lunch", "start": at(3600), "end": at(7200)}),
+        ("/email/read", {"message_ids": ["nothing"]}),
+    ],
+)
+async def test_an_action_belongs_to_the_key_that_took_it(path: str, body: JsonObject) -> None:
+    """Failed ones too."""
+    async with open_stage(MODALITIES, ROUTERS) as stage:
+        await stage.post("/simulation/start", {})
+        modality = path.split("/")[1]
+        key = await stage.key(f"{modality}:*")
+
+        answer = await stage.post(path, body, key=key.secret)
+
+        (event,) = await events(stage)
+        assert (event["event_id"], event["status"]) == (answer["event_id"], answer["status"])
+        assert (event["agent_id"], event["priority"], event["modality"]) == (key.key_id, 100, modality)

@@ -110,6 +110,7 @@ async def test_a_test_goes_out_at_once(running: Stage, sender: NotingSender) -> 
         ([Sent(503), Sent(None, "ConnectError"), Sent(204)], 3, True),
         ([Sent(500)], 3, False),
         ([Sent(404)], 1, False),
+        ([Sent(None, "not allowed", is_final=True)], 1, False),
     ],
 )
 async def test_a_receiver_that_is_away_is_tried_again(
@@ -157,5 +158,4 @@ async def test_a_webhook_does_not_reach_into_the_network_it_stands_in(url: str) 
     async with http_sender(webhook_reach((), loopback=False)) as sender:
         sent = await sender.send(url, "whsec_" + "A" * 32, "id-1", "{}")
 
-    assert sent.status_code is None
-    assert sent.error
+    assert (sent.status_code, bool(sent.error), sent.is_final) == (None, True, True)

@@ -11,7 +11,7 @@ from typing_extensions import override
 from services.simulator.ports.sending import Sender, Sent
 from shared.domain.outgoing import Reach
 from shared.infra.guard import Guard
-from shared.infra.guarded_http import guarded_client
+from shared.infra.guarded_http import RefusedConnection, guarded_client
 
 _TIMEOUT = httpx.Timeout(5)
 
@@ -26,7 +26,8 @@ class HttpSender(Sender):
             async with self._client.stream("POST", url, content=body, headers=_headers(secret, notice_id, body)) as got:
                 return Sent(got.status_code)
         except (httpx.HTTPError, httpx.InvalidURL) as problem:
-            return Sent(None, f"{type(problem).__name__}: {problem}"[:300])
+            is_final = isinstance(problem, RefusedConnection | httpx.InvalidURL)
+            return Sent(None, f"{type(problem).__name__}: {problem}"[:300], is_final)
 
 
 @asynccontextmanager

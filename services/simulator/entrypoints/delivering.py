@@ -56,7 +56,7 @@ async def _deliver(room: Room, notice: Notice, sender: Sender, pauses: tuple[flo
 
 
 def _may_be_tried_again(sent: Sent) -> bool:
-    return sent.status_code is None or sent.status_code in _TO_BE_TRIED_AGAIN
+    return not sent.is_final and (sent.status_code is None or sent.status_code in _TO_BE_TRIED_AGAIN)
 
 
 def _note(room: Room, notice: Notice, attempts: int, sent: Sent) -> None:

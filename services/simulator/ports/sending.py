@@ -4,10 +4,11 @@ from typing import NamedTuple, Protocol
 
 
 class Sent(NamedTuple):
-    """The receiver's answer, or why there was none."""
+    """The receiver's answer, or why there was none. ``is_final``: it would be the same the next time."""
 
     status_code: int | None
     error: str | None = None
+    is_final: bool = False
 
 
 class Sender(Protocol):

@@ -1,0 +1,56 @@
+"""Every endpoint against requests that mean no good: a 4xx, or what was asked for, and never a 5xx."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import anyio.to_thread
+import pytest
+
+from services.simulator.core.modalities.all import MODALITIES
+from services.simulator.entrypoints.app import application
+from services.simulator.entrypoints.modalities.all import ROUTERS
+from services.simulator.entrypoints.ticking import ticking
+from tests.serving import serving
+from tests.simulator.stage import ADMIN, open_stage
+from tests.simulator.test_permissions import endpoints
+
+pytestmark = pytest.mark.promise("simulator.refusals")
+_BODIES: tuple[object, ...] = (None, [], 7, {}, {"x": 1}, {"data": {}, "events": [], "scenario": {}, "count": "x"})
+
+
+async def test_no_endpoint_breaks_on_a_body_of_the_wrong_shape() -> None:
+    async with open_stage(MODALITIES, ROUTERS) as stage:
+        await stage.post("/simulation/start", {})
+        for endpoint in endpoints(stage.routes):
+            for body in _BODIES:
+                response = await stage.call(endpoint.method, endpoint.address, body)
+                assert response.status_code < 500, (endpoint, body, response.text)
+
+
+async def test_no_query_of_an_endpoint_breaks_it() -> None:
+    async with open_stage(MODALITIES, ROUTERS) as stage:
+        for endpoint in endpoints(stage.routes):
+            if endpoint.method == "GET":
+                asked = "limit=-1&offset=x&since=now&start_time=2026&compact=maybe&format=%00&status=%F0%9F%90%9F"
+                response = await stage.call("GET", f"{endpoint.address}?{asked}")
+                assert response.status_code < 500, (endpoint, response.text)
+
+
+@pytest.mark.long
+async def test_generated_requests_meet_no_server_error(tmp_path: Path) -> None:
+    async with open_stage(MODALITIES, ROUTERS) as stage:
+        app = application(stage.rooms, ROUTERS, ticking, authentication=True, max_body_bytes=2**20)
+        async with serving(app) as url:
+            ended = await anyio.to_thread.run_sync(_schemathesis, url, tmp_path)
+
+    assert ended.returncode == 0, ended.stdout[-3000:]
+
+
+def _schemathesis(url: str, folder: Path) -> "subprocess.CompletedProcess[str]":
+    command = [str(Path(sys.executable).with_name("schemathesis")), "run", f"{url}/openapi.json"]
+    options = ["--checks", "not_a_server_error", "--phases", "fuzzing,coverage", "-n", "4", "--request-timeout", "10"]
+    header = ["--header", f"X-API-Key: {ADMIN}", "--seed", "11"]
+    return subprocess.run(
+        [*command, *options, *header], cwd=folder, capture_output=True, text=True, timeout=110, check=False
+    )
