@@ -24,4 +24,7 @@ PROMISES = (
     Promise("assessor.replies", "An agent's answer is found in every shape that agents give it", "seed 004, 8"),
     Promise("assessor.a2a", "Requests as data or JSON text; updates, results, cancel, refusals", "seed 004, 2"),
     Promise("assessor.permissions", "An agent's key does what a user's assistant does, nothing else", "seed 004, 5"),
+    Promise(
+        "assessor.as_published", "Parts have the names, constructors and methods of published ones", "seed 004, 12"
+    ),
 )
