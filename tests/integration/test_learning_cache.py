@@ -17,7 +17,7 @@ from services.learner.adapters.redis_memory import RedisMemory
 from services.learner.core.lesson import lesson_of
 from services.learner.file_room import FileRoom, file_room
 from services.learner.settings import Settings
-from shared.contracts.learning_files import LearningFile
+from shared.contracts.learning_files import FileErrand, FileReport, LearningFile
 from shared.infra import keys
 from shared.infra.errands import Errands
 from shared.infra.learned_files import learned_files
@@ -159,10 +159,13 @@ async def test_a_learner_that_is_stopped_leaves_what_it_learned_in_the_folder(
         await _written_once(tmp_path)
         await leave(redis, [an_outcome(number) for number in range(5)])
         await until_settled(redis)
+        brought = FileErrand(tenant="globex", file=LearningFile.STRATEGY_BANDIT, content=BANDIT)
+        answer = await Errands(redis, "learner").ask(brought.model_dump_json(), PATIENCE)
         learner.process.send_signal(signal.SIGTERM)
         assert await asyncio.to_thread(learner.process.wait, PATIENCE) == 0
     assert _written(tmp_path) == dict(await learned_files(redis, "acme"))
     assert len(json.loads((tmp_path / "case_log.json").read_text())) == 5
+    assert FileReport.model_validate_json(answer or "").taken == 1
 
 
 async def test_what_learners_wrote_themselves_is_not_kept_beside(redis: Redis, redis_url: str, tmp_path: Path) -> None:

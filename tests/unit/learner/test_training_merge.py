@@ -80,14 +80,14 @@ def test_a_full_log_takes_what_is_better_and_keeps_what_is_good() -> None:
     assert _cases(merged(log, worse)) == _cases(log)
 
 
-def test_a_case_that_says_something_else_replaces_the_one_of_its_id() -> None:
+def test_a_case_that_says_something_else_or_is_newer_replaces_the_one_of_its_id() -> None:
     log = [shelved(a_case(1, quality=0.4)), shelved(a_case(2))]
     assert {case.case_id: case.quality for case in _cases(merged(log, [a_case(1, quality=0.8)]))} == {
         "case-1": 0.8,
         "case-2": 0.9,
     }
-    again = a_case(2, at=NOON + timedelta(days=3))
-    assert merged(log, [again]) == log
+    assert merged(log, [a_case(2, at=NOON - timedelta(days=3))]) == log
+    assert merged(log, [a_case(2, at=NOON)])[0] == shelved(a_case(2, at=NOON))
 
 
 def test_entries_that_cannot_be_read_stay_while_there_is_room() -> None:

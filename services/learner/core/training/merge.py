@@ -15,8 +15,8 @@ def shelved(case: CaseEntry) -> Shelved:
 def merged(log: Sequence[Shelved], new: Iterable[CaseEntry], most: int = CASES_KEPT) -> list[Shelved]:
     """The log with the new cases, newest first; what was there keeps its order and its text.
 
-    A new case takes the place of one of the same id only if it says something else. Over ``most``, those of least
-    quality go, of equal ones the older; entries that cannot be read go first of all.
+    A new case takes the place of one of the same id if it says something else or was learned later. Over ``most``,
+    those of least quality go, of equal ones the older; entries that cannot be read go first of all.
     """
     known = {entry.case.case_id: entry.case for entry in log if entry.case}
     latest = {case.case_id: case for case in new}
@@ -36,8 +36,10 @@ def _best(entries: list[Shelved], most: int) -> list[Shelved]:
 
 
 def _same(known: CaseEntry | None, new: CaseEntry) -> bool:
-    """Whether both say the same, whenever each was learned."""
-    return known is not None and known.model_copy(update={"at": new.at, "session_id": new.session_id}) == new
+    """Whether what is known says the same and was learned no earlier."""
+    if known is None or new.at > known.at:
+        return False
+    return known.model_copy(update={"at": new.at, "session_id": new.session_id}) == new
 
 
 def _age(entry: Shelved) -> float:
