@@ -2,6 +2,7 @@
 
 import pytest
 
+from services.simulator.core.records import JsonObject
 from tests.simulator.modalities.asking import PHONE, do, event_data, fails, part, refused, rows, undo
 from tests.simulator.stage import Stage
 
@@ -17,8 +18,8 @@ async def send(stage: Stage, body: str = "Hello", to: tuple[str, ...] = (ANN,), 
     return await do(stage, "/sms/send", from_number=PHONE, to_numbers=list(to), body=body, **more)
 
 
-async def message(stage: Stage, message_id: str) -> dict[str, object]:
-    return dict(part(await stage.get("/sms/state"), "messages", message_id))
+async def message(stage: Stage, message_id: str) -> JsonObject:
+    return part(await stage.get("/sms/state"), "messages", message_id)
 
 
 async def thread_of(stage: Stage, message_id: str) -> str:
@@ -138,13 +139,26 @@ async def test_reactions_come_and_go(stage: Stage) -> None:
     received = await receive(stage)
     await do(stage, "/sms/react", message_id=received, phone_number=PHONE, emoji="👍")
 
-    [reaction] = rows(part(await stage.get("/sms/state"), "messages", received), "reactions")
+    [reaction] = rows(await message(stage, received), "reactions")
     assert (reaction["emoji"], reaction["phone_number"], reaction["message_id"]) == ("👍", PHONE, received)
     assert "already" in await fails(stage, "/sms/react", message_id=received, phone_number=PHONE, emoji="👍")
     assert "no part" in await fails(stage, "/sms/react", message_id=received, phone_number=BO, emoji="👍")
 
     await event(stage, operation="remove_reaction", message_id=received, reaction_id=reaction["reaction_id"])
     assert (await message(stage, received))["reactions"] == []
+
+
+@pytest.mark.promise("simulator.privacy")
+async def test_nobody_reacts_in_anothers_name_who_may_not_let_others_write(stage: Stage) -> None:
+    received = await receive(stage)
+    user, proctor = await stage.key("sms:react"), await stage.key("sms:react", "sms:receive")
+    reaction = {"message_id": received, "emoji": "👍"}
+
+    await stage.post("/sms/react", {**reaction, "phone_number": ANN}, expect=403, key=user.secret)
+    await stage.post("/sms/react", {**reaction, "phone_number": PHONE}, key=user.secret)
+    await stage.post("/sms/react", {**reaction, "phone_number": ANN}, key=proctor.secret)
+
+    assert len(rows(await message(stage, received), "reactions")) == 2
 
 
 async def test_only_rich_messages_can_be_edited(stage: Stage) -> None:
