@@ -61,9 +61,9 @@ class Learned(NamedTuple):
 
     @property
     def leaves_the_worse(self) -> bool:
-        """It is the least used of all, and among the last ten tasks at most one tries it again."""
+        """It was tried, is the least used of all, and among the last ten tasks at most one tries it again."""
         others = [count for strategy, count in self.uses.items() if strategy != WORSE]
-        return bool(others) and self.uses[WORSE] < min(others) and self.uses_at_last[WORSE] <= 1
+        return bool(others) and 0 < self.uses[WORSE] < min(others) and self.uses_at_last[WORSE] <= 1
 
     @property
     def shows_the_failing_case(self) -> bool:

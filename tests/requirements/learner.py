@@ -28,6 +28,9 @@ PROMISES = (
     ),
     Promise("prime.primer_optional", "A task goes on without a primer if there is none to be had", "seed 000, PRIME"),
     Promise("prime.one_round_trip", "What was learned is read in one round trip", "seed 000, PRIME"),
+    Promise(
+        "prime.reads_bounded", "What PRIME reads does not grow with the number of tenants", "seed 000, PRIME injection"
+    ),
     Promise("rl.history", "/rl/history shows how arms and quality of the tenant came to be, and each day", "seed 000"),
     Promise("rl.status", "/rl/status shows case log, arms, tools and synthesis cache of the tenant", "seed 000, A2A"),
     Promise("cases.relevant", "A task sees the three past cases most like it", "seed 000, PRIME injection"),

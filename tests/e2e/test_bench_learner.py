@@ -1,0 +1,18 @@
+"""Learning end to end, as `purple bench learner` shows it: on the whole stack with the example company."""
+
+import pytest
+
+from cli.bench_learner.story import TASKS, WORSE, learned
+
+
+@pytest.mark.long
+@pytest.mark.timeout(300)
+@pytest.mark.promise("bandit.leaves_the_worse_arm")
+@pytest.mark.promise("prime.primer")
+async def test_a_strategy_that_is_made_worse_is_left_within_30_tasks_and_a_failure_is_shown_as_what_to_avoid() -> None:
+    found = await learned()
+    assert len(found.used) == TASKS
+    assert found.used[0] == "fsm"
+    assert found.leaves_the_worse, found.used
+    assert float(str(found.rewards[WORSE])) < 0.5 < float(str(found.rewards["fsm"]))
+    assert found.shows_the_failing_case, found.shown
