@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Generic, NamedTuple, TypeVar
 
-from services.gateway.core.console.words import Badge, strategy_title, title_of
+from services.gateway.core.console.tasks import dollars
+from services.gateway.core.console.words import Badge, counted, strategy_title, title_of
 from services.gateway.ports.memory import Thing
 from shared.contracts.accuracy import Accuracy
 from shared.contracts.case import CaseEntry
@@ -120,6 +121,18 @@ def entities(things: Sequence[Thing], asked: Asked) -> Found[EntityRow]:
     found = _found(things, asked, lambda one: one.entity.kind, _said_of_thing, {})
     names = {f"{one.entity.kind}:{one.entity.value}".casefold(): one.entity.value for one in things}
     return _rows(found, lambda thing: _entity(thing, names))
+
+
+def finding_words(finding: Mapping[str, int]) -> str:
+    """What finding facts has taken so far; empty where no task was read for them."""
+    tasks, calls = finding.get("fact_tasks", 0), finding.get("fact_calls", 0)
+    if not tasks:
+        return ""
+    read, written = finding.get("fact_input_tokens", 0), finding.get("fact_output_tokens", 0)
+    price = f", {dollars(finding['fact_nanos'])}" if finding.get("fact_nanos") else ""
+    found = counted(finding.get("facts_found", 0), "fact")
+    took = f"{counted(calls, 'model call')}, {read:,} tokens read, {written:,} written{price}"
+    return f"{counted(tasks, 'task')} read for facts, {found} found: {took}."
 
 
 def accuracy_rows(known: Mapping[tuple[str, str], Accuracy]) -> tuple[AccuracyRow, ...]:

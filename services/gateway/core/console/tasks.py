@@ -1,6 +1,6 @@
 """Tasks as the console lists and shows them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import NamedTuple
@@ -95,6 +95,7 @@ class TaskPage(NamedTuple):
     answer_title: str
     answer: str
     facts: tuple[tuple[str, str, str], ...]
+    brief: str
     documents: tuple[Document, ...]
     asks: str
 
@@ -134,7 +135,8 @@ def task_page(record: TaskRecord, now: datetime) -> TaskPage:
         reason=(record.reason or "") if not record.state.is_terminal else "",
         answer_title="Answer" if record.state is TaskState.COMPLETED else "Why it ended so",
         answer=answer.text if answer else "",
-        facts=tuple(_facts(record, now)),
+        facts=(facts := tuple(_facts(record, now))),
+        brief=_brief(facts),
         documents=tuple(_documents(record)),
         asks=asks if waits and isinstance(asks, str) else "",
     )
@@ -171,6 +173,14 @@ def _facts(record: TaskRecord, now: datetime) -> list[tuple[str, str, str]]:
         ("Quality", _number(data.get("quality")), "of 1"),
     ]
     return [fact for fact in found if fact[1]]
+
+
+def _brief(facts: Sequence[tuple[str, str, str]]) -> str:
+    """What a manager asks first, in a line: kind, time, cost, quality."""
+    known = {name: value for name, value, _ in facts}
+    words = (known.get("Process"), known.get("Took") or known.get("So far"), known.get("Cost"))
+    quality = f"quality {known['Quality']}" if "Quality" in known else ""
+    return " · ".join(word for word in (*words, quality) if word)
 
 
 def span_of(length: timedelta) -> str:

@@ -3,7 +3,7 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
-from services.gateway.core.console.memory import Asked, accuracy_rows, cases, entities, facts, read_page
+from services.gateway.core.console.memory import Asked, accuracy_rows, cases, entities, facts, finding_words, read_page
 from services.gateway.core.console.progress import direction, process_cards, quality
 from services.gateway.entrypoints.console.gate import Visitor
 from services.gateway.entrypoints.console.pictures import arms_chart, quality_chart
@@ -46,8 +46,9 @@ class LearningPages:
 
     async def facts(self, request: Request, visitor: Visitor) -> Response:
         remembered = await self._room.desks.memory.remembered(visitor.caller)
-        found = facts(remembered.facts, _asked(request))
-        return await self._room.page(request, "facts.html", visitor, tabs=tabs_of(LEARNING, visitor), found=found)
+        found, took = facts(remembered.facts, _asked(request)), finding_words(remembered.finding)
+        tabs = tabs_of(LEARNING, visitor)
+        return await self._room.page(request, "facts.html", visitor, tabs=tabs, found=found, took=took)
 
     async def entities(self, request: Request, visitor: Visitor) -> Response:
         remembered = await self._room.desks.memory.remembered(visitor.caller)
