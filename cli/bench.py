@@ -112,6 +112,31 @@ def policy(
     _say_missed(figures, check)
 
 
+@bench.command()
+def simulator(
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Exit code 1, naming each missed target.")] = False,
+) -> None:
+    """What a simulator costs: its start, an advance by how many events wait, posting, reading an unchanged mailbox.
+
+    Examples:
+
+      purple bench simulator
+
+      purple bench simulator --check --json
+    """
+    run = json_of("services.simulator", "bench", "--json", doing="Measuring", seconds=BENCH_SECONDS)
+    try:
+        figures = asyncio.run(run)
+    except Complaint as complaint:
+        give_up(complaint)
+    if as_json:
+        say_json(dumps(figures))
+    else:
+        out.print(_table(figures, "simulator: CPU time of the process"))
+    _say_missed(figures, check)
+
+
 bench.command()(learner)
 
 
@@ -122,8 +147,8 @@ def _say_missed(figures: JsonObject, check: bool) -> None:
         raise typer.Exit(int(check))
 
 
-def _table(figures: JsonObject) -> Table:
-    table = Table("figure", "value", title="queue: from accepted to started")
+def _table(figures: JsonObject, title: str = "queue: from accepted to started") -> Table:
+    table = Table("figure", "value", title=title)
     for name, value in figures.items():
         if name != "missed":
             table.add_row(name.replace("_", " "), _shown(value))

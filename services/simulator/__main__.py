@@ -1,4 +1,7 @@
-"""``python -m services.simulator [--host H] [--port P] [--admin-key-file F]``: serves worlds until SIGTERM."""
+"""``python -m services.simulator [--host H] [--port P] [--admin-key-file F]``: serves worlds until SIGTERM.
+
+``bench`` measures.
+"""
 
 import argparse
 import sys
@@ -13,6 +16,10 @@ from shared.infra.starting import CannotStart, read_settings, refused
 
 def main(arguments: Sequence[str]) -> int:
     """The exit code: 0 after a stop that was asked for, 2 for a setting that cannot be used."""
+    if arguments and arguments[0] == "bench":
+        from services.simulator.bench.command import bench  # only whoever measures needs it
+
+        return bench(arguments[1:])
     options = vars(_parser().parse_args(arguments))
     try:
         settings = read_settings(Settings, **{name: value for name, value in options.items() if value is not None})
