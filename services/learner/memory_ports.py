@@ -31,23 +31,27 @@ Prediction: TypeAlias = tuple[str, str]  # process type and kind of threshold
 
 
 class Known(NamedTuple):
-    """What is stored of some entities (by field) and predictions of a tenant, and the version it has."""
+    """What is stored of some entities (by field) and predictions of a tenant, and the version it has.
+
+    ``remembered``: which of the events that were asked about are remembered already.
+    """
 
     version: str
+    remembered: frozenset[str]
     entities: Mapping[str, KnownEntity]
     links: Mapping[str, EntityLinks]
     accuracy: Mapping[Prediction, Accuracy]
 
 
 class Change(NamedTuple):
-    """What one event changes: rows by their fields. ``todo``: of which facts are still to be found."""
+    """What some events of a tenant change: rows by their fields. ``todos``: those whose facts are still to be found."""
 
     tenant: str
-    event_id: str
+    event_ids: tuple[str, ...]
     entities: Mapping[str, KnownEntity]
     links: Mapping[str, EntityLinks]
     accuracy: Mapping[Prediction, Accuracy]
-    todo: FactTodo | None = None
+    todos: tuple[FactTodo, ...] = ()
 
 
 class Spoiled(Exception):
@@ -58,17 +62,15 @@ class Lore(Protocol):
     """Entities and predictions of tenants. Every method may raise ``StoreUnavailable``, the first two ``Spoiled``."""
 
     async def known(
-        self, tenant: str, event_id: str, entities: Sequence[str], predictions: Sequence[Prediction]
-    ) -> Known | None:
-        """What is stored of those; None if the event is remembered already."""
-        ...
+        self, tenant: str, event_ids: Sequence[str], entities: Sequence[str], predictions: Sequence[Prediction]
+    ) -> Known: ...
 
     async def keep(self, change: Change, version: str) -> bool:
-        """Store what an event changes, once; False if the tenant's memory has another version by now."""
+        """Store what events change, once, in one step; False if the tenant's memory is another one by now."""
         ...
 
-    async def queue(self, tenant: str, event_id: str) -> None:
-        """Have the event's facts found; harmless if they were, or if there are none to be found."""
+    async def queue(self, tenant: str, event_ids: Sequence[str]) -> None:
+        """Have the events' facts found; harmless if they were, or if there are none to be found."""
         ...
 
 

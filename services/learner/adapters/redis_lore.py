@@ -31,26 +31,26 @@ class RedisLore(Lore):
 
     @override
     async def known(
-        self, tenant: str, event_id: str, entities: Sequence[str], predictions: Sequence[Prediction]
-    ) -> Known | None:
+        self, tenant: str, event_ids: Sequence[str], entities: Sequence[str], predictions: Sequence[Prediction]
+    ) -> Known:
         with telling_spoiled():
-            score, version, things, links, accuracy = await self._read(tenant, event_id, entities, predictions)
-        if score is not None:
-            return None
+            scores, version, things, links, accuracy = await self._read(tenant, event_ids, entities, predictions)
+        marked = zip(event_ids, cast("list[float | None]", scores), strict=True)
         return Known(
             version=str(version or "0"),
+            remembered=frozenset(event_id for event_id, score in marked if score is not None),
             entities=_rows(KnownEntity, entities, things),
             links=_rows(EntityLinks, entities, links),
             accuracy=_rows(Accuracy, predictions, accuracy),
         )
 
     async def _read(
-        self, tenant: str, event_id: str, entities: Sequence[str], predictions: Sequence[Prediction]
+        self, tenant: str, event_ids: Sequence[str], entities: Sequence[str], predictions: Sequence[Prediction]
     ) -> list[object]:
         names = keys.learned_keys(tenant)
         tried = [keys.accuracy_field(*one) for one in predictions]
         async with answering(), self._redis.pipeline(transaction=False) as pipe:
-            pipe.zscore(names.remembered, event_id)
+            pipe.zmscore(names.remembered, list(event_ids))
             pipe.hget(names.memory, "version")
             for name, fields in ((names.entities, entities), (names.entity_links, entities), (names.accuracy, tried)):
                 pipe.hmget(name, [*fields, ""])  # never without a field
@@ -58,25 +58,27 @@ class RedisLore(Lore):
 
     @override
     async def keep(self, change: Change, version: str) -> bool:
-        """A step that was taken already, whose reply was lost, is not taken again: the event is known by then."""
+        """A step that was taken already, whose reply was lost, is not taken again: its events are known by then."""
         names = keys.learned_keys(change.tenant)
         first = [names.remembered, names.entities, names.entity_links, names.entity_ages]
         rest = [names.accuracy, names.fact_todos, names.memory]
         with telling_spoiled():
             reply = await self._scripts.run("remember", [*first, *rest], _arguments(change, version))
-        return reply != -1
+        return reply == 1
 
     @override
-    async def queue(self, tenant: str, event_id: str) -> None:
-        member = keys.pack(keys.FactMember(tenant, event_id))
-        await self._scripts.command("ZADD", keys.FACT_FINDING, "NX", 0, member)
+    async def queue(self, tenant: str, event_ids: Sequence[str]) -> None:
+        members = [keys.pack(keys.FactMember(tenant, event_id)) for event_id in event_ids]
+        await self._scripts.command("ZADD", keys.FACT_FINDING, "NX", *(word for one in members for word in (0, one)))
 
 
 def _arguments(change: Change, version: str) -> list[Argument]:
-    todo = todo_row(change.todo) if change.todo else ""
+    todos = {todo.event_id: todo_row(todo) for todo in change.todos}
     known_ms, expiry_ms = keys.APPLIED_SECONDS * 1000, int(ENTITY_LASTS.total_seconds() * 1000)
-    arguments: list[Argument] = [change.event_id, version, known_ms, ENTITIES_KEPT, expiry_ms, TODOS_KEPT, todo]
-    arguments += [len(change.entities), len(change.accuracy)]
+    arguments: list[Argument] = [version, known_ms, ENTITIES_KEPT, expiry_ms, TODOS_KEPT]
+    arguments += [len(change.event_ids), len(change.entities), len(change.accuracy)]
+    for event_id in change.event_ids:
+        arguments += [event_id, todos.get(event_id, "")]
     for field, row in change.entities.items():
         arguments += [field, row.model_dump_json(), change.links[field].model_dump_json()]
     for one, accuracy in change.accuracy.items():

@@ -16,19 +16,25 @@ _TASKS = 5
 _NAMES = 4
 
 
-def changed(known: Known, memo: Memo) -> Change:
-    """What the memo makes of it: each entity seen once more, each prediction tried once more."""
-    fields = [one.field for one in memo.entities]
+def changed(known: Known, memos: Sequence[Memo]) -> Change:
+    """What new memos of one tenant make of it, in order: for each, entities seen and predictions tried once more."""
+    entities, links, accuracy = dict(known.entities), dict(known.links), dict(known.accuracy)
+    for memo in memos:
+        fields = [one.field for one in memo.entities]
+        for one in memo.entities:
+            entities[one.field] = _seen(entities.get(one.field), one, memo.source.at)
+            links[one.field] = _linked(links.get(one.field, EntityLinks()), one.field, fields, memo.source)
+        for prediction, held in predictions(memo).items():
+            accuracy[prediction] = _tried(accuracy.get(prediction, Accuracy()), held, memo.source.at)
+    named = {one.field for memo in memos for one in memo.entities}
+    tried = {prediction for memo in memos for prediction in predictions(memo)}
     return Change(
-        tenant=memo.tenant,
-        event_id=memo.event_id,
-        entities={one.field: _seen(known.entities.get(one.field), one, memo.source.at) for one in memo.entities},
-        links={field: _linked(known.links.get(field, EntityLinks()), field, fields, memo.source) for field in fields},
-        accuracy={
-            one: _tried(known.accuracy.get(one, Accuracy()), held, memo.source.at)
-            for one, held in predictions(memo).items()
-        },
-        todo=memo.todo,
+        tenant=memos[0].tenant,
+        event_ids=tuple(memo.event_id for memo in memos),
+        entities={field: entities[field] for field in sorted(named)},
+        links={field: links[field] for field in sorted(named)},
+        accuracy={prediction: accuracy[prediction] for prediction in sorted(tried)},
+        todos=tuple(memo.todo for memo in memos if memo.todo is not None),
     )
 
 

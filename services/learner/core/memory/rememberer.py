@@ -1,6 +1,7 @@
 """Goes through the outcomes once more, at its own pace, and remembers what each says beyond its case."""
 
-from collections.abc import Callable, Collection
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import structlog
@@ -13,7 +14,7 @@ from services.learner.ports import Delivery, Outcomes
 
 log = structlog.get_logger()
 
-_AT_ONCE = 16  # events in hand, so that others of the process have their turn
+_AT_ONCE = 40  # events of a tenant in one step: what holds up the server, and whoever else writes that memory
 _TIMES = 20  # how often another learner may be first to write a tenant's memory
 
 
@@ -53,45 +54,54 @@ class Rememberer:
             await self._outcomes.give_up(given)
         taken = await self._outcomes.take(held)
         self._mine = held - frozenset(taken.lost)
-        for first in range(0, len(taken.deliveries), _AT_ONCE):
-            some = taken.deliveries[first : first + _AT_ONCE]
-            for delivery in some:
-                await self._remember(delivery)
-            await self._outcomes.settle(some, ())
+        if taken.deliveries:
+            await self._remember(self._memos(taken.deliveries))
+            await self._outcomes.settle(taken.deliveries, ())
         return len(taken.deliveries)
 
     async def leave(self) -> None:
         mine, self._mine = self._mine, frozenset()
         await self._outcomes.give_up(mine)
 
-    async def _remember(self, delivery: Delivery) -> None:
+    def _memos(self, deliveries: Iterable[Delivery]) -> dict[str, list[Memo]]:
+        """By tenant, in order, each event once; nothing of what cannot be read, or was only tried."""
+        memos: dict[str, dict[str, Memo]] = defaultdict(dict)
+        for delivery in deliveries:
+            try:
+                outcome = read(delivery.event)
+            except Unreadable:
+                self.counts.passed += 1
+                continue
+            if not outcome.dry_run:
+                memos[outcome.tenant][outcome.event_id] = memo_of(outcome, wants_facts=self._wants_facts)
+        return {tenant: list(found.values()) for tenant, found in memos.items()}
+
+    async def _remember(self, memos: Mapping[str, Sequence[Memo]]) -> None:
+        for tenant, found in memos.items():
+            for first in range(0, len(found), _AT_ONCE):
+                await self._some_of(tenant, found[first : first + _AT_ONCE])
+
+    async def _some_of(self, tenant: str, memos: Sequence[Memo]) -> None:
+        """Facts are wanted also of an event that was remembered before: that may not have been said then."""
         try:
-            outcome = read(delivery.event)
-        except Unreadable:
-            self.counts.passed += 1
-            return
-        if outcome.dry_run:
-            return
-        try:
-            await self._kept(memo_of(outcome, wants_facts=self._wants_facts))
+            new = await self._kept(tenant, memos)
         except Spoiled as error:
-            self.counts.passed += 1
-            log.error("memory_spoiled", tenant=outcome.tenant, event_id=outcome.event_id, error=str(error))
+            self.counts.passed += len(memos)
+            log.error("memory_spoiled", tenant=tenant, events=len(memos), error=str(error))
+            return
+        self.counts.remembered += new
+        self.counts.known += len(memos) - new
+        if wanted := [memo.event_id for memo in memos if memo.todo is not None]:
+            await self._lore.queue(tenant, wanted)
 
-    async def _kept(self, memo: Memo) -> None:
-        """Also of an event that was remembered before: it may not have been said then that its facts are wanted."""
-        is_new = await self._is_new(memo)
-        self.counts.remembered += is_new
-        self.counts.known += not is_new
-        if memo.todo is not None:
-            await self._lore.queue(memo.tenant, memo.event_id)
-
-    async def _is_new(self, memo: Memo) -> bool:
-        fields = tuple(one.field for one in memo.entities)
+    async def _kept(self, tenant: str, memos: Sequence[Memo]) -> int:
+        """How many of them were new."""
+        events = [memo.event_id for memo in memos]
+        fields = sorted({one.field for memo in memos for one in memo.entities})
+        tried = sorted({prediction for memo in memos for prediction in predictions(memo)})
         for _ in range(_TIMES):
-            known = await self._lore.known(memo.tenant, memo.event_id, fields, tuple(predictions(memo)))
-            if known is None:
-                return False
-            if await self._lore.keep(changed(known, memo), known.version):
-                return True
-        raise Crowded(f"event {memo.event_id!r} could not be remembered in {_TIMES} attempts")
+            known = await self._lore.known(tenant, events, fields, tried)
+            new = [memo for memo in memos if memo.event_id not in known.remembered]
+            if not new or await self._lore.keep(changed(known, new), known.version):
+                return len(new)
+        raise Crowded(f"{len(events)} events could not be remembered in {_TIMES} attempts")
