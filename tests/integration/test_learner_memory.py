@@ -48,6 +48,11 @@ def _limit(held: bool | None) -> ThresholdOutcome:
     return ThresholdOutcome(kind=ThresholdKind.POLICY_LIMIT, name="amount", sign=">", predicted="500", held=held)
 
 
+async def _rounds(rememberer: Rememberer) -> None:
+    while await rememberer.round():
+        pass
+
+
 @pytest.mark.promise("entities.counted")
 async def test_an_entity_is_counted_once_a_task_with_what_it_stood_with(redis: Redis) -> None:
     stage = MemoryStage(redis)
@@ -70,8 +75,7 @@ async def test_each_outcome_is_remembered_once_whoever_dies_when(redis: Redis) -
     for some in (outcomes[:3], outcomes[3:]):
         await leave(redis, some)
         with pytest.raises(StoreUnavailable):
-            while await dying.round():
-                pass
+            await _rounds(dying)
     await streams.give_up(range(PARTITIONS))
     await stage.remembers()
     assert (await stage.entities())["Initech Ltd"] == 6
