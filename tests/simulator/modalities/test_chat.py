@@ -42,10 +42,10 @@ async def test_what_is_said_stands_in_its_conversation(stage: Stage) -> None:
 
 
 async def test_a_conversation_that_is_not_named_is_the_default(stage: Stage) -> None:
-    await do(stage, "/chat/send", role="user", content="Hello", metadata={"mood": "good"})
+    await do(stage, "/chat/send", role="user", content="Hello", metadata={"mood": "good", "why": None})
 
     [message] = rows(await stage.get("/chat/state"), "messages")
-    assert (message["conversation_id"], message["metadata"]) == ("default", {"mood": "good"})
+    assert (message["conversation_id"], message["metadata"]) == ("default", {"mood": "good", "why": None})
     assert (await event_data(stage))[0]["operation"] == "send_message"
 
 

@@ -35,7 +35,7 @@ class ActingModality(Modality, Generic[Tables]):
     def normalised(self, data: JsonObject) -> JsonObject:
         newest = self.newest(data)
         action = self._read(newest)
-        return {"operation": newest["operation"], **action.model_dump(mode="json", exclude_none=True)}
+        return {"operation": newest["operation"], **said(action)}
 
     @override
     def act(self, data: JsonObject, moment: Moment) -> Outcome:
@@ -51,6 +51,11 @@ class ActingModality(Modality, Generic[Tables]):
         if kind is None:
             raise BadInput([Fault(("operation",), f"must be one of {', '.join(self.operations)}", "enum")])
         return read_as(kind, data)
+
+
+def said(model: BaseModel) -> JsonObject:
+    """What it says, without what it leaves open."""
+    return model.model_dump(mode="json", exclude_none=True)
 
 
 def read_as(kind: type[_Model], data: JsonObject) -> _Model:

@@ -6,6 +6,7 @@ from fastapi import Query, Response
 from pydantic import BaseModel
 from pydantic_core import to_json
 
+from services.simulator.core.modalities.actions import said
 from services.simulator.core.modalities.pages import Asked
 from services.simulator.entrypoints.actions import ActionResponse, act
 from services.simulator.entrypoints.doorway import Place
@@ -26,4 +27,4 @@ def answered(place: Place, modality: str, asked: Asked) -> Response:
 
 
 def carried_out(place: Place, modality: str, operation: str, body: BaseModel) -> ActionResponse:
-    return act(place, modality, {"operation": operation, **body.model_dump(mode="json", exclude_none=True)})
+    return act(place, modality, {"operation": operation, **said(body)})
