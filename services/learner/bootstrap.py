@@ -41,7 +41,7 @@ async def _serve(settings: Settings, redis: Redis) -> None:
     learner = Learner(outcomes, RedisMemory(redis))
     memory = memory_room(settings, redis, owner, settings.lease_seconds, learner)
     files = file_room(settings, redis, owner)
-    server = side_server(health_app(outcomes, learner, files.seeding), settings.host, settings.port)
+    server = side_server(health_app(outcomes, learner, files.seeding, memory), settings.host, settings.port)
     every = settings.lease_seconds / 3
     stop = _on_signals()
     tune_gc()

@@ -2,9 +2,10 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import structlog
+from pydantic import JsonValue
 from redis.asyncio import Redis
 
 from services.learner.adapters.redis_fact_book import RedisFactBook
@@ -46,6 +47,12 @@ class MemoryRoom:
             await self.rememberer.leave()
         except StoreUnavailable as error:
             log.warning("left_without_a_word", error=str(error))
+
+    def told(self) -> dict[str, JsonValue]:
+        """What this process has remembered, found and forgotten since it started."""
+        remembered = asdict(self.rememberer.counts)
+        facts: JsonValue = asdict(self.worker.counts) if self.worker else "off"
+        return {**remembered, "facts": facts, "forgotten": self.forgetter.done}
 
     async def _find(self, stop: asyncio.Event) -> None:
         if self.worker is None or self.close is None:

@@ -20,7 +20,13 @@ class Store(Protocol):
         ...
 
 
-def health_app(store: Store, learner: Learner, seeding: SeedingStatus) -> FastAPI:
+class Remembering(Protocol):
+    def told(self) -> dict[str, JsonValue]:
+        """What this process has remembered, found and forgotten since it started."""
+        ...
+
+
+def health_app(store: Store, learner: Learner, seeding: SeedingStatus, memory: Remembering) -> FastAPI:
     app = FastAPI(title="Purple Agent learner", docs_url=None, redoc_url=None)
 
     @app.get("/health")
@@ -28,6 +34,7 @@ def health_app(store: Store, learner: Learner, seeding: SeedingStatus) -> FastAP
         counts = learner.counts
         done: dict[str, JsonValue] = {"learned": counts.learned, "known": counts.known, "dead": counts.dead}
         own: dict[str, JsonValue] = {"partitions": len(learner.held), **done, "training": seeding.as_json()}
+        own["memory"] = memory.told()
         return {"status": "ok", "service": "learner", **own}
 
     @app.get("/ready")
