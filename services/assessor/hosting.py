@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from pydantic import JsonValue, ValidationError
 
+from services.assessor.adapters.provider_models import ProviderModel, provider_name
 from services.assessor.adapters.ues_server import UESServerManager
 from services.assessor.adapters.wall_clock import WallClock
 from services.assessor.adapters.worlds import OwnProcess, RunningSimulator, World
@@ -21,8 +22,10 @@ from shared.contracts.assessment.updates import ErrorOccurred, ErrorType
 from shared.infra.anthropic_model import AnthropicModel
 from shared.infra.model_prices import read_prices
 from shared.infra.ues.client import AsyncUESClient
-from shared.ports.models import Tier
+from shared.ports.models import Model, Tier
 from shared.ports.simulated_world import SimulatorFailed
+
+_LIVELY, _SOBER = 0.7, 0.0  # temperatures, for models that take one
 
 
 class BadRequest(Exception):
@@ -125,13 +128,10 @@ class GreenAgent:
 
 
 def models_of(config: GreenAgentConfig) -> Models:
-    """Models as the configuration names them; none without a key and an endpoint."""
-    if not config.has_model:
-        return Models()
-    response, summarization, evaluation = (
-        _model(config, name)
-        for name in (config.response_generator_model, config.summarization_model, config.evaluation_model)
-    )
+    """Models as the configuration names them; ours are none without a key and an endpoint. Raises ``CannotStart``."""
+    response = _model(config, config.response_generator_model, _LIVELY)
+    summarization = _model(config, config.summarization_model, _SOBER)
+    evaluation = _model(config, config.evaluation_model, _SOBER)
     return Models(response, summarization, evaluation, read_prices(_prices(config)))
 
 
@@ -141,7 +141,11 @@ async def close_models(models: Models) -> None:
             await model.close()
 
 
-def _model(config: GreenAgentConfig, name: str) -> AnthropicModel:
+def _model(config: GreenAgentConfig, name: str, temperature: float) -> Model | None:
+    if provider_name(name) is not None:
+        return ProviderModel(name, config.assessment_seed, temperature)
+    if not config.has_model:
+        return None
     return AnthropicModel(dict.fromkeys(Tier, name), config.anthropic_api_key, config.anthropic_base_url or None)
 
 

@@ -17,9 +17,12 @@ SCENARIOS = Path(__file__).with_name("scenarios")
 class GreenAgentConfig(BaseSettings):
     """How assessments are run; ``GreenAgentConfig()`` is sound as it is.
 
-    Without a model nobody plays characters that have no script, and criteria that need a judge stay unjudged. With
-    ``simulator_url`` every context gets a world of that running simulator, else a simulator process of its own on a
-    port from ``ues_base_port`` up, where ``ues_public_host`` is what participants are told to call.
+    Without a model nobody plays characters that have no script, and criteria that need a judge stay unjudged. Models
+    named ``gpt-...``, ``o1``, ``o3``, ``chatgpt-...``, ``gemini-...`` and ``ollama/...`` are other providers', which
+    the optional extra ``assessor-providers`` reaches with their own variables.
+
+    With ``simulator_url`` every context gets a world of that running simulator, else a simulator process of its own on
+    a port from ``ues_base_port`` up, where ``ues_public_host`` is what participants are told to call.
     """
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)

@@ -27,4 +27,7 @@ PROMISES = (
     Promise(
         "assessor.as_published", "Parts have the names, constructors and methods of published ones", "seed 004, 12"
     ),
+    Promise(
+        "assessor.providers", "Models of other providers by an optional library, named when missing", "seed 004, 11"
+    ),
 )

@@ -1,0 +1,98 @@
+"""The ``Model`` port for models of other providers, by the optional library ``pydantic-ai``.
+
+What this product itself works with needs none of it: the library is looked for when a model of that kind is named.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from importlib import import_module
+from types import ModuleType
+
+from typing_extensions import override
+
+from shared.infra.starting import CannotStart
+from shared.ports.models import Message, Model, ModelReply, ModelRequest, ModelUnavailable, TextBlock, Usage
+
+_PROVIDERS = (
+    ("gpt-", "openai:"),
+    ("o1", "openai:"),
+    ("o3", "openai:"),
+    ("chatgpt-", "openai:"),
+    ("gemini-", "google:"),
+)
+_LOCAL = "ollama/"
+_ENDS = {"stop": "end_turn", "length": "max_tokens", None: "end_turn"}
+
+
+def provider_name(model: str) -> str | None:
+    """The library's name of a model, ``None`` for one of ours: ``gpt-5`` is ``openai:gpt-5``."""
+    if model.startswith(_LOCAL):
+        return f"ollama:{model.removeprefix(_LOCAL)}"
+    return next((provider + model for prefix, provider in _PROVIDERS if model.startswith(prefix)), None)
+
+
+class ProviderModel(Model):
+    """Text and structured answers, no tools. Keys and addresses are the providers' own variables.
+
+    ``seed`` and ``temperature`` go to providers that know them. Raises ``CannotStart`` if the library is missing.
+    """
+
+    def __init__(self, name: str, seed: int = 0, temperature: float | None = None, seconds: float = 60.0) -> None:
+        self._name = provider_name(name) or name
+        self._seed = seed
+        self._temperature = temperature
+        self._seconds = seconds
+        self._library = _part("direct", name)
+
+    @override
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        errors, models = _part("exceptions", self._name), _part("models", self._name)
+        try:
+            async with asyncio.timeout(self._seconds):
+                answer = await self._library.model_request(
+                    self._name,
+                    _messages(request.system, request.messages),
+                    model_settings=self._settings(request.max_tokens),
+                    model_request_parameters=_parameters(models, request),
+                )
+        except TimeoutError as error:
+            raise ModelUnavailable(f"the model {self._name} did not answer in time") from error
+        except (errors.AgentRunError, errors.UserError) as error:
+            raise ModelUnavailable(f"the model {self._name} could not be asked: {str(error)[:300]}") from error
+        used, cached = answer.usage, answer.usage.cache_read_tokens
+        usage = Usage(used.input_tokens - cached, used.output_tokens, cached)
+        text = "".join(part.content for part in answer.parts if part.part_kind == "text")
+        return ModelReply((TextBlock(text),), _ENDS.get(answer.finish_reason, "refusal"), usage, self._name)
+
+    def _settings(self, max_tokens: int) -> dict[str, int | float]:
+        settings: dict[str, int | float] = {"max_tokens": max_tokens, "seed": self._seed}
+        return settings if self._temperature is None else {**settings, "temperature": self._temperature}
+
+
+def _part(name: str, wanted: str) -> ModuleType:
+    try:
+        return import_module(f"pydantic_ai.{name}")
+    except ImportError as error:
+        raise CannotStart(f"The model {wanted} needs pydantic-ai: install purple-agent[assessor-providers].") from error
+
+
+def _messages(system: Sequence[str], messages: Sequence[Message]) -> list[object]:
+    kinds = _part("messages", "")
+    said: list[object] = []
+    for message in messages:
+        text = "".join(block.text for block in message.blocks if isinstance(block, TextBlock))
+        if message.role == "user":
+            instructions = None if said else "\n\n".join(system)
+            said.append(kinds.ModelRequest(parts=[kinds.UserPromptPart(text)], instructions=instructions))
+        else:
+            said.append(kinds.ModelResponse(parts=[kinds.TextPart(text)]))
+    return said
+
+
+def _parameters(models: ModuleType, request: ModelRequest) -> object:
+    if request.tools:
+        raise ModelUnavailable("models of other providers are asked without tools")
+    if request.schema is None:
+        return models.ModelRequestParameters()
+    form = _part("output", "").OutputObjectDefinition(json_schema=dict(request.schema), name="answer", strict=True)
+    return models.ModelRequestParameters(output_mode="native", output_object=form)
