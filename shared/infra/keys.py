@@ -161,7 +161,12 @@ LEARNED_KINDS = (
     KeyKind("accuracy", "learner", "kept", "hash 'process type:kind of threshold' -> how often predictions held"),
     KeyKind("remembered", "learner", "kept", "sorted set of ids of events whose facts are kept; like 'applied'"),
     KeyKind("fact_todos", "learner", "empty", "hash event id -> what facts are still to be found in, capped"),
-    KeyKind("memory", "learner", "kept", "hash: version (of facts, entities, accuracy), and what finding facts cost"),
+    KeyKind(
+        "memory",
+        "learner",
+        "kept",
+        "hash: version (of facts, entities, accuracy), imported (the last import), what finding facts cost",
+    ),
     KeyKind("forgets", "gateway, learner", "kept", "hash request id -> what is to be forgotten, and how far it is"),
     KeyKind("seeded", "learner", "kept", "hash object of training rows -> its version, newline, what came of it"),
     KeyKind("seeding", "learner", "short", "which learner loads training rows now"),

@@ -9,12 +9,13 @@ from typing import cast
 import pytest
 from pydantic import JsonValue
 from redis.asyncio import Redis
+from typing_extensions import override
 
 from services.learner.adapters.redis_import_shelf import RedisImportShelf
 from services.learner.adapters.redis_memory import RedisMemory
 from services.learner.core.files.importer import Importer
 from services.learner.core.lesson import lesson_of
-from services.learner.file_ports import ArmRecord, Brought
+from services.learner.file_ports import ArmRecord, Brought, Versions
 from shared.contracts.accuracy import Accuracy
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import FileErrand, FileReport, LearningFile
@@ -22,6 +23,8 @@ from shared.domain.bandit import Arm
 from shared.domain.words import Strategy, TaskState
 from shared.infra import keys
 from shared.infra.learned_files import learned_files
+from shared.infra.redis import connect
+from shared.infra.tcp_proxy import TcpProxy, Way
 from shared.testing.redis_tasks import NOON
 from tests.integration.learner_stage import an_outcome
 
@@ -228,3 +231,37 @@ async def test_a_change_that_somebody_overtook_is_not_stored(redis: Redis) -> No
     assert await shelf.keep("acme", Brought(facts=["x"]), stored.versions)
     assert not await shelf.keep("acme", Brought(cases=["x"]), stored.versions)
     assert len(cast("list[str]", (await _everything(redis, "acme"))["cases"])) == 1
+
+
+@pytest.mark.promise("redis.no_double_effect")
+@pytest.mark.parametrize("way", ["answers", "requests"])
+async def test_a_lost_reply_imports_once_and_tells_what_was_taken(redis: Redis, redis_server: str, way: str) -> None:
+    await _learned(redis, tasks=20)
+    files = await learned_files(redis, "acme")
+    upstream = redis_server if redis_server.startswith("unix://") else redis_server.split("/")[2]
+    async with TcpProxy(upstream) as proxy:
+        far = connect(f"redis://{proxy.address}/0")
+        shelf = _LosingShelf(far, proxy.answers if way == "answers" else proxy.requests)
+        reports = [
+            await Importer(shelf, lambda: NOW).carry_out(FileErrand(tenant="globex", file=file, content=files[file]))
+            for file in OURS
+        ]
+        await far.aclose()
+    assert shelf.losses == len(OURS)
+    assert [report.taken > 0 and report.known == 0 for report in reports] == [True] * len(OURS)
+    assert await learned_files(redis, "globex") == files
+
+
+class _LosingShelf(RedisImportShelf):
+    """Loses one reply, or one command, of each change."""
+
+    def __init__(self, redis: Redis, way: Way) -> None:
+        super().__init__(redis)
+        self._way = way
+        self.losses = 0
+
+    @override
+    async def keep(self, tenant: str, brought: Brought, versions: Versions) -> bool:
+        self._way.cut_at(1)
+        self.losses += 1
+        return await super().keep(tenant, brought, versions)

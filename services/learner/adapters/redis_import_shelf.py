@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar, cast
+from uuid import uuid4
 
 import structlog
 from pydantic import ValidationError
@@ -62,7 +63,7 @@ class RedisImportShelf(ImportShelf):
         places += [names.entities, names.entity_links, names.entity_ages, names.accuracy]
         words = [word for command in _commands(names, brought) for word in _spelled(places, *command)]
         expected = _that_matter(brought, versions)
-        return await self._scripts.run("import_learned", places, [*expected, *words]) == 1
+        return await self._scripts.run("import_learned", places, [*expected, f"import-{uuid4().hex}", *words]) == 1
 
 
 def _that_matter(brought: Brought, versions: Versions) -> Versions:

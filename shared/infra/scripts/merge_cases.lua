@@ -4,6 +4,7 @@ local cases, seeded = unpack(KEYS)
 local digest, object, version, told = unpack(ARGV)
 
 local known = redis.call('HGET', seeded, object)
+if again and known == version .. '\n' .. told then return 'kept' end
 if known and string.match(known, '^(.-)\n') == version then return 'known' end
 if redis.sha1hex(table.concat(redis.call('LRANGE', cases, 0, -1), '\n')) ~= digest then return 'changed' end
 
