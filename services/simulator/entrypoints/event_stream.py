@@ -1,0 +1,85 @@
+"""``/events/stream`` over a websocket: what becomes of each event, as it happens."""
+
+import asyncio
+from typing import NoReturn
+
+from fastapi import APIRouter, WebSocket, WebSocketDisconnect
+
+from services.simulator.core.events import Event
+from services.simulator.core.keys import Forbidden
+from services.simulator.core.records import JsonObject
+from services.simulator.core.refusals import Refusal
+from services.simulator.core.written_events import written
+from services.simulator.entrypoints.doorway import Place, entry_of, place_of
+
+router = APIRouter(prefix="/events", tags=["events"])
+_PERMISSION = "events:list"
+_MOST_WAITING = 1000
+_CLOSED_BY = 4000  # and the HTTP status: 4401, 4403, 4404
+
+
+class Stream:
+    """Events on their way to one listener. If it is too slow, the next message says how many it has ``lost``."""
+
+    def __init__(self) -> None:
+        self._waiting: asyncio.Queue[Event] = asyncio.Queue(_MOST_WAITING)
+        self._lost = 0
+
+    def note(self, event: Event) -> None:
+        if self._waiting.full():
+            self._lost += 1
+        else:
+            self._waiting.put_nowait(event)
+
+    async def next(self) -> JsonObject:
+        """The next message, when there is one."""
+        event = await self._waiting.get()
+        lost, self._lost = self._lost, 0
+        return {"type": f"event.{event.status.value}", "event": written(event), "lost": lost}
+
+
+@router.websocket("/stream")
+async def stream(websocket: WebSocket) -> None:
+    """The key stands in the header, or as ``api_key`` in the query, since browsers send no headers here."""
+    try:
+        place = _let_in(websocket)
+    except Refusal as refusal:
+        await websocket.accept()
+        return await websocket.close(_CLOSED_BY + refusal.status, str(refusal.detail))
+    await websocket.accept()
+    listening = Stream()
+    place.world.observers.append(listening.note)
+    try:
+        await _until_closed(websocket, listening)
+    finally:
+        place.world.observers.remove(listening.note)
+
+
+def _let_in(websocket: WebSocket) -> Place:
+    secret = websocket.headers.get("x-api-key") or websocket.query_params.get("api_key")
+    place = place_of(entry_of(websocket.scope), secret)
+    if not place.caller.may(_PERMISSION):
+        raise Forbidden(f"Permission denied. Required permission: {_PERMISSION}")
+    return place
+
+
+async def _until_closed(websocket: WebSocket, listening: Stream) -> None:
+    try:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(_tell(websocket, listening))
+            group.create_task(_listen(websocket))
+    except* WebSocketDisconnect:
+        pass  # the listener left, as listeners do
+
+
+async def _tell(websocket: WebSocket, listening: Stream) -> NoReturn:
+    while True:
+        await websocket.send_json(await listening.next())
+
+
+async def _listen(websocket: WebSocket) -> NoReturn:
+    """Nothing that a listener says matters, but that it leaves."""
+    while True:
+        await websocket.receive()
+        if websocket.client_state.name == "DISCONNECTED":
+            raise WebSocketDisconnect
