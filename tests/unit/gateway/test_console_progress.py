@@ -1,17 +1,32 @@
 """Whether the worker gets better, as the console says it."""
 
-from datetime import UTC, datetime
+import re
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from services.gateway.core.console.health import DayCounts, DayRow, cost_of_a_task, day_counts, day_rows, load
+from services.gateway.core.console.health import (
+    DayCounts,
+    DayRow,
+    causes,
+    cost_of_a_task,
+    day_counts,
+    day_rows,
+    endings,
+    error_rate,
+    latencies,
+    load,
+)
 from services.gateway.core.console.overview import Needs, better_tile, cost_tile, needs_tile, working_tile
 from services.gateway.core.console.progress import direction, process_cards, quality
 from services.gateway.entrypoints.console.charts import Frame, Line, lines, round_ticks
+from services.gateway.entrypoints.console.pictures import days_chart
 from services.gateway.ports.tenants import DaySpent, TenantState
+from shared.contracts.task import TaskRecord
 from shared.domain.bandit import Arm
 from shared.domain.trend import Moment, Point, moments
 from shared.domain.words import TaskState
+from shared.testing.redis_tasks import a_record
 
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 
@@ -80,7 +95,6 @@ def test_of_arms_that_are_alike_none_is_the_best() -> None:
         ({TaskState.COMPLETED: 9, TaskState.REJECTED: 4}, TenantState(), "9 of 9", "good"),
         ({TaskState.COMPLETED: 9, TaskState.FAILED: 1}, TenantState(), "9 of 10", "warn"),
         ({TaskState.COMPLETED: 1, TaskState.FAILED: 9}, None, "1 of 10", "bad"),
-        ({TaskState.COMPLETED: 9}, TenantState(waiting=3), "Stands still", "bad"),
         ({TaskState.COMPLETED: 9}, TenantState(stopped="audit"), "Stopped", "bad"),
         ({}, TenantState(), "Idle", ""),
     ],
@@ -117,8 +131,50 @@ def test_what_today_and_the_week_have_cost() -> None:
     assert cost_tile([DaySpent("2026-11-22")], [], NOON.date()).remark == "no model was asked in the last days"
 
 
+@pytest.mark.promise("console.operations")
 def test_a_queue_that_nobody_works_off_is_bad() -> None:
-    assert [load(TenantState(waiting=2, running=running))[0].tone for running in (0, 1)] == ["bad", ""]
+    state = TenantState(waiting=2)
+    assert [load(state, still=still)[0].tone for still in (True, False)] == ["bad", ""]
+    assert working_tile({TaskState.COMPLETED: 9}, 2, state, still=True).value == "Stands still"
+
+
+def ended(task_id: str, seconds: float, **data: object) -> TaskRecord:
+    record = a_record("s")
+    told = {"task_id": task_id, "updated_at": record.accepted_at + timedelta(seconds=seconds), "metadata": {}}
+    return record.model_copy(update={**told, "state": TaskState.COMPLETED, **data})
+
+
+@pytest.mark.promise("console.operations")
+def test_how_long_tasks_took_apart_from_waiting_for_people() -> None:
+    alone = [ended(f"t{n}", n) for n in range(1, 21)]
+    waited = ended("w", 7200, metadata={"approval_request": {"approval_id": "a"}})
+    assert [(one.label, one.value) for one in latencies([*alone, waited])] == [
+        ("Half of the tasks took", "10.0 s"),
+        ("19 in 20 took at most", "19.0 s"),
+        ("With an approval", "2 h"),
+    ]
+    assert latencies([]) == ()
+
+
+@pytest.mark.promise("console.operations")
+def test_why_tasks_failed_is_counted_with_one_of_them_to_look_at() -> None:
+    broke = {"state": TaskState.FAILED, "metadata": {"failed_part": "model"}}
+    records = [ended("t1", 1, **broke), ended("t2", 1, **broke), ended("t3", 1), ended("t4", 1, state=TaskState.FAILED)]
+    assert causes(records) == (("It broke at the model", 2, "t1"), ("No reason was given", 1, "t4"))
+
+
+@pytest.mark.promise("console.operations")
+def test_a_refusal_is_no_error_and_a_cancel_counts_nowhere() -> None:
+    totals = {TaskState.COMPLETED: 17, TaskState.REJECTED: 2, TaskState.FAILED: 1, TaskState.CANCELED: 9}
+    assert error_rate(totals)[1:] == ("5.0 %", "1 of 20 tasks", "warn")
+    assert [(row.word, row.share) for row in endings(totals)][:2] == [("completed", "59 %"), ("rejected", "6.9 %")]
+    assert endings({}) == ()
+
+
+def test_a_day_without_tasks_is_a_gap() -> None:
+    drawn = days_chart([DayCounts("2026-02-27", 2), DayCounts("2026-03-02", 4)])
+    heights = [float(one) for one in re.findall(r'<rect x="[^"]+" y="[^"]+" width="[^"]+" height="([^"]+)"', drawn)]
+    assert [height > 0 for height in heights[-4:]] == [True, False, False, True]
 
 
 def test_days_are_told_newest_first_with_their_mean_quality_of_judged_tasks() -> None:

@@ -69,14 +69,13 @@ class DayRow(NamedTuple):
     quality: str
 
 
-def load(state: TenantState) -> tuple[Figure, ...]:
-    """What waits and what is worked on; a queue that nobody works off is bad."""
-    stuck = state.waiting > 0 and state.running == 0
+def load(state: TenantState, *, still: bool) -> tuple[Figure, ...]:
+    """What waits and what is worked on; a queue that stands ``still`` is bad."""
     waiting = Figure(
         "Sessions that wait",
         f"{state.waiting:,}",
-        "nobody works on them: does an executor run?" if stuck else "to be taken up by a worker",
-        "bad" if stuck else "",
+        "nobody works on them: does an executor run?" if still else "to be taken up by a worker",
+        "bad" if still else "",
     )
     return waiting, Figure("Sessions worked on", f"{state.running:,}", "right now")
 

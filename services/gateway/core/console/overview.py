@@ -41,15 +41,17 @@ class Needs(NamedTuple):
         return self.approvals + self.doubts + self.letters + self.hooks
 
 
-def working_tile(totals: Mapping[TaskState, int], open_now: int, state: TenantState | None) -> Tile:
-    """How tasks ended within a day, and whether anything stands still. ``state`` is for operators alone."""
+def working_tile(
+    totals: Mapping[TaskState, int], open_now: int, state: TenantState | None, *, still: bool = False
+) -> Tile:
+    """How tasks ended within a day, and whether anything stands ``still``. ``state`` is for operators alone."""
     done, failed = totals.get(TaskState.COMPLETED, 0), totals.get(TaskState.FAILED, 0)
     rejected = totals.get(TaskState.REJECTED, 0)
     question, href = "Is it working?", "/console/operations" if state else "/console/tasks"
     if state and state.stopped is not None:
         why = state.stopped or "no reason was given"
         return Tile(question, "Stopped", f"an operator stopped it: {why}", href, "bad")
-    if state and state.waiting and not state.running:
+    if state and still:
         return Tile(question, "Stands still", f"{counted(state.waiting, 'session')} and no worker", href, "bad")
     going = f"{open_now} running" if open_now else "none running"
     if not done + failed:

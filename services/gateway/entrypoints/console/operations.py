@@ -57,7 +57,11 @@ class OperationsPages:
             visitor,
             tabs=self._tabs(visitor),
             stopped=state.stopped,
-            figures=[*load(state), error_rate(totals), *latencies(ended.records)],
+            figures=[
+                *load(state, still=await self._room.stands_still(caller, state)),
+                error_rate(totals),
+                *latencies(ended.records),
+            ],
             endings=endings(totals),
             causes=causes(ended.records),
             spent=[day for day in reversed(spent) if day.calls],

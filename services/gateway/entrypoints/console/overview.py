@@ -84,8 +84,9 @@ class OverviewPage:
         now, caller = self._room.glance.clock(), visitor.caller
         totals = await self._room.totals(caller, now - _DAY)
         running = (await self._room.desks.lists.tasks(Query(states=RUNNING, size=1), caller)).total
+        still = await self._room.stands_still(caller, seen.state) if seen.state else False
         tiles = [
-            working_tile(totals, running, seen.state),
+            working_tile(totals, running, seen.state, still=still),
             better_tile(direction(seen.history.quality)),
             needs_tile(seen.needs, len(seen.waiting) - len(seen.mine), first_due(seen.mine), now),
         ]

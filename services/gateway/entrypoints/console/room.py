@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from urllib.parse import quote
 
 from starlette.requests import Request
@@ -26,11 +26,13 @@ from services.gateway.ports.identity import Caller
 from services.gateway.ports.learning import Statistics
 from services.gateway.ports.spending import Spending
 from services.gateway.ports.tasks import Stories
+from services.gateway.ports.tenants import TenantState
 from shared.domain.words import TaskState
 
 Show = Callable[[Request, Visitor], Awaitable[Response]]
 Act = Callable[[Request, Visitor, dict[str, str]], Awaitable[Response]]
 Handler = Callable[[Request], Awaitable[Response]]
+_TAKEN_UP = timedelta(seconds=15)
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,15 @@ class Room:
         """How many of the tasks that the caller may see ended how since then."""
         ends = {state: Query(states=(state,), since=since, size=1) for state in ENDS}
         return {state: (await self.desks.lists.tasks(query, caller)).total for state, query in ends.items()}
+
+    async def stands_still(self, caller: Caller, state: TenantState) -> bool:
+        """Whether tasks wait for longer than a worker needs to take them up, and nothing is worked on."""
+        if not state.waiting or state.running or state.stopped is not None:
+            return False
+        every = Query(states=(TaskState.SUBMITTED,), size=1)
+        fresh = every._replace(since=self.glance.clock() - _TAKEN_UP)
+        totals = [(await self.desks.lists.tasks(query, caller)).total for query in (every, fresh)]
+        return totals[0] > totals[1]
 
     def source(self, request: Request) -> str:
         """The address from which a request comes; empty where it cannot be told."""
