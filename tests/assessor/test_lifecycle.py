@@ -1,7 +1,9 @@
 """An agent with a simulator process of its own: as published callers use it, and when that process dies."""
 
 import asyncio
+import os
 import re
+import signal
 from pathlib import Path
 
 import httpx
@@ -76,11 +78,19 @@ async def test_a_simulator_that_dies_in_mid_turn_ends_the_assessment_at_once(tmp
         async with asyncio.timeout(10):
             while len(participant.heard) < 2:
                 await asyncio.sleep(0.01)
-        process = agent._world._server._process  # type: ignore[attr-defined]  # the process that a crash would take
-        process.kill()
+        os.kill(_simulator(), signal.SIGKILL)
         with pytest.raises(SimulatorFailed, match="ended"):
             await asyncio.wait_for(run, 10)
         hanging.let_go.set()
 
     last = following.updates[-1]
     assert (last.message_type, last.wire()["error_type"]) == ("update_error_occurred", "ues_error")
+
+
+def _simulator() -> int:
+    """The process id of our simulator."""
+    here = os.getpid()
+    children = Path(f"/proc/{here}/task/{here}/children").read_text().split()
+    return next(
+        int(child) for child in children if b"services.simulator" in Path(f"/proc/{child}/cmdline").read_bytes()
+    )

@@ -78,27 +78,18 @@ async def test_answers_that_mean_nothing_are_results_too(tmp_path: Path, answer:
 
 
 @pytest.mark.promise("assessor.errors")
-async def test_an_agent_that_goes_away_in_mid_run_is_judged_by_what_it_did(tmp_path: Path) -> None:
-    agent = ScriptedParticipant(Gold().turn)
-    gold = Gold()
-    gold.participant = agent
+async def test_an_agent_that_breaks_in_mid_run_is_judged_by_what_it_did(tmp_path: Path) -> None:
+    async def break_after_the_first(ues: AsyncUESClient, said: JsonObject) -> JsonObject:
+        if said["turn_number"] != 1:
+            raise RuntimeError("broken")
+        await write_to_ben(ues)
+        return GO_ON
 
-    async with staged(tmp_path) as stage, reached(agent) as participant:
-        agent._script = _once_then_gone(gold, participant)
-        results = await stage.assessed(participant, max_failed_turns=1)
+    async with staged(tmp_path) as stage:
+        results = await measured(stage, break_after_the_first, max_failed_turns=1)
 
-    assert results.status == "failed"
-    assert results.failed_turns[0]["error_type"] == "communication_error"
+    assert (results.status, results.failed_turns[0]["error_type"]) == ("failed", "communication_error")
     assert results.scores.dimensions["accuracy"].score == 6
-
-
-def _once_then_gone(gold: Gold, participant: A2aParticipant) -> Callable[[JsonObject], Awaitable[JsonObject]]:
-    async def turn(said: JsonObject) -> JsonObject:
-        answer = await gold.turn(said)
-        participant._endpoint = ("http://127.0.0.1:9", "0.3")  # from now on nobody is there
-        return answer
-
-    return turn
 
 
 @pytest.mark.promise("assessor.errors")

@@ -30,4 +30,5 @@ PROMISES = (
     Promise(
         "assessor.providers", "Models of other providers by an optional library, named when missing", "seed 004, 11"
     ),
+    Promise("assessor.differences", "What a run changed in the world is told row by row", "seed 004, 6"),
 )

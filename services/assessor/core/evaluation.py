@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from pydantic import JsonValue
 
+from services.assessor.core.differences import Difference, differences
 from shared.contracts.assessment.base import JsonObject, Told
 from shared.contracts.assessment.results import ActionLogEntry
 from shared.ports.models import Model
@@ -40,6 +41,11 @@ class EvalContext:
     @property
     def actions(self) -> tuple[ActionLogEntry, ...]:
         return tuple(entry for entry in self.action_log if entry.kind == "action")
+
+    @property
+    def changes(self) -> tuple[Difference, ...]:
+        """What differs between the world before and after, whoever changed it."""
+        return tuple(differences(self.initial_state, self.final_state))
 
     def get_state(self, modality: str) -> JsonValue:
         """The state at the end; ``None`` for a modality that the world does not have."""

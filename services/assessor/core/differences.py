@@ -1,0 +1,71 @@
+"""What a run changed in the world, row by row: to see what was done beside what was asked."""
+
+from collections.abc import Iterator, Mapping
+from typing import Literal, NamedTuple
+
+from pydantic import JsonValue
+
+from shared.contracts.assessment.base import JsonObject
+
+_DERIVED = frozenset({"threads", "folders", "labels", "query", "summary"})  # these follow from other rows
+
+
+class Difference(NamedTuple):
+    """A row of a modality's table (``email``, ``emails``, its id) that was added, removed or changed.
+
+    ``fields``: which of a changed row's fields differ.
+    """
+
+    modality: str
+    table: str
+    key: str
+    kind: Literal["added", "removed", "changed"]
+    fields: tuple[str, ...] = ()
+
+
+def differences(before: Mapping[str, JsonValue], after: Mapping[str, JsonValue]) -> list[Difference]:
+    """By modality, table and key. Tables are objects of objects by id, and lists of objects that have one."""
+    found: list[Difference] = []
+    for modality in sorted({*before, *after} - {"time"}):
+        old, new = _tables(before.get(modality)), _tables(after.get(modality))
+        for table in sorted({*old, *new}):
+            found += _rows(modality, table, old.get(table, {}), new.get(table, {}))
+    return found
+
+
+def _rows(
+    modality: str, table: str, old: Mapping[str, JsonObject], new: Mapping[str, JsonObject]
+) -> Iterator[Difference]:
+    for key in sorted({*old, *new}):
+        if key not in old:
+            yield Difference(modality, table, key, "added")
+        elif key not in new:
+            yield Difference(modality, table, key, "removed")
+        elif fields := _changed(old[key], new[key]):
+            yield Difference(modality, table, key, "changed", fields)
+
+
+def _changed(old: JsonObject, new: JsonObject) -> tuple[str, ...]:
+    return tuple(sorted(name for name in {*old, *new} if old.get(name) != new.get(name)))
+
+
+def _tables(state: JsonValue) -> dict[str, dict[str, JsonObject]]:
+    if not isinstance(state, dict):
+        return {}
+    tables = {name: _table(value) for name, value in state.items() if name not in _DERIVED}
+    return {name: rows for name, rows in tables.items() if rows}
+
+
+def _table(value: JsonValue) -> dict[str, JsonObject]:
+    if isinstance(value, dict):
+        rows = {key: row for key, row in value.items() if isinstance(row, dict)}
+        return rows if len(rows) == len(value) else {}
+    if isinstance(value, list):
+        listed = [row for row in value if isinstance(row, dict)]
+        return {key: row for row in listed if (key := _key(row))}
+    return {}
+
+
+def _key(row: JsonObject) -> str:
+    """A row's own id: the first of its fields that is called so."""
+    return next((str(value) for name, value in row.items() if name.endswith("_id") and value), "")
