@@ -27,7 +27,7 @@ def main(arguments: Sequence[str]) -> int:
     except (CannotStart, OSError) as problem:
         return refused(problem)
     configure_logging("simulator")
-    serve_until_stopped(app, settings.host, settings.port)
+    serve_until_stopped(app, settings.host, settings.port, websockets=True)
     return 0
 
 

@@ -18,6 +18,7 @@ GRACE_SECONDS = 10
 # A balancer keeps its connections for a minute and may send a request just as we close one, which it then answers 502:
 # so they are closed by the balancer, and not by us.
 KEEP_ALIVE_SECONDS = 75
+_MOST_SAID = 64 * 1024  # bytes of one message that comes in over a websocket
 _MARGIN_SECONDS = 2.0  # before the grace is over: enough to send answers that are hurried
 
 
@@ -44,13 +45,15 @@ class Farewell(Protocol):
         ...
 
 
-def serve_until_stopped(app: ASGIApp, host: str, port: int, farewell: Farewell | None = None) -> None:
+def serve_until_stopped(
+    app: ASGIApp, host: str, port: int, farewell: Farewell | None = None, websockets: bool = False
+) -> None:
     """Returns after SIGTERM or SIGINT, when the requests in hand are answered or the grace is over.
 
-    A second signal cuts the lingering short.
+    A second signal cuts the lingering short. Only where ``websockets`` are asked for are they spoken.
     """
     grace = GRACE_SECONDS if farewell is None else math.ceil(farewell.grace_seconds)
-    config = config_of(app, host, port, grace)
+    config = config_of(app, host, port, grace, websockets)
     # uvicorn raises the signal again once it has stopped: by then there is nothing left to end.
     signal.signal(signal.SIGTERM, lambda *_: None)
     signal.signal(signal.SIGINT, lambda *_: None)
@@ -58,14 +61,15 @@ def serve_until_stopped(app: ASGIApp, host: str, port: int, farewell: Farewell |
     (uvicorn.Server(config) if farewell is None else _LingeringServer(config, farewell)).run()
 
 
-def config_of(app: ASGIApp, host: str, port: int, grace_seconds: int) -> uvicorn.Config:
+def config_of(app: ASGIApp, host: str, port: int, grace_seconds: int, websockets: bool = False) -> uvicorn.Config:
     """``X-Forwarded-*`` is left to the application, which knows whom it believes."""
     return uvicorn.Config(
         app,
         host=host,
         port=port,
         http=BoundedHttp,
-        ws="none",
+        ws="websockets-sansio" if websockets else "none",
+        ws_max_size=_MOST_SAID,
         log_config=None,
         access_log=False,
         proxy_headers=False,
