@@ -89,11 +89,12 @@ class FactChange(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """What finding facts took: calls and tokens."""
+    """What finding facts took, or may take: calls, tokens, and billionth parts of a dollar."""
 
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    nanos: int = 0
 
 
 class FactBook(Protocol):
@@ -139,7 +140,23 @@ class RawFact(NamedTuple):
     confidence: float
 
 
+class Purse(Protocol):
+    """What tenants may spend a day. Both may raise ``StoreUnavailable`` and may be repeated."""
+
+    async def reserve(self, todo: FactTodo, most: Cost, now: datetime) -> bool:
+        """Set aside the most that finding a task's facts may cost; False where the tenant's day has no room for it."""
+        ...
+
+    async def settle(self, todo: FactTodo, cost: Cost, now: datetime) -> None:
+        """Count what it did cost in place of what was set aside."""
+        ...
+
+
 class FactFinder(Protocol):
+    def most(self, sections: JsonObject) -> Cost:
+        """The most that finding facts in these may cost."""
+        ...
+
     async def find(self, sections: JsonObject) -> tuple[Sequence[RawFact], Cost]:
         """Facts in what a task left behind; raises ``FactsUnavailable``."""
         ...

@@ -12,6 +12,7 @@ from services.learner.adapters.redis_fact_book import RedisFactBook
 from services.learner.adapters.redis_forgetting import RedisForgetting
 from services.learner.adapters.redis_lore import RedisLore
 from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
+from services.learner.adapters.redis_purse import RedisPurse
 from services.learner.core.learner import Learner
 from services.learner.core.memory.ask_model import ModelFacts
 from services.learner.core.memory.fact_worker import FactWorker
@@ -19,6 +20,9 @@ from services.learner.core.memory.forgetter import Forgetter
 from services.learner.core.memory.rememberer import Rememberer
 from services.learner.entrypoints.memory_loops import keep_finding, keep_forgetting, keep_remembering
 from services.learner.memory_settings import MemorySettings
+from shared.domain.model_price import dearest
+from shared.infra.model_prices import read_prices
+from shared.infra.tenant_records import RedisTenantRecords
 from shared.ports.models import Tier
 from shared.ports.store import StoreUnavailable
 
@@ -81,4 +85,7 @@ def memory_room(
         base_url=settings.anthropic_base_url or None,
         limits=Limits(seconds=_MODEL_SECONDS, pauses=()),
     )
-    return MemoryRoom(rememberer, forgetter, FactWorker(RedisFactBook(redis), ModelFacts(model)), model.close)
+    prices = read_prices()
+    finder = ModelFacts(model, prices.get(settings.haiku_model) or dearest(prices.values()))
+    purse = RedisPurse(redis, RedisTenantRecords(redis))
+    return MemoryRoom(rememberer, forgetter, FactWorker(RedisFactBook(redis), finder, purse), model.close)

@@ -4,6 +4,7 @@ Money is a whole number of nano-dollars, the billionth part of a dollar: a price
 1,000 of them for one token.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 NANO = 1_000_000_000
@@ -21,3 +22,9 @@ class Price(NamedTuple):
     def fresh_input(self) -> int:
         """The most that one token of input can cost."""
         return max(self.input, self.cache_write)
+
+
+def dearest(prices: Iterable[Price]) -> Price:
+    """The highest of each of their numbers: what a model without a price is taken to cost."""
+    known = tuple(prices)
+    return Price(*(max(column) for column in zip(*known, strict=True))) if known else Price()

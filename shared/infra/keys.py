@@ -216,7 +216,7 @@ OTHER_KINDS = (
     ),
     KeyKind(
         "spend",
-        "executor",
+        "executor, learner",
         "short",
         "hash of a tenant's day: tokens, nanos, calls; reserved_tokens, reserved_nanos and 'r:call' -> set aside",
     ),

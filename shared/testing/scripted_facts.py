@@ -17,8 +17,12 @@ class ScriptedFacts(FactFinder):
         self.broken = ""
 
     @override
+    def most(self, sections: JsonObject) -> Cost:
+        return Cost(1, 200, 50, 1_000)
+
+    @override
     async def find(self, sections: JsonObject) -> tuple[Sequence[RawFact], Cost]:
         self.asked.append(sections)
         if self.broken:
             raise FactsUnavailable(self.broken)
-        return self._say(sections), Cost(1, 100, 20)
+        return self._say(sections), Cost(1, 100, 20, 500)

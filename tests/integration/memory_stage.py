@@ -11,6 +11,7 @@ from services.learner.adapters.redis_forgetting import RedisForgetting
 from services.learner.adapters.redis_lore import RedisLore
 from services.learner.adapters.redis_memory import RedisMemory
 from services.learner.adapters.redis_outcomes import LEARNING, REMEMBERING, RedisOutcomes
+from services.learner.adapters.redis_purse import RedisPurse
 from services.learner.core.learner import Learner
 from services.learner.core.memory.fact_worker import FactWorker
 from services.learner.core.memory.forgetter import Forgetter
@@ -20,6 +21,7 @@ from shared.contracts.forget import ForgetRequest, ForgetScope
 from shared.contracts.outcome import Said, TaskOutcome
 from shared.domain.exact_json import JsonObject
 from shared.domain.partition import PARTITIONS
+from shared.infra.tenant_records import RedisTenantRecords
 from shared.testing.scripted_facts import ScriptedFacts
 from tests.integration.learner_stage import an_outcome
 
@@ -45,7 +47,7 @@ class MemoryStage:
         self.forgets = RedisForgets(redis)
         self.learner = Learner(RedisOutcomes(redis, "one", LEASE, LEARNING, REMEMBERING), RedisMemory(redis))
         self.rememberer = self.a_rememberer("one")
-        self.worker = FactWorker(RedisFactBook(redis), self.facts)
+        self.worker = FactWorker(RedisFactBook(redis), self.facts, RedisPurse(redis, RedisTenantRecords(redis)))
         self.forgetter = Forgetter(RedisForgetting(redis, None))
 
     def a_rememberer(self, name: str, held: Collection[int] = range(PARTITIONS)) -> Rememberer:

@@ -12,13 +12,16 @@ from typing_extensions import override
 from services.learner.adapters.redis_fact_book import RedisFactBook
 from services.learner.adapters.redis_lore import RedisLore
 from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
+from services.learner.adapters.redis_purse import RedisPurse
 from services.learner.core.memory.fact_worker import FactWorker
 from services.learner.core.memory.rememberer import Rememberer
 from services.learner.memory_ports import Change
+from shared.contracts.tenant_version import TenantVersion
 from shared.contracts.threshold import ThresholdKind, ThresholdOutcome
 from shared.domain.known import ENTITIES_KEPT, ENTITY_LASTS
 from shared.domain.partition import PARTITIONS
 from shared.infra import keys
+from shared.infra.tenant_records import RedisTenantRecords
 from shared.ports.store import StoreUnavailable
 from tests.integration.learner_stage import a_session, an_outcome, leave
 from tests.integration.memory_stage import LEASE, TERMS, MemoryStage, an_outcome_of
@@ -193,13 +196,45 @@ async def test_without_a_model_facts_wait_and_the_rest_is_known(redis: Redis) ->
     assert (finding["fact_calls"], finding["fact_input_tokens"], finding["fact_output_tokens"]) == (1, 100, 20)
 
 
+async def _day(redis: Redis) -> dict[str, str]:
+    name = keys.spend_key("acme", datetime.now(UTC).date().isoformat())
+    return await cast("asyncio.Future[dict[str, str]]", redis.hgetall(name))
+
+
+@pytest.mark.promise("knowledge.paid")
+async def test_what_finding_facts_cost_counts_in_the_tenants_day(redis: Redis) -> None:
+    stage = MemoryStage(redis)
+    await leave(redis, [an_outcome_of(_TEXT)])
+    await stage.remembers()
+    await stage.finds_facts()
+    spent = await _day(redis)
+    assert {name: spent[name] for name in ("tokens", "nanos", "calls", "reserved_nanos")} == {
+        "tokens": "120",
+        "nanos": "500",
+        "calls": "1",
+        "reserved_nanos": "0",
+    }
+    assert (await stage.memories.remembered("acme")).finding["fact_nanos"] == 500
+
+
+@pytest.mark.promise("knowledge.paid")
+async def test_nobody_is_asked_where_the_tenants_day_has_no_room(redis: Redis) -> None:
+    stage = MemoryStage(redis)
+    record = TenantVersion(version=1, at=datetime.now(UTC), by="olga", document_json='{"tokens_per_day": 10}')
+    await RedisTenantRecords(redis).put("acme", record)
+    await leave(redis, [an_outcome_of(_TEXT)])
+    await stage.remembers()
+    await stage.finds_facts()
+    assert (stage.facts.asked, await _day(redis)) == ([], {})
+
+
 @pytest.mark.promise("knowledge.crash")
 async def test_a_task_whose_finder_died_is_found_again_and_not_twice(redis: Redis) -> None:
     """The claim of the dead one ends; whoever comes then finds that there is nothing left to do."""
     stage = MemoryStage(redis)
     await leave(redis, [an_outcome_of(_TEXT)])
     await stage.remembers()
-    dying = FactWorker(DiesAfterKeeping(redis), stage.facts)
+    dying = FactWorker(DiesAfterKeeping(redis), stage.facts, RedisPurse(redis, RedisTenantRecords(redis)))
     with pytest.raises(StoreUnavailable):
         await dying.round(datetime.now(UTC))
     await redis.zadd(keys.FACT_FINDING, {keys.pack(keys.FactMember("acme", "acme-1:1")): 0})

@@ -26,6 +26,9 @@ PROMISES = (
     Promise(
         "knowledge.no_model", "Without a model facts wait and all else is learned", "seed 000, Knowledge extraction"
     ),
+    Promise(
+        "knowledge.paid", "Finding facts is paid from the tenant's day, and does not begin without room in it", "I11"
+    ),
     Promise("knowledge.refused", "LEARN_KNOWLEDGE=on without a model is refused in a sentence", "bad input"),
     Promise("knowledge.unmarked", "Nothing that the privacy guard marks is asked about or kept", "I12"),
     Promise(

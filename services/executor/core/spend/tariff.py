@@ -5,7 +5,7 @@ tools) that no cache answered, and output.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ from services.executor.ports.models import (
     Usage,
 )
 from shared.domain.exact_json import dumps
-from shared.domain.model_price import NANO, Price
+from shared.domain.model_price import NANO, Price, dearest
 
 __all__ = ["NANO", "Amount", "Price", "Size", "Tariff", "billed", "estimated", "size_of"]
 _CHARACTERS_A_TOKEN = 4
@@ -48,16 +48,11 @@ class Tariff:
     tiers: Mapping[Tier, tuple[str, ...]] = field(default_factory=dict)
 
     def of(self, model: str) -> Price:
-        return self.prices[model] if model in self.prices else _dearest(self.prices.values())
+        return self.prices[model] if model in self.prices else dearest(self.prices.values())
 
     def of_tier(self, tier: Tier) -> Price:
         """The highest price that a call of the tier may have, number by number."""
-        return _dearest(self.of(model) for model in self.tiers.get(tier, ()))
-
-
-def _dearest(prices: Iterable[Price]) -> Price:
-    known = tuple(prices)
-    return Price(*(max(column) for column in zip(*known, strict=True))) if known else Price()
+        return dearest(self.of(model) for model in self.tiers.get(tier, ()))
 
 
 class Size(NamedTuple):

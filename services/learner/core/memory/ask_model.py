@@ -8,11 +8,14 @@ from typing_extensions import override
 
 from services.learner.memory_ports import Cost, FactFinder, FactsUnavailable, RawFact
 from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.model_price import Price
 from shared.ports.models import Message, Model, ModelReply, ModelRequest, ModelUnavailable, TextBlock, Tier
 
 _PROMPT = (files(__package__) / "facts.md").read_text("utf-8").strip()
 _MAX_TOKENS = 700
 _ATTEMPTS = 2
+_CHARACTERS_A_TOKEN = 4
+_CORRECTION = 100  # tokens of what was wrong with an answer
 _ORDER = ("task", "entities", "process", "values", "answer", "correction")
 _TEXT: JsonValue = {"type": "string"}
 _FACT: dict[str, JsonValue] = {
@@ -51,8 +54,18 @@ class _Answer(BaseModel):
 
 
 class ModelFacts(FactFinder):
-    def __init__(self, model: Model) -> None:
+    """``price`` is that of the model that serves the lower tier."""
+
+    def __init__(self, model: Model, price: Price) -> None:
         self._model = model
+        self._price = price
+
+    @override
+    def most(self, sections: JsonObject) -> Cost:
+        """All attempts, each with as long an answer as may be."""
+        asked = -(-(len(_PROMPT) + len(_shown(sections))) // _CHARACTERS_A_TOKEN) + _CORRECTION
+        nanos = asked * self._price.fresh_input + _MAX_TOKENS * self._price.output
+        return Cost(_ATTEMPTS, _ATTEMPTS * asked, _ATTEMPTS * _MAX_TOKENS, _ATTEMPTS * nanos)
 
     @override
     async def find(self, sections: JsonObject) -> tuple[Sequence[RawFact], Cost]:
@@ -62,7 +75,7 @@ class ModelFacts(FactFinder):
                 reply = await self._model.complete(_request({**sections, "correction": problem}))
             except ModelUnavailable as error:
                 raise FactsUnavailable(str(error), cost) from error
-            cost = _with(cost, reply)
+            cost = _with(cost, reply, self._price)
             try:
                 return [RawFact(**fact.model_dump()) for fact in _Answer.model_validate_json(reply.text).facts], cost
             except ValidationError as error:
@@ -72,14 +85,17 @@ class ModelFacts(FactFinder):
 
 
 def _request(sections: JsonObject) -> ModelRequest:
-    shown = "\n\n".join(_section(name, sections[name]) for name in _ORDER if sections.get(name))
     return ModelRequest(
         tier=Tier.HAIKU,
         system=(_PROMPT,),
-        messages=(Message("user", (TextBlock(shown),)),),
+        messages=(Message("user", (TextBlock(_shown(sections)),)),),
         schema=SCHEMA,
         max_tokens=_MAX_TOKENS,
     )
+
+
+def _shown(sections: JsonObject) -> str:
+    return "\n\n".join(_section(name, sections[name]) for name in _ORDER if sections.get(name))
 
 
 def _section(name: str, value: Json) -> str:
@@ -89,7 +105,9 @@ def _section(name: str, value: Json) -> str:
     return f"<{name}>\n{defused}\n</{name}>"
 
 
-def _with(cost: Cost, reply: ModelReply) -> Cost:
+def _with(cost: Cost, reply: ModelReply, price: Price) -> Cost:
     usage = reply.usage
     read = usage.input + usage.cache_read + usage.cache_write
-    return Cost(cost.calls + 1, cost.input_tokens + read, cost.output_tokens + usage.output)
+    cached = usage.cache_read * price.cache_read + usage.cache_write * price.cache_write
+    nanos = usage.input * price.input + usage.output * price.output + cached
+    return Cost(cost.calls + 1, cost.input_tokens + read, cost.output_tokens + usage.output, cost.nanos + nanos)

@@ -13,6 +13,7 @@ from services.learner.memory_ports import (
     FactFinder,
     FactsUnavailable,
     FactTodo,
+    Purse,
     RawFact,
     Spoiled,
 )
@@ -37,9 +38,10 @@ class Found:
 
 
 class FactWorker:
-    def __init__(self, book: FactBook, finder: FactFinder) -> None:
+    def __init__(self, book: FactBook, finder: FactFinder, purse: Purse) -> None:
         self._book = book
         self._finder = finder
+        self._purse = purse
         self.counts = Found()
 
     async def round(self, now: datetime) -> int:
@@ -62,7 +64,7 @@ class FactWorker:
 
     async def _learned(self, todo: FactTodo, now: datetime) -> bool:
         try:
-            found, cost = await self._finder.find(sections_of(todo))
+            found, cost = await self._found(todo, now)
         except FactsUnavailable as problem:
             self.counts.failed += 1
             log.warning("facts_unavailable", task_id=todo.task_id, problem=str(problem))
@@ -73,6 +75,19 @@ class FactWorker:
         self.counts.tasks += kept
         self.counts.facts += len(found) if kept else 0
         return kept
+
+    async def _found(self, todo: FactTodo, now: datetime) -> tuple[Sequence[RawFact], Cost]:
+        """Within the tenant's day, which it counts in; what it may cost is set aside first."""
+        sections = sections_of(todo)
+        if not await self._purse.reserve(todo, self._finder.most(sections), now):
+            raise FactsUnavailable("the tenant's day has no room for it")
+        try:
+            found, cost = await self._finder.find(sections)
+        except FactsUnavailable as problem:
+            await self._purse.settle(todo, problem.cost, now)
+            raise
+        await self._purse.settle(todo, cost, now)
+        return found, cost
 
     async def _keep(self, todo: FactTodo, found: Sequence[RawFact], cost: Cost, more: Mapping[str, int]) -> bool:
         facts = facts_of(found, todo)
@@ -104,4 +119,5 @@ def _counts(facts: Sequence[KnownFact], cost: Cost) -> dict[str, int]:
         "fact_calls": cost.calls,
         "fact_input_tokens": cost.input_tokens,
         "fact_output_tokens": cost.output_tokens,
+        "fact_nanos": cost.nanos,
     }

@@ -1,0 +1,67 @@
+"""What finding facts costs, in the tenant's day on Redis: the same day and caps as those of its tasks."""
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from zoneinfo import ZoneInfo
+
+import structlog
+from redis.asyncio import Redis
+from typing_extensions import override
+
+from services.learner.memory_ports import Cost, FactTodo, Purse
+from shared.contracts.tenant import TenantRecord
+from shared.contracts.tenant_document import BadRecord
+from shared.domain.model_price import NANO
+from shared.infra import keys
+from shared.infra.lua import Scripts
+from shared.ports.tenant_records import TenantRecords
+
+_ANY = -1  # no cap
+
+log = structlog.get_logger()
+
+
+class RedisPurse(Purse):
+    """A tenant without a stored record has days of UTC and no cap that is known here; what it spends counts as well."""
+
+    def __init__(self, redis: Redis, records: TenantRecords) -> None:
+        self._scripts = Scripts(redis)
+        self._records = records
+
+    @override
+    async def reserve(self, todo: FactTodo, most: Cost, now: datetime) -> bool:
+        record = await self._record(todo.tenant)
+        tokens, money = (record.tokens_per_day, record.dollars_per_day) if record else (None, None)
+        caps = (_ANY if tokens is None else tokens, _ANY if money is None else int(Decimal(money) * NANO))
+        arguments = (_name(todo), _tokens(most), most.nanos, *caps, keys.SPEND_SECONDS)
+        return await self._scripts.run("reserve_spend", [_day(todo, record, now)], arguments) == 1
+
+    @override
+    async def settle(self, todo: FactTodo, cost: Cost, now: datetime) -> None:
+        day = _day(todo, await self._record(todo.tenant), now)
+        arguments = (_name(todo), _tokens(cost), cost.nanos, 1, keys.SPEND_SECONDS)
+        await self._scripts.run("settle_spend", [day], arguments)
+
+    async def _record(self, tenant: str) -> TenantRecord | None:
+        number = await self._records.latest(tenant)
+        version = await self._records.version(tenant, number) if number else None
+        if version is None or version.withdrawn:
+            return None
+        try:
+            return version.record(tenant)
+        except (BadRecord, ValueError) as error:
+            log.error("tenant_record_unreadable", tenant=tenant, version=number, error=str(error))
+            return None
+
+
+def _name(todo: FactTodo) -> str:
+    return f"facts:{todo.event_id}"
+
+
+def _tokens(cost: Cost) -> int:
+    return cost.input_tokens + cost.output_tokens
+
+
+def _day(todo: FactTodo, record: TenantRecord | None, now: datetime) -> str:
+    zone = ZoneInfo(record.time_zone) if record else UTC
+    return keys.spend_key(todo.tenant, now.astimezone(zone).date().isoformat())
