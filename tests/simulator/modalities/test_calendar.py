@@ -3,7 +3,7 @@
 import pytest
 
 from services.simulator.core.records import JsonObject
-from tests.simulator.modalities.asking import do, event_data, fails, part, refused, rows, undo
+from tests.simulator.modalities.asking import USER, do, event_data, fails, part, refused, rows, undo
 from tests.simulator.stage import Stage
 
 pytestmark = pytest.mark.promise("simulator.calendar")
@@ -60,6 +60,21 @@ async def test_who_is_not_invited_cannot_answer(stage: Stage) -> None:
 
     said = await fails(stage, "/calendar/respond", event_id=made, attendee_email="eve@example.org", response="accepted")
     assert "not invited" in said
+
+
+@pytest.mark.promise("simulator.privacy")
+async def test_nobody_answers_in_anothers_name_who_may_not_let_others_write(stage: Stage) -> None:
+    invited = [*ATTENDEES, {"email": USER}]
+    made = await do(stage, "/calendar/create", **NOON, attendees=invited)
+    user, proctor = await stage.key("calendar:respond"), await stage.key("calendar:respond", "email:receive")
+    answer = {"event_id": made, "response": "accepted"}
+
+    await stage.post("/calendar/respond", {**answer, "attendee_email": "bo@example.org"}, expect=403, key=user.secret)
+    await stage.post("/calendar/respond", {**answer, "attendee_email": USER}, key=user.secret)
+    await stage.post("/calendar/respond", {**answer, "attendee_email": "bo@example.org"}, key=proctor.secret)
+
+    responses = [one["response"] for one in rows(await event(stage, made), "attendees")]
+    assert responses == ["needs-action", "accepted", "accepted"]
 
 
 async def test_older_words_for_answers_are_read(stage: Stage) -> None:

@@ -17,6 +17,7 @@ from services.simulator.core.records import JsonObject
 from services.simulator.core.refusals import Missing, Refused
 from services.simulator.entrypoints.actions import ActionResponse
 from services.simulator.entrypoints.doorway import Place, permitted
+from services.simulator.entrypoints.modalities.names import require_own_address
 from services.simulator.entrypoints.modalities.views import Compact, answered, carried_out, shown
 
 router = APIRouter(prefix="/calendar", tags=["calendar"])
@@ -67,6 +68,8 @@ async def delete(place: Annotated[Place, permitted("calendar:delete")], body: De
 
 @router.post("/respond")
 async def respond(place: Annotated[Place, permitted("calendar:respond")], body: Respond) -> ActionResponse:
+    """As the user. Only who may let others write may let them answer."""
+    require_own_address(place, body.attendee_email)
     return carried_out(place, _NAME, "respond", body)
 
 

@@ -5,7 +5,6 @@ from typing import Annotated
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, Field
 
-from services.simulator.core.keys import Forbidden
 from services.simulator.core.modalities.fields import Name
 from services.simulator.core.modalities.sms_conversations import UpdateConversation
 from services.simulator.core.modalities.sms_messages import (
@@ -18,6 +17,7 @@ from services.simulator.core.modalities.sms_messages import (
 from services.simulator.core.modalities.sms_query import SmsQuery
 from services.simulator.entrypoints.actions import ActionResponse
 from services.simulator.entrypoints.doorway import Place, permitted
+from services.simulator.entrypoints.modalities.names import require_own_number
 from services.simulator.entrypoints.modalities.views import Compact, answered, carried_out, shown
 
 router = APIRouter(prefix="/sms", tags=["sms"])
@@ -68,8 +68,7 @@ async def delete(place: Annotated[Place, permitted("sms:delete")], body: Several
 @router.post("/react")
 async def react(place: Annotated[Place, permitted("sms:react")], body: AddReaction) -> ActionResponse:
     """As the user. Only who may let others write may let them react."""
-    if body.phone_number != _user(place) and not place.caller.may("sms:receive"):
-        raise Forbidden("Permission denied. Required permission: sms:receive, to react in another's name")
+    require_own_number(place, body.phone_number)
     return carried_out(place, _NAME, "add_reaction", body)
 
 
@@ -78,10 +77,6 @@ async def conversation(
     place: Annotated[Place, permitted("sms:conversation")], body: UpdateConversation
 ) -> ActionResponse:
     return carried_out(place, _NAME, "update_conversation", body)
-
-
-def _user(place: Place) -> object:
-    return place.world.modality(_NAME).compact(place.world.now)["user_phone_number"]
 
 
 def _as(body: Several, status: str) -> UpdateDeliveryStatus:
