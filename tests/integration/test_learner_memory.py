@@ -218,9 +218,10 @@ async def test_what_finding_facts_cost_counts_in_the_tenants_day(redis: Redis) -
 
 
 @pytest.mark.promise("knowledge.paid")
-async def test_nobody_is_asked_where_the_tenants_day_has_no_room(redis: Redis) -> None:
+@pytest.mark.parametrize("told", ['{"id": "acme", "tokens_per_day": 10}', '{"no": "record"}'])
+async def test_nobody_is_asked_where_the_tenants_day_has_no_room_or_nobody_knows(redis: Redis, told: str) -> None:
     stage = MemoryStage(redis)
-    record = TenantVersion(version=1, at=datetime.now(UTC), by="olga", document_json='{"tokens_per_day": 10}')
+    record = TenantVersion(version=1, at=datetime.now(UTC), by="olga", document_json=told)
     await RedisTenantRecords(redis).put("acme", record)
     await leave(redis, [an_outcome_of(_TEXT)])
     await stage.remembers()

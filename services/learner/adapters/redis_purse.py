@@ -30,7 +30,11 @@ class RedisPurse(Purse):
 
     @override
     async def reserve(self, todo: FactTodo, most: Cost, now: datetime) -> bool:
-        record = await self._record(todo.tenant)
+        try:
+            record = await self._record(todo.tenant)
+        except (BadRecord, ValueError) as error:  # whoever cannot read a tenant's caps spends nothing
+            log.error("tenant_record_unreadable", tenant=todo.tenant, error=str(error))
+            return False
         tokens, money = (record.tokens_per_day, record.dollars_per_day) if record else (None, None)
         caps = (_ANY if tokens is None else tokens, _ANY if money is None else int(Decimal(money) * NANO))
         arguments = (_name(todo), _tokens(most), most.nanos, *caps, keys.SPEND_SECONDS)
@@ -38,6 +42,7 @@ class RedisPurse(Purse):
 
     @override
     async def settle(self, todo: FactTodo, cost: Cost, now: datetime) -> None:
+        """In the day that the reservation was made for, unless the record changed its time zone meanwhile."""
         day = _day(todo, await self._record(todo.tenant), now)
         arguments = (_name(todo), _tokens(cost), cost.nanos, 1, keys.SPEND_SECONDS)
         await self._scripts.run("settle_spend", [day], arguments)
@@ -45,13 +50,7 @@ class RedisPurse(Purse):
     async def _record(self, tenant: str) -> TenantRecord | None:
         number = await self._records.latest(tenant)
         version = await self._records.version(tenant, number) if number else None
-        if version is None or version.withdrawn:
-            return None
-        try:
-            return version.record(tenant)
-        except (BadRecord, ValueError) as error:
-            log.error("tenant_record_unreadable", tenant=tenant, version=number, error=str(error))
-            return None
+        return None if version is None or version.withdrawn else version.record(tenant)
 
 
 def _name(todo: FactTodo) -> str:
