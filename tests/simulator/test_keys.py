@@ -48,6 +48,21 @@ async def test_a_key_may_expire(stage: Stage) -> None:
     await stage.get("/simulator/time", key=str(made["secret"]), expect=401)
 
 
+async def test_a_key_may_be_used_so_often_a_minute(stage: Stage) -> None:
+    body = {"name": "slow", "permissions": ["time:read"], "requests_per_minute": 2}
+    made = await stage.post("/keys", body, expect=201)
+    secret = str(made["secret"])
+
+    for _ in range(2):
+        await stage.get("/simulator/time", key=secret)
+    refused = await stage.call("GET", "/simulator/time", key=secret)
+    stage.surroundings.pass_seconds(60)
+
+    assert (refused.status_code, refused.headers["Retry-After"]) == (429, "60")
+    await stage.get("/simulator/time", key=secret)
+    await stage.post("/keys", {**body, "requests_per_minute": 0}, expect=422)
+
+
 async def test_keys_are_listed_with_what_became_of_them(stage: Stage) -> None:
     used, revoked = await stage.key("time:read"), await stage.key("time:read")
     await stage.get("/simulator/time", key=used.secret)

@@ -3,18 +3,25 @@
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from services.simulator.core.refusals import Conflict, Missing, Refusal, Refused
 
 EVERYTHING = "*"
+_MINUTE = timedelta(minutes=1)
 
 
 class Forbidden(Refusal):
     """The key does not allow it: 403."""
 
     status = 403
+
+
+class TooMany(Refusal):
+    """The key was used more often than it may be: 429."""
+
+    status = 429
 
 
 class Caller(NamedTuple):
@@ -39,6 +46,7 @@ class Key:
     last_used_at: datetime | None = None
     revoked_at: datetime | None = None
     expires_at: datetime | None = None
+    requests_per_minute: int | None = None
 
     @property
     def is_active(self) -> bool:
@@ -46,6 +54,13 @@ class Key:
 
     def works(self, wall: datetime) -> bool:
         return self.is_active and (self.expires_at is None or wall < self.expires_at)
+
+
+class _Minute(NamedTuple):
+    """One that began with a key's first request, and how many there were since."""
+
+    began: datetime
+    used: int
 
 
 def covers(held: str, wanted: str) -> bool:
@@ -64,17 +79,19 @@ class KeyRing:
         self._admin = admin.key_id
         self._keys: dict[str, Key] = {}
         self._by_hash: dict[str, str] = {}
+        self._minutes: dict[str, _Minute] = {}
         self._add(admin)
 
     def __iter__(self) -> Iterator[Key]:
         return iter(self._keys.values())
 
     def caller(self, secret: str, wall: datetime) -> Caller | None:
-        """Who has that secret, if the key works."""
+        """Who has that secret, if the key works. Raises ``TooMany`` for a key that was used too often."""
         key_id = self._by_hash.get(hashed(secret))
         key = self._keys[key_id] if key_id is not None else None
         if key is None or not key.works(wall):
             return None
+        self._count(key, wall)
         self._keys[key.key_id] = replace(key, last_used_at=wall)
         return Caller(key.key_id, key.name, frozenset(key.permissions))
 
@@ -114,6 +131,16 @@ class KeyRing:
     def made(self) -> list[Key]:
         """Every key but the admin's."""
         return [key for key in self if key.key_id != self._admin]
+
+    def _count(self, key: Key, wall: datetime) -> None:
+        if key.requests_per_minute is None:
+            return
+        minute = self._minutes.get(key.key_id)
+        if minute is None or wall - minute.began >= _MINUTE:
+            minute = _Minute(wall, 0)
+        if minute.used >= key.requests_per_minute:
+            raise TooMany(f"Rate limit exceeded: {key.requests_per_minute} requests a minute")
+        self._minutes[key.key_id] = _Minute(minute.began, minute.used + 1)
 
     def _add(self, key: Key) -> None:
         self._keys[key.key_id] = key

@@ -66,6 +66,7 @@ class SavedKey(_Saved):
     last_used_at: datetime | None
     revoked_at: datetime | None
     expires_at: datetime | None
+    requests_per_minute: int | None = None
 
 
 SavedRows = dict[str, list[tuple[str, int, JsonValue]]]

@@ -30,6 +30,9 @@ REFUSED: Mapping[int | str, dict[str, object]] = {
 }
 
 
+_HEADERS = {401: {"WWW-Authenticate": "ApiKey"}, 429: {"Retry-After": "60"}}
+
+
 def answer_refusals(app: FastAPI) -> None:
     """Turn refusals of the core and of the framework into answers of one shape."""
     app.add_exception_handler(Refusal, _refusal)
@@ -51,7 +54,7 @@ async def _refusal(_: Request, problem: Exception) -> JSONResponse:
             },
             problem.status,
         )
-    headers = {"WWW-Authenticate": "ApiKey"} if problem.status == 401 else None
+    headers = _HEADERS.get(problem.status)
     detail = problem.detail if isinstance(problem.detail, str) else dict(problem.detail)
     return JSONResponse({"detail": detail}, problem.status, headers)
 

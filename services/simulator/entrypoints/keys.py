@@ -17,6 +17,7 @@ class NewKey(BaseModel):
     name: str = Field(min_length=1, max_length=100)
     permissions: list[Permission] = Field(min_length=1, max_length=500)
     expires_at: AwareDatetime | None = None
+    requests_per_minute: int | None = Field(default=None, ge=1, le=1_000_000)
 
 
 class KeyMade(BaseModel):
@@ -27,6 +28,7 @@ class KeyMade(BaseModel):
     created_at: datetime
     created_by: str | None
     expires_at: datetime | None
+    requests_per_minute: int | None
 
 
 class KeyInfo(BaseModel):
@@ -39,6 +41,7 @@ class KeyInfo(BaseModel):
     is_active: bool
     revoked_at: datetime | None
     expires_at: datetime | None
+    requests_per_minute: int | None
 
     @classmethod
     def of(cls, key: Key) -> Self:
@@ -52,6 +55,7 @@ class KeyInfo(BaseModel):
             is_active=key.is_active,
             revoked_at=key.revoked_at,
             expires_at=key.expires_at,
+            requests_per_minute=key.requests_per_minute,
         )
 
 
@@ -81,6 +85,7 @@ async def make(body: NewKey, place: Annotated[Place, permitted("keys:create")]) 
         created_at=surroundings.now(),
         created_by=place.caller.key_id,
         expires_at=body.expires_at,
+        requests_per_minute=body.requests_per_minute,
     )
     place.room.keys.grant(key, place.caller)
     return KeyMade(
@@ -91,6 +96,7 @@ async def make(body: NewKey, place: Annotated[Place, permitted("keys:create")]) 
         created_at=key.created_at,
         created_by=key.created_by,
         expires_at=key.expires_at,
+        requests_per_minute=key.requests_per_minute,
     )
 
 
