@@ -11,6 +11,7 @@ from services.simulator.core.room import DEFAULT, Room, Rooms
 from services.simulator.entrypoints.doorway import Entry, enter
 
 _INSIDE = re.compile(r"/worlds/([A-Za-z0-9][A-Za-z0-9_.:-]{0,99})(?=/)")
+_LONGEST_PATH = 500  # of one that is noted
 _UNNOTED = frozenset({"/health", "/ready"})
 
 
@@ -50,7 +51,7 @@ class Entrance:
         room = self._room(entry.world_id)
         if room is None:
             return
-        path = scope["path"].removeprefix(scope.get("root_path", ""))
+        path = scope["path"].removeprefix(scope.get("root_path", ""))[:_LONGEST_PATH]
         key_id, name = (entry.caller.key_id, entry.caller.name) if entry.caller else (None, None)
         wall = self._rooms.surroundings.now()
         room.log.note(Access(wall, scope["method"], path, status, round(took, 3), key_id, name))
