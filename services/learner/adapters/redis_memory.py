@@ -56,13 +56,13 @@ def _call(step: _Step, lessons: Sequence[Lesson]) -> tuple[list[str], list[Argum
     arguments: list[Argument] = [keys.APPLIED_SECONDS * 1000, CASES_KEPT, POINTS_KEPT, *days, len(arms)]
     for pull in arms:
         arguments += [*keys.arm_fields(*pull), keys.arm_trend(*pull)]
-    for lesson in own:
-        arguments += _arguments(lesson, arms.get(lesson.pull, 0) if lesson.pull else 0)
+    lines = [line for lesson in own for line in _lines(lesson, arms.get(lesson.pull, 0) if lesson.pull else 0)]
+    arguments.append("\n".join((*lines, "")))  # one long argument is packed and read much quicker than many
     return [names.applied, names.arms, names.cases, names.counts, names.trends, names.days], arguments
 
 
-def _arguments(lesson: Lesson, arm: int) -> Sequence[Argument]:
-    """Its case, and in one line what is counted and its id: few arguments cost less than many."""
+def _lines(lesson: Lesson, arm: int) -> tuple[str, str]:
+    """What is counted and its id; its case, if it has one. No line break stands in either: JSON has none."""
     case = lesson.case
     entry = case.model_dump_json() if lesson.is_example else ""
     at = case.at.astimezone(UTC)

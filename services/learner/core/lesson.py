@@ -40,6 +40,8 @@ def read(event: str) -> TaskOutcome:
         raise Unreadable(f"{where}: {wrong['msg']}") from None
     if not (outcome.event_id and outcome.tenant):
         raise Unreadable("the event has no id or no tenant")
+    if "\n" in outcome.event_id:
+        raise Unreadable("event_id: has a line break")
     if not 0 <= outcome.quality <= 1:
         raise Unreadable("quality: not between 0 and 1")
     if outcome.ended_at.tzinfo is None or not _EARLIEST <= outcome.ended_at <= _LATEST:

@@ -2,15 +2,19 @@
 -- Replies with 1 for each that was new and 0 for each that was known.
 local applied, arms, cases, counts, trends, days = unpack(KEYS)
 local known_ms, cap, points, newest, oldest, arms_named = unpack(ARGV)
-local ARMS, EACH, OF_ARM = 7, 2, 3
-local first = ARMS + OF_ARM * arms_named
+local ARMS, OF_ARM = 7, 3
+local rows = ARGV[ARMS + OF_ARM * arms_named]
 local QUALITY = 'quality' -- the trend of all cases together
 
-local ids, events = {}, {}
-for i = first, #ARGV, EACH do
-  local arm, units, outcome, at, day, id = string.match(ARGV[i], '^(%d+) (%d+) (%l+) (%d+) (%S+) (.+)$')
+local ids, events, from = {}, {}, 1
+while from <= #rows do -- two lines for each event
+  local line_end = string.find(rows, '\n', from, true)
+  local entry_end = string.find(rows, '\n', line_end + 1, true)
+  local line, entry = string.sub(rows, from, line_end - 1), string.sub(rows, line_end + 1, entry_end - 1)
+  local arm, units, outcome, at, day, id = string.match(line, '^(%d+) (%d+) (%l+) (%d+) (%S+) (.+)$')
   ids[#ids + 1] = id
-  events[#events + 1] = {arm, tonumber(units), outcome, at, day, ARGV[i + 1]}
+  events[#events + 1] = {arm, tonumber(units), outcome, at, day, entry}
+  from = entry_end + 1
 end
 local known = redis.call('ZMSCORE', applied, unpack(ids))
 

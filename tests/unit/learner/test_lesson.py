@@ -77,6 +77,7 @@ def test_a_strategy_that_did_not_apply_is_not_charged() -> None:
         pytest.param(an_outcome(quality=-0.1).model_dump_json(), "quality", id="quality below 0"),
         pytest.param(an_outcome(ended_at="0001-01-01T00:00:00Z").model_dump_json(), "ended_at", id="year 1"),
         pytest.param(an_outcome(ended_at="2026-03-02T12:00:00").model_dump_json(), "ended_at", id="no time zone"),
+        pytest.param(an_outcome(event_id="a\nb").model_dump_json(), "line break", id="an id of two lines"),
         pytest.param(an_outcome(tenant="").model_dump_json(), "no id or no tenant", id="no tenant"),
     ],
 )
