@@ -10,7 +10,6 @@ from typing_extensions import override
 
 from services.learner.memory_ports import Cost, FactTodo, Purse
 from shared.contracts.tenant import TenantRecord
-from shared.contracts.tenant_document import BadRecord
 from shared.domain.model_price import NANO
 from shared.infra import keys
 from shared.infra.lua import Scripts
@@ -32,7 +31,7 @@ class RedisPurse(Purse):
     async def reserve(self, todo: FactTodo, most: Cost, now: datetime) -> bool:
         try:
             record = await self._record(todo.tenant)
-        except (BadRecord, ValueError) as error:  # whoever cannot read a tenant's caps spends nothing
+        except ValueError as error:  # whoever cannot read a tenant's caps spends nothing
             log.error("tenant_record_unreadable", tenant=todo.tenant, error=str(error))
             return False
         tokens, money = (record.tokens_per_day, record.dollars_per_day) if record else (None, None)
@@ -43,7 +42,11 @@ class RedisPurse(Purse):
     @override
     async def settle(self, todo: FactTodo, cost: Cost, now: datetime) -> None:
         """In the day that the reservation was made for, unless the record changed its time zone meanwhile."""
-        day = _day(todo, await self._record(todo.tenant), now)
+        try:
+            record = await self._record(todo.tenant)
+        except ValueError:  # it could be read when this was set aside
+            record = None
+        day = _day(todo, record, now)
         arguments = (_name(todo), _tokens(cost), cost.nanos, 1, keys.SPEND_SECONDS)
         await self._scripts.run("settle_spend", [day], arguments)
 

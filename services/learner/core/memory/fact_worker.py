@@ -19,6 +19,7 @@ from services.learner.memory_ports import (
 )
 from shared.contracts.knowledge import KnownFact
 from shared.domain.exact_json import Json, JsonObject
+from shared.ports.store import StoreUnavailable
 
 CLAIM_SECONDS = 120.0
 _LATER_SECONDS = 30.0
@@ -61,6 +62,11 @@ class FactWorker:
         except Spoiled as error:
             log.error("memory_spoiled", tenant=tenant, event_id=event_id, error=str(error))
             return True
+        except StoreUnavailable:
+            raise
+        except Exception as error:  # noqa: BLE001  # the edge of one task: facts of others are found all the same
+            log.error("facts_not_found", event_id=event_id, error=type(error).__name__)
+            return False
 
     async def _learned(self, todo: FactTodo, now: datetime) -> bool:
         try:

@@ -67,14 +67,21 @@ class Rememberer:
         """By tenant, in order, each event once; nothing of what cannot be read, or was only tried."""
         memos: dict[str, dict[str, Memo]] = defaultdict(dict)
         for delivery in deliveries:
-            try:
-                outcome = read(delivery.event)
-            except Unreadable:
-                self.counts.passed += 1
-                continue
-            if not outcome.dry_run:
-                memos[outcome.tenant][outcome.event_id] = memo_of(outcome, wants_facts=self._wants_facts)
+            memo = self._memo(delivery)
+            if memo is not None:
+                memos[memo.tenant][memo.event_id] = memo
         return {tenant: list(found.values()) for tenant, found in memos.items()}
+
+    def _memo(self, delivery: Delivery) -> Memo | None:
+        try:
+            outcome = read(delivery.event)
+            return None if outcome.dry_run else memo_of(outcome, wants_facts=self._wants_facts)
+        except Unreadable:
+            self.counts.passed += 1
+        except Exception as error:  # noqa: BLE001  # the edge of one message: the others are remembered all the same
+            self.counts.passed += 1
+            log.error("not_remembered", entry=delivery.entry_id, error=type(error).__name__)
+        return None
 
     async def _remember(self, memos: Mapping[str, Sequence[Memo]]) -> None:
         for tenant, found in memos.items():
