@@ -149,6 +149,18 @@ async def test_a_client_sees_their_own_tasks_and_nobody_elses(shown: Scene) -> N
 
 
 @pytest.mark.long
+@pytest.mark.promise("console.first_screen")
+async def test_the_first_page_looks_again_by_itself_where_nothing_happens(shown: Scene) -> None:
+    """That no worker is there any more is no event: nobody would tell of it."""
+    async with visiting(shown.browser, shown.play.url) as olga:
+        await olga.page.clock.install()
+        await olga.sign_in(shown.keys["olga"])
+        async with olga.page.expect_request(lambda request: "x-part" in request.headers) as looked:
+            await olga.page.clock.fast_forward("00:31")
+        assert (await looked.value).url.endswith("/console/")
+
+
+@pytest.mark.long
 async def test_the_theme_is_switched_at_once_and_remembered(shown: Scene) -> None:
     async with visiting(shown.browser, shown.play.url) as olga:
         await olga.sign_in(shown.keys["olga"])

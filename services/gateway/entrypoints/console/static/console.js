@@ -135,6 +135,10 @@ addEventListener("pageshow", (event) => {
   resume();
 });
 
+// --- pages that tell what comes of nothing happening look again now and then
+const every = Number(document.body.dataset.every);
+if (every) setInterval(() => document.hidden || refresh(), every * 1000);
+
 // --- forms
 document.addEventListener("submit", (event) => {
   const form = event.target;
