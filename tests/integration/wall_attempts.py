@@ -206,6 +206,18 @@ ROUTES: dict[str, tuple[Attempt, ...]] = {
     "GET /console/tasks": (*_page("GET", "/console/tasks"), *_page("GET", "/console/tasks?session={session}")),
     "GET /console/tasks/{task_id}": _page("GET", "/console/tasks/{task}"),
     "GET /console/tasks/{task_id}/live": _page("GET", "/console/tasks/{task}/live"),
+    "GET /console/learning": _page("GET", "/console/learning"),
+    "GET /console/learning/cases": _page("GET", "/console/learning/cases"),
+    "GET /console/learning/facts": _page("GET", "/console/learning/facts"),
+    "GET /console/learning/entities": _page("GET", "/console/learning/entities"),
+    "GET /console/operations": _page("GET", "/console/operations"),
+    "GET /console/operations/dead-letters": _page("GET", "/console/operations/dead-letters"),
+    "POST /console/operations/dead-letters/{letter_id}/requeue": _page(
+        "POST", "/console/operations/dead-letters/{letter}/requeue"
+    ),
+    "POST /console/operations/dead-letters/{letter_id}/drop": _page(
+        "POST", "/console/operations/dead-letters/{letter}/drop"
+    ),
     "GET /console/webhooks": _page("GET", "/console/webhooks"),
     "POST /console/tasks/{task_id}/resolve": _page(
         "POST", "/console/tasks/{task}/resolve", call="c1", resolution="applied"
