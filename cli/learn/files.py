@@ -16,6 +16,7 @@ from shared.contracts.learning_files import LearningFile
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 
 _REFUSED = 1
+_PIECE = 250  # entities in one request
 
 
 def export(
@@ -69,12 +70,12 @@ def bring(
       purple learn import ./learned --dry-run
       purple learn import ./learned
     """
-    contents = _contents(folder)
-    checked = [_brought(url, name, file, content, dry_run=True) for file, content in contents.items()]
+    contents = [piece for file, content in _contents(folder).items() for piece in pieces(file, content)]
+    checked = [_brought(url, name, file, content, dry_run=True) for file, content in contents]
     refused = any(report.get("problems") for report in checked)
     reports = checked
     if not (refused or dry_run):
-        reports = [_brought(url, name, file, content, dry_run=False) for file, content in contents.items()]
+        reports = [_brought(url, name, file, content, dry_run=False) for file, content in contents]
         refused = any(report.get("problems") for report in reports)
     _say(reports, refused, as_json)
     if refused:
@@ -92,6 +93,14 @@ def _contents(folder: Path) -> dict[LearningFile, Json]:
         give_up(Complaint(f"{error.filename} cannot be read: {error.strerror}."))
     except ValueError as error:
         give_up(Complaint(f"A file in {folder} is no JSON: {error}."))
+
+
+def pieces(file: LearningFile, content: Json) -> list[tuple[LearningFile, Json]]:
+    """The file, in pieces that a request may be as large as: of a thousand entities with all that they stand with."""
+    rows = content.get("entities") if isinstance(content, dict) else None
+    if file is not LearningFile.ENTITIES or not isinstance(rows, list) or len(rows) <= _PIECE:
+        return [(file, content)]
+    return [(file, {"entities": rows[first : first + _PIECE]}) for first in range(0, len(rows), _PIECE)]
 
 
 def _brought(url: str, name: str, file: LearningFile, content: Json, *, dry_run: bool) -> JsonObject:

@@ -1,7 +1,7 @@
 """`purple learn export` and `import` through a gateway, with the learner's and the executor's doors behind it."""
 
 import asyncio
-import shutil
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -23,18 +23,11 @@ from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra.errands import Errands
 from shared.infra.learned_files import learned_files
 from tests.e2e.commands import purple
-from tests.integration.gateway_stage import PATIENCE, at, gateway
+from tests.integration.gateway_stage import PATIENCE, gateway
 from tests.integration.learner_stage import an_outcome
+from tests.unit.executor.test_definitions import A_PROCESS
 
 OPERATOR: JsonObject = {"principal": {"id": "olga", "roles": ["operator"]}}
-STATES = ["DECOMPOSE", "ASSESS", "COMPUTE", "POLICY_CHECK", "MUTATE", "COMPLETE"]
-PROCESS = {
-    "states": STATES,
-    "hitl_required": True,
-    "risk_level": "medium",
-    "connector_hints": ["crm"],
-    "state_instructions": {"ASSESS": "Read the grant's budget first."},
-}
 
 
 @asynccontextmanager
@@ -66,58 +59,35 @@ async def _learn(redis: Redis, tenant: str = "default") -> None:
 
 @pytest.mark.promise("files.round_trip")
 @pytest.mark.promise("files.processes")
-@pytest.mark.promise("files.validated_whole")
-async def test_an_export_is_imported_by_another_installation_whole_or_not_at_all(
-    redis: Redis, redis_url: str, tmp_path: Path
-) -> None:
-    """Also the processes, which the executor checks and keeps. One wrong file in the folder, and nothing is taken."""
-    folder = tmp_path / "learned"
+async def test_an_export_is_imported_by_another_installation(redis: Redis, redis_url: str, tmp_path: Path) -> None:
+    """Also the processes, which the executor checks and keeps."""
     await _learn(redis)
     async with _stack(redis, redis_url) as url:
-        processes = {"file": "synthesized_definitions.json", "content": {"grant_award": PROCESS}}
+        processes = {"file": "synthesized_definitions.json", "content": {"grant_award": A_PROCESS}}
         kept = await _post(url, "/learn/import", **processes, metadata=OPERATOR)
         before = await learned_files(redis, "default")
-        out = await purple("learn", "export", str(folder), "--url", url, "--json")
+        out = await purple("learn", "export", str(tmp_path), "--url", url, "--json")
         await redis.flushall()
-        refused = await purple("learn", "import", str(_with_a_wrong_arm(folder)), "--url", url)
-        untouched = await learned_files(redis, "default")
-        done = await purple("learn", "import", str(folder), "--url", url, "--json")
+        done = await purple("learn", "import", str(tmp_path), "--url", url, "--json")
         after = await learned_files(redis, "default")
-    assert (kept[0], kept[1]["taken"]) == (200, 1)
-    assert (out.code, refused.code, done.code) == (0, 1, 0)
-    assert "payroll fsm: n" in refused.out
-    assert untouched[LearningFile.CASE_LOG] == []
+    assert (kept[0], kept[1]["taken"], out.code, done.code) == (200, 1, 0, 0)
     assert after == before
     assert before[LearningFile.SYNTHESIZED] != {}
 
 
-def _with_a_wrong_arm(folder: Path) -> Path:
-    wrong = Path(shutil.copytree(folder, folder.with_name("wrong")))
-    (wrong / "strategy_bandit.json").write_text('{"payroll": {"fsm": {"n": -5, "q": 0.5}}}')
-    return wrong
-
-
-@pytest.mark.promise("files.processes")
-@pytest.mark.parametrize(
-    ("name", "process", "problem"),
-    [
-        ("payroll", PROCESS, "built in"),
-        ("Grant Award", PROCESS, "snake case"),
-        ("grant_award", {**PROCESS, "states": ["DECOMPOSE", "MUTATE"]}, "grant_award"),
-        ("grant_award", {**PROCESS, "states": ["FLY"]}, "states"),
-        ("grant_award", {"template": {"process_type": "other", "states": STATES}}, "another process"),
-        ("grant_award", [], "no object"),
-    ],
-)
-async def test_a_process_that_cannot_be_followed_is_not_kept(
-    redis: Redis, redis_url: str, name: str, process: object, problem: str
-) -> None:
-    content = {name: process, "visa_renewal": PROCESS}
+@pytest.mark.long
+@pytest.mark.promise("files.validated_whole")
+async def test_nothing_is_imported_if_one_file_is_wrong(redis: Redis, redis_url: str, tmp_path: Path) -> None:
+    """Neither the right ones; the wrong entry is named."""
+    await _learn(redis, "other")
+    files = await learned_files(redis, "other")
+    (tmp_path / "case_log.json").write_text(json.dumps(files[LearningFile.CASE_LOG]))
+    (tmp_path / "strategy_bandit.json").write_text('{"payroll": {"fsm": {"n": -5, "q": 0.5}}}')
     async with _stack(redis, redis_url) as url:
-        said = {"file": "synthesized_definitions.json", "content": content, "metadata": OPERATOR}
-        _, report = await _post(url, "/learn/import", **said)
-    assert problem in str(at(report, "problems.0"))
-    assert await RedisLearned(redis).process_types("default") == ()
+        refused = await purple("learn", "import", str(tmp_path), "--url", url)
+        after = await learned_files(redis, "default")
+    assert (refused.code, "payroll fsm: n" in refused.out) == (1, True)
+    assert after[LearningFile.CASE_LOG] == []
 
 
 async def test_operators_alone_and_known_files_alone(redis: Redis, redis_url: str) -> None:
