@@ -17,6 +17,7 @@ from services.assessor.hosting import GreenAgent, close_models, models_of
 from services.assessor.ports import Assessments, Emitter
 from services.assessor.settings import GreenAgentConfig
 from shared.contracts.assessment.results import AssessmentResults
+from shared.infra.ues.client import trusted_certificates
 
 _LOOK_SECONDS = 30.0
 
@@ -43,7 +44,7 @@ class GreenAgents(Assessments):
         self._config = config
         self._models = models or models_of(config)
         self._scenarios = ScenarioFolder(config.scenarios_dir)
-        self._http = httpx.AsyncClient(trust_env=False, follow_redirects=False)
+        self._http = httpx.AsyncClient(trust_env=False, follow_redirects=False, verify=trusted_certificates())
         self._places: OrderedDict[str, _Place] = OrderedDict()
         self._made = 0
 

@@ -10,7 +10,7 @@ from services.assessor.adapters.a2a_participant import A2aParticipant
 from services.assessor.ports import Emitter
 from shared.contracts.assessment.base import JsonObject
 from shared.contracts.assessment.updates import Update
-from shared.infra.ues.client import AsyncUESClient
+from shared.infra.ues.client import AsyncUESClient, trusted_certificates
 from shared.testing.scripted_participant import ScriptedParticipant
 from tests.assessor.scenes import BEN, USER
 from tests.serving import listening, serving_on
@@ -66,5 +66,8 @@ async def reached(participant: ScriptedParticipant) -> AsyncIterator[A2aParticip
     """The participant as an assessor has it, served for as long as the context lasts."""
     with listening() as (listener, url):
         participant.url = url
-        async with serving_on(listener, participant.app()), httpx.AsyncClient(trust_env=False) as http:
+        async with (
+            serving_on(listener, participant.app()),
+            httpx.AsyncClient(trust_env=False, verify=trusted_certificates()) as http,
+        ):
             yield A2aParticipant(url, http, poll_seconds=0.01)

@@ -10,6 +10,7 @@ from collections import deque
 import httpx
 
 from shared.infra.process import dies_with_parent
+from shared.infra.ues.client import trusted_certificates
 from shared.ports.simulated_world import SimulatorFailed
 
 _POLL_SECONDS = 0.1
@@ -92,7 +93,7 @@ class UESServerManager:
         """Whether the process lives and answers."""
         if not self.running:
             return False
-        async with httpx.AsyncClient(timeout=2.0, trust_env=False) as http:
+        async with _line() as http:
             return await _answers(http, f"{_reached(self._host)}:{self.port}")
 
     async def stop(self) -> None:
@@ -111,7 +112,7 @@ class UESServerManager:
 
     async def _until_healthy(self, process: asyncio.subprocess.Process) -> None:
         try:
-            async with asyncio.timeout(self._health_timeout), httpx.AsyncClient(timeout=2.0, trust_env=False) as http:
+            async with asyncio.timeout(self._health_timeout), _line() as http:
                 while not await _answers(http, f"{_reached(self._host)}:{self.port}"):
                     if process.returncode is not None:
                         raise _Ended(f"the simulator ended with {process.returncode}: {self._last_words()}")
@@ -142,6 +143,10 @@ def free_port(host: str, wanted: int = 0) -> int:
                 continue
             return int(probe.getsockname()[1])
     raise SimulatorFailed(f"no port is free on {host}")
+
+
+def _line() -> httpx.AsyncClient:
+    return httpx.AsyncClient(timeout=2.0, trust_env=False, verify=trusted_certificates())
 
 
 async def _answers(http: httpx.AsyncClient, address: str) -> bool:

@@ -1,5 +1,7 @@
 """A client for the REST interface of a user environment simulator, ours or another's."""
 
+import ssl
+from functools import cache
 from types import TracebackType
 from typing import Self
 
@@ -14,6 +16,12 @@ from shared.infra.ues.line import Line
 from shared.infra.ues.simulation import EventsRoom, ScenarioRoom, SimulationRoom, TimeRoom
 from shared.infra.ues.sms import SmsRoom
 from shared.infra.ues.surroundings import EnvironmentRoom, PlainRoom
+
+
+@cache
+def trusted_certificates() -> ssl.SSLContext:
+    """Read once: it takes longer than most requests."""
+    return httpx.create_ssl_context(trust_env=False)
 
 
 class AsyncUESClient:
@@ -36,7 +44,12 @@ class AsyncUESClient:
         headers = {"X-API-Key": api_key} if api_key else {}
         self.base_url = base_url.rstrip("/")
         self._http = httpx.AsyncClient(
-            base_url=self.base_url, timeout=timeout, transport=transport, headers=headers, trust_env=False
+            base_url=self.base_url,
+            timeout=timeout,
+            transport=transport,
+            headers=headers,
+            trust_env=False,
+            verify=trusted_certificates(),
         )
         line = Line(self._http, 1 + max_retries if retry_enabled else 1)
         self._line = line
