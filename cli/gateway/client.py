@@ -15,6 +15,7 @@ from cli.gateway.messages import Event, TaskView, Utterance, task_view
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
 TIMEOUT = httpx.Timeout(30.0, connect=5.0)
+API_KEY = "PURPLE_API_KEY"
 _KEY_NEEDED = "{url} lets nobody in without a good API key in PURPLE_API_KEY: {problem}"
 SILENCE = httpx.Timeout(60.0, connect=5.0)  # the gateway sends a comment every 15 seconds
 RECONNECTS = 10  # in a row, before a person is told
@@ -162,7 +163,7 @@ class GatewayClient:
 @asynccontextmanager
 async def connected(url: str) -> AsyncIterator[GatewayClient]:
     """A client that sends the API key in ``PURPLE_API_KEY``, where one is set."""
-    key = os.environ.get("PURPLE_API_KEY", "")
+    key = os.environ.get(API_KEY, "")
     async with httpx.AsyncClient(trust_env=False, headers={"Authorization": f"Bearer {key}"} if key else None) as http:
         yield GatewayClient(url, http, keyed=bool(key))
 
