@@ -12,7 +12,7 @@ import structlog
 from redis.asyncio import Redis
 
 from shared.infra import keys
-from shared.infra.lua import Scripts, answering
+from shared.infra.lua import Argument, Scripts, answering
 from shared.ports.store import StoreUnavailable
 
 _WAIT_SECONDS = 5
@@ -50,7 +50,7 @@ class Errands:
     async def leave(self, text: str, seconds: float) -> str:
         """Have it done some time, if somebody comes within so many seconds; the errand's id."""
         errand = Errand(uuid4().hex, text)
-        arguments = [max(1, round(seconds)), f"{errand.errand_id}\n{errand.text}"]
+        arguments: list[Argument] = [max(1, round(seconds)), f"{errand.errand_id}\n{errand.text}"]
         await self._scripts.run("leave_errand", [self._queue], arguments)
         return errand.errand_id
 
