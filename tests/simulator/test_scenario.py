@@ -208,6 +208,36 @@ async def test_a_reset_does_not_repeat_what_had_happened_before_the_import(runni
     assert await status_of(running, str(event["event_id"])) == "executed"
 
 
+@pytest.mark.promise("simulator.undo")
+async def test_a_reset_of_a_new_environment_repeats_nothing_of_the_old_one(running: Stage) -> None:
+    await schedule(running, 10, "old")
+    await schedule(running, 90, "waits")
+    await running.post("/simulator/time/advance", {"seconds": 60})
+    await running.post("/simulation/stop")
+    await running.post("/scenario/import/environment", {"data": _environment(notes=_notes("new"))})
+
+    await running.post("/simulation/reset")
+    await running.post("/simulation/start", {})
+    await running.post("/simulator/time/advance", {"seconds": 60})
+
+    assert await texts(running) == ["new", "waits"]
+
+
+async def test_time_is_not_set_back_past_what_can_no_longer_be_taken_back(running: Stage) -> None:
+    """An import brings what had happened, and not how to undo it."""
+    await schedule(running, 50, "ran")
+    await running.post("/simulator/time/advance", {"seconds": 60})
+    scenario = await _exported(running)
+    await running.post("/simulation/stop")
+    await running.post("/scenario/import/full", {"scenario": scenario})
+    await running.post("/simulation/start", {})
+
+    await running.post("/simulator/time/set", {"target_time": at(40)}, expect=409)
+    await running.post("/simulator/time/set", {"target_time": at(55)})
+
+    assert await texts(running) == ["ran"]
+
+
 async def test_parts_are_exported_alone(running: Stage) -> None:
     await schedule(running, 10)
     await schedule(running, 90)

@@ -65,6 +65,7 @@ def load_environment(world: World, given: Environment, historic: Historic, stric
         world.set_base()
     elif early:
         loaded.warnings.append(_early(len(early)))
+    _settle(world)
     return loaded
 
 
@@ -90,6 +91,13 @@ def load_scenario(world: World, given: Scenario, strict: bool) -> Loaded:
     if early := sum(event.scheduled_time < world.now for event in waiting):
         loaded.warnings.append(_early(early))
     return loaded
+
+
+def _settle(world: World) -> None:
+    """What had ended in the old environment is no part of what a reset of the new one repeats."""
+    for event in list(world.queue):
+        if event.status not in (Status.PENDING, Status.CANCELLED):
+            world.queue.put(replace(event, settled=True))
 
 
 def _check(world: World) -> None:

@@ -96,13 +96,17 @@ def _is_skipped_by(world: World, event: Event) -> bool:
 
 def _roll_back(world: World, target: datetime) -> int:
     """Undo down to the oldest action after the target; what is undone on the way there waits again as well."""
-    ran = [event for event in world.queue.after(target) if event.status in (Status.EXECUTED, Status.FAILED)]
+    ran = [event for event in world.queue.after(target) if _has_run(event)]
     left = {event.event_id for event in ran if event.status is Status.EXECUTED}
     if not left <= {entry.event_id for entry in world.history.done}:
         raise Conflict("Time cannot be set back so far: what was done then can no longer be taken back")
     waiting = {event.event_id for event in ran} | {*_undone_until(world, left)}
     world.history.drop_undone()
     return sum(_wait_again(world, event_id) for event_id in waiting)
+
+
+def _has_run(event: Event) -> bool:
+    return event.status is Status.EXECUTED or (event.status is Status.FAILED and not event.settled)
 
 
 def _undone_until(world: World, left: set[str]) -> Iterator[str]:
