@@ -37,7 +37,7 @@ def _said_of(subject: str, sentence: str) -> Iterator[tuple[str, str]]:
     for pattern in (
         rf"(?<!\w){who}(?:'s|’s|') (?P<attribute>{_WORDS}) {_LINK} {_VALUE}",
         rf"\b(?P<attribute>{_WORDS}) (?:of|for|with|at) {who} {_LINK} {_VALUE}",
-        rf"(?<!\w){who} (?P<attribute>(?!is\b)[a-z]+s)(?: [a-z]+){{0,4}}? (?P<value>(?:[a-z]+ )?{_FIGURE}{_UNIT})",
+        rf"(?<!\w){who} (?P<attribute>(?!(?:is|was|has)\b)[a-z]+s)(?: [a-z]+){{0,4}}? (?P<value>(?:[a-z]+ )?{_FIGURE}{_UNIT})",
     ):
         for match in re.finditer(pattern, sentence):
             yield match["attribute"].removeprefix("the "), match["value"]
