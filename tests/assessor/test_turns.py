@@ -268,3 +268,18 @@ async def test_invitations_are_answered_by_script_or_left_open(tmp_path: Path) -
         "Lunch": "declined",
         "Walk": "needs-action",
     }
+
+
+@pytest.mark.promise("assessor.errors")
+async def test_an_answer_that_the_simulator_refuses_costs_that_answer_alone(tmp_path: Path) -> None:
+    people = {"mia": character("Mia", USER), "ben": character("Ben", BEN, scripted_replies=[{"body": " "}])}
+
+    async def act(ues: AsyncUESClient, _: JsonObject) -> JsonObject:
+        await write_to_ben(ues)
+        return GO_ON
+
+    async with staged(tmp_path, changes={"characters": people}) as stage:
+        results = await measured(stage, act, max_turns=1)
+
+    (told,) = [update.wire() for update in stage.following.updates if update.message_type == "update_error_occurred"]
+    assert (told["error_type"], told["recoverable"], results.status) == ("ues_error", True, "completed")

@@ -26,7 +26,7 @@ from shared.contracts.assessment.updates import (
 )
 from shared.contracts.ues.simulation import Access
 from shared.domain.iso_duration import written_duration
-from shared.ports.simulated_world import SimulatedWorld
+from shared.ports.simulated_world import SimulatedWorld, SimulatorRefused
 
 _PAGE = 500
 
@@ -154,13 +154,22 @@ class Turns:
     async def _respond(self, number: int, within: Window) -> list[ScheduledResponse]:
         new = await self.inbox.collect(within.opens)
         responses = await self.characters.process_new_messages(new_messages=new, current_time=within.opens)
-        for response in responses:
-            at = due(within, response.delay, self.scenario.late_replies)
-            await self.world.events.create(scheduled_time=at, modality=response.modality, data=response.data)
+        responses = [response for response in responses if await self._is_on_its_way(response, within)]
         who = tuple(dict.fromkeys(response.character_id for response in responses))
         told = ResponsesGenerated(turn_number=number, responses_count=len(responses), characters_involved=who)
         await self.emitter.emit(told)
         return responses
+
+    async def _is_on_its_way(self, response: ScheduledResponse, within: Window) -> bool:
+        """An answer that the simulator does not take costs that answer, not the run."""
+        at = due(within, response.delay, self.scenario.late_replies)
+        try:
+            await self.world.events.create(scheduled_time=at, modality=response.modality, data=response.data)
+        except SimulatorRefused as problem:
+            said = f"the answer of {response.character_id} was refused: {problem}"
+            await self.emitter.emit(ErrorOccurred(error_type="ues_error", error_message=said, recoverable=True))
+            return False
+        return True
 
     async def _go_on(self, within: Window) -> int:
         """How many events there were on the way."""

@@ -1,6 +1,6 @@
 """What can go wrong between a client and a simulator."""
 
-from shared.ports.simulated_world import SimulatorFailed
+from shared.ports.simulated_world import SimulatorFailed, SimulatorRefused
 
 
 class UESError(SimulatorFailed):
@@ -19,7 +19,7 @@ class ProtocolError(UESError):
     """What came back is no answer of a simulator."""
 
 
-class APIError(UESError):
+class APIError(UESError, SimulatorRefused):
     """The simulator said no. ``body`` is what it said, as JSON if it was any."""
 
     def __init__(self, message: str, status_code: int, body: object = None) -> None:
