@@ -61,6 +61,9 @@ def test_a_mailbox_that_has_not_changed_is_shown_cheaply(
     "asked",
     [
         {"limit": 50},
+        {"folder": "inbox", "limit": 50},
+        {"folder": "inbox", "is_read": False, "limit": 50, "offset": 1_000},
+        {"is_read": False, "limit": 50, "sort_order": "asc"},
         {"thread_id": "t7"},
         {"is_starred": True},
         {"folder": "archive"},

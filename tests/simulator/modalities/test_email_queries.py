@@ -77,6 +77,7 @@ BOX = mailbox(12)
         ({"folder": "Later"}, [7, 0]),
         ({"is_read": True}, [9, 6, 3, 0]),
         ({"is_read": False, "limit": 2}, [11, 10]),
+        ({"folder": "inbox", "is_read": False, "offset": 1, "limit": 2}, [10, 8]),
         ({"is_starred": True}, [8, 4, 0]),
         ({"is_starred": False, "thread_id": "t0"}, [9, 6, 3]),
         ({"from_address": "aNN1"}, [11, 10, 1]),

@@ -12,7 +12,7 @@ from services.simulator.core.modalities.filters import (
     matching,
     paged,
 )
-from services.simulator.core.modalities.mailbox import Mailbox
+from services.simulator.core.modalities.mailbox import Mailbox, shelf
 from services.simulator.core.modalities.pages import Asked, Found, Order
 
 _PRIORITIES = {"low": 0, "normal": 1, "high": 2}
@@ -43,12 +43,19 @@ class EmailQuery(Asked):
 def find(box: Mailbox, asked: EmailQuery) -> Found:
     """The mails that are asked for, sorted, one page of them."""
     rank = rank_by(asked.sort_by)
-    if rank is None and not asked.filters:
-        limit = len(box.emails) if asked.limit is None else asked.limit
-        keys = box.by_arrival.stretch(asked.offset, limit, descending=asked.sort_order == "desc")
-        return Found(keys, len(box.emails))
+    if rank is None and asked.filters <= {"folder", "is_read"} and not asked.is_read:
+        return _from_shelf(box, asked)
     found = matching(box.emails, indexed(box, asked), tests_of(asked))
     return paged(asked, in_order(box.emails, found, box.by_arrival, rank), asked.sort_order)
+
+
+def _from_shelf(box: Mailbox, asked: EmailQuery) -> Found:
+    """What stands in order already: only the page is looked at."""
+    limit, descending = asked.limit or len(box.emails), asked.sort_order == "desc"
+    if not asked.filters:
+        return Found(box.by_arrival.stretch(asked.offset, limit, descending=descending), len(box.emails))
+    name = shelf(asked.folder, unread=asked.is_read is False)
+    return Found(box.shelves.stretch(name, asked.offset, limit, descending=descending), box.shelves.size(name))
 
 
 def indexed(box: Mailbox, asked: EmailQuery) -> Iterator[Collection[str]]:

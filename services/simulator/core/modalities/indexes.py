@@ -65,11 +65,7 @@ class Ordered(Generic[R]):
 
     def stretch(self, start: int, count: int, *, descending: bool) -> Sequence[str]:
         """One page of all keys."""
-        size = len(self._entries)
-        if not descending:
-            return [key for _, _, key in self._entries[start : start + count]]
-        high = max(size - start, 0)
-        return [key for _, _, key in reversed(self._entries[max(high - count, 0) : high])]
+        return _page(self._entries, start, count, descending)
 
     def replaced(self, key: str, before: R | None, after: R | None) -> None:
         entry = None if after is None else (self._time_of(after), self._table.position(key), key)
@@ -82,6 +78,46 @@ class Ordered(Generic[R]):
             del self._entries[bisect_left(self._entries, old)]
         if entry is not None:
             insort(self._entries, entry)
+
+
+class Shelves(Generic[R]):
+    """The keys of the rows under each name that ``names_of`` gives them, each lot in the order of ``order``.
+
+    To be made after that order, which has to be told of a change first.
+    """
+
+    def __init__(self, table: Table[R], names_of: Callable[[R], Iterable[str]], order: Ordered[R]) -> None:
+        self._names_of = names_of
+        self._order = order
+        self._shelves: dict[str, list[_Entry]] = {}
+        self._held: dict[str, tuple[_Entry, frozenset[str]]] = {}
+        table.watch(self)
+
+    def size(self, name: str) -> int:
+        return len(self._shelves.get(name, ()))
+
+    def stretch(self, name: str, start: int, count: int, *, descending: bool) -> Sequence[str]:
+        """One page of what is under that name."""
+        return _page(self._shelves.get(name, []), start, count, descending)
+
+    def replaced(self, key: str, before: R | None, after: R | None) -> None:  # noqa: ARG002  the shape of an index
+        old = self._held.pop(key, None)
+        new = None if after is None else (self._order.place(key), frozenset(self._names_of(after)))
+        if old is not None:
+            for name in old[1]:
+                shelf = self._shelves[name]
+                del shelf[bisect_left(shelf, old[0])]
+        if new is not None:
+            self._held[key] = new
+            for name in new[1]:
+                insort(self._shelves.setdefault(name, []), new[0])
+
+
+def _page(entries: Sequence[_Entry], start: int, count: int, descending: bool) -> Sequence[str]:
+    if not descending:
+        return [key for _, _, key in entries[start : start + count]]
+    high = max(len(entries) - start, 0)
+    return [key for _, _, key in reversed(entries[max(high - count, 0) : high])]
 
 
 def _time(entry: _Entry) -> datetime:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from services.simulator.core.modalities.email_records import FOLDERS, Email, Folder, Owner
-from services.simulator.core.modalities.indexes import Groups, Ordered
+from services.simulator.core.modalities.indexes import Groups, Ordered, Shelves
 from services.simulator.core.records import Store
 from services.simulator.core.refusals import ActionFailed
 
@@ -20,6 +20,7 @@ class Mailbox:
         self.labelled = Groups(self.emails, lambda mail: mail.labels)
         self.marked = Groups(self.emails, marks_of)
         self.by_arrival = Ordered(self.emails, lambda mail: mail.received_at)
+        self.shelves = Shelves(self.emails, shelves_of, self.by_arrival)
 
     @property
     def user(self) -> str:
@@ -65,6 +66,20 @@ class Mailbox:
         """Its mails, oldest first."""
         keys = sorted(self.in_thread[thread_id], key=self.by_arrival.place)
         return [self.emails[key] for key in keys]
+
+
+def shelves_of(mail: Email) -> Iterator[str]:
+    """What people look at most."""
+    yield shelf(mail.folder, unread=False)
+    if not mail.is_read:
+        yield shelf(None, unread=True)
+        yield shelf(mail.folder, unread=True)
+
+
+def shelf(folder: str | None, *, unread: bool) -> str:
+    """The shelf of a folder, or of all folders; of all mail in it, or of what is unread."""
+    place = "anywhere" if folder is None else f"in {folder}"
+    return f"unread {place}" if unread else place
 
 
 def marks_of(mail: Email) -> Iterator[str]:

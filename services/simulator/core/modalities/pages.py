@@ -25,9 +25,10 @@ class Asked(BaseModel):
         return self.model_dump(mode="json", exclude_none=True)
 
     @property
-    def filters(self) -> bool:
-        """Whether it asks for less than everything."""
-        return any(getattr(self, name) is not None for name in type(self).model_fields if name not in _PAGE)
+    def filters(self) -> frozenset[str]:
+        """By what it asks for less than everything."""
+        asked = (name for name in type(self).model_fields if getattr(self, name) is not None)
+        return frozenset(asked) - _PAGE
 
     def page(self, found: Sequence[T]) -> Sequence[T]:
         end = None if self.limit is None else self.offset + self.limit
