@@ -186,3 +186,14 @@ async def test_only_the_last_tasks_that_ended_are_kept() -> None:
         await tasks.save(Task(id=str(number), status=TaskStatus(state=state)), context)
 
     assert [bool(await tasks.get(str(number), context)) for number in range(5)] == [True, False, False, True, True]
+
+
+async def test_clients_of_protocol_1_0_are_answered_in_their_own_words(http: httpx.AsyncClient) -> None:
+    request = {"participants": {"a": "file:///x"}, "config": {"scenario_id": SCENE}}
+    message = {"messageId": "m1", "role": "ROLE_USER", "parts": [{"data": request}]}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message}}
+
+    task = (await http.post("/", json=body, headers={"A2A-Version": "1.0"})).json()["result"]["task"]
+
+    assert task["status"]["state"] == "TASK_STATE_FAILED"
+    assert task["status"]["message"]["parts"][0]["text"].startswith("Assessment failed: participants")

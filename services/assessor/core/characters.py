@@ -91,6 +91,11 @@ class ResponseGenerator:
             tasks = [group.create_task(self._response(one, current_time)) for one in heard]
         return [response for task in tasks if (response := task.result()) is not None]
 
+    def taken_problems(self) -> list[str]:
+        """What models could not answer since this was asked last."""
+        taken, self.problems = self.problems, []
+        return taken
+
     async def _response(self, heard: _Heard, now: datetime) -> ScheduledResponse | None:
         async with self._limit:
             data = await heard.answer()

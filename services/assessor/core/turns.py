@@ -154,6 +154,8 @@ class Turns:
     async def _respond(self, number: int, within: Window) -> list[ScheduledResponse]:
         new = await self.inbox.collect(within.opens)
         responses = await self.characters.process_new_messages(new_messages=new, current_time=within.opens)
+        for problem in self.characters.taken_problems():
+            await self.emitter.emit(ErrorOccurred(error_type="internal_error", error_message=problem, recoverable=True))
         responses = [response for response in responses if await self._is_on_its_way(response, within)]
         who = tuple(dict.fromkeys(response.character_id for response in responses))
         told = ResponsesGenerated(turn_number=number, responses_count=len(responses), characters_involved=who)

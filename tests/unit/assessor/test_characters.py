@@ -127,7 +127,7 @@ async def test_a_model_that_fails_costs_the_answer_and_nothing_else() -> None:
     playing = generator(people(), ScriptedModel(down))
 
     assert await playing.process_new_messages(NewMessages((mail(),)), NOW) == []
-    assert playing.problems == ["ben: overloaded"]
+    assert (playing.taken_problems(), playing.taken_problems()) == (["ben: overloaded"], [])
 
 
 async def test_a_script_speaks_before_any_model() -> None:
