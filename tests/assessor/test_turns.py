@@ -54,8 +54,8 @@ async def test_silent_turns_are_results_and_enough_of_them_end_the_run(tmp_path:
 
     assert (results.status, results.turns_taken, results.scores.overall.score) == ("timeout", 2, 0)
     assert [turn["error_type"] for turn in results.failed_turns] == ["timeout", "timeout"]
-    starts = [said for said in agent.heard if said["message_type"] == "turn_start"]
-    assert [(said["turn_number"], said["current_time"]) for said in starts] == [
+    starts = [told.wire() for told in stage.following.updates if told.message_type == "update_turn_started"]
+    assert [(told["turn_number"], told["current_time"]) for told in starts] == [
         (1, "2026-03-02T09:00:00Z"),
         (2, "2026-03-02T10:00:00Z"),
     ]
