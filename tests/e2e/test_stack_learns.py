@@ -5,10 +5,14 @@ from typing import cast
 
 import pytest
 
-from shared.domain.exact_json import JsonObject, loads_object
-from tests.e2e.whole_stack import WholeStack, whole_stack
+from shared.domain.exact_json import Json, JsonObject, loads_object
+from shared.infra import keys
+from tests.e2e.whole_stack import TENANT, WholeStack, whole_stack
 
 _QUESTION = "Which expense claims are pending? Answer with a JSON list of their ids."
+_TELLS = f"{_QUESTION} Globex Ltd's payment terms are net 30."
+_ASKS = f"{_QUESTION} Globex wants to know."
+_OPERATOR: JsonObject = {"metadata": {"principal": {"id": "olga", "roles": ["operator"]}}}
 
 
 async def _learned(whole: WholeStack, tasks: int) -> JsonObject:
@@ -21,21 +25,50 @@ async def _learned(whole: WholeStack, tasks: int) -> JsonObject:
             await asyncio.sleep(0.02)
 
 
+async def _memory(whole: WholeStack, part: str) -> list[JsonObject]:
+    answer = await whole.http.post(f"/memory/{part}", json=_OPERATOR)
+    return cast("list[JsonObject]", loads_object(answer.content)[part])
+
+
+async def _facts(whole: WholeStack) -> list[JsonObject]:
+    """The facts as soon as there are some."""
+    async with asyncio.timeout(20):
+        while not (facts := await _memory(whole, "facts")):
+            await asyncio.sleep(0.02)
+        return facts
+
+
+async def _journal(whole: WholeStack, task_id: str) -> str:
+    """All that the task's journal holds: also what it was given of earlier ones."""
+    record = await whole.record(task_id)
+    rows = await whole.redis.xrange(keys.task_keys(TENANT, record.session_id, record.task_id).journal)
+    return " ".join(value for _, fields in rows for value in fields.values())
+
+
 @pytest.mark.promise("rl.status")
 @pytest.mark.promise("prime.primer")
+@pytest.mark.promise("knowledge.end_to_end")
 async def test_an_ended_task_is_counted_and_primes_the_next_one_like_it() -> None:
     async with whole_stack(STRATEGIES="fsm") as whole:
-        await whole.send(_QUESTION, "first")
+        await whole.send(_TELLS, "first")
         await _learned(whole, 1)
-        await whole.send(_QUESTION, "second")
+        (fact,) = await _facts(whole)
+        entities = await _memory(whole, "entities")
+        await whole.send(_ASKS, "second")
         status = await _learned(whole, 2)
         primed = await whole.event("second", "note", primer=[{"case": await _case_of(whole, "first"), "use": "follow"}])
         metadata = (await whole.record("second")).metadata
+        journal = await _journal(whole, "second")
     arms = cast(JsonObject, cast(JsonObject, status["bandit"])["expense_approval"])
     assert cast(JsonObject, arms["fsm"])["n"] == 2
     assert cast(int, cast(JsonObject, status["tool_registry"])["size"]) > 0
     assert primed.data["primer"]
     assert cast(JsonObject, cast(JsonObject, metadata["bandit"])["fsm"])["n"] == 1
+    said: list[Json] = [fact[name] for name in ("subject", "attribute", "value", "holds")]
+    assert said == ["Globex Ltd", "payment terms", "net 30", True]
+    assert ("vendor", "Globex Ltd", 1) in [(one["kind"], one["value"], one["seen"]) for one in entities]
+    assert "net 30" not in _ASKS
+    assert "net 30" in journal
 
 
 async def _case_of(whole: WholeStack, task_id: str) -> str:

@@ -17,6 +17,7 @@ _UNIT = r"(?: (?:[a-z]+ )?(?:days?|weeks?|months?|years?|percent|dollars|euros|p
 _NAME = r"[A-Z][\w'-]+(?: [A-Z][\w'-]+){0,3}"
 _VALUE = rf"(?P<value>(?:[a-z]+ )?{_FIGURE}{_UNIT}|{_NAME})"
 _WORDS = r"[a-z]+(?: [a-z]+){0,2}"
+_HABIT = r"(?!(?:is|was|has)\b)[a-z]+s"
 _LINK = r"(?:is|are)(?: now| still| always)?"
 
 
@@ -37,7 +38,7 @@ def _said_of(subject: str, sentence: str) -> Iterator[tuple[str, str]]:
     for pattern in (
         rf"(?<!\w){who}(?:'s|’s|') (?P<attribute>{_WORDS}) {_LINK} {_VALUE}",
         rf"\b(?P<attribute>{_WORDS}) (?:of|for|with|at) {who} {_LINK} {_VALUE}",
-        rf"(?<!\w){who} (?P<attribute>(?!(?:is|was|has)\b)[a-z]+s)(?: [a-z]+){{0,4}}? (?P<value>(?:[a-z]+ )?{_FIGURE}{_UNIT})",
+        rf"(?<!\w){who} (?P<attribute>{_HABIT})(?: [a-z]+){{0,4}}? (?P<value>(?:[a-z]+ )?{_FIGURE}{_UNIT})",
     ):
         for match in re.finditer(pattern, sentence):
             yield match["attribute"].removeprefix("the "), match["value"]
