@@ -27,7 +27,7 @@ def keywords(text: str, most: int = KEYWORDS_KEPT) -> tuple[str, ...]:
 
 @lru_cache(maxsize=16_384)
 def stem(word: str) -> str:
-    """A word without its English endings, by the Snowball rules: ``approv`` of ``approved``, ``approves``, ``approval``.
+    """A word without its English endings, by the Snowball rules: ``approv`` of ``approved``, ``approval``.
 
     What is left is for comparing with other stems, not for reading.
     """
