@@ -18,6 +18,7 @@ _RECORDS = (
     "task records, journals and the audit trail of writes: business records; they leave Redis 7 days after their task "
     "ended, and an archive keeps them until it is emptied"
 )
+_FILES = "exports and training rows: where they were written; RL_CACHE_DIR until the learner writes it again"
 _LEFT: Mapping[ForgetScope, Mapping[str, str]] = {
     ForgetScope.ENTITY: {
         "tasks": _RECORDS,
@@ -51,7 +52,7 @@ class Forgetter:
         removed = Counter(request.removed)
         removed.update(await self._forgetting.take_away(request))
         state = ForgetState.WORKING if is_under_way else ForgetState.DONE
-        left = dict(_LEFT[request.scope])
+        left = {**_LEFT[request.scope], "files": _FILES}
         if removed.pop("session_busy", 0):
             left["conversation"] = (
                 "the session's own memory: it is being worked on; ask again once its tasks have ended"
