@@ -3,6 +3,7 @@
 import typer
 
 from cli.approvals import approvals
+from cli.assess.command import assess
 from cli.audit import audit
 from cli.bench import bench
 from cli.chaos.command import chaos
@@ -67,6 +68,7 @@ app.add_typer(tenant, name="tenant")
 app.add_typer(keys, name="keys")
 app.add_typer(policy, name="policy")
 app.add_typer(learn, name="learn")
+app.add_typer(assess, name="assess")
 app.add_typer(bench, name="bench", help="Measure, and compare with the stated targets.")
 
 if __name__ == "__main__":

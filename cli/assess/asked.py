@@ -1,0 +1,162 @@
+"""What an assessor is asked, and what it says until the assessment is over."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import Annotated, NamedTuple, TypeAlias
+from uuid import uuid4
+
+import httpx
+from httpx_sse import aconnect_sse
+from pydantic import Field, JsonValue, TypeAdapter, ValidationError
+
+from cli.console import Complaint
+from shared.contracts.assessment.base import JsonObject
+from shared.contracts.assessment.results import AssessmentResults
+from shared.contracts.assessment.updates import Update
+
+Follow: TypeAlias = Callable[[Update], None]
+
+CONNECT_SECONDS = 5.0
+CANCEL_SECONDS = 5.0
+TURN_SECONDS = 300.0  # what an assessor lets a turn take, if nobody says otherwise
+JUDGING_SECONDS = 300.0
+_UPDATE: TypeAdapter[Update] = TypeAdapter(Annotated[Update, Field(discriminator="message_type")])
+_RESULTS = "assessment_results"
+
+
+class Wanted(NamedTuple):
+    """One run. What is ``None`` is the assessor's to choose."""
+
+    scenario: str
+    agent: str
+    max_turns: int | None = None
+    turn_timeout: float | None = None
+    seed: int | None = None
+
+    def request(self) -> JsonObject:
+        limits = {"max_turns": self.max_turns, "turn_timeout": self.turn_timeout, "seed": self.seed}
+        config: JsonObject = {name: value for name, value in limits.items() if value is not None}
+        participants: JsonObject = {"personal_assistant": self.agent}
+        return {"participants": participants, "config": {"scenario_id": self.scenario, **config}}
+
+    @property
+    def silence(self) -> float:
+        """Seconds after which an assessor that says nothing is given up."""
+        return (self.turn_timeout or TURN_SECONDS) + JUDGING_SECONDS
+
+
+class Told(NamedTuple):
+    """One event: which task, the state that it is in, and the data and texts that came with it."""
+
+    task_id: str
+    state: str
+    data: tuple[JsonObject, ...]
+    said: str
+
+
+async def assessed(url: str, http: httpx.AsyncClient, wanted: Wanted, follow: Follow) -> AssessmentResults:
+    """One assessment from beginning to end; one that is given up on the way is cancelled at the assessor.
+
+    Raises ``Complaint`` if it ends without results.
+    """
+    task_id, results = "", None
+    try:
+        async with aclosing(_events(url, http, wanted)) as events:
+            async for told in events:
+                task_id = told.task_id or task_id
+                for data in told.data:
+                    results = _results(data) or results
+                    _tell(data, follow)
+                if told.state in ("failed", "canceled", "rejected"):
+                    task_id = ""
+                    raise Complaint(told.said or f"The assessment ended as {told.state}, without a reason.")
+        if results is None:
+            raise Complaint(f"The assessor at {url} ended its answer without results.")
+        task_id = ""
+        return results
+    except httpx.TransportError as error:
+        raise Complaint(f"The assessor at {url} was lost on the way ({type(error).__name__}).") from error
+    finally:
+        if task_id:
+            await _cancel(url, http, task_id)
+
+
+async def _events(url: str, http: httpx.AsyncClient, wanted: Wanted) -> AsyncGenerator[Told]:
+    part: JsonObject = {"kind": "data", "data": wanted.request()}
+    message: JsonObject = {"kind": "message", "messageId": str(uuid4()), "role": "user", "parts": [part]}
+    patience = httpx.Timeout(wanted.silence, connect=CONNECT_SECONDS)
+    body = _call("message/stream", {"message": message})
+    async with aconnect_sse(http, "POST", url, json=body, timeout=patience) as stream:
+        answer = stream.response
+        if not answer.is_success or "text/event-stream" not in answer.headers.get("content-type", ""):
+            await answer.aread()
+            raise Complaint(
+                f"The assessor at {url} did not take the request ({answer.status_code}).", answer.text[:500]
+            )
+        async for event in stream.aiter_sse():
+            yield _told(url, _object(_read(event.data)))
+
+
+async def _cancel(url: str, http: httpx.AsyncClient, task_id: str) -> None:
+    """Tries to; whoever is not there any more needs no telling."""
+    try:
+        async with asyncio.timeout(CANCEL_SECONDS):
+            await http.post(url, json=_call("tasks/cancel", {"id": task_id}), timeout=CANCEL_SECONDS)
+    except (httpx.TransportError, TimeoutError):
+        return
+
+
+def _call(method: str, params: JsonObject) -> JsonObject:
+    return {"jsonrpc": "2.0", "id": "assess", "method": method, "params": params}
+
+
+def _told(url: str, body: JsonObject) -> Told:
+    if problem := _object(body.get("error")):
+        raise Complaint(f"The assessor at {url} refused: {problem.get('message')}")
+    result = _object(body.get("result"))
+    status = _object(result.get("status"))
+    parts = [*_parts(status.get("message")), *_parts(result.get("artifact"))]
+    data = [_object(part.get("data")) or _object(_read(part.get("text"))) for part in parts]
+    said = " ".join(str(part["text"]) for part in parts if part.get("kind") == "text")
+    task_id = result.get("taskId") or result.get("id") or ""
+    return Told(str(task_id), str(status.get("state", "")), tuple(one for one in data if one), said)
+
+
+def _parts(holder: JsonValue) -> list[JsonObject]:
+    parts = _object(holder).get("parts")
+    return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+
+
+def _object(value: JsonValue) -> JsonObject:
+    return value if isinstance(value, dict) else {}
+
+
+def _read(text: JsonValue) -> JsonValue:
+    """What a JSON text says; nothing of any other."""
+    try:
+        value: JsonValue = json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
+def _results(data: JsonObject) -> AssessmentResults | None:
+    if data.get("message_type") != _RESULTS:
+        return None
+    try:
+        return AssessmentResults.model_validate(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise Complaint(f"The assessor's results cannot be read: {place}: {first['msg']}") from error
+
+
+def _tell(data: JsonObject, follow: Follow) -> None:
+    """A kind of update that is not known here is nobody's loss."""
+    try:
+        update = _UPDATE.validate_python(data)
+    except ValidationError:
+        return
+    follow(update)

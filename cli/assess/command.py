@@ -1,0 +1,114 @@
+"""`purple assess`: an agent measured in a simulated world; `purple assess compare`: two measurements side by side."""
+
+import asyncio
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.assess.asked import Wanted, assessed
+from cli.assess.kept import Assessment, Run, keep, read
+from cli.assess.own_assessor import assessor_at
+from cli.assess.progress import Progress
+from cli.assess.report import comparison, comparison_table, sentences, table_of
+from cli.console import Complaint, err, give_up, out, say_json
+from cli.launcher import stop_on_signals
+
+KEPT = Path(".purple") / "assessments"
+assess = typer.Typer()
+
+
+@assess.callback(invoke_without_command=True)
+def measure(
+    context: typer.Context,
+    scenario: Annotated[str, typer.Option(help="Which scenario; the assessor's card lists them.")] = "",
+    agent: Annotated[str, typer.Option(help="The agent's address; it speaks A2A.", metavar="URL")] = "",
+    runs: Annotated[int, typer.Option(help="How often, one after the other.", min=1, max=100)] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of progress and table.")] = False,
+    assessor: Annotated[
+        str, typer.Option(help="A running assessor, instead of one that is started for this.", metavar="URL")
+    ] = "",
+    scenarios_dir: Annotated[
+        Path | None, typer.Option(help="Scenarios of your own, for the assessor that is started.", metavar="FOLDER")
+    ] = None,
+    max_turns: Annotated[int | None, typer.Option(help="At most that many turns.", min=1)] = None,
+    turn_timeout: Annotated[float | None, typer.Option(help="Seconds for each turn.", min=0.1)] = None,
+    seed: Annotated[int | None, typer.Option(help="What chance is settled by.")] = None,
+    folder: Annotated[Path, typer.Option("--dir", help="Where results are kept.")] = KEPT,
+) -> None:
+    """Measure an agent in a simulated world. Exit code 0 if every run was completed, whatever its points.
+
+    A running assessor that asks for a key is shown the one in ASSESSOR_API_KEY.
+
+    Examples:
+
+      purple assess --scenario inbox_triage --agent http://127.0.0.1:9010
+
+      purple assess --scenario inbox_triage --agent http://127.0.0.1:9010 --runs 3 --json
+
+      purple assess compare inbox_triage-20260302-090000 inbox_triage-20260303-090000
+    """
+    if context.invoked_subcommand is not None:
+        return
+    if not scenario or not agent:
+        raise typer.BadParameter("--scenario and --agent are both needed")
+    wanted = Wanted(scenario, agent, max_turns, turn_timeout, seed)
+    began = datetime.now(UTC)
+    try:
+        done = asyncio.run(_runs(wanted, runs, assessor, scenarios_dir, quiet=as_json))
+        kept, path = keep(folder, scenario, agent, began, done)
+    except Complaint as complaint:
+        give_up(complaint)
+    except asyncio.CancelledError:  # a signal asked for the end, and everything is stopped by now
+        give_up(Complaint("Stopped before the end."))
+    _show(kept, path, as_json)
+    raise typer.Exit(int(any(run.results.status != "completed" for run in kept.runs)))
+
+
+@assess.command()
+def compare(
+    before: Annotated[str, typer.Argument(help="An assessment's name, or the path of its file.")],
+    after: Annotated[str, typer.Argument(help="The other one.")],
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of the table.")] = False,
+    folder: Annotated[Path, typer.Option("--dir", help="Where results are kept.")] = KEPT,
+) -> None:
+    """Two assessments of the same scenario: the points by dimension and criterion, and what changed.
+
+    Examples:
+
+      purple assess compare inbox_triage-20260302-090000 inbox_triage-20260303-090000
+
+      purple assess compare before.json after.json --json
+    """
+    try:
+        figures = comparison(read(folder, before), read(folder, after))
+    except Complaint as complaint:
+        give_up(complaint)
+    if as_json:
+        say_json(json.dumps(figures))
+    else:
+        out.print(comparison_table(figures, (Path(before).stem, Path(after).stem)))
+
+
+async def _runs(wanted: Wanted, count: int, url: str, scenarios: Path | None, *, quiet: bool) -> tuple[Run, ...]:
+    stop_on_signals()
+    done = []
+    async with assessor_at(url, scenarios) as (assessor, http):
+        for number in range(1, count + 1):
+            progress = Progress(err, f"run {number} of {count}: " if count > 1 else "", quiet)
+            results = await assessed(assessor, http, wanted, progress)
+            done.append(Run(results=results, updates=tuple(update.wire() for update in progress.updates)))
+    return tuple(done)
+
+
+def _show(kept: Assessment, path: Path, as_json: bool) -> None:
+    if as_json:
+        whole = kept.model_dump(mode="json")
+        say_json(json.dumps({**whole, "pass_hat": kept.pass_hat, "kept_in": str(path)}))
+        return
+    out.print(table_of(kept))
+    for sentence in sentences(kept):
+        out.print(sentence, markup=False, soft_wrap=True)
+    out.print(f"Kept as {kept.name} in {path.parent}.", markup=False, soft_wrap=True)

@@ -1,0 +1,52 @@
+"""An assessor for one command: the one that is named, else one that is started here and stopped again."""
+
+import os
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import httpx
+
+from cli.stack.child import Child
+from cli.stack.free_ports import free_ports
+from cli.stack.plan import HOST, ProcessSpec, url_of
+from cli.stack.readiness import wait_until_ready
+
+API_KEY = "ASSESSOR_API_KEY"
+READY_SECONDS = 45.0
+
+
+@asynccontextmanager
+async def assessor_at(url: str, scenarios: Path | None) -> AsyncIterator[tuple[str, httpx.AsyncClient]]:
+    """Its address and a client that shows it the key in ``ASSESSOR_API_KEY``. Raises ``Complaint``.
+
+    Without a ``url`` it is a process of our own, and the simulators that it starts end with it.
+    """
+    key = os.environ.get(API_KEY, "")
+    async with httpx.AsyncClient(trust_env=False, headers={"X-API-Key": key} if key and url else None) as http:
+        if url:
+            yield url, http
+            return
+        async with _started(scenarios) as own:
+            yield own, http
+
+
+@asynccontextmanager
+async def _started(scenarios: Path | None) -> AsyncIterator[str]:
+    with TemporaryDirectory(prefix="assess-") as folder:
+        child = Child.start(_spec(free_ports(1)[0], scenarios), Path(folder))
+        try:
+            await wait_until_ready((child,), READY_SECONDS)
+            yield child.spec.url
+        finally:
+            await child.stop()
+
+
+def _spec(port: int, scenarios: Path | None) -> ProcessSpec:
+    """Nobody but this machine reaches it, so nobody is asked for a key."""
+    where: Sequence[str] = ("--host", HOST, "--port", str(port))
+    what = ("--scenarios-dir", str(scenarios.resolve())) if scenarios else ()
+    environ = {**os.environ, "AUTHENTICATION": "off", "PYTHONUNBUFFERED": "1"}
+    arguments = ("services.assessor", *where, *what)
+    return ProcessSpec("assessor", arguments, url_of(port), stops=1, environ=environ)

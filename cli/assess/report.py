@@ -1,0 +1,161 @@
+"""Assessments as tables: by dimension and criterion, with the reasons; two side by side."""
+
+from collections.abc import Sequence
+from statistics import fmean
+from typing import NamedTuple
+
+from rich.table import Table
+from rich.text import Text
+
+from cli.assess.kept import PASSES_AT, Assessment
+from cli.console import Complaint
+from shared.contracts.assessment.base import JsonObject
+from shared.contracts.assessment.results import CriterionResult
+
+
+class Line(NamedTuple):
+    """One criterion over all runs. ``reason`` is that of the run with the fewest points."""
+
+    dimension: str
+    criterion: str
+    name: str
+    points: tuple[float, ...]
+    most: float
+    reason: str
+    unjudged: bool
+
+    @property
+    def mean(self) -> float:
+        return fmean(self.points)
+
+
+def lines(assessment: Assessment) -> list[Line]:
+    """By dimension, in the order of the scenario."""
+    found: dict[str, list[CriterionResult]] = {}
+    for run in assessment.runs:
+        for result in run.results.criteria_results:
+            found.setdefault(result.criterion_id, []).append(result)
+    listed = [_line(results) for results in found.values()]
+    order = list(dict.fromkeys(line.dimension for line in listed))
+    return sorted(listed, key=lambda line: order.index(line.dimension))
+
+
+def table_of(assessment: Assessment) -> Table:
+    table = Table("dimension", "criterion", "points", "of", "reason", title=_title(assessment))
+    listed = lines(assessment)
+    for dimension in dict.fromkeys(line.dimension for line in listed):
+        within = [line for line in listed if line.dimension == dimension]
+        mean, most = sum(line.mean for line in within), sum(line.most for line in within)
+        table.add_row(dimension.replace("_", " "), "", _number(mean), _number(most), "", style="bold")
+        for line in within:
+            table.add_row("", printable(line.name), _points(line), _number(line.most), printable(line.reason))
+        table.add_section()
+    return table
+
+
+def sentences(assessment: Assessment) -> list[str]:
+    """What the table does not say: how each run ended, what failed, and how often the agent passes."""
+    said = []
+    for number, run in enumerate(assessment.runs, 1):
+        results, points = run.results, run.points
+        share = f"{_number(points.score)} of {_number(points.max_score)} points"
+        took = f"{results.turns_taken} turns, {results.actions_taken} actions, {results.duration_seconds:.1f} s"
+        said.append(f"Run {number}: {results.status}, {share}, {took}.")
+        said.extend(f"  Failed turn: {_failed(turn)}" for turn in results.failed_turns)
+    unjudged = assessment.runs[0].results.unjudged
+    if unjudged:
+        said.append(f"Nobody was there to judge {', '.join(unjudged)}: left out of the points of a run.")
+    chances = ", ".join(f"pass^{k} {chance:.2f}" for k, chance in assessment.pass_hat.items())
+    said.append(f"Passing is {PASSES_AT:.0%} of the points: {chances}.")
+    return [str(printable(sentence)) for sentence in said]
+
+
+def comparison(before: Assessment, after: Assessment) -> JsonObject:
+    """Points by criterion, dimension and in all, as means over the runs. Raises ``Complaint``: of two scenarios."""
+    if before.scenario != after.scenario:
+        raise Complaint(f"{before.name} is of scenario {before.scenario}, {after.name} of {after.scenario}.")
+    first, second = lines(before), lines(after)
+    criteria = {line.criterion: line for line in (*first, *second)}
+    return {
+        "scenario": before.scenario,
+        "agents": [before.agent, after.agent],
+        "runs": [len(before.runs), len(after.runs)],
+        "passed": [sum(run.passed for run in one.runs) for one in (before, after)],
+        "dimensions": {
+            name: _change(_sum(first, name), _sum(second, name))
+            for name in dict.fromkeys(line.dimension for line in criteria.values())
+        },
+        "criteria": {name: _change(_of(first, name), _of(second, name)) for name in criteria},
+        "overall": _change(_sum(first), _sum(second)),
+    }
+
+
+def comparison_table(figures: JsonObject, names: Sequence[str]) -> Table:
+    columns = ("", *(str(printable(name)) for name in names), "change")
+    table = Table(*columns, title=printable(f"{figures['scenario']}: mean points"))
+    for group in ("dimensions", "criteria"):
+        rows = figures[group]
+        for name, change in rows.items() if isinstance(rows, dict) else []:
+            table.add_row(printable(name), *_cells(change), style="bold" if group == "dimensions" else "")
+        table.add_section()
+    table.add_row("overall", *_cells(figures["overall"]), style="bold")
+    return table
+
+
+def printable(text: str) -> Text:
+    """Words of others, without what would steer the terminal."""
+    return Text("".join(letter if letter.isprintable() or letter == "\n" else " " for letter in text))
+
+
+def _line(results: Sequence[CriterionResult]) -> Line:
+    worst = min(results, key=lambda result: result.score)
+    points = tuple(result.score for result in results)
+    first = results[0]
+    return Line(
+        first.dimension.value,
+        first.criterion_id,
+        first.name,
+        points,
+        first.max_score,
+        worst.explanation,
+        worst.unjudged,
+    )
+
+
+def _title(assessment: Assessment) -> Text:
+    runs = f", mean of {len(assessment.runs)} runs" if len(assessment.runs) > 1 else ""
+    return printable(f"{assessment.scenario}: {assessment.agent}{runs}")
+
+
+def _points(line: Line) -> str:
+    if line.unjudged:
+        return "unjudged"
+    each = f" ({' '.join(map(_number, line.points))})" if len(set(line.points)) > 1 else ""
+    return f"{_number(line.mean)}{each}"
+
+
+def _failed(turn: JsonObject) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in turn.items() if name != "message_type")
+
+
+def _sum(listed: Sequence[Line], dimension: str = "") -> float:
+    return sum(line.mean for line in listed if dimension in ("", line.dimension))
+
+
+def _of(listed: Sequence[Line], criterion: str) -> float | None:
+    return next((line.mean for line in listed if line.criterion == criterion), None)
+
+
+def _change(before: float | None, after: float | None) -> JsonObject:
+    both = before is not None and after is not None
+    return {"before": before, "after": after, "change": (after or 0) - (before or 0) if both else None}
+
+
+def _cells(change: object) -> list[str]:
+    values = [change.get(name) for name in ("before", "after", "change")] if isinstance(change, dict) else []
+    shown = ["-" if value is None else _number(value) for value in values]
+    return [*shown[:2], f"+{shown[2]}" if shown[2][0] not in "-0" else shown[2]]
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}".rstrip("0").rstrip(".")
