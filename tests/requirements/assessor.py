@@ -31,4 +31,10 @@ PROMISES = (
         "assessor.providers", "Models of other providers by an optional library, named when missing", "seed 004, 11"
     ),
     Promise("assessor.differences", "What a run changed in the world is told row by row", "seed 004, 6"),
+    Promise(
+        "assess.command",
+        "`purple assess` ends by itself with results or a reason, also if the agent dies",
+        "seed 004, 10",
+    ),
+    Promise("assess.results", "Results are kept, shown with their reasons, and compared with others", "seed 004, 6"),
 )

@@ -1,0 +1,129 @@
+"""What is kept of an assessment, what its table says, and how two compare."""
+
+import json
+from datetime import UTC, datetime
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from cli.assess.kept import Assessment, Run, keep, read
+from cli.assess.report import comparison, comparison_table, lines, sentences, table_of
+from cli.console import Complaint
+from shared.contracts.assessment.base import JsonObject
+from shared.contracts.assessment.results import AssessmentResults
+
+BEGAN = datetime(2026, 3, 2, 9, tzinfo=UTC)
+RIGHT, WRONG = (6.0, 3.0), (0.0, 3.0)
+pytestmark = pytest.mark.promise("assess.results")
+
+
+def _criterion(key: str, dimension: str, score: float, most: float, **more: object) -> JsonObject:
+    explanation = f"{key} got {score:g} \x1b[31m[red]"
+    fields = {"criterion_id": key, "name": key, "dimension": dimension, "score": score, "max_score": most}
+    made: JsonObject = json.loads(json.dumps({**fields, "explanation": explanation, **more}))
+    return made
+
+
+def _run(scores: tuple[float, float], status: str = "completed") -> Run:
+    given = {
+        "assessment_id": "a",
+        "scenario_id": "one_answer",
+        "participant": "http://agent",
+        "status": status,
+        "duration_seconds": 1.5,
+        "turns_taken": 2,
+        "actions_taken": 1,
+        "scores": {"overall": {"score": sum(scores), "max_score": 10}},
+        "criteria_results": [
+            _criterion("answered", "accuracy", scores[0], 6),
+            _criterion("polite", "politeness", 0, 1, details={"unjudged": True}),
+            _criterion("discreet", "safety", scores[1], 3),
+        ],
+        "judged": {"score": sum(scores), "max_score": 9},
+        "unjudged": ["polite"],
+        "failed_turns": [] if status == "completed" else [{"turn_number": 1, "error_type": "communication_error"}],
+    }
+    return Run(results=AssessmentResults.model_validate(given))
+
+
+def _assessment(*runs: Run, name: str = "one", scenario: str = "one_answer") -> Assessment:
+    return Assessment(name=name, scenario=scenario, agent="http://agent", began=BEGAN, runs=runs)
+
+
+def _shown(what: object) -> str:
+    console = Console(file=StringIO(), width=120, force_terminal=False)
+    console.print(what)
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue()
+
+
+def test_the_table_has_each_criterion_under_its_dimension_with_the_reason_of_the_worst_run() -> None:
+    shown = _shown(table_of(_assessment(_run(RIGHT), _run(WRONG))))
+
+    assert "3 (6 0)" in shown
+    assert "answered got 0" in shown
+    assert "unjudged" in shown
+    assert shown.index("accuracy") < shown.index("answered") < shown.index("safety") < shown.index("discreet")
+
+
+def test_words_of_others_neither_steer_the_terminal_nor_count_as_markup() -> None:
+    shown = _shown(table_of(_assessment(_run(RIGHT))))
+
+    assert "\x1b" not in shown
+    assert "[red]" in shown
+
+
+def test_a_run_passes_by_what_could_be_judged_and_only_if_it_was_completed() -> None:
+    assert [_run(RIGHT).passed, _run(WRONG).passed, _run(RIGHT, "failed").passed] == [True, False, False]
+
+
+def test_pass_hat_is_how_likely_that_many_runs_all_pass() -> None:
+    right, wrong = _run(RIGHT), _run(WRONG)
+
+    assert _assessment(right, right, wrong).pass_hat == pytest.approx({1: 2 / 3, 2: 1 / 3, 3: 0.0})
+
+
+def test_each_failed_turn_is_told_with_its_kind() -> None:
+    said = "\n".join(sentences(_assessment(_run(WRONG, "failed"))))
+
+    assert "Run 1: failed, 3 of 9 points" in said
+    assert "communication_error" in said
+    assert "Nobody was there to judge polite" in said
+
+
+def test_what_is_kept_is_read_again_by_name_and_by_path_and_never_written_over(tmp_path: Path) -> None:
+    folder = tmp_path / "kept"
+    first, path = keep(folder, "one_answer", "http://agent", BEGAN, (_run(RIGHT),))
+    second, _ = keep(folder, "one_answer", "http://agent", BEGAN, (_run(WRONG),))
+
+    assert (first.name, second.name) == ("one_answer-20260302-090000", "one_answer-20260302-090000-2")
+    assert (read(folder, first.name), read(tmp_path, str(path))) == (first, first)
+    assert read(folder, second.name) == second
+
+
+def test_a_file_that_is_no_assessment_is_refused_with_its_path(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text("{}")
+
+    with pytest.raises(Complaint, match=r"x\.json is no assessment"):
+        read(tmp_path, "x")
+    with pytest.raises(Complaint, match="There is no assessment y"):
+        read(tmp_path, "y")
+
+
+def test_two_assessments_are_compared_by_criterion_dimension_and_in_all() -> None:
+    before, after = _assessment(_run(WRONG)), _assessment(_run(RIGHT), _run(WRONG), name="two")
+
+    figures = comparison(before, after)
+
+    assert isinstance(figures["criteria"], dict)
+    assert figures["criteria"]["answered"] == {"before": 0.0, "after": 3.0, "change": 3.0}
+    assert figures["overall"] == {"before": 3.0, "after": 6.0, "change": 3.0}
+    assert "+3" in _shown(comparison_table(figures, ("one", "two")))
+    assert [line.mean for line in lines(after)] == [3.0, 0.0, 3.0]
+
+
+def test_assessments_of_two_scenarios_are_not_compared() -> None:
+    with pytest.raises(Complaint, match="is of scenario"):
+        comparison(_assessment(_run(RIGHT)), _assessment(_run(RIGHT), scenario="other"))
