@@ -14,8 +14,8 @@ from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
 from services.learner.core.learner import Learner
 from services.learner.entrypoints.http import health_app
 from services.learner.entrypoints.loops import consume, keep_share
-from services.learner.file_room import file_room
-from services.learner.memory_room import memory_room
+from services.learner.rooms.files import file_room
+from services.learner.rooms.memory import memory_room
 from services.learner.settings import Settings
 from shared.infra.process import tune_gc
 from shared.infra.redis import connect, until_durable

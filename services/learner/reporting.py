@@ -13,7 +13,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from services.learner.core.report.prepared import Prepared, prepared
 from services.learner.core.report.report import REPORTS_PREFIX, BadReport, Report, as_json, read_report
-from services.learner.ports import BucketUnavailable, ObjectChanged
+from services.learner.ports.outcomes import BucketUnavailable, ObjectChanged
 from shared.infra.starting import CannotStart, read_settings, refused
 
 REPORT = "report"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from typing_extensions import override
 
-from services.learner.memory_ports import Cost, FactFinder, FactsUnavailable, RawFact
+from services.learner.ports.memory import Cost, FactFinder, FactsUnavailable, RawFact
 from shared.domain.exact_json import JsonObject
 
 

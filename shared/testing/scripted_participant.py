@@ -32,7 +32,12 @@ def as_artifact_text(data: JsonObject) -> JsonValue:
 
 
 def as_status_message(data: JsonObject) -> JsonValue:
-    message: JsonObject = {"kind": "message", "messageId": "m", "role": "agent", "parts": [{"kind": "data", "data": data}]}
+    message: JsonObject = {
+        "kind": "message",
+        "messageId": "m",
+        "role": "agent",
+        "parts": [{"kind": "data", "data": data}],
+    }
     return _task({"status": {"state": "completed", "message": message}})
 
 
@@ -45,7 +50,12 @@ def as_working_text(data: JsonObject) -> JsonValue:
 
 def as_history(data: JsonObject) -> JsonValue:
     said: JsonObject = {"kind": "message", "messageId": "m", "role": "agent", "parts": [{"kind": "data", "data": data}]}
-    asked: JsonObject = {"kind": "message", "messageId": "u", "role": "user", "parts": [{"kind": "data", "data": {"not": "this"}}]}
+    asked: JsonObject = {
+        "kind": "message",
+        "messageId": "u",
+        "role": "user",
+        "parts": [{"kind": "data", "data": {"not": "this"}}],
+    }
     return _task({"status": {"state": "completed"}, "history": [said, asked]})
 
 

@@ -16,7 +16,7 @@ from services.learner.core.learner import Learner
 from services.learner.core.memory.fact_worker import FactWorker
 from services.learner.core.memory.forgetter import Forgetter
 from services.learner.core.memory.rememberer import Rememberer
-from services.learner.memory_ports import RawFact
+from services.learner.ports.memory import RawFact
 from shared.contracts.forget import ForgetRequest, ForgetScope
 from shared.contracts.outcome import Said, TaskOutcome
 from shared.domain.exact_json import JsonObject

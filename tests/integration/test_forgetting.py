@@ -5,7 +5,7 @@ from typing import cast
 import pytest
 from redis.asyncio import Redis
 
-from services.learner.memory_ports import RawFact
+from services.learner.ports.memory import RawFact
 from shared.contracts.forget import ForgetScope, ForgetState
 from shared.infra import keys
 from tests.integration.learner_stage import leave

@@ -15,7 +15,7 @@ from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
 from services.learner.adapters.redis_purse import RedisPurse
 from services.learner.core.memory.fact_worker import FactWorker
 from services.learner.core.memory.rememberer import Rememberer
-from services.learner.memory_ports import Change
+from services.learner.ports.memory import Change
 from shared.contracts.tenant_version import TenantVersion
 from shared.contracts.threshold import ThresholdKind, ThresholdOutcome
 from shared.domain.known import ENTITIES_KEPT, ENTITY_LASTS

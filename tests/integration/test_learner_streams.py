@@ -13,7 +13,7 @@ from services.learner.adapters.redis_memory import RedisMemory
 from services.learner.adapters.redis_outcomes import RedisOutcomes
 from services.learner.core.learner import MAX_TRIES, Learner
 from services.learner.core.lesson import lesson_of
-from services.learner.ports import DeadLetter, Delivery
+from services.learner.ports.outcomes import DeadLetter, Delivery
 from shared.domain.cases import CASES_KEPT
 from shared.domain.trend import DAYS_KEPT
 from shared.infra import keys

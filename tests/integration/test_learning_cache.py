@@ -15,7 +15,7 @@ from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.entrypoints.errands import keep_importing
 from services.learner.adapters.redis_memory import RedisMemory
 from services.learner.core.lesson import lesson_of
-from services.learner.file_room import FileRoom, file_room
+from services.learner.rooms.files import FileRoom, file_room
 from services.learner.settings import Settings
 from shared.contracts.learning_files import FileErrand, FileReport, LearningFile
 from shared.infra import keys

@@ -15,7 +15,7 @@ from services.learner.adapters.redis_import_shelf import RedisImportShelf
 from services.learner.adapters.redis_memory import RedisMemory
 from services.learner.core.files.importer import Importer
 from services.learner.core.lesson import lesson_of
-from services.learner.file_ports import ArmRecord, Brought, Versions
+from services.learner.ports.files import ArmRecord, Brought, Versions
 from shared.contracts.accuracy import Accuracy
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import FileErrand, FileReport, LearningFile

@@ -14,7 +14,7 @@ from services.learner.adapters.redis_case_shelf import RedisCaseShelf
 from services.learner.adapters.s3_training import S3Training
 from services.learner.core.training.rows import TRAINING_PREFIX
 from services.learner.core.training.seeding import Seeded, Seeder
-from services.learner.ports import BucketUnavailable, ObjectChanged
+from services.learner.ports.outcomes import BucketUnavailable, ObjectChanged
 from shared.domain.cases import CaseOutcome
 from shared.infra import keys
 from tests.integration.bucket_stage import BUCKET, BucketServer, bucket_server

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from pydantic import ValidationError
 
-from services.learner.memory_ports import FactTodo
+from services.learner.ports.memory import FactTodo
 from shared.contracts.base import Contract
 from shared.contracts.knowledge import KnownFact
 

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.learner.ports import CaseShelf, Loaded, Shelved
+from services.learner.ports.outcomes import CaseShelf, Loaded, Shelved
 from shared.contracts.case import CaseEntry
 from shared.infra import keys
 from shared.infra.lua import Scripts

@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from services.learner.adapters.fact_rows import read_fact, read_todo
 from services.learner.adapters.spoiled import telling_spoiled
-from services.learner.memory_ports import FactBook, FactChange, FactTodo, KnownFacts, Spoiled
+from services.learner.ports.memory import FactBook, FactChange, FactTodo, KnownFacts, Spoiled
 from shared.domain.known import FACTS_KEPT
 from shared.infra import keys
 from shared.infra.lua import Argument, Scripts, answering

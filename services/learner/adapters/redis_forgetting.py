@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from services.learner.adapters.fact_rows import read_fact, read_todo
 from services.learner.core.memory.forgetting import Removal, Stored, removal
-from services.learner.memory_ports import Forgetting
+from services.learner.ports.memory import Forgetting
 from shared.contracts.base import Contract
 from shared.contracts.case import CaseEntry
 from shared.contracts.forget import ForgetRequest, ForgetScope

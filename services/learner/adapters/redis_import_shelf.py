@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from services.learner.adapters.fact_rows import read_fact
 from services.learner.adapters.redis_case_shelf import digest_of_log, read_shelf
-from services.learner.file_ports import ArmName, ArmRecord, Brought, ImportShelf, Stored, Totals, Versions
+from services.learner.ports.files import ArmName, ArmRecord, Brought, ImportShelf, Stored, Totals, Versions
 from shared.contracts.accuracy import Accuracy
 from shared.contracts.base import Contract
 from shared.contracts.knowledge import KnownEntity

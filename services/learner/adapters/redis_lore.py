@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from services.learner.adapters.fact_rows import todo_row
 from services.learner.adapters.spoiled import telling_spoiled
-from services.learner.memory_ports import Change, Known, Lore, Prediction
+from services.learner.ports.memory import Change, Known, Lore, Prediction
 from shared.contracts.accuracy import Accuracy
 from shared.contracts.base import Contract
 from shared.contracts.knowledge import EntityLinks, KnownEntity

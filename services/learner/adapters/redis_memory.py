@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
-from services.learner.ports import Lesson, Memory, Refused
+from services.learner.ports.outcomes import Lesson, Memory, Refused
 from shared.domain.cases import CASES_KEPT
 from shared.domain.trend import DAYS_KEPT, POINTS_KEPT
 from shared.infra import keys

@@ -7,7 +7,7 @@ from typing import NamedTuple, cast
 
 from redis.asyncio import Redis
 
-from services.learner.ports import DeadLetter, Delivery, Outcomes, Roster, Taken
+from services.learner.ports.outcomes import DeadLetter, Delivery, Outcomes, Roster, Taken
 from shared.infra import keys
 from shared.infra.lua import Argument, Reply, Scripts, answering
 from shared.infra.redis_cluster import ClusterRedis

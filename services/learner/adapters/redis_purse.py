@@ -8,7 +8,7 @@ import structlog
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.learner.memory_ports import Cost, FactTodo, Purse
+from services.learner.ports.memory import Cost, FactTodo, Purse
 from shared.contracts.tenant import TenantRecord
 from shared.domain.model_price import NANO
 from shared.infra import keys

@@ -9,7 +9,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from typing_extensions import override
 
-from services.learner.ports import BucketUnavailable, ObjectChanged, TrainingBucket, TrainingObject
+from services.learner.ports.outcomes import BucketUnavailable, ObjectChanged, TrainingBucket, TrainingObject
 
 _LIMITS = {"connect_timeout": 3, "read_timeout": 30, "retries": {"max_attempts": 3, "mode": "standard"}}
 _ENDINGS = (".json", ".jsonl")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from services.learner.memory_ports import Spoiled
+from services.learner.ports.memory import Spoiled
 from shared.ports.store import StoreUnavailable
 
 _OF_THE_DATA = ("WRONGTYPE", "not an integer", "would overflow")

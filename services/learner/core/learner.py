@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from services.learner.core.lesson import lesson_of, read
 from services.learner.core.shares import fair_change
-from services.learner.ports import DeadLetter, Delivery, Lesson, Memory, Outcomes, Refused, Taken
+from services.learner.ports.outcomes import DeadLetter, Delivery, Lesson, Memory, Outcomes, Refused, Taken
 from shared.ports.store import StoreUnavailable
 
 MAX_TRIES = 5
-_LANES = 4  # parts of a round that go side by side: while the store is busy with one, another is read
+_LANES = 8  # parts of a round that go side by side: while the store is busy with one, another is read
 
 
 @dataclass

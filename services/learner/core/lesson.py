@@ -7,7 +7,7 @@ from itertools import islice
 
 from pydantic import ValidationError
 
-from services.learner.ports import Lesson, Pull
+from services.learner.ports.outcomes import Lesson, Pull
 from shared.contracts.case import CaseEntry
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.bandit import reward_units

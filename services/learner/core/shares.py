@@ -3,7 +3,7 @@
 from math import ceil
 from typing import NamedTuple
 
-from services.learner.ports import Roster
+from services.learner.ports.outcomes import Roster
 
 
 class Change(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import structlog
 
 from services.learner.core.learner import Learner
-from services.learner.ports import Outcomes
+from services.learner.ports.outcomes import Outcomes
 from shared.ports.store import StoreUnavailable
 
 _AGAIN_SECONDS = 0.5

@@ -8,7 +8,7 @@ import structlog
 from pydantic import JsonValue
 
 from services.learner.core.training.seeding import Seeded, Seeder
-from services.learner.ports import BucketUnavailable
+from services.learner.ports.outcomes import BucketUnavailable
 from shared.ports.store import StoreUnavailable
 
 _AGAIN_SECONDS = 60.0  # after a failure, and where another learner is looking

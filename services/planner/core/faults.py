@@ -85,7 +85,7 @@ def _planned(reply: Reply, faults: Faults) -> Reply:
 
 def _hasty(planned: JsonObject) -> JsonObject:
     """One read is named, and no other look is wanted. The fault's detail is a word of the tasks that it concerns."""
-    reads: list[Json] = [*objects(planned["reads"])][:1]
+    reads: list[Json] = [*objects(planned["reads"])[:1]]
     return {**planned, "reads": reads, "look_again": False}
 
 

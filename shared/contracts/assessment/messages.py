@@ -58,10 +58,7 @@ class AssessmentStart(Told):
     message_type: Literal["assessment_start"] = "assessment_start"
     ues_url: str
     api_key: str = Field(repr=False)
-    assessment_instructions: Literal[
-        "Act as the user's personal assistant. The user's specific tasks are provided via the chat modality; "
-        "read chat and complete those tasks."
-    ] = DEFAULT_ASSESSMENT_INSTRUCTIONS
+    assessment_instructions: str = DEFAULT_ASSESSMENT_INSTRUCTIONS
     current_time: Moment
     initial_state_summary: InitialStateSummary
 

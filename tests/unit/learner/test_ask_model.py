@@ -7,7 +7,7 @@ from typing_extensions import override
 
 from services.learner.core.memory.ask_model import ModelFacts
 from services.learner.core.memory.fact_worker import sections_of
-from services.learner.memory_ports import FactsUnavailable
+from services.learner.ports.memory import FactsUnavailable
 from shared.domain.model_price import Price
 from shared.ports.models import Model, ModelReply, ModelRequest, ModelUnavailable, TextBlock, Tier, Usage
 from tests.unit.learner.test_facts import a_todo

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.learner.core.memory.facts import FACTS_OF_A_TASK, contradicts, facts_of, is_same, with_facts
-from services.learner.memory_ports import FactTodo, KnownFacts, RawFact
+from services.learner.ports.memory import FactTodo, KnownFacts, RawFact
 from shared.contracts.knowledge import KnownFact
 from shared.domain.known import FACTS_KEPT, known_facts
 from shared.testing.redis_tasks import NOON

@@ -17,8 +17,8 @@ from services.learner.core.files.deciding import (
 )
 from services.learner.core.files.total_file import Statistics
 from services.learner.core.training.merge import shelved
-from services.learner.file_ports import ArmRecord, EntityRecord, Stored, Totals, Versions
-from services.learner.ports import Shelved
+from services.learner.ports.files import ArmRecord, EntityRecord, Stored, Totals, Versions
+from services.learner.ports.outcomes import Shelved
 from shared.contracts.accuracy import Accuracy
 from shared.contracts.case import CaseEntry
 from shared.contracts.knowledge import KnownEntity, KnownFact

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from services.learner.core.shares import fair_change
-from services.learner.ports import Roster
+from services.learner.ports.outcomes import Roster
 from shared.domain.partition import PARTITIONS
 
 NOBODY: dict[int, str | None] = dict.fromkeys(range(PARTITIONS))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.learner.core.training.merge import merged, shelved
-from services.learner.ports import Shelved
+from services.learner.ports.outcomes import Shelved
 from shared.contracts.case import CaseEntry
 from shared.domain.cases import CASES_KEPT
 from shared.testing.redis_tasks import NOON

@@ -3,7 +3,7 @@
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue
 
 from services.learner.core.files.reading import BadEntry, mapped, read_all
-from services.learner.file_ports import ArmRecord
+from services.learner.ports.files import ArmRecord
 from shared.domain.bandit import REWARD_UNITS, Arm
 from shared.domain.trend import POINTS_KEPT, read_points
 from shared.domain.words import Strategy

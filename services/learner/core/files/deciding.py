@@ -11,8 +11,8 @@ from typing import NamedTuple
 from services.learner.core.files.total_file import Statistics
 from services.learner.core.memory.facts import is_same, with_facts
 from services.learner.core.training.merge import merged
-from services.learner.file_ports import ArmRecord, Brought, EntityRecord, Stored
-from services.learner.memory_ports import KnownFacts
+from services.learner.ports.files import ArmRecord, Brought, EntityRecord, Stored
+from services.learner.ports.memory import KnownFacts
 from shared.contracts.case import CaseEntry
 from shared.contracts.knowledge import KnownFact
 from shared.domain.bandit import Arm

@@ -4,7 +4,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue
 
 from services.learner.core.files.case_file import Moment
 from services.learner.core.files.reading import BadEntry, listed, numbered, read_all
-from services.learner.file_ports import EntityRecord
+from services.learner.ports.files import EntityRecord
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact
 from shared.domain.keywords import keywords
 from shared.domain.redaction import redacted

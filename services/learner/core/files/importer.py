@@ -18,7 +18,7 @@ from services.learner.core.files.deciding import (
 from services.learner.core.files.fact_file import read_entities, read_facts
 from services.learner.core.files.reading import BadFile
 from services.learner.core.files.total_file import read_statistics
-from services.learner.file_ports import ImportShelf, Stored
+from services.learner.ports.files import ImportShelf, Stored
 from shared.contracts.learning_files import FileErrand, FileReport, LearningFile
 from shared.ports.store import StoreUnavailable
 

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from services.learner.core.files.arm_file import checked_trend
 from services.learner.core.files.reading import BadEntry, BadFile, mapped, read_all
-from services.learner.file_ports import Totals
+from services.learner.ports.files import Totals
 from shared.contracts.accuracy import Accuracy
 from shared.domain.accuracy import WINDOW_KEPT
 from shared.domain.bandit import REWARD_UNITS

@@ -6,7 +6,7 @@ from importlib.resources import files
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from typing_extensions import override
 
-from services.learner.memory_ports import Cost, FactFinder, FactsUnavailable, RawFact
+from services.learner.ports.memory import Cost, FactFinder, FactsUnavailable, RawFact
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.model_price import Price
 from shared.ports.models import Message, Model, ModelReply, ModelRequest, ModelUnavailable, TextBlock, Tier

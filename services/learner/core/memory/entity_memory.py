@@ -6,7 +6,7 @@ from datetime import datetime
 from services.learner.core.entities.find import names_of
 from services.learner.core.entities.kinds import EntityKind, Found
 from services.learner.core.memory.memo import Memo
-from services.learner.memory_ports import Change, Known, Prediction
+from services.learner.ports.memory import Change, Known, Prediction
 from shared.contracts.accuracy import Accuracy
 from shared.contracts.knowledge import EntityLinks, KnownEntity, TaskSource
 from shared.domain.accuracy import WINDOW_KEPT, drifts

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import structlog
 
 from services.learner.core.memory.facts import facts_of, with_facts
-from services.learner.memory_ports import (
+from services.learner.ports.memory import (
     Cost,
     FactBook,
     FactFinder,

@@ -6,7 +6,7 @@ from functools import lru_cache
 from services.learner.core.entities.find import find_entities, names_of
 from services.learner.core.entities.names import short_name
 from services.learner.core.entities.numbers import plain, read_number
-from services.learner.memory_ports import FactChange, FactTodo, KnownFacts, RawFact
+from services.learner.ports.memory import FactChange, FactTodo, KnownFacts, RawFact
 from shared.contracts.knowledge import KnownFact
 from shared.domain.keywords import keywords, stem
 from shared.domain.known import FACTS_KEPT

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import structlog
 
-from services.learner.memory_ports import Forgetting
+from services.learner.ports.memory import Forgetting
 from shared.contracts.forget import ForgetRequest, ForgetScope, ForgetState
 
 CLAIM_SECONDS = 30.0

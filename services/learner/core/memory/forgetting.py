@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from services.learner.core.entities.find import find_entities
 from services.learner.core.entities.names import short_name
-from services.learner.memory_ports import FactTodo
+from services.learner.ports.memory import FactTodo
 from shared.contracts.case import CaseEntry
 from shared.contracts.forget import ForgetRequest, ForgetScope
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from services.learner.core.entities.find import find_entities, names_of
 from services.learner.core.entities.kinds import EntityKind, Found
-from services.learner.memory_ports import FactTodo
+from services.learner.ports.memory import FactTodo
 from shared.contracts.knowledge import TaskSource
 from shared.contracts.outcome import Said, TaskOutcome
 from shared.contracts.threshold import ThresholdKind

@@ -9,8 +9,8 @@ import structlog
 from services.learner.core.lesson import Unreadable, read
 from services.learner.core.memory.entity_memory import changed, predictions
 from services.learner.core.memory.memo import Memo, memo_of
-from services.learner.memory_ports import Lore, Spoiled
-from services.learner.ports import Delivery, Outcomes
+from services.learner.ports.memory import Lore, Spoiled
+from services.learner.ports.outcomes import Delivery, Outcomes
 
 log = structlog.get_logger()
 

@@ -3,7 +3,7 @@
 import heapq
 from collections.abc import Iterable, Sequence
 
-from services.learner.ports import Shelved
+from services.learner.ports.outcomes import Shelved
 from shared.contracts.case import CaseEntry
 from shared.domain.cases import CASES_KEPT
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from services.learner.core.training.example import case_of
 from services.learner.core.training.merge import merged
 from services.learner.core.training.rows import BadRow, read_rows
-from services.learner.ports import CaseShelf, Loaded, ObjectChanged, Shelved, TrainingBucket, TrainingObject
+from services.learner.ports.outcomes import CaseShelf, Loaded, ObjectChanged, Shelved, TrainingBucket, TrainingObject
 from shared.contracts.case import CaseEntry
 
 LARGEST = 64 * 1024 * 1024  # bytes of one object

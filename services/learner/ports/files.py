@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeAlias
 
-from services.learner.ports import Shelved
+from services.learner.ports.outcomes import Shelved
 from shared.contracts.accuracy import Accuracy
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact
 from shared.domain.bandit import Arm
