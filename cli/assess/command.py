@@ -31,7 +31,13 @@ def measure(
         str, typer.Option(help="A running assessor, instead of one that is started for this.", metavar="URL")
     ] = "",
     scenarios_dir: Annotated[
-        Path | None, typer.Option(help="Scenarios of your own, for the assessor that is started.", metavar="FOLDER")
+        Path | None,
+        typer.Option(
+            help="Scenarios of your own, for the assessor that is started.",
+            metavar="FOLDER",
+            exists=True,
+            file_okay=False,
+        ),
     ] = None,
     max_turns: Annotated[int | None, typer.Option(help="At most that many turns.", min=1)] = None,
     turn_timeout: Annotated[float | None, typer.Option(help="Seconds for each turn.", min=0.1)] = None,
@@ -57,13 +63,15 @@ def measure(
     wanted = Wanted(scenario, agent, max_turns, turn_timeout, seed)
     began = datetime.now(UTC)
     try:
-        done = asyncio.run(_runs(wanted, runs, assessor, scenarios_dir, quiet=as_json))
+        done, broken = asyncio.run(_runs(wanted, runs, assessor, scenarios_dir, quiet=as_json))
         kept, path = keep(folder, scenario, agent, began, done)
     except Complaint as complaint:
         give_up(complaint)
     except asyncio.CancelledError:  # a signal asked for the end, and everything is stopped by now
         give_up(Complaint("Stopped before the end."))
     _show(kept, path, as_json)
+    if broken is not None:
+        give_up(broken)
     raise typer.Exit(int(any(run.results.status != "completed" for run in kept.runs)))
 
 
@@ -92,15 +100,23 @@ def compare(
         out.print(comparison_table(figures, (Path(before).stem, Path(after).stem)))
 
 
-async def _runs(wanted: Wanted, count: int, url: str, scenarios: Path | None, *, quiet: bool) -> tuple[Run, ...]:
+async def _runs(
+    wanted: Wanted, count: int, url: str, scenarios: Path | None, *, quiet: bool
+) -> tuple[tuple[Run, ...], Complaint | None]:
+    """Those that were done, and why there are no more; what goes wrong before any is done is raised."""
     stop_on_signals()
-    done = []
+    done: list[Run] = []
     async with assessor_at(url, scenarios) as (assessor, http):
         for number in range(1, count + 1):
             progress = Progress(err, f"run {number} of {count}: " if count > 1 else "", quiet)
-            results = await assessed(assessor, http, wanted, progress)
+            try:
+                results = await assessed(assessor, http, wanted, progress)
+            except Complaint as complaint:
+                if not done:
+                    raise
+                return tuple(done), complaint
             done.append(Run(results=results, updates=tuple(update.wire() for update in progress.updates)))
-    return tuple(done)
+    return tuple(done), None
 
 
 def _show(kept: Assessment, path: Path, as_json: bool) -> None:

@@ -135,7 +135,8 @@ def _points(line: Line) -> str:
 
 
 def _failed(turn: JsonObject) -> str:
-    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in turn.items() if name != "message_type")
+    told = {name: _number(value) if isinstance(value, float) else value for name, value in turn.items()}
+    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in told.items() if name != "message_type")
 
 
 def _sum(listed: Sequence[Line], dimension: str = "") -> float:
