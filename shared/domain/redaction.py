@@ -1,7 +1,7 @@
 """Marked values taken out of what is told to others: logs, events, outcomes, cases. Nothing brings them back."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
 from types import MappingProxyType
 from typing import TypeVar, cast
@@ -12,9 +12,6 @@ T = TypeVar("T")
 NOTHING: Mapping[str, MarkKind] = MappingProxyType({})
 # What the task that is being worked on holds: a log line of its course, too, may quote a password without its label.
 HIDDEN: ContextVar[Mapping[str, MarkKind]] = ContextVar("hidden", default=NOTHING)
-_APART = (
-    "\n;\n"  # no label reaches over it to a value, and no value holds it: each text is looked at as if it stood alone
-)
 _WHOLE_WORD = 6  # shorter values are replaced only where they stand alone
 _LABELLED = re.compile(
     r"(?:pass(?:word|wd|phrase|code)|pwd|secret|(?:api|access|private|secret)[ _-]?key|token)$", re.I
@@ -26,11 +23,6 @@ def redacted(text: str, known: Mapping[str, MarkKind] = NOTHING) -> str:
     values = {**marked(text), **known}
     found = {value: kind for value, kind in values.items() if value in text}
     return literals(found).sub(lambda match: f"[{found[match.group()]}]", text) if found else text
-
-
-def redacted_each(texts: Sequence[str]) -> tuple[str, ...]:
-    """Each text as ``redacted`` has it, in one look where nothing is marked in any of them, as is usual."""
-    return tuple(map(redacted, texts)) if marked(_APART.join(texts)) else tuple(texts)
 
 
 def literals(values: Iterable[str]) -> re.Pattern[str]:

@@ -62,6 +62,13 @@ class RedisFactBook(FactBook):
                 await self.put_off(tenant, event_id, 1.0)
 
     @override
+    async def give_up(self, tenant: str, event_id: str) -> None:
+        names = keys.learned_keys(tenant)
+        with suppress(Spoiled), telling_spoiled():
+            if await self._scripts.command("HDEL", names.fact_todos, event_id):
+                await self._scripts.command("HINCRBY", names.memory, "facts_given_up", 1)
+
+    @override
     async def put_off(self, tenant: str, event_id: str, seconds: float) -> None:
         member = keys.pack(keys.FactMember(tenant, event_id))
         await self._scripts.run("put_off_due", [keys.FACT_FINDING], [member, int(seconds * 1000)])

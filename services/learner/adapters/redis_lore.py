@@ -69,7 +69,7 @@ class RedisLore(Lore):
     @override
     async def queue(self, tenant: str, event_ids: Sequence[str]) -> None:
         members = [keys.pack(keys.FactMember(tenant, event_id)) for event_id in event_ids]
-        await self._scripts.command("ZADD", keys.FACT_FINDING, "NX", *(word for one in members for word in (0, one)))
+        await self._scripts.run("queue_due", [keys.FACT_FINDING], members)
 
 
 def _arguments(change: Change, version: str) -> list[Argument]:

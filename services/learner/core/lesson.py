@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import lru_cache
 from itertools import islice
 
 from pydantic import ValidationError
@@ -14,7 +15,7 @@ from shared.domain.bandit import reward_units
 from shared.domain.cases import judged
 from shared.domain.keywords import keywords
 from shared.domain.quality import Formula
-from shared.domain.redaction import redacted_each
+from shared.domain.redaction import redacted
 from shared.domain.words import Strategy, WriteStatus
 
 _EARLIEST, _LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
@@ -58,9 +59,7 @@ def lesson_of(outcome: TaskOutcome) -> Lesson:
 
 def _case(outcome: TaskOutcome) -> CaseEntry:
     """The case without anything that the privacy guard marks, whoever sent the event."""
-    worked, failed = _notes(_worked(outcome)), _notes(_failed(outcome))
-    summary, *notes = redacted_each((outcome.summary, *worked, *failed))
-    said = tuple(note[:_SAID] for note in notes)
+    summary = redacted(outcome.summary)
     return CaseEntry(
         case_id=outcome.event_id,
         session_id=outcome.session_id,
@@ -71,8 +70,8 @@ def _case(outcome: TaskOutcome) -> CaseEntry:
         quality=outcome.quality,
         formula=_formula(outcome),
         parts=_parts(outcome),
-        worked=said[: len(worked)],
-        failed=said[len(worked) :],
+        worked=_notes(_worked(outcome)),
+        failed=_notes(_failed(outcome)),
         tool_count=outcome.tool_calls,
         domain=outcome.process_type,
         strategy=_carried_by(outcome),
@@ -91,7 +90,7 @@ def _parts(outcome: TaskOutcome) -> dict[str, float]:
     said = outcome.details.get("quality_parts")
     parts: dict[str, float] = {}
     for name, part in said.items() if isinstance(said, dict) else ():
-        if isinstance(part, int | float) and abs(part) <= 1 and _PART.fullmatch(name) and len(parts) < _PARTS:
+        if isinstance(part, int | float) and abs(part) <= 1 and _is_part(name) and len(parts) < _PARTS:
             parts[name] = float(part)
     return parts
 
@@ -122,4 +121,14 @@ def _failed(outcome: TaskOutcome) -> Iterator[str]:
 
 
 def _notes(said: Iterator[str]) -> tuple[str, ...]:
-    return tuple(islice(said, _NOTES))
+    return tuple(map(_note, islice(said, _NOTES)))
+
+
+@lru_cache(maxsize=4_096)  # the same few names of tools, over and over
+def _note(text: str) -> str:
+    return redacted(text)[:_SAID]
+
+
+@lru_cache(maxsize=256)
+def _is_part(name: str) -> bool:
+    return _PART.fullmatch(name) is not None

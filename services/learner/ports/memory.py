@@ -119,6 +119,10 @@ class FactBook(Protocol):
 
     async def done(self, tenant: str, event_id: str) -> None: ...
 
+    async def give_up(self, tenant: str, event_id: str) -> None:
+        """Do without a task's facts, as far as its tenant's memory can be written; repeat it freely."""
+        ...
+
     async def put_off(self, tenant: str, event_id: str, seconds: float) -> None: ...
 
 

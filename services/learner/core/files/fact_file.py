@@ -11,6 +11,7 @@ from shared.domain.redaction import redacted
 
 _TEXT = 500
 _FIELD = 300
+_MOST_SEEN = 10**9
 
 
 class _Fact(BaseModel):
@@ -21,8 +22,10 @@ class _Fact(BaseModel):
     quality: float = Field(default=0.5, ge=0, le=1, allow_inf_nan=False)
     task_id: str = Field(default="", validation_alias=AliasChoices("task_id", "source_task", "source"))
     confidence: float = Field(default=0.6, ge=0, le=1, allow_inf_nan=False)
-    seen: int = Field(default=1, ge=1)
+    seen: int = Field(default=1, ge=1, le=_MOST_SEEN)
     at: Moment = Field(validation_alias=AliasChoices("at", "timestamp", "created_at"))
+    first_at: Moment | None = None
+    superseded_at: Moment | None = None
 
 
 class _Entity(BaseModel):
@@ -31,8 +34,9 @@ class _Entity(BaseModel):
     key: str = Field(default="", max_length=_FIELD)
     kind: str = Field(min_length=1, max_length=50, pattern=r"^[^:]+$", validation_alias=AliasChoices("kind", "type"))
     value: str = Field(min_length=1, max_length=_FIELD)
-    seen: int = Field(default=1, ge=1, validation_alias=AliasChoices("seen", "count"))
+    seen: int = Field(default=1, ge=1, le=_MOST_SEEN, validation_alias=AliasChoices("seen", "count"))
     last_seen: Moment
+    first_seen: Moment | None = None
     links: EntityLinks = EntityLinks()
 
 

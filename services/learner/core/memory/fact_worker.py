@@ -61,12 +61,13 @@ class FactWorker:
             return todo is None or await self._learned(todo, now)
         except Spoiled as error:
             log.error("memory_spoiled", tenant=tenant, event_id=event_id, error=str(error))
-            return True
         except StoreUnavailable:
             raise
         except Exception as error:  # noqa: BLE001  # the edge of one task: facts of others are found all the same
-            log.error("facts_not_found", event_id=event_id, error=type(error).__name__)
-            return False
+            log.error("facts_not_found", tenant=tenant, event_id=event_id, error=type(error).__name__)
+        self.counts.failed += 1
+        await self._book.give_up(tenant, event_id)  # what failed once would fail again, and be paid for again
+        return True
 
     async def _learned(self, todo: FactTodo, now: datetime) -> bool:
         try:

@@ -11,6 +11,7 @@ from services.learner.core.memory.entity_memory import changed, predictions
 from services.learner.core.memory.memo import Memo, memo_of
 from services.learner.ports.memory import Lore, Spoiled
 from services.learner.ports.outcomes import Delivery, Outcomes
+from shared.ports.store import StoreUnavailable
 
 log = structlog.get_logger()
 
@@ -95,6 +96,12 @@ class Rememberer:
         except Spoiled as error:
             self.counts.passed += len(memos)
             log.error("memory_spoiled", tenant=tenant, events=len(memos), error=str(error))
+            return
+        except (Crowded, StoreUnavailable):
+            raise
+        except Exception as error:  # noqa: BLE001  # the edge of one tenant: whatever is stored there stops no other
+            self.counts.passed += len(memos)
+            log.error("not_remembered", tenant=tenant, events=len(memos), error=type(error).__name__)
             return
         self.counts.remembered += new
         self.counts.known += len(memos) - new
