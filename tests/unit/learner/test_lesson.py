@@ -96,3 +96,15 @@ def test_a_refusal_does_not_repeat_the_event() -> None:
 def test_fields_of_a_later_version_are_ignored() -> None:
     later = an_outcome().model_dump_json().replace('"v":1', '"v":2,"news":1')
     assert read(later).event_id == "acme-1:1"
+
+
+@pytest.mark.promise("learner.redacts")
+def test_no_case_has_what_the_privacy_guard_marks_whoever_sent_the_event() -> None:
+    """In the summary, its keywords, the reason and the names of tools."""
+    card, secret = "4111 1111 1111 1111", "sk-live-abcdefghijklmnopqrstuvwx"
+    case = lesson_of(
+        an_outcome(summary=f"Charge card {card}", reason=f"refused {secret}", worked=(f"tool_{secret}",))
+    ).case
+    told = case.model_dump_json()
+    assert (card in told, secret in told) == (False, False)
+    assert "[card]" in case.summary
