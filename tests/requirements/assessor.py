@@ -37,4 +37,10 @@ PROMISES = (
         "seed 004, 10",
     ),
     Promise("assess.results", "Results are kept, shown with their reasons, and compared with others", "seed 004, 6"),
+    Promise(
+        "assessor.scenario_bounds",
+        "Careful work earns at least 95 of 100 points, idleness and harm at most 10, the same in every run",
+        "seed 004, 6",
+    ),
+    Promise("assessor.repeats", "pass^k over repeated runs, estimated without bias", "seed 004, 6"),
 )
