@@ -103,7 +103,7 @@ def test_no_case_has_what_the_privacy_guard_marks_whoever_sent_the_event() -> No
     """In the summary, its keywords, the reason and the names of tools."""
     card, secret = "4111 1111 1111 1111", "sk-live-abcdefghijklmnopqrstuvwx"
     case = lesson_of(
-        an_outcome(summary=f"Charge card {card}", reason=f"refused {secret}", worked=(f"tool_{secret}",))
+        an_outcome(summary=f"Charge card {card}", reason=f"refused {secret}", worked=(f"tool {secret}",))
     ).case
     told = case.model_dump_json()
     assert (card in told, secret in told) == (False, False)
