@@ -3,11 +3,22 @@
 from pathlib import Path
 
 import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Mount
+from starlette.types import Receive, Scope, Send
+from typing_extensions import override
 
+from services.assessor.bootstrap import build
+from services.assessor.settings import Settings
 from shared.domain.exact_json import loads_object
+from shared.testing.scripted_participant import ScriptedParticipant
 from tests.assessor.agents import Gold, reached
 from tests.assessor.scenes import SCENE, written
+from tests.assessor.stage import ADMIN, simulator
 from tests.e2e.commands import purple
+from tests.serving import serving
 
 
 @pytest.mark.promise("assess.command")
@@ -37,3 +48,39 @@ async def test_what_is_missing_is_said_in_a_sentence(tmp_path: Path) -> None:
         f"There is no assessment a in {tmp_path}, nor a file of that name.",
     )
     assert (neither.code, "--scenario and --agent" in neither.err) == (2, True)
+
+
+@pytest.mark.promise("assess.command")
+async def test_a_run_that_breaks_leaves_those_before_it_kept(tmp_path: Path) -> None:
+    written(tmp_path / "scenarios")
+    given = {"scenarios_dir": tmp_path / "scenarios", "anthropic_api_key": "", "anthropic_base_url": ""}
+    async with simulator() as ues:
+        settings = Settings.model_validate({**given, "simulator_url": ues, "simulator_admin_key": ADMIN})
+        async with serving(build(settings)) as assessor, reached(_Once(Gold())) as agent:
+            asked = ("--scenario", SCENE, "--agent", agent.url, "--assessor", assessor, "--runs", "2")
+            done = await purple("assess", *asked, "--dir", str(tmp_path / "kept"))
+
+    (file,) = (tmp_path / "kept").iterdir()
+    runs = loads_object(file.read_text("utf-8"))["runs"]
+    assert (done.code, len(runs) if isinstance(runs, list) else runs) == (1, 1)
+    assert "the agent answered 500" in done.err.splitlines()[-1]
+    assert "9 of 9 points" in done.out
+
+
+class _Once(ScriptedParticipant):
+    """Is measured once, and is out of order from then on."""
+
+    def __init__(self, gold: Gold) -> None:
+        super().__init__(gold.turn)
+        gold.participant = self
+
+    @override
+    def app(self) -> Starlette:
+        inner = super().app()
+
+        async def once(scope: Scope, receive: Receive, send: Send) -> None:
+            over = any(heard["message_type"] == "assessment_complete" for heard in self.heard)
+            broken = over and Request(scope).method == "POST"
+            await (JSONResponse({}, 500) if broken else inner)(scope, receive, send)
+
+        return Starlette(routes=[Mount("/", app=once)])
