@@ -29,6 +29,8 @@ PROMISES = (
     Promise(
         "knowledge.paid", "Finding facts is paid from the tenant's day, and does not begin without room in it", "I11"
     ),
+    Promise("knowledge.paid_once", "No model is asked again and again for facts that cannot be kept", "I11; seed 000"),
+    Promise("knowledge.fair", "No tenant's tasks keep those of another from being read for facts", "I10; seed 000"),
     Promise("knowledge.refused", "LEARN_KNOWLEDGE=on without a model is refused in a sentence", "bad input"),
     Promise("knowledge.unmarked", "Nothing that the privacy guard marks is asked about or kept", "I12"),
     Promise(

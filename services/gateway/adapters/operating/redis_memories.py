@@ -1,6 +1,7 @@
 """A tenant's memory on Redis, read as the learner wrote it; and the requests to forget, for the learner to find."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import TypeVar, cast
 
 import structlog
@@ -64,9 +65,15 @@ class RedisForgets(Forgets):
     async def ask(self, request: ForgetRequest) -> None:
         """First the request, then the mark by which a learner finds it: a mark that was lost is made by asking anew."""
         name = keys.learned_keys(request.tenant).forgets
-        await self._scripts.command("HSETNX", name, request.request_id, request.model_dump_json())
+        row = request.model_copy(update={"asked_at": await self._now()}).model_dump_json()
+        await self._scripts.command("HSETNX", name, request.request_id, row)
         member = keys.pack(keys.ForgetMember(request.tenant, request.request_id))
         await self._scripts.command("ZADD", keys.FORGETTING, "NX", 0, member)
+
+    async def _now(self) -> datetime:
+        """By the clock that outcomes are stamped with: what came before the request is told from what came after."""
+        now_ms = await self._scripts.run("clock", [keys.FORGETTING], [])
+        return datetime.fromtimestamp(cast(int, now_ms) / 1000, UTC)
 
     @override
     async def find(self, tenant: str, request_id: str) -> ForgetRequest | None:

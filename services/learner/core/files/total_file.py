@@ -10,7 +10,6 @@ from services.learner.core.files.arm_file import checked_trend
 from services.learner.core.files.reading import BadEntry, BadFile, mapped, read_all
 from services.learner.ports.files import Totals
 from shared.contracts.accuracy import Accuracy
-from shared.contracts.threshold import ThresholdKind
 from shared.domain.accuracy import WINDOW_KEPT
 from shared.domain.bandit import REWARD_UNITS
 from shared.domain.cases import CaseOutcome
@@ -19,7 +18,7 @@ from shared.domain.trend import DAYS_KEPT
 _KINDS = tuple(outcome.value for outcome in CaseOutcome)
 _COUNTS = ("events", *_KINDS, "quality_units")
 _DAY = re.compile(rf"\d{{4}}-\d\d-\d\d:({'|'.join(_COUNTS)})")
-_PREDICTION = re.compile(rf"[^:]*:({'|'.join(ThresholdKind)})")
+_PREDICTION = re.compile(r"[^:]*:[^:]+")
 _MOST = 10**12
 
 
@@ -45,8 +44,9 @@ def read_statistics(content: JsonValue) -> Statistics:
         raise BadFile(problems)
     trend = read_all([("quality_trend", told.get("quality_trend", ""))], _trend)[0]
     accuracy = mapped(told.get("accuracy", {}))
-    if unknown := [f"accuracy {name}: it is no process type and kind" for name in accuracy if not _PREDICTION.fullmatch(name)]:
-        raise BadFile(unknown)
+    unknown = [name for name in accuracy if not _PREDICTION.fullmatch(name)]
+    if unknown:
+        raise BadFile([f"accuracy {name}: it is no process type and kind" for name in unknown])
     rows = read_all(((f"accuracy {name}", row) for name, row in accuracy.items()), _accuracy)
     return Statistics(Totals(counts, days, trend), dict(zip(accuracy, rows, strict=True)))
 
