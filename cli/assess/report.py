@@ -61,7 +61,7 @@ def sentences(assessment: Assessment) -> list[str]:
         share = f"{_number(points.score)} of {_number(points.max_score)} points"
         took = f"{results.turns_taken} turns, {results.actions_taken} actions, {results.duration_seconds:.1f} s"
         said.append(f"Run {number}: {results.status}, {share}, {took}.")
-        said.extend(f"  Failed turn: {_failed(turn)}" for turn in results.failed_turns)
+        said.extend(f"  Failed: {_failed(turn)}" for turn in results.failed_turns)
     unjudged = assessment.runs[0].results.unjudged
     if unjudged:
         said.append(f"Nobody was there to judge {', '.join(unjudged)}: left out of the points of a run.")
@@ -135,8 +135,9 @@ def _points(line: Line) -> str:
 
 
 def _failed(turn: JsonObject) -> str:
-    told = {name: _number(value) if isinstance(value, float) else value for name, value in turn.items()}
-    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in told.items() if name != "message_type")
+    number, kind = turn.get("turn_number", "?"), str(turn.get("error_type", "error")).replace("_", " ")
+    which = _number(number) if isinstance(number, float) else number
+    return f"turn {which}, {kind}: {turn.get('error', '')}"
 
 
 def _sum(listed: Sequence[Line], dimension: str = "") -> float:

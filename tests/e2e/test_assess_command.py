@@ -50,6 +50,7 @@ async def test_what_is_missing_is_said_in_a_sentence(tmp_path: Path) -> None:
     assert (neither.code, "--scenario and --agent" in neither.err) == (2, True)
 
 
+@pytest.mark.long
 @pytest.mark.promise("assess.command")
 async def test_a_run_that_breaks_leaves_those_before_it_kept(tmp_path: Path) -> None:
     written(tmp_path / "scenarios")

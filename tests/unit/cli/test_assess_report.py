@@ -15,6 +15,7 @@ from shared.contracts.assessment.base import JsonObject
 from shared.contracts.assessment.results import AssessmentResults
 
 BEGAN = datetime(2026, 3, 2, 9, tzinfo=UTC)
+FAILED: JsonObject = {"turn_number": 1, "error_type": "communication_error", "error": "it is gone"}
 RIGHT, WRONG = (6.0, 3.0), (0.0, 3.0)
 pytestmark = pytest.mark.promise("assess.results")
 
@@ -43,7 +44,7 @@ def _run(scores: tuple[float, float], status: str = "completed") -> Run:
         ],
         "judged": {"score": sum(scores), "max_score": 9},
         "unjudged": ["polite"],
-        "failed_turns": [] if status == "completed" else [{"turn_number": 1, "error_type": "communication_error"}],
+        "failed_turns": [] if status == "completed" else [FAILED],
     }
     return Run(results=AssessmentResults.model_validate(given))
 
@@ -89,7 +90,7 @@ def test_each_failed_turn_is_told_with_its_kind() -> None:
     said = "\n".join(sentences(_assessment(_run(WRONG, "failed"))))
 
     assert "Run 1: failed, 3 of 9 points" in said
-    assert "communication_error" in said
+    assert "Failed: turn 1, communication error: it is gone" in said
     assert "Nobody was there to judge polite" in said
 
 
