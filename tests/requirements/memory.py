@@ -43,6 +43,7 @@ PROMISES = (
     Promise("accuracy.replayed", "A replay is told of a prediction what the task was told", "seed 000, Context rot"),
     Promise("memory.once", "Each outcome is remembered once, whoever dies when", "I5; seed 000, RL Loop"),
     Promise("memory.beside", "Remembering holds up no learning, and loses nothing that learning has settled", "I5"),
+    Promise("memory.edges", "A file, a bucket or a memory that breaks stops no learner", "I5; bad input"),
     Promise("memory.walls", "A tenant's facts, entities and accuracy are in its own keys and answers alone", "I10"),
     Promise(
         "memory.read", "Operators, and nobody else, read cases, facts, entities and accuracy", "seed 000, Case log"

@@ -61,6 +61,9 @@ async def _until_stopped(step: Callable[[], Awaitable[None]], stop: asyncio.Even
         except (StoreUnavailable, Crowded) as error:
             log.warning("memory_waits", error=str(error))
             await _pause(stop, _AGAIN_SECONDS)
+        except Exception as error:  # the outer edge of memory: learning goes on without it
+            log.exception("memory_broke", error=type(error).__name__)
+            await _pause(stop, _AGAIN_SECONDS)
 
 
 async def _pause(stop: asyncio.Event, seconds: float) -> None:

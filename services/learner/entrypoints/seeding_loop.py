@@ -1,7 +1,7 @@
 """Looks for training rows at the start and from time to time, beside everything else. Nothing waits for it."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 import structlog
@@ -42,15 +42,22 @@ class SeedingStatus:
 
 async def keep_seeded(open_seeder: Callable[[], Seeder], status: SeedingStatus, every_seconds: float) -> None:
     """Runs until cancelled. ``open_seeder`` may take its time: it is called beside the loop."""
-    seeder = await asyncio.to_thread(open_seeder)
+    opened: Seeder | None = None
+
+    async def seeder() -> Seeder:
+        nonlocal opened
+        if opened is None:
+            opened = await asyncio.to_thread(open_seeder)
+        return opened
+
     while True:
         done = await _looked(seeder, status)
         await asyncio.sleep(every_seconds if done else min(_AGAIN_SECONDS, every_seconds))
 
 
-async def _looked(seeder: Seeder, status: SeedingStatus) -> bool:
+async def _looked(seeder: Callable[[], Awaitable[Seeder]], status: SeedingStatus) -> bool:
     try:
-        done = await seeder.look(status.count)
+        done = await (await seeder()).look(status.count)
     except (BucketUnavailable, StoreUnavailable) as error:
         status.problem = str(error)
         log.warning("training_rows_unavailable", error=str(error))

@@ -19,6 +19,7 @@ _RECORDS = (
     "ended, and an archive keeps them until it is emptied"
 )
 _FILES = "exports and training rows: where they were written; RL_CACHE_DIR until the learner writes it again"
+_LETTERS = "outcomes that could not be learned, and come back if they are put back: purple dlq drops them"
 _LEFT: Mapping[ForgetScope, Mapping[str, str]] = {
     ForgetScope.ENTITY: {
         "tasks": _RECORDS,
@@ -52,7 +53,7 @@ class Forgetter:
         removed = Counter(request.removed)
         removed.update(await self._forgetting.take_away(request))
         state = ForgetState.WORKING if is_under_way else ForgetState.DONE
-        left = {**_LEFT[request.scope], "files": _FILES}
+        left = {**_LEFT[request.scope], "files": _FILES, "dead_letters": _LETTERS}
         if removed.pop("session_busy", 0):
             left["conversation"] = (
                 "the session's own memory: it is being worked on; ask again once its tasks have ended"

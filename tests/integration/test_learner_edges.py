@@ -1,0 +1,92 @@
+"""What breaks beside the learning is said, and stops no learning."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import NoReturn
+
+import pytest
+from redis.asyncio import Redis
+from typing_extensions import override
+
+from services.learner.adapters.redis_forgetting import RedisForgetting
+from services.learner.adapters.redis_import_shelf import RedisImportShelf
+from services.learner.core.files.importer import Importer
+from services.learner.core.memory.forgetter import Forgetter
+from services.learner.core.training.seeding import Seeder
+from services.learner.entrypoints.errands import keep_importing
+from services.learner.entrypoints.memory_loops import keep_forgetting
+from services.learner.entrypoints.seeding_loop import SeedingStatus, keep_seeded
+from services.learner.ports.files import Stored
+from shared.contracts.forget import ForgetRequest
+from shared.contracts.learning_files import FileErrand, FileReport, LearningFile
+from shared.infra.errands import Errands
+from tests.integration.gateway_stage import PATIENCE
+
+_A_CASE = {"summary": "Pay", "outcome": "success", "quality": 0.7, "at": "2026-11-01T10:00:00Z"}
+
+
+class _Broken(RedisImportShelf):
+    @override
+    async def stored(self, tenant: str) -> Stored:
+        raise TypeError(tenant)
+
+
+@pytest.mark.promise("memory.edges")
+async def test_a_file_over_which_an_import_breaks_is_answered(redis: Redis) -> None:
+    serving = asyncio.create_task(
+        keep_importing(Errands(redis, "learner"), Importer(_Broken(redis), lambda: datetime.now(UTC)))
+    )
+    errand = FileErrand(tenant="acme", file=LearningFile.CASE_LOG, content=[_A_CASE])
+    try:
+        answers = [await Errands(redis, "learner").ask(errand.model_dump_json(), PATIENCE) for _ in range(2)]
+    finally:
+        serving.cancel()
+    told = [FileReport.model_validate_json(answer or "").problems for answer in answers]
+    assert told == [("it cannot be imported: TypeError",)] * 2
+
+
+@pytest.mark.promise("memory.edges")
+async def test_a_bucket_that_cannot_be_opened_is_tried_again() -> None:
+    """As one of a profile that is written nowhere."""
+    tried = asyncio.Semaphore(0)
+    loop = asyncio.get_running_loop()
+
+    def opened() -> Seeder:
+        loop.call_soon_threadsafe(tried.release)
+        raise ValueError("no such profile")
+
+    status = SeedingStatus()
+    seeding = asyncio.create_task(keep_seeded(opened, status, 0.01))
+    async with asyncio.timeout(PATIENCE):
+        for _ in range(3):
+            await tried.acquire()
+    seeding.cancel()
+    assert "no such profile" in status.problem
+
+
+@pytest.mark.promise("memory.edges")
+async def test_a_request_to_forget_over_which_something_breaks_stops_nothing(redis: Redis) -> None:
+    claimed = asyncio.Event()
+
+    class Breaks(RedisForgetting):
+        first = True
+
+        @override
+        async def claim(self, most: int, seconds: float) -> Sequence[ForgetRequest]:
+            if self.first:
+                self.first = False
+                _break()
+            claimed.set()
+            return []
+
+    stop = asyncio.Event()
+    forgetting = asyncio.create_task(keep_forgetting(Forgetter(Breaks(redis, None)), stop))
+    async with asyncio.timeout(PATIENCE):
+        await claimed.wait()
+        stop.set()
+        await forgetting
+
+
+def _break() -> NoReturn:
+    raise TypeError
