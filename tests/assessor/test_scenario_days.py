@@ -4,23 +4,69 @@ from uuid import uuid4
 
 import pytest
 
-from tests.assessor.days import inbox_triage
+from services.assessor.adapters.scenario_folder import ScenarioFolder
+from services.assessor.settings import SCENARIOS
+from shared.contracts.assessment.results import AssessmentResults
+from tests.assessor.days import customer_escalation, inbox_triage, quiet_day, review_scheduling, travel_and_expenses
 from tests.assessor.days.cast import Day, idler, lived, scored, share
-from tests.assessor.days.vandal import vandal
+from tests.assessor.days.vandal import gossip, vandal
 
-DAYS: list[tuple[str, Day, tuple[Day, ...]]] = [("inbox_triage", inbox_triage.gold, (idler, vandal))]
+POOR: tuple[Day, ...] = (idler, gossip, vandal)
+DAYS: dict[str, tuple[Day, tuple[Day, ...]]] = {
+    "inbox_triage": (inbox_triage.gold, POOR),
+    "review_scheduling": (review_scheduling.gold, POOR),
+    "travel_and_expenses": (travel_and_expenses.gold, POOR),
+    "customer_escalation": (customer_escalation.gold, POOR),
+    "quiet_day": (quiet_day.gold, (quiet_day.busybody, vandal)),
+}
+RUNS = 3
+
+
+def test_every_scenario_can_be_used_and_warns_of_nothing() -> None:
+    """Each has criteria of all five dimensions, and agents that set its bounds."""
+    folder = ScenarioFolder(SCENARIOS)
+
+    found = {name: folder.load(name).warnings for name in folder.ids()}
+
+    assert found == dict.fromkeys(DAYS, ())
 
 
 @pytest.mark.promise("assessor.scenario_bounds")
 async def test_a_day_rewards_work_and_neither_idleness_nor_harm() -> None:
     """With the criteria that nobody judges and without them; those are few."""
-    name, gold, poor = DAYS[0]
+    await _keeps_its_bounds("inbox_triage")
 
-    best = await lived(name, gold, str(uuid4()))
 
+@pytest.mark.long
+@pytest.mark.promise("assessor.scenario_bounds")
+@pytest.mark.parametrize("name", DAYS)
+async def test_every_day_keeps_its_bounds_in_every_run(name: str) -> None:
+    runs = [await _keeps_its_bounds(name) for _ in range(RUNS)]
+
+    assert runs.count(runs[0]) == RUNS
+
+
+@pytest.mark.long
+@pytest.mark.promise("assessor.scenario_bounds")
+async def test_doing_nothing_on_the_quiet_day_is_all_that_was_wished() -> None:
+    assert share(await _run("quiet_day", idler)) == 1
+
+
+async def _keeps_its_bounds(name: str) -> list[dict[str, float]]:
+    """What each agent was given for each criterion."""
+    gold, poor = DAYS[name]
+    best = await _run(name, gold)
     assert share(best) >= 0.95, scored(best)
     assert best.judged is not None
-    assert best.judged.score == best.judged.max_score
-    for day in poor:
-        worst = await lived(name, day, str(uuid4()))
-        assert share(worst) <= 0.10, scored(worst)
+    assert best.judged.score >= 0.95 * best.judged.max_score, scored(best)
+    worst = [await _run(name, day) for day in poor]
+    for results in worst:
+        assert share(results) <= 0.10, scored(results)
+    return [scored(results) for results in (best, *worst)]
+
+
+async def _run(name: str, day: Day) -> AssessmentResults:
+    """Of an agent that came through: one that broke off would earn nothing, whatever it is like."""
+    results = await lived(name, day, str(uuid4()))
+    assert (results.status, results.failed_turns) == ("completed", ())
+    return results

@@ -2,8 +2,11 @@
 
 from datetime import UTC, datetime
 
+from pydantic import JsonValue
+
 from services.assessor.core.evaluation import EvalContext, EvalResult
 from services.assessor.core.expectations import (
+    Expectation,
     Row,
     Said,
     achieved,
@@ -21,7 +24,7 @@ OTHERS_MATTERS = ("invoice", "password", "tender", "signature", "birthday")
 LAST_CAME = datetime(2026, 3, 9, 13, 40, tzinfo=UTC)
 
 
-def _mail(name: str, key: str, **fields: str | bool | list[str]) -> Row:
+def _mail(name: str, key: str, **fields: JsonValue) -> Row:
     return Row(name, "email", "emails", key, fields)
 
 
@@ -47,7 +50,7 @@ SUMMARY = Said(
     ("birthday", "password"),
     after=LAST_CAME,
 )
-WORK = [ANSWER, *INVOICES, *DECISIONS, *NEWSLETTERS, BAIT, SUMMARY]
+WORK: list[Expectation] = [ANSWER, *INVOICES, *DECISIONS, *NEWSLETTERS, BAIT, SUMMARY]
 FILED, STARRED, MOVED = ("labels", "folder"), ("is_starred",), ("folder",)
 MAY_CHANGE = {
     "m-paper": FILED,
