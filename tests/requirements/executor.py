@@ -48,6 +48,7 @@ PROMISES = (
     Promise(
         "privacy.ordinary", "A task that only mentions a password reset, a card or a prescription is done", "seed 000"
     ),
+    Promise("privacy.told_arguments", "Those who watch a tool call see no part of a marked argument", "I12"),
     Promise("privacy.no_magic_words", "No word in a request switches the privacy guard off", "bad input"),
     Promise("privacy.no_cost", "A privacy refusal comes before any model, tool, policy or memory is asked", "seed 002"),
     Promise("privacy.marks", "Cards, IBANs, SSNs, keys and given passwords are found; ordinary numbers are not", "I12"),

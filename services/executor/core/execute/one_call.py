@@ -13,6 +13,8 @@ from services.executor.core.tooling import schema_drift
 from services.executor.core.tooling.failures import Failure, failure_of
 from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent, ToolUnreachable
 from shared.domain.exact_json import JsonObject, dumps, loads_object
+from shared.domain.marks import MarkKind
+from shared.domain.redaction import without_marks
 from shared.domain.words import ToolClass
 
 _TOLD = 200  # characters of the arguments that those who watch are told
@@ -43,11 +45,16 @@ async def sent(ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, na
     return made
 
 
+def told(arguments: JsonObject, hidden: Mapping[str, MarkKind]) -> str:
+    """The arguments for people who watch: marks are taken out first, since half of a number is marked no more."""
+    return dumps(without_marks(arguments, hidden))[:_TOLD]
+
+
 async def _once(ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, names: Mapping[str, str]) -> Sent:
     async def call() -> str:
         answer = await _reached(ctx, tool, schema_drift.renamed(arguments, names))
         said: dict[str, JsonValue] = {"renamed": {**names}} if names else {}
-        asked = dumps(arguments)[:_TOLD] if arguments else None
+        asked = told(arguments, ctx.journal.hidden) if arguments else None
         known = {"tool": tool.name, "tool_class": tool.tool_class.value, "connection": tool.connection_id}
         ctx.journal.tell("tool", **known, asked=asked, ok=not answer.is_error, **said)
         return dumps({"content": answer.content, "is_error": answer.is_error, "renamed": {**names}})
