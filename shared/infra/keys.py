@@ -167,7 +167,9 @@ LEARNED_KINDS = (
         "kept",
         "hash: version (of facts, entities, accuracy), imported (the last import), what finding facts cost",
     ),
-    KeyKind("forgets", "gateway, learner", "kept", "hash request id -> what is to be forgotten, and how far it is"),
+    KeyKind(
+        "forgets", "gateway, learner", "kept", "hash request id -> what is to be forgotten, and how far it is; capped"
+    ),
     KeyKind("seeded", "learner", "kept", "hash object of training rows -> its version, newline, what came of it"),
     KeyKind("seeding", "learner", "short", "which learner loads training rows now"),
     KeyKind("synthesized", "executor", "kept", "hash process type -> synthesized process"),

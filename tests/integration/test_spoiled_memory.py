@@ -1,12 +1,13 @@
 """What is spoiled in one tenant's memory costs that tenant some of it, and nobody else anything."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import cast
 
 import pytest
 from redis.asyncio import Redis
 
 from services.learner.adapters.redis_fact_book import RedisFactBook
+from services.learner.adapters.redis_forgetting import REQUESTS_KEPT
 from services.learner.adapters.redis_lore import RedisLore
 from services.learner.adapters.redis_purse import RedisPurse
 from services.learner.core.memory.fact_worker import FactWorker
@@ -93,3 +94,26 @@ async def test_what_came_before_a_request_is_told_by_one_clock(redis: Redis) -> 
     )
     await stage.forgets.ask(asked)
     assert (await stage.goes_on(asked)).state is ForgetState.WORKING
+
+
+@pytest.mark.promise("forget.bounded")
+async def test_of_requests_that_are_done_the_newest_are_kept(redis: Redis) -> None:
+    stage = MemoryStage(redis)
+    name = keys.learned_keys("acme").forgets
+    begun = datetime(2026, 1, 1, tzinfo=UTC)
+    for number in range(REQUESTS_KEPT + 5):
+        request = ForgetRequest(
+            request_id=f"r-{number:03}",
+            tenant="acme",
+            scope=ForgetScope.ENTITY,
+            subject="",
+            asked_by="olga",
+            asked_at=begun + timedelta(minutes=number),
+            state=ForgetState.DONE if number != 1 else ForgetState.WORKING,
+        )
+        await cast("object", redis.hset(name, request.request_id, request.model_dump_json()))  # type: ignore[misc]
+    await stage.forget(ForgetScope.ENTITY, "Initech")
+    kept = sorted(await redis.hkeys(name))  # type: ignore[misc]
+    assert len(kept) == REQUESTS_KEPT + 1
+    assert kept[:2] == ["r-001", "r-006"]
+    assert "r-entity" in kept

@@ -50,5 +50,6 @@ PROMISES = (
     ),
     Promise("forget.gone", "What is to be forgotten is in no learned key any more", "seed 000, Memory; I10"),
     Promise("forget.late", "An outcome under way brings nothing back that was to be forgotten", "seed 000, Memory"),
+    Promise("forget.bounded", "Of requests to forget that are done, the newest 200 are kept", "bad input"),
     Promise("forget.command", "purple learn forget asks first, and says what was removed and what stays", "seed 000"),
 )

@@ -13,7 +13,7 @@ from services.learner.core.memory.forgetting import Removal, Stored, removal
 from services.learner.ports.memory import Forgetting
 from shared.contracts.base import Contract
 from shared.contracts.case import CaseEntry
-from shared.contracts.forget import ForgetRequest, ForgetScope
+from shared.contracts.forget import ForgetRequest, ForgetScope, ForgetState
 from shared.contracts.knowledge import EntityLinks, KnownEntity
 from shared.domain.partition import partition_of
 from shared.infra import keys
@@ -22,6 +22,7 @@ from shared.ports.archive import Archive, ArchiveUnavailable
 from shared.ports.store import StoreUnavailable
 
 _TIMES = 20
+REQUESTS_KEPT = 200  # of a tenant
 # Not the ids of what was applied and remembered: without them an outcome of before could be counted anew.
 _OF_TENANT = (
     *("arms", "cases", "counts", "trends", "days", "knowledge", "entities", "entity_links", "entity_ages"),
@@ -85,8 +86,19 @@ class RedisForgetting(Forgetting):
         member = keys.pack(keys.ForgetMember(request.tenant, request.request_id))
         if seconds is None:
             await self._scripts.command("ZREM", keys.FORGETTING, member)
+            await self._keep_few(name)
         else:
             await self._scripts.run("put_off_due", [keys.FORGETTING], [member, int(seconds * 1000)])
+
+    async def _keep_few(self, name: str) -> None:
+        """Of the requests that are done, the newest stay to be looked at."""
+        if cast(int, await self._scripts.command("HLEN", name)) <= REQUESTS_KEPT:
+            return
+        rows = cast("list[str]", await self._scripts.command("HVALS", name))
+        done = [one for row in rows if (one := _read(ForgetRequest, row)) and one.state is ForgetState.DONE]
+        done.sort(key=lambda request: request.asked_at, reverse=True)
+        if gone := [request.request_id for request in done[REQUESTS_KEPT:]]:
+            await self._scripts.command("HDEL", name, *gone)
 
     async def _all_of(self, tenant: str) -> Mapping[str, int]:
         names = keys.learned_keys(tenant)
