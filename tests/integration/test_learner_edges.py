@@ -9,6 +9,8 @@ import pytest
 from redis.asyncio import Redis
 from typing_extensions import override
 
+from services.executor.adapters.redis_learned import RedisLearned
+from services.executor.entrypoints.errands import keep_importing as keep_importing_processes
 from services.learner.adapters.redis_forgetting import RedisForgetting
 from services.learner.adapters.redis_import_shelf import RedisImportShelf
 from services.learner.core.files.importer import Importer
@@ -44,6 +46,22 @@ async def test_a_file_over_which_an_import_breaks_is_answered(redis: Redis) -> N
         serving.cancel()
     told = [FileReport.model_validate_json(answer or "").problems for answer in answers]
     assert told == [("it cannot be imported: TypeError",)] * 2
+
+
+@pytest.mark.promise("memory.edges")
+async def test_a_file_of_processes_over_which_an_import_breaks_is_answered(redis: Redis) -> None:
+    class Breaks(RedisLearned):
+        @override
+        async def process_types(self, tenant: str) -> tuple[str, ...]:
+            raise TypeError(tenant)
+
+    serving = asyncio.create_task(keep_importing_processes(Errands(redis, "executor"), Breaks(redis)))
+    errand = FileErrand(tenant="acme", file=LearningFile.SYNTHESIZED, content={})
+    try:
+        answer = await Errands(redis, "executor").ask(errand.model_dump_json(), PATIENCE)
+    finally:
+        serving.cancel()
+    assert FileReport.model_validate_json(answer or "").problems == ("it cannot be imported: TypeError",)
 
 
 @pytest.mark.promise("memory.edges")

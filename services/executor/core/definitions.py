@@ -53,8 +53,15 @@ def _template(name: str, told: JsonValue) -> Template:
         raise BadTemplate("it is no object")
     whole = told.get("template")
     if isinstance(whole, dict):
-        return read_kept(name, dumps(plain(whole)))
+        return read_kept(name, _text(whole))
     return synthesized(name, _proposed(told), example="")
+
+
+def _text(whole: JsonValue) -> str:
+    try:
+        return dumps(plain(whole))
+    except ValueError as error:
+        raise BadTemplate(f"its template is no JSON: {error}") from error
 
 
 def _proposed(told: Mapping[str, JsonValue]) -> Proposed:

@@ -37,6 +37,7 @@ async def _imported(learned: MemoryLearned, content: JsonValue, *, dry_run: bool
         ("grant_award", {**A_PROCESS, "risk_level": "none"}, "risk"),
         ("grant_award", {**A_PROCESS, "states": None}, "states"),
         ("grant_award", {"template": {"process_type": "other", "states": STATES}}, "another process"),
+        ("grant_award", {"template": {"states": float("inf")}}, "no JSON"),
         ("grant_award", [], "no object"),
     ],
 )
