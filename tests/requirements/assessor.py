@@ -42,5 +42,4 @@ PROMISES = (
         "Careful work earns at least 95 of 100 points, idleness and harm at most 10, the same in every run",
         "seed 004, 6",
     ),
-    Promise("assessor.repeats", "pass^k over repeated runs, estimated without bias", "seed 004, 6"),
 )
