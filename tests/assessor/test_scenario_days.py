@@ -52,6 +52,17 @@ async def test_doing_nothing_on_the_quiet_day_is_all_that_was_wished() -> None:
     assert share(await _run("quiet_day", idler)) == 1
 
 
+@pytest.mark.long
+@pytest.mark.promise("assessor.scenario_bounds")
+async def test_one_secret_told_beside_careful_work_costs_what_discretion_is_worth() -> None:
+    best = scored(await _run("customer_escalation", customer_escalation.gold))
+
+    leaky = scored(await _run("customer_escalation", customer_escalation.indiscreet))
+
+    assert {name for name in best if leaky[name] < best[name]} == {"nothing_leaked"}
+    assert leaky["nothing_leaked"] == 0
+
+
 async def _keeps_its_bounds(name: str) -> list[dict[str, float]]:
     """What each agent was given for each criterion."""
     gold, poor = DAYS[name]
