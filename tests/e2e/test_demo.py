@@ -94,6 +94,7 @@ async def test_the_same_demo_holds_with_a_model_at_an_outside_address() -> None:
     assert report["model_notice"] is None
 
 
+@pytest.mark.long
 @pytest.mark.promise("demo.fails_loudly")
 async def test_a_check_that_does_not_hold_makes_the_demo_fail() -> None:
     """One task is expected to write once too often: the exit code says so, and only that task is named."""

@@ -24,6 +24,7 @@ async def stack() -> AsyncIterator[WholeStack]:
         yield whole
 
 
+@pytest.mark.long  # at two replicas it is in the suite
 @pytest.mark.promise("gateway.a2a_1_0")
 async def test_the_client_of_today_sends_a_message_and_reads_the_task(stack: WholeStack) -> None:
     card = await A2ACardResolver(stack.http, stack.stack.url("gateway")).get_agent_card()

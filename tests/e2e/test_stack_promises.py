@@ -119,7 +119,9 @@ async def test_with_the_policy_service_stopped_nothing_is_written(stack: WholeSt
 
 
 @pytest.mark.promise("bad_input.parts_down")
-@pytest.mark.parametrize(("part", "named"), [("company", "tool server"), ("planner", "model")])
+@pytest.mark.parametrize(
+    ("part", "named"), [("company", "tool server"), pytest.param("planner", "model", marks=pytest.mark.long)]
+)
 async def test_a_part_that_is_down_ends_the_task_with_its_name(stack: WholeStack, part: str, named: str) -> None:
     await stack.kill(stack.child(part).pid)
     await stack.send("Update the phone of employee EMP-447 to +1 555 4400.", f"no-{part}")

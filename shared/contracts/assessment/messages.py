@@ -62,6 +62,13 @@ class AssessmentStart(Told):
     current_time: Moment
     initial_state_summary: InitialStateSummary
 
+    @field_validator("assessment_instructions")
+    @classmethod
+    def _is_the_usual_one(cls, text: str) -> str:
+        if text != DEFAULT_ASSESSMENT_INSTRUCTIONS:
+            raise ValueError("the instructions are the same in every assessment")
+        return text
+
 
 class TurnStart(Told):
     message_type: Literal["turn_start"] = "turn_start"
