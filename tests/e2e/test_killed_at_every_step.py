@@ -112,7 +112,6 @@ async def kills() -> AsyncIterator[Kills]:
         yield found
 
 
-@pytest.mark.long
 async def test_undisturbed_both_writes_take_hold(kills: Kills) -> None:
     """What every other run is compared with."""
     left = kills.undisturbed
