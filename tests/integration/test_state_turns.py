@@ -8,6 +8,7 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.ports.turns import JournalEntry, LeaseLost, LedgerConflict, SessionState, Timer, TurnEnd
+from shared.contracts.digest import digest_of
 from shared.contracts.task import TurnKind
 from shared.domain.words import SENDABLE, TaskState, WriteStatus
 from shared.infra.keys import alias_key, dedupe_key, partition_keys_of, session_keys
@@ -366,4 +367,7 @@ async def test_the_outcome_is_what_the_learner_will_read(redis: Redis, task_stor
     end = an_end(begun.work)
     await begun.store.finish(end)
     [(_, row)] = await redis.xrange(partition_keys_of("acme", "s1").outcomes)
-    assert row == {"id": f"{end.record.task_id}:1", "o": an_outcome(end.record).model_dump_json()}
+    told = an_outcome(end.record)
+    header, case = digest_of(told)
+    assert row == {"id": f"{end.record.task_id}:1", "o": told.model_dump_json(), "h": header, "c": case}
+    assert header

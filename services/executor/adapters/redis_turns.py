@@ -21,6 +21,7 @@ from services.executor.ports.turns import (
     TurnStore,
 )
 from shared.contracts.approval import Approval, ApprovalStatus
+from shared.contracts.digest import NO_DIGEST, digest_of
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import TaskEvent, TaskRecord, Turn, TurnKind
 from shared.domain.partition import partition_of
@@ -202,6 +203,7 @@ class RedisTurnStore(TurnStore):
             _waits_until(end.approval),
             keys.TASK_RETENTION_SECONDS,
             "\n".join(self._told(end)),
+            *(digest_of(end.outcome) if end.outcome else NO_DIGEST),
             *_lines((*end.events, done)),
         ]
 

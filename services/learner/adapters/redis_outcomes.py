@@ -8,6 +8,7 @@ from typing import NamedTuple, cast
 from redis.asyncio import Redis
 
 from services.learner.ports.outcomes import DeadLetter, Delivery, Outcomes, Roster, Taken
+from shared.contracts.digest import Digest
 from shared.infra import keys
 from shared.infra.lua import Argument, Reply, Scripts, answering
 from shared.infra.redis_cluster import ClusterRedis
@@ -20,14 +21,18 @@ _ERROR = 500  # characters of an error kept with a dead letter
 
 
 class Line(NamedTuple):
-    """Those who read the streams for one purpose, at their own pace: their group, and whose turn a partition is."""
+    """Those who read the streams for one purpose, at their own pace: their group, and whose turn a partition is.
+
+    ``by_digest``: an outcome's digest does, where it has one.
+    """
 
     group: str
     reader_of: Callable[[keys.PartitionKeys], str]
+    by_digest: bool
 
 
-LEARNING = Line(keys.OUTCOME_GROUP, lambda partition: partition.reader)
-REMEMBERING = Line(keys.MEMORY_GROUP, lambda partition: partition.rememberer)
+LEARNING = Line(keys.OUTCOME_GROUP, lambda partition: partition.reader, by_digest=True)
+REMEMBERING = Line(keys.MEMORY_GROUP, lambda partition: partition.rememberer, by_digest=False)
 
 
 class RedisOutcomes(Outcomes):
@@ -58,7 +63,8 @@ class RedisOutcomes(Outcomes):
 
     async def take(self, partitions: Collection[int]) -> Taken:
         wanted = sorted(partitions)
-        arguments = (self._owner, self._lease_ms, self._line.group, keys.OUTCOME_READER, AT_ONCE, self._beside)
+        arguments: list[Argument] = [self._owner, self._lease_ms, self._line.group, keys.OUTCOME_READER, AT_ONCE]
+        arguments += [self._beside, int(self._line.by_digest)]
         calls = [([self._reader(number), self._partitions[number].outcomes], arguments) for number in wanted]
         replies = await self._scripts.run_many("take_outcomes", calls) if calls else []
         deliveries: list[Delivery] = []
@@ -68,7 +74,7 @@ class RedisOutcomes(Outcomes):
                 lost.add(number)
                 continue
             self._newest[number] = str(reply[1])
-            deliveries += [_delivery(number, cast("list[Reply]", entry)) for entry in reply[2:]]
+            deliveries += [_delivery(number, entry) for entry in reply[2:]]
         return Taken(deliveries, lost)
 
     async def settle(self, done: Sequence[Delivery], dead: Sequence[DeadLetter]) -> None:
@@ -127,7 +133,10 @@ class RedisOutcomes(Outcomes):
         return any(row and row[0][0] != self._newest.get(number) for number, row in pairs)
 
 
-def _delivery(partition: int, entry: list[Reply]) -> Delivery:
-    fields = cast("list[str]", entry[2])
+def _delivery(partition: int, entry: Reply) -> Delivery:
+    if isinstance(entry, str):
+        entry_id, header, case = entry.split("\n")
+        return Delivery(partition, entry_id, 1, "", Digest(header, case))
+    entry_id, tries, fields = cast("tuple[str, int, list[str]]", entry)
     event = dict(zip(fields[::2], fields[1::2], strict=True)).get("o", "")
-    return Delivery(partition, str(entry[0]), cast(int, entry[1]), event)
+    return Delivery(partition, entry_id, tries, event)

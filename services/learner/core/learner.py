@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from services.learner.core.lesson import lesson_of, read
+from services.learner.core.lesson import lesson_in
 from services.learner.core.shares import fair_change
 from services.learner.ports.outcomes import DeadLetter, Delivery, Lesson, Memory, Outcomes, Refused, Taken
 from shared.ports.store import StoreUnavailable
 
 MAX_TRIES = 5
-_LANES = 8  # parts of a round that go side by side: while the store is busy with one, another is read
+_LANES = 4  # parts of a round that go side by side: while the store is busy with one, another is read
 
 
 @dataclass
@@ -101,7 +101,7 @@ def _read_all(deliveries: Sequence[Delivery]) -> tuple[list[tuple[Delivery, Less
         if delivery.partition in held_up:
             continue
         try:
-            readable.append((delivery, lesson_of(read(delivery.event))))
+            readable.append((delivery, lesson_in(delivery)))
         except Exception as error:  # noqa: BLE001  # the edge of one message: its partition goes on after it
             if delivery.tries >= MAX_TRIES:
                 dead.append(DeadLetter(delivery, f"cannot be read: {type(error).__name__}: {error}"))

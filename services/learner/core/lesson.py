@@ -1,30 +1,21 @@
 """What one outcome teaches: a case for the log, and a reward for the strategy that was used."""
 
 import re
-from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import date
 from functools import lru_cache
-from itertools import islice
+from json import loads
 
 from pydantic import ValidationError
 
-from services.learner.ports.outcomes import Lesson, Pull
-from shared.contracts.case import CaseEntry
+from services.learner.ports.outcomes import Delivery, Lesson, Pull
+from shared.contracts.digest import NO_PULL, Digest, digest_of, fault_of
 from shared.contracts.outcome import TaskOutcome
-from shared.domain.bandit import reward_units
-from shared.domain.cases import judged
-from shared.domain.keywords import keywords
-from shared.domain.quality import Formula
-from shared.domain.redaction import redacted
-from shared.domain.words import Strategy, WriteStatus
+from shared.domain.words import Strategy
 
-_EARLIEST, _LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
-_FORMULAS = frozenset(Formula)
-_PART = re.compile(r"[a-z_]{1,30}")
-_PARTS = 20
-_SUMMARY = 200  # characters
-_NOTES = 10  # entries each of what worked and what failed
-_SAID = 200  # characters of one of them
+_HEADER = re.compile(
+    r"(\S+) (\S+) ((?:10000|\d{1,4}) (?:success|partial|failure) \d{12,13} (2\d{3}-\d\d-\d\d) ([^\n]+))",
+    re.ASCII,
+)
 
 
 class Unreadable(ValueError):
@@ -39,96 +30,49 @@ def read(event: str) -> TaskOutcome:
         wrong = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in wrong["loc"]) or "the event"
         raise Unreadable(f"{where}: {wrong['msg']}") from None
-    if not (outcome.event_id and outcome.tenant):
-        raise Unreadable("the event has no id or no tenant")
-    if "\n" in outcome.event_id:
-        raise Unreadable("event_id: has a line break")
-    if not 0 <= outcome.quality <= 1:
-        raise Unreadable("quality: not between 0 and 1")
-    if outcome.ended_at.tzinfo is None or not _EARLIEST <= outcome.ended_at <= _LATEST:
-        raise Unreadable("ended_at: no time of this age, or without its zone")
+    if fault := fault_of(outcome):
+        raise Unreadable(fault)
     return outcome
 
 
+def lesson_in(delivery: Delivery) -> Lesson:
+    """What was delivered, by its digest if it has one, else by the outcome itself; raises ``Unreadable``."""
+    return lesson_of(read(delivery.event)) if delivery.digest is None else lesson_by(delivery.digest)
+
+
 def lesson_of(outcome: TaskOutcome) -> Lesson:
-    """The lesson of one outcome. The quality is taken as it was measured."""
-    pull = Pull(outcome.process_type, outcome.strategy) if outcome.strategy_applied else None
-    units = reward_units(outcome.quality)
-    return Lesson(outcome.event_id, outcome.tenant, _case(outcome), units, pull, is_example=not outcome.dry_run)
+    """The lesson of one outcome that ``read`` accepts."""
+    return lesson_by(digest_of(outcome))
 
 
-def _case(outcome: TaskOutcome) -> CaseEntry:
-    """The case without anything that the privacy guard marks, whoever sent the event."""
-    summary = redacted(outcome.summary)
-    return CaseEntry(
-        case_id=outcome.event_id,
-        session_id=outcome.session_id,
-        task_id=outcome.task_id,
-        summary=summary[:_SUMMARY],
-        keywords=keywords(summary),
-        outcome=judged(outcome.state, outcome.quality),
-        quality=outcome.quality,
-        formula=_formula(outcome),
-        parts=_parts(outcome),
-        worked=_notes(_worked(outcome)),
-        failed=_notes(_failed(outcome)),
-        tool_count=outcome.tool_calls,
-        domain=outcome.process_type,
-        strategy=_carried_by(outcome),
-        at=outcome.ended_at,
-    )
+def lesson_by(digest: Digest) -> Lesson:
+    """The lesson that a digest holds; of its case no more is looked at than its ends. Raises ``Unreadable``."""
+    header, case = _HEADER.fullmatch(digest.header), digest.case
+    if header is None or "\n" in case or (case and not (case[0] == "{" and case[-1] == "}")):
+        raise Unreadable("the digest is malformed")
+    tenant, pull, counted, day, event_id = header.groups()
+    try:
+        return Lesson(event_id, _name(tenant), counted, _day(day), case, _pull(pull))
+    except ValueError:
+        raise Unreadable("the digest is malformed") from None
 
 
-def _formula(outcome: TaskOutcome) -> str:
-    said = outcome.details.get("quality_parts")
-    name = said.get("formula") if isinstance(said, dict) else None
-    return name if isinstance(name, str) and name in _FORMULAS else ""
+@lru_cache(maxsize=1_024)  # these three: the same few, over and over
+def _name(quoted: str) -> str:
+    name: object = loads(quoted)
+    if not isinstance(name, str) or not name:
+        raise Unreadable("no name stands where one should be")
+    return name
 
 
-def _parts(outcome: TaskOutcome) -> dict[str, float]:
-    """What the score is the sum of, by names that are words; a text among them is none of it."""
-    said = outcome.details.get("quality_parts")
-    parts: dict[str, float] = {}
-    for name, part in said.items() if isinstance(said, dict) else ():
-        if isinstance(part, int | float) and abs(part) <= 1 and _is_part(name) and len(parts) < _PARTS:
-            parts[name] = float(part)
-    return parts
+@lru_cache(maxsize=1_024)
+def _day(text: str) -> date:
+    return date.fromisoformat(text)
 
 
-def _carried_by(outcome: TaskOutcome) -> Strategy:
-    """The strategy that did the work: fsm, where the chosen one could not be applied."""
-    return Strategy.FSM if outcome.details.get("strategy_fell_back") else outcome.strategy
-
-
-def _worked(outcome: TaskOutcome) -> Iterator[str]:
-    verified = outcome.writes.get(WriteStatus.VERIFIED, 0)
-    if verified:
-        yield f"writes verified: {verified}"
-    if outcome.policy_passed:
-        yield "policy passed"
-    yield from outcome.worked
-
-
-def _failed(outcome: TaskOutcome) -> Iterator[str]:
-    if outcome.reason:
-        yield outcome.reason
-    for status, count in sorted(outcome.writes.items()):
-        if status != WriteStatus.VERIFIED and count:
-            yield f"writes {status}: {count}"
-    if outcome.policy_passed is False:
-        yield "policy did not pass"
-    yield from outcome.failed
-
-
-def _notes(said: Iterator[str]) -> tuple[str, ...]:
-    return tuple(map(_note, islice(said, _NOTES)))
-
-
-@lru_cache(maxsize=4_096)  # the same few names of tools, over and over
-def _note(text: str) -> str:
-    return redacted(text)[:_SAID]
-
-
-@lru_cache(maxsize=256)
-def _is_part(name: str) -> bool:
-    return _PART.fullmatch(name) is not None
+@lru_cache(maxsize=1_024)
+def _pull(text: str) -> Pull | None:
+    if text == NO_PULL:
+        return None
+    strategy, _, kind = text.partition(":")
+    return Pull(str(loads(kind)), Strategy(strategy))

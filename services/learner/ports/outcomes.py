@@ -1,20 +1,25 @@
 """What the learner's core needs of the world, in the core's own words."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import NamedTuple, Protocol
 
 from shared.contracts.case import CaseEntry
+from shared.contracts.digest import Digest
 from shared.domain.words import Strategy
 
 
 class Delivery(NamedTuple):
-    """One event as it was handed out, for the ``tries``-th time. ``event`` is the text of a ``TaskOutcome``."""
+    """One event as it was handed out, for the ``tries``-th time. ``event`` is the text of a ``TaskOutcome``.
+
+    With a digest it has no text. It has one only at the first try: whatever comes again, comes with its text.
+    """
 
     partition: int
     entry_id: str
     tries: int
     event: str
+    digest: Digest | None = None
 
 
 class DeadLetter(NamedTuple):
@@ -76,15 +81,25 @@ class Pull(NamedTuple):
 class Lesson(NamedTuple):
     """What is to be learned from one event. ``pull`` is None if it says nothing about a strategy.
 
-    One that ``is_example`` False is counted as an event, and that is all.
+    ``counted`` is one line: reward in units, what the case counts as, when it ended (ms), the day of that, the event's
+    id. ``entry`` is the case as it is stored; one without is counted as an event, and that is all.
     """
 
     event_id: str
     tenant: str
-    case: CaseEntry
-    reward_units: int
+    counted: str
+    day: date
+    entry: str
     pull: Pull | None
-    is_example: bool = True
+
+    @property
+    def reward_units(self) -> int:
+        return int(self.counted.partition(" ")[0])
+
+    @property
+    def case(self) -> CaseEntry:
+        """Only where there is an entry."""
+        return CaseEntry.model_validate_json(self.entry)
 
 
 class Refused(NamedTuple):

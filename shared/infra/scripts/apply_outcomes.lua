@@ -57,19 +57,17 @@ end
 redis.call('LLEN', cases)
 redis.call('HLEN', trends)
 local before, spoiled = {}, redis.error_reply('a count is not an integer')
-local function had(hash, field)
-  local name = hash .. '/' .. field
-  if not before[name] then
-    local number = redis.call('HGET', hash, field) or '0'
-    if not string.match(number, '^%d+$') then return nil end
-    before[name] = tonumber(number)
-  end
-  return before[name]
-end
+local function had(hash, field) return before[hash][field] end
 for hash, amounts in pairs(sums) do
-  redis.call('HLEN', hash)
-  for field in pairs(amounts) do
-    if not had(hash, field) then return spoiled end
+  local fields = {}
+  for field in pairs(amounts) do fields[#fields + 1] = field end
+  if hash == counts then fields[#fields + 1], fields[#fields + 2], fields[#fields + 3] = 'success', 'partial', 'failure' end
+  local numbers = #fields > 0 and redis.call('HMGET', hash, unpack(fields)) or {redis.call('HLEN', hash)}
+  before[hash] = {}
+  for n, field in ipairs(fields) do
+    local number = numbers[n] or '0'
+    if not string.match(number, '^%d+$') or #number > 15 then return spoiled end -- a longer one would not stay exact
+    before[hash][field] = tonumber(number)
   end
 end
 
@@ -81,8 +79,7 @@ local function spacing(n)
 end
 local function start(trend)
   if trend == QUALITY then
-    local success, partial, failure = had(counts, 'success'), had(counts, 'partial'), had(counts, 'failure')
-    return success and partial and failure and success + partial + failure, had(counts, 'quality_units')
+    return had(counts, 'success') + had(counts, 'partial') + had(counts, 'failure'), had(counts, 'quality_units')
   end
   local stem = string.sub(trend, #'arm:' + 1)
   return had(arms, stem .. ':n'), had(arms, stem .. ':units')
@@ -93,7 +90,6 @@ for _, taken in ipairs(steps) do
   local line = lines[trend]
   if not line then
     local n, sum = start(trend)
-    if not n or not sum then return spoiled end
     line = {n = n, units = sum, spacing = spacing(n), wide = spacing(n), new = {}}
     lines[trend] = line
   end
@@ -127,13 +123,23 @@ if redis.call('HEXISTS', days, newest .. ':events') == 0 then
   end
 end
 for hash, amounts in pairs(sums) do
-  for field, amount in pairs(amounts) do redis.call('HINCRBY', hash, field, int(amount)) end
+  local counted = {}
+  for field, amount in pairs(amounts) do
+    counted[#counted + 1] = field
+    counted[#counted + 1] = int(had(hash, field) + amount)
+  end
+  if #counted > 0 then redis.call('HSET', hash, unpack(counted)) end
 end
 if #entries > 0 then
   redis.call('LPUSH', cases, unpack(entries))
   redis.call('LTRIM', cases, 0, cap - 1)
 end
+local redrawn = {}
 for trend, line in pairs(lines) do
-  if #line.new > 0 or line.wide > line.spacing then redis.call('HSET', trends, trend, drawn(trend, line)) end
+  if #line.new > 0 or line.wide > line.spacing then
+    redrawn[#redrawn + 1] = trend
+    redrawn[#redrawn + 1] = drawn(trend, line)
+  end
 end
+if #redrawn > 0 then redis.call('HSET', trends, unpack(redrawn)) end
 return reply

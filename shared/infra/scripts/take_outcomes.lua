@@ -1,7 +1,7 @@
 -- Read one partition's outcomes as its only reader: first what was handed out and never settled, then what is new.
 -- A partition without a reader is taken over, and with it everything its last reader had in hand.
 local reader, outcomes = unpack(KEYS)
-local owner, lease_ms, group, consumer, count, beside = unpack(ARGV)
+local owner, lease_ms, group, consumer, count, beside, by_digest = unpack(ARGV)
 
 local held = redis.call('GET', reader)
 if held and held ~= owner then return {'other'} end
@@ -26,7 +26,20 @@ else
 end
 local newest = redis.call('XREVRANGE', outcomes, '+', '-', 'COUNT', 1)
 local reply = {'ok', newest[1] and newest[1][1] or '0-0'}
+-- An outcome with a digest is handed out as that alone, as one text of three lines; a second time as it is.
+local function digest(entry)
+  local header, case
+  for i = 1, #entry[2], 2 do
+    if entry[2][i] == 'h' then header = entry[2][i + 1] end
+    if entry[2][i] == 'c' then case = entry[2][i + 1] end
+  end
+  if not header or not case or header == '' then return nil end
+  if string.find(header, '\n', 1, true) or string.find(case, '\n', 1, true) then return nil end
+  return entry[1] .. '\n' .. header .. '\n' .. case
+end
 for _, entry in ipairs(entries) do
-  reply[#reply + 1] = {entry[1], tries[entry[1]] or 1, entry[2] or {}}
+  local tried = tries[entry[1]] or 1
+  local short = by_digest == '1' and tried == 1 and entry[2] and digest(entry)
+  reply[#reply + 1] = short or {entry[1], tried, entry[2] or {}}
 end
 return reply

@@ -1,0 +1,154 @@
+"""What an outcome comes to for the statistics: its header and its case, derived once, where the outcome is made.
+
+Both stand beside the outcome on its stream. Whoever has only the outcome derives the same from it.
+"""
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import lru_cache
+from itertools import islice
+from json import dumps
+from typing import NamedTuple
+
+from shared.contracts.case import CaseEntry
+from shared.contracts.outcome import TaskOutcome
+from shared.domain.bandit import reward_units
+from shared.domain.cases import judged
+from shared.domain.keywords import keywords
+from shared.domain.quality import Formula
+from shared.domain.redaction import redacted
+from shared.domain.words import Strategy, WriteStatus
+
+NO_PULL = "-"
+_EARLIEST, _LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
+_FORMULAS = frozenset(Formula)
+_PART = re.compile(r"[a-z_]{1,30}")
+_PARTS = 20
+_SUMMARY = 200  # characters
+_NOTES = 10  # entries each of what worked and what failed
+_SAID = 200  # characters of one of them
+
+
+class Digest(NamedTuple):
+    """``header``: ``tenant pull units outcome at_ms day event_id``; ``case``: a ``CaseEntry`` as JSON, or empty.
+
+    The tenant is a JSON string without a space; so is the process type of the pull, after the strategy and a colon. A
+    pull of ``-`` says nothing about a strategy. The event's id is the rest of the line.
+    Without a case the event is counted, and that is all. Neither has a line break.
+    """
+
+    header: str
+    case: str
+
+
+NO_DIGEST = Digest("", "")
+
+
+def fault_of(outcome: TaskOutcome) -> str:
+    """Why nothing can be learned from an outcome, without repeating it; empty if there is no reason."""
+    if not (outcome.event_id and outcome.tenant):
+        return "the event has no id or no tenant"
+    if "\n" in outcome.event_id:
+        return "event_id: has a line break"
+    if not 0 <= outcome.quality <= 1:
+        return "quality: not between 0 and 1"
+    if outcome.ended_at.tzinfo is None or not _EARLIEST <= outcome.ended_at <= _LATEST:
+        return "ended_at: no time of this age, or without its zone"
+    return ""
+
+
+def digest_of(outcome: TaskOutcome) -> Digest:
+    """The digest of one outcome; ``NO_DIGEST`` of one that has a fault. The quality is taken as it was measured."""
+    if fault_of(outcome):
+        return NO_DIGEST
+    case, at = case_of(outcome), outcome.ended_at.astimezone(UTC)
+    counted = f"{reward_units(outcome.quality)} {case.outcome} {round(at.timestamp() * 1000)} {at.date()}"
+    header = f"{_quoted(outcome.tenant)} {_pull(outcome)} {counted} {outcome.event_id}"
+    return Digest(header, "" if outcome.dry_run else case.model_dump_json())
+
+
+def case_of(outcome: TaskOutcome) -> CaseEntry:
+    """The case without anything that the privacy guard marks, whoever sent the event."""
+    summary = redacted(outcome.summary)
+    return CaseEntry(
+        case_id=outcome.event_id,
+        session_id=outcome.session_id,
+        task_id=outcome.task_id,
+        summary=summary[:_SUMMARY],
+        keywords=keywords(summary),
+        outcome=judged(outcome.state, outcome.quality),
+        quality=outcome.quality,
+        formula=_formula(outcome),
+        parts=_parts(outcome),
+        worked=_notes(_worked(outcome)),
+        failed=_notes(_failed(outcome)),
+        tool_count=outcome.tool_calls,
+        domain=outcome.process_type,
+        strategy=_carried_by(outcome),
+        at=outcome.ended_at,
+    )
+
+
+def _pull(outcome: TaskOutcome) -> str:
+    return f"{outcome.strategy}:{_quoted(outcome.process_type)}" if outcome.strategy_applied else NO_PULL
+
+
+@lru_cache(maxsize=1_024)  # the same few tenants and kinds, over and over
+def _quoted(name: str) -> str:
+    return dumps(name).replace(" ", r"\u0020")
+
+
+def _formula(outcome: TaskOutcome) -> str:
+    said = outcome.details.get("quality_parts")
+    name = said.get("formula") if isinstance(said, dict) else None
+    return name if isinstance(name, str) and name in _FORMULAS else ""
+
+
+def _parts(outcome: TaskOutcome) -> dict[str, float]:
+    """What the score is the sum of, by names that are words; a text among them is none of it."""
+    said = outcome.details.get("quality_parts")
+    parts: dict[str, float] = {}
+    for name, part in said.items() if isinstance(said, dict) else ():
+        if isinstance(part, int | float) and abs(part) <= 1 and _is_part(name) and len(parts) < _PARTS:
+            parts[name] = float(part)
+    return parts
+
+
+def _carried_by(outcome: TaskOutcome) -> Strategy:
+    """The strategy that did the work: fsm, where the chosen one could not be applied."""
+    return Strategy.FSM if outcome.details.get("strategy_fell_back") else outcome.strategy
+
+
+def _worked(outcome: TaskOutcome) -> Iterator[str]:
+    verified = outcome.writes.get(WriteStatus.VERIFIED, 0)
+    if verified:
+        yield f"writes verified: {verified}"
+    if outcome.policy_passed:
+        yield "policy passed"
+    yield from outcome.worked
+
+
+def _failed(outcome: TaskOutcome) -> Iterator[str]:
+    if outcome.reason:
+        yield outcome.reason
+    for status, count in sorted(outcome.writes.items()):
+        if status != WriteStatus.VERIFIED and count:
+            yield f"writes {status}: {count}"
+    if outcome.policy_passed is False:
+        yield "policy did not pass"
+    yield from outcome.failed
+
+
+def _notes(said: Iterator[str]) -> tuple[str, ...]:
+    return tuple(map(_note, islice(said, _NOTES)))
+
+
+@lru_cache(maxsize=4_096)  # the same few names of tools, over and over
+def _note(text: str) -> str:
+    return redacted(text)[:_SAID]
+
+
+@lru_cache(maxsize=256)
+def _is_part(name: str) -> bool:
+    return _PART.fullmatch(name) is not None

@@ -1,0 +1,103 @@
+"""Outcomes with a digest beside them, as executors leave them, and without, as older ones did: the same is learned."""
+
+from collections.abc import Iterable
+from typing import cast
+
+import pytest
+from redis.asyncio import Redis
+
+from services.learner.adapters.redis_memory import RedisMemory
+from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
+from services.learner.core.learner import MAX_TRIES, Learner
+from shared.contracts.digest import digest_of
+from shared.contracts.outcome import TaskOutcome
+from shared.domain.words import Strategy
+from shared.infra import keys
+from tests.integration.learner_stage import an_outcome, case_log, leave, unsettled
+
+STREAM = keys.partition_keys_of("acme", "s1").outcomes
+PARTITION = next(number for number in range(64) if keys.partition_keys(number).outcomes == STREAM)
+
+
+async def _leave_with_digest(redis: Redis, outcomes: Iterable[TaskOutcome], **forged: str) -> None:
+    for outcome in outcomes:
+        header, case = digest_of(outcome)
+        fields = {"id": outcome.event_id, "o": outcome.model_dump_json(), "h": header, "c": case, **forged}
+        await redis.xadd(keys.partition_keys_of(outcome.tenant, outcome.session_id).outcomes, fields)  # type: ignore[arg-type]  # redis-py's dict is invariant
+
+
+async def _learned(redis: Redis) -> Learner:
+    learner = Learner(RedisOutcomes(redis, "one", 5.0), RedisMemory(redis))
+    await learner.share()
+    for _ in range(50):
+        if not await learner.round():
+            return learner
+    raise AssertionError("the learner does not come to an end")
+
+
+async def _statistics(redis: Redis, tenant: str) -> tuple[object, ...]:
+    names = keys.learned_keys(tenant)
+    hashes = [await redis.hgetall(name) for name in (names.arms, names.counts, names.days, names.trends)]  # type: ignore[misc]  # sync or async
+    known = await redis.zrange(names.applied, 0, -1)
+    return *hashes, known, await case_log(redis, tenant)
+
+
+@pytest.mark.promise("learner.digest")
+async def test_an_entry_with_a_digest_and_one_without_teach_the_same(redis: Redis) -> None:
+    strategies, tenants = tuple(Strategy), ("with", "without", "mixed")
+    for number in range(150):
+        known = {
+            "strategy": strategies[number % len(strategies)],
+            "quality": number % 11 / 10,
+            "event_id": f"e{number}",
+            "task_id": f"t{number}",
+        }
+        facts = {**known, "dry_run": number % 7 == 0, "strategy_applied": number % 5 > 0}
+        told = [an_outcome(number, tenant).model_copy(update=facts) for tenant in tenants]
+        await _leave_with_digest(redis, [told[0]])
+        await leave(redis, [told[1]])
+        await (leave if number % 2 else _leave_with_digest)(redis, [told[2]])
+    learner = await _learned(redis)
+    assert (learner.counts.learned, learner.counts.dead, await unsettled(redis)) == (450, 0, 0)
+    first, *others = [await _statistics(redis, tenant) for tenant in tenants]
+    assert others == [first, first]
+
+
+@pytest.mark.promise("learner.digest")
+async def test_a_learner_is_handed_the_digest_alone_and_whoever_remembers_the_outcome(redis: Redis) -> None:
+    """A second time the learner, too, is handed the outcome."""
+    outcome = an_outcome(1)
+    await _leave_with_digest(redis, [outcome])
+    streams = RedisOutcomes(redis, "one", 5.0)
+    (first,) = (await streams.take([PARTITION])).deliveries
+    (second,) = (await streams.take([PARTITION])).deliveries
+    (beside,) = (await RedisOutcomes(redis, "one", 5.0, REMEMBERING).take([PARTITION])).deliveries
+    assert (first.event, first.digest, first.tries) == ("", digest_of(outcome), 1)
+    assert (second.event, second.digest, second.tries) == (outcome.model_dump_json(), None, 2)
+    assert (beside.event, beside.digest) == (outcome.model_dump_json(), None)
+
+
+@pytest.mark.promise("learner.digest")
+@pytest.mark.parametrize(
+    "forged", [{"h": "odd"}, {"h": ""}, {"h": "a\nb"}, {"c": "{}\n{}"}, {"h": '"acme" - 99999 success 1 2 3'}]
+)
+async def test_where_a_digest_is_none_the_outcome_is_read_in_its_order(redis: Redis, forged: dict[str, str]) -> None:
+    await _leave_with_digest(redis, [an_outcome(1)])
+    await _leave_with_digest(redis, [an_outcome(2)], **forged)
+    await _leave_with_digest(redis, [an_outcome(3)])
+    learner = await _learned(redis)
+    assert [case.case_id for case in await case_log(redis, "acme")] == ["acme-3:1", "acme-2:1", "acme-1:1"]
+    assert (learner.counts.learned, learner.counts.dead, await unsettled(redis)) == (3, 0, 0)
+
+
+@pytest.mark.promise("learner.digest")
+async def test_where_neither_can_be_read_the_entry_goes_whole_to_the_dead_letters(redis: Redis) -> None:
+    fields = {"id": "bad:1", "o": "poison", "h": "odd", "c": "{}"}
+    await redis.xadd(STREAM, fields)  # type: ignore[arg-type]  # redis-py's dict is invariant
+    await _leave_with_digest(redis, [an_outcome(1)])
+    learner = await _learned(redis)
+    rows = cast("list[tuple[str, dict[str, str]]]", await redis.xrange(keys.partition_keys(PARTITION).dead))
+    ((_, letter),) = rows
+    assert {name: letter[name] for name in fields} == fields
+    assert letter["tries"] == str(MAX_TRIES)
+    assert (learner.counts.learned, learner.counts.dead) == (1, 1)

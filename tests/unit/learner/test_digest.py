@@ -1,0 +1,115 @@
+"""A digest teaches what the outcome beside it teaches, and nothing is learned by one that is no digest."""
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.learner.core.lesson import Unreadable, lesson_by, lesson_in, lesson_of, read
+from services.learner.ports.outcomes import Delivery, Lesson, Pull
+from shared.contracts.digest import NO_DIGEST, Digest, case_of, digest_of
+from shared.contracts.outcome import TaskOutcome
+from shared.domain.bandit import reward_units
+from shared.domain.words import Strategy, TaskState
+from tests.integration.learner_stage import an_outcome
+
+_texts = st.text(max_size=30)
+_names = st.text(min_size=1, max_size=12)
+_zones = st.integers(-12, 14).map(lambda hours: timezone(timedelta(hours=hours)))
+_parts = st.dictionaries(_names | st.just("formula"), st.floats() | st.booleans() | _texts | st.none(), max_size=4)
+_outcomes = st.fixed_dictionaries(
+    {
+        "event_id": _names.filter(lambda name: "\n" not in name),
+        "tenant": _names,
+        "session_id": _texts,
+        "state": st.sampled_from([state for state in TaskState if state.is_terminal]),
+        "process_type": _texts,
+        "strategy": st.sampled_from(Strategy),
+        "strategy_applied": st.booleans(),
+        "dry_run": st.booleans(),
+        "quality": st.floats(0, 1),
+        "summary": _texts | st.just("Pay with card 4111 1111 1111 1111, write to joe@example.com"),
+        "writes": st.dictionaries(st.sampled_from(["verified", "in_doubt", "unsent"]), st.integers(0, 9)),
+        "policy_passed": st.none() | st.booleans(),
+        "reason": st.none() | _texts,
+        "worked": st.lists(_texts, max_size=12),
+        "failed": st.lists(_texts, max_size=12),
+        "ended_at": st.datetimes(datetime(2000, 1, 3), datetime(2199, 12, 29), timezones=_zones),
+        "details": st.fixed_dictionaries(
+            {"quality_parts": st.none() | _parts, "strategy_fell_back": st.none() | _texts}
+        ),
+    }
+).map(lambda facts: an_outcome(**facts))
+
+
+@pytest.mark.promise("learner.digest")
+@given(_outcomes)
+def test_a_digest_teaches_exactly_what_its_outcome_teaches(outcome: TaskOutcome) -> None:
+    """Made by the executor of what it has at hand, or by the learner of what it reads: the same lesson."""
+    digest, text = digest_of(outcome), outcome.model_dump_json()
+    by_digest = lesson_in(Delivery(3, "1-1", 1, "", digest))
+    assert by_digest == lesson_in(Delivery(3, "1-1", 1, text)) == lesson_of(read(text))
+    assert (by_digest.tenant, by_digest.event_id) == (outcome.tenant, outcome.event_id)
+    assert by_digest.reward_units == reward_units(outcome.quality)
+    pull = Pull(outcome.process_type, outcome.strategy)
+    assert by_digest.pull == (pull if outcome.strategy_applied else None)
+    assert by_digest.day == outcome.ended_at.astimezone(UTC).date()
+    assert by_digest.entry == ("" if outcome.dry_run else case_of(read(text)).model_dump_json())
+
+
+@pytest.mark.promise("learner.digest")
+@given(_outcomes)
+def test_a_digest_has_no_line_break(outcome: TaskOutcome) -> None:
+    assert not any("\n" in part for part in digest_of(outcome))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"tenant": ""}, {"event_id": ""}, {"event_id": "a\nb"}, {"quality": 1.5}, {"ended_at": datetime(2026, 1, 1)}],
+)
+def test_an_outcome_with_a_fault_has_no_digest(wrong: dict[str, object]) -> None:
+    """The learner reads it, and says what is wrong with it."""
+    assert digest_of(an_outcome().model_copy(update=wrong)) == NO_DIGEST
+
+
+GOOD = '"acme" fsm:"payroll" 9000 success 1767225600000 2026-01-01 e:1'
+
+
+@pytest.mark.promise("learner.digest")
+@pytest.mark.parametrize(
+    "header",
+    [
+        "",
+        "acme",
+        GOOD.replace('"acme"', "acme"),
+        GOOD.replace('"acme"', '""'),
+        GOOD.replace('"acme"', "7"),
+        GOOD.replace("fsm", "magic"),
+        GOOD.replace('"payroll"', "payroll"),
+        GOOD.replace("9000", "10001"),
+        GOOD.replace("9000", "-1"),
+        GOOD.replace("9000", "٩"),
+        GOOD.replace("success", "applause"),
+        GOOD.replace("2026-01-01", "2026-02-30"),
+        GOOD.replace("2026-01-01", "0001-01-01"),
+        GOOD.replace("1767225600000", "soon"),
+        GOOD.replace(" e:1", ""),
+        f"{GOOD}\n0 1",
+    ],
+)
+def test_nothing_is_learned_by_a_forged_header(header: str) -> None:
+    with pytest.raises(Unreadable):
+        lesson_by(Digest(header, "{}"))
+
+
+def test_a_well_formed_header_is_a_lesson() -> None:
+    lesson = lesson_by(Digest(GOOD, ""))
+    assert isinstance(lesson, Lesson)
+    assert (lesson.tenant, lesson.pull, lesson.event_id) == ("acme", Pull("payroll", Strategy.FSM), "e:1")
+
+
+@pytest.mark.parametrize("case", ["{}\n{}", "poison", "{", " {}"])
+def test_what_is_no_object_on_one_line_is_no_case(case: str) -> None:
+    with pytest.raises(Unreadable):
+        lesson_by(Digest(GOOD, case))
