@@ -27,7 +27,9 @@ TOOL = "update_employee_phone"
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def stack() -> AsyncIterator[WholeStack]:
-    async with whole_stack(executors=2, LEASE_SECONDS="1", TOOL_TIMEOUT="1.5", PLANNER_ALLOW_FAULTS="true") as whole:
+    """Every task goes the same way, whatever tests ran before: the strategies read in other states."""
+    given = {"LEASE_SECONDS": "1", "TOOL_TIMEOUT": "1.5", "PLANNER_ALLOW_FAULTS": "true", "STRATEGIES": "fsm"}
+    async with whole_stack(2, None, **given) as whole:
         yield whole
 
 

@@ -26,7 +26,7 @@ PROSE = """1. update_employee_phone may only be called once.
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def stack() -> AsyncIterator[WholeStack]:
-    async with whole_stack(PLANNER_ALLOW_FAULTS="true") as whole:
+    async with whole_stack(PLANNER_ALLOW_FAULTS="true", STRATEGIES="fsm") as whole:
         yield whole
 
 
