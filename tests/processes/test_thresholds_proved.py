@@ -19,7 +19,7 @@ async def _outcome(redis_url: str, task: TaskRecord) -> TaskOutcome:
     redis = connect(redis_url)
     rows = await redis.xrange(keys.partition_keys_of(task.tenant, task.session_id).outcomes)
     await redis.aclose()
-    found = [TaskOutcome.model_validate_json(text) for _, fields in rows for text in fields.values() if text[:1] == "{"]
+    found = [TaskOutcome.model_validate_json(fields["o"]) for _, fields in rows]
     return next(outcome for outcome in found if outcome.task_id == task.task_id)
 
 
