@@ -1,4 +1,7 @@
-"""One stack for the whole run with everything that the protocols know, one with nothing that they leave open."""
+"""A stack with everything that the protocols know, and one with nothing that they leave open.
+
+Of each module its own: the loop of a whole run stands still while other files run, and its open calls time out.
+"""
 
 from collections.abc import AsyncIterator
 
@@ -9,13 +12,13 @@ from tests.conformance.replicas import EVERYTHING, NOTHING_OPTIONAL, Replicas, r
 from tests.conformance.speaking import Rest, Rpc, Speaker
 
 
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def full() -> AsyncIterator[Replicas]:
     async with replicas(**EVERYTHING) as found:
         yield found
 
 
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def bare() -> AsyncIterator[Replicas]:
     async with replicas(**NOTHING_OPTIONAL) as found:
         yield found

@@ -9,7 +9,7 @@ from shared.domain.exact_json import Json, JsonObject, loads_object
 from tests.conformance.replicas import HOOKS, Replicas
 from tests.integration.gateway_stage import at
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 _HOOK = f"https://{HOOKS}/hook"
 
 

@@ -9,7 +9,7 @@ from tests.conformance.replicas import HOOKS, Replicas
 from tests.conformance.speaking import NEW, Event, Speaker, message, sent
 from tests.integration.gateway_stage import at
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 _HOOK = f"https://{HOOKS}/hook"
 
 

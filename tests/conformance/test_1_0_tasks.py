@@ -9,7 +9,7 @@ from tests.conformance.replicas import Replicas
 from tests.conformance.speaking import NEW, Rest, Rpc, Speaker, message, sent
 from tests.integration.gateway_stage import at
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 async def _send(speaker: Speaker, message_id: str, configuration: JsonObject | None = None, **more: Json) -> JsonObject:

@@ -12,7 +12,7 @@ from tests.conformance.replicas import Replicas
 from tests.conformance.speaking import NEW, Rest, Rpc, Speaker, message, sent
 from tests.integration.gateway_stage import at
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 _BURST = 60
 
 

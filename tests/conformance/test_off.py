@@ -7,7 +7,7 @@ from tests.conformance.replicas import Replicas
 from tests.conformance.speaking import NEW, Rest, Rpc, Speaker, message, sent
 from tests.integration.gateway_stage import at
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 def _speakers(bare: Replicas) -> tuple[Speaker, Speaker]:

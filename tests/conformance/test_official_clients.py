@@ -13,7 +13,7 @@ from tests.conformance.replicas import HOOKS, PATIENCE, Replicas
 from tests.contracts import sdk_in_javascript, sdk_of_0_3
 from tests.contracts.sdk_of_0_3 import run
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 _BINDINGS = ("JSONRPC", "HTTP+JSON")
 _OLD_SCRIPT = Path(__file__).parents[1] / "contracts" / "client_of_0_3.py"
 _HOOK = f"https://{HOOKS}/hook"

@@ -13,7 +13,7 @@ from tests.conformance.replicas import Replicas
 from tests.conformance.speaking import NEW, Rest, Rpc, message, rest_reply, rpc_reply, sent
 from tests.integration.gateway_stage import at
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 _CARD = "/.well-known/agent-card.json"
 _REQUIRED = {"name", "description", "version", "capabilities", "defaultInputModes", "defaultOutputModes", "skills"}
 
