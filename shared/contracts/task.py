@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
+from shared.contracts.assessment.participation import AssessedTurn
 from shared.contracts.base import Contract
 from shared.domain.words import Dialect, Role, TaskState
 
@@ -62,6 +63,7 @@ class TaskRequest(Contract):
     tools_endpoint: str | None = None
     metadata: dict[str, JsonValue] = {}
     solver: SolverRequest | None = None
+    assessment: AssessedTurn | None = None  # this worker is measured: the text is the same in every assessment
 
 
 class File(Contract):

@@ -29,6 +29,7 @@ ERRAND_SECONDS = 300  # how long the answer to an errand is kept for whoever ask
 CONSOLE_SECONDS = 12 * 3600  # how long somebody stays signed in to the console
 REFUSED_SECONDS = 300  # how long refused sign-ins of an address are counted
 DEAD_KEY_SECONDS = 90 * DAY  # how long a revoked or expired API key is still shown to operators
+PARTICIPATION_SECONDS = DAY  # how long an assessment that we take part in is kept after its last turn
 EVENTS_KEPT = 2000  # events of one task, roughly; the journal holds what must not be lost
 
 OUTCOME_GROUP = "learner"  # the consumer group on every partition's outcomes
@@ -197,6 +198,13 @@ OTHER_KINDS = (
     KeyKind("approval", "executor", "open", "the id of an approval -> its task, as 'unarchived' names it"),
     KeyKind("key", "gateway", "open", "hash of an API key: json (secret as a digest), revoked_at, limits, used_at (s)"),
     KeyKind("keys", "gateway", "kept", "set of the ids of a tenant's API keys"),
+    KeyKind(
+        "participation",
+        "gateway, learner",
+        "short",
+        "hash of a session in which this worker is measured: assessment, caller, turns, json (the world's key sealed)",
+    ),
+    KeyKind("participant", "gateway", "short", "the session in which a caller has last begun to measure this worker"),
     KeyKind("rate", "gateway", "short", "of a caller's requests or messages: when all of its allowance is back (us)"),
     KeyKind("quota", "gateway", "short", "day, colon, how many messages a caller has sent on it"),
     KeyKind("failing", "gateway", "short", "hash of a tenant: member of 'deliveries' -> a webhook that fails"),
@@ -436,6 +444,16 @@ def alias_key(tenant: str, task_id: str) -> str:
 def thread_key(tenant: str, client_id: str) -> str:
     """Its own slot, like the alias: it is read before the session is known."""
     return f"pa:thread:{_q(tenant)}:{_q(client_id)}"
+
+
+def participation_key(tenant: str, session_id: str) -> str:
+    """In the session's slot, so that it is forgotten with it."""
+    return f"{_tag(partition_of(tenant, session_id))}:participation:{_q(tenant)}:{_q(session_id)}"
+
+
+def participant_key(tenant: str, principal_id: str) -> str:
+    """Its own slot: it is read before the session is known."""
+    return f"pa:participant:{_q(tenant)}:{_q(principal_id)}"
 
 
 def stopped_key(tenant: str, session_id: str) -> str:

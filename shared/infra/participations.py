@@ -1,0 +1,88 @@
+"""Assessments that this worker takes part in, in state Redis; the keys to their worlds are sealed (I12)."""
+
+from collections.abc import Sequence
+from typing import cast
+
+from cryptography.fernet import Fernet
+from redis.asyncio import Redis
+from typing_extensions import override
+
+from shared.contracts.assessment.participation import Participation
+from shared.infra.keys import PARTICIPATION_SECONDS, participant_key, participation_key
+from shared.infra.lua import Scripts
+from shared.infra.sealed import CannotOpen, Seal
+from shared.ports.participations import Beginning, BegunByOther, NoKey, Participations
+
+SETTING = "ASSESSMENT_KEY"
+
+
+def assessment_keys(text: str) -> tuple[str, ...]:
+    """Fernet keys with commas between, the newest first; raises ``ValueError`` that tells none of them."""
+    keys = tuple(filter(None, map(str.strip, text.split(","))))
+    for key in keys:
+        try:
+            Fernet(key)
+        except ValueError:
+            raise ValueError("a key is 32 bytes in URL-safe base64, and commas stand between keys") from None
+    return keys
+
+
+class RedisParticipations(Participations):
+    """``keys``: see ``assessment_keys``; at least one."""
+
+    def __init__(self, redis: Redis, keys: Sequence[str], seconds: int = PARTICIPATION_SECONDS) -> None:
+        self._scripts, self._seal, self._seconds = Scripts(redis), Seal(keys), seconds
+
+    @override
+    async def begin(self, tenant: str, beginning: Beginning) -> Participation:
+        begun = Participation(
+            assessment=beginning.assessment,
+            session_id=beginning.session_id,
+            caller=beginning.caller,
+            ues_url=beginning.ues_url,
+            sealed_key=self._seal.close(beginning.api_key),
+            since=beginning.since,
+        )
+        names = [participation_key(tenant, begun.session_id)]
+        arguments = (begun.assessment, begun.caller, begun.model_dump_json(), self._seconds)
+        if await self._scripts.run("begin_participation", names, arguments) == 0:
+            raise BegunByOther
+        pointer = participant_key(tenant, begun.caller)
+        await self._scripts.command("SET", pointer, begun.session_id, "EX", self._seconds)
+        return begun
+
+    @override
+    async def of(self, tenant: str, session_id: str) -> Participation | None:
+        name = participation_key(tenant, session_id)
+        reply = await self._scripts.command("HMGET", name, "json", "turns")
+        text, turns = cast("list[str | None]", reply)
+        if text is None:
+            return None
+        return Participation.model_validate_json(text).model_copy(update={"turns": int(turns or 0)})
+
+    @override
+    async def latest(self, tenant: str, caller: str) -> Participation | None:
+        session_id = cast("str | None", await self._scripts.command("GET", participant_key(tenant, caller)))
+        found = await self.of(tenant, session_id) if session_id else None
+        return found if found and found.caller == caller else None
+
+    @override
+    async def renew(self, tenant: str, participation: Participation, turn_number: int) -> bool:
+        names = [participation_key(tenant, participation.session_id)]
+        arguments = (participation.assessment, turn_number, self._seconds)
+        if await self._scripts.run("renew_participation", names, arguments) == 0:
+            return False
+        await self._scripts.command("EXPIRE", participant_key(tenant, participation.caller), self._seconds)
+        return True
+
+    @override
+    async def drop(self, tenant: str, participation: Participation) -> None:
+        names = [participation_key(tenant, participation.session_id)]
+        await self._scripts.run("drop_participation", names, [participation.assessment])
+
+    @override
+    def key_of(self, participation: Participation) -> str:
+        try:
+            return self._seal.open(participation.sealed_key)
+        except CannotOpen as error:
+            raise NoKey(f"no key of {SETTING} opens the key to the assessed world") from error
