@@ -27,28 +27,59 @@ class GreenAgentConfig(BaseSettings):
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
 
-    scenarios_dir: Path = SCENARIOS
-    default_max_turns: int = Field(default=100, ge=1)
-    default_turn_timeout: float = Field(default=300.0, gt=0)
-    max_failed_turns: int = Field(default=3, ge=1)
-    judge_votes: int = Field(default=1, ge=1, le=9)
-    assessment_seed: int = 0
-    ues_base_port: int = Field(default=8080, ge=0, le=65535)
-    ues_host: str = Field(default="127.0.0.1", min_length=1)
-    ues_public_host: str = ""
-    ues_health_timeout: float = Field(default=30.0, gt=0)
-    ues_timeout: float = Field(default=30.0, gt=0)
-    simulator_url: str = ""
-    simulator_public_url: str = ""
-    simulator_admin_key: SecretStr = SecretStr("")
-    max_contexts: int = Field(default=50, ge=1)
-    context_idle_seconds: float = Field(default=300.0, gt=0)
-    anthropic_api_key: str = Field(default="", repr=False)
-    anthropic_base_url: str = ""
-    response_generator_model: str = "claude-haiku-4-5-20251001"
-    summarization_model: str = "claude-haiku-4-5-20251001"
-    evaluation_model: str = "claude-sonnet-4-6"
-    model_prices: Path | None = None
+    scenarios_dir: Path = Field(default=SCENARIOS, description="the folder of scenarios")
+    default_max_turns: int = Field(
+        default=100, ge=1, description="the turns of an assessment whose scenario says nothing"
+    )
+    default_turn_timeout: float = Field(
+        default=300.0, gt=0, description="seconds for which a participant's answer is waited for"
+    )
+    max_failed_turns: int = Field(default=3, ge=1, description="failed turns in a row that end an assessment")
+    judge_votes: int = Field(
+        default=1, ge=1, le=9, description="how often the judge is asked for one criterion; the median counts"
+    )
+    assessment_seed: int = Field(default=0, description="what everything drawn by chance is drawn from")
+    ues_base_port: int = Field(
+        default=8080,
+        ge=0,
+        le=65535,
+        description="the first port tried for an assessment's own simulator; 0 for any free one",
+    )
+    ues_host: str = Field(default="127.0.0.1", min_length=1, description="the address that an own simulator binds")
+    ues_public_host: str = Field(
+        default="", description="the host under which participants reach an own simulator; empty: UES_HOST"
+    )
+    ues_health_timeout: float = Field(
+        default=30.0, gt=0, description="seconds for which an own simulator's start is waited for"
+    )
+    ues_timeout: float = Field(default=30.0, gt=0, description="seconds for one request to a simulator")
+    simulator_url: str = Field(
+        default="", description="a running simulator that gives each context a world; empty: a process for each"
+    )
+    simulator_public_url: str = Field(
+        default="", description="where participants reach that simulator; empty: SIMULATOR_URL"
+    )
+    simulator_admin_key: SecretStr = Field(
+        default=SecretStr(""),
+        description="the admin's key of that simulator",
+        json_schema_extra={"needed": "SIMULATOR_URL is set"},
+    )
+    max_contexts: int = Field(default=50, ge=1, description="how many assessments it holds at once")
+    context_idle_seconds: float = Field(
+        default=300.0, gt=0, description="seconds after which an ended context is let go"
+    )
+    anthropic_api_key: str = Field(
+        default="", repr=False, description="the key of the model for characters, summaries and judging"
+    )
+    anthropic_base_url: str = Field(default="", description="another address that speaks the Anthropic Messages API")
+    response_generator_model: str = Field(
+        default="claude-haiku-4-5-20251001", description="who plays characters without a script"
+    )
+    summarization_model: str = Field(
+        default="claude-haiku-4-5-20251001", description="who summarises what happened before a judge reads it"
+    )
+    evaluation_model: str = Field(default="claude-sonnet-4-6", description="who judges what code cannot")
+    model_prices: Path | None = Field(default=None, description="a file of prices laid over the built-in ones")
 
     @model_validator(mode="after")
     def _can_open_worlds(self) -> Self:
@@ -64,15 +95,26 @@ class GreenAgentConfig(BaseSettings):
 class Settings(GreenAgentConfig):
     """Environment variables of the same names in capitals; there is nothing that must be given on loopback."""
 
-    host: str = Field(default="127.0.0.1", min_length=1)
-    port: int = Field(default=9060, ge=0, le=65535)
-    card_url: str = ""
-    log_level: Literal["debug", "info", "warning", "error"] = "info"
-    verbose_updates: bool = True
-    authentication: Literal["key", "off"] | None = None  # nobody else can call on loopback: off there by default
-    assessor_api_key: SecretStr = SecretStr("")
-    max_ended_tasks: int = Field(default=200, ge=1)
-    max_body_bytes: int = Field(default=1024 * 1024, ge=1024)
+    host: str = Field(default="127.0.0.1", min_length=1, description="the address to bind; 0.0.0.0 in a container")
+    port: int = Field(default=9060, ge=0, le=65535, description="the port to bind")
+    card_url: str = Field(
+        default="", description="where clients reach it from outside, for its card; empty: the address it binds"
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="the least severe line that is logged"
+    )
+    verbose_updates: bool = Field(default=True, description="whether status updates carry every event of an assessment")
+    authentication: Literal["key", "off"] | None = Field(
+        default=None,
+        description="whether callers need ASSESSOR_API_KEY; not set: only where HOST is no loopback address",
+    )
+    assessor_api_key: SecretStr = Field(
+        default=SecretStr(""),
+        description="the key that callers show",
+        json_schema_extra={"needed": "HOST is no loopback address and AUTHENTICATION is not off"},
+    )
+    max_ended_tasks: int = Field(default=200, ge=1, description="how many ended tasks it still answers for")
+    max_body_bytes: int = Field(default=1024 * 1024, ge=1024, description="the largest request that is read")
 
     @model_validator(mode="after")
     def _is_guarded(self) -> Self:

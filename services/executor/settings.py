@@ -24,17 +24,32 @@ class RunSettings(BaseSettings):
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore")
 
-    redis_url: RedisUrl
-    queue_redis_url: QueueRedisUrl = ""
-    allow_volatile_redis: bool = False
-    host: str = Field(default="127.0.0.1", min_length=1)
-    port: int = Field(default=9011, ge=0, le=65535)
-    lease_seconds: float = Field(default=5.0, gt=0, le=600)
-    executor_capacity: int = Field(default=500, ge=1)
-    turn_attempts: int = Field(default=5, ge=1)
-    session_idle_seconds: float = Field(default=3600.0, ge=1)
-    memory_wait_seconds: float = Field(default=3600.0, ge=0)
-    grace_seconds: float = Field(default=20.0, ge=0)
+    redis_url: RedisUrl = Field(
+        description="the Redis of durable state: redis://, rediss://, unix://, redis+sentinel://, redis+cluster://"
+    )
+    queue_redis_url: QueueRedisUrl = Field(
+        default="", description="the Redis of the queue, which may be lost; empty: REDIS_URL"
+    )
+    allow_volatile_redis: bool = Field(
+        default=False,
+        description="serve on a Redis that does not show that it is durable, or may not be asked for failovers",
+    )
+    host: str = Field(default="127.0.0.1", min_length=1, description="the address to bind; 0.0.0.0 in a container")
+    port: int = Field(default=9011, ge=0, le=65535, description="the port of /health, /ready and /metrics")
+    lease_seconds: float = Field(
+        default=5.0, gt=0, le=600, description="how long a session of a dead executor waits for another"
+    )
+    executor_capacity: int = Field(default=500, ge=1, description="sessions that one executor runs at once")
+    turn_attempts: int = Field(default=5, ge=1, description="how often a turn is begun before it becomes a dead letter")
+    session_idle_seconds: float = Field(
+        default=3600.0, ge=1, description="seconds after which a session without work leaves Redis for the archive"
+    )
+    memory_wait_seconds: float = Field(
+        default=3600.0,
+        ge=0,
+        description="seconds for which a turn waits for an archive that is away, before its attempts count",
+    )
+    grace_seconds: float = Field(default=20.0, ge=0, description="what turns in hand have after SIGTERM")
 
     @model_validator(mode="after")
     def _has_a_queue(self) -> Self:
@@ -51,7 +66,10 @@ class CredentialSettings(BaseSettings):
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore")
 
-    credentials_dir: Path = Path("/run/secrets/tools")
+    credentials_dir: Path = Field(
+        default=Path("/run/secrets/tools"),
+        description="the folder of tool servers' secrets, in it a folder for each tenant",
+    )
 
 
 class Settings(RunSettings, ArchiveSettings, CredentialSettings):
@@ -60,40 +78,88 @@ class Settings(RunSettings, ArchiveSettings, CredentialSettings):
     So must ``archive_url`` in production, unless the operator says by name that ended tasks are to be archived nowhere.
     """
 
-    profile: Literal["embedded", "production"] = "production"
-    policy_url: str = Field(min_length=1)
-    tenant_file: Path
-    anthropic_api_key: str = Field(default="", repr=False)
-    anthropic_base_url: str = ""
-    haiku_model: str = "claude-haiku-4-5-20251001"
-    sonnet_model: str = "claude-sonnet-4-6"
-    fallback_model: str = "claude-sonnet-4-6"
-    model_notice: str = ""
-    green_agent_mcp_url: str = ""
-    tools_allowed_hosts: HostList = ()
-    tool_timeout: float = Field(default=10.0, gt=0)
-    task_timeout: float = Field(default=120.0, gt=0)
-    task_tokens: int = Field(default=200_000, ge=1_000)
-    strategies: Annotated[tuple[Strategy, ...], NoDecode] = tuple(Strategy)
-    orchestrators: Annotated[tuple[Orchestrating, ...], NoDecode] = (Orchestrating.LOCAL,)
-    brainos_api_url: str = ""
-    brainos_api_key: str = Field(default="", repr=False)
-    brainos_org_id: str = ""
-    brainos_timeout: float = Field(default=45.0, gt=0)
-    compute_audit: Literal["on", "off"] = "on"
-    task_money: Decimal = Field(default=Decimal("1.00"), gt=0, le=1_000_000)
-    classify_seconds: float = Field(default=5.0, gt=0, le=60)
-    quality_formula: Formula = Formula.SIGNALS
-    answer_footer: bool = False
-    model_prices: Path | None = None
-    allow_no_archive: bool = False
-    journal_steps: int = Field(default=1_000, ge=10)
-    journal_bytes: int = Field(default=8_000_000, ge=10_000)
-    max_iterations: int = Field(default=20, ge=1, le=200)
-    max_tool_calls: int = Field(default=18, ge=1, le=200)
-    list_pages: int = Field(default=200, ge=1, le=900)
-    list_rows: int = Field(default=10_000, ge=1)
-    list_bytes: int = Field(default=1_000_000, ge=10_000)
+    profile: Literal["embedded", "production"] = Field(
+        default="production",
+        description="embedded believes names in requests and opens loopback; the launcher alone sets it",
+    )
+    policy_url: str = Field(min_length=1, description="the policy service; without its verdict nothing is written")
+    tenant_file: Path = Field(description="the record of the default tenant: policies, connections, caps")
+    anthropic_api_key: str = Field(
+        default="",
+        repr=False,
+        description="the model's key",
+        json_schema_extra={"needed": "ANTHROPIC_BASE_URL is not set"},
+    )
+    anthropic_base_url: str = Field(
+        default="",
+        description="another address that speaks the Anthropic Messages API",
+        json_schema_extra={"needed": "ANTHROPIC_API_KEY is not set"},
+    )
+    haiku_model: str = Field(default="claude-haiku-4-5-20251001", description="the lower tier")
+    sonnet_model: str = Field(
+        default="claude-sonnet-4-6", description="the higher tier: plans of writes, synthesis, hard computing"
+    )
+    fallback_model: str = Field(
+        default="claude-sonnet-4-6",
+        description="who serves when a tier's model is unavailable, never below the tier of writes",
+    )
+    model_notice: str = Field(default="", description="what is said about the model in answers")
+    green_agent_mcp_url: str = Field(default="", description="the tool server of tasks that name none")
+    tools_allowed_hosts: HostList = Field(
+        default=(), description="hosts and networks that requests may name as tool servers, commas between"
+    )
+    tool_timeout: float = Field(default=10.0, gt=0, description="seconds after which a tool call ends")
+    task_timeout: float = Field(
+        default=120.0, gt=0, description="seconds of working time after which a task fails; waiting does not count"
+    )
+    task_tokens: int = Field(default=200_000, ge=1_000, description="fresh tokens of one task")
+    strategies: Annotated[tuple[Strategy, ...], NoDecode] = Field(
+        default=tuple(Strategy),
+        description="the strategies that the bandit chooses among, commas between; the first begins a process type",
+    )
+    orchestrators: Annotated[tuple[Orchestrating, ...], NoDecode] = Field(
+        default=(Orchestrating.LOCAL,), description="who thinks, in this order: local, brainos"
+    )
+    brainos_api_url: str = Field(
+        default="", description="where BrainOS is", json_schema_extra={"needed": "ORCHESTRATORS names brainos"}
+    )
+    brainos_api_key: str = Field(
+        default="",
+        repr=False,
+        description="the key that it is shown",
+        json_schema_extra={"needed": "ORCHESTRATORS names brainos"},
+    )
+    brainos_org_id: str = Field(
+        default="",
+        description="the organisation that it is told",
+        json_schema_extra={"needed": "ORCHESTRATORS names brainos"},
+    )
+    brainos_timeout: float = Field(default=45.0, gt=0, description="seconds for one round with it")
+    compute_audit: Literal["on", "off"] = Field(
+        default="on",
+        description="whether a model looks over a plan's figures after the exact audit, which cannot be switched off",
+    )
+    task_money: Decimal = Field(default=Decimal("1.00"), gt=0, le=1_000_000, description="US dollars of one task")
+    classify_seconds: float = Field(
+        default=5.0,
+        gt=0,
+        le=60,
+        description="seconds for which a model is waited for that says which process a task is",
+    )
+    quality_formula: Formula = Field(default=Formula.SIGNALS, description="how runs are scored")
+    answer_footer: bool = Field(default=False, description="a last line about the run under prose")
+    model_prices: Path | None = Field(default=None, description="a file of prices laid over the built-in ones")
+    allow_no_archive: bool = Field(
+        default=False,
+        description="ended tasks are kept nowhere; without it, or ARCHIVE_URL, no executor starts in production",
+    )
+    journal_steps: int = Field(default=1_000, ge=10, description="steps that one task may take")
+    journal_bytes: int = Field(default=8_000_000, ge=10_000, description="bytes that one task may collect")
+    max_iterations: int = Field(default=20, ge=1, le=200, description="how often a model is asked in one state")
+    max_tool_calls: int = Field(default=18, ge=1, le=200, description="how many tools it may call in one state")
+    list_pages: int = Field(default=200, ge=1, le=900, description="pages that are read of one list")
+    list_rows: int = Field(default=10_000, ge=1, description="rows that are read of one list")
+    list_bytes: int = Field(default=1_000_000, ge=10_000, description="bytes that are read of one list")
 
     @property
     def tools_reach(self) -> Reach:

@@ -18,25 +18,57 @@ Words = Annotated[tuple[str, ...], NoDecode]
 class DoorSettings(BaseSettings):
     """``AUTHENTICATION`` is ``keys``, ``jwt``, both with a comma, or ``off``."""
 
-    authentication: str = ""
-    jwt_issuer: str = ""
-    jwt_audience: Words = ()
-    jwt_jwks_url: str = ""  # empty: where the issuer's discovery document says
-    jwt_tenant_claim: str = Field(default="tenant", min_length=1)
-    jwt_tenant: str = ""  # where all bearers belong to one tenant
-    jwt_principal_claim: str = Field(default="sub", min_length=1)
-    jwt_roles_claim: str = Field(default="roles", min_length=1)
-    jwt_roles_prefix: str = ""
-    jwt_levels_claim: str = Field(default="levels", min_length=1)
-    jwt_leeway: float = Field(default=30, ge=0, le=300)
-    jwt_keys_renewed: float = Field(default=300, ge=1)  # seconds between two fetches of the issuer's keys
-    jwt_keys_again: float = Field(default=10, gt=0)  # seconds between two tries to find a key that is not known
-    jwt_keys_stale: float = Field(default=3600, ge=1)  # seconds for which they count while none can be fetched
-    rate_requests: int = Field(default=1200, ge=0)  # a minute for each key or principal; 0 is without limit
-    rate_messages: int = Field(default=300, ge=0)  # a minute
-    quota_messages: int = Field(default=0, ge=0)  # a day (UTC)
-    failures_a_minute: int = Field(default=20, ge=0)  # refused credentials from one address; 0 is without a brake
-    trusted_proxies: Words = ()  # addresses or networks whose X-Forwarded-For is believed
+    authentication: str = Field(
+        default="",
+        description="who is let in: keys, jwt, both with a comma, or off",
+        json_schema_extra={"needed": "PROFILE is production"},
+    )
+    jwt_issuer: str = Field(
+        default="",
+        description="the one issuer whose tokens are believed",
+        json_schema_extra={"needed": "AUTHENTICATION names jwt"},
+    )
+    jwt_audience: Words = Field(
+        default=(),
+        description="audiences that a token may be meant for, commas between",
+        json_schema_extra={"needed": "AUTHENTICATION names jwt"},
+    )
+    jwt_jwks_url: str = Field(
+        default="", description="where the issuer's keys are; empty: where its discovery document says"
+    )
+    jwt_tenant_claim: str = Field(default="tenant", min_length=1, description="the claim that names the tenant")
+    jwt_tenant: str = Field(default="", description="the tenant of all bearers, where tokens name none")
+    jwt_principal_claim: str = Field(default="sub", min_length=1, description="the claim that names the principal")
+    jwt_roles_claim: str = Field(default="roles", min_length=1, description="the claim that lists roles")
+    jwt_roles_prefix: str = Field(default="", description="what stands before our roles in that claim")
+    jwt_levels_claim: str = Field(
+        default="levels", min_length=1, description="the claim that lists an approver's levels"
+    )
+    jwt_leeway: float = Field(default=30, ge=0, le=300, description="seconds by which clocks may differ")
+    jwt_keys_renewed: float = Field(default=300, ge=1, description="seconds between two fetches of the issuer's keys")
+    jwt_keys_again: float = Field(
+        default=10, gt=0, description="seconds between two tries to find a key that is not known"
+    )
+    jwt_keys_stale: float = Field(
+        default=3600, ge=1, description="seconds for which keys count while none can be fetched"
+    )
+    rate_requests: int = Field(
+        default=1200, ge=0, description="requests a minute for each key or bearer; 0 is without limit"
+    )
+    rate_messages: int = Field(
+        default=300, ge=0, description="messages a minute for each key or bearer; 0 is without limit"
+    )
+    quota_messages: int = Field(
+        default=0, ge=0, description="messages a day (UTC) for each key or bearer; 0 is without limit"
+    )
+    failures_a_minute: int = Field(
+        default=20,
+        ge=0,
+        description="refused credentials a minute from one address before it is turned away; 0 is without a brake",
+    )
+    trusted_proxies: Words = Field(
+        default=(), description="addresses and networks whose X-Forwarded-For is believed, commas between"
+    )
 
     @field_validator("jwt_audience", "trusted_proxies", mode="before")
     @classmethod

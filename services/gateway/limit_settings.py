@@ -10,15 +10,17 @@ from services.gateway.core.tasks.message_limits import MessageLimits
 class LimitSettings(BaseSettings):
     """``MAX_WAITING_SESSIONS``: how many sessions may wait for an executor before new messages are refused."""
 
-    max_body_bytes: int = Field(default=1024 * 1024, ge=1024)
-    max_body_seconds: float = Field(default=30, gt=0)
-    max_header_bytes: int = Field(default=32 * 1024, ge=1024)
-    max_url_bytes: int = Field(default=8 * 1024, ge=256)
-    max_open_requests: int = Field(default=2000, ge=1)
-    max_parts: int = Field(default=100, ge=1)
-    max_text_characters: int = Field(default=262_144, ge=1)
-    max_metadata_characters: int = Field(default=65_536, ge=2)
-    max_waiting_sessions: int = Field(default=5000, ge=1)
+    max_body_bytes: int = Field(default=1024 * 1024, ge=1024, description="the largest body that is read")
+    max_body_seconds: float = Field(default=30, gt=0, description="seconds that a body may take to arrive")
+    max_header_bytes: int = Field(default=32 * 1024, ge=1024, description="the largest head of a request")
+    max_url_bytes: int = Field(default=8 * 1024, ge=256, description="the longest target of a request")
+    max_open_requests: int = Field(default=2000, ge=1, description="requests in hand at once; more get 503")
+    max_parts: int = Field(default=100, ge=1, description="parts of one message")
+    max_text_characters: int = Field(default=262_144, ge=1, description="characters of one message's text")
+    max_metadata_characters: int = Field(default=65_536, ge=2, description="characters of one message's metadata")
+    max_waiting_sessions: int = Field(
+        default=5000, ge=1, description="sessions that may wait for an executor before new messages are refused"
+    )
 
     @property
     def message_limits(self) -> MessageLimits:

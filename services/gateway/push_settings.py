@@ -17,15 +17,26 @@ class PushSettings(BaseSettings):
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore")
 
-    a2a_push: Literal["", "on", "off"] = ""
-    webhook_secret: str = Field(default="", repr=False)
-    webhook_allowed_hosts: Annotated[tuple[str, ...], NoDecode] = ()
-    webhooks_per_task: int = Field(default=10, ge=1, le=100)
-    push_timeout: float = Field(default=15, gt=0, le=60)
-    push_tries: int = Field(default=12, ge=1, le=100)
-    push_first_pause: float = Field(default=5, gt=0)
-    push_longest_pause: float = Field(default=3600, gt=0)
-    push_concurrency: int = Field(default=32, ge=1, le=1000)
+    a2a_push: Literal["", "on", "off"] = Field(
+        default="", description="whether webhooks are offered; empty: where WEBHOOK_SECRET is set"
+    )
+    webhook_secret: str = Field(
+        default="",
+        repr=False,
+        description="what signs webhooks and encrypts their settings: the newest first, commas between",
+        json_schema_extra={"needed": "A2A_PUSH is on"},
+    )
+    webhook_allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
+        default=(), description="hosts and networks that webhooks may call beyond public addresses, commas between"
+    )
+    webhooks_per_task: int = Field(default=10, ge=1, le=100, description="webhooks of one task")
+    push_timeout: float = Field(default=15, gt=0, le=60, description="seconds for one delivery")
+    push_tries: int = Field(default=12, ge=1, le=100, description="failures in a row that disable a webhook")
+    push_first_pause: float = Field(
+        default=5, gt=0, description="seconds before a failed delivery is tried again; it doubles"
+    )
+    push_longest_pause: float = Field(default=3600, gt=0, description="seconds that such a pause is at most")
+    push_concurrency: int = Field(default=32, ge=1, le=1000, description="deliveries of one replica at once")
 
     @field_validator("webhook_allowed_hosts", mode="before")
     @classmethod

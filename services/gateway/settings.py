@@ -24,19 +24,43 @@ class Settings(DoorSettings, LimitSettings, PushSettings, ArchiveSettings, Leavi
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore")
 
-    redis_url: RedisUrl
-    queue_redis_url: QueueRedisUrl = ""
-    allow_volatile_redis: bool = False
-    profile: Literal["embedded", "production"] = "production"
-    host: str = Field(default="127.0.0.1", min_length=1)
-    port: int = Field(default=9010, ge=0, le=65535)
-    purple_agent_card_url: str = Field(default="", pattern=r"^(https?://\S+)?$")
-    policy_url: str = Field(default="", pattern=r"^(https?://\S+)?$")
-    blocking_limit: float = Field(default=85, gt=0)
-    tools_allowed_hosts: HostList = ()
-    model_notice: str = ""
-    a2a_streaming: Literal["on", "off"] = "on"
-    a2a_extended_card: Literal["on", "off"] = "on"
+    redis_url: RedisUrl = Field(
+        description="the Redis of durable state: redis://, rediss://, unix://, redis+sentinel://, redis+cluster://"
+    )
+    queue_redis_url: QueueRedisUrl = Field(
+        default="", description="the Redis of the queue, which may be lost; empty: REDIS_URL"
+    )
+    allow_volatile_redis: bool = Field(
+        default=False,
+        description="serve on a Redis that does not show that it is durable, or may not be asked for failovers",
+    )
+    profile: Literal["embedded", "production"] = Field(
+        default="production",
+        description="embedded believes names in requests and opens loopback; the launcher alone sets it",
+    )
+    host: str = Field(default="127.0.0.1", min_length=1, description="the address to bind; 0.0.0.0 in a container")
+    port: int = Field(default=9010, ge=0, le=65535, description="the port to bind")
+    purple_agent_card_url: str = Field(
+        default="",
+        pattern=r"^(https?://\S+)?$",
+        description="the address that the agent card names; empty: the address it binds",
+    )
+    policy_url: str = Field(
+        default="",
+        pattern=r"^(https?://\S+)?$",
+        description="the policy service, which checks policies before they are stored; empty: unchecked",
+    )
+    blocking_limit: float = Field(
+        default=85,
+        gt=0,
+        description="seconds for which an answer that blocks is waited for, below the load balancer's idle time-out",
+    )
+    tools_allowed_hosts: HostList = Field(
+        default=(), description="hosts and networks that requests may name as tool servers, commas between"
+    )
+    model_notice: str = Field(default="", description="what is said about the model on the card and in answers")
+    a2a_streaming: Literal["on", "off"] = Field(default="on", description="whether streams are offered")
+    a2a_extended_card: Literal["on", "off"] = Field(default="on", description="whether the extended card is offered")
 
     @model_validator(mode="after")
     def _name_authentication(self) -> Self:

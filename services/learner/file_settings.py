@@ -11,9 +11,11 @@ class FileSettings(BaseSettings):
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore")
 
-    rl_cache_dir: Path | None = None
-    rl_cache_tenant: str = Field(default="default", min_length=1)
-    rl_cache_seconds: float = Field(default=60.0, ge=0.1, le=24 * 3600)
+    rl_cache_dir: Path | None = Field(
+        default=None, description="the folder in which what is learned is kept as files too; empty: none"
+    )
+    rl_cache_tenant: str = Field(default="default", min_length=1, description="whose memory those files are")
+    rl_cache_seconds: float = Field(default=60.0, ge=0.1, le=24 * 3600, description="seconds between two looks at them")
 
     @field_validator("rl_cache_dir", mode="before")
     @classmethod

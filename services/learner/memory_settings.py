@@ -16,10 +16,17 @@ class MemorySettings(ArchiveSettings):
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore")
 
-    learn_knowledge: Literal["on", "off"] = "off"
-    anthropic_api_key: str = Field(default="", repr=False)
-    anthropic_base_url: str = ""
-    haiku_model: str = "claude-haiku-4-5-20251001"
+    learn_knowledge: Literal["on", "off"] = Field(
+        default="off", description="whether facts are found in good tasks, by a model"
+    )
+    anthropic_api_key: str = Field(
+        default="",
+        repr=False,
+        description="the key of that model",
+        json_schema_extra={"needed": "LEARN_KNOWLEDGE is on and ANTHROPIC_BASE_URL is not set"},
+    )
+    anthropic_base_url: str = Field(default="", description="another address that speaks the Anthropic Messages API")
+    haiku_model: str = Field(default="claude-haiku-4-5-20251001", description="the model that finds facts")
 
     @model_validator(mode="after")
     def _has_a_model(self) -> Self:

@@ -14,8 +14,15 @@ class Settings(TrainingSettings, FileSettings, MemorySettings):
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore")
 
-    redis_url: RedisUrl
-    allow_volatile_redis: bool = False
-    host: str = Field(default="127.0.0.1", min_length=1)
-    port: int = Field(default=9030, ge=0, le=65535)
-    lease_seconds: float = Field(default=5.0, ge=0.1, le=600)
+    redis_url: RedisUrl = Field(
+        description="the Redis of durable state: redis://, rediss://, unix://, redis+sentinel://, redis+cluster://"
+    )
+    allow_volatile_redis: bool = Field(
+        default=False,
+        description="serve on a Redis that does not show that it is durable, or may not be asked for failovers",
+    )
+    host: str = Field(default="127.0.0.1", min_length=1, description="the address to bind; 0.0.0.0 in a container")
+    port: int = Field(default=9030, ge=0, le=65535, description="the port of /health, /ready and /metrics")
+    lease_seconds: float = Field(
+        default=5.0, ge=0.1, le=600, description="how long a partition of a dead learner stays unread"
+    )

@@ -11,7 +11,13 @@ class TrainingSettings(BaseSettings):
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore")
 
-    s3_training_bucket: str = Field(default="", pattern=r"^([a-zA-Z0-9][a-zA-Z0-9._:/-]{1,253}[a-zA-Z0-9])?$")
-    s3_training_prefix: str = TRAINING_PREFIX
-    s3_training_tenant: str = Field(default="default", min_length=1)
-    s3_training_hours: float = Field(default=12.0, gt=0, le=24 * 365)
+    s3_training_bucket: str = Field(
+        default="",
+        pattern=r"^([a-zA-Z0-9][a-zA-Z0-9._:/-]{1,253}[a-zA-Z0-9])?$",
+        description="the bucket of training rows; empty: none are loaded",
+    )
+    s3_training_prefix: str = Field(default=TRAINING_PREFIX, description="what their names begin with")
+    s3_training_tenant: str = Field(default="default", min_length=1, description="whose memory they go into")
+    s3_training_hours: float = Field(
+        default=12.0, gt=0, le=24 * 365, description="hours between two looks at the bucket"
+    )

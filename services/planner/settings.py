@@ -15,13 +15,21 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore")
 
-    host: str = Field(default="127.0.0.1", min_length=1)
-    port: int = Field(default=9040, ge=0, le=65535)
-    model: str = Field(default="offline-planner-1", min_length=1)
-    planner_latency_ms: int = Field(default=0, ge=0, le=600_000)
-    planner_faults: str = ""
-    planner_allow_faults: bool = False
-    max_body_bytes: int = Field(default=8 * 1024 * 1024, ge=1024)
+    host: str = Field(default="127.0.0.1", min_length=1, description="the address to bind; 0.0.0.0 in a container")
+    port: int = Field(default=9040, ge=0, le=65535, description="the port to bind")
+    model: str = Field(
+        default="offline-planner-1", min_length=1, description="the model's name that it answers to; any other gets 404"
+    )
+    planner_latency_ms: int = Field(
+        default=0, ge=0, le=600_000, description="how long each answer takes beyond its computing, for benchmarks"
+    )
+    planner_faults: str = Field(
+        default="", description="behavioural faults that every answer has, for tests: names with commas between"
+    )
+    planner_allow_faults: bool = Field(
+        default=False, description="whether requests and POST /faults may switch faults on"
+    )
+    max_body_bytes: int = Field(default=8 * 1024 * 1024, ge=1024, description="the largest request that is read")
 
     @field_validator("planner_faults")
     @classmethod

@@ -22,14 +22,22 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
 
-    host: str = Field(default="127.0.0.1", min_length=1)
-    port: int = Field(default=9050, ge=0, le=65535)
-    ues_admin_key: SecretStr | None = None
-    ues_admin_key_file: Path | None = None
-    authentication: Literal["keys", "off"] = "keys"  # off: for development, on loopback only
-    webhook_allowed_hosts: HostList = ()  # beyond public addresses, and this machine's own if it serves only itself
-    max_worlds: int = Field(default=1000, ge=1)
-    max_body_bytes: int = Field(default=32 * 1024 * 1024, ge=1024)
+    host: str = Field(default="127.0.0.1", min_length=1, description="the address to bind; 0.0.0.0 in a container")
+    port: int = Field(default=9050, ge=0, le=65535, description="the port to bind")
+    ues_admin_key: SecretStr | None = Field(
+        default=None, description="the admin's key, at least 32 characters; without it one is made at each start"
+    )
+    ues_admin_key_file: Path | None = Field(
+        default=None, description="where a made admin's key is written; without it, it is printed"
+    )
+    authentication: Literal["keys", "off"] = Field(
+        default="keys", description="whether callers need a key; off is refused unless HOST is a loopback address"
+    )
+    webhook_allowed_hosts: HostList = Field(
+        default=(), description="hosts and networks that webhooks may call beyond public addresses, commas between"
+    )
+    max_worlds: int = Field(default=1000, ge=1, description="how many worlds it holds at once")
+    max_body_bytes: int = Field(default=32 * 1024 * 1024, ge=1024, description="the largest request that is read")
 
     @property
     def on_loopback(self) -> bool:

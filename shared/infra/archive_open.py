@@ -20,8 +20,15 @@ class ArchiveSettings(BaseSettings):
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore")
 
-    archive_url: str = ""
-    archive_key: str = Field(default="", repr=False)
+    archive_url: str = Field(
+        default="", description="where ended tasks are kept: file:///absolute/folder or s3://bucket/prefix"
+    )
+    archive_key: str = Field(
+        default="",
+        repr=False,
+        description="Fernet keys, the newest first, commas between: the first closes, any opens",
+        json_schema_extra={"needed": "ARCHIVE_URL is set"},
+    )
 
     @field_validator("archive_url")
     @classmethod
