@@ -14,7 +14,7 @@ COMPILE = UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --
 	--generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-package purple-agent
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up test test-long check format requirements lock
+.PHONY: help setup demo up test test-long check format requirements reference audit sbom lock
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -55,6 +55,7 @@ check: $(READY) ## format, lint, types, import directions, promises against test
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache --no-logo
 	@$(BIN)/python -m tests.requirements --check
+	@$(BIN)/python -m tests.deployment.configuration --check
 
 format: $(READY) ## put every file into the project's format
 	@$(BIN)/ruff format .
@@ -63,6 +64,9 @@ format: $(READY) ## put every file into the project's format
 requirements: $(READY) ## the table of promises: id, source, tests, passed
 	@$(BIN)/python -m tests.requirements --results $(RESULTS)
 
+reference: $(READY) ## docs/configuration.md, made from the settings classes
+	@$(BIN)/python -m tests.deployment.configuration
+
 lock: ## resolve again what pyproject.toml asks for: everything, and one file for each service's image
 	@test -x $(BIN)/uv || { $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet uv; }
 	@$(COMPILE) $(LOCK_ARGS) --extra dev -o locks/dev.txt pyproject.toml
@@ -70,3 +74,4 @@ lock: ## resolve again what pyproject.toml asks for: everything, and one file fo
 	@for service in $(SERVICES); do \
 		$(COMPILE) -c locks/dev.txt --extra $$service -o locks/$$service.txt pyproject.toml || exit 1; done
 	@$(COMPILE) -c locks/dev.txt --extra all -o locks/all.txt pyproject.toml
+	@$(COMPILE) -c locks/dev.txt --extra audit -o locks/audit.txt pyproject.toml

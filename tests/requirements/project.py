@@ -44,6 +44,12 @@ PROMISES = (
         "Every manifest fits the current Kubernetes version's schema, and is confined",
         "quality",
     ),
+    # documentation and supply chain
+    Promise(
+        "docs.configuration",
+        "The configuration reference says what every service reads, and what it refuses to start without",
+        "seed 000, Environment Variables",
+    ),
     # example company
     Promise("company.honest", "Its tools are by name and annotation what they are", "I1"),
     Promise("company.writes_can_be_read_back", "Each of its writes shows in a read, and once only means once", "I4"),
