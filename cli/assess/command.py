@@ -9,12 +9,13 @@ from typing import Annotated
 import typer
 
 from cli.assess.asked import Wanted, assessed
-from cli.assess.kept import Assessment, Run, keep, read
+from cli.assess.kept import keep, read
 from cli.assess.own_assessor import assessor_at
 from cli.assess.progress import Progress
 from cli.assess.report import comparison, comparison_table, sentences, table_of
 from cli.console import Complaint, err, give_up, out, say_json
 from cli.launcher import stop_on_signals
+from shared.contracts.assessment.kept import Assessment, Run
 
 KEPT = Path(".purple") / "assessments"
 assess = typer.Typer()

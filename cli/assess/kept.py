@@ -1,56 +1,14 @@
 """Assessments on disk: one file each, so that two can be compared later."""
 
-import math
 from collections.abc import Iterator
 from datetime import datetime
 from itertools import chain, count
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 
 from cli.console import Complaint
-from shared.contracts.assessment.base import JsonObject
-from shared.contracts.assessment.results import AssessmentResults, OverallScore
-
-PASSES_AT = 0.95  # of the points that somebody could judge
-
-
-class Run(BaseModel):
-    """``updates``: what the assessor told on the way, in order."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
-
-    results: AssessmentResults
-    updates: tuple[JsonObject, ...] = ()
-
-    @property
-    def points(self) -> OverallScore:
-        """Without what nobody could judge."""
-        return self.results.judged or self.results.scores.overall
-
-    @property
-    def passed(self) -> bool:
-        enough = self.points.score >= PASSES_AT * self.points.max_score
-        return self.results.status == "completed" and self.points.max_score > 0 and enough
-
-
-class Assessment(BaseModel):
-    """One command's runs: the same agent and scenario each."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
-
-    version: int = 1
-    name: str
-    scenario: str
-    agent: str
-    began: datetime
-    runs: tuple[Run, ...] = Field(min_length=1)
-
-    @property
-    def pass_hat(self) -> dict[int, float]:
-        """For each k: how likely k runs drawn from these all pass (pass^k, unbiased: C(passed, k) / C(runs, k))."""
-        passed, all_of = sum(run.passed for run in self.runs), len(self.runs)
-        return {k: math.comb(passed, k) / math.comb(all_of, k) for k in range(1, all_of + 1)}
+from shared.contracts.assessment.kept import Assessment, Run
 
 
 def keep(folder: Path, scenario: str, agent: str, began: datetime, runs: tuple[Run, ...]) -> tuple[Assessment, Path]:

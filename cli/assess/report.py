@@ -7,9 +7,9 @@ from typing import NamedTuple
 from rich.table import Table
 from rich.text import Text
 
-from cli.assess.kept import PASSES_AT, Assessment
 from cli.console import Complaint
 from shared.contracts.assessment.base import JsonObject
+from shared.contracts.assessment.kept import PASSES_AT, Assessment
 from shared.contracts.assessment.results import CriterionResult
 
 

@@ -32,6 +32,9 @@ PROMISES = (
     ),
     Promise("assessor.differences", "What a run changed in the world is told row by row", "seed 004, 6"),
     Promise(
+        "assessor.world_looks", "Results tell how the world stood after each turn and who changed what", "seed 004, 6"
+    ),
+    Promise(
         "assess.command",
         "`purple assess` ends by itself with results or a reason, also if the agent dies",
         "seed 004, 10",

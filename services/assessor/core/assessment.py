@@ -15,6 +15,7 @@ from services.assessor.core.permissions import USER_PERMISSIONS
 from services.assessor.core.scenario import ScenarioConfig, unwrapped
 from services.assessor.core.summary import snapshot, summarized
 from services.assessor.core.turns import TurnResult, Turns
+from services.assessor.core.world_watch import WorldWatch
 from services.assessor.ports import Clock, Emitter, Participant, ParticipantFailed
 from shared.contracts.assessment.messages import (
     TASK_CONVERSATION,
@@ -106,6 +107,7 @@ class Assessment:
         self._models = models.counted(self._accounts)
         self._clock = clock
         self._task = task
+        self._watch = WorldWatch(world)
         self._began = clock.monotonic()
         self._cancelled = False
 
@@ -135,7 +137,7 @@ class Assessment:
 
     async def _with_key(self, key: KeyMade) -> AssessmentResults:
         turns = await self._turns(key)
-        before = await snapshot(self._world)
+        before = await self._watch.begin()
         await self._emit_loaded()
         await self._start(key)
         course = await self._loop(turns, before)
@@ -178,6 +180,7 @@ class Assessment:
             inbox,
             characters,
             config.turn_timeout,
+            self._watch,
         )
 
     async def _emit_loaded(self) -> None:
@@ -303,5 +306,6 @@ class Assessment:
                 "seed": task.config.seed,
                 "failed_turns": [turn.told() for turn in course.turns if turn.error],
                 "costs": self.costs,
+                "world": self._watch.looks,
             }
         )

@@ -27,7 +27,7 @@ def differences(before: Mapping[str, JsonValue], after: Mapping[str, JsonValue])
     """By modality, table and key. Tables are objects of objects by id, and lists of objects that have one."""
     found: list[Difference] = []
     for modality in sorted({*before, *after} - {"time"}):
-        old, new = _tables(before.get(modality)), _tables(after.get(modality))
+        old, new = tables_of(before.get(modality)), tables_of(after.get(modality))
         for table in sorted({*old, *new}):
             found += _rows(modality, table, old.get(table, {}), new.get(table, {}))
     return found
@@ -49,7 +49,8 @@ def _changed(old: JsonObject, new: JsonObject) -> tuple[str, ...]:
     return tuple(sorted(name for name in {*old, *new} if old.get(name) != new.get(name)))
 
 
-def _tables(state: JsonValue) -> dict[str, dict[str, JsonObject]]:
+def tables_of(state: JsonValue) -> dict[str, dict[str, JsonObject]]:
+    """The tables of a modality's state: name -> id -> row."""
     if not isinstance(state, dict):
         return {}
     tables = {name: _table(value) for name, value in state.items() if name not in _DERIVED}

@@ -11,6 +11,7 @@ from services.assessor.core.characters import ResponseGenerator, ScheduledRespon
 from services.assessor.core.inbox import NewMessageCollector
 from services.assessor.core.scenario import ScenarioConfig
 from services.assessor.core.windows import APPLY, Window, clipped, due, window
+from services.assessor.core.world_watch import By, WorldWatch
 from services.assessor.ports import Emitter, Participant, ParticipantFailed
 from shared.contracts.assessment.base import JsonObject
 from shared.contracts.assessment.messages import EarlyCompletion, TurnComplete, TurnStart, read_reply
@@ -70,6 +71,7 @@ class Turns:
     inbox: NewMessageCollector
     characters: ResponseGenerator
     timeout: float
+    watch: WorldWatch | None = None
     _accesses: AccessReader = field(default_factory=AccessReader)
     _looked: datetime | None = None
     _happened: int = 0
@@ -96,7 +98,10 @@ class Turns:
     async def look_again(self, number: int) -> Sequence[ActionLogEntry]:
         """What the participant did after its last turn was over."""
         now = (await self.world.time.get_state()).current_time
-        return await self._observed(number, self._looked or now, now)
+        entries = await self._observed(number, self._looked or now, now)
+        if entries:
+            await self._watched(number, "participant")
+        return entries
 
     async def _answered(self, number: int, start: datetime) -> TurnResult:
         message = TurnStart(turn_number=number, current_time=start, events_processed=self._happened)
@@ -126,11 +131,17 @@ class Turns:
         within = window(start, step)
         await self.world.time.advance(APPLY.total_seconds())
         actions = await self._observed(number, self._looked or start, within.opens)
+        await self._watched(number, "participant")
         if answered.early_completion:
             return EndOfTurnResult(tuple(actions), advanced=APPLY)
         responses = await self._respond(number, within)
         happened = await self._go_on(within)
+        await self._watched(number, "others")
         return EndOfTurnResult(tuple(actions), tuple(responses), happened, within.closes - start)
+
+    async def _watched(self, number: int, by: By) -> None:
+        if self.watch is not None:
+            await self.watch.look(number, by)
 
     async def _observed(self, number: int, since: datetime, until: datetime) -> list[ActionLogEntry]:
         events = await self.world.events.list_events(start_time=since, end_time=until)

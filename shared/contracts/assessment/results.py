@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from shared.contracts.assessment.base import JsonObject, Moment, Told
+from shared.contracts.assessment.world import WorldLook
 
 
 class Dimension(StrEnum):
@@ -81,7 +82,10 @@ class ModelCosts(Told):
 
 
 class AssessmentResults(Told):
-    """``judged``: the totals without the criteria that nobody could judge, which ``unjudged`` names."""
+    """``judged``: the totals without the criteria that nobody could judge, which ``unjudged`` names.
+
+    ``world``: how the world stood before the first turn and after each; results of other assessors have none.
+    """
 
     message_type: Literal["assessment_results"] = "assessment_results"
     assessment_id: str
@@ -99,3 +103,4 @@ class AssessmentResults(Told):
     seed: int = 0
     failed_turns: tuple[JsonObject, ...] = ()
     costs: ModelCosts = ModelCosts()
+    world: tuple[WorldLook, ...] = ()

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from cli.assess.kept import Assessment, Run, keep, read
+from cli.assess.kept import keep, read
 from cli.assess.report import comparison, comparison_table, lines, sentences, table_of
 from cli.console import Complaint
 from shared.contracts.assessment.base import JsonObject
+from shared.contracts.assessment.kept import Assessment, Run
 from shared.contracts.assessment.results import AssessmentResults
 
 BEGAN = datetime(2026, 3, 2, 9, tzinfo=UTC)

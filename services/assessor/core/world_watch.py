@@ -1,0 +1,112 @@
+"""How the world stands after each turn, and what has changed in it since the last look."""
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Literal, TypeAlias
+
+from pydantic import JsonValue
+
+from services.assessor.core.differences import Difference, differences, tables_of
+from services.assessor.core.summary import snapshot
+from shared.contracts.assessment.base import JsonObject
+from shared.contracts.assessment.world import WorldChange, WorldLook
+from shared.ports.simulated_world import SimulatedWorld
+
+State: TypeAlias = Mapping[str, JsonValue]
+By: TypeAlias = Literal["participant", "others"]
+
+MOST_CHANGES = 60  # of one turn; what a page can show, and a bound to what is kept
+_LONGEST = 160
+_NAMES = ("subject", "title", "name", "body", "body_text", "content", "named_location")
+_NOT_COUNTED = "update_count"
+
+
+class WorldWatch:
+    """``begin`` before the first turn, ``look`` as often as wanted; looks of one turn are one in the end."""
+
+    def __init__(self, world: SimulatedWorld) -> None:
+        self._world = world
+        self._last: State = {}
+        self._looks: dict[int, WorldLook] = {}
+
+    @property
+    def looks(self) -> tuple[WorldLook, ...]:
+        return tuple(self._looks[turn] for turn in sorted(self._looks))
+
+    async def begin(self) -> State:
+        """The world as it then is."""
+        self._last = await snapshot(self._world)
+        self._looks[0] = WorldLook(turn=0, time=_time(self._last), counts=_counts(self._last))
+        return self._last
+
+    async def look(self, turn: int, by: By) -> None:
+        """What differs from the last look is told as done by them, in that turn."""
+        now = await snapshot(self._world)
+        known = self._looks.get(turn)
+        changes = (*(known.changes if known else ()), *changes_between(self._last, now, by))
+        self._looks[turn] = WorldLook(
+            turn=turn,
+            time=_time(now),
+            counts=_counts(now),
+            changes=changes[:MOST_CHANGES],
+            left_out=(known.left_out if known else 0) + max(0, len(changes) - MOST_CHANGES),
+        )
+        self._last = now
+
+
+def changes_between(before: State, after: State, by: By) -> Sequence[WorldChange]:
+    return [_change(one, before, after, by) for one in differences(before, after)]
+
+
+def _change(one: Difference, before: State, after: State, by: By) -> WorldChange:
+    old, new = _row(before, one), _row(after, one)
+    return WorldChange(
+        by=by,
+        kind=one.kind,
+        modality=one.modality,
+        table=one.table,
+        key=one.key,
+        title=_title(new or old),
+        before={name: _short(old.get(name)) for name in one.fields},
+        after={name: _short(new.get(name)) for name in one.fields},
+    )
+
+
+def _row(state: State, one: Difference) -> JsonObject:
+    return tables_of(state.get(one.modality)).get(one.table, {}).get(one.key, {})
+
+
+def _title(row: JsonObject) -> str:
+    """What people call it: its subject, its title, or how it begins."""
+    said = next((row[name] for name in _NAMES if row.get(name)), "")
+    return _cut(" ".join(str(said).split()))
+
+
+def _short(value: JsonValue) -> JsonValue:
+    if isinstance(value, str):
+        return _cut(value)
+    if not isinstance(value, dict | list):
+        return value
+    text = json.dumps(value, ensure_ascii=False)
+    return value if len(text) <= _LONGEST else _cut(text)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def _counts(state: State) -> dict[str, dict[str, int]]:
+    """By modality, what the simulator itself counts there."""
+    found = {name: _numbers(shown) for name, shown in state.items() if isinstance(shown, dict)}
+    return {name: numbers for name, numbers in sorted(found.items()) if numbers}
+
+
+def _numbers(shown: JsonObject) -> dict[str, int]:
+    named = {name: value for name, value in shown.items() if name.endswith("_count") and name != _NOT_COUNTED}
+    return {name: value for name, value in named.items() if isinstance(value, int)}
+
+
+def _time(state: State) -> datetime:
+    time = state["time"]
+    return datetime.fromisoformat(str(time["current_time"] if isinstance(time, dict) else time))
