@@ -13,7 +13,7 @@ from tests.e2e.fuse import Boundary, Step, session_of, steps
 from tests.e2e.mortal_stack import FIRST_ROW, MortalStack, mortal_stack
 from tests.e2e.what_is_left import Asked, Left, what_is_left
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(400), pytest.mark.long]
 
 AT_ONCE = 8  # tasks at a time, and executors: each has room for one
 ROWS, TRIES = 1000, 3
@@ -128,7 +128,6 @@ async def test_killed_around_its_writes_and_here_and_there_it_leaves_the_same(ki
     assert await kills.problems([*around, *kills.boundaries[::11]]) == {}
 
 
-@pytest.mark.long
 @pytest.mark.promise("I3.killed_at_every_step")
 async def test_killed_at_any_step_boundary_it_leaves_the_same(kills: Kills) -> None:
     """Each boundary of the task."""

@@ -22,20 +22,23 @@ from shared.testing.memory_turns import MemoryTurns
 from tests.integration.planner_server import model_at, planner_server
 from tests.unit.executor.stage import OneTenant, SaidPolicy, message, new_record, office
 
-SEEDS = range(100)
+SEEDS, SAMPLE = range(100), range(30)
 AT_LEAST = 0.8
 
 
 @pytest.mark.promise("planner.generated_worlds")
-async def test_most_tasks_of_generated_worlds_are_carried_out_exactly(capsys: pytest.CaptureFixture[str]) -> None:
-    """Of 100 seeds at least 80 % end as asked, through all states of the worker; none ends with a wrong write."""
+@pytest.mark.parametrize("seeds", [SAMPLE, pytest.param(SEEDS, marks=pytest.mark.long)])
+async def test_most_tasks_of_generated_worlds_are_carried_out_exactly(
+    seeds: range, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of the seeds at least 80 % end as asked, through all states of the worker; none ends with a wrong write."""
     async with planner_server() as url, model_at(url) as model:
-        ends = {seed: await _end_of(World(seed), model) for seed in SEEDS}
+        ends = {seed: await _end_of(World(seed), model) for seed in seeds}
     exact = [seed for seed, end in ends.items() if not end]
     kinds = Counter(World(seed).task.kind for seed in exact)
     with capsys.disabled():
-        print(f"\ngenerated worlds carried out exactly: {len(exact)} of {len(SEEDS)}: {dict(kinds)}")  # noqa: T201
-    assert len(exact) >= AT_LEAST * len(SEEDS), {seed: end for seed, end in ends.items() if end}
+        print(f"\ngenerated worlds carried out exactly: {len(exact)} of {len(seeds)}: {dict(kinds)}")  # noqa: T201
+    assert len(exact) >= AT_LEAST * len(seeds), {seed: end for seed, end in ends.items() if end}
 
 
 @pytest.mark.long

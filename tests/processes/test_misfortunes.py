@@ -52,16 +52,16 @@ async def test_what_befalls_the_company_leads_to_no_wrong_write(
     tally = Tally()
     async with theatre(tmp_path, redis_url) as played:
         judged_by = ("expenses.amount called q7", "expenses.category called q7", "approve_expense losing a reply")
-        await befallen(played, BY_NAME["approved by a manager"], _each(24, *judged_by), tally)
+        await befallen(played, BY_NAME["approved by a manager"], _each(60, *judged_by), tally)
         await befallen(played, BY_NAME["blocked by policy"], _each(60, *judged_by), tally)
         questioned = ("expenses.id called q7", "expenses.id called id_value", "list_expenses failing once")
-        await befallen(played, BY_NAME["a question"], _each(25, *questioned), tally)
+        await befallen(played, BY_NAME["a question"], _each(50, *questioned), tally)
         await befallen(played, BY_NAME["a broken service level"], _each(100, "slas.monthly_fee called q7"), tally)
-        await befallen(played, BY_NAME["an unknown kind"], _each(24, "assign_asset late and undeterred"), tally)
+        await befallen(played, BY_NAME["an unknown kind"], _each(60, "assign_asset late and undeterred"), tally)
     with capsys.disabled():
         print(f"\nmisfortunes, a sample: {tally}")  # noqa: T201  # people want the fraction
     assert not tally.wrong, tally.wrong
-    assert len(tally.judged) >= 14
+    assert len(tally.judged) >= 9
 
 
 @pytest.mark.long

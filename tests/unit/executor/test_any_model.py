@@ -5,7 +5,7 @@ import pytest
 from tests.unit.executor.any_run import any_run
 from tests.unit.executor.held import faults
 
-_SAMPLE = 80
+_SAMPLE = 40
 _PART, _PARTS = 250, 8
 _LONG = 600  # seconds; a part takes about 20 on an idle core
 
