@@ -8,8 +8,12 @@ from shared.contracts.base import Contract
 
 
 class AssessedTurn(Contract):
-    """One turn of an assessment, as a task's request carries it. The key to the world is not in it (I12)."""
+    """One turn of an assessment, as a task's request carries it. The key to the world is not in it (I12).
 
+    ``assessment`` is that of its ``Participation``: where another has taken its place by now, the turn acts no more.
+    """
+
+    assessment: str = ""
     ues_url: str
     turn_number: int = Field(ge=1)
     current_time: AwareDatetime  # the world's
