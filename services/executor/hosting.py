@@ -25,6 +25,7 @@ from services.executor.core.runner import Runner, RunnerLimits, RunsTurns
 from services.executor.entrypoints.archive_loop import News, TellingWorker, keep_archived
 from services.executor.entrypoints.arq_worker import WakeWorker, queue_pool
 from services.executor.entrypoints.errands import keep_importing
+from services.executor.entrypoints.gauges import ExecutorGauges
 from services.executor.entrypoints.http import Circuits, health_app
 from services.executor.entrypoints.idle_loop import keep_idle_away
 from services.executor.entrypoints.stops_loop import keep_stops_spread
@@ -33,6 +34,9 @@ from services.executor.ports.policy import Tenants
 from services.executor.ports.sessions import Seats
 from services.executor.settings import RunSettings
 from shared.infra.errands import Errands
+from shared.infra.installation import Installation
+from shared.infra.metrics import Metrics
+from shared.infra.metrics_page import MetricsPage
 from shared.infra.process import tune_gc
 from shared.infra.redis import connect, until_durable
 from shared.infra.side_server import QuietServer, side_server
@@ -50,6 +54,7 @@ async def run_sessions(
     tenants: Tenants | None = None,
     memories: Archive | None = None,
     servers: Circuits | None = None,
+    metrics: Metrics | None = None,
 ) -> None:
     """Run sessions with that worker until SIGTERM or SIGINT. Raises ``VolatileRedis`` and ``StoreUnavailable``.
 
@@ -62,7 +67,7 @@ async def run_sessions(
         archiver = Archiver(RedisEndedTasks(state), archive)
         evictor = Evictor(RedisIdleSessions(state), memories, settings.session_idle_seconds)
         sessions = RedisSessions(state, _owner(), settings.lease_seconds, memories)
-        await _serve(settings, worker, state, ArqWakes(queue), archiver, tenants, evictor, sessions, servers)
+        await _serve(settings, worker, state, ArqWakes(queue), archiver, tenants, evictor, sessions, servers, metrics)
     finally:
         await state.aclose()
         await queue.aclose()
@@ -78,6 +83,7 @@ async def _serve(
     evictor: Evictor,
     sessions: RedisSessions,
     servers: Circuits | None,
+    metrics: Metrics | None,
 ) -> None:
     news = News()
     limits = RunnerLimits(
@@ -91,7 +97,8 @@ async def _serve(
     runner = Runner(sessions, wakes, TellingWorker(worker, news), limits, mended, seats)
     reaper = Reaper(RedisUpkeep(state), NearFirst(runner, wakes), mended)
     queue = WakeWorker(queue_pool(settings.queue_url), runner)
-    server = side_server(health_app(sessions, runner, mended, reaper, servers), settings.host, settings.port)
+    page = MetricsPage(metrics or Metrics("executor"), (Installation(state), ExecutorGauges(runner, mended, servers)))
+    server = side_server(health_app(sessions, runner, mended, reaper, servers, page), settings.host, settings.port)
     stop = _on_signals()
     tune_gc()
     async with asyncio.TaskGroup() as group:

@@ -141,6 +141,7 @@ PARTITION_KINDS = (
         "sorted set of what a tenant's targets are to be told of its approvals; score: when to look next (ms)",
     ),
     KeyKind("posts", "gateway", "empty", "hash member of 'deliveries' -> a notice, as in 'push', until delivered"),
+    KeyKind("asking", "executor", "empty", "sorted set of all tenants' approvals that wait; score: asked at (ms)"),
 )
 LEARNED_KINDS = (
     KeyKind("applied", "learner", "kept", "sorted set of applied event ids; score: when (ms); older ones are trimmed"),
@@ -306,6 +307,7 @@ class PartitionKeys:
     deliveries: str
     posts: str
     notices: str
+    asking: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from tests.requirements import (
     invariants,
     learner,
     memory,
+    metrics,
     outside,
     policy,
     processes,
@@ -43,6 +44,7 @@ PROMISES = (
     *memory.PROMISES,
     *assessor.PROMISES,
     *simulator.PROMISES,
+    *metrics.PROMISES,
     *project.PROMISES,
 )
 

@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from shared.infra.metrics_page import MetricsPage, metrics_route
 from shared.ports.store import StoreUnavailable
 
 _STORE_SECONDS = 2.0
@@ -46,7 +47,12 @@ class Circuits(Protocol):
 
 
 def health_app(
-    store: Store, runner: Busy, mended: Faults, upkeep: Behind, servers: Circuits | None = None
+    store: Store,
+    runner: Busy,
+    mended: Faults,
+    upkeep: Behind,
+    servers: Circuits | None = None,
+    metrics: MetricsPage | None = None,
 ) -> Starlette:
     async def health(_: Request) -> JSONResponse:
         """``mended``: faults that this process found, by kind; ``outcomes_behind``: ended tasks not learned from;
@@ -69,5 +75,6 @@ def health_app(
             )
         return JSONResponse({"status": "ready"})
 
-    # nobody reads a description of these two: FastAPI alone would take a twentieth of the start
-    return Starlette(routes=[Route("/health", health), Route("/ready", ready)])
+    # nobody reads a description of these: FastAPI alone would take a twentieth of the start
+    counted = [metrics_route(metrics)] if metrics else []
+    return Starlette(routes=[Route("/health", health), Route("/ready", ready), *counted])

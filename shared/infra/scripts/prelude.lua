@@ -111,13 +111,20 @@ local function approval_name(asked, id)
   return (string.gsub(asked, ':asked:', ':approval:', 1)) .. ':' .. id
 end
 
+-- Those of all tenants in one partition, by when they were asked; in the slot of the inbox, too.
+local function asking_of(asked)
+  return string.match(asked, '^pa:{p%d+}:') .. 'asking'
+end
+
 local function now_asked(asked, id, task, due)
   redis.call('ZADD', asked, due, id .. ':' .. task)
+  redis.call('ZADD', asking_of(asked), 'NX', int(now_ms()), id .. ':' .. task)
   redis.call('SET', approval_name(asked, id), task)
 end
 
 -- An approval is asked no more. Its id still leads to its task, for whoever answers late.
 local function asked_no_more(asked, id, task, seconds)
   redis.call('ZREM', asked, id .. ':' .. task)
+  redis.call('ZREM', asking_of(asked), id .. ':' .. task)
   redis.call('EXPIRE', approval_name(asked, id), seconds)
 end

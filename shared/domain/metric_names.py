@@ -1,0 +1,122 @@
+"""Every metric of the product: its name, kind, labels, buckets, what it means, and who shows it.
+
+Labels are words of fixed sets, or names that an operator has configured; never the id of a task, a session, a caller or
+a tenant. Whoever records holds a metric to ``MOST_SERIES`` all the same.
+"""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+MOST_SERIES = 200  # of one metric in one process; what goes beyond is counted under ``OTHER``
+OTHER = "other"
+
+_REQUEST = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 90.0)  # seconds
+_CALL = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+_WORK = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
+_TASK = (0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 120.0, 600.0, 3600.0, 86_400.0)  # waiting for people included
+_QUICK = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
+_SCORE = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.65, 0.7, 0.8, 0.9, 1.0)
+
+
+class Kind(StrEnum):
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+class Shown(StrEnum):
+    """Who shows a metric. ``QUEUE`` are those who look at the whole installation: all of them tell the same."""
+
+    EVERYBODY = "every service"
+    QUEUE = "gateway, executor"
+    GATEWAY = "gateway"
+    EXECUTOR = "executor"
+    LEARNER = "learner"
+    POLICY = "policy"
+    MODELS = "executor, learner"
+
+    def includes(self, service: str) -> bool:
+        return self is Shown.EVERYBODY or service in self.value.split(", ")
+
+
+class Metric(NamedTuple):
+    """``name`` as Prometheus shows it, a counter's with its ``_total``."""
+
+    name: str
+    kind: Kind
+    shown: Shown
+    help: str
+    labels: tuple[str, ...] = ()
+    buckets: tuple[float, ...] = ()
+
+    @property
+    def series(self) -> tuple[str, ...]:
+        """The names under which its samples are queried."""
+        if self.kind is not Kind.HISTOGRAM:
+            return (self.name,)
+        return tuple(f"{self.name}_{part}" for part in ("bucket", "sum", "count"))
+
+
+def _gauge(name: str, shown: Shown, text: str, *labels: str) -> Metric:
+    return Metric(name, Kind.GAUGE, shown, text, labels)
+
+
+def _counter(name: str, shown: Shown, text: str, *labels: str) -> Metric:
+    return Metric(name, Kind.COUNTER, shown, text, labels)
+
+
+def _histogram(name: str, shown: Shown, text: str, buckets: tuple[float, ...], *labels: str) -> Metric:
+    return Metric(name, Kind.HISTOGRAM, shown, text, labels, buckets)
+
+
+# The installation as it stands in Redis. Every replica reads the same, so take max() and never sum().
+SESSIONS_WAITING = _gauge(
+    "purple_sessions_waiting", Shown.QUEUE, "Sessions with work that an executor may begin now, and that none holds."
+)
+SESSIONS_PUT_OFF = _gauge(
+    "purple_sessions_put_off",
+    Shown.QUEUE,
+    "Sessions with work that waits for a later moment: a retry, a seat of their tenant, the end of a stop.",
+)
+OLDEST_WAITING = _gauge(
+    "purple_oldest_waiting_seconds",
+    Shown.QUEUE,
+    "How long the oldest turn waits of the sessions that an executor may begin now; 0 if none waits.",
+)
+SESSIONS_HELD = _gauge("purple_sessions_held", Shown.QUEUE, "Sessions that some executor works on.")
+APPROVALS_WAITING = _gauge("purple_approvals_waiting", Shown.QUEUE, "Approvals that wait for a person.")
+OLDEST_APPROVAL = _gauge(
+    "purple_oldest_approval_seconds", Shown.QUEUE, "How long the oldest approval waits; 0 if none waits."
+)
+DEADLINES_OVERDUE = _gauge(
+    "purple_deadlines_overdue",
+    Shown.QUEUE,
+    "Deadlines of approvals, doubts and rests that passed over 30 seconds ago and have not been acted on.",
+)
+DEAD_LETTERS = _gauge(
+    "purple_dead_letters", Shown.QUEUE, "Turns and outcomes that were given up and wait for an operator.", "kind"
+)
+OUTCOMES_BEHIND = _gauge(
+    "purple_outcomes_behind", Shown.QUEUE, "Ended tasks that the learner has not applied yet, about."
+)
+LEARNERS_ALIVE = _gauge("purple_learners_alive", Shown.QUEUE, "Learners that have shown a sign of life of late.")
+UNARCHIVED_TASKS = _gauge("purple_unarchived_tasks", Shown.QUEUE, "Ended tasks that are still to be archived.")
+DELIVERIES_WAITING = _gauge("purple_deliveries_waiting", Shown.QUEUE, "Webhooks and notices that are to be called.")
+
+# Each executor tells of itself: take sum().
+EXECUTOR_SESSIONS = _gauge("purple_executor_sessions", Shown.EXECUTOR, "Sessions that this executor works on.")
+EXECUTOR_FREE = _gauge("purple_executor_free", Shown.EXECUTOR, "Sessions that this executor could still take.")
+FAULTS_MENDED = _counter(
+    "purple_faults_mended_total", Shown.EXECUTOR, "What crashes and lost wakes left behind and was put right.", "fault"
+)
+TOOL_CIRCUITS = _gauge(
+    "purple_tool_circuits", Shown.EXECUTOR, "Tool servers, by how their circuit breakers stand.", "state"
+)
+
+STORE_UP = _gauge(
+    "purple_store_up", Shown.QUEUE, "Whether Redis answered at this scrape (1) or not (0); then what is read is absent."
+)
+STORE_ROUND_TRIP = _gauge("purple_store_round_trip_seconds", Shown.QUEUE, "What one PING of Redis took at this scrape.")
+BUILD = _gauge("purple_build_info", Shown.EVERYBODY, "1; which version runs.", "version", "service")
+
+METRICS: tuple[Metric, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Metric))

@@ -1,0 +1,117 @@
+"""How the whole installation stands in Redis, read when somebody asks: one round trip, whatever waits there."""
+
+from time import perf_counter, time
+from typing import NamedTuple, cast
+
+from redis.asyncio import Redis
+from typing_extensions import override
+
+from shared.domain import metric_names as names
+from shared.infra import keys
+from shared.infra.lua import Argument, Call, Reply, Scripts, answering
+from shared.infra.metrics import Metrics
+from shared.infra.metrics_page import Reading
+from shared.ports.store import StoreUnavailable
+
+_SECONDS = 2.0
+_OVERDUE_MS = 30_000
+_LOOKS = 10  # sessions of each partition whose age is asked for
+_LIVES_MS = 60_000
+_LIMITS: tuple[Argument, ...] = (_OVERDUE_MS, _LOOKS)
+
+
+class Standing(NamedTuple):
+    """In the order in which ``gauge.lua`` tells them."""
+
+    due: int = 0
+    put_off: int = 0
+    oldest_us: int = 0
+    held: int = 0
+    asked: int = 0
+    oldest_asked_ms: int = 0
+    overdue: int = 0
+    deliveries: int = 0
+    unarchived: int = 0
+    behind: int = 0
+    dead_outcomes: int = 0
+    dead_turns: int = 0
+
+
+class Installation(Reading):
+    """With a backlog of thousands the oldest turn is the oldest of 10 sessions of each partition, 640 in all."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+        self._scripts = Scripts(redis, patience=0)
+        self._calls = [_call(one) for one in keys.all_partitions()]
+
+    @override
+    async def read(self, metrics: Metrics) -> None:
+        try:
+            async with answering(_SECONDS):
+                began = perf_counter()
+                await self._redis.ping()
+                metrics.put(names.STORE_ROUND_TRIP, perf_counter() - began)
+                standing = await self.standing()
+                learners = await self._learners()
+        except StoreUnavailable:
+            metrics.put(names.STORE_UP, 0)
+            for metric in (*_READ, names.STORE_ROUND_TRIP):
+                metrics.clear(metric)
+            return
+        metrics.put(names.STORE_UP, 1)
+        metrics.put(names.LEARNERS_ALIVE, learners)
+        _put(metrics, standing)
+
+    async def standing(self) -> Standing:
+        """Also raises ``StoreUnavailable``."""
+        rows = [_row(reply) for reply in await self._scripts.run_many("gauge", self._calls)]
+        summed = Standing(*map(sum, zip(*rows, strict=True)))
+        oldest, asked = max(row.oldest_us for row in rows), max(row.oldest_asked_ms for row in rows)
+        return summed._replace(oldest_us=oldest, oldest_asked_ms=asked)
+
+    async def _learners(self) -> int:
+        since = int(time() * 1000) - _LIVES_MS
+        return int(cast(int, await self._scripts.command("ZCOUNT", keys.LEARNERS, since, "+inf")))
+
+
+def _call(one: keys.PartitionKeys) -> Call:
+    sets = [one.waiting, one.leased, one.asking, one.timers, one.deliveries, one.unarchived]
+    return [*sets, one.outcomes, one.dead, one.dead_turns], _LIMITS
+
+
+def _row(reply: Reply) -> Standing:
+    """Of the applied outcomes the newest of each partition stays."""
+    row = Standing(*map(int, cast("list[str | int]", reply)))
+    return row._replace(behind=max(0, row.behind - 1))
+
+
+def _put(metrics: Metrics, now: Standing) -> None:
+    metrics.put(names.SESSIONS_WAITING, now.due)
+    metrics.put(names.SESSIONS_PUT_OFF, now.put_off)
+    metrics.put(names.OLDEST_WAITING, now.oldest_us / 1_000_000)
+    metrics.put(names.SESSIONS_HELD, now.held)
+    metrics.put(names.APPROVALS_WAITING, now.asked)
+    metrics.put(names.OLDEST_APPROVAL, now.oldest_asked_ms / 1000)
+    metrics.put(names.DEADLINES_OVERDUE, now.overdue)
+    metrics.put(names.DELIVERIES_WAITING, now.deliveries)
+    metrics.put(names.UNARCHIVED_TASKS, now.unarchived)
+    metrics.put(names.OUTCOMES_BEHIND, now.behind)
+    metrics.put(names.DEAD_LETTERS, now.dead_outcomes, kind="outcome")
+    metrics.put(names.DEAD_LETTERS, now.dead_turns, kind="turn")
+
+
+_READ = (
+    names.SESSIONS_WAITING,
+    names.SESSIONS_PUT_OFF,
+    names.OLDEST_WAITING,
+    names.SESSIONS_HELD,
+    names.APPROVALS_WAITING,
+    names.OLDEST_APPROVAL,
+    names.DEADLINES_OVERDUE,
+    names.DELIVERIES_WAITING,
+    names.UNARCHIVED_TASKS,
+    names.OUTCOMES_BEHIND,
+    names.DEAD_LETTERS,
+    names.LEARNERS_ALIVE,
+)

@@ -1,0 +1,78 @@
+"""The metrics of one process, for Prometheus."""
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.gc_collector import GCCollector
+from prometheus_client.platform_collector import PlatformCollector
+from prometheus_client.process_collector import ProcessCollector
+from typing_extensions import override
+
+from shared.domain.metric_names import BUILD, METRICS, MOST_SERIES, OTHER, Kind, Metric
+from shared.domain.version import VERSION
+from shared.ports.meter import Meter
+
+_Collector: TypeAlias = Counter | Gauge | Histogram
+_KINDS: Mapping[Kind, type[Counter | Gauge]] = {Kind.COUNTER: Counter, Kind.GAUGE: Gauge}
+
+
+class Metrics(Meter):
+    """Those that the service shows, and what the client library knows of the process. Others are ignored."""
+
+    def __init__(self, service: str) -> None:
+        self.registry = CollectorRegistry(auto_describe=True)
+        for collector in (ProcessCollector, PlatformCollector, GCCollector):
+            collector(registry=self.registry)
+        shown = (metric for metric in METRICS if metric.shown.includes(service))
+        self._collectors = {metric.name: _made(metric, self.registry) for metric in shown}
+        self._known: dict[str, set[tuple[str, ...]]] = {name: set() for name in self._collectors}
+        self.put(BUILD, 1, version=VERSION, service=service)
+
+    @override
+    def add(self, metric: Metric, amount: float = 1, **labels: str) -> None:
+        found = self._one(metric, labels)
+        if isinstance(found, Counter | Gauge):
+            found.inc(amount)
+
+    @override
+    def observe(self, metric: Metric, value: float, **labels: str) -> None:
+        found = self._one(metric, labels)
+        if isinstance(found, Histogram):
+            found.observe(value)
+
+    @override
+    def put(self, metric: Metric, value: float, **labels: str) -> None:
+        found = self._one(metric, labels)
+        if isinstance(found, Gauge):
+            found.set(value)
+
+    def clear(self, metric: Metric) -> None:
+        """It is not known until it is put again: no samples, or NaN of a gauge without labels."""
+        collector = self._collectors.get(metric.name)
+        if collector is None:
+            return
+        if isinstance(collector, Gauge) and not metric.labels:
+            collector.set(float("nan"))
+        collector.clear()
+        self._known[metric.name].clear()
+
+    def _one(self, metric: Metric, labels: Mapping[str, str]) -> _Collector | None:
+        collector = self._collectors.get(metric.name)
+        if collector is None or not metric.labels:
+            return collector
+        return collector.labels(*self._bounded(metric, labels))
+
+    def _bounded(self, metric: Metric, labels: Mapping[str, str]) -> tuple[str, ...]:
+        """The labels' values, or ``OTHER`` for each of them where the metric has as many series as it may have."""
+        known, values = self._known[metric.name], tuple(labels[name] for name in metric.labels)
+        if values not in known and len(known) >= MOST_SERIES:
+            return (OTHER,) * len(values)
+        known.add(values)
+        return values
+
+
+def _made(metric: Metric, registry: CollectorRegistry) -> _Collector:
+    if metric.kind is Kind.HISTOGRAM:
+        return Histogram(metric.name, metric.help, metric.labels, buckets=metric.buckets, registry=registry)
+    return _KINDS[metric.kind](metric.name, metric.help, metric.labels, registry=registry)
