@@ -1,43 +1,14 @@
 """Assessments as tables: by dimension and criterion, with the reasons; two side by side."""
 
 from collections.abc import Sequence
-from statistics import fmean
-from typing import NamedTuple
 
 from rich.table import Table
 from rich.text import Text
 
 from cli.console import Complaint
 from shared.contracts.assessment.base import JsonObject
+from shared.contracts.assessment.figures import Change, Line, compared, lines
 from shared.contracts.assessment.kept import PASSES_AT, Assessment
-from shared.contracts.assessment.results import CriterionResult
-
-
-class Line(NamedTuple):
-    """One criterion over all runs. ``reason`` is that of the run with the fewest points."""
-
-    dimension: str
-    criterion: str
-    name: str
-    points: tuple[float, ...]
-    most: float
-    reason: str
-    unjudged: bool
-
-    @property
-    def mean(self) -> float:
-        return fmean(self.points)
-
-
-def lines(assessment: Assessment) -> list[Line]:
-    """By dimension, in the order of the scenario."""
-    found: dict[str, list[CriterionResult]] = {}
-    for run in assessment.runs:
-        for result in run.results.criteria_results:
-            found.setdefault(result.criterion_id, []).append(result)
-    listed = [_line(results) for results in found.values()]
-    order = list(dict.fromkeys(line.dimension for line in listed))
-    return sorted(listed, key=lambda line: order.index(line.dimension))
 
 
 def table_of(assessment: Assessment) -> Table:
@@ -74,19 +45,15 @@ def comparison(before: Assessment, after: Assessment) -> JsonObject:
     """Points by criterion, dimension and in all, as means over the runs. Raises ``Complaint``: of two scenarios."""
     if before.scenario != after.scenario:
         raise Complaint(f"{before.name} is of scenario {before.scenario}, {after.name} of {after.scenario}.")
-    first, second = lines(before), lines(after)
-    criteria = {line.criterion: line for line in (*first, *second)}
+    figures = compared(before, after)
     return {
         "scenario": before.scenario,
         "agents": [before.agent, after.agent],
         "runs": [len(before.runs), len(after.runs)],
-        "passed": [sum(run.passed for run in one.runs) for one in (before, after)],
-        "dimensions": {
-            name: _change(_sum(first, name), _sum(second, name))
-            for name in dict.fromkeys(line.dimension for line in criteria.values())
-        },
-        "criteria": {name: _change(_of(first, name), _of(second, name)) for name in criteria},
-        "overall": _change(_sum(first), _sum(second)),
+        "passed": [before.passed, after.passed],
+        "dimensions": {name: _told(change) for name, change in figures.dimensions.items()},
+        "criteria": {name: _told(change) for name, change in figures.criteria.items()},
+        "overall": _told(figures.overall),
     }
 
 
@@ -107,21 +74,6 @@ def printable(text: str) -> Text:
     return Text("".join(letter if letter.isprintable() or letter == "\n" else " " for letter in text))
 
 
-def _line(results: Sequence[CriterionResult]) -> Line:
-    worst = min(results, key=lambda result: result.score)
-    points = tuple(result.score for result in results)
-    first = results[0]
-    return Line(
-        first.dimension.value,
-        first.criterion_id,
-        first.name,
-        points,
-        first.max_score,
-        worst.explanation,
-        worst.unjudged,
-    )
-
-
 def _title(assessment: Assessment) -> Text:
     runs = f", mean of {len(assessment.runs)} runs" if len(assessment.runs) > 1 else ""
     return printable(f"{assessment.scenario}: {assessment.agent}{runs}")
@@ -140,17 +92,8 @@ def _failed(turn: JsonObject) -> str:
     return f"turn {which}, {kind}: {turn.get('error', '')}"
 
 
-def _sum(listed: Sequence[Line], dimension: str = "") -> float:
-    return sum(line.mean for line in listed if dimension in ("", line.dimension))
-
-
-def _of(listed: Sequence[Line], criterion: str) -> float | None:
-    return next((line.mean for line in listed if line.criterion == criterion), None)
-
-
-def _change(before: float | None, after: float | None) -> JsonObject:
-    both = before is not None and after is not None
-    return {"before": before, "after": after, "change": (after or 0) - (before or 0) if both else None}
+def _told(change: Change) -> JsonObject:
+    return {"before": change.before, "after": change.after, "change": change.change}
 
 
 def _cells(change: object) -> list[str]:

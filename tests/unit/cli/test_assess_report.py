@@ -9,9 +9,10 @@ import pytest
 from rich.console import Console
 
 from cli.assess.kept import keep, read
-from cli.assess.report import comparison, comparison_table, lines, sentences, table_of
+from cli.assess.report import comparison, comparison_table, sentences, table_of
 from cli.console import Complaint
 from shared.contracts.assessment.base import JsonObject
+from shared.contracts.assessment.figures import lines
 from shared.contracts.assessment.kept import Assessment, Run
 from shared.contracts.assessment.results import AssessmentResults
 

@@ -1,0 +1,93 @@
+"""The figures of kept assessments: points by criterion, and two assessments side by side."""
+
+from collections.abc import Sequence
+from statistics import fmean
+from typing import NamedTuple
+
+from shared.contracts.assessment.kept import Assessment
+from shared.contracts.assessment.results import CriterionResult
+
+
+class Line(NamedTuple):
+    """One criterion over all runs. ``reason`` is that of the run with the fewest points."""
+
+    dimension: str
+    criterion: str
+    name: str
+    points: tuple[float, ...]
+    most: float
+    reason: str
+    unjudged: bool
+
+    @property
+    def mean(self) -> float:
+        return fmean(self.points)
+
+
+class Change(NamedTuple):
+    """Mean points before and after; ``None`` where one of the two has no such criterion."""
+
+    before: float | None
+    after: float | None
+
+    @property
+    def change(self) -> float | None:
+        return None if self.before is None or self.after is None else self.after - self.before
+
+
+class Comparison(NamedTuple):
+    """``names``: of each criterion, as people call it."""
+
+    dimensions: dict[str, Change]
+    criteria: dict[str, Change]
+    overall: Change
+    names: dict[str, str]
+
+
+def lines(assessment: Assessment) -> list[Line]:
+    """By dimension, in the order of the scenario."""
+    found: dict[str, list[CriterionResult]] = {}
+    for run in assessment.runs:
+        for result in run.results.criteria_results:
+            found.setdefault(result.criterion_id, []).append(result)
+    listed = [_line(results) for results in found.values()]
+    order = list(dict.fromkeys(line.dimension for line in listed))
+    return sorted(listed, key=lambda line: order.index(line.dimension))
+
+
+def compared(before: Assessment, after: Assessment) -> Comparison:
+    """Points by criterion, dimension and in all, as means over the runs of each."""
+    first, second = lines(before), lines(after)
+    criteria = {line.criterion: line for line in (*first, *second)}
+    return Comparison(
+        dimensions={
+            name: Change(_sum(first, name), _sum(second, name))
+            for name in dict.fromkeys(line.dimension for line in criteria.values())
+        },
+        criteria={name: Change(_of(first, name), _of(second, name)) for name in criteria},
+        overall=Change(_sum(first), _sum(second)),
+        names={name: line.name for name, line in criteria.items()},
+    )
+
+
+def _line(results: Sequence[CriterionResult]) -> Line:
+    worst = min(results, key=lambda result: result.score)
+    points = tuple(result.score for result in results)
+    first = results[0]
+    return Line(
+        first.dimension.value,
+        first.criterion_id,
+        first.name,
+        points,
+        first.max_score,
+        worst.explanation,
+        worst.unjudged,
+    )
+
+
+def _sum(listed: Sequence[Line], dimension: str = "") -> float:
+    return sum(line.mean for line in listed if dimension in ("", line.dimension))
+
+
+def _of(listed: Sequence[Line], criterion: str) -> float | None:
+    return next((line.mean for line in listed if line.criterion == criterion), None)
