@@ -64,6 +64,7 @@ from services.gateway.entrypoints.push.endpoints import WebhookEndpoints
 from services.gateway.rooms.console import console_routes
 from services.gateway.rooms.door import Doorway
 from services.gateway.rooms.notices import noticing
+from services.gateway.rooms.participation import participation
 from services.gateway.rooms.push import PushRoom
 from services.gateway.settings import Settings
 from shared.domain.outgoing import operators_reach
@@ -90,15 +91,18 @@ def build(settings: Settings, leaving: Leaving | None = None) -> FastAPI:
     doorway = Doorway(settings, RedisMeter(state), _now)
     identity = doorway.identity
     push = PushRoom(settings, state, live, _now, embedded=settings.profile == "embedded")
+    tasks = SheddingTasks(TaskStore(state, live), RedisBacklog(state), settings.max_waiting_sessions, monotonic)
+    wakes = BestEffortWakes(ArqWakes(queue))
     desk = TaskDesk(
-        tasks=SheddingTasks(TaskStore(state, live), RedisBacklog(state), settings.max_waiting_sessions, monotonic),
-        wakes=BestEffortWakes(ArqWakes(queue)),
+        tasks=tasks,
+        wakes=wakes,
         threads=RedisThreads(state),
         clock=_now,
         new_id=lambda: str(uuid4()),
         rules=_rules(settings)._replace(own_endpoints=StoredEndpoints(RedisTenantRecords(state))),
         webhooks=push.book,
         leaving=leaving,
+        participating=participation(settings, state, tasks, wakes, _now),
     )
 
     @asynccontextmanager

@@ -12,11 +12,12 @@ from services.gateway.leaving_settings import LeavingSettings
 from services.gateway.limit_settings import LimitSettings
 from services.gateway.push_settings import PushSettings
 from shared.infra.archive_open import ArchiveSettings
+from shared.infra.assessment_key import AssessmentSettings
 from shared.infra.host_list import HostList
 from shared.infra.redis import QueueRedisUrl, RedisUrl, check_queue
 
 
-class Settings(DoorSettings, LimitSettings, PushSettings, ArchiveSettings, LeavingSettings):
+class Settings(DoorSettings, LimitSettings, PushSettings, ArchiveSettings, LeavingSettings, AssessmentSettings):
     """Environment variables of the same names in capitals. Only ``REDIS_URL`` must be given; see ``AUTHENTICATION``.
 
     With ``ARCHIVE_URL`` the audit export also has the tasks that have left Redis.

@@ -34,6 +34,21 @@ class NoExtendedCard(Refusal):
     """There is an extended card, but not for this caller."""
 
 
+class NoAssessments(Refusal):
+    """Nothing is there to keep the key to an assessed world under."""
+
+    def __init__(self) -> None:
+        super().__init__("this agent takes no assessments: ASSESSMENT_KEY is not set at its gateway")
+
+
+class NoAssessment(Refusal):
+    def __init__(self) -> None:
+        super().__init__(
+            "no assessment of yours runs in this context: send assessment_start first, and name the same context, or "
+            "none at all, in each message"
+        )
+
+
 class UnknownTask(Refusal):
     """There is no such task, or none that this caller may see."""
 

@@ -1,7 +1,8 @@
 """Who a request says it comes from, and what a principal may do with a task."""
 
-from services.gateway.core.errors import InvalidField
+from services.gateway.core.errors import InvalidField, NotAClient
 from services.gateway.core.fields import kind_of, list_at, object_at, required_id
+from services.gateway.ports.identity import Caller
 from shared.contracts.task import Principal, TaskRecord
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import Level, Role
@@ -26,6 +27,12 @@ def check_claim(principal: Principal, metadata: JsonObject) -> None:
     claimed = object_at(metadata, "principal", _PATH).get("id")
     if claimed not in (None, principal.id):
         raise InvalidField(f"{_PATH}.id", f"the key that came with the request is that of {principal.id!r}")
+
+
+def check_client(caller: Caller) -> None:
+    """Who approves or operates does not by that give the worker tasks; of names that nobody verified all may."""
+    if caller.principal.verified and Role.CLIENT not in caller.principal.roles:
+        raise NotAClient(caller.principal.id)
 
 
 def may_read(principal: Principal, record: TaskRecord) -> bool:

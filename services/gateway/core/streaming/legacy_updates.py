@@ -2,7 +2,7 @@
 
 from pydantic import JsonValue
 
-from services.gateway.core.streaming.updates import ArtifactUpdate, Snapshot, StatusUpdate, Update
+from services.gateway.core.streaming.updates import ArtifactUpdate, Reply, Snapshot, StatusUpdate, Update
 from services.gateway.core.tasks.views import legacy_artifact, legacy_status, metadata_of
 
 
@@ -14,6 +14,9 @@ def legacy_update(update: Update, shown_id: str, notice: str) -> dict[str, JsonV
             status = legacy_status(record.state, record.reason, record.updated_at)
             metadata = {**metadata_of(record, notice), **gap}
             return {"id": shown_id, "status": status, "final": final, "metadata": metadata}
+        case Reply(record):
+            status = legacy_status(record.state, record.answer, record.updated_at)
+            return {"id": shown_id, "status": status, "final": True, "metadata": metadata_of(record, notice)}
         case StatusUpdate():
             status = legacy_status(update.state, update.text, update.at)
             metadata = metadata_of(update.record, notice) if update.record else dict(update.metadata)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from services.gateway.core.errors import Unsupported
 from services.gateway.core.streaming.positions import Place, Resumption, Seen, event_id, read_seen, resumption
-from services.gateway.core.streaming.updates import Snapshot, Update, is_newest_turn, parts_of
+from services.gateway.core.streaming.updates import Reply, Snapshot, Update, is_newest_turn, parts_of
 from services.gateway.core.tasks.desk import TaskDesk, Ticket, ends_task, is_end_of
 from services.gateway.core.tasks.message import ClientMessage
 from services.gateway.ports.identity import Caller
@@ -58,7 +58,8 @@ class Beginning:
     @property
     def is_all(self) -> bool:
         """Whether nothing comes after what is told first."""
-        return self.first is not None and isinstance(self.first.update, Snapshot) and self.first.update.final
+        update = self.first.update if self.first else None
+        return isinstance(update, Reply) or (isinstance(update, Snapshot) and update.final)
 
 
 class Stream:
@@ -102,7 +103,7 @@ class Stream:
 
     async def delivered(self) -> None:
         """Note that the client has got all of it: the same message is a new one from now on."""
-        if self._ticket is not None:
+        if self._ticket is not None and not self._ticket.is_reply:
             await self._desk.answered(self._ticket, await self._desk.now(self.record))
 
     async def _by_then(self, event: TaskEvent) -> TaskRecord | None:
@@ -119,6 +120,9 @@ class Streams:
         """Accept a message; the stream is its turn's. Raises ``Refusal`` or ``StoreUnavailable``."""
         seen = read_seen(last_event_id)
         ticket = await self._desk.submit(message, caller)
+        if ticket.is_reply:
+            alone = Beginning(Told("0-0", Reply(ticket.record)), Seen(Place(0, 0)))
+            return Stream(self._desk, ticket.record, ticket.client_id, alone, End(), ticket)
         standing = await self._desk.standing(ticket.record)
         end, found = End(ticket.turn_id), resumption(seen, standing)
         beginning = _from_acceptance(ticket.record, standing, found)

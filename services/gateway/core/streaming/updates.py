@@ -35,6 +35,12 @@ class Snapshot(NamedTuple):
     final: bool = False
 
 
+class Reply(NamedTuple):
+    """An answer without a task: all that the stream tells. The record is kept nowhere."""
+
+    record: TaskRecord
+
+
 class StatusUpdate(NamedTuple):
     """How the task stands. ``record``: the task as the turn left it, where this is the end of its newest turn."""
 
@@ -55,7 +61,7 @@ class ArtifactUpdate(NamedTuple):
     last_chunk: bool = True
 
 
-Update: TypeAlias = Snapshot | StatusUpdate | ArtifactUpdate
+Update: TypeAlias = Snapshot | Reply | StatusUpdate | ArtifactUpdate
 
 
 class Part(NamedTuple):

@@ -20,6 +20,7 @@ from services.gateway.core.push.book import PushBook
 from services.gateway.core.tasks.endpoint import NoEndpoints, OwnEndpoints, permitted_endpoint
 from services.gateway.core.tasks.message import ClientMessage
 from services.gateway.core.tasks.message_limits import MessageLimits, check_size
+from services.gateway.core.tasks.participating import NoneHeard, Participating
 from services.gateway.core.tasks.resolve import Word, check_not_refused, check_operator, resolution_turn, was_heeded
 from services.gateway.core.tasks.submit import Accept, Intake, Join, Moment, Signal, fingerprint_of, own_id, take_in
 from services.gateway.ports.identity import Caller
@@ -39,9 +40,13 @@ from shared.ports.tasks import EventsLost, Standing
 
 
 class Rules(NamedTuple):
-    """How long clients are kept waiting (seconds), and which tool servers a request may name."""
+    """How long clients are kept waiting (seconds), and which tool servers a request may name.
+
+    An assessor waits for a turn by its own clock, and the public one asks for a task only once.
+    """
 
     blocking_limit: float = 85
+    assessed_limit: float = 600
     cancel_limit: float = 15
     loopback_endpoints: bool = False
     allowed_hosts: Collection[str] = ()
@@ -52,7 +57,8 @@ class Rules(NamedTuple):
 class Ticket(NamedTuple):
     """An accepted message: its task, the turn that answers it, and how to recognise it when it is sent again.
 
-    ``client_id`` is the task's id in the client's words, ``name`` what it is remembered by.
+    ``client_id`` is the task's id in the client's words, ``name`` what it is remembered by. ``is_reply``: there is no
+    task; the record, which nobody keeps, has the answer.
     """
 
     record: TaskRecord
@@ -60,6 +66,7 @@ class Ticket(NamedTuple):
     client_id: str
     fingerprint: str
     name: str
+    is_reply: bool = False
 
 
 class Found(NamedTuple):
@@ -81,20 +88,24 @@ class TaskDesk:
         rules: Rules,
         webhooks: PushBook | None = None,
         leaving: Leaving | None = None,
+        participating: Participating | None = None,
     ) -> None:
         self._tasks, self._wakes, self._threads = tasks, wakes, threads
-        self._leaving = leaving or Leaving()
+        self._leaving, self._participating = leaving or Leaving(), participating or NoneHeard()
         self._clock, self._new_id, self._rules, self.webhooks = clock, new_id, rules, webhooks
 
     async def submit(self, message: ClientMessage, caller: Caller) -> Ticket:
         """Accept a message for good, once; raises ``Refusal`` or ``StoreUnavailable``."""
         check_size(message, self._rules.limits)
-        await self._check_endpoint(message, caller)
-        self._check_webhook(message)
+        meant = await self._participating.hear(message, caller)
+        if isinstance(meant, TaskRecord):
+            return _reply(meant)
+        await self._check_endpoint(meant, caller)
+        self._check_webhook(meant)
         try:
-            return await self._submit(message, caller)
+            return await self._submit(meant, caller)
         except (TaskEnded, SessionBelongsToOther):  # between our look and the store's: look again
-            return await self._submit_again(message, caller)
+            return await self._submit_again(meant, caller)
 
     async def _submit_again(self, message: ClientMessage, caller: Caller) -> Ticket:
         try:
@@ -121,9 +132,11 @@ class TaskDesk:
 
     async def wait(self, ticket: Ticket, caller: Caller) -> TaskRecord:
         """The task once the ticket's turn is over, or as it stands when the client has waited long enough."""
+        if ticket.is_reply:
+            return ticket.record
         try:
             if ticket.turn_id not in ticket.record.turns_done:
-                await self._until(ticket.record, self._rules.blocking_limit, ticket.turn_id)
+                await self._until(ticket.record, self._limit_of(ticket.record), ticket.turn_id)
             return await self._again(ticket.record, caller)
         except StoreUnavailable as error:
             known = f"task {ticket.client_id!r} was accepted, but its end could not be followed"
@@ -131,7 +144,8 @@ class TaskDesk:
 
     async def answered(self, ticket: Ticket, record: TaskRecord) -> None:
         """Note that the client was handed the turn's answer: the same message is a new one from now on."""
-        if ticket.turn_id in record.turns_done or record.state.is_terminal:
+        ended = ticket.turn_id in record.turns_done or record.state.is_terminal
+        if ended and not ticket.is_reply:
             await self._threads.answered(record.tenant, ticket.name, ticket.fingerprint, ticket.turn_id)
 
     async def read(self, task_id: str, caller: Caller) -> TaskRecord:
@@ -291,6 +305,9 @@ class TaskDesk:
             raise UnknownTask(record.task_id, caller.principal.id)
         return now
 
+    def _limit_of(self, record: TaskRecord) -> float:
+        return self._rules.assessed_limit if record.request.assessment else self._rules.blocking_limit
+
     def _cancel_turn(self, record: TaskRecord, caller: Caller) -> Turn:
         return Turn(
             turn_id=self._new_id(),
@@ -299,6 +316,10 @@ class TaskDesk:
             principal=caller.principal,
             received_at=self._clock(),
         )
+
+
+def _reply(record: TaskRecord) -> Ticket:
+    return Ticket(record, "", record.task_id, "", record.task_id, is_reply=True)
 
 
 def is_end_of(event: TaskEvent, turn_id: str) -> bool:

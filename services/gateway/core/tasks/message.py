@@ -9,6 +9,7 @@ from services.gateway.core.errors import InvalidField, UnsupportedContent
 from services.gateway.core.fields import id_at, kind_of, list_at, object_at, required_id, text_at
 from services.gateway.core.push.config import webhook_in_send
 from services.gateway.ports.push import Webhook
+from shared.contracts.assessment.participation import AssessedTurn
 from shared.contracts.task import SolverRequest
 from shared.domain.exact_json import Json, JsonObject, dumps, wire
 from shared.domain.words import Dialect
@@ -18,7 +19,10 @@ _OWN_METADATA = frozenset({"policy_doc", "tools_endpoint", "principal", "session
 
 
 class ClientMessage(NamedTuple):
-    """One message. ``task_id`` is the client's word: new or known in the legacy dialect, known in the others."""
+    """One message. ``task_id`` is the client's word: new or known in the legacy dialect, known in the others.
+
+    ``same_as``: what another message has in common with it that is the same one, whatever its id.
+    """
 
     dialect: Dialect
     task_id: str | None
@@ -32,6 +36,8 @@ class ClientMessage(NamedTuple):
     solver: SolverRequest | None = None
     webhook: Webhook | None = None
     part_count: int = 1
+    assessment: AssessedTurn | None = None
+    same_as: str | None = None
 
     @property
     def whole_text(self) -> str:

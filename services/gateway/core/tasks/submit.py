@@ -4,15 +4,15 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import NAMESPACE_OID, uuid5
 
-from services.gateway.core.errors import InvalidField, NotAClient, TaskHasEnded, UnknownTask
-from services.gateway.core.identity.roles import may_decide, may_read
+from services.gateway.core.errors import InvalidField, TaskHasEnded, UnknownTask
+from services.gateway.core.identity.roles import check_client, may_decide, may_read
 from services.gateway.core.tasks.decisions import DecisionWord, decision_in
 from services.gateway.core.tasks.message import ClientMessage
 from services.gateway.ports.identity import Caller
 from services.gateway.ports.tasks import Thread
 from shared.contracts.task import HistoryMessage, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.domain.exact_json import Json, digest
-from shared.domain.words import Dialect, Role, TaskState
+from shared.domain.words import Dialect, TaskState
 
 
 class Moment(NamedTuple):
@@ -45,8 +45,8 @@ Intake = Accept | Signal | Join
 
 def fingerprint_of(message: ClientMessage, caller: Caller) -> str:
     """What makes a message the same message: its id; without one, its sender and content."""
-    if message.message_id:
-        return digest([caller.principal.id, "id", message.message_id])
+    if name := message.same_as or message.message_id:
+        return digest([caller.principal.id, "id", name])
     return digest([caller.principal.id, *_content(message)])
 
 
@@ -66,14 +66,14 @@ def take_in(message: ClientMessage, caller: Caller, known: TaskRecord | None, th
     dedupe = _dedupe(message, caller, thread, moment)
     turn_id = _name(caller, "turn", dedupe)
     if known is None:
-        _check_client(caller)
+        check_client(caller)
         return _new_task(message, caller, moment, turn_id, dedupe)
     if turn_id in (*known.turns_done, thread.signalled):
         return Join(known, turn_id)
     decision = decision_in(message.text, message.data) if known.state is TaskState.INPUT_REQUIRED else None
     _check_access(message, caller, known, decision)
     if not decision:
-        _check_client(caller)
+        check_client(caller)
     if known.state.is_terminal:
         return _after_the_end(message, caller, known, moment, turn_id, dedupe)
     _check_session(message, known)
@@ -124,6 +124,7 @@ def _request(message: ClientMessage) -> TaskRequest:
         tools_endpoint=message.tools_endpoint,
         metadata=message.request_metadata,
         solver=message.solver,
+        assessment=message.assessment,
     )
 
 
@@ -170,12 +171,6 @@ def _check_access(message: ClientMessage, caller: Caller, known: TaskRecord, dec
     raise UnknownTask(message.task_id or known.task_id, caller.principal.id)
 
 
-def _check_client(caller: Caller) -> None:
-    """Who approves or operates does not by that give the worker tasks; of names that nobody verified all may."""
-    if caller.principal.verified and Role.CLIENT not in caller.principal.roles:
-        raise NotAClient(caller.principal.id)
-
-
 def _check_session(message: ClientMessage, known: TaskRecord) -> None:
     if message.session_id in (None, known.session_id):
         return
@@ -200,6 +195,8 @@ def _session_of(message: ClientMessage, caller: Caller, dedupe: str) -> str:
 def _dedupe(message: ClientMessage, caller: Caller, thread: Thread, moment: Moment) -> str:
     """Legacy: the content under its task id, until its answer was given. Else the message id; without one, never."""
     fingerprint = fingerprint_of(message, caller)
+    if message.same_as:
+        return digest(["same", fingerprint])
     if message.dialect is Dialect.LEGACY:
         return digest(["legacy", message.task_id, fingerprint, thread.answered])
     return digest(["a2a", fingerprint if message.message_id else moment.fresh_id])

@@ -42,6 +42,8 @@ class A2aCalls:
 
     async def answer(self, sent: Sent) -> Task | Message:
         """The task once its turn is over, or at once if nobody waits; a reply without a task where it is one."""
+        if sent.ticket.is_reply:
+            return a2a_reply(sent.ticket.record, self._notice)
         if not sent.options.wait:
             return self._view(sent.ticket.record, sent.options.history_length)
         record = await self._desk.wait(sent.ticket, sent.caller)

@@ -24,6 +24,8 @@ CODES: dict[type[Exception], int] = {
     errors.Unsupported: -32004,
     errors.TaskHasEnded: -32004,
     errors.NotAClient: -32004,
+    errors.NoAssessment: -32004,
+    errors.NoAssessments: -32004,
     errors.TooManyRequests: TOO_MANY_REQUESTS,
     errors.TenantStopped: INTERNAL_ERROR,
     errors.UnsupportedContent: -32005,

@@ -25,7 +25,7 @@ from services.gateway.entrypoints.edge.body import check_content_type, read_obje
 from services.gateway.entrypoints.edge.door import let_in
 from shared.domain.exact_json import JsonObject
 
-_Event = types_0_3.Task | types_0_3.TaskStatusUpdateEvent | types_0_3.TaskArtifactUpdateEvent
+_Event = types_0_3.Message | types_0_3.Task | types_0_3.TaskStatusUpdateEvent | types_0_3.TaskArtifactUpdateEvent
 _EVENT: TypeAdapter[_Event] = TypeAdapter(_Event)
 
 

@@ -11,9 +11,9 @@ from pydantic import JsonValue
 
 from services.gateway.core.streaming.legacy_updates import legacy_update
 from services.gateway.core.streaming.streams import Stream, Told
-from services.gateway.core.streaming.updates import ArtifactUpdate, Snapshot, StatusUpdate
+from services.gateway.core.streaming.updates import ArtifactUpdate, Reply, Snapshot, StatusUpdate
 from services.gateway.core.tasks.views import metadata_of
-from services.gateway.entrypoints.a2a.view import a2a_view, artifact_view, state_view, status_message
+from services.gateway.entrypoints.a2a.view import a2a_reply, a2a_view, artifact_view, state_view, status_message
 from shared.contracts.task import TaskRecord
 from shared.domain.words import Dialect
 
@@ -39,6 +39,8 @@ def stream_response(
     match told.update:
         case Snapshot() as update:
             return pb.StreamResponse(task=_task(update, notice, history_length))
+        case Reply(replied):
+            return pb.StreamResponse(message=a2a_reply(replied, notice))
         case StatusUpdate() as update:
             return pb.StreamResponse(status_update=_status(update, told.event_id, record, notice))
         case ArtifactUpdate() as update:
