@@ -5,15 +5,18 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatch
 from pathlib import Path
 from typing import cast
 
 from pydantic_settings import BaseSettings
 
+from tests.deployment.dockerignore import lets_in
+
 ROOT = Path(__file__).resolve().parents[2]
 STACK = "all"  # the image that holds every service and the launcher
-_SHARED_STAGES = frozenset({"dependencies", "runtime"})
+_FILES = "-files"  # the stage that holds an image's own files
+_LAID_OUT = "laid-out"  # the stage that holds those of all
+_WORKDIR = "/made/app/"  # in that stage
 _PATH_IN_CHECK = re.compile(r"'GET', '(/\w+)'")
 
 
@@ -45,7 +48,17 @@ class Image:
 
 
 def images() -> dict[str, Image]:
-    """The images that SERVICE chooses among."""
+    """The images that SERVICE chooses among: how each runs, its own files and those of all, and the last stage."""
+    stages = _stages()
+    last, common = stages.pop(""), stages[_LAID_OUT].copies
+    names = [name.removesuffix(_FILES) for name in stages if name.endswith(_FILES)]
+    return {
+        name: replace(stages[name], copies=(*common, *stages[name + _FILES].copies), user=last.user) for name in names
+    }
+
+
+def _stages() -> dict[str, Image]:
+    """Every stage by its name, each with what it inherits; the last one has no name."""
     stages: dict[str, Image] = {}
     current = Image("")
     for word, rest in _instructions((ROOT / "Dockerfile").read_text()):
@@ -55,7 +68,7 @@ def images() -> dict[str, Image]:
         else:
             current = _after(current, word, rest)
         stages[current.name] = current
-    return {name: image for name, image in stages.items() if name and name not in _SHARED_STAGES}
+    return stages
 
 
 def default_arguments() -> dict[str, str]:
@@ -66,13 +79,17 @@ def default_arguments() -> dict[str, str]:
 
 def copy_context(image: Image, into: Path) -> None:
     """What the image holds under its working folder, without what ``.dockerignore`` keeps out of a build."""
-    ignored = _ignored()
     for source, destination in image.copies:
         for file in sorted(_files(ROOT / source)):
-            if not any(fnmatch(file.relative_to(ROOT).as_posix(), pattern) for pattern in ignored):
+            if goes_into_a_build(file.relative_to(ROOT).as_posix()):
                 target = into / destination / _place(file, ROOT / source)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(file.read_bytes())
+
+
+def goes_into_a_build(path: str) -> bool:
+    """Whether a file of this repository, by its path from the root, can be copied into an image."""
+    return lets_in((ROOT / ".dockerignore").read_text(), path)
 
 
 def _place(file: Path, source: Path) -> Path:
@@ -81,14 +98,6 @@ def _place(file: Path, source: Path) -> Path:
 
 def _files(path: Path) -> Iterator[Path]:
     return iter([path]) if path.is_file() else (file for file in path.rglob("*") if file.is_file())
-
-
-def _ignored() -> tuple[str, ...]:
-    """Patterns for ``fnmatch``, whose star also matches slashes; those after the first star and its exceptions."""
-    lines = (ROOT / ".dockerignore").read_text().splitlines()
-    kept_out = [line for line in lines if line and line[0] not in "#!" and line != "*"]
-    patterns = [line.replace("**/", "*") for line in kept_out]
-    return tuple(pattern for line in patterns for pattern in (line, f"{line}/*"))
 
 
 def _instructions(text: str) -> Iterator[tuple[str, str]]:
@@ -103,7 +112,7 @@ def _after(image: Image, word: str, rest: str) -> Image:
     match word:
         case "COPY" if not rest.startswith("--"):
             source, destination = rest.split()
-            return replace(image, copies=(*image.copies, (source, destination)))
+            return replace(image, copies=(*image.copies, (source, destination.removeprefix(_WORKDIR))))
         case "ENV":
             return replace(image, environ={**image.environ, **dict(pair.split("=", 1) for pair in rest.split())})
         case "EXPOSE":
