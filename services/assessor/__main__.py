@@ -16,6 +16,8 @@ from services.assessor.settings import SCENARIOS, Settings, older_names
 from shared.infra.main_server import serve_until_stopped
 from shared.infra.process import configure_logging
 from shared.infra.starting import CannotStart, read_settings, refused
+from shared.infra.traced_app import traced
+from shared.infra.tracing import tracing
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -29,7 +31,8 @@ def main(arguments: Sequence[str]) -> int:
     except CannotStart as problem:
         return refused(problem)
     configure_logging("assessor", logging.getLevelNamesMapping()[settings.log_level.upper()])
-    serve_until_stopped(app, settings.host, settings.port)
+    with tracing(settings, "assessor") as tracer:
+        serve_until_stopped(traced(app, tracer), settings.host, settings.port)
     return 0
 
 

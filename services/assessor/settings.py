@@ -10,6 +10,8 @@ from pydantic import Field, SecretStr, model_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from shared.infra.tracing_settings import TracingSettings
+
 _OLDER = "AGENTBEATS_GREEN_"  # variables of assessors that this one can stand in for
 SCENARIOS = Path(__file__).with_name("scenarios")
 
@@ -92,7 +94,7 @@ class GreenAgentConfig(BaseSettings):
         return bool(self.anthropic_api_key or self.anthropic_base_url)
 
 
-class Settings(GreenAgentConfig):
+class Settings(GreenAgentConfig, TracingSettings):
     """Environment variables of the same names in capitals; there is nothing that must be given on loopback."""
 
     host: str = Field(default="127.0.0.1", min_length=1, description="the address to bind; 0.0.0.0 in a container")

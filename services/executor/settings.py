@@ -15,6 +15,7 @@ from shared.domain.words import Strategy
 from shared.infra.archive_open import ArchiveSettings
 from shared.infra.host_list import HostList
 from shared.infra.redis import QueueRedisUrl, RedisUrl, check_queue
+from shared.infra.tracing_settings import TracingSettings
 
 _ADDRESS = re.compile(r"https?://[^/?#@\s]+(/[^?#\s]*)?")
 
@@ -72,7 +73,7 @@ class CredentialSettings(BaseSettings):
     )
 
 
-class Settings(RunSettings, ArchiveSettings, CredentialSettings):
+class Settings(RunSettings, ArchiveSettings, CredentialSettings, TracingSettings):
     """``anthropic_api_key`` or ``anthropic_base_url`` must be given: nobody gets another worker by forgetting a key.
 
     So must ``archive_url`` in production, unless the operator says by name that ended tasks are to be archived nowhere.
@@ -94,6 +95,9 @@ class Settings(RunSettings, ArchiveSettings, CredentialSettings):
         default="",
         description="another address that speaks the Anthropic Messages API",
         json_schema_extra={"needed": "ANTHROPIC_API_KEY is not set"},
+    )
+    traceparent_to_model: bool = Field(
+        default=False, description="whether the model's endpoint is told which trace a call belongs to"
     )
     haiku_model: str = Field(default="claude-haiku-4-5-20251001", description="the lower tier")
     sonnet_model: str = Field(

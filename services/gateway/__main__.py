@@ -12,6 +12,8 @@ from services.gateway.settings import Settings
 from shared.infra.main_server import serve_until_stopped
 from shared.infra.process import configure_logging
 from shared.infra.starting import CannotStart, read_settings, refused
+from shared.infra.traced_app import traced
+from shared.infra.tracing import tracing
 
 log = structlog.get_logger()
 _SETTINGS = {"host": "host", "port": "port", "card_url": "purple_agent_card_url"}
@@ -31,7 +33,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if settings.profile == "production" and not settings.purple_agent_card_url:
         log.warning("card_names_this_machine", url=settings.card_url, set="PURPLE_AGENT_CARD_URL")
     leaving = leaving_of(settings)
-    serve_until_stopped(build(settings, leaving), settings.host, settings.port, leaving)
+    with tracing(settings, "gateway") as tracer:
+        app = traced(build(settings, leaving, tracer), tracer)
+        serve_until_stopped(app, settings.host, settings.port, leaving)
     return 0
 
 

@@ -30,6 +30,7 @@ from services.gateway.adapters.tasks.redis_task_lists import RedisTaskLists
 from services.gateway.adapters.tasks.redis_threads import RedisThreads
 from services.gateway.adapters.tasks.shedding_tasks import SheddingTasks
 from services.gateway.adapters.tasks.stored_endpoints import StoredEndpoints
+from services.gateway.adapters.tasks.traced_tasks import traced_tasks
 from services.gateway.adapters.tasks.wakes import BestEffortWakes
 from services.gateway.core.approvals.desk import ApprovalDesk
 from services.gateway.core.audit.desk import AuditDesk
@@ -73,13 +74,14 @@ from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from shared.infra.tenant_records import RedisTenantRecords
 from shared.infra.wakes import ArqWakes
+from shared.ports.tracing import NO_TRACER, Tracer
 
 
 def leaving_of(settings: Settings) -> Leaving:
     return Leaving(settings.drain_seconds, settings.grace_seconds)
 
 
-def build(settings: Settings, leaving: Leaving | None = None) -> FastAPI:
+def build(settings: Settings, leaving: Leaving | None = None, tracer: Tracer = NO_TRACER) -> FastAPI:
     """The application; its connections are opened when it starts and closed when it stops.
 
     ``leaving`` is told when that comes.
@@ -87,11 +89,12 @@ def build(settings: Settings, leaving: Leaving | None = None) -> FastAPI:
     leaving = leaving or leaving_of(settings)
     state, queue = connect(settings.redis_url), connect(settings.queue_redis_url or settings.redis_url)
     live = Live(state)
+    store = traced_tasks(TaskStore(state, live), tracer)
     keyring = RedisKeyring(state)
     doorway = Doorway(settings, RedisMeter(state), _now)
     identity = doorway.identity
     push = PushRoom(settings, state, live, _now, embedded=settings.profile == "embedded")
-    tasks = SheddingTasks(TaskStore(state, live), RedisBacklog(state), settings.max_waiting_sessions, monotonic)
+    tasks = SheddingTasks(store, RedisBacklog(state), settings.max_waiting_sessions, monotonic)
     wakes = BestEffortWakes(ArqWakes(queue))
     desk = TaskDesk(
         tasks=tasks,

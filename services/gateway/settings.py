@@ -15,9 +15,18 @@ from shared.infra.archive_open import ArchiveSettings
 from shared.infra.assessment_key import AssessmentSettings
 from shared.infra.host_list import HostList
 from shared.infra.redis import QueueRedisUrl, RedisUrl, check_queue
+from shared.infra.tracing_settings import TracingSettings
 
 
-class Settings(DoorSettings, LimitSettings, PushSettings, ArchiveSettings, LeavingSettings, AssessmentSettings):
+class Settings(
+    DoorSettings,
+    LimitSettings,
+    PushSettings,
+    ArchiveSettings,
+    LeavingSettings,
+    AssessmentSettings,
+    TracingSettings,
+):
     """Environment variables of the same names in capitals. Only ``REDIS_URL`` must be given; see ``AUTHENTICATION``.
 
     With ``ARCHIVE_URL`` the audit export also has the tasks that have left Redis.

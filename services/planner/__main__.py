@@ -8,6 +8,8 @@ from services.planner.settings import Settings
 from shared.infra.main_server import serve_until_stopped
 from shared.infra.process import configure_logging
 from shared.infra.starting import CannotStart, read_settings, refused
+from shared.infra.traced_app import traced
+from shared.infra.tracing import tracing
 
 
 def main() -> int:
@@ -18,7 +20,8 @@ def main() -> int:
     except CannotStart as problem:
         return refused(problem)
     configure_logging("planner")
-    serve_until_stopped(build(settings), settings.host, settings.port)
+    with tracing(settings, "planner") as tracer:
+        serve_until_stopped(traced(build(settings), tracer), settings.host, settings.port)
     return 0
 
 

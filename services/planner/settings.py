@@ -1,12 +1,13 @@
 """The service's settings, read once at its start."""
 
 from pydantic import Field, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import SettingsConfigDict
 
 from services.planner.core.faults import parse
+from shared.infra.tracing_settings import TracingSettings
 
 
-class Settings(BaseSettings):
+class Settings(TracingSettings):
     """Environment variables of the same names in capitals; there is nothing that must be given.
 
     ``planner_faults`` and ``planner_latency_ms`` are for benchmarks and tests; faults by request or by

@@ -1,10 +1,12 @@
 """The service's settings, read once at its start."""
 
 from pydantic import Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import SettingsConfigDict
+
+from shared.infra.tracing_settings import TracingSettings
 
 
-class Settings(BaseSettings):
+class Settings(TracingSettings):
     """Environment variables of the same names in capitals; there is nothing that must be given."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore")

@@ -12,6 +12,8 @@ from services.simulator.settings import Settings
 from shared.infra.main_server import serve_until_stopped
 from shared.infra.process import configure_logging
 from shared.infra.starting import CannotStart, read_settings, refused
+from shared.infra.traced_app import traced
+from shared.infra.tracing import tracing
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -27,7 +29,8 @@ def main(arguments: Sequence[str]) -> int:
     except (CannotStart, OSError) as problem:
         return refused(problem)
     configure_logging("simulator")
-    serve_until_stopped(app, settings.host, settings.port, websockets=True)
+    with tracing(settings, "simulator") as tracer:
+        serve_until_stopped(traced(app, tracer), settings.host, settings.port, websockets=True)
     return 0
 
 

@@ -6,14 +6,15 @@ from typing import Literal, Self
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_core import PydanticCustomError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import SettingsConfigDict
 
 from shared.infra.host_list import HostList
+from shared.infra.tracing_settings import TracingSettings
 
 _SHORTEST_KEY = 32
 
 
-class Settings(BaseSettings):
+class Settings(TracingSettings):
     """Environment variables of the same names in capitals; there is nothing that must be given.
 
     Without ``UES_ADMIN_KEY`` an admin's key is made at each start: it goes into ``UES_ADMIN_KEY_FILE``, or is printed

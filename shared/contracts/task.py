@@ -39,6 +39,7 @@ class Turn(Contract):
     message_id: str | None = None
     text: str = ""
     data: dict[str, JsonValue] = {}  # a decision: {"decision", "comment", "approval_id"}; a resolution: see Resolved
+    traceparent: str | None = None  # the span in which it was accepted, as W3C Trace Context names it
 
 
 class PriorTurn(Contract):
@@ -126,6 +127,7 @@ class TaskRecord(Contract):
     started_at: datetime | None = None
     updated_at: datetime
     turns_done: tuple[str, ...] = ()  # ids of finished turns, newest last, bounded
+    traceparent: str | None = None  # of the turn that began the task: all of the task belongs to that trace
 
 
 class TaskEvent(Contract):

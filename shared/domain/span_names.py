@@ -1,0 +1,66 @@
+"""The names of spans, of their events and attributes. docs/tracing.md has the same, checked by a test.
+
+Where OpenTelemetry's conventions have a name it is theirs (HTTP, messaging, GenAI); all others begin with ``purple.``.
+"""
+
+# --- spans --------------------------------------------------------------------------------------------------------
+ACCEPT = "accept task"
+TURN = "turn {kind}"
+PHASE = "phase {phase}"
+STATE = "state {state}"
+CHAT = "chat {model}"
+TOOL = "execute_tool {tool}"
+WRITE = "write {tool}"
+POLICY = "policy {question}"
+STORE = "store turn"
+LEARN = "learn outcome"
+
+# --- events -------------------------------------------------------------------------------------------------------
+APPROVAL_WAITS = "purple.approval.waits"
+RESTS = "purple.rests"
+
+# --- attributes of OpenTelemetry's conventions --------------------------------------------------------------------
+ERROR_TYPE = "error.type"
+HTTP_METHOD = "http.request.method"
+HTTP_ROUTE = "http.route"
+HTTP_STATUS = "http.response.status_code"
+URL_SCHEME = "url.scheme"
+OPERATION = "gen_ai.operation.name"
+PROVIDER = "gen_ai.provider.name"
+REQUEST_MODEL = "gen_ai.request.model"
+MAX_TOKENS = "gen_ai.request.max_tokens"
+RESPONSE_MODEL = "gen_ai.response.model"
+FINISH_REASONS = "gen_ai.response.finish_reasons"
+INPUT_TOKENS = "gen_ai.usage.input_tokens"
+OUTPUT_TOKENS = "gen_ai.usage.output_tokens"
+CACHE_READ_TOKENS = "gen_ai.usage.cache_read.input_tokens"
+CACHE_WRITE_TOKENS = "gen_ai.usage.cache_creation.input_tokens"
+TOOL_NAME = "gen_ai.tool.name"
+TOOL_TYPE = "gen_ai.tool.type"
+
+# --- our own attributes -------------------------------------------------------------------------------------------
+TENANT = "purple.tenant"
+SESSION = "purple.session"
+TASK = "purple.task"
+DIALECT = "purple.dialect"
+FRESH = "purple.accept.fresh"
+TURN_KIND = "purple.turn.kind"
+ATTEMPT = "purple.turn.attempt"
+WAITED_MS = "purple.turn.waited_ms"
+TASK_STATE = "purple.task.state"
+PROCESS_TYPE = "purple.process.type"
+STRATEGY = "purple.strategy"
+TIER = "purple.model.tier"
+COST_NANOS = "purple.model.cost_nano_usd"
+TOOL_CLASS = "purple.tool.class"
+CONNECTION = "purple.tool.connection"
+TOOL_OUTCOME = "purple.tool.outcome"
+WRITE_STATUS = "purple.write.status"
+BINDING = "purple.policy.binding"
+PASSED = "purple.policy.passed"
+TRIGGERED = "purple.policy.triggered_rules"
+REFUSED = "purple.policy.refused_calls"
+LEARNED = "purple.learn.outcome"
+
+CHAT_OPERATION = "chat"
+TOOL_OPERATION = "execute_tool"

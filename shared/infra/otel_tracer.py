@@ -1,0 +1,117 @@
+"""The ``Tracer`` port on OpenTelemetry's SDK. Only a process that traces loads this module.
+
+The current span is kept in a variable of our own, not in OpenTelemetry's: so no library of ours adds spans to a task's
+trace or tells anybody of it who was not meant to be told.
+"""
+
+import asyncio
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from opentelemetry import trace as otel
+from opentelemetry.context import Context
+from opentelemetry.sdk.trace import TracerProvider
+from structlog.contextvars import bound_contextvars
+from typing_extensions import override
+
+from shared.domain.span_names import ERROR_TYPE
+from shared.domain.version import VERSION
+from shared.ports.tracing import Attribute, Span, SpanKind, Tracer
+
+_KINDS: Mapping[SpanKind, otel.SpanKind] = {kind: otel.SpanKind[kind.name] for kind in SpanKind}
+_TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
+_NOT_ERRORS = (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit)
+_current: ContextVar[otel.Span] = ContextVar("current_span", default=otel.INVALID_SPAN)
+
+
+class OtelSpan(Span):
+    def __init__(self, span: otel.Span) -> None:
+        self._span = span
+
+    @property
+    @override
+    def is_recording(self) -> bool:
+        return self._span.is_recording()
+
+    @override
+    def note(self, attributes: Mapping[str, Attribute]) -> None:
+        self._span.set_attributes(attributes)
+
+    @override
+    def event(self, name: str) -> None:
+        self._span.add_event(name)
+
+    @override
+    def rename(self, name: str) -> None:
+        self._span.update_name(name)
+
+    @override
+    def failed(self, kind: str) -> None:
+        self._span.set_attribute(ERROR_TYPE, kind)
+        self._span.set_status(otel.StatusCode.ERROR)
+
+
+class OtelTracer(Tracer):
+    def __init__(self, provider: TracerProvider) -> None:
+        self._tracer = provider.get_tracer("purple-agent", VERSION)
+
+    @property
+    @override
+    def is_on(self) -> bool:
+        return True
+
+    @contextmanager
+    @override
+    def span(self, name: str, kind: SpanKind = SpanKind.INTERNAL) -> Iterator[OtelSpan]:
+        with self._open(name, kind, _current.get(), ()) as span:
+            yield span
+
+    @contextmanager
+    @override
+    def continued(self, name: str, kind: SpanKind, parent: str | None, link: str | None = None) -> Iterator[OtelSpan]:
+        linked = _remote(link).get_span_context()
+        links = (otel.Link(linked),) if linked.is_valid else ()
+        with self._open(name, kind, _remote(parent), links) as span:
+            yield span
+
+    @override
+    def here(self) -> OtelSpan:
+        return OtelSpan(_current.get())
+
+    @override
+    def traceparent(self) -> str | None:
+        said = _current.get().get_span_context()
+        if not said.is_valid:
+            return None
+        return f"00-{otel.format_trace_id(said.trace_id)}-{otel.format_span_id(said.span_id)}-{said.trace_flags:02x}"
+
+    @contextmanager
+    def _open(self, name: str, kind: SpanKind, parent: otel.Span, links: tuple[otel.Link, ...]) -> Iterator[OtelSpan]:
+        within = otel.set_span_in_context(parent, Context())
+        span = self._tracer.start_span(name, within, _KINDS[kind], links=links)
+        said, ours, token = span.get_span_context(), OtelSpan(span), _current.set(span)
+        ids = {"trace_id": otel.format_trace_id(said.trace_id), "span_id": otel.format_span_id(said.span_id)}
+        try:
+            with bound_contextvars(**ids):
+                yield ours
+        except _NOT_ERRORS:
+            raise
+        except BaseException as error:
+            ours.failed(type(error).__name__)
+            raise
+        finally:
+            _current.reset(token)
+            span.end()
+
+
+def _remote(traceparent: str | None) -> otel.Span:
+    """The span that a ``traceparent`` names; no valid one where it cannot be used (W3C Trace Context, section 3.2)."""
+    found = _TRACEPARENT.fullmatch(traceparent or "")
+    if found is None or found[1] == "ff" or (found[1] == "00" and found[5]):
+        return otel.INVALID_SPAN
+    flags = otel.TraceFlags(int(found[4], 16) & otel.TraceFlags.SAMPLED)
+    return otel.NonRecordingSpan(
+        otel.SpanContext(int(found[2], 16), int(found[3], 16), is_remote=True, trace_flags=flags)
+    )

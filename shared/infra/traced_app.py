@@ -1,0 +1,67 @@
+"""An ASGI application whose requests are spans, within those of their callers."""
+
+from collections.abc import MutableMapping
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from shared.domain import span_names as names
+from shared.ports.tracing import Span, SpanKind, Tracer
+
+_PROBES = frozenset({"/health", "/ready", "/metrics"})
+_KNOWN = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"})
+
+
+def traced(app: ASGIApp, tracer: Tracer) -> ASGIApp:
+    """The application itself where nobody looks; else the same, with a span for each request that is no probe."""
+    return TracedApp(app, tracer) if tracer.is_on else app
+
+
+class TracedApp:
+    """The span ends with the answer: that of a stream lasts as long as the stream."""
+
+    def __init__(self, app: ASGIApp, tracer: Tracer) -> None:
+        self._app = app
+        self._tracer = tracer
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] in _PROBES:
+            return await self._app(scope, receive, send)
+        method = _method(scope)
+        with self._tracer.continued(method, SpanKind.SERVER, _traceparent(scope)) as span:
+            span.note({names.HTTP_METHOD: method, names.URL_SCHEME: str(scope.get("scheme", "http"))})
+
+            async def noting(message: Message) -> None:
+                if message["type"] == "http.response.start":
+                    _note_status(span, int(message["status"]))
+                await send(message)
+
+            try:
+                await self._app(scope, receive, noting)
+            finally:
+                _note_route(span, method, scope)
+
+
+def _method(scope: Scope) -> str:
+    """A word of HTTP: what a caller makes up is no name of a span."""
+    method = str(scope["method"])
+    return method if method in _KNOWN else "HTTP"
+
+
+def _traceparent(scope: Scope) -> str | None:
+    """The caller's; of two, none (W3C Trace Context, section 3.2)."""
+    given = [value for name, value in scope["headers"] if name == b"traceparent"]
+    return given[0].decode("latin-1").strip() if len(given) == 1 else None
+
+
+def _note_status(span: Span, status: int) -> None:
+    span.note({names.HTTP_STATUS: status})
+    if status >= 500:
+        span.failed(str(status))
+
+
+def _note_route(span: Span, method: str, scope: MutableMapping[str, object]) -> None:
+    """The route's pattern, never the path: that has ids in it, and anything a caller puts there."""
+    pattern = getattr(scope.get("route"), "path", None)
+    if isinstance(pattern, str) and pattern:
+        span.note({names.HTTP_ROUTE: pattern})
+        span.rename(f"{method} {pattern}")

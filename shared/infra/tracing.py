@@ -1,0 +1,94 @@
+"""Tracing a process: on where the operator names a collector, else not there at all."""
+
+import logging
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from typing_extensions import override
+
+from shared.domain.version import VERSION
+from shared.infra.tracing_settings import TracingSettings
+from shared.ports.tracing import NO_TRACER, Tracer
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider
+
+FLUSH_SECONDS = 2.0  # at the end of a process, for what was not handed over yet
+_EXPORT_SECONDS = 5.0
+_SILENT_SECONDS = 600.0
+_SPEAKERS = (
+    "opentelemetry.exporter.otlp.proto.http.trace_exporter",
+    "opentelemetry.exporter.otlp.common.http",
+    "opentelemetry.sdk._shared_internal",
+)
+
+
+@contextmanager
+def tracing(settings: TracingSettings, service: str) -> Iterator[Tracer]:
+    """The process's tracer. What is recorded goes to the collector from a thread of its own, in batches.
+
+    A collector that is away costs the oldest spans of a bounded queue and one line in the log; at the end it is waited
+    for ``FLUSH_SECONDS``.
+    """
+    if not settings.traces_endpoint:
+        yield NO_TRACER
+        return
+    from shared.infra.otel_tracer import OtelTracer  # only a process that traces loads the SDK
+
+    provider = _provider(settings, service)
+    try:
+        yield OtelTracer(provider)
+    finally:
+        _flush(provider)
+
+
+def _provider(settings: TracingSettings, service: str) -> "TracerProvider":
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+    _say_it_once()
+    of_process = {
+        "service.name": settings.otel_service_name or f"purple-{service}",
+        "service.namespace": "purple-agent",
+        "service.version": VERSION,
+        "service.instance.id": f"{socket.gethostname()}:{os.getpid()}",
+    }
+    provider = TracerProvider(resource=Resource.create(of_process), shutdown_on_exit=False)
+    exporter = OTLPSpanExporter(endpoint=settings.traces_endpoint, timeout=_EXPORT_SECONDS)
+    provider.add_span_processor(BatchSpanProcessor(exporter))
+    return provider
+
+
+def _flush(provider: "TracerProvider") -> None:
+    """Hand over what is left, for a bounded time: the SDK itself would wait for half a minute."""
+    leaving = threading.Thread(target=provider.shutdown, daemon=True)
+    leaving.start()
+    leaving.join(FLUSH_SECONDS)
+
+
+def _say_it_once() -> None:
+    once = _Once()
+    for name in _SPEAKERS:
+        logging.getLogger(name).addFilter(once)
+
+
+class _Once(logging.Filter):
+    """Lets each kind of message through once in ten minutes: a collector that is away is no news with each batch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._said: dict[str, float] = {}
+
+    @override
+    def filter(self, record: logging.LogRecord) -> bool:
+        last = self._said.get(str(record.msg))
+        if last is not None and record.created - last < _SILENT_SECONDS:
+            return False
+        self._said[str(record.msg)] = record.created
+        return True
