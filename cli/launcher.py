@@ -17,7 +17,7 @@ from cli.stack.child import Child
 from cli.stack.free_ports import free_ports, is_free
 from cli.stack.plan import Ports, ProcessSpec, StackOptions, notice_of, plan_stack
 from cli.stack.readiness import Tell, died, tell_nobody, wait_until_ready
-from shared.infra.archive_key import key_of, webhook_secret_of
+from shared.infra.archive_key import assessment_key_of, key_of, webhook_secret_of
 from shared.infra.embedded_redis import EmbeddedRedis, NoRedisServer
 
 READY_SECONDS = 45.0
@@ -80,7 +80,12 @@ async def running(
     if not is_free(options.port, options.host):
         raise Complaint(f"Port {options.port} is taken: stop what listens there, or choose another with --port.")
     (options.folder / "logs").mkdir(parents=True, exist_ok=True)
-    options = replace(options, archive_key=key_of(options.folder), webhook_secret=webhook_secret_of(options.folder))
+    options = replace(
+        options,
+        archive_key=key_of(options.folder),
+        webhook_secret=webhook_secret_of(options.folder),
+        assessment_key=assessment_key_of(options.folder),
+    )
     async with AsyncExitStack() as held:
         redis = await held.enter_async_context(_redis(options))
         queue = await held.enter_async_context(_queue(options))

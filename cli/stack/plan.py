@@ -16,7 +16,7 @@ _MODEL_SECRETS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 _BRAINOS_SECRETS = ("BRAINOS_API_KEY",)
 _EXECUTOR_SECRETS = (*_MODEL_SECRETS, "ARCHIVE_KEY", *_BRAINOS_SECRETS)
 _GATEWAY_SECRETS = ("WEBHOOK_SECRET",)
-_SECRETS = (*_EXECUTOR_SECRETS, *_GATEWAY_SECRETS)
+_SECRETS = (*_EXECUTOR_SECRETS, *_GATEWAY_SECRETS, "ASSESSMENT_KEY")
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ class StackOptions:
     company_faults: bool = False  # whether the company can be told to misbehave
     archive_key: str = field(default="", repr=False)  # of the launcher's own archive; empty for none
     webhook_secret: str = field(default="", repr=False)  # of the launcher's own; empty for none
+    assessment_key: str = field(default="", repr=False)  # of the launcher's own; empty for none
 
     @property
     def uses_planner(self) -> bool:
@@ -152,7 +153,7 @@ def _gateway(options: StackOptions, base: Mapping[str, str]) -> ProcessSpec:
     card_url = options.environ.get("PURPLE_AGENT_CARD_URL") or f"{url_of(options.port)}/"
     arguments = ("services.gateway", "--host", options.host, "--port", str(options.port), "--card-url", card_url)
     stops = {"DRAIN_SECONDS": "0", "GRACE_SECONDS": _GRACE_SECONDS}  # nobody chooses among replicas here
-    environ = {**stops, **base, **_webhooks(options), **_archive(options)}
+    environ = {**stops, **base, **_webhooks(options), **_archive(options), **_assessments(options)}
     return ProcessSpec("gateway", arguments, url_of(options.port), stops=1, environ=environ)
 
 
@@ -160,6 +161,12 @@ def _webhooks(options: StackOptions) -> dict[str, str]:
     """What webhooks are signed with: the caller's secret, else the launcher's own."""
     secret = options.environ.get("WEBHOOK_SECRET") or options.webhook_secret
     return {"WEBHOOK_SECRET": secret} if secret else {}
+
+
+def _assessments(options: StackOptions) -> dict[str, str]:
+    """What the keys to assessed worlds are kept under: gateway and executors have the same."""
+    key = options.environ.get("ASSESSMENT_KEY") or options.assessment_key
+    return {"ASSESSMENT_KEY": key} if key else {}
 
 
 def _executor(options: StackOptions, ports: Ports, number: int, base: Mapping[str, str]) -> ProcessSpec:
@@ -172,6 +179,7 @@ def _executor(options: StackOptions, ports: Ports, number: int, base: Mapping[st
         | _tools(options, ports)
         | _credentials(options)
         | _archive(options)
+        | _assessments(options)
     )
     return ProcessSpec(f"executor-{number + 1}", ("services.executor",), url_of(port), stops=2, environ=environ)
 

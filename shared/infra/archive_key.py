@@ -20,6 +20,11 @@ def webhook_secret_of(folder: Path) -> str:
     return _kept(folder / "webhook.key")
 
 
+def assessment_key_of(folder: Path) -> str:
+    """What that stack keeps the keys to assessed worlds under, made in the same way."""
+    return _kept(folder / "assessment.key")
+
+
 def _kept(path: Path) -> str:
     if not path.exists():
         _make(path)
