@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, JsonValue, field_validator, model_validator
 
 from shared.contracts.base import Contract
 from shared.contracts.credential import Credential
@@ -20,6 +20,7 @@ class CatalogueEntry(Contract):
 
     tool_class: ToolClass | None = None
     read_back: str | None = None  # the read tool that proves this write
+    expect: dict[str, JsonValue] = Field(default={})  # what that read shows once it took hold, whatever was sent
     idempotency_field: str | None = None  # the argument in which the server honours our key
     errors_change_nothing: bool = False  # whether an answer that is an error means that nothing was written
 
@@ -33,7 +34,7 @@ class Connection(Contract):
 
     id: str
     url: str  # empty: the server that the executor is started with
-    protocol: Literal["auto", "mcp", "rest"] = "auto"
+    protocol: Literal["auto", "mcp", "rest", "ues"] = "auto"
     credential: Credential | None = None
     catalogue: dict[str, CatalogueEntry] = Field(default={})
     owner: str = Field(default="", exclude=True)

@@ -20,6 +20,7 @@ from tests.requirements import (
     memory,
     metrics,
     outside,
+    participant,
     policy,
     processes,
     project,
@@ -44,6 +45,7 @@ PROMISES = (
     *memory.PROMISES,
     *assessor.PROMISES,
     *simulator.PROMISES,
+    *participant.PROMISES,
     *metrics.PROMISES,
     *project.PROMISES,
 )

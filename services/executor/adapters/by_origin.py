@@ -10,6 +10,7 @@ from services.executor.adapters.discreet_servers import DiscreetServers
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.rest_bridge import RestBridge
 from services.executor.adapters.tool_servers import DetectingToolServers
+from services.executor.adapters.ues_tools import NoWorlds, UesTools, WorldKeys
 from services.executor.ports.credentials import Credentials
 from services.executor.ports.tools import Tool, ToolAnswer, ToolForbidden, ToolServers
 from shared.contracts.tenant import Connection
@@ -19,10 +20,13 @@ from shared.infra.guard import Guard
 
 
 @asynccontextmanager
-async def open_servers(reach: Reach, credentials: Credentials | None = None) -> AsyncIterator[ToolServers]:
+async def open_servers(
+    reach: Reach, credentials: Credentials | None = None, worlds: WorldKeys | None = None
+) -> AsyncIterator[ToolServers]:
     """All kinds of servers, in any protocol; ``reach`` is where those may be that requests name.
 
     ``credentials`` are shown to those alone that operators set up, and kept out of what these answer.
+    ``worlds``: who has the keys to the worlds of assessments; they are asked under the guard of what requests name.
     """
     guard, shown = Guard(reach), credentials or NoCredentials()
     tenants_guard = Guard(operators_reach(reach.listed))
@@ -33,10 +37,11 @@ async def open_servers(reach: Reach, credentials: Credentials | None = None) -> 
         RestBridge(tenants_guard, shown) as tenants_rest,
         McpTools(guard=guard) as far_mcp,
         RestBridge(guard) as far_rest,
+        UesTools(worlds or NoWorlds(), guard) as far_worlds,
     ):
         trusted = DiscreetServers(DetectingToolServers(mcp, rest), shown)
         tenants = DiscreetServers(DetectingToolServers(tenants_mcp, tenants_rest), shown)
-        yield ByOrigin(trusted, tenants, DetectingToolServers(far_mcp, far_rest), reach)
+        yield ByOrigin(trusted, tenants, DetectingToolServers(far_mcp, far_rest, far_worlds), reach)
 
 
 class ByOrigin(ToolServers):

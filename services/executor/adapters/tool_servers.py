@@ -6,7 +6,7 @@ import structlog
 from typing_extensions import override
 
 from services.executor.adapters.other_protocol import OtherProtocol
-from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
+from services.executor.ports.tools import Tool, ToolAnswer, ToolForbidden, ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject
 
@@ -18,9 +18,11 @@ MAX_REMEMBERED = 1024
 class DetectingToolServers(ToolServers):
     """A connection may name its protocol; else the server's answers decide, and the decision holds while it works."""
 
-    def __init__(self, mcp: ToolServers, rest: ToolServers) -> None:
+    def __init__(self, mcp: ToolServers, rest: ToolServers, worlds: ToolServers | None = None) -> None:
+        """``worlds``: simulated worlds, which are never found by asking: a connection says that it is one."""
         self._mcp = mcp
         self._rest = rest
+        self._worlds = worlds
         self._spoken: dict[str, ToolServers] = {}
 
     @override
@@ -56,10 +58,14 @@ class DetectingToolServers(ToolServers):
     @override
     def protocol_of(self, connection: Connection) -> str:
         spoken = self._known(connection)
-        return "" if spoken is None else "mcp" if spoken is self._mcp else "rest"
+        if spoken is None:
+            return ""
+        return "mcp" if spoken is self._mcp else "rest" if spoken is self._rest else "ues"
 
     def _stated(self, connection: Connection) -> ToolServers | None:
-        return {"mcp": self._mcp, "rest": self._rest}.get(connection.protocol)
+        if connection.protocol == "ues" and self._worlds is None:
+            raise ToolForbidden("a simulated world is only a tool server of an assessment's turns")
+        return {"mcp": self._mcp, "rest": self._rest, "ues": self._worlds}.get(connection.protocol)
 
     def _known(self, connection: Connection) -> ToolServers | None:
         return self._stated(connection) or self._spoken.get(connection.url)

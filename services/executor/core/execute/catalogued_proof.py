@@ -7,7 +7,7 @@ from services.executor.core.execute.refs import references
 from services.executor.core.tooling.toolbox import Toolbox
 from services.executor.core.tooling.validate import problems_with
 from shared.contracts.plan import PlannedCall, ReadBack, WritePlan
-from shared.domain.exact_json import dumps
+from shared.domain.exact_json import dumps, plain
 
 
 def as_catalogued(plan: WritePlan, toolbox: Toolbox, barred: Callable[[str], str | None]) -> WritePlan:
@@ -24,9 +24,15 @@ def _proved(call: PlannedCall, toolbox: Toolbox, barred: Callable[[str], str | N
     """The model's own read-back stays where it asks that very tool: it may know better with which arguments."""
     tool = toolbox.find(call.connection_id, call.tool)
     found = partner(tool, toolbox.tools.values()) if tool and tool.catalogue.read_back else None
-    if found is None or barred(found.reader.name) or (call.read_back and call.read_back.tool == found.reader.name):
+    if tool is None or found is None or barred(found.reader.name):
         return call
+    expect = dumps(plain(tool.catalogue.expect))
+    if call.read_back and call.read_back.tool == found.reader.name:
+        known = call.read_back.expect_json != "{}"
+        own = call.read_back if known else call.read_back.model_copy(update={"expect_json": expect})
+        return call.model_copy(update={"read_back": own})
     asked = found.asked_with(call.arguments, call.call_id)
     if asked is None or (not any(references(asked)) and problems_with(asked, found.reader)):
         return call
-    return call.model_copy(update={"read_back": ReadBack(tool=found.reader.name, arguments_json=dumps(asked))})
+    shown = ReadBack(tool=found.reader.name, arguments_json=dumps(asked), expect_json=expect)
+    return call.model_copy(update={"read_back": shown})

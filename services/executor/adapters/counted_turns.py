@@ -1,0 +1,179 @@
+"""Counting what turns come to: a worker and a store that tell a meter what passes through them."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from time import perf_counter
+
+from typing_extensions import override
+
+from services.executor.adapters.told_events import count_event
+from services.executor.core.endings import TenantStopped
+from services.executor.core.runner import RunsTurns
+from services.executor.ports.sessions import Work
+from services.executor.ports.turns import (
+    HandedOver,
+    JournalEntry,
+    LeaseLost,
+    Pulse,
+    SessionState,
+    TurnEnd,
+    TurnStore,
+)
+from shared.contracts.approval import Approval, ApprovalStatus
+from shared.contracts.ledger import LedgerEntry
+from shared.contracts.outcome import TaskOutcome
+from shared.contracts.task import TaskEvent, TaskRecord
+from shared.domain import metric_names as names
+from shared.domain.words import DOUBTS, ToolClass, WriteStatus
+from shared.ports.meter import Meter
+
+_ON_THE_WAY = (WriteStatus.SENDING, WriteStatus.DENIED)
+
+
+class CountedTurns(RunsTurns):
+    def __init__(self, worker: RunsTurns, meter: Meter) -> None:
+        self._worker, self._meter = worker, meter
+
+    @override
+    async def run(self, work: Work, store: TurnStore) -> None:
+        if work.attempts == 1:
+            waited = work.waited_us / 1_000_000
+            self._meter.observe(names.ACCEPT_TO_START, waited, kind=work.turn.kind.value)
+        counted, began = CountedStore(store, self._meter), perf_counter()
+        broke = "broken"
+        try:
+            await self._worker.run(work, counted)
+        except (HandedOver, LeaseLost, asyncio.CancelledError):
+            broke = "handed_over"
+            raise
+        except TenantStopped:
+            broke = "stopped"
+            raise
+        finally:
+            self._meter.observe(names.TURN_SECONDS, perf_counter() - began, outcome=counted.outcome or broke)
+
+    @override
+    async def settle(self, work: Work, store: TurnStore) -> None:
+        await self._worker.settle(work, CountedStore(store, self._meter))
+
+
+class CountedStore(TurnStore):
+    """``outcome``: the state in which the turn left its task, once it has. What was not stored is not counted."""
+
+    def __init__(self, store: TurnStore, meter: Meter) -> None:
+        self._store, self._meter = store, meter
+        self._phase: tuple[str, datetime] | None = None
+        self._took: Counter[str] = Counter()
+        self._asked: Approval | None = None  # as the turn found it
+        self.outcome = ""
+
+    @override
+    async def journal(self) -> tuple[JournalEntry, ...]:
+        return await self._store.journal()
+
+    @override
+    async def ledger(self) -> Mapping[str, LedgerEntry]:
+        return await self._store.ledger()
+
+    @override
+    async def approval(self) -> Approval | None:
+        self._asked = await self._store.approval()
+        return self._asked
+
+    @override
+    async def session(self) -> SessionState:
+        return await self._store.session()
+
+    @override
+    async def pulse(self) -> Pulse:
+        return await self._store.pulse()
+
+    @override
+    async def append(self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = ()) -> Pulse:
+        return self._told(await self._store.append(entries, events), events)
+
+    @override
+    async def append_ahead(self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = ()) -> Pulse:
+        return self._told(await self._store.append_ahead(entries, events), events)
+
+    @override
+    async def publish(self, record: TaskRecord, events: Sequence[TaskEvent]) -> Pulse:
+        return self._told(await self._store.publish(record, events), events)
+
+    @override
+    async def open_write(self, entry: LedgerEntry, hold_seconds: float) -> Pulse:
+        return await self._store.open_write(entry, hold_seconds)
+
+    @override
+    async def settle_write(self, entry: LedgerEntry, before: WriteStatus, events: Sequence[TaskEvent] = ()) -> Pulse:
+        pulse = self._told(await self._store.settle_write(entry, before, events), events)
+        if _stays(entry):
+            self._meter.add(names.WRITES, proof=entry.status.value)
+        if before in DOUBTS and entry.status not in DOUBTS:
+            self._meter.add(names.DOUBTS_SETTLED, status=entry.status.value)
+        return pulse
+
+    @override
+    async def finish(self, end: TurnEnd) -> None:
+        await self._store.finish(end)
+        for event in end.events:
+            self._heard(event)
+        self.outcome = end.record.state.value
+        self._count_phases(end.record.updated_at)
+        self._count_approvals(end)
+        if end.outcome is not None:
+            _count_task(self._meter, end.outcome, end.record)
+
+    def _told(self, pulse: Pulse, events: Sequence[TaskEvent]) -> Pulse:
+        for event in events:
+            self._heard(event)
+        return pulse
+
+    def _heard(self, event: TaskEvent) -> None:
+        if event.kind == "phase":
+            self._enter(str(event.data["phase"]), event.at)
+        else:
+            count_event(self._meter, event)
+
+    def _enter(self, phase: str, at: datetime) -> None:
+        """Times are those of the store, as the run learned them."""
+        if self._phase is not None:
+            before, since = self._phase
+            self._took[before] += max(0, round((at - since).total_seconds() * 1000))
+        self._phase = (phase, at)
+
+    def _count_phases(self, at: datetime) -> None:
+        self._enter("", at)
+        self._phase = None
+        for phase, took in self._took.items():
+            self._meter.observe(names.PHASE_SECONDS, took / 1000, phase=phase, outcome=self.outcome)
+        self._took.clear()
+
+    def _count_approvals(self, end: TurnEnd) -> None:
+        known, now = self._asked, end.approval
+        if end.settled is not None:
+            self._meter.add(names.APPROVALS_ENDED, status=end.settled.status.value)
+        if now is None or (known is not None and (known.approval_id, known.status) == (now.approval_id, now.status)):
+            return
+        if now.status is ApprovalStatus.WAITING:
+            self._meter.add(names.APPROVALS_ASKED)
+        else:
+            self._meter.add(names.APPROVALS_ENDED, status=now.status.value)
+
+
+def _stays(entry: LedgerEntry) -> bool:
+    """Whether a write may stay as it is: not one that is being sent, or whose proof is still to come."""
+    proof_comes = entry.status is WriteStatus.SENT and entry.call.tool_class is ToolClass.CHANGE
+    return entry.status not in _ON_THE_WAY and not proof_comes
+
+
+def _count_task(meter: Meter, ended: TaskOutcome, record: TaskRecord) -> None:
+    state, strategy = ended.state.value, ended.strategy.value
+    meter.add(names.TASKS_ENDED, state=state, strategy=strategy)
+    meter.observe(names.TASK_SECONDS, ended.duration_ms / 1000, state=state)
+    if not ended.dry_run:
+        meter.observe(names.TASK_QUALITY, ended.quality, strategy=strategy)
+    if state == "failed":
+        meter.add(names.TASKS_FAILED, part=str(record.metadata.get("failed_part") or "task"))

@@ -1,0 +1,207 @@
+"""The calendar of a simulated world as tools."""
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import Field
+from typing_extensions import override
+
+from services.executor.adapters.ues_world import Change, Reading, World, made, page, shown
+from shared.contracts.ues.base import in_utc
+from shared.contracts.ues.calendar import CalendarEvent
+from shared.domain.exact_json import Json, JsonObject
+
+
+class GetCalendars(Reading):
+    """The user's calendars and time zone."""
+
+    tool = "get_calendars"
+    permission = "calendar:state"
+
+    @override
+    async def done(self, world: World) -> JsonObject:
+        state = await world.ues.calendar.get_state()
+        calendars: list[Json] = [{"calendar_id": one.calendar_id, "name": one.name} for one in state.calendars.values()]
+        zone, default = state.user_timezone, state.default_calendar_id
+        return {"default_calendar_id": default, "user_timezone": zone, "calendars": calendars}
+
+
+class ListCalendarEvents(Reading):
+    """Appointments that touch a span of time or have words in them, in order; every date of those that recur."""
+
+    tool = "list_calendar_events"
+    permission = "calendar:query"
+
+    start: datetime | None = Field(None, description="only what ends after this moment")
+    end: datetime | None = Field(None, description="only what begins before this moment")
+    search: str | None = Field(None, description="words in title, description or place")
+    limit: int = Field(200, ge=1, le=1000)
+    offset: int = Field(0, ge=0)
+
+    @override
+    async def done(self, world: World) -> JsonObject:
+        spans = True if self.start is not None and self.end is not None else None
+        asked = self.model_dump(exclude_none=True)
+        found = await world.ues.calendar.query(expand_recurring=spans, **asked)
+        return page("events", [_event(one) for one in found.events], found.total_count)
+
+
+class GetCalendarEvent(Reading):
+    """One appointment, by its event_id."""
+
+    tool = "get_calendar_event"
+    permission = "calendar:state"
+
+    event_id: str
+
+    @override
+    async def done(self, world: World) -> JsonObject:
+        event = await _found(world, self.event_id)
+        return {**_event(event), "exists": True} if event else {"event_id": self.event_id, "exists": False}
+
+
+class FindCalendarEvents(Reading):
+    """Appointments of a title."""
+
+    tool = "find_calendar_events"
+    permission = "calendar:state"
+
+    title: str
+
+    @override
+    async def done(self, world: World) -> JsonObject:
+        wanted = self.title.strip().casefold()
+        events = (await world.ues.calendar.get_state()).events.values()
+        rows = [_event(one) for one in events if one.title.strip().casefold() == wanted and not one.deleted_at]
+        return page("events", rows, len(rows))
+
+
+class GetInvitationResponse(Reading):
+    """What the user has answered to the invitation to an appointment, by its event_id."""
+
+    tool = "get_invitation_response"
+    permission = "calendar:state"
+
+    event_id: str
+
+    @override
+    async def done(self, world: World) -> JsonObject:
+        event, user = await _found(world, self.event_id), (await world.user_address()).casefold()
+        mine = [one for one in event.attendees if one.email.casefold() == user] if event else []
+        return {"event_id": self.event_id, **(shown(mine[0], "email") if mine else {"invited": False})}
+
+
+class _Fields(Change):
+    description: str | None = None
+    location: str | None = None
+    attendee_emails: tuple[str, ...] | None = Field(None, description="mail addresses of all who are invited")
+
+
+class CreateCalendarEvent(_Fields):
+    """Enter an appointment into the user's calendar and invite whom it names."""
+
+    tool = "create_calendar_event"
+    permission = "calendar:create"
+    read_back = "find_calendar_events"
+
+    title: str = Field(min_length=1)
+    start: datetime
+    end: datetime
+
+    @override
+    async def done(self, world: World) -> JsonObject:
+        user, attendees = await world.user_address(), [{"email": email} for email in self.attendee_emails or ()]
+        create = world.ues.calendar.create(
+            title=self.title,
+            start=in_utc(self.start),
+            end=in_utc(self.end),
+            organizer=user,
+            attendees=attendees or None,
+            description=self.description,
+            location=self.location,
+        )
+        done = await world.act(create)
+        return made(done, "event_id")
+
+
+class UpdateCalendarEvent(_Fields):
+    """Change an appointment; what is left out stays as it is. ``attendee_emails`` names all who are invited then."""
+
+    tool = "update_calendar_event"
+    permission = "calendar:update"
+    read_back = "get_calendar_event"
+
+    event_id: str
+    title: str | None = None
+    start: datetime | None = None
+    end: datetime | None = None
+    status: Literal["confirmed", "tentative", "cancelled"] | None = None
+
+    @override
+    async def done(self, world: World) -> JsonObject:
+        emails = self.attendee_emails
+        update = world.ues.calendar.update(
+            self.event_id,
+            title=self.title,
+            start=in_utc(self.start) if self.start else None,
+            end=in_utc(self.end) if self.end else None,
+            status=self.status,
+            attendees=None if emails is None else [{"email": email} for email in emails],
+            description=self.description,
+            location=self.location,
+        )
+        await world.act(update)
+        invited: JsonObject = {"invited": _listed(emails)} if emails is not None else {}
+        return {"event_id": self.event_id, **invited}
+
+
+class DeleteCalendarEvent(Change):
+    """Delete an appointment."""
+
+    tool, permission, expect = "delete_calendar_event", "calendar:delete", {"exists": False}
+    read_back = "get_calendar_event"
+
+    event_id: str
+
+    @override
+    async def done(self, world: World) -> JsonObject:
+        await world.act(world.ues.calendar.delete(self.event_id))
+        return {"event_id": self.event_id, "exists": False}
+
+
+class RespondToInvitation(Change):
+    """Answer the invitation to an appointment in the user's name."""
+
+    tool = "respond_to_invitation"
+    permission = "calendar:respond"
+    read_back = "get_invitation_response"
+
+    event_id: str
+    response: Literal["accepted", "declined", "tentative"]
+    comment: str | None = None
+
+    @override
+    async def done(self, world: World) -> JsonObject:
+        user = await world.user_address()
+        await world.act(world.ues.calendar.respond_to_event(self.event_id, user, self.response, self.comment))
+        return {"event_id": self.event_id, "response": self.response}
+
+
+def _event(event: CalendarEvent) -> JsonObject:
+    return {**shown(event), "invited": _listed(tuple(one.email for one in event.attendees))}
+
+
+def _listed(emails: tuple[str, ...]) -> str:
+    """As one text, so that a read-back can show it."""
+    return ", ".join(sorted(email.casefold() for email in emails)) or "nobody"
+
+
+async def _found(world: World, event_id: str) -> CalendarEvent | None:
+    found = (await world.ues.calendar.get_state()).events.get(event_id)
+    return None if found is None or found.deleted_at else found
+
+
+APPOINTMENTS = (
+    GetCalendars, ListCalendarEvents, GetCalendarEvent, FindCalendarEvents, GetInvitationResponse,
+    CreateCalendarEvent, UpdateCalendarEvent, DeleteCalendarEvent, RespondToInvitation,
+)  # fmt: skip

@@ -1,0 +1,306 @@
+"""Mail of a simulated world as tools."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from datetime import datetime
+from typing import cast
+
+from pydantic import Field
+from typing_extensions import override
+
+from services.executor.adapters.ues_world import Change, Reading, World, WorldRefused, made, page, shown
+from shared.contracts.ues.actions import ActionDone
+from shared.contracts.ues.email import Email
+from shared.domain.exact_json import Json, JsonObject
+from shared.infra.ues.email import EmailRoom
+
+_RE = "re:"
+_HIDDEN = ("body_html", "reply_to_address")
+
+
+class GetMailbox(Reading):
+    """The user's own mail address, the folders with how many mails lie in each, and the labels in use."""
+
+    tool = "get_mailbox"
+    permission = "email:state"
+
+    @override
+    async def done(self, world: World) -> JsonObject:
+        state = await world.ues.email.get_state()
+        folders: list[Json] = [{"folder": name, "emails": state.in_folder(name)} for name in state.folders]
+        return {
+            "user_email_address": state.user_email_address,
+            "total_email_count": state.total_email_count,
+            "unread_count": state.unread_count,
+            "folders": folders,
+            "labels": cast(Json, sorted(state.labels)),
+        }
+
+
+class ListEmails(Reading):
+    """Mails that fit all that is given, newest first, whole. Addresses and words match as parts of a text."""
+
+    tool = "list_emails"
+    permission = "email:query"
+
+    folder: str | None = Field(None, description="inbox, sent, drafts, trash, spam, archive or one of the user's own")
+    is_read: bool | None = None
+    is_starred: bool | None = None
+    from_address: str | None = None
+    to_address: str | None = None
+    subject_contains: str | None = None
+    body_contains: str | None = None
+    label: str | None = None
+    thread_id: str | None = None
+    received_after: datetime | None = None
+    received_before: datetime | None = None
+    limit: int = Field(100, ge=1, le=1000)
+    offset: int = Field(0, ge=0)
+
+    @override
+    async def done(self, world: World) -> JsonObject:
+        asked = self.model_dump(exclude_none=True, exclude={"label"})
+        labels = (self.label,) if self.label is not None else None
+        found = await world.ues.email.query(labels=labels, **asked)
+        return page("emails", [_mail(mail) for mail in found.emails], found.total_count)
+
+
+class GetEmail(Reading):
+    """One mail, by its message_id."""
+
+    tool = "get_email"
+    permission = "email:state"
+
+    message_id: str
+
+    @override
+    async def done(self, world: World) -> JsonObject:
+        mail = await _found(world, self.message_id)
+        return _mail(mail) if mail else {"message_id": self.message_id, "found": False}
+
+
+class GetEmailLabel(Reading):
+    """Whether one mail has a label."""
+
+    tool = "get_email_label"
+    permission = "email:state"
+
+    message_id: str
+    label: str
+
+    @override
+    async def done(self, world: World) -> JsonObject:
+        mail = await _found(world, self.message_id)
+        present = mail is not None and self.label in mail.labels
+        return {"message_id": self.message_id, "label": self.label, "present": present}
+
+
+class FindSentEmails(Reading):
+    """Mails that the user has sent under a subject."""
+
+    tool = "find_sent_emails"
+    permission = "email:query"
+
+    subject: str
+
+    @override
+    async def done(self, world: World) -> JsonObject:
+        found = await world.ues.email.query(folder="sent", subject_contains=self.subject.strip(), limit=100)
+        return page("emails", [_mail(mail) for mail in found.emails], found.total_count)
+
+
+class FindEmailReplies(Reading):
+    """What the user has answered to one mail, by the mail's message_id."""
+
+    tool = "find_email_replies"
+    permission = "email:query"
+
+    message_id: str
+
+    @override
+    async def done(self, world: World) -> JsonObject:
+        found = await world.ues.email.query(folder="sent", limit=1000)
+        mine = [mail for mail in found.emails if mail.in_reply_to == self.message_id]
+        rows = [{"reply_id": mail.message_id, **shown(mail, "message_id", *_HIDDEN)} for mail in mine]
+        return page("replies", rows, len(rows))
+
+
+class SendEmail(Change):
+    """Send a new mail in the user's name. To answer one, use reply_to_email."""
+
+    tool = "send_email"
+    permission = "email:send"
+    read_back = "find_sent_emails"
+
+    to_addresses: tuple[str, ...] = Field(min_length=1, description="whom it goes to")
+    subject: str = Field(min_length=1)
+    body_text: str = Field(min_length=1)
+    cc_addresses: tuple[str, ...] = ()
+    bcc_addresses: tuple[str, ...] = ()
+
+    @override
+    async def done(self, world: World) -> JsonObject:
+        sent = world.ues.email.send(
+            from_address=await world.user_address(),
+            to_addresses=self.to_addresses,
+            subject=self.subject,
+            body_text=self.body_text,
+            cc_addresses=self.cc_addresses or None,
+            bcc_addresses=self.bcc_addresses or None,
+        )
+        return made(await world.act(sent), "message_id")
+
+
+class ReplyToEmail(Change):
+    """Answer a mail in the user's name, in its thread and to its sender; ``cc_addresses``: who else gets the answer."""
+
+    tool = "reply_to_email"
+    permission = "email:send"
+    read_back = "find_email_replies"
+
+    message_id: str = Field(description="the mail that is answered")
+    body_text: str = Field(min_length=1)
+    cc_addresses: tuple[str, ...] = ()
+
+    @override
+    async def done(self, world: World) -> JsonObject:
+        state = await world.ues.email.get_state()
+        asked = state.emails.get(self.message_id)
+        if asked is None or not state.user_email_address:
+            raise WorldRefused(f"there is no mail {self.message_id}")
+        sent = world.ues.email.send(
+            from_address=state.user_email_address,
+            to_addresses=[asked.reply_to_address or asked.from_address],
+            subject=asked.subject if asked.subject.lower().lstrip().startswith(_RE) else f"Re: {asked.subject}",
+            body_text=self.body_text,
+            cc_addresses=self.cc_addresses or None,
+            thread_id=asked.thread_id or None,
+            in_reply_to=asked.message_id,
+            references=[*asked.references, asked.message_id],
+        )
+        return made(await world.act(sent), "reply_id")
+
+
+class _OneEmail(Change):
+    read_back = "get_email"
+
+    message_id: str
+
+    @override
+    async def done(self, world: World) -> JsonObject:
+        await world.act(self.change(world.ues.email, [self.message_id]))
+        return {"message_id": self.message_id, **self.expect}  # type: ignore[dict-item]  # scalars, as written below
+
+    @abstractmethod
+    async def change(self, room: EmailRoom, mails: Sequence[str]) -> ActionDone: ...
+
+
+class MarkEmailRead(_OneEmail):
+    """Mark a mail as read."""
+
+    tool, permission, expect = "mark_email_read", "email:read", {"is_read": True}
+
+    @override
+    async def change(self, room: EmailRoom, mails: Sequence[str]) -> ActionDone:
+        return await room.read(mails)
+
+
+class MarkEmailUnread(_OneEmail):
+    """Mark a mail as unread."""
+
+    tool, permission, expect = "mark_email_unread", "email:unread", {"is_read": False}
+
+    @override
+    async def change(self, room: EmailRoom, mails: Sequence[str]) -> ActionDone:
+        return await room.unread(mails)
+
+
+class StarEmail(_OneEmail):
+    """Star a mail."""
+
+    tool, permission, expect = "star_email", "email:star", {"is_starred": True}
+
+    @override
+    async def change(self, room: EmailRoom, mails: Sequence[str]) -> ActionDone:
+        return await room.star(mails)
+
+
+class UnstarEmail(_OneEmail):
+    """Take a mail's star away."""
+
+    tool, permission, expect = "unstar_email", "email:unstar", {"is_starred": False}
+
+    @override
+    async def change(self, room: EmailRoom, mails: Sequence[str]) -> ActionDone:
+        return await room.unstar(mails)
+
+
+class ArchiveEmail(_OneEmail):
+    """Move a mail into the archive."""
+
+    tool, permission, expect = "archive_email", "email:archive", {"folder": "archive"}
+
+    @override
+    async def change(self, room: EmailRoom, mails: Sequence[str]) -> ActionDone:
+        return await room.archive(mails)
+
+
+class DeleteEmail(_OneEmail):
+    """Delete a mail: it goes into the trash."""
+
+    tool, permission, expect = "delete_email", "email:delete", {"folder": "trash"}
+
+    @override
+    async def change(self, room: EmailRoom, mails: Sequence[str]) -> ActionDone:
+        return await room.delete(mails)
+
+
+class MoveEmail(_OneEmail):
+    """Move a mail into a folder, such as spam or inbox; a folder that is not there is made."""
+
+    tool, permission = "move_email", "email:move"
+
+    folder: str
+
+    @override
+    async def change(self, room: EmailRoom, mails: Sequence[str]) -> ActionDone:
+        return await room.move(mails, self.folder)
+
+
+class LabelEmail(_OneEmail):
+    """Give a mail a label."""
+
+    tool, permission, expect, read_back = "label_email", "email:label", {"present": True}, "get_email_label"
+
+    label: str
+
+    @override
+    async def change(self, room: EmailRoom, mails: Sequence[str]) -> ActionDone:
+        return await room.label(mails, [self.label])
+
+
+class UnlabelEmail(_OneEmail):
+    """Take a label from a mail."""
+
+    tool, permission, expect, read_back = "unlabel_email", "email:unlabel", {"present": False}, "get_email_label"
+
+    label: str
+
+    @override
+    async def change(self, room: EmailRoom, mails: Sequence[str]) -> ActionDone:
+        return await room.unlabel(mails, [self.label])
+
+
+def _mail(mail: Email) -> JsonObject:
+    return shown(mail, *_HIDDEN)
+
+
+async def _found(world: World, message_id: str) -> Email | None:
+    return (await world.ues.email.get_state()).emails.get(message_id)
+
+
+MAIL = (
+    GetMailbox, ListEmails, GetEmail, GetEmailLabel, FindSentEmails, FindEmailReplies, SendEmail, ReplyToEmail,
+    MarkEmailRead, MarkEmailUnread, StarEmail, UnstarEmail, ArchiveEmail, DeleteEmail, MoveEmail, LabelEmail,
+    UnlabelEmail,
+)  # fmt: skip

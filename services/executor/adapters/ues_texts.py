@@ -1,0 +1,191 @@
+"""Text messages of a simulated world as tools."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Literal
+
+from pydantic import Field
+from typing_extensions import override
+
+from services.executor.adapters.ues_world import Change, Reading, World, made, page, shown
+from shared.contracts.ues.actions import ActionDone
+from shared.contracts.ues.sms import SmsMessage
+from shared.domain.exact_json import Json, JsonObject
+from shared.infra.ues.sms import SmsRoom
+
+
+class GetPhone(Reading):
+    """The user's own telephone number, and the conversations with their numbers."""
+
+    tool = "get_phone"
+    permission = "sms:state"
+
+    @override
+    async def done(self, world: World) -> JsonObject:
+        state = await world.ues.sms.get_state()
+        conversations: list[Json] = [
+            {
+                "thread_id": talk.thread_id,
+                "phone_numbers": [one.phone_number for one in talk.participants],
+                "message_count": talk.message_count,
+                "unread_count": talk.unread_count,
+            }
+            for talk in state.conversations.values()
+        ]
+        return {"user_phone_number": state.user_phone_number, "conversations": conversations}
+
+
+class ListTexts(Reading):
+    """Text messages (SMS) that fit all that is given, newest first."""
+
+    tool = "list_texts"
+    permission = "sms:query"
+
+    thread_id: str | None = None
+    from_number: str | None = None
+    to_number: str | None = None
+    body_contains: str | None = None
+    direction: Literal["incoming", "outgoing"] | None = None
+    is_read: bool | None = None
+    sent_after: datetime | None = None
+    sent_before: datetime | None = None
+    limit: int = Field(100, ge=1, le=1000)
+    offset: int = Field(0, ge=0)
+
+    @override
+    async def done(self, world: World) -> JsonObject:
+        found = await world.ues.sms.query(**self.model_dump(exclude_none=True))
+        return page("texts", [shown(text) for text in found.messages], found.total_count)
+
+
+class GetText(Reading):
+    """One text message, by its message_id."""
+
+    tool = "get_text"
+    permission = "sms:state"
+
+    message_id: str
+
+    @override
+    async def done(self, world: World) -> JsonObject:
+        text = await _found(world, self.message_id)
+        return shown(text) if text else {"message_id": self.message_id, "found": False}
+
+
+class FindSentTexts(Reading):
+    """Text messages that the user has sent in these words."""
+
+    tool = "find_sent_texts"
+    permission = "sms:query"
+
+    body: str
+
+    @override
+    async def done(self, world: World) -> JsonObject:
+        found = await world.ues.sms.query(direction="outgoing", body_contains=self.body.strip(), limit=100)
+        return page("texts", [shown(text) for text in found.messages], found.total_count)
+
+
+class GetTextReaction(Reading):
+    """Whether the user has reacted to a text message with an emoji."""
+
+    tool = "get_text_reaction"
+    permission = "sms:state"
+
+    message_id: str
+    emoji: str
+
+    @override
+    async def done(self, world: World) -> JsonObject:
+        state = await world.ues.sms.get_state()
+        text = state.messages.get(self.message_id)
+        wanted = (self.emoji, state.user_phone_number)
+        known = [(one.get("emoji"), one.get("phone_number")) for one in text.reactions] if text else []
+        return {"message_id": self.message_id, "emoji": self.emoji, "present": wanted in known}
+
+
+class SendText(Change):
+    """Send a text message (SMS) from the user's telephone."""
+
+    tool = "send_text"
+    permission = "sms:send"
+    read_back = "find_sent_texts"
+
+    to_numbers: tuple[str, ...] = Field(min_length=1, description="telephone numbers")
+    body: str = Field(min_length=1)
+
+    @override
+    async def done(self, world: World) -> JsonObject:
+        number = await world.user_number()
+        sent = world.ues.sms.send(from_number=number, to_numbers=self.to_numbers, body=self.body)
+        return made(await world.act(sent), "message_id")
+
+
+class _OneText(Change):
+    read_back = "get_text"
+
+    message_id: str
+
+    @override
+    async def done(self, world: World) -> JsonObject:
+        await world.act(self.change(world.ues.sms, [self.message_id]))
+        return {"message_id": self.message_id, **self.expect}  # type: ignore[dict-item]  # scalars, as written below
+
+    @abstractmethod
+    async def change(self, room: SmsRoom, texts: Sequence[str]) -> ActionDone: ...
+
+
+class MarkTextRead(_OneText):
+    """Mark a text message as read."""
+
+    tool, permission, expect = "mark_text_read", "sms:read", {"is_read": True}
+
+    @override
+    async def change(self, room: SmsRoom, texts: Sequence[str]) -> ActionDone:
+        return await room.read(texts)
+
+
+class MarkTextUnread(_OneText):
+    """Mark a text message as unread."""
+
+    tool, permission, expect = "mark_text_unread", "sms:unread", {"is_read": False}
+
+    @override
+    async def change(self, room: SmsRoom, texts: Sequence[str]) -> ActionDone:
+        return await room.unread(texts)
+
+
+class DeleteText(_OneText):
+    """Delete a text message."""
+
+    tool, permission, expect = "delete_text", "sms:delete", {"is_deleted": True}
+
+    @override
+    async def change(self, room: SmsRoom, texts: Sequence[str]) -> ActionDone:
+        return await room.delete(texts)
+
+
+class ReactToText(Change):
+    """React to a text message with an emoji."""
+
+    tool, permission, expect, read_back = "react_to_text", "sms:react", {"present": True}, "get_text_reaction"
+
+    message_id: str
+    emoji: str = Field(min_length=1)
+
+    @override
+    async def done(self, world: World) -> JsonObject:
+        number = await world.user_number()
+        await world.act(world.ues.sms.react(self.message_id, number, self.emoji))
+        return {"message_id": self.message_id, "emoji": self.emoji, "present": True}
+
+
+async def _found(world: World, message_id: str) -> SmsMessage | None:
+    return (await world.ues.sms.get_state()).messages.get(message_id)
+
+
+TEXTS = (
+    GetPhone, ListTexts, GetText, FindSentTexts, GetTextReaction, SendText, MarkTextRead, MarkTextUnread, DeleteText,
+    ReactToText,
+)  # fmt: skip

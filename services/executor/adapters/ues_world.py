@@ -1,0 +1,97 @@
+"""One simulated world as a participant's key opens it, and what every operation on it has in common."""
+
+from abc import abstractmethod
+from collections.abc import Awaitable
+from typing import ClassVar, TypeVar, cast
+
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+from shared.contracts.ues.actions import ActionDone
+from shared.contracts.ues.base import Answer
+from shared.domain.exact_json import Json, JsonObject, plain
+from shared.domain.words import ToolClass
+from shared.infra.ues.client import AsyncUESClient
+
+T = TypeVar("T")
+
+USERS_CHAT = "user-assistant"  # the conversation in which the user speaks with the assistant
+
+
+class WorldRefused(Exception):
+    """The world did not carry out an action; nothing was changed."""
+
+
+class World:
+    """A client of one world. ``has_acted``: whether something went out that may have changed it."""
+
+    def __init__(self, client: AsyncUESClient) -> None:
+        self.ues = client
+        self.has_acted = False
+
+    async def act(self, action: Awaitable[ActionDone]) -> ActionDone:
+        """Carry out the one change of an operation; raises ``WorldRefused`` where it failed."""
+        self.has_acted = True
+        done = await action
+        if done.status == "failed":
+            raise WorldRefused(done.message or "the world says that the action failed")
+        return done
+
+    async def user_address(self) -> str:
+        """The user's own mail address."""
+        address = (await self.ues.email.get_state()).user_email_address
+        if not address:
+            raise WorldRefused("the world names no mail address of the user")
+        return address
+
+    async def user_number(self) -> str:
+        """The user's own telephone number."""
+        number = (await self.ues.sms.get_state()).user_phone_number
+        if not number:
+            raise WorldRefused("the world names no telephone number of the user")
+        return number
+
+
+class Operation(BaseModel):
+    """One tool: its fields are its arguments, its docstring is its description."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tool: ClassVar[str]
+    tool_class: ClassVar[ToolClass]
+    permission: ClassVar[str]  # of the user's key; the others that it needs only read
+    read_back: ClassVar[str | None] = None
+    expect: ClassVar[dict[str, JsonValue]] = {}
+
+    @abstractmethod
+    async def done(self, world: World) -> JsonObject:
+        """Carry it out; raises ``UESError`` or ``WorldRefused``."""
+
+
+class Reading(Operation):
+    tool_class = ToolClass.READ
+
+
+class Change(Operation):
+    """Sending a mail or a text is a change like any other: it is what the user asked for, and can be read back."""
+
+    tool_class = ToolClass.CHANGE
+
+
+def shown(answer: Answer, *left_out: str) -> JsonObject:
+    """A record as the world has it, without what is empty."""
+    given = answer.model_dump(mode="json", exclude_none=True, exclude=set(left_out))
+    return {name: value for name, value in as_exact(given).items() if value not in ([], {}, "")}
+
+
+def page(name: str, rows: list[JsonObject], total: int) -> JsonObject:
+    """One part of a list, as lists that come in parts are told."""
+    return {name: cast(Json, rows), "total_count": total, "returned_count": len(rows)}
+
+
+def as_exact(given: dict[str, JsonValue]) -> JsonObject:
+    return cast(JsonObject, plain(given))
+
+
+def made(done: ActionDone, name: str) -> JsonObject:
+    """What an action made, under ``id`` and under its own name; nothing where an older server tells no id."""
+    return {"id": done.entity_id, name: done.entity_id} if done.entity_id else {"accepted": True}

@@ -1,0 +1,213 @@
+"""A simulated world as a tool server: what is offered, what a call comes to, and what goes wrong."""
+
+import asyncio
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from services.assessor.core.permissions import USER_PERMISSIONS
+from services.executor.adapters.tool_servers import DetectingToolServers
+from services.executor.adapters.ues_tools import OPERATIONS
+from services.executor.core.execute.partners import partner
+from services.executor.ports.tools import ToolForbidden, ToolSilent, ToolUnreachable
+from shared.contracts.tenant import Connection
+from shared.domain.exact_json import dumps
+from shared.domain.words import ToolClass
+from shared.testing.fake_tool_servers import FakeToolServers
+from tests.unit.assessed.world_stage import USER, WORLD, WorldStage
+
+ANNA = "anna@corp.example"
+BEN = "+15551110000"
+
+
+@pytest.mark.promise("participant.world_tools")
+async def test_each_permission_of_a_users_key_has_its_tool_and_no_tool_needs_another(world: WorldStage) -> None:
+    offered = await world.tools.discover(WORLD, "session-1")
+
+    assert {kind.permission for kind in OPERATIONS.values()} == set(USER_PERMISSIONS)
+    assert [tool.name for tool in offered] == sorted(OPERATIONS)
+    for tool in offered:
+        Draft202012Validator.check_schema(tool.input_schema)
+        assert "anyOf" not in dumps(tool.input_schema)
+        assert tool.description
+
+
+@pytest.mark.promise("I1.world_tools")
+async def test_whatever_sends_or_alters_is_a_change_and_is_proved_by_a_read(world: WorldStage) -> None:
+    """Mail and texts too: they are what the user asked for. Each has a read that can be asked without its answer."""
+    offered = await world.tools.discover(WORLD, "session-1")
+
+    changes = [tool for tool in offered if tool.tool_class is ToolClass.CHANGE]
+    reads = {tool.name for tool in offered if tool.tool_class is ToolClass.READ}
+
+    words = {OPERATIONS[name].permission.split(":")[1] for name in reads}
+    assert words == {"state", "query", "read"}  # of the clock
+    assert len(changes) == 21  # twenty permissions, and answering a mail beside sending one
+    for tool in changes:
+        found = partner(tool, offered)
+        assert found is not None
+        assert found.by_catalogue
+        assert all(found.arguments.values()), tool.name
+
+
+@pytest.mark.promise("participant.world_tools")
+async def test_a_mail_goes_out_in_the_users_name_and_is_found_again(world: WorldStage) -> None:
+    sent = await world.said("send_email", to_addresses=[ANNA], subject="Plan", body_text="Friday?")
+
+    found = await world.said("find_sent_emails", subject="Plan")
+
+    (mail,) = found["emails"] if isinstance(found["emails"], list) else []
+    assert isinstance(mail, dict)
+    assert (mail["from_address"], mail["message_id"]) == (USER, sent["id"])
+
+
+@pytest.mark.promise("participant.world_tools")
+async def test_an_answer_stays_in_its_thread(world: WorldStage) -> None:
+    asked = await world.mail(ANNA, "Plan")
+
+    await world.said("reply_to_email", message_id=asked, body_text="Friday it is.")
+
+    state = await world.proctor.email.get_state()
+    (answer,) = [mail for mail in state.emails.values() if mail.from_address == USER]
+    assert (answer.subject, answer.to_addresses, answer.in_reply_to) == ("Re: Plan", (ANNA,), asked)
+    assert answer.thread_id == state.emails[asked].thread_id
+    replies = await world.said("find_email_replies", message_id=asked)
+    assert "Friday it is." in dumps(replies["replies"])
+
+
+@pytest.mark.promise("participant.world_tools")
+@pytest.mark.parametrize(
+    ("tool", "more", "reader", "shows"),
+    [
+        ("star_email", {}, "get_email", {"is_starred": True}),
+        ("mark_email_read", {}, "get_email", {"is_read": True}),
+        ("archive_email", {}, "get_email", {"folder": "archive"}),
+        ("delete_email", {}, "get_email", {"folder": "trash"}),
+        ("move_email", {"folder": "spam"}, "get_email", {"folder": "spam"}),
+        ("label_email", {"label": "bills"}, "get_email_label", {"present": True}),
+    ],
+)
+async def test_what_is_done_to_a_mail_is_shown_by_its_read(
+    world: WorldStage, tool: str, more: dict[str, str], reader: str, shows: dict[str, object]
+) -> None:
+    mail = await world.mail(ANNA, "Bill")
+    asked = {name: value for name, value in more.items() if name == "label"}
+
+    await world.said(tool, message_id=mail, **more)
+
+    shown = await world.said(reader, message_id=mail, **asked)
+    assert {name: shown[name] for name in shows} == shows
+
+
+@pytest.mark.promise("participant.world_tools")
+async def test_appointments_are_made_moved_answered_and_deleted(world: WorldStage) -> None:
+    made = await world.said(
+        "create_calendar_event",
+        title="Review",
+        start="2031-05-06T10:00:00Z",
+        end="2031-05-06T11:00:00Z",
+        attendee_emails=[ANNA, USER],
+    )
+    event = str(made["event_id"])
+
+    await world.said("update_calendar_event", event_id=event, start="2031-05-06T10:15:00+00:00", location="Room 4")
+    await world.said("respond_to_invitation", event_id=event, response="tentative")
+    moved = await world.said("get_calendar_event", event_id=event)
+    answered = await world.said("get_invitation_response", event_id=event)
+    await world.said("delete_calendar_event", event_id=event)
+
+    assert (moved["start"], moved["location"]) == ("2031-05-06T10:15:00Z", "Room 4")
+    assert moved["invited"] == f"{ANNA}, {USER}"
+    assert answered["response"] == "tentative"
+    assert (await world.said("get_calendar_event", event_id=event))["exists"] is False
+
+
+@pytest.mark.promise("participant.world_tools")
+async def test_texts_and_chat_are_sent_and_read(world: WorldStage) -> None:
+    heard = await world.proctor.sms.receive(from_number=BEN, to_numbers=["+15550000000"], body="Late")
+
+    await world.said("send_text", to_numbers=[BEN], body="No matter.")
+    await world.said("mark_text_read", message_id=heard.entity_id)
+    await world.said("react_to_text", message_id=heard.entity_id, emoji="👍")
+    await world.said("send_chat_message", content="Ben is late.")
+
+    assert (await world.said("find_sent_texts", body="No matter."))["total_count"] == 1
+    assert (await world.said("get_text", message_id=heard.entity_id))["is_read"] is True
+    assert (await world.said("get_text_reaction", message_id=heard.entity_id, emoji="👍"))["present"] is True
+    assert (await world.said("find_chat_answers", content="Ben is late."))["total_count"] == 1
+
+
+@pytest.mark.promise("participant.world_failures")
+async def test_what_cannot_be_done_is_refused_and_nothing_is_begun(world: WorldStage) -> None:
+    unknown = await world.call("star_email", message_id="nobody")
+    misshapen = await world.call("send_email", to_addresses="all", subject="x", body_text="y")
+    invented = await world.call("advance_time", seconds=60)
+
+    assert [answer.is_error and answer.not_begun for answer in (unknown, misshapen, invented)] == [True] * 3
+
+
+@pytest.mark.promise("participant.world_failures")
+async def test_a_lost_answer_is_silence_and_a_call_that_never_left_is_not(world: WorldStage) -> None:
+    world.line.lost["/email/send"] = 1
+    with pytest.raises(ToolSilent):
+        await world.call("send_email", to_addresses=[ANNA], subject="Plan", body_text="Friday?")
+
+    world.line.lost["/email/state"] = 1
+    with pytest.raises(ToolUnreachable):
+        await world.call("send_email", to_addresses=[ANNA], subject="Plan", body_text="Friday?")
+
+    world.line.cut.add("/email/star")
+    with pytest.raises(ToolUnreachable):
+        await world.call("star_email", message_id=await world.mail(ANNA, "Bill"))
+    assert (await world.said("find_sent_emails", subject="Plan"))["total_count"] == 1
+
+
+@pytest.mark.promise("participant.world_failures")
+async def test_after_the_end_nothing_is_asked_and_a_revoked_key_is_told(world: WorldStage) -> None:
+    key = str(world.keys.key)
+    await world.proctor.keys.revoke(world.key_id)
+    revoked = await world.call("get_time")
+
+    world.keys.key = None
+    asked = len(world.line.paths)
+    with pytest.raises(ToolForbidden, match="no assessment"):
+        await world.call("get_time")
+
+    assert revoked.is_error
+    assert "over" in str(revoked.content)
+    assert key not in str(revoked.content)
+    assert len(world.line.paths) == asked
+
+
+@pytest.mark.promise("I12.world_key")
+async def test_a_world_that_repeats_the_key_does_not_get_it_into_an_answer(world: WorldStage) -> None:
+    await world.mail(ANNA, f"Is it {world.keys.key}?")
+
+    said = await world.said("list_emails", folder="inbox")
+
+    assert str(world.keys.key) not in dumps(said)
+    assert "(the key)" in dumps(said)
+
+
+@pytest.mark.promise("participant.world_tools")
+async def test_a_connection_that_says_it_is_a_world_is_never_asked_otherwise(world: WorldStage) -> None:
+    """And where no worlds are known, nobody is asked."""
+    others = FakeToolServers()
+    servers = DetectingToolServers(others, others, world.tools)
+
+    assert len(await servers.discover(WORLD, "session-1")) == len(OPERATIONS)
+    assert (servers.protocol_of(WORLD), servers.may_have_unlisted(WORLD)) == ("ues", False)
+    with pytest.raises(ToolForbidden):
+        await DetectingToolServers(others, others).discover(Connection(id="w", url="http://w", protocol="ues"))
+
+
+@pytest.mark.promise("participant.world_tools")
+async def test_many_calls_at_once_share_one_line(world: WorldStage) -> None:
+    mails = [await world.mail(ANNA, f"Bill {number}") for number in range(5)]
+
+    async with asyncio.TaskGroup() as group:
+        for mail in mails:
+            group.create_task(world.said("archive_email", message_id=mail))
+
+    assert (await world.said("list_emails", folder="archive"))["total_count"] == 5
+    assert world.line.hosts == {"ues"}
