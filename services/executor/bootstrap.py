@@ -10,6 +10,8 @@ from typing import TypeAlias
 from services.executor.adapters.brainos import Account, BrainOS
 from services.executor.adapters.breaking import BreakingTools
 from services.executor.adapters.by_origin import open_servers
+from services.executor.adapters.counted_calls import CountedPolicy, CountedTools
+from services.executor.adapters.counted_turns import CountedTurns
 from services.executor.adapters.credentials import open_credentials
 from services.executor.adapters.file_tenants import BadTenantFile, FileTenants
 from services.executor.adapters.mcp_tools import McpTools
@@ -42,7 +44,9 @@ from services.executor.ports.tools import ToolSilent, ToolUnreachable
 from services.executor.settings import CredentialSettings, Settings
 from shared.contracts.tenant import Connection
 from shared.infra.anthropic_model import AnthropicModel
+from shared.infra.counted_model import CountedModel
 from shared.infra.guard import Guard
+from shared.infra.metrics import Metrics
 from shared.infra.model_prices import read_prices
 from shared.infra.process import configure_logging
 from shared.infra.redis import connect
@@ -72,6 +76,7 @@ async def carry_out_turns(settings: Settings, worker: MakesWorker = Worker) -> N
         ceilings=_ceilings(settings),
     )
     policy, model, brainos = HttpPolicy(settings.policy_url), _model(settings), _brainos(settings)
+    metrics = Metrics("executor")
     redis = connect(settings.redis_url)
     try:
         async with (
@@ -80,15 +85,16 @@ async def carry_out_turns(settings: Settings, worker: MakesWorker = Worker) -> N
             MontySandbox() as sandbox,
         ):
             breaking = BreakingTools(servers)
-            tools, standing = PatientTools(breaking), Standing(breaking, credentials)
+            tools, standing = CountedTools(PatientTools(breaking), metrics), Standing(breaking, credentials)
             stored = partial(StoredTenants, RedisTenantRecords(redis), tenants, settings.green_agent_mcp_url)
             learned, daily = RedisLearned(redis), RedisSpend(redis)
             making, switched = RedisMade(redis), SwitchedTenants(stored(0.0), redis)
-            ports = Ports(model, tools, PatientPolicy(policy), switched, learned, daily, brainos=brainos)
+            counted = CountedModel(model, _tiers(settings), metrics), CountedPolicy(PatientPolicy(policy), metrics)
+            ports = Ports(counted[0], tools, counted[1], switched, learned, daily, brainos=brainos)
             ports = ports._replace(sandbox=sandbox, made=making)
             archive, memories = settings.archive(), settings.session_archive()
-            carrying_out = worker(ports, limits, load_prompts())
-            await run_sessions(settings, carrying_out, archive, stored(1.0), memories, standing)
+            carrying_out = CountedTurns(worker(ports, limits, load_prompts()), metrics)
+            await run_sessions(settings, carrying_out, archive, stored(1.0), memories, standing, metrics)
     finally:
         await redis.aclose()
         await policy.close()
@@ -166,9 +172,13 @@ def _brainos(settings: Settings) -> BrainOS | None:
     return BrainOS(account, settings.brainos_timeout)
 
 
+def _tiers(settings: Settings) -> dict[Tier, str]:
+    return {Tier.HAIKU: settings.haiku_model, Tier.SONNET: settings.sonnet_model}
+
+
 def _model(settings: Settings) -> AnthropicModel:
     return AnthropicModel(
-        tiers={Tier.HAIKU: settings.haiku_model, Tier.SONNET: settings.sonnet_model},
+        tiers=_tiers(settings),
         fallbacks=fallbacks(settings),
         api_key=settings.anthropic_api_key,
         base_url=settings.anthropic_base_url or None,

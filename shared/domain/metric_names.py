@@ -88,6 +88,9 @@ APPROVALS_WAITING = _gauge("purple_approvals_waiting", Shown.QUEUE, "Approvals t
 OLDEST_APPROVAL = _gauge(
     "purple_oldest_approval_seconds", Shown.QUEUE, "How long the oldest approval waits; 0 if none waits."
 )
+TASKS_IN_DOUBT = _gauge(
+    "purple_tasks_in_doubt", Shown.QUEUE, "Tasks that wait for an operator to say what became of a write."
+)
 DEADLINES_OVERDUE = _gauge(
     "purple_deadlines_overdue",
     Shown.QUEUE,
@@ -111,6 +114,118 @@ FAULTS_MENDED = _counter(
 )
 TOOL_CIRCUITS = _gauge(
     "purple_tool_circuits", Shown.EXECUTOR, "Tool servers, by how their circuit breakers stand.", "state"
+)
+
+# What turns came to.
+ACCEPT_TO_START = _histogram(
+    "purple_accept_to_start_seconds",
+    Shown.EXECUTOR,
+    "From the acceptance of a turn to its first beginning, by Redis time.",
+    _CALL,
+    "kind",
+)
+TURN_SECONDS = _histogram(
+    "purple_turn_seconds",
+    Shown.EXECUTOR,
+    "One attempt at a turn; outcome: the state in which it left its task, stopped, handed_over or broken.",
+    _WORK,
+    "outcome",
+)
+PHASE_SECONDS = _histogram(
+    "purple_phase_seconds",
+    Shown.EXECUTOR,
+    "One phase of a turn; outcome: the state in which the turn left its task.",
+    _WORK,
+    "phase",
+    "outcome",
+)
+TASK_SECONDS = _histogram(
+    "purple_task_seconds", Shown.EXECUTOR, "From the acceptance of a task to its end, waiting included.", _TASK, "state"
+)
+TASKS_ENDED = _counter(
+    "purple_tasks_ended_total",
+    Shown.EXECUTOR,
+    "Ended tasks, by state and by the strategy that was chosen.",
+    "state",
+    "strategy",
+)
+TASKS_FAILED = _counter(
+    "purple_tasks_failed_total",
+    Shown.EXECUTOR,
+    "Failed tasks, by what did not work: model, tool_server, policy_service, or task where none of these is to blame.",
+    "part",
+)
+TASK_QUALITY = _histogram(
+    "purple_task_quality", Shown.EXECUTOR, "Quality of ended tasks, from 0 to 1; dry runs left out.", _SCORE, "strategy"
+)
+STRATEGIES_CHOSEN = _counter("purple_strategies_chosen_total", Shown.EXECUTOR, "Choices of the bandit.", "strategy")
+STRATEGIES_LEFT = _counter(
+    "purple_strategies_left_total", Shown.EXECUTOR, "Strategies that could not be applied; fsm went on.", "strategy"
+)
+WRITES = _counter(
+    "purple_writes_total",
+    Shown.EXECUTOR,
+    "Statuses that writes reached, in the ledger's words: verified, unverified, refused, absent, in_doubt ...; "
+    "a notice, which nothing reads back, is sent.",
+    "proof",
+)
+DOUBTS_SETTLED = _counter(
+    "purple_doubts_settled_total", Shown.EXECUTOR, "Writes in doubt that an operator has spoken of.", "status"
+)
+APPROVALS_ASKED = _counter("purple_approvals_asked_total", Shown.EXECUTOR, "Approvals that were asked for.")
+APPROVALS_ENDED = _counter(
+    "purple_approvals_ended_total", Shown.EXECUTOR, "Approvals that were asked no more, by how they ended.", "status"
+)
+
+# What turns call.
+MODEL_CALLS = _counter(
+    "purple_model_calls_total",
+    Shown.MODELS,
+    "Calls of a tier and the model that answered them; outcome: answered, fallback, cut or unavailable.",
+    "tier",
+    "model",
+    "outcome",
+)
+MODEL_SECONDS = _histogram(
+    "purple_model_seconds", Shown.MODELS, "One call of a model, repetitions included.", _CALL, "tier"
+)
+MODEL_TOKENS = _counter(
+    "purple_model_tokens_total",
+    Shown.MODELS,
+    "Tokens as the API counted them; kind: input, output, cache_read, cache_write.",
+    "tier",
+    "model",
+    "kind",
+)
+MODEL_MONEY = _counter(
+    "purple_model_money_usd_total", Shown.EXECUTOR, "What the calls of tasks cost, by the price list.", "tier", "model"
+)
+TOOL_CALLS = _counter(
+    "purple_tool_calls_total",
+    Shown.EXECUTOR,
+    "Calls of tool servers; kind: discover, read, or call where something may change; outcome: ok, error, silent, "
+    "unreachable or forbidden. Connections are the operator's names for them.",
+    "connection",
+    "kind",
+    "outcome",
+)
+TOOL_SECONDS = _histogram(
+    "purple_tool_seconds", Shown.EXECUTOR, "One call of a tool server, repetitions included.", _CALL, "kind"
+)
+POLICY_ASKED = _counter(
+    "purple_policy_asked_total",
+    Shown.EXECUTOR,
+    "Questions to the policy service; answer: what a verdict says (passed, approval, escalate, blocked, refused, "
+    "indeterminate), answered, or unavailable.",
+    "question",
+    "answer",
+)
+POLICY_SECONDS = _histogram(
+    "purple_policy_seconds",
+    Shown.EXECUTOR,
+    "One question to the policy service, repetitions included.",
+    _QUICK,
+    "question",
 )
 
 STORE_UP = _gauge(

@@ -35,6 +35,7 @@ class Standing(NamedTuple):
     behind: int = 0
     dead_outcomes: int = 0
     dead_turns: int = 0
+    in_doubt: int = 0
 
 
 class Installation(Reading):
@@ -77,7 +78,7 @@ class Installation(Reading):
 
 def _call(one: keys.PartitionKeys) -> Call:
     sets = [one.waiting, one.leased, one.asking, one.timers, one.deliveries, one.unarchived]
-    return [*sets, one.outcomes, one.dead, one.dead_turns], _LIMITS
+    return [*sets, one.outcomes, one.dead, one.dead_turns, one.doubting], _LIMITS
 
 
 def _row(reply: Reply) -> Standing:
@@ -93,6 +94,7 @@ def _put(metrics: Metrics, now: Standing) -> None:
     metrics.put(names.SESSIONS_HELD, now.held)
     metrics.put(names.APPROVALS_WAITING, now.asked)
     metrics.put(names.OLDEST_APPROVAL, now.oldest_asked_ms / 1000)
+    metrics.put(names.TASKS_IN_DOUBT, now.in_doubt)
     metrics.put(names.DEADLINES_OVERDUE, now.overdue)
     metrics.put(names.DELIVERIES_WAITING, now.deliveries)
     metrics.put(names.UNARCHIVED_TASKS, now.unarchived)
@@ -108,6 +110,7 @@ _READ = (
     names.SESSIONS_HELD,
     names.APPROVALS_WAITING,
     names.OLDEST_APPROVAL,
+    names.TASKS_IN_DOUBT,
     names.DEADLINES_OVERDUE,
     names.DELIVERIES_WAITING,
     names.UNARCHIVED_TASKS,

@@ -141,6 +141,7 @@ PARTITION_KINDS = (
         "sorted set of what a tenant's targets are to be told of its approvals; score: when to look next (ms)",
     ),
     KeyKind("posts", "gateway", "empty", "hash member of 'deliveries' -> a notice, as in 'push', until delivered"),
+    KeyKind("doubting", "executor", "empty", "sorted set of tasks that wait for an operator's word; score: since (ms)"),
     KeyKind("asking", "executor", "empty", "sorted set of all tenants' approvals that wait; score: asked at (ms)"),
 )
 LEARNED_KINDS = (
@@ -308,6 +309,7 @@ class PartitionKeys:
     posts: str
     notices: str
     asking: str
+    doubting: str
 
 
 @dataclass(frozen=True, slots=True)

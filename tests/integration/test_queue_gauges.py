@@ -94,6 +94,25 @@ async def test_an_approval_waits_from_its_asking_to_its_answer(redis: Redis, tas
 
 
 @pytest.mark.promise("metrics.queue")
+async def test_a_task_in_doubt_is_told_until_it_waits_for_something_else(redis: Redis, task_store: TaskStore) -> None:
+    await accepted(task_store)
+    begun = await begin(sessions_of(redis, "one"))
+    doubt = Timer(datetime.now(UTC) + timedelta(hours=1), "doubt:w1#1")
+    await begun.store.finish(an_end(begun.work, TaskState.INPUT_REQUIRED)._replace(timer=doubt))
+    first = await _told(redis)
+    await signalled(task_store, begun.work.record, TurnKind.DECISION)
+    too_late = await begin_next(sessions_of(redis, "one"), begun.lease)
+    await too_late.store.finish(an_end(too_late.work, TaskState.INPUT_REQUIRED))
+    still = await _told(redis)
+    await signalled(task_store, begun.work.record, TurnKind.RESOLUTION)
+    spoken = await begin_next(sessions_of(redis, "one"), begun.lease)
+    await spoken.store.finish(an_end(spoken.work))
+    after = await _told(redis)
+
+    assert [told["purple_tasks_in_doubt"] for told in (first, still, after)] == [1, 1, 0]
+
+
+@pytest.mark.promise("metrics.queue")
 async def test_letters_and_outcomes_are_counted_over_all_partitions(redis: Redis) -> None:
     for number in (3, 7):
         one = keys.partition_keys(number)

@@ -13,6 +13,7 @@ if task_id ~= '' and redis.call('HGET', record, 'ended') ~= '1' then
   redis.call('ZADD', unarchived, int(now_ms()), member)
   local latest = redis.call('HGET', (string.gsub(record, ':record$', ':approvals')), 'latest')
   if latest then asked_no_more(asked, latest, member, seconds) end
+  redis.call('ZREM', doubting_of(asked), member)
 end
 redis.call('SREM', open, task_id)
 redis.call('LREM', inbox, 1, turn_id)

@@ -29,6 +29,12 @@ if known[2] == '0' then
   elseif latest and (approval_id ~= '' or ended == '1') then
     asked_no_more(asked, latest, member, seconds)
   end
+  -- A turn that came too late to matter says nothing: a doubt stays one until the task waits for something else.
+  if string.find(timer, '^[^:]*:[^:]*:[^:]*:doubt%%3A') then
+    redis.call('ZADD', doubting_of(asked), 'NX', int(now_ms()), member)
+  elseif state ~= 'input-required' or approval_id ~= '' then
+    redis.call('ZREM', doubting_of(asked), member)
+  end
   for notice in string.gmatch(told, '[^\n]+') do
     redis.call('ZADD', notices, int(now_ms()), notice)
     redis.call('PUBLISH', 'pa:notices', notices)

@@ -1,6 +1,6 @@
 -- How one partition stands, for whoever watches the installation. Writes nothing. Its look at waiting sessions is
 -- bounded: of those that may be begun now it asks the ``looks`` that were put first for the age of their next turn.
-local waiting, leased, asking, timers, deliveries, unarchived, outcomes, dead, dead_turns = unpack(KEYS)
+local waiting, leased, asking, timers, deliveries, unarchived, outcomes, dead, dead_turns, doubting = unpack(KEYS)
 local overdue_ms, looks = unpack(ARGV)
 
 local now = now_ms()
@@ -35,4 +35,5 @@ return {
   redis.call('XLEN', outcomes),
   redis.call('XLEN', dead),
   redis.call('XLEN', dead_turns),
+  redis.call('ZCARD', doubting),
 }

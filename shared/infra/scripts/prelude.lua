@@ -116,6 +116,11 @@ local function asking_of(asked)
   return string.match(asked, '^pa:{p%d+}:') .. 'asking'
 end
 
+-- Likewise the tasks that wait for an operator's word on a write.
+local function doubting_of(asked)
+  return string.match(asked, '^pa:{p%d+}:') .. 'doubting'
+end
+
 local function now_asked(asked, id, task, due)
   redis.call('ZADD', asked, due, id .. ':' .. task)
   redis.call('ZADD', asking_of(asked), 'NX', int(now_ms()), id .. ':' .. task)

@@ -1,0 +1,38 @@
+"""Counting calls of models (``Model``): who answered, how long it took, and how many tokens."""
+
+from collections.abc import Mapping
+from time import perf_counter
+
+from typing_extensions import override
+
+from shared.domain import metric_names as names
+from shared.ports.meter import Meter
+from shared.ports.models import Model, ModelReply, ModelRequest, ModelUnavailable, Tier
+
+
+class CountedModel(Model):
+    """``tiers``: the model of each tier, perhaps without its date; another one that answers is its fallback."""
+
+    def __init__(self, model: Model, tiers: Mapping[Tier, str], meter: Meter) -> None:
+        self._model, self._tiers, self._meter = model, tiers, meter
+
+    @override
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        tier, began, outcome = request.tier, perf_counter(), "cut"
+        served = self._tiers.get(tier, "")
+        try:
+            reply = await self._model.complete(request)
+            outcome = "answered" if reply.model.startswith(served) else "fallback"
+            served = reply.model
+        except ModelUnavailable:
+            outcome = "unavailable"
+            raise
+        finally:
+            self._meter.observe(names.MODEL_SECONDS, perf_counter() - began, tier=tier.value)
+            self._meter.add(names.MODEL_CALLS, tier=tier.value, model=served, outcome=outcome)
+        self._count_tokens(tier, reply)
+        return reply
+
+    def _count_tokens(self, tier: Tier, reply: ModelReply) -> None:
+        for kind, tokens in reply.usage._asdict().items():
+            self._meter.add(names.MODEL_TOKENS, tokens, tier=tier.value, model=reply.model, kind=kind)
