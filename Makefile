@@ -8,6 +8,7 @@ SERVICES := gateway executor policy learner planner simulator assessor company
 DEMO_ARGS ?=
 UP_ARGS ?=
 TEST_ARGS ?=
+AUDIT_ARGS ?=
 TEST_WORKERS ?= 2
 PYTEST = $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --junitxml=$(RESULTS)
 COMPILE = UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
@@ -66,6 +67,12 @@ requirements: $(READY) ## the table of promises: id, source, tests, passed
 
 reference: $(READY) ## docs/configuration.md, made from the settings classes
 	@$(BIN)/python -m tests.deployment.configuration
+
+audit: $(READY) ## licences and known vulnerabilities of the locked packages (AUDIT_ARGS="--strict --json")
+	@$(BIN)/python -m tests.supply_chain audit $(AUDIT_ARGS)
+
+sbom: $(READY) ## what each image is made of, as CycloneDX files in .results/sbom
+	@$(BIN)/python -m tests.supply_chain sbom
 
 lock: ## resolve again what pyproject.toml asks for: everything, and one file for each service's image
 	@test -x $(BIN)/uv || { $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet uv; }

@@ -44,12 +44,21 @@ PROMISES = (
         "Every manifest fits the current Kubernetes version's schema, and is confined",
         "quality",
     ),
+    Promise(
+        "deploy.closed_network",
+        "On Kubernetes only the gateway is reached from outside, and each pod reaches what it needs",
+        "quality",
+    ),
     # documentation and supply chain
     Promise(
         "docs.configuration",
         "The configuration reference says what every service reads, and what it refuses to start without",
         "seed 000, Environment Variables",
     ),
+    Promise("supply.audit", "Licences and known vulnerabilities that nobody has explained fail the audit", "bad input"),
+    Promise("supply.not_audited", "What an audit could not look up is told, and counts as clean nowhere", "bad input"),
+    Promise("supply.locked", "Images hold only what is locked by hash and tested in that version", "bad input"),
+    Promise("supply.sbom", "Every image has a valid bill of materials, of what its lock names", "quality"),
     # example company
     Promise("company.honest", "Its tools are by name and annotation what they are", "I1"),
     Promise("company.writes_can_be_read_back", "Each of its writes shows in a read, and once only means once", "I4"),
