@@ -15,6 +15,7 @@ import typer
 
 from cli.console import Complaint, err, give_up, out, say_json
 from cli.demo.company import Company
+from cli.demo.elsewhere import NotFresh, elsewhere
 from cli.demo.report import Result, demo_json, demo_problems, demo_table, judge
 from cli.demo.run import observe
 from cli.demo.script import TASKS
@@ -50,6 +51,11 @@ def demo(
     model: Annotated[
         str, typer.Option(help="The model to ask there, in place of HAIKU_MODEL, SONNET_MODEL and FALLBACK_MODEL.")
     ] = "",
+    url: Annotated[
+        str, typer.Option(help="The gateway of a stack that is up already, in place of one of its own.", metavar="URL")
+    ] = "",
+    company: Annotated[str, typer.Option(help="With --url: the example company there.", metavar="URL")] = "",
+    database: Annotated[Path | None, typer.Option(help="With --url: the file of that company's database.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of the story.")] = False,
     broken: Annotated[str, typer.Option("--break", hidden=True, help="Expect too much of the task of that name.")] = "",
 ) -> None:
@@ -57,6 +63,7 @@ def demo(
 
     A whole stack is started in a temporary folder and stopped again; if a task failed, its data and logs are kept.
     With ANTHROPIC_API_KEY or ANTHROPIC_BASE_URL set that model does the thinking, else a rule-based planner.
+    A stack that is up already (--url) is left as it is; its company's books must be fresh, else exit code 2.
 
     Examples:
 
@@ -65,12 +72,16 @@ def demo(
       purple demo --protocol rest
 
       purple demo --model-url http://127.0.0.1:9040 --model offline-planner-1 --json
+
+      purple demo --url http://127.0.0.1:9010 --company http://127.0.0.1:9009 --database company.sqlite3
     """
+    there = elsewhere(url, company, database)
+    tasks, environ = _expecting_too_much(broken), _environ(protocol, model_url, model)
     began = time.monotonic()
     try:
-        results, notice = asyncio.run(
-            _demo(_expecting_too_much(broken), _environ(protocol, model_url, model), quiet=as_json)
-        )
+        results, notice = asyncio.run(there.demo(tasks, as_json) if there else _demo(tasks, environ, quiet=as_json))
+    except NotFresh as complaint:
+        give_up(complaint, code=2)
     except Complaint as complaint:
         give_up(complaint)
     except asyncio.CancelledError:  # a signal asked for the end, and everything is stopped by now

@@ -42,5 +42,9 @@ class Company:
             answer = await http.post(f"{self.url}/faults", content=faults)
         except httpx.TransportError as error:
             raise Complaint(f"The example company at {self.url} does not answer ({type(error).__name__}).") from error
+        if answer.status_code == httpx.codes.NOT_FOUND:
+            raise Complaint(
+                f"The example company at {self.url} cannot be told to misbehave: ALLOW_FAULTS=true lets it."
+            )
         if not answer.is_success:
             raise Complaint(f"The example company refused the faults {faults}: {answer.status_code} {answer.text}")
