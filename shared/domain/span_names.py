@@ -6,7 +6,9 @@ Where OpenTelemetry's conventions have a name it is theirs (HTTP, messaging, Gen
 # --- spans --------------------------------------------------------------------------------------------------------
 ACCEPT = "accept task"
 TURN = "turn {kind}"
-PHASE = "phase {phase}"
+PRIME = "phase prime"
+EXECUTE = "phase execute"
+REFLECT = "phase reflect"
 STATE = "state {state}"
 CHAT = "chat {model}"
 TOOL = "execute_tool {tool}"

@@ -31,6 +31,7 @@ from shared.contracts.tenant import TenantRecord
 from shared.contracts.threshold import Threshold
 from shared.domain.exact_json import Json
 from shared.domain.words import Strategy
+from shared.ports.tracing import NO_TRACER, Tracer
 
 
 class Limits(NamedTuple):
@@ -65,6 +66,7 @@ class Ports(NamedTuple):
     sandbox: Sandbox = NoSandbox()
     made: MadeTools = NothingKept()
     brainos: Orchestrator | None = None
+    tracer: Tracer = NO_TRACER
 
 
 @dataclass

@@ -35,11 +35,13 @@ from services.executor.core.reviewing import Reviewed, reviewed, with_documents
 from services.executor.core.side_by_side import together
 from services.executor.core.spend.budget import BudgetSpent, ending, known_so_far
 from services.executor.core.telling import notices
+from services.executor.core.turn_spans import tell_beginning, tell_end, turn_span
 from services.executor.core.waits import asks, goes_on_waiting, rests, waits_for_operator
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import JournalEntry, TurnStore
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.task import TaskEvent, Turn, TurnKind
+from shared.domain import span_names as names
 from shared.domain.marks import marked
 from shared.domain.redaction import without_marks
 from shared.domain.words import FsmState, Phase, TaskState
@@ -67,6 +69,11 @@ class Worker:
 
     async def run(self, work: Work, store: TurnStore) -> None:
         """Take the turn to its end and store what it leaves. Raises ``LeaseLost`` if another owner has it now."""
+        with turn_span(self._ports.tracer, work) as span:
+            tell_beginning(span, work)
+            await self._run(work, store)
+
+    async def _run(self, work: Work, store: TurnStore) -> None:
         entries, pulse, approval = await together(store.journal(), store.pulse(), store.approval())
         if _comes_too_late(work, approval) or await _says_nothing_new(work, store):
             return await store.finish(nothing_new(work, await store.session(), pulse.now))
@@ -101,10 +108,8 @@ class Worker:
                 refuse_protected(opened.work.record.request.text)
             await _past_the_doubts(opened)
             progress = await _past_the_gate(opened, known, asked)
-            ports = recorded(self._ports, opened.journal, opened.work.record.request.text)
-            primed = await prime(ports, self._limits, self._prompts, opened, self._processes, progress)
-            note_session(opened.journal, primed.session)
-            ctx = with_thresholds(await with_process(await with_history(await with_prose(with_documents(primed)))))
+            with self._ports.tracer.span(names.PRIME):
+                ctx = await self._primed(opened, progress)
             return await self._execute(ctx, progress)
         except decisions.StillWaiting as waiting:
             return await goes_on_waiting(opened, waiting), waiting.approval
@@ -122,17 +127,30 @@ class Worker:
             await (settle_open(ctx) if ctx is not None else settle_unread(opened.store, opened.journal, early.reason))
             return await _ends_or_waits(opened, _canceled(opened.work.turn) or early), _decided(opened)
 
+    async def _primed(self, opened: Opened, progress: Progress | None) -> TurnContext:
+        ports = recorded(self._ports, opened.journal, opened.work.record.request.text)
+        primed = await prime(ports, self._limits, self._prompts, opened, self._processes, progress)
+        note_session(opened.journal, primed.session)
+        return with_thresholds(await with_process(await with_history(await with_prose(with_documents(primed)))))
+
     async def _execute(self, ctx: TurnContext, known: Progress | None) -> tuple[Ended, Approval | None]:
         if canceled := _canceled(ctx.turn):
             raise canceled
         ctx.journal.tell("phase", phase=Phase.EXECUTE.value)
-        match await walk(ctx, known or await _begun(ctx)):
+        tracer = self._ports.tracer
+        with tracer.span(names.EXECUTE):
+            walked = await walk(ctx, known or await _begun(ctx))
+        match walked:
             case Finished(done):
                 ctx.journal.tell("phase", phase=Phase.REFLECT.value)
-                return await _completed(ctx, await reviewed(ctx, done)), decisions.recorded(ctx.journal, ctx.turn)
+                with tracer.span(names.REFLECT):
+                    ended = await _completed(ctx, await reviewed(ctx, done))
+                return ended, decisions.recorded(ctx.journal, ctx.turn)
             case Waiting(stopped, why):
+                tracer.here().event(names.APPROVAL_WAITS)
                 return await asks(ctx, stopped, why)
             case Resting(stopped, rest):
+                tracer.here().event(names.RESTS)
                 return await rests(ctx, stopped, rest), decisions.recorded(ctx.journal, ctx.turn)
 
     async def _reflect(self, opened: Opened, ended: Ended, approval: Approval | None, before: Approval | None) -> None:
@@ -147,7 +165,9 @@ class Worker:
         hidden, rules = opened.journal.hidden, self._limits.answers
         end = turn_end(opened.work, ended, session, approval, events, now, hidden, rules)
         over = settled(before, _decided(opened), approval)
-        await opened.store.finish(end._replace(settled=over, notices=notices(before, approval, over)))
+        tell_end(self._ports.tracer.here(), ended)
+        with self._ports.tracer.span(names.STORE):
+            await opened.store.finish(end._replace(settled=over, notices=notices(before, approval, over)))
 
 
 def _comes_too_late(work: Work, asked: Approval | None) -> bool:

@@ -28,8 +28,10 @@ from services.executor.ports.models import (
     Usage,
 )
 from services.executor.ports.turns import HandedOver
+from shared.domain import span_names as names
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.ports.store import StoreUnavailable
+from shared.ports.tracing import Span, SpanKind
 
 T = TypeVar("T", bound=BaseModel)
 _LOOK_SECONDS = 1.0  # between two looks whether the task is to stop, while the model thinks
@@ -50,14 +52,16 @@ async def ask(ctx: TurnContext, key: str, request: ModelRequest, purse: Purse = 
     payment = Payment(ctx, key, _put(ctx, hidden.request, way), purse, cheaper=way.tier is not request.tier)
 
     async def call() -> str:
-        try:
-            async with asyncio.timeout(ctx.journal.seconds_left):
-                reply = restored(await _unless_stopped(ctx, payment.affordable), hidden)
-        except ModelUnavailable as error:
-            raise Failed(f"the model did not answer: {error}", "model") from error
-        except TimeoutError as error:
-            raise ctx.journal.out_of_time() from error
-        spent = payment.cost(reply)
+        with ctx.ports.tracer.span(names.CHAT_OPERATION, SpanKind.CLIENT) as span:
+            try:
+                async with asyncio.timeout(ctx.journal.seconds_left):
+                    reply = restored(await _unless_stopped(ctx, payment.affordable), hidden)
+            except ModelUnavailable as error:
+                raise Failed(f"the model did not answer: {error}", "model") from error
+            except TimeoutError as error:
+                raise ctx.journal.out_of_time() from error
+            spent = payment.cost(reply)
+            _note(span, reply, spent, way.tier)
         ctx.journal.tell("model", step=key, model=reply.model, tier=way.tier.value, **_used(reply, spent))
         return _packed(reply, asked, spent, way.tier)
 
@@ -72,6 +76,18 @@ def _used(reply: ModelReply, spent: Settlement) -> dict[str, JsonValue]:
     usage = reply.usage
     read = usage.input + usage.cache_read + usage.cache_write
     return {"input": read, "cached": usage.cache_read, "output": usage.output, "nanos": spent.amount.nanos}
+
+
+def _note(span: Span, reply: ModelReply, spent: Settlement, tier: Tier) -> None:
+    """What the call took, in OpenTelemetry's words: their input counts all that was read."""
+    if not span.is_recording:
+        return
+    usage = reply.usage
+    span.note({names.INPUT_TOKENS: usage.input + usage.cache_read + usage.cache_write})
+    span.note({names.OUTPUT_TOKENS: usage.output, names.CACHE_READ_TOKENS: usage.cache_read})
+    span.note({names.CACHE_WRITE_TOKENS: usage.cache_write, names.RESPONSE_MODEL: reply.model})
+    span.note({names.FINISH_REASONS: (reply.stop_reason,), names.OPERATION: names.CHAT_OPERATION})
+    span.note({names.TIER: tier.value, names.COST_NANOS: spent.amount.nanos})
 
 
 def thrift_of(ctx: TurnContext, key: str, tier: Tier, purse: Purse) -> Thrift:

@@ -16,6 +16,7 @@ from services.executor.core.execute.sending import NotSent, prepare, same_key, s
 from services.executor.core.execute.settling import brought_to_truth, settle, shown_since
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
+from shared.domain import span_names as names
 from shared.domain.words import DOUBTS, SENDABLE, FsmState, ToolClass, WriteStatus
 
 _FAILED = (WriteStatus.REFUSED, WriteStatus.UNSENT)
@@ -50,7 +51,9 @@ async def _failure(
     if is_left_out(ctx, plan, call):
         return None
     try:
-        entry = await _settled(ctx, progress, plan, call, state)
+        with ctx.ports.tracer.span(names.WRITE.format(tool=call.tool)) as span:
+            entry = await _settled(ctx, progress, plan, call, state)
+            span.note({names.WRITE_STATUS: entry.status.value})
     except NotSent as unprepared:
         if call.on_failure != "continue" or isinstance(unprepared, OutOfTurn):
             return unprepared

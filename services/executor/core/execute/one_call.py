@@ -8,6 +8,7 @@ from pydantic import JsonValue
 
 from services.executor.core.context import TurnContext
 from services.executor.core.endings import Failed
+from services.executor.core.execute.dispatched import dispatched
 from services.executor.core.past_calls import has_tool_rules
 from services.executor.core.tooling import schema_drift
 from services.executor.core.tooling.failures import Failure, failure_of
@@ -65,9 +66,8 @@ async def _once(ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, n
 
 
 async def _reached(ctx: TurnContext, tool: Tool, arguments: JsonObject) -> ToolAnswer:
-    connection = ctx.toolbox.connection_of(tool)
-    ask = ctx.ports.tools.read if tool.tool_class is ToolClass.READ else ctx.ports.tools.call
     try:
-        return await ask(connection, tool.name, arguments, ctx.limits.tool_seconds, ctx.record.session_id)
+        return await dispatched(ctx, tool, arguments, reads=tool.tool_class is ToolClass.READ)
     except (ToolUnreachable, ToolSilent) as error:
+        connection = ctx.toolbox.connection_of(tool)
         raise Failed(f"the tool server {connection.id!r} did not answer {tool.name}: {error}", "tool_server") from error

@@ -1,6 +1,7 @@
 """Reading back: what the planned read shows before and after a write, as evidence for its proof (I4)."""
 
 from services.executor.core.context import TurnContext
+from services.executor.core.execute.dispatched import dispatched
 from services.executor.core.execute.ledger import results
 from services.executor.core.execute.paths import NoSuchPath
 from services.executor.core.execute.proof import Evidence
@@ -17,8 +18,7 @@ from shared.domain.words import ToolClass
 
 async def call_tool(ctx: TurnContext, tool: Tool, arguments: JsonObject) -> ToolAnswer:
     """One call, never repeated here; raises ``ToolUnreachable`` or ``ToolSilent``."""
-    connection = ctx.toolbox.connection_of(tool)
-    return await ctx.ports.tools.call(connection, tool.name, arguments, ctx.limits.tool_seconds, ctx.record.session_id)
+    return await dispatched(ctx, tool, arguments, reads=False)
 
 
 async def shown_before(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> Json:
@@ -89,7 +89,4 @@ async def _whole(ctx: TurnContext, call: PlannedCall, reader: Tool, arguments: J
 
 
 async def _read(ctx: TurnContext, reader: Tool, arguments: JsonObject) -> ToolAnswer:
-    connection = ctx.toolbox.connection_of(reader)
-    return await ctx.ports.tools.read(
-        connection, reader.name, arguments, ctx.limits.tool_seconds, ctx.record.session_id
-    )
+    return await dispatched(ctx, reader, arguments, reads=True)

@@ -4,6 +4,7 @@ In the states of thinking the chosen strategy works; verdict, gate and writes ar
 """
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 from services.executor.core.context import TurnContext
@@ -31,7 +32,9 @@ from services.executor.core.execute.write_plan import without_repeats
 from services.executor.core.fsm import machine
 from shared.contracts.plan import WritePlan
 from shared.contracts.policy import ToolRuleKind, Verdict
+from shared.domain import span_names as names
 from shared.domain.words import FsmState, ToolClass
+from shared.ports.tracing import Span
 
 
 class Finished(NamedTuple):
@@ -58,7 +61,8 @@ async def walk(ctx: TurnContext, progress: Progress) -> Finished | Waiting | Res
     """Go on from where ``progress`` stands until the answer is there, a person has to decide or a time has to come."""
     while True:
         if machine.is_end(progress.state):
-            answered = await thinking_of(progress).answer(ctx, progress)
+            with _in_state(ctx, progress):
+                answered = await thinking_of(progress).answer(ctx, progress)
             return Finished(with_rows_left(await with_untold(ctx, answered), ctx.task))
         if stops_here(ctx.record, progress):
             return Finished(as_answer(progress, _approval_needed(ctx, progress)))
@@ -71,8 +75,13 @@ async def walk(ctx: TurnContext, progress: Progress) -> Finished | Waiting | Res
             await hold_back(ctx, progress)
         if pause := await rest(ctx, progress):
             return Resting(progress, pause)
-        done = await _step(progress)(heeding(ctx, progress), progress)
-        progress = await _entered(ctx, await _leave(ctx, done))
+        with _in_state(ctx, progress):
+            done = await _leave(ctx, await _step(progress)(heeding(ctx, progress), progress))
+        progress = await _entered(ctx, done)
+
+
+def _in_state(ctx: TurnContext, progress: Progress) -> AbstractContextManager[Span]:
+    return ctx.ports.tracer.span(names.STATE.format(state=progress.state.value))
 
 
 async def _let_through_or_waiting(ctx: TurnContext, progress: Progress) -> Progress | Waiting:
