@@ -15,6 +15,7 @@ from services.executor.settings import Settings
 from shared.infra.process import configure_logging
 from shared.infra.redis import VolatileRedis
 from shared.infra.starting import CannotStart, read_settings, refused
+from shared.infra.tracing import tracing
 from shared.ports.store import StoreUnavailable
 
 gc.enable()
@@ -47,7 +48,8 @@ def main(arguments: list[str]) -> int:
     try:
         settings = read_settings(Settings)
         configure_logging("executor")
-        asyncio.run(carry_out_turns(settings))
+        with tracing(settings, "executor") as tracer:
+            asyncio.run(carry_out_turns(settings, tracer=tracer))
     except (CannotStart, BadTenantFile, VolatileRedis) as problem:
         return refused(problem)
     except StoreUnavailable as error:

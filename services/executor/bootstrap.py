@@ -51,11 +51,12 @@ from shared.infra.model_prices import read_prices
 from shared.infra.process import configure_logging
 from shared.infra.redis import connect
 from shared.infra.tenant_records import RedisTenantRecords
+from shared.ports.tracing import NO_TRACER, Tracer
 
 MakesWorker: TypeAlias = Callable[[Ports, Limits, Prompts], RunsTurns]
 
 
-async def carry_out_turns(settings: Settings, worker: MakesWorker = Worker) -> None:
+async def carry_out_turns(settings: Settings, worker: MakesWorker = Worker, tracer: Tracer = NO_TRACER) -> None:
     """The service: the real worker on its ports, until SIGTERM or SIGINT. Also raises ``BadTenantFile``."""
     tenants = FileTenants.read(settings.tenant_file, settings.green_agent_mcp_url)
     bounds = Bounds(settings.journal_steps, settings.journal_bytes)
@@ -75,13 +76,14 @@ async def carry_out_turns(settings: Settings, worker: MakesWorker = Worker) -> N
         lists=ListBounds(settings.list_pages, settings.list_rows, settings.list_bytes),
         ceilings=_ceilings(settings),
     )
-    policy, model, brainos = HttpPolicy(settings.policy_url), _model(settings), _brainos(settings)
+    policy = HttpPolicy(settings.policy_url, tracer=tracer)
+    model, brainos = _model(settings, tracer), _brainos(settings)
     metrics = Metrics("executor")
     redis = connect(settings.redis_url)
     try:
         async with (
             open_credentials(settings.credentials_dir, Guard(settings.operators_reach)) as credentials,
-            open_servers(settings.tools_reach, credentials) as servers,
+            open_servers(settings.tools_reach, credentials, tracer=tracer) as servers,
             MontySandbox() as sandbox,
         ):
             breaking = BreakingTools(servers)
@@ -91,7 +93,7 @@ async def carry_out_turns(settings: Settings, worker: MakesWorker = Worker) -> N
             making, switched = RedisMade(redis), SwitchedTenants(stored(0.0), redis)
             counted = CountedModel(model, _tiers(settings), metrics), CountedPolicy(PatientPolicy(policy), metrics)
             ports = Ports(counted[0], tools, counted[1], switched, learned, daily, brainos=brainos)
-            ports = ports._replace(sandbox=sandbox, made=making)
+            ports = ports._replace(sandbox=sandbox, made=making, tracer=tracer)
             archive, memories = settings.archive(), settings.session_archive()
             carrying_out = CountedTurns(worker(ports, limits, load_prompts()), metrics)
             await run_sessions(settings, carrying_out, archive, stored(1.0), memories, standing, metrics)
@@ -176,10 +178,12 @@ def _tiers(settings: Settings) -> dict[Tier, str]:
     return {Tier.HAIKU: settings.haiku_model, Tier.SONNET: settings.sonnet_model}
 
 
-def _model(settings: Settings) -> AnthropicModel:
+def _model(settings: Settings, tracer: Tracer) -> AnthropicModel:
     return AnthropicModel(
         tiers=_tiers(settings),
         fallbacks=fallbacks(settings),
         api_key=settings.anthropic_api_key,
         base_url=settings.anthropic_base_url or None,
+        tracer=tracer,
+        tells_trace=settings.traceparent_to_model,
     )

@@ -36,6 +36,7 @@ class Connection(Contract):
     url: str  # empty: the server that the executor is started with
     protocol: Literal["auto", "mcp", "rest", "ues"] = "auto"
     credential: Credential | None = None
+    traceparent: bool = False  # whether the server is told which trace a call belongs to (W3C Trace Context)
     catalogue: dict[str, CatalogueEntry] = Field(default={})
     owner: str = Field(default="", exclude=True)
     from_request: bool = Field(default=False, exclude=True)  # named by a request: called under guard

@@ -9,6 +9,7 @@ from anthropic.types import MessageParam, OutputConfigParam, TextBlockParam, Too
 from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
 from pydantic import JsonValue
 
+from shared.domain import span_names as names
 from shared.domain.exact_json import Json, JsonObject, loads_object, wire
 from shared.infra.model_effort import takes_effort
 from shared.infra.patiently import patiently
@@ -26,6 +27,7 @@ from shared.ports.models import (
     ToolUse,
     Usage,
 )
+from shared.ports.tracing import NO_TRACER, Tracer
 
 _PATIENCE_SECONDS = 8.0  # an endpoint that is being restarted is back by then
 _MAX_STRICT = 20  # the API's limit of strict tools in one request
@@ -59,8 +61,13 @@ class AnthropicModel(Model):
         base_url: str | None = None,
         fallbacks: Mapping[Tier, str] | None = None,
         limits: Limits | None = None,
+        tracer: Tracer = NO_TRACER,
+        tells_trace: bool = False,
     ) -> None:
+        """``tracer``: whose current span is the caller's for this call. ``tells_trace``: the endpoint is told of it."""
         limits = limits or Limits()
+        self._tracer = tracer
+        self._tells_trace = tells_trace
         self._pauses = limits.pauses
         self._tiers = dict(tiers)
         self._fallbacks = dict(fallbacks or {})
@@ -92,8 +99,10 @@ class AnthropicModel(Model):
         await self._client.close()
 
     async def _ask(self, model: str, request: ModelRequest) -> ModelReply:
+        self._note(model, request)
         try:
-            raw = await self._client.messages.with_raw_response.create(**_params(model, request))
+            params, headers = _params(model, request), self._headers()
+            raw = await self._client.messages.with_raw_response.create(**params, extra_headers=headers)
             text = await raw.text()
         except anthropic.APIStatusError as error:
             raise _status(model, error) from error
@@ -104,6 +113,16 @@ class AnthropicModel(Model):
         except anthropic.AnthropicError as error:
             raise ModelUnavailable(f"the model {model} could not be asked: {error}") from error
         return _reply(model, text)
+
+    def _note(self, model: str, request: ModelRequest) -> None:
+        span = self._tracer.here()
+        if span.is_recording:
+            span.rename(names.CHAT.format(model=model))
+            span.note({names.REQUEST_MODEL: model, names.MAX_TOKENS: request.max_tokens, names.PROVIDER: "anthropic"})
+
+    def _headers(self) -> Mapping[str, str]:
+        here = self._tracer.traceparent() if self._tells_trace else None
+        return {"traceparent": here} if here else {}
 
 
 class _Away(ModelUnavailable):

@@ -17,24 +17,29 @@ from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject
 from shared.domain.outgoing import Reach, Refused, check_url, operators_reach
 from shared.infra.guard import Guard
+from shared.ports.tracing import NO_TRACER, Tracer
 
 
 @asynccontextmanager
 async def open_servers(
-    reach: Reach, credentials: Credentials | None = None, worlds: WorldKeys | None = None
+    reach: Reach,
+    credentials: Credentials | None = None,
+    worlds: WorldKeys | None = None,
+    tracer: Tracer = NO_TRACER,
 ) -> AsyncIterator[ToolServers]:
     """All kinds of servers, in any protocol; ``reach`` is where those may be that requests name.
 
     ``credentials`` are shown to those alone that operators set up, and kept out of what these answer.
     ``worlds``: who has the keys to the worlds of assessments; they are asked under the guard of what requests name.
+    ``tracer``: whose trace those are told of that ask for it; who is named by a request is never told.
     """
     guard, shown = Guard(reach), credentials or NoCredentials()
     tenants_guard = Guard(operators_reach(reach.listed))
     async with (
-        McpTools(credentials=shown) as mcp,
-        RestBridge(credentials=shown) as rest,
-        McpTools(credentials=shown, guard=tenants_guard) as tenants_mcp,
-        RestBridge(tenants_guard, shown) as tenants_rest,
+        McpTools(credentials=shown, tracer=tracer) as mcp,
+        RestBridge(credentials=shown, tracer=tracer) as rest,
+        McpTools(credentials=shown, guard=tenants_guard, tracer=tracer) as tenants_mcp,
+        RestBridge(tenants_guard, shown, tracer) as tenants_rest,
         McpTools(guard=guard) as far_mcp,
         RestBridge(guard) as far_rest,
         UesTools(worlds or NoWorlds(), guard) as far_worlds,

@@ -30,6 +30,7 @@ from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolSil
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject, plain, wire
 from shared.infra.guard import Guard
+from shared.ports.tracing import NO_TRACER, Tracer
 
 DISCOVERY_SECONDS = 15.0
 MAX_LINKS = 128
@@ -45,9 +46,14 @@ class McpTools(ToolServers):
     """An async context manager: within it, each server has one open session that all callers share."""
 
     def __init__(
-        self, max_links: int = MAX_LINKS, guard: Guard | None = None, credentials: Credentials | None = None
+        self,
+        max_links: int = MAX_LINKS,
+        guard: Guard | None = None,
+        credentials: Credentials | None = None,
+        tracer: Tracer = NO_TRACER,
     ) -> None:
         """``guard``: where it may connect. ``credentials``: what servers are shown; without, none is shown any."""
+        self._tracer = tracer
         self._max_links, self._guard, self._credentials = max_links, guard, credentials or NoCredentials()
         self._links: dict[str, Link] = {}
         self._group = asyncio.TaskGroup()
@@ -99,6 +105,8 @@ class McpTools(ToolServers):
             said = f"{tool} was not called: JSON carries fewer digits than a number in its arguments"
             return ToolAnswer(said, is_error=True, not_begun=True)
         params = CallToolRequestParams(name=tool, arguments=cast("dict[str, JsonValue]", given))
+        if connection.traceparent and (here := self._tracer.traceparent()):
+            params = params.model_copy(update={"meta": {"traceparent": here}})  # SEP-414
         deadline = asyncio.get_running_loop().time() + timeout
         link = self._link(connection)
         with link.in_use():

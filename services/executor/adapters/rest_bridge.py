@@ -16,6 +16,7 @@ from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject, dumps
 from shared.infra.guard import Guard
 from shared.infra.guarded_http import GuardedTransport
+from shared.ports.tracing import NO_TRACER, Tracer
 
 DISCOVERY_SECONDS = 15.0
 CONNECT_SECONDS = 5.0
@@ -34,8 +35,11 @@ class _Reply(NamedTuple):
 class RestBridge(ToolServers):
     """An async context manager around one shared HTTP client. It repeats nothing and follows no redirect."""
 
-    def __init__(self, guard: Guard | None = None, credentials: Credentials | None = None) -> None:
+    def __init__(
+        self, guard: Guard | None = None, credentials: Credentials | None = None, tracer: Tracer = NO_TRACER
+    ) -> None:
         """``guard``: where it may connect; without, wherever it is told. ``credentials``: what servers are shown."""
+        self._tracer = tracer
         self._credentials = credentials or NoCredentials()
         plain = httpx.AsyncHTTPTransport(limits=_LIMITS, retries=0)
         transport = GuardedTransport(guard, _LIMITS) if guard else plain
@@ -66,6 +70,8 @@ class RestBridge(ToolServers):
     ) -> ToolAnswer:
         body = dumps({"tool": tool, "params": arguments, "session_id": session_id}).encode()
         request = self._request("POST", connection, "/mcp", timeout, body=body)
+        if connection.traceparent and (here := self._tracer.traceparent()):
+            request.headers["traceparent"] = here
         reply = await self._ask(connection, tool, request, timeout)
         return answered(tool, reply.status, reply.body)
 
