@@ -1,6 +1,6 @@
 """What is wrong between a service's settings and the environment that a deployment gives it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import pytest
 from pydantic import ValidationError
@@ -9,19 +9,29 @@ from pydantic_settings import BaseSettings
 from shared.infra.main_server import GRACE_SECONDS
 
 _OF_PYTHON = frozenset({"PATH", "PYTHONPATH", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE"})
+_OF_LIBRARIES = ("AWS_", "OTEL_")  # boto3 and OpenTelemetry read theirs by themselves
 _SECRETS = {
     "secret:redis-url": "redis://:word@redis:6379/0",
     "secret:anthropic-api-key": "a-key",
     "secret:archive-key": "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=",
     "secret:webhook-secret": "whsec_b2YgdGhlIHdlYmhvb2tzIG9mIHRoZSB0ZXN0cw==",
+    "secret:assessment-key": "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=",
+    "secret:queue-redis-url": "redis://:word@queue:6379/0",
+    "secret:simulator-admin-key": "0123456789abcdef0123456789abcdef",
 }
 
 
 def disagreements(settings: type[BaseSettings], given: Mapping[str, str]) -> list[str]:
     """Sentences: variables that no setting reads, and why the service would refuse to start."""
     names = {name.upper() for name in settings.model_fields}
-    unknown = [f"{name} is no setting" for name in sorted(given.keys() - names - _OF_PYTHON)]
-    return unknown + _refusals(settings, {name: given[name] for name in given.keys() & names})
+    return unread(settings, given) + _refusals(settings, {name: given[name] for name in given.keys() & names})
+
+
+def unread(settings: type[BaseSettings], given: Iterable[str]) -> list[str]:
+    """Sentences: the variables among them that nothing in the service reads."""
+    names = {name.upper() for name in settings.model_fields}
+    others = {name for name in given if name in _OF_PYTHON or name.startswith(_OF_LIBRARIES)}
+    return [f"{name} is no setting" for name in sorted(set(given) - names - others)]
 
 
 def longest_stop(settings: type[BaseSettings], given: Mapping[str, str]) -> float:

@@ -1,15 +1,14 @@
-"""The Kubernetes base as typed records."""
+"""What kustomize builds, as typed records."""
 
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, cast
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
-from tests.deployment.dockerfile import ROOT
+from tests.deployment.kustomize import Document
 
-BASE = ROOT / "k8s" / "base"
+NAME = "app.kubernetes.io/name"
 
 
 class _Part(BaseModel):
@@ -19,6 +18,7 @@ class _Part(BaseModel):
 class SecretKey(_Part):
     name: str
     key: str
+    optional: bool = False
 
 
 class ValueFrom(_Part):
@@ -40,6 +40,7 @@ class EnvFrom(_Part):
 
 
 class ContainerPort(_Part):
+    name: str
     container_port: int
 
 
@@ -49,7 +50,7 @@ class HttpGet(_Part):
 
 
 class Probe(_Part):
-    http_get: HttpGet
+    http_get: HttpGet | None = None
 
 
 class Sleep(_Part):
@@ -110,6 +111,7 @@ class Pod(_Part):
     automount_service_account_token: bool
     enable_service_links: bool
     security_context: PodSecurity
+    service_account_name: str = "default"
     containers: tuple[Container]
     volumes: tuple[Volume, ...] = ()
 
@@ -130,67 +132,68 @@ class Reach(NamedTuple):
     ports: tuple[ServicePort, ...]
 
 
-class Generator(_Part):
-    name: str
-    envs: tuple[str, ...] = ()
-    files: tuple[str, ...] = ()
+class Workload(NamedTuple):
+    """A deployment or stateful set: the labels that its pods bear, and one of these pods."""
+
+    kind: str
+    selector: Mapping[str, str]
+    labels: Mapping[str, str]
+    replicas: int | None
+    pod: Pod
 
 
-class Kustomization(_Part):
-    resources: tuple[str, ...]
-    config_map_generator: tuple[Generator, ...] = Field(default=())
+def workloads(documents: Sequence[Document]) -> dict[str, Workload]:
+    found = [document for kind in ("Deployment", "StatefulSet") for document in of_kind(documents, kind)]
+    return {name_of(document): _workload(document) for document in found}
 
 
-def kustomization() -> Kustomization:
-    return Kustomization.model_validate(yaml.safe_load((BASE / "kustomization.yaml").read_text()))
+def pods(documents: Sequence[Document]) -> dict[str, Pod]:
+    """The pod of each deployment or stateful set."""
+    return {name: workload.pod for name, workload in workloads(documents).items()}
 
 
-def manifests() -> list[dict[str, object]]:
-    """Every document of every resource that the base names, as it stands in its file."""
-    texts = [(BASE / name).read_text() for name in kustomization().resources]
-    return [cast(dict[str, object], document) for text in texts for document in yaml.safe_load_all(text)]
+def reaches(documents: Sequence[Document]) -> dict[str, Reach]:
+    return {name_of(found): _reach(spec_of(found)) for found in of_kind(documents, "Service")}
 
 
-def pods() -> dict[str, Pod]:
-    """The pod of each deployment."""
-    return {_name(found): Pod.model_validate(_spec(found)["template"]["spec"]) for found in _of_kind("Deployment")}
-
-
-def reaches() -> dict[str, Reach]:
-    return {_name(found): _reach(_spec(found)) for found in _of_kind("Service")}
-
-
-def environment(container: Container) -> dict[str, str]:
+def environment(documents: Sequence[Document], container: Container) -> dict[str, str]:
     """What the container is told; a secret is told as ``secret:KEY``."""
-    told = {name: value for source in container.env_from for name, value in _generated(source.config_map_ref.name)}
+    maps = config_maps(documents)
+    told: dict[str, str] = {}
+    for source in container.env_from:
+        told |= maps[source.config_map_ref.name]
     for variable in container.env:
         secret = variable.value_from.secret_key_ref.key if variable.value_from else ""
         told[variable.name] = f"secret:{secret}" if secret else variable.value or ""
     return told
 
 
-def _generated(name: str) -> Iterator[tuple[str, str]]:
-    generator = next(found for found in kustomization().config_map_generator if found.name == name)
-    lines = [line for file in generator.envs for line in (BASE / file).read_text().splitlines()]
-    for line in lines:
-        if line and not line.startswith("#"):
-            variable, _, value = line.partition("=")
-            yield variable, value
+def config_maps(documents: Sequence[Document]) -> dict[str, dict[str, str]]:
+    return {name_of(found): cast(dict[str, str], found["data"]) for found in of_kind(documents, "ConfigMap")}
 
 
-def _of_kind(kind: str) -> list[dict[str, object]]:
-    return [document for document in manifests() if document["kind"] == kind]
+def of_kind(documents: Sequence[Document], kind: str) -> list[Document]:
+    return [document for document in documents if document["kind"] == kind]
 
 
-def _name(document: dict[str, object]) -> str:
-    return str(cast(dict[str, object], document["metadata"])["name"])
+def name_of(document: Document) -> str:
+    return str(cast(Document, document["metadata"])["name"])
 
 
-def _spec(document: dict[str, object]) -> dict[str, dict[str, object]]:
-    return cast(dict[str, dict[str, object]], document["spec"])
+def spec_of(document: Document) -> dict[str, object]:
+    return cast(dict[str, object], document["spec"])
 
 
-def _reach(spec: dict[str, dict[str, object]]) -> Reach:
+def _workload(document: Document) -> Workload:
+    spec = spec_of(document)
+    template = cast(dict[str, dict[str, object]], spec["template"])
+    selector = cast(dict[str, dict[str, str]], spec["selector"])["matchLabels"]
+    labels = cast(dict[str, str], template["metadata"]["labels"])
+    pod = Pod.model_validate(template["spec"])
+    return Workload(str(document["kind"]), selector, labels, cast("int | None", spec.get("replicas")), pod)
+
+
+def _reach(spec: dict[str, object]) -> Reach:
     ports = cast(list[object], spec["ports"])
-    selector = {key: str(value) for key, value in spec["selector"].items()}
+    selector = cast(dict[str, str], spec["selector"])
     return Reach(selector, tuple(ServicePort.model_validate(port) for port in ports))

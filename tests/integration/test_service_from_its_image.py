@@ -9,12 +9,13 @@ import pytest
 from shared.infra.embedded_redis import EmbeddedRedis
 from tests.deployment.compose import compose
 from tests.deployment.dockerfile import STACK, images
+from tests.deployment.kustomize import BASE, built
 from tests.deployment.manifests import pods
 from tests.deployment.stand_in import StandIn, prepare, start
 
 IMAGES = images()
 SERVICES = compose()
-PODS = pods()
+PODS = pods(built(BASE))
 STACK_GRACE = 30
 _IN_THE_SUITE = ("gateway",)  # the one with the most in it; the others take their time elsewhere
 _NAMES = [name if name in _IN_THE_SUITE else pytest.param(name, marks=pytest.mark.long) for name in sorted(IMAGES)]

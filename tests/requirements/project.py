@@ -49,6 +49,8 @@ PROMISES = (
         "On Kubernetes only the gateway is reached from outside, and each pod reaches what it needs",
         "quality",
     ),
+    Promise("deploy.balancer_fits", "A load balancer's times fit those of the gateway behind it", "quality"),
+    Promise("deploy.scales_on_work", "Executors are scaled on the sessions there are, each scaler its own", "quality"),
     # documentation and supply chain
     Promise(
         "docs.configuration",
