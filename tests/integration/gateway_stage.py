@@ -20,7 +20,7 @@ from services.gateway.settings import Settings
 from shared.contracts.approval import Approval
 from shared.contracts.plan import Origin, PlannedCall, WritePlan
 from shared.contracts.policy import TriggeredRule, Verdict
-from shared.contracts.task import TaskEvent, TaskRecord, TurnKind
+from shared.contracts.task import Artifact, TaskEvent, TaskRecord, TurnKind
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from shared.domain.words import RuleAction, TaskState, ToolClass
 from shared.infra.keys import BELL, QUEUE
@@ -87,18 +87,24 @@ class ScriptedWorker:
 
     async def _play(self, lease: Lease, work: Work) -> None:
         await self._begun(work)
-        if work.turn.text.startswith("hold"):
+        script = _script(work)
+        if script.startswith("hold"):
             await self.release.wait()
         store = self._sessions.turn_store(lease, work)
         record, approval = _asked_or_decided(work, await store.approval())
         timer = Timer(approval.deadline, approval.approval_id) if approval else None
-        if work.turn.text.startswith("rest"):
+        if script.startswith("rest") and work.turn.kind is TurnKind.MESSAGE:
             timer = Timer(record.updated_at + timedelta(hours=1), "quiet:")
             record = _resting(record, timer)
         events = (TaskEvent(kind="phase", at=record.updated_at, data={"phase": "EXECUTE"}),)
         await store.finish(
             TurnEnd(record=record, session=SessionState(), events=events, approval=approval, timer=timer)
         )
+
+
+def _script(work: Work) -> str:
+    """What the worker goes by: the turn's text, or what the request says where all texts are the same."""
+    return str(work.record.request.metadata.get("script") or work.turn.text)
 
 
 def _resting(record: TaskRecord, timer: Timer) -> TaskRecord:
@@ -147,10 +153,19 @@ def _ended(work: Work) -> TaskRecord:
             "state": state,
             "answer": answer,
             "reason": reason,
+            "artifacts": _reply(work, reason),
             "metadata": {"process_type": "general", "failed_part": part, **_doubts(work)},
             "turns_done": (*work.record.turns_done, turn.turn_id),
         }
     )
+
+
+def _reply(work: Work, reason: str | None) -> tuple[Artifact, ...]:
+    """What an assessor is answered, however the turn went."""
+    if work.record.request.assessment is None:
+        return ()
+    said: dict[str, JsonValue] = {"message_type": "turn_complete", "notes": reason or "read", "time_step": "PT2H"}
+    return (Artifact(name="turn_reply", data=said),)
 
 
 def _doubts(work: Work) -> dict[str, JsonValue]:
@@ -165,7 +180,7 @@ def _doubts(work: Work) -> dict[str, JsonValue]:
 
 def _outcome(work: Work) -> tuple[TaskState, str | None, str | None]:
     turn = work.turn
-    match turn.kind, turn.text.split(" ")[0]:
+    match turn.kind, (turn.text if turn.kind is TurnKind.DECISION else _script(work)).split(" ")[0]:
         case TurnKind.CANCEL, _:
             return TaskState.CANCELED, None, "canceled before any write"
         case TurnKind.DECISION, "approve":

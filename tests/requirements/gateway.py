@@ -94,6 +94,26 @@ PROMISES = (
     ),
     Promise("solver.history", "A long history becomes recent turns and one summary", "seed 001, Multi-Turn Memory"),
     Promise("solver.endpoint", "The solver endpoint answers and refuses in its documented shapes", "seed 001, Schema"),
+    # this worker as the one that is measured
+    Promise(
+        "participant.session",
+        "An assessment meets one session of its assessor, whether its messages name a context or none",
+        "seed 004, Purple Agent Communication",
+    ),
+    Promise(
+        "participant.shapes",
+        "What an assessor tells is recognised as data or as JSON text, in every dialect",
+        "seed 004, Message Exchange Pattern",
+    ),
+    Promise("participant.turn", "Each turn is a task, the same turn again the same task", "seed 004, Turn Loop"),
+    Promise("participant.reply", "A turn's answer is found by the public assessor and by ours", "seed 004"),
+    Promise("participant.key_sealed", "The key to an assessed world is kept sealed, and is nowhere else", "I12"),
+    Promise("participant.no_echo", "A start that cannot be taken tells and stores nothing of its key", "I12"),
+    Promise("participant.walls", "Nobody has to do with an assessment that another began", "I10"),
+    Promise("participant.guarded", "An assessed world lies only where requests may go", "bad input"),
+    Promise("participant.takes_over", "A second start takes over, and the turn of the first acts no more", "seed 004"),
+    Promise("participant.ends", "With its end an assessment's key is gone, and its turn is cancelled", "seed 004"),
+    Promise("participant.offered", "Without a key to keep others under, assessments are refused by name", "I12"),
     # command line and launcher
     Promise("launcher.defaults", "Only the launcher supplies Redis, planner and company", "seed 000, Running"),
     Promise("launcher.notice", "The rule-based planner is never taken for a model", "seed 000, Running"),

@@ -156,6 +156,7 @@ class RedisForgetting(Forgetting):
         """What the session remembers, in Redis and in the archive; ``session_busy`` where it has work now."""
         session, partition = keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
         names = [session.session, session.open, session.lease, partition.idle]
+        names.append(keys.participation_key(tenant, session_id))
         reply = await self._scripts.run("forget_conversation", names, [keys.pack(keys.Member(tenant, session_id))])
         if reply == -1:
             return {"session_busy": 1}
