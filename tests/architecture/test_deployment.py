@@ -9,13 +9,24 @@ import pytest
 from cli.stack.plan import Ports, StackOptions, plan_stack
 from shared.contracts.tenant import TenantRecord
 from shared.domain.version import VERSION
-from tests.deployment.agreement import disagreements, longest_stop
-from tests.deployment.compose import ComposeService, compose
+from tests.deployment.agreement import disagreements, longest_stop, unread
+from tests.deployment.compose import Build, ComposeService, compose
 from tests.deployment.dockerfile import ROOT, STACK, Image, default_arguments, images, path_in_check
 
 IMAGES = images()
 SERVICES = compose()
-OURS = {name: service for name, service in SERVICES.items() if service.build}
+BUILT = {name: service for name, service in SERVICES.items() if service.build}
+OURS = {name: service for name, service in BUILT.items() if name in IMAGES}
+_ARGUMENTS = {"PYTHON": default_arguments()["PYTHON"], "REVISION": default_arguments()["REVISION"]}
+# What the project's pages tell people to set, beside addresses within the installation.
+_DOCUMENTED = {
+    *("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "HAIKU_MODEL", "SONNET_MODEL", "FALLBACK_MODEL", "MODEL_NOTICE"),
+    *("GREEN_AGENT_MCP_URL", "TOOLS_ALLOWED_HOSTS", "TOOL_TIMEOUT", "TASK_TIMEOUT", "TASK_TOKENS", "TASK_MONEY"),
+    *("STRATEGIES", "ORCHESTRATORS", "BRAINOS_API_URL", "BRAINOS_API_KEY", "BRAINOS_ORG_ID", "QUALITY_FORMULA"),
+    *("ARCHIVE_URL", "ARCHIVE_KEY", "S3_TRAINING_BUCKET", "RL_CACHE_DIR", "LEARN_KNOWLEDGE", "PURPLE_AGENT_CARD_URL"),
+    *("WEBHOOK_SECRET", "ASSESSMENT_KEY", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_TRACES_SAMPLER"),
+}
+_OF_AWS = {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}  # seed 000 names both
 _URL = re.compile(r"^http://([a-z]+):(\d+)")
 
 
@@ -34,7 +45,8 @@ def test_every_service_has_an_image_a_lock_and_a_place_in_the_compose_file() -> 
     """Whoever adds a service is told what else it needs."""
     assert _with_settings() == IMAGES.keys() - {STACK} == OURS.keys()
     assert [name for name, image in IMAGES.items() if not image.lock.is_file()] == []
-    assert {service.build.args["SERVICE"] for service in OURS.values() if service.build} == OURS.keys()
+    assert {service.build.args["SERVICE"] for service in BUILT.values() if service.build} == IMAGES.keys()
+    assert all(OURS[name].build == Build(args={**_ARGUMENTS, "SERVICE": name}) for name in OURS)
 
 
 @pytest.mark.promise("deploy.same_names")
@@ -42,6 +54,22 @@ def test_every_service_has_an_image_a_lock_and_a_place_in_the_compose_file() -> 
 def test_the_compose_file_gives_each_service_what_it_reads_and_needs(name: str) -> None:
     """No variable that no setting reads, and nothing missing without which the service refuses to start."""
     assert disagreements(IMAGES[name].settings, _given(IMAGES[name], OURS[name])) == []
+    assert unread(IMAGES[name].settings, OURS[name].handed_on) == []
+
+
+@pytest.mark.promise("deploy.same_names")
+def test_what_the_documented_variables_name_reaches_the_services_that_read_them() -> None:
+    """Whoever sets one in ``.env`` has set it: none of them is known to the services and kept from them."""
+    kept = {
+        (name, variable)
+        for name, service in OURS.items()
+        for variable in _DOCUMENTED & {field.upper() for field in IMAGES[name].settings.model_fields}
+        if variable not in service.environment.keys() | service.handed_on
+    }
+    archived = {name for name in OURS if "ARCHIVE_URL" in OURS[name].environment}
+
+    assert kept == set()
+    assert archived == {name for name in OURS if OURS[name].handed_on & _OF_AWS}
 
 
 @pytest.mark.promise("deploy.same_names")
@@ -107,7 +135,7 @@ def test_compose_waits_for_the_paths_that_the_launcher_waits_for(tmp_path: Path)
 @pytest.mark.promise("deploy.same_names")
 def test_services_start_in_the_order_of_their_health() -> None:
     """Each waits until those whose address it was given are healthy, not merely started."""
-    for name, service in OURS.items():
+    for name, service in BUILT.items():
         named = {other for other in SERVICES for value in service.environment.values() if f"{other}:" in value}
         assert service.depends_on.keys() >= named, name
         assert {wait.condition for wait in service.depends_on.values()} <= {"service_healthy"}, name

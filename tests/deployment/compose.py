@@ -2,9 +2,10 @@
 
 import re
 from pathlib import Path
+from typing import cast
 
 import yaml
-from pydantic import BaseModel
+from pydantic import BaseModel, model_validator
 
 from tests.deployment.dockerfile import ROOT, path_in_check
 
@@ -16,7 +17,8 @@ class Waits(BaseModel):
 
 
 class Check(BaseModel):
-    test: tuple[str, ...]
+    test: tuple[str, ...] = ()
+    disable: bool = False
 
     @property
     def path(self) -> str:
@@ -28,12 +30,16 @@ class Build(BaseModel):
 
 
 class ComposeService(BaseModel):
-    """A service of the compose file. ``environment`` is as if the caller had set nothing."""
+    """A service of the compose file. ``environment`` is as if the caller had set nothing; ``handed_on`` names the
+    variables that are there only if the caller has set them.
+    """
 
     image: str
     build: Build | None = None
     command: tuple[str, ...] = ()
+    profiles: tuple[str, ...] = ()
     environment: dict[str, str] = {}
+    handed_on: frozenset[str] = frozenset()
     ports: tuple[str, ...] = ()
     volumes: tuple[str, ...] = ()
     depends_on: dict[str, Waits] = {}
@@ -41,6 +47,14 @@ class ComposeService(BaseModel):
     read_only: bool = False
     cap_drop: tuple[str, ...] = ()
     stop_grace_period: str
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_values(cls, said: dict[str, object]) -> dict[str, object]:
+        told = cast(dict[str, str | None], said.get("environment", {}))
+        absent = frozenset(name for name, value in told.items() if value is None)
+        given = {name: value for name, value in told.items() if value is not None}
+        return {**said, "environment": given, "handed_on": absent}
 
     @property
     def grace_seconds(self) -> int:
