@@ -16,6 +16,7 @@ from services.gateway.adapters.operating.archived_audit import ArchivedAudit
 from services.gateway.adapters.operating.leaving_readiness import LeavingReadiness
 from services.gateway.adapters.operating.policy_check import HttpPolicyCheck, NoPolicyCheck
 from services.gateway.adapters.operating.readiness import RedisReadiness
+from services.gateway.adapters.operating.redis_assessments import RedisAssessments
 from services.gateway.adapters.operating.redis_audit import RedisAudit
 from services.gateway.adapters.operating.redis_dead_letters import RedisDeadLetters
 from services.gateway.adapters.operating.redis_learning_files import RedisLearningFiles
@@ -37,6 +38,7 @@ from services.gateway.core.audit.desk import AuditDesk
 from services.gateway.core.identity.api_keys import Fresh, KeyDesk
 from services.gateway.core.leaving import Leaving
 from services.gateway.core.operating.dead_letters import Clerk
+from services.gateway.core.operating.assessments import AssessmentDesk
 from services.gateway.core.operating.learning_files import FileDesk
 from services.gateway.core.operating.made_tools import WorkshopDesk
 from services.gateway.core.operating.memory_desk import MemoryDesk
@@ -56,6 +58,7 @@ from services.gateway.entrypoints.edge.own_pages import OwnPages
 from services.gateway.entrypoints.edge.threshold import Threshold
 from services.gateway.entrypoints.operating.api_keys import KeyEndpoints
 from services.gateway.entrypoints.operating.audit import AuditEndpoints
+from services.gateway.entrypoints.operating.assessments import AssessmentEndpoints
 from services.gateway.entrypoints.operating.dead_letters import DeadLetterEndpoints
 from services.gateway.entrypoints.operating.learning_files import LearningFileEndpoints
 from services.gateway.entrypoints.operating.made_tools import MadeToolEndpoints
@@ -148,11 +151,13 @@ def build(settings: Settings, leaving: Leaving | None = None, tracer: Tracer = N
     app.include_router(AuditEndpoints(audit, identity).routes())
     stories, webhooks = RedisStories(state), PushDesk(desk, push.book)
     spending = RedisSpending(state)
-    desks = Desks(desk, lists, inbox, tenants, statistics, spending, stories, webhooks, clerk, memory, audit)
+    desks = Desks(desk, lists, inbox, tenants, statistics, spending, stories, webhooks, clerk, memory, audit, measured)
     app.router.routes.extend(console_routes(desks, state, identity, settings, _now))
     return app
 
 
+    measured = AssessmentDesk(RedisAssessments(state))
+    app.include_router(AssessmentEndpoints(measured, identity, face.max_body).routes())
 def fresh() -> Fresh:
     return Fresh(_now(), token_hex(6), token_urlsafe(32))
 

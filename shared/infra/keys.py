@@ -27,6 +27,7 @@ TRANSLATED_SECONDS = 30 * DAY  # how long a translated policy is kept after its 
 FAILING_SECONDS = 30 * DAY  # how long it is shown that a tenant's webhook failed, after its last failure
 ERRAND_SECONDS = 300  # how long the answer to an errand is kept for whoever asked
 CONSOLE_SECONDS = 12 * 3600  # how long somebody stays signed in to the console
+ASSESSMENT_SECONDS = 90 * DAY  # how long an assessment is kept for the console
 REFUSED_SECONDS = 300  # how long refused sign-ins of an address are counted
 DEAD_KEY_SECONDS = 90 * DAY  # how long a revoked or expired API key is still shown to operators
 PARTICIPATION_SECONDS = DAY  # how long an assessment that we take part in is kept after its last turn
@@ -211,6 +212,12 @@ OTHER_KINDS = (
     KeyKind("quota", "gateway", "short", "day, colon, how many messages a caller has sent on it"),
     KeyKind("failing", "gateway", "short", "hash of a tenant: member of 'deliveries' -> a webhook that fails"),
     KeyKind("console", "gateway", "short", "a sign-in to the console, sealed with a key that only its cookie holds"),
+    KeyKind(
+        "assessments",
+        "gateway",
+        "short",
+        "kept assessments of a tenant: order (sorted set of ids; score: since when, ms), hashes cards, bodies; capped",
+    ),
     KeyKind("console_refused", "gateway", "short", "how often an address was lately refused at the console's sign-in"),
     KeyKind(
         "tenant_record",
@@ -523,6 +530,17 @@ def console_key(name: str) -> str:
 
 def console_refused_key(address: str) -> str:
     return f"pa:console_refused:{_q(address)}"
+
+
+class AssessmentKeys(NamedTuple):
+    order: str
+    cards: str
+    bodies: str
+
+
+def assessment_keys(tenant: str) -> AssessmentKeys:
+    """In one slot, so that one step keeps an assessment and lets go of the oldest."""
+    return AssessmentKeys(*(f"pa:assessments:{{{_q(tenant)}}}:{name}" for name in AssessmentKeys._fields))
 
 
 def tenant_record_key(tenant: str) -> str:

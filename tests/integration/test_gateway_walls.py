@@ -31,6 +31,7 @@ from tests.integration.test_gateway_keys import LOCKED, _key, _post
 from tests.integration.test_gateway_made_tools import TOOL
 from tests.integration.wall_attempts import METHODS, OPEN, ROUTES, Attempt
 from tests.integration.webhook_receiver import SECRET
+from tests.kept_assessments import an_assessment
 
 CANARY = "canary-4711"  # in what is casey's
 OF_ACME = "parrot-0815"  # in what is acme's
@@ -38,6 +39,7 @@ SETTINGS = {**LOCKED, "webhook_secret": SECRET, "webhook_allowed_hosts": "receiv
 UNKNOWN = {
     "task": "no-such-task", "session": "no-such-session", "approval": "no-such-approval", "hook": "no-such-hook",
     "key": "aaaaaaaaaaaa", "letter": "turn-1-1-0", "tool": "no_such_tool", "tenant": "no-such-tenant",
+    "assessment": "no-such-assessment",
 }  # fmt: skip
 _CHANGES = re.compile(
     r"\d{13}-\d+|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}|\d{4}-\d\d-\d\d[T ][\d:.]+(\+00:00|Z)?|\d\d:\d\d(:\d\d)?"
@@ -73,6 +75,8 @@ async def _belongings(play: Stage, redis: Redis, token: str) -> dict[str, str]:
     hook = {"id": "hook-of-casey", "url": f"https://receiver.example/{CANARY}"}
     newest = {**_key_of(token), "A2A-Version": "1.0"}
     await play.client.post("/tasks/task-of-casey/pushNotificationConfigs", json=hook, headers=newest)
+    kept = {"assessment": an_assessment(agent=f"http://{CANARY}.example/").model_dump(mode="json")}
+    assessed = await play.client.post("/assessments", json=kept, headers=_key_of(token))
     waiting = await play.client.get("/approvals", headers=_key_of(token))
     await RedisMade(redis).keep("acme", TOOL.model_copy(update={"purpose": OF_ACME}))
     dead = a_record("s9").model_copy(update={"tenant": "acme", "requester": Principal(id="casey")})
@@ -85,6 +89,7 @@ async def _belongings(play: Stage, redis: Redis, token: str) -> dict[str, str]:
         "key": token.split("_")[1],
         "letter": await _dead_turn(redis, dead, partition_keys_of("acme", "s9").dead_turns),
         "tool": TOOL.name,
+        "assessment": assessed.json()["assessment_id"],
         "tenant": "acme",
     }
 
@@ -187,6 +192,7 @@ async def _seen_by_its_owner(play: Stage, names: dict[str, str], tokens: dict[st
         f"/tasks/{names['task']}",
         f"/approvals/{names['approval']}",
         f"/tasks/{names['task']}/pushNotificationConfigs",
+        f"/assessments/{names['assessment']}",
     )}  # fmt: skip
     asked = {path: await play.client.post(path, json={}, headers=operator) for path in (
         f"/dlq/{names['letter']}/show",

@@ -170,6 +170,9 @@ ROUTES: dict[str, tuple[Attempt, ...]] = {
     "GET /approvals": _one("GET", "/approvals"),
     "GET /approvals/{approval_id}": _one("GET", "/approvals/{approval}"),
     "POST /approvals/{approval_id}": _one("POST", "/approvals/{approval}", {"decision": "approve"}),
+    "POST /assessments": _one("POST", "/assessments", {"assessment": {"name": "{assessment}"}}),
+    "GET /assessments": _one("GET", "/assessments"),
+    "GET /assessments/{assessment_id}": _one("GET", "/assessments/{assessment}"),
     "POST /dlq/list": _one("POST", "/dlq/list", {}),
     "POST /dlq/{letter_id}/show": _one("POST", "/dlq/{letter}/show", {}),
     "POST /dlq/{letter_id}/requeue": _one("POST", "/dlq/{letter}/requeue", {"again": True}),
@@ -210,6 +213,17 @@ ROUTES: dict[str, tuple[Attempt, ...]] = {
     "GET /console/learning/cases": _page("GET", "/console/learning/cases"),
     "GET /console/learning/facts": _page("GET", "/console/learning/facts"),
     "GET /console/learning/entities": _page("GET", "/console/learning/entities"),
+    "GET /console/learning/assessments": _page("GET", "/console/learning/assessments"),
+    "GET /console/learning/assessments/compare": _page(
+        "GET", "/console/learning/assessments/compare?a={assessment}&b={assessment}"
+    ),
+    "GET /console/learning/assessments/{assessment_id}": _page("GET", "/console/learning/assessments/{assessment}"),
+    "GET /console/learning/assessments/{assessment_id}/runs/{number}": _page(
+        "GET", "/console/learning/assessments/{assessment}/runs/1?turn=1"
+    ),
+    "POST /console/learning/assessments/{assessment_id}/remove": _page(
+        "POST", "/console/learning/assessments/{assessment}/remove"
+    ),
     "GET /console/operations": _page("GET", "/console/operations"),
     "GET /console/operations/dead-letters": _page("GET", "/console/operations/dead-letters"),
     "POST /console/operations/dead-letters/{letter_id}/requeue": _page(

@@ -41,4 +41,14 @@ PROMISES = (
         "A task's page shows its writes with proof, the origin of their arguments, the verdict and why, and its cost",
         "seed 000; I4, I7",
     ),
+    Promise(
+        "console.assessments",
+        "Assessments are kept for their owner and operators alone: bounded, without secrets, compared, removed",
+        "seed 004, 6; I10, I12",
+    ),
+    Promise(
+        "console.replay",
+        "A run is watched turn by turn, world, actions and time side by side, by keyboard and without scripts",
+        "seed 004, 6",
+    ),
 )

@@ -160,6 +160,18 @@ class NoSuchRequest(Refusal):
         super().__init__(f"there is no request to forget {request_id!r}")
 
 
+class MayNotKeep(Refusal):
+    def __init__(self, principal_id: str) -> None:
+        super().__init__(f"{principal_id!r} has neither the role client nor operator, and may not keep assessments")
+
+
+class UnknownAssessment(Refusal):
+    """There is none, or none that this caller may see, or its time is over."""
+
+    def __init__(self, assessment_id: str) -> None:
+        super().__init__(f"there is no assessment {assessment_id!r}")
+
+
 class NobodyImports(Refusal):
     def __init__(self, file: str) -> None:
         super().__init__(f"nobody has answered for {file} in time: whether it was imported is not known; repeat it")

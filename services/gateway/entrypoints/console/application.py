@@ -3,6 +3,7 @@
 from starlette.applications import Starlette
 from starlette.routing import Route
 
+from services.gateway.entrypoints.console.assessments import AssessmentPages
 from services.gateway.entrypoints.console.assets import Assets
 from services.gateway.entrypoints.console.faults import FaultPages
 from services.gateway.entrypoints.console.inbox import InboxPages
@@ -22,6 +23,7 @@ def console(room: Room, assets: Assets) -> Starlette:
         *_approvals(room),
         *_tasks(room),
         *_learning(room),
+        *_assessments(room),
         *_operations(room),
         Route("/", room.shows(OverviewPage(room).shown)),
         Route("/webhooks", room.shows(WebhookPage(room).shown)),
@@ -68,6 +70,17 @@ def _learning(room: Room) -> list[Route]:
         Route("/learning/cases", room.shows(pages.cases)),
         Route("/learning/facts", room.shows(pages.facts)),
         Route("/learning/entities", room.shows(pages.entities)),
+    ]
+
+
+def _assessments(room: Room) -> list[Route]:
+    pages, place = AssessmentPages(room), "/learning/assessments"
+    return [
+        Route(place, room.shows(pages.listed)),
+        Route(f"{place}/compare", room.shows(pages.compared)),
+        Route(f"{place}/{{assessment_id}}", room.shows(pages.shown)),
+        Route(f"{place}/{{assessment_id}}/runs/{{number}}", room.shows(pages.replayed)),
+        Route(f"{place}/{{assessment_id}}/remove", room.acts(pages.dropped), methods=["POST"]),
     ]
 
 

@@ -12,6 +12,7 @@ from services.gateway.core.errors import (
     PushUnsupported,
     TooManyRequests,
     UnknownApproval,
+    UnknownAssessment,
     UnknownTask,
 )
 from services.gateway.entrypoints.console.forms import BadForm
@@ -29,6 +30,7 @@ class FaultPages:
         return {
             UnknownApproval: self._no_approval,
             UnknownTask: self._no_task,
+            UnknownAssessment: self._no_assessment,
             InvalidField: self._not_understood,
             NotAnOperator: self._not_allowed,
             BadForm: self._bad_form,
@@ -49,6 +51,11 @@ class FaultPages:
     async def _no_task(self, request: Request, _: Exception) -> Response:
         text = "It has left the store after its time, or it is none that you may see."
         return self._said(request, 404, "There is no such task", text, ("/console/tasks", "Go to the tasks"))
+
+    async def _no_assessment(self, request: Request, _: Exception) -> Response:
+        way = ("/console/learning/assessments", "Go to the assessments")
+        text = "Its time is over, or it is none that you may see."
+        return self._said(request, 404, "There is no such assessment", text, way)
 
     async def _not_understood(self, request: Request, fault: Exception) -> Response:
         return self._said(request, 400, "That could not be read", f"{fault}.", ("/console/", "Go to the overview"))

@@ -12,6 +12,7 @@ from services.gateway.core.approvals.desk import ApprovalDesk
 from services.gateway.core.audit.desk import AuditDesk
 from services.gateway.core.console.health import ENDS
 from services.gateway.core.identity.source_address import Network, source_of
+from services.gateway.core.operating.assessments import AssessmentDesk
 from services.gateway.core.operating.dead_letters import Clerk
 from services.gateway.core.operating.memory_desk import MemoryDesk
 from services.gateway.core.operating.tenant_desk import TenantDesk
@@ -48,6 +49,7 @@ class Desks:
     clerk: Clerk
     memory: MemoryDesk
     audit: AuditDesk
+    assessments: AssessmentDesk
 
 
 @dataclass(frozen=True)

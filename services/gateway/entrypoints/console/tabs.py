@@ -18,6 +18,7 @@ LEARNING = (
     Tab("/console/learning/cases", "Cases"),
     Tab("/console/learning/facts", "Facts"),
     Tab("/console/learning/entities", "Entities"),
+    Tab("/console/learning/assessments", "Assessments", for_operators=False),
 )
 OPERATIONS = (
     Tab("/console/operations", "Load and cost"),

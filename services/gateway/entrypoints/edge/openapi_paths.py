@@ -147,6 +147,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("GET", "/audit"): Operation(
         (Answer(200, {_JSON: ("Anything",), "application/x-ndjson": ("text",)}),), body="", query=_AUDIT
     ),
+    ("POST", "/assessments"): Operation((Answer(201, {_JSON: ("Anything",)}),)),
     ("POST", "/approvals/{approval_id}"): Operation(
         (Answer(200, {_JSON: ("Anything",)}), Answer(202, {_JSON: ("Anything",)})), refusals=(409,)
     ),

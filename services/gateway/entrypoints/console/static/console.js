@@ -159,6 +159,19 @@ function theme(name) {
     button.setAttribute("aria-pressed", String(button.value === name));
 }
 
+// --- what is told in steps: a link leads to each; here it is fetched, so that nothing jumps
+function step(event, link) {
+  if (!link || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+  event.preventDefault();
+  history.replaceState(null, "", link.href);
+  refresh().then(showCurrent);
+}
+document.addEventListener("click", (event) => step(event, event.target.closest("a[data-step]")));
+document.addEventListener("keydown", (event) => {
+  if (event.target.closest("input, textarea, select")) return;
+  step(event, document.querySelector(`a[data-key="${CSS.escape(event.key)}"]`));
+});
+
 // --- menus close as people expect
 document.addEventListener("keydown", (event) => {
   const menu = event.key === "Escape" && document.querySelector("details.account[open]");
@@ -172,7 +185,10 @@ document.addEventListener("click", (event) => {
   if (menu && !menu.contains(event.target)) menu.open = false;
 });
 
-document.querySelector(".filters [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
+const showCurrent = () =>
+  document.querySelector(".filters [aria-current], .line [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
+
+showCurrent();
 if (tellZone() && document.querySelector("time")) refresh();
 tick();
 setInterval(tick, 1000);

@@ -1,0 +1,79 @@
+"""``/console/learning/assessments``: how agents did in simulated worlds, and each run turn by turn."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from services.gateway.core.console.assessments import by_dimension, card_row, comparison_rows, run_rows
+from services.gateway.core.console.replay import criteria_of, stops_of, turn_of
+from services.gateway.core.errors import UnknownAssessment
+from services.gateway.entrypoints.console.gate import Visitor
+from services.gateway.entrypoints.console.pages import go_to
+from services.gateway.entrypoints.console.room import Room
+from services.gateway.entrypoints.console.tabs import LEARNING, tabs_of
+from services.gateway.ports.assessments import KeptAssessment
+
+_PLACE = "/console/learning/assessments"
+
+
+class AssessmentPages:
+    def __init__(self, room: Room) -> None:
+        self._room = room
+
+    async def listed(self, request: Request, visitor: Visitor) -> Response:
+        cards = await self._room.desks.assessments.cards(visitor.caller)
+        rows, tabs = [card_row(card) for card in cards], tabs_of(LEARNING, visitor)
+        return await self._room.page(request, "assessments.html", visitor, tabs=tabs, rows=rows)
+
+    async def shown(self, request: Request, visitor: Visitor) -> Response:
+        kept = await self._one(request.path_params["assessment_id"], visitor)
+        cards = await self._room.desks.assessments.cards(visitor.caller)
+        alike = [card_row(card) for card in cards if card.scenario == kept.card.scenario]
+        return await self._room.page(
+            request,
+            "assessment.html",
+            visitor,
+            one=card_row(kept.card),
+            groups=by_dimension(kept.assessment),
+            runs=run_rows(kept.assessment),
+            others=[row for row in alike if row.assessment_id != kept.card.assessment_id],
+        )
+
+    async def replayed(self, request: Request, visitor: Visitor) -> Response:
+        """One run at one of its turns (``?turn=``)."""
+        kept = await self._one(request.path_params["assessment_id"], visitor)
+        which = _number(request.path_params["number"])
+        if not 1 <= which <= len(kept.assessment.runs):
+            raise UnknownAssessment(request.path_params["assessment_id"])
+        run = kept.assessment.runs[which - 1]
+        return await self._room.page(
+            request,
+            "replay.html",
+            visitor,
+            one=card_row(kept.card),
+            place=f"{_PLACE}/{kept.card.assessment_id}",
+            run=run_rows(kept.assessment)[which - 1],
+            stops=stops_of(run),
+            turn=turn_of(run, _number(request.query_params.get("turn", ""))),
+            criteria=criteria_of(run),
+        )
+
+    async def compared(self, request: Request, visitor: Visitor) -> Response:
+        """``?a=`` and ``?b=``: two of the same scenario."""
+        query = request.query_params
+        before, after = [await self._one(query.get(name, ""), visitor) for name in ("a", "b")]
+        same = before.card.scenario == after.card.scenario
+        rows = comparison_rows(before.assessment, after.assessment) if same else ()
+        both = (card_row(before.card), card_row(after.card))
+        return await self._room.page(request, "assessments_compared.html", visitor, both=both, rows=rows)
+
+    async def dropped(self, request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
+        await self._room.desks.assessments.drop(request.path_params["assessment_id"], visitor.caller)
+        return go_to(_PLACE)
+
+    async def _one(self, assessment_id: str, visitor: Visitor) -> KeptAssessment:
+        return await self._room.desks.assessments.shown(assessment_id, visitor.caller)
+
+
+def _number(text: str) -> int:
+    """0 for what is no number."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else 0

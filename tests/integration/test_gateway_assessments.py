@@ -1,0 +1,181 @@
+"""Assessments kept at a gateway: who may, who sees them, how much, and what the pages tell of them."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import NamedTuple
+
+import httpx
+import pytest
+from redis.asyncio import Redis
+
+from services.gateway.adapters.operating.redis_assessments import RedisAssessments
+from services.gateway.core.console.forms import form_token
+from services.gateway.first_key import first_key
+from services.gateway.ports.assessments import KeptAssessment
+from shared.contracts.assessment.card import card_of
+from shared.contracts.assessment.kept import Assessment
+from shared.infra.keys import ASSESSMENT_SECONDS, assessment_keys
+from tests.integration.gateway_stage import Stage, stage
+from tests.integration.test_gateway_keys import LOCKED, _key
+from tests.integration.test_state_keys import kind_of
+from tests.kept_assessments import a_run, an_assessment
+
+PLACE = "/console/learning/assessments"
+
+
+class Scene(NamedTuple):
+    play: Stage
+    tokens: dict[str, str]
+
+    async def keep(self, who: str, assessment: Assessment) -> httpx.Response:
+        body = {"assessment": assessment.model_dump(mode="json")}
+        return await self.play.client.post("/assessments", json=body, headers=self.key(who))
+
+    async def get(self, who: str, path: str) -> httpx.Response:
+        return await self.play.client.get(path, headers=self.key(who))
+
+    def key(self, who: str) -> dict[str, str]:
+        return {"X-API-Key": self.tokens[who]}
+
+
+@pytest.fixture
+async def scene(redis: Redis, redis_url: str) -> AsyncIterator[Scene]:
+    operator = (await first_key(redis_url, "acme", "olga", again=False)).token
+    async with stage(redis, redis_url, **LOCKED) as play:
+        dana = await _key(play, operator, "dana", roles=["approver"], levels=["manager"])
+        casey, eve = [await _key(play, operator, name) for name in ("casey", "eve")]
+        yield Scene(play, {"olga": operator, "casey": casey, "eve": eve, "dana": dana})
+
+
+@pytest.mark.promise("console.assessments")
+async def test_a_kept_assessment_is_read_back_by_whoever_kept_it_and_by_operators(scene: Scene) -> None:
+    made = await scene.keep("casey", an_assessment())
+    where = f"/assessments/{made.json()['assessment_id']}"
+
+    read = {who: await scene.get(who, where) for who in scene.tokens}
+    lists = {who: len((await scene.get(who, "/assessments")).json()["assessments"]) for who in scene.tokens}
+
+    assert made.status_code == 201
+    assert {who: one.status_code for who, one in read.items()} == {"casey": 200, "olga": 200, "eve": 404, "dana": 404}
+    assert read["casey"].json()["assessment"] == an_assessment().model_dump(mode="json")
+    assert lists == {"casey": 1, "olga": 1, "eve": 0, "dana": 0}
+
+
+@pytest.mark.promise("console.assessments")
+async def test_what_is_kept_twice_is_kept_once(scene: Scene) -> None:
+    first, again = [await scene.keep("casey", an_assessment()) for _ in range(2)]
+
+    assert first.json() == again.json()
+    assert len((await scene.get("casey", "/assessments")).json()["assessments"]) == 1
+
+
+@pytest.mark.promise("console.assessments")
+async def test_an_approver_may_not_keep_one_and_what_is_none_is_refused_by_its_field(scene: Scene) -> None:
+    barred = await scene.keep("dana", an_assessment())
+    wrong = await scene.play.client.post("/assessments", json={"assessment": {"name": "x"}}, headers=scene.key("casey"))
+
+    assert (barred.status_code, "may not keep" in barred.json()["error"]) == (403, True)
+    assert (wrong.status_code, wrong.json()["error"].split(":")[0]) == (400, "assessment.scenario")
+
+
+@pytest.mark.promise("console.assessments")
+async def test_names_and_secrets_in_an_agents_address_are_not_kept(scene: Scene) -> None:
+    secret = "http://ann:hunter2@agent.example:9010/a2a?key=hunter2"
+    run = a_run(participant=secret, updates=[{"participant_url": secret}])
+
+    made = await scene.keep("casey", an_assessment(agent=secret, runs=[run]))
+
+    read = await scene.get("casey", f"/assessments/{made.json()['assessment_id']}")
+    assert "hunter2" not in read.text
+    assert read.json()["assessment"]["agent"] == "http://agent.example:9010/a2a"
+
+
+@pytest.mark.promise("console.assessments")
+async def test_a_tenant_keeps_so_many_for_so_long_and_none_that_is_too_large(redis: Redis) -> None:
+    """The oldest leave; each key of it stands in the table and lives no longer than said."""
+    store = RedisAssessments(redis, most=3)
+    for number in range(5):
+        one = an_assessment(f"n{number}")
+        assert await store.keep("acme", KeptAssessment(card_of(f"id{number}", "casey", one), one))
+    digits = "".join(f"{number * 7919:x}" for number in range(250_000))
+    huge = an_assessment(agent="x", runs=[a_run(updates=[{"text": digits}])])
+
+    assert not await store.keep("acme", KeptAssessment(card_of("huge", "casey", huge), huge))
+
+    assert [card.assessment_id for card in await store.cards("acme")] == ["id4", "id3", "id2"]
+    assert await store.find("acme", "id0") is None
+    assert await store.cards("globex") == ()
+    for name in assessment_keys("acme"):
+        assert kind_of(name).lifetime == "short"
+        assert 0 < await redis.ttl(name) <= ASSESSMENT_SECONDS
+
+
+@pytest.mark.promise("console.assessments")
+async def test_what_another_version_wrote_is_left_out(redis: Redis) -> None:
+    store, one = RedisAssessments(redis), an_assessment()
+    await store.keep("acme", KeptAssessment(card_of("good", "casey", one), one))
+    await store.keep("acme", KeptAssessment(card_of("odd", "casey", one), one))
+    await redis.hset(assessment_keys("acme").cards, "odd", "{}")  # type: ignore[misc]  # redis-py
+    await redis.hset(assessment_keys("acme").bodies, "good", "!")  # type: ignore[misc]  # redis-py
+
+    assert [card.assessment_id for card in await store.cards("acme")] == ["good"]
+    assert (await store.find("acme", "odd"), await store.find("acme", "good")) == (None, None)
+
+
+@asynccontextmanager
+async def _signed_in(scene: Scene, who: str) -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(base_url=scene.play.url, timeout=20, trust_env=False) as client:
+        await client.get("/console/sign-in")
+        form = form_token(client.cookies["purple_console_form"])
+        await client.post("/console/sign-in", data={"form": form, "key": scene.tokens[who]})
+        yield client
+
+
+@pytest.mark.promise("console.replay")
+async def test_the_replay_tells_world_actions_and_time_of_each_turn(scene: Scene) -> None:
+    """Server-rendered: every step is a page of its own; a turn that is not there is the nearest one."""
+    made = await scene.keep("casey", an_assessment())
+    place = f"{PLACE}/{made.json()['assessment_id']}/runs/1?turn="
+    async with _signed_in(scene, "casey") as casey:
+        start, first, last, beyond = [(await casey.get(f"{place}{turn}")).text for turn in (0, 1, 2, 99)]
+
+    assert "The agent has not begun yet" in start
+    for words in ("Re: Friday?", "Changed by the agent", "Changed by others", "+2", "<del>inbox</del>", "<ins>archive"):
+        assert words in first, words
+    for words in ("Ben Adler answered", "3 things happened", "2 further changes are not shown", "Email: query"):
+        assert words in first, words
+    for words in ("no such message", "Refused", "Failed", "no answer within 5 s", "Unjudged", "The invoice is in"):
+        assert words in last, words
+    assert 'rel="next"' in first
+    assert 'rel="next"' not in last
+    assert '<h2 id="turn-title">Turn 2</h2>' in beyond
+
+
+@pytest.mark.promise("console.replay")
+async def test_results_of_an_assessor_that_tells_no_worlds_are_replayed_by_their_actions(scene: Scene) -> None:
+    made = await scene.keep("casey", an_assessment(runs=[a_run(world=[], updates=[])]))
+    async with _signed_in(scene, "casey") as casey:
+        page = (await casey.get(f"{PLACE}/{made.json()['assessment_id']}/runs/1?turn=1")).text
+
+    assert "did not tell how the world stood" in page
+    assert "Email: send" in page
+
+
+@pytest.mark.promise("console.assessments")
+async def test_a_page_compares_two_and_whoever_sees_one_may_remove_it(scene: Scene) -> None:
+    better, worse = [(await scene.keep("casey", an_assessment(score=score))).json() for score in (40, 25)]
+    ids = [one["assessment_id"] for one in (worse, better)]
+    async with _signed_in(scene, "casey") as casey:
+        listed = (await casey.get(PLACE)).text
+        one = (await casey.get(f"{PLACE}/{ids[1]}")).text
+        compared = (await casey.get(f"{PLACE}/compare?a={ids[0]}&b={ids[1]}")).text
+        form = form_token(casey.cookies["purple_console"])
+        gone = await casey.post(f"{PLACE}/{ids[0]}/remove", data={"form": form})
+        after = await casey.get(f"{PLACE}/{ids[0]}")
+
+    assert "pass^1 100 %" in listed
+    assert "Not passed" in listed
+    assert ids[0] in one
+    assert "+15" in compared
+    assert (gone.status_code, after.status_code) == (303, 404)
+    assert "There is no such assessment" in after.text
