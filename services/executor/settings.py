@@ -13,6 +13,7 @@ from shared.domain.outgoing import Reach, operators_reach, tools_reach
 from shared.domain.quality import Formula
 from shared.domain.words import Strategy
 from shared.infra.archive_open import ArchiveSettings
+from shared.infra.assessment_key import AssessmentSettings
 from shared.infra.host_list import HostList
 from shared.infra.redis import QueueRedisUrl, RedisUrl, check_queue
 from shared.infra.tracing_settings import TracingSettings
@@ -73,7 +74,7 @@ class CredentialSettings(BaseSettings):
     )
 
 
-class Settings(RunSettings, ArchiveSettings, CredentialSettings, TracingSettings):
+class Settings(RunSettings, ArchiveSettings, CredentialSettings, TracingSettings, AssessmentSettings):
     """``anthropic_api_key`` or ``anthropic_base_url`` must be given: nobody gets another worker by forgetting a key.
 
     So must ``archive_url`` in production, unless the operator says by name that ended tasks are to be archived nowhere.
