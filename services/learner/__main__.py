@@ -9,6 +9,7 @@ from services.learner.settings import Settings
 from shared.infra.process import configure_logging
 from shared.infra.redis import VolatileRedis
 from shared.infra.starting import CannotStart, read_settings, refused
+from shared.infra.tracing import tracing
 from shared.ports.store import StoreUnavailable
 
 
@@ -25,7 +26,8 @@ def main(arguments: Sequence[str] = ()) -> int:
     try:
         settings = read_settings(Settings)
         configure_logging("learner")
-        asyncio.run(learn(settings))
+        with tracing(settings, "learner") as tracer:
+            asyncio.run(learn(settings, tracer))
     except (CannotStart, VolatileRedis) as problem:
         return refused(problem)
     except StoreUnavailable as error:

@@ -21,24 +21,25 @@ from shared.infra.process import tune_gc
 from shared.infra.redis import connect, until_durable
 from shared.infra.side_server import side_server
 from shared.ports.store import StoreUnavailable
+from shared.ports.tracing import NO_TRACER, Tracer
 
 log = structlog.get_logger()
 
 
-async def learn(settings: Settings) -> None:
+async def learn(settings: Settings, tracer: Tracer = NO_TRACER) -> None:
     """The service, until SIGTERM or SIGINT. Raises ``CannotStart``, ``VolatileRedis`` and ``StoreUnavailable``."""
     redis = connect(settings.redis_url)
     try:
         await until_durable(redis, allow_volatile=settings.allow_volatile_redis)
-        await _serve(settings, redis)
+        await _serve(settings, redis, tracer)
     finally:
         await redis.aclose()
 
 
-async def _serve(settings: Settings, redis: Redis) -> None:
+async def _serve(settings: Settings, redis: Redis, tracer: Tracer) -> None:
     owner = _owner()
     outcomes = RedisOutcomes(redis, owner, settings.lease_seconds, beside=REMEMBERING)
-    learner = Learner(outcomes, RedisMemory(redis))
+    learner = Learner(outcomes, RedisMemory(redis), tracer)
     memory = memory_room(settings, redis, owner, settings.lease_seconds, learner)
     files = file_room(settings, redis, owner)
     server = side_server(health_app(outcomes, learner, files.seeding, memory), settings.host, settings.port)

@@ -62,7 +62,7 @@ BINDING = "purple.policy.binding"
 PASSED = "purple.policy.passed"
 TRIGGERED = "purple.policy.triggered_rules"
 REFUSED = "purple.policy.refused_calls"
-LEARNED = "purple.learn.outcome"
+TRIES = "purple.learn.tries"
 
 CHAT_OPERATION = "chat"
 TOOL_OPERATION = "execute_tool"

@@ -204,6 +204,7 @@ class RedisTurnStore(TurnStore):
             keys.TASK_RETENTION_SECONDS,
             "\n".join(self._told(end)),
             *(digest_of(end.outcome) if end.outcome else NO_DIGEST),
+            record.traceparent or "",
             *_lines((*end.events, done)),
         ]
 

@@ -135,8 +135,8 @@ class RedisOutcomes(Outcomes):
 
 def _delivery(partition: int, entry: Reply) -> Delivery:
     if isinstance(entry, str):
-        entry_id, header, case = entry.split("\n")
-        return Delivery(partition, entry_id, 1, "", Digest(header, case))
+        entry_id, header, case, *trace = entry.split("\n")
+        return Delivery(partition, entry_id, 1, "", Digest(header, case), *trace)
     entry_id, tries, fields = cast("tuple[str, int, list[str]]", entry)
-    event = dict(zip(fields[::2], fields[1::2], strict=True)).get("o", "")
-    return Delivery(partition, entry_id, tries, event)
+    said = dict(zip(fields[::2], fields[1::2], strict=True))
+    return Delivery(partition, entry_id, tries, said.get("o", ""), traceparent=said.get("t", ""))

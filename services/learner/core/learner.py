@@ -2,12 +2,15 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from services.learner.core.lesson import lesson_in
 from services.learner.core.shares import fair_change
 from services.learner.ports.outcomes import DeadLetter, Delivery, Lesson, Memory, Outcomes, Refused, Taken
+from shared.domain import span_names as names
 from shared.ports.store import StoreUnavailable
+from shared.ports.tracing import NO_TRACER, SpanKind, Tracer
 
 MAX_TRIES = 5
 _LANES = 4  # parts of a round that go side by side: while the store is busy with one, another is read
@@ -25,7 +28,8 @@ class Counts:
 class Learner:
     """One consumer. ``round`` and ``share`` may run side by side; partitions change hands only between rounds."""
 
-    def __init__(self, outcomes: Outcomes, memory: Memory) -> None:
+    def __init__(self, outcomes: Outcomes, memory: Memory, tracer: Tracer = NO_TRACER) -> None:
+        self._tracer = tracer
         self._outcomes = outcomes
         self._memory = memory
         self._held: frozenset[int] = frozenset()
@@ -78,6 +82,19 @@ class Learner:
 
     async def _learn(self, deliveries: Sequence[Delivery]) -> None:
         readable, dead = _read_all(deliveries)
+        with ExitStack() as spans:
+            if self._tracer.is_on:
+                self._open_spans(spans, deliveries)
+            await self._learn_and_settle(readable, dead)
+
+    def _open_spans(self, spans: ExitStack, deliveries: Sequence[Delivery]) -> None:
+        """Each in its task's trace. They are learned together, so each one's span lasts as long as all took."""
+        for delivery in deliveries:
+            if delivery.traceparent:
+                span = spans.enter_context(self._tracer.continued(names.LEARN, SpanKind.CONSUMER, delivery.traceparent))
+                span.note({names.TRIES: delivery.tries})
+
+    async def _learn_and_settle(self, readable: list[tuple[Delivery, Lesson]], dead: list[DeadLetter]) -> None:
         results = await self._memory.learn([lesson for _, lesson in readable]) if readable else ()
         done: list[Delivery] = []
         for (delivery, _), result in zip(readable, results, strict=True):

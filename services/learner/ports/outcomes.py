@@ -20,6 +20,7 @@ class Delivery(NamedTuple):
     tries: int
     event: str
     digest: Digest | None = None
+    traceparent: str = ""  # where it stands in its task's trace, if it has one
 
 
 class DeadLetter(NamedTuple):

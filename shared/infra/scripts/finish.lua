@@ -4,7 +4,7 @@ local lease, signals, turns, inbox, begun, session, open = unpack(KEYS, 1, 7)
 local record, events, approvals, timers, outcomes, unarchived, asked, notices = unpack(KEYS, 8, 15)
 local owner, fence, kept, turn_id, task_id, version, json, state, ended = unpack(ARGV, 1, 9)
 local memory, approval_id, approval, timer, due, event_id, outcome, member, detail = unpack(ARGV, 10, 18)
-local settled_id, settled, deadline, seconds, told, header, case = unpack(ARGV, 19, 25)
+local settled_id, settled, deadline, seconds, told, header, case, trace = unpack(ARGV, 19, 26)
 
 if not holds(lease, owner, fence) then return {'lost'} end
 if redis.call('HEXISTS', turns, turn_id) == 0 then return {'ok', int(now_us())} end
@@ -41,15 +41,14 @@ if known[2] == '0' then
   end
   if timer ~= '' then redis.call('ZADD', timers, due, timer) end
   if event_id ~= '' and known[3] ~= event_id then
-    if header ~= '' then
-      redis.call('XADD', outcomes, '*', 'id', event_id, 'o', outcome, 'h', header, 'c', case)
-    else
-      redis.call('XADD', outcomes, '*', 'id', event_id, 'o', outcome)
-    end
+    local entry = {'id', event_id, 'o', outcome}
+    if header ~= '' then entry[5], entry[6], entry[7], entry[8] = 'h', header, 'c', case end
+    if trace ~= '' then entry[#entry + 1], entry[#entry + 2] = 't', trace end
+    redis.call('XADD', outcomes, '*', unpack(entry))
     redis.call('HSET', record, 'outcome', event_id)
   end
 end
-emit(events, kept, 26, #ARGV)
+emit(events, kept, 27, #ARGV)
 redis.call('LREM', inbox, 1, turn_id)
 redis.call('LREM', signals, 1, turn_id)
 redis.call('HDEL', turns, turn_id)

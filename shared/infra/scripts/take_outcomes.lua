@@ -27,15 +27,18 @@ end
 local newest = redis.call('XREVRANGE', outcomes, '+', '-', 'COUNT', 1)
 local reply = {'ok', newest[1] and newest[1][1] or '0-0'}
 -- An outcome with a digest is handed out as that alone, as one text of three lines; a second time as it is.
+-- A fourth line says where it stands in its task's trace, if it has one.
 local function digest(entry)
-  local header, case
+  local header, case, trace
   for i = 1, #entry[2], 2 do
     if entry[2][i] == 'h' then header = entry[2][i + 1] end
     if entry[2][i] == 'c' then case = entry[2][i + 1] end
+    if entry[2][i] == 't' then trace = entry[2][i + 1] end
   end
   if not header or not case or header == '' then return nil end
   if string.find(header, '\n', 1, true) or string.find(case, '\n', 1, true) then return nil end
-  return entry[1] .. '\n' .. header .. '\n' .. case
+  local short = entry[1] .. '\n' .. header .. '\n' .. case
+  return trace and not string.find(trace, '\n', 1, true) and short .. '\n' .. trace or short
 end
 for _, entry in ipairs(entries) do
   local tried = tries[entry[1]] or 1
