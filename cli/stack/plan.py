@@ -188,7 +188,8 @@ def _model(options: StackOptions, ports: Ports) -> dict[str, str]:
     if not options.uses_planner:
         return {name: options.environ[name] for name in _MODEL_SECRETS if name in options.environ}
     tiers = dict.fromkeys(("HAIKU_MODEL", "SONNET_MODEL", "FALLBACK_MODEL"), PLANNER_MODEL)
-    return {"ANTHROPIC_BASE_URL": url_of(ports.planner), "ANTHROPIC_API_KEY": "none-needed", **tiers}
+    planner = {"ANTHROPIC_BASE_URL": url_of(ports.planner), "ANTHROPIC_API_KEY": "none-needed"}
+    return {**planner, **tiers, "TRACEPARENT_TO_MODEL": "true"}  # it is a process of ours
 
 
 def _brainos(options: StackOptions) -> dict[str, str]:
