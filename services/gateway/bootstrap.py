@@ -37,8 +37,8 @@ from services.gateway.core.approvals.desk import ApprovalDesk
 from services.gateway.core.audit.desk import AuditDesk
 from services.gateway.core.identity.api_keys import Fresh, KeyDesk
 from services.gateway.core.leaving import Leaving
-from services.gateway.core.operating.dead_letters import Clerk
 from services.gateway.core.operating.assessments import AssessmentDesk
+from services.gateway.core.operating.dead_letters import Clerk
 from services.gateway.core.operating.learning_files import FileDesk
 from services.gateway.core.operating.made_tools import WorkshopDesk
 from services.gateway.core.operating.memory_desk import MemoryDesk
@@ -57,8 +57,8 @@ from services.gateway.entrypoints.edge.face import Face
 from services.gateway.entrypoints.edge.own_pages import OwnPages
 from services.gateway.entrypoints.edge.threshold import Threshold
 from services.gateway.entrypoints.operating.api_keys import KeyEndpoints
-from services.gateway.entrypoints.operating.audit import AuditEndpoints
 from services.gateway.entrypoints.operating.assessments import AssessmentEndpoints
+from services.gateway.entrypoints.operating.audit import AuditEndpoints
 from services.gateway.entrypoints.operating.dead_letters import DeadLetterEndpoints
 from services.gateway.entrypoints.operating.learning_files import LearningFileEndpoints
 from services.gateway.entrypoints.operating.made_tools import MadeToolEndpoints
@@ -149,6 +149,8 @@ def build(settings: Settings, leaving: Leaving | None = None, tracer: Tracer = N
     kept = settings.archive()
     audit = AuditDesk(RedisAudit(state, TaskStore(state, live)), ArchivedAudit(kept) if kept else None)
     app.include_router(AuditEndpoints(audit, identity).routes())
+    measured = AssessmentDesk(RedisAssessments(state))
+    app.include_router(AssessmentEndpoints(measured, identity, face.max_body).routes())
     stories, webhooks = RedisStories(state), PushDesk(desk, push.book)
     spending = RedisSpending(state)
     desks = Desks(desk, lists, inbox, tenants, statistics, spending, stories, webhooks, clerk, memory, audit, measured)
@@ -156,8 +158,6 @@ def build(settings: Settings, leaving: Leaving | None = None, tracer: Tracer = N
     return app
 
 
-    measured = AssessmentDesk(RedisAssessments(state))
-    app.include_router(AssessmentEndpoints(measured, identity, face.max_body).routes())
 def fresh() -> Fresh:
     return Fresh(_now(), token_hex(6), token_urlsafe(32))
 
