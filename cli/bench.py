@@ -7,6 +7,7 @@ import typer
 from rich.table import Table
 
 from cli.bench_learner.command import learner
+from cli.bench_overhead.command import overhead_command
 from cli.child_json import json_of
 from cli.console import Complaint, err, give_up, out, say_json
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -138,6 +139,7 @@ def simulator(
 
 
 bench.command()(learner)
+bench.command("overhead")(overhead_command)
 
 
 def _say_missed(figures: JsonObject, check: bool) -> None:

@@ -1,0 +1,98 @@
+"""What the processes of a stack and its Redis have spent so far."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple, Self, cast
+
+from redis.asyncio import Redis
+
+from cli.launcher import Stack
+from shared.domain.exact_json import Json, plain
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class OfRedis(NamedTuple):
+    """Counters of one server since its start; ``reads``: how often it read from a connection (round trips)."""
+
+    cpu_ms: float = 0
+    reads: int = 0
+    commands: int = 0
+    memory_bytes: int = 0
+    aof_bytes: int = 0
+
+    @classmethod
+    async def of(cls, redis: Redis) -> Self:
+        said = cast("Mapping[str, float]", await redis.info("everything"))
+        return cls(
+            (said["used_cpu_user"] + said["used_cpu_sys"]) * 1000,
+            int(said["total_reads_processed"]),
+            int(said["total_commands_processed"]),
+            int(said["used_memory"]),
+            int(said.get("aof_current_size", 0)),
+        )
+
+
+class Spent(NamedTuple):
+    """CPU time in milliseconds by process, and what its two Redis servers counted."""
+
+    at: float
+    cpu_ms: Mapping[str, float]
+    state: OfRedis
+    queue: OfRedis
+
+
+class Costs(NamedTuple):
+    """What one task costs, what an idle second costs taken off."""
+
+    cpu_ms: Mapping[str, float]
+    redis_round_trips: float
+    redis_commands: float
+    redis_memory_bytes: float
+    redis_log_bytes: float
+    queue_round_trips: float
+
+    def as_json(self) -> dict[str, Json]:
+        counted = {name: plain(round(value, 1)) for name, value in self._asdict().items() if name != "cpu_ms"}
+        return {"cpu_ms": plain({name: round(value, 2) for name, value in self.cpu_ms.items()}), **counted}
+
+
+async def spent(stack: Stack, state: Redis, queue: Redis, at: float) -> Spent:
+    by_name = {child.spec.name.removesuffix("-1"): _cpu_ms(child.pid) for child in stack.children}
+    of_state, of_queue = await OfRedis.of(state), await OfRedis.of(queue)
+    return Spent(at, {**by_name, "redis": of_state.cpu_ms, "queue": of_queue.cpu_ms}, of_state, of_queue)
+
+
+def idle_second(before: Spent, after: Spent) -> Costs:
+    return _difference(before, after, after.at - before.at)
+
+
+def a_task(before: Spent, after: Spent, idle: Costs, tasks: int) -> Costs:
+    whole, seconds = _difference(before, after, 1), after.at - before.at
+    cpu = {name: max(0.0, value - idle.cpu_ms[name] * seconds) / tasks for name, value in whole.cpu_ms.items()}
+    return Costs(
+        cpu,
+        (whole.redis_round_trips - idle.redis_round_trips * seconds) / tasks,
+        (whole.redis_commands - idle.redis_commands * seconds) / tasks,
+        whole.redis_memory_bytes / tasks,
+        whole.redis_log_bytes / tasks,
+        (whole.queue_round_trips - idle.queue_round_trips * seconds) / tasks,
+    )
+
+
+def _difference(before: Spent, after: Spent, parts: float) -> Costs:
+    return Costs(
+        {name: (value - before.cpu_ms[name]) / parts for name, value in after.cpu_ms.items()},
+        (after.state.reads - before.state.reads) / parts,
+        (after.state.commands - before.state.commands) / parts,
+        (after.state.memory_bytes - before.state.memory_bytes) / parts,
+        (after.state.aof_bytes - before.state.aof_bytes) / parts,
+        (after.queue.reads - before.queue.reads) / parts,
+    )
+
+
+def _cpu_ms(pid: int) -> float:
+    """User and system time of a process, to the tick of its kernel (10 ms)."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) * 1000 / _TICKS
