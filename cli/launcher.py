@@ -15,7 +15,7 @@ from pathlib import Path
 from cli.console import Complaint
 from cli.stack.child import Child
 from cli.stack.free_ports import free_ports, is_free
-from cli.stack.plan import Ports, ProcessSpec, StackOptions, notice_of, plan_stack
+from cli.stack.plan import HOST, Ports, ProcessSpec, StackOptions, notice_of, plan_stack
 from cli.stack.readiness import Tell, died, tell_nobody, wait_until_ready
 from shared.infra.archive_key import assessment_key_of, key_of, webhook_secret_of
 from shared.infra.embedded_redis import EmbeddedRedis, NoRedisServer
@@ -77,8 +77,7 @@ async def running(
     options: StackOptions, ready_seconds: float = READY_SECONDS, tell: Tell = tell_nobody
 ) -> AsyncIterator[Stack]:
     """A stack that is ready; everything is stopped on leaving, whatever happened. Raises ``Complaint``."""
-    if not is_free(options.port, options.host):
-        raise Complaint(f"Port {options.port} is taken: stop what listens there, or choose another with --port.")
+    _check_ports(options)
     (options.folder / "logs").mkdir(parents=True, exist_ok=True)
     options = replace(
         options,
@@ -95,6 +94,13 @@ async def running(
         children = await held.enter_async_context(_children(specs, options.folder))
         await wait_until_ready(children, ready_seconds, tell)
         yield Stack(options, children, redis_url, redis, queue)
+
+
+def _check_ports(options: StackOptions) -> None:
+    wanted = {"--port": (options.port, options.host), "--assessor-port": (options.assessor_port, HOST)}
+    for option, (port, host) in wanted.items():
+        if port and not is_free(port, host):
+            raise Complaint(f"Port {port} is taken: stop what listens there, or choose another with {option}.")
 
 
 @asynccontextmanager

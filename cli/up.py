@@ -28,6 +28,8 @@ def up(
     folder: Annotated[Path, typer.Option("--dir", help="Where data and logs are kept.")] = Path(".purple"),
     executors: Annotated[int, typer.Option(help="How many executors.", min=1, max=32)] = 1,
     profile: Annotated[Profile, typer.Option(help="How callers and tool servers are trusted.")] = Profile.EMBEDDED,
+    assessor: Annotated[bool, typer.Option("--assessor", help="Also an assessor, to measure this agent.")] = False,
+    assessor_port: Annotated[int, typer.Option(help="The assessor's port.", min=1, max=65535)] = 9060,
 ) -> None:
     """Start the whole stack on this machine and keep it up until Ctrl-C.
 
@@ -40,9 +42,14 @@ def up(
 
       purple up --port 9110 --dir /var/tmp/purple --executors 2
 
+      purple up --assessor
+
       GREEN_AGENT_MCP_URL=http://tools.example/mcp TENANT_FILE=policies.json ANTHROPIC_API_KEY=... purple up
     """
-    options = StackOptions(folder.resolve(), dict(os.environ), port, host, executors, profile.value)
+    measured = assessor_port if assessor else 0
+    options = StackOptions(
+        folder.resolve(), dict(os.environ), port, host, executors, profile.value, assessor_port=measured
+    )
     try:
         asyncio.run(_stay_up(options))
     except Complaint as complaint:
@@ -67,6 +74,10 @@ def _show(stack: Stack) -> None:
         out.print(f"Model: {stack.notice}. Set ANTHROPIC_API_KEY to use a real one.", style="bold yellow")
     out.print(f"Console (approvals, tasks): {stack.url('gateway')}/console", soft_wrap=True)
     out.print(f'Logs: {stack.logs}   Try: purple send "Which expense claims are pending?" --url {stack.url("gateway")}')
+    if stack.options.assessor_port:
+        agent, assessor = stack.url("gateway"), stack.url("assessor")
+        measuring = f"purple assess --scenario inbox_triage --agent {agent} --assessor {assessor}"
+        out.print(f"Measure it: {measuring}", soft_wrap=True)
     out.print("Ctrl-C stops everything.", style="dim")
 
 

@@ -30,6 +30,7 @@ class StackOptions:
     executors: int = 1
     profile: str = "embedded"
     company_faults: bool = False  # whether the company can be told to misbehave
+    assessor_port: int = 0  # where an assessor listens, if there shall be one
     archive_key: str = field(default="", repr=False)  # of the launcher's own archive; empty for none
     webhook_secret: str = field(default="", repr=False)  # of the launcher's own; empty for none
     assessment_key: str = field(default="", repr=False)  # of the launcher's own; empty for none
@@ -95,6 +96,8 @@ def plan_stack(
     specs.append(_gateway(options, {**base, "POLICY_URL": url_of(ports.policy)}))
     specs.append(_learner(options, ports, base))
     specs.extend(_executor(options, ports, number, base) for number in range(options.executors))
+    if options.assessor_port:
+        specs.append(_assessor(options, base))
     return tuple(specs)
 
 
@@ -182,6 +185,14 @@ def _executor(options: StackOptions, ports: Ports, number: int, base: Mapping[st
         | _assessments(options)
     )
     return ProcessSpec(f"executor-{number + 1}", ("services.executor",), url_of(port), stops=2, environ=environ)
+
+
+def _assessor(options: StackOptions, base: Mapping[str, str]) -> ProcessSpec:
+    """Nobody but this machine reaches it. It starts and ends its simulators itself, and its model is a real one."""
+    port = options.assessor_port
+    model = {name: options.environ[name] for name in _MODEL_SECRETS if name in options.environ}
+    environ = {**_bound(base, port, AUTHENTICATION="off"), **model}
+    return ProcessSpec("assessor", ("services.assessor",), url_of(port), stops=0, environ=environ)
 
 
 def _model(options: StackOptions, ports: Ports) -> dict[str, str]:

@@ -100,3 +100,23 @@ def test_only_a_stack_that_asks_for_it_has_a_company_that_can_be_told_to_misbeha
     able = {spec.name for spec in plan_stack(options, PORTS, "unix:///r") if "ALLOW_FAULTS" in spec.environ}
     assert able == {"company"}
     assert "ALLOW_FAULTS" not in _plan({})["company"].environ
+
+
+@pytest.mark.promise("participant.offered")
+def test_gateway_and_executors_have_the_same_key_for_assessed_worlds_and_nobody_else_has_it() -> None:
+    """The caller's own, else the launcher's."""
+    for options in (
+        StackOptions(Path("/data"), {"ASSESSMENT_KEY": "the-key"}, executors=2, assessment_key="made", assessor_port=7),
+        StackOptions(Path("/data"), {}, executors=2, assessment_key="the-key", assessor_port=7),
+    ):
+        holders = {spec.name for spec in plan_stack(options, PORTS, "unix:///r") if "the-key" in spec.environ.values()}
+        assert holders == {"gateway", "executor-1", "executor-2"}
+
+
+def test_an_assessor_is_part_of_a_stack_that_asks_for_one_and_ends_before_those_it_measures() -> None:
+    asked = StackOptions(Path("/data"), {}, assessor_port=9060)
+    specs = {spec.name: spec for spec in plan_stack(asked, PORTS, "unix:///r")}
+    assert specs["assessor"].environ["PORT"] == "9060"
+    assert specs["assessor"].stops < specs["gateway"].stops
+    assert "ANTHROPIC_BASE_URL" not in specs["assessor"].environ
+    assert "assessor" not in _plan({})
