@@ -9,12 +9,14 @@ from typing import Annotated
 import typer
 
 from cli.assess.asked import Wanted, assessed
+from cli.assess.handed_over import handed_over
 from cli.assess.kept import keep, read
 from cli.assess.own_assessor import assessor_at
 from cli.assess.progress import Progress
 from cli.assess.report import comparison, comparison_table, sentences, table_of
 from cli.console import Complaint, err, give_up, out, say_json
 from cli.launcher import stop_on_signals
+from cli.send import DEFAULT_URL
 from shared.contracts.assessment.kept import Assessment, Run
 
 KEPT = Path(".purple") / "assessments"
@@ -44,10 +46,13 @@ def measure(
     turn_timeout: Annotated[float | None, typer.Option(help="Seconds for each turn.", min=0.1)] = None,
     seed: Annotated[int | None, typer.Option(help="What chance is settled by.")] = None,
     folder: Annotated[Path, typer.Option("--dir", help="Where results are kept.")] = KEPT,
+    keep_at: Annotated[
+        str, typer.Option(help="A gateway that keeps the results too, for its console.", metavar="URL")
+    ] = "",
 ) -> None:
     """Measure an agent in a simulated world. Exit code 0 if every run was completed, whatever its points.
 
-    A running assessor that asks for a key is shown the one in ASSESSOR_API_KEY.
+    A running assessor that asks for a key is shown the one in ASSESSOR_API_KEY, a gateway the one in PURPLE_API_KEY.
 
     Examples:
 
@@ -70,10 +75,28 @@ def measure(
         give_up(complaint)
     except asyncio.CancelledError:  # a signal asked for the end, and everything is stopped by now
         give_up(Complaint("Stopped before the end."))
-    _show(kept, path, as_json)
-    if broken is not None:
-        give_up(broken)
+    page, refused = _at_gateway(keep_at, kept) if keep_at else ("", None)
+    _show(kept, path, page, as_json)
+    if problem := broken or refused:
+        give_up(problem)
     raise typer.Exit(int(any(run.results.status != "completed" for run in kept.runs)))
+
+
+@assess.command("keep")
+def keep_there(
+    name: Annotated[str, typer.Argument(help="An assessment's name, or the path of its file.")],
+    keep_at: Annotated[str, typer.Option("--at", help="The gateway.", metavar="URL")] = DEFAULT_URL,
+    folder: Annotated[Path, typer.Option("--dir", help="Where results are kept.")] = KEPT,
+) -> None:
+    """Have a gateway keep results as well, so that its console shows them and replays each run.
+
+    Example: purple assess keep inbox_triage-20260302-090000 --at http://127.0.0.1:9010
+    """
+    try:
+        page = asyncio.run(handed_over(keep_at, read(folder, name)))
+    except Complaint as complaint:
+        give_up(complaint)
+    out.print(page, markup=False, soft_wrap=True)
 
 
 @assess.command()
@@ -120,12 +143,22 @@ async def _runs(
     return tuple(done), None
 
 
-def _show(kept: Assessment, path: Path, as_json: bool) -> None:
+def _at_gateway(url: str, kept: Assessment) -> tuple[str, Complaint | None]:
+    """The address of its page, or why there is none: what is kept here is to be shown all the same."""
+    try:
+        return asyncio.run(handed_over(url, kept)), None
+    except Complaint as complaint:
+        return "", complaint
+
+
+def _show(kept: Assessment, path: Path, page: str, as_json: bool) -> None:
     if as_json:
-        whole = kept.model_dump(mode="json")
-        say_json(json.dumps({**whole, "pass_hat": kept.pass_hat, "kept_in": str(path)}))
+        told = {"pass_hat": kept.pass_hat, "kept_in": str(path), **({"page": page} if page else {})}
+        say_json(json.dumps({**kept.model_dump(mode="json"), **told}))
         return
     out.print(table_of(kept))
     for sentence in sentences(kept):
         out.print(sentence, markup=False, soft_wrap=True)
     out.print(f"Kept as {kept.name} in {path.parent}.", markup=False, soft_wrap=True)
+    if page:
+        out.print(f"Its runs, turn by turn: {page}", markup=False, soft_wrap=True)

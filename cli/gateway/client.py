@@ -92,6 +92,10 @@ class GatewayClient:
         """What is learned of a tenant as files: ``export``, or ``import`` of one."""
         return await self._rest("POST", f"/learn/{action}", body)
 
+    async def keep_assessment(self, assessment: JsonObject) -> JsonObject:
+        """Have an assessment kept for the console: its id, and the page that shows it."""
+        return await self._rest("POST", "/assessments", {"assessment": assessment})
+
     async def memory(self, path: str, body: JsonObject) -> JsonObject:
         """What tasks have left: ``cases``, ``facts``, ``entities``, ``accuracy``; ``forget`` asks for less."""
         return await self._rest("POST", f"/memory/{quote(path)}", body)

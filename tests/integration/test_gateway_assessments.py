@@ -8,6 +8,8 @@ import httpx
 import pytest
 from redis.asyncio import Redis
 
+from cli.assess.handed_over import handed_over
+from cli.console import Complaint
 from services.gateway.adapters.operating.redis_assessments import RedisAssessments
 from services.gateway.core.console.forms import form_token
 from services.gateway.first_key import first_key
@@ -59,6 +61,22 @@ async def test_a_kept_assessment_is_read_back_by_whoever_kept_it_and_by_operator
     assert {who: one.status_code for who, one in read.items()} == {"casey": 200, "olga": 200, "eve": 404, "dana": 404}
     assert read["casey"].json()["assessment"] == an_assessment().model_dump(mode="json")
     assert lists == {"casey": 1, "olga": 1, "eve": 0, "dana": 0}
+
+
+@pytest.mark.promise("console.assessments")
+async def test_the_command_hands_one_over_and_is_told_where_it_is_shown(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PURPLE_API_KEY", scene.tokens["casey"])
+    page = await handed_over(scene.play.url, an_assessment())
+    monkeypatch.setenv("PURPLE_API_KEY", scene.tokens["dana"])
+
+    with pytest.raises(Complaint, match="may not keep assessments"):
+        await handed_over(scene.play.url, an_assessment())
+
+    async with _signed_in(scene, "casey") as casey:
+        shown = await casey.get(page)
+    assert (shown.status_code, "Watch run 1" in shown.text) == (200, True)
 
 
 @pytest.mark.promise("console.assessments")
