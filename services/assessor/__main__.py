@@ -13,6 +13,7 @@ from pathlib import Path
 from services.assessor.bootstrap import build
 from services.assessor.checking import check
 from services.assessor.settings import SCENARIOS, Settings, older_names
+from shared.infra.counted_app import counted
 from shared.infra.main_server import serve_until_stopped
 from shared.infra.process import configure_logging
 from shared.infra.starting import CannotStart, read_settings, refused
@@ -32,7 +33,7 @@ def main(arguments: Sequence[str]) -> int:
         return refused(problem)
     configure_logging("assessor", logging.getLevelNamesMapping()[settings.log_level.upper()])
     with tracing(settings, "assessor") as tracer:
-        serve_until_stopped(traced(app, tracer), settings.host, settings.port)
+        serve_until_stopped(traced(counted(app, "assessor"), tracer), settings.host, settings.port)
     return 0
 
 

@@ -25,6 +25,7 @@ from services.gateway.adapters.operating.redis_spending import RedisSpending
 from services.gateway.adapters.operating.redis_statistics import RedisStatistics
 from services.gateway.adapters.operating.redis_tenants import RedisTenants
 from services.gateway.adapters.operating.redis_workshop import RedisWorkshop
+from services.gateway.adapters.tasks.counted_tasks import CountedTasks
 from services.gateway.adapters.tasks.redis_backlog import RedisBacklog
 from services.gateway.adapters.tasks.redis_stories import RedisStories
 from services.gateway.adapters.tasks.redis_task_lists import RedisTaskLists
@@ -67,11 +68,13 @@ from services.gateway.entrypoints.operating.tenant_records import RecordEndpoint
 from services.gateway.entrypoints.push.endpoints import WebhookEndpoints
 from services.gateway.rooms.console import console_routes
 from services.gateway.rooms.door import Doorway
+from services.gateway.rooms.metrics import MetricsRoom
 from services.gateway.rooms.notices import noticing
 from services.gateway.rooms.participation import participation
 from services.gateway.rooms.push import PushRoom
 from services.gateway.settings import Settings
 from shared.domain.outgoing import operators_reach
+from shared.infra.counted_app import CountedApp
 from shared.infra.live import Live
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
@@ -96,8 +99,11 @@ def build(settings: Settings, leaving: Leaving | None = None, tracer: Tracer = N
     keyring = RedisKeyring(state)
     doorway = Doorway(settings, RedisMeter(state), _now)
     identity = doorway.identity
-    push = PushRoom(settings, state, live, _now, embedded=settings.profile == "embedded")
-    tasks = SheddingTasks(store, RedisBacklog(state), settings.max_waiting_sessions, monotonic)
+    counting = MetricsRoom(settings, state)
+    meter = counting.metrics
+    push = PushRoom(settings, state, live, _now, embedded=settings.profile == "embedded", meter=meter)
+    shedding = SheddingTasks(store, RedisBacklog(state), settings.max_waiting_sessions, monotonic)
+    tasks = CountedTasks(shedding, meter)
     wakes = BestEffortWakes(ArqWakes(queue))
     desk = TaskDesk(
         tasks=tasks,
@@ -114,7 +120,7 @@ def build(settings: Settings, leaving: Leaving | None = None, tracer: Tracer = N
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         telling = noticing(push, state, live, settings.card_url, _now)
-        async with live, doorway.open(), push.open(settings.model_notice), telling:
+        async with live, doorway.open(), push.open(settings.model_notice), telling, counting.open():
             yield
         await state.aclose()
         await queue.aclose()
@@ -131,6 +137,7 @@ def build(settings: Settings, leaving: Leaving | None = None, tracer: Tracer = N
         app.add_middleware(OwnPages, public=settings.card_url)
     app.add_middleware(Threshold, limits=settings.request_limits)
     app.add_middleware(Drain, leaving=leaving)
+    app.add_middleware(CountedApp, meter=meter)
     clerk = Clerk(RedisDeadLetters(state), TaskStore(state, live), BestEffortWakes(ArqWakes(queue)), _now)
     app.include_router(DeadLetterEndpoints(clerk, identity, face.max_body).routes())
     app.include_router(KeyEndpoints(KeyDesk(keyring, fresh), identity, face.max_body).routes())

@@ -50,6 +50,12 @@ class Settings(
     )
     host: str = Field(default="127.0.0.1", min_length=1, description="the address to bind; 0.0.0.0 in a container")
     port: int = Field(default=9010, ge=0, le=65535, description="the port to bind")
+    metrics_port: int = Field(
+        default=0,
+        ge=0,
+        le=65535,
+        description="the port of /metrics, which the operators' network alone may reach; 0: it is shown nowhere",
+    )
     purple_agent_card_url: str = Field(
         default="",
         pattern=r"^(https?://\S+)?$",

@@ -12,11 +12,14 @@ from redis.asyncio import Redis
 from services.learner.adapters.redis_memory import RedisMemory
 from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
 from services.learner.core.learner import Learner
+from services.learner.entrypoints.gauges import LearnerGauges
 from services.learner.entrypoints.http import health_app
 from services.learner.entrypoints.loops import consume, keep_share
 from services.learner.rooms.files import file_room
 from services.learner.rooms.memory import memory_room
 from services.learner.settings import Settings
+from shared.infra.metrics import Metrics
+from shared.infra.metrics_page import MetricsPage
 from shared.infra.process import tune_gc
 from shared.infra.redis import connect, until_durable
 from shared.infra.side_server import side_server
@@ -40,9 +43,11 @@ async def _serve(settings: Settings, redis: Redis, tracer: Tracer) -> None:
     owner = _owner()
     outcomes = RedisOutcomes(redis, owner, settings.lease_seconds, beside=REMEMBERING)
     learner = Learner(outcomes, RedisMemory(redis), tracer)
-    memory = memory_room(settings, redis, owner, settings.lease_seconds, learner)
+    metrics = Metrics("learner")
+    memory = memory_room(settings, redis, owner, settings.lease_seconds, learner, metrics)
     files = file_room(settings, redis, owner)
-    server = side_server(health_app(outcomes, learner, files.seeding, memory), settings.host, settings.port)
+    page = MetricsPage(metrics, (LearnerGauges(learner, memory),))
+    server = side_server(health_app(outcomes, learner, files.seeding, memory, page), settings.host, settings.port)
     every = settings.lease_seconds / 3
     stop = _on_signals()
     tune_gc()

@@ -5,6 +5,7 @@ import sys
 
 from services.planner.bootstrap import build
 from services.planner.settings import Settings
+from shared.infra.counted_app import counted
 from shared.infra.main_server import serve_until_stopped
 from shared.infra.process import configure_logging
 from shared.infra.starting import CannotStart, read_settings, refused
@@ -21,7 +22,7 @@ def main() -> int:
         return refused(problem)
     configure_logging("planner")
     with tracing(settings, "planner") as tracer:
-        serve_until_stopped(traced(build(settings), tracer), settings.host, settings.port)
+        serve_until_stopped(traced(counted(build(settings), "planner"), tracer), settings.host, settings.port)
     return 0
 
 

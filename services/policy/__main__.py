@@ -8,7 +8,10 @@ import sys
 from services.policy.bootstrap import build
 from services.policy.entrypoints.trying import backtest, check
 from services.policy.settings import Settings
+from shared.infra.counted_app import CountedApp
 from shared.infra.main_server import serve_until_stopped
+from shared.infra.metrics import Metrics
+from shared.infra.metrics_page import MetricsPage
 from shared.infra.process import configure_logging
 from shared.infra.starting import CannotStart, read_settings, refused
 from shared.infra.traced_app import traced
@@ -34,8 +37,13 @@ def main(arguments: list[str]) -> int:
         return refused(problem)
     configure_logging("policy")
     with tracing(settings, "policy") as tracer:
-        serve_until_stopped(traced(build(settings), tracer), settings.host, settings.port)
+        serve_until_stopped(traced(_counted(settings), tracer), settings.host, settings.port)
     return 0
+
+
+def _counted(settings: Settings) -> CountedApp:
+    metrics = Metrics("policy")
+    return CountedApp(build(settings, metrics), metrics, MetricsPage(metrics))
 
 
 def _backtest(arguments: list[str]) -> int:

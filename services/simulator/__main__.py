@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from services.simulator.bootstrap import build
 from services.simulator.settings import Settings
+from shared.infra.counted_app import counted
 from shared.infra.main_server import serve_until_stopped
 from shared.infra.process import configure_logging
 from shared.infra.starting import CannotStart, read_settings, refused
@@ -30,7 +31,7 @@ def main(arguments: Sequence[str]) -> int:
         return refused(problem)
     configure_logging("simulator")
     with tracing(settings, "simulator") as tracer:
-        serve_until_stopped(traced(app, tracer), settings.host, settings.port, websockets=True)
+        serve_until_stopped(traced(counted(app, "simulator"), tracer), settings.host, settings.port, websockets=True)
     return 0
 
 

@@ -34,6 +34,7 @@ class Shown(StrEnum):
     LEARNER = "learner"
     POLICY = "policy"
     MODELS = "executor, learner"
+    HTTP = "gateway, policy, planner, simulator, assessor"
 
     def includes(self, service: str) -> bool:
         return self is Shown.EVERYBODY or service in self.value.split(", ")
@@ -226,6 +227,75 @@ POLICY_SECONDS = _histogram(
     "One question to the policy service, repetitions included.",
     _QUICK,
     "question",
+)
+
+# Requests.
+HTTP_REQUESTS = _counter(
+    "purple_http_requests_total",
+    Shown.HTTP,
+    "Requests that were answered, by the pattern of their route; none: refused before a route was found, or there is "
+    "none. Probes are left out.",
+    "route",
+    "method",
+    "code",
+)
+HTTP_SECONDS = _histogram(
+    "purple_http_request_seconds",
+    Shown.HTTP,
+    "One request to its last byte; a stream to its first. message/send of a blocking client waits for its task.",
+    _REQUEST,
+    "route",
+)
+HTTP_OPEN = _gauge("purple_http_open_requests", Shown.HTTP, "Requests that are being answered, streams included.")
+HTTP_STREAMS = _gauge("purple_http_open_streams", Shown.HTTP, "Streams of events that are open.")
+
+# The gateway's own.
+TURNS_ACCEPTED = _counter(
+    "purple_turns_accepted_total",
+    Shown.GATEWAY,
+    "Messages that were taken; fresh: yes, or no where they had been taken before and were sent again.",
+    "dialect",
+    "fresh",
+)
+TURNS_REFUSED = _counter(
+    "purple_turns_refused_total",
+    Shown.GATEWAY,
+    "Messages that were not taken; why: shed (too much work waits), stopped, other_session, ended or store.",
+    "why",
+)
+WEBHOOKS = _counter(
+    "purple_webhooks_total",
+    Shown.GATEWAY,
+    "Deliveries to webhooks; outcome: delivered, refused by the receiver, or undelivered.",
+    "outcome",
+)
+WEBHOOKS_OFF = _counter(
+    "purple_webhooks_disabled_total", Shown.GATEWAY, "Webhooks that were given up after their last try."
+)
+WEBHOOK_SECONDS = _histogram("purple_webhook_seconds", Shown.GATEWAY, "One delivery to a webhook.", _CALL)
+
+# The policy service's own.
+VERDICTS = _counter(
+    "purple_verdicts_total",
+    Shown.POLICY,
+    "Verdicts by the strictest thing they say; binding: yes or no.",
+    "verdict",
+    "binding",
+)
+VERDICT_SECONDS = _histogram("purple_verdict_seconds", Shown.POLICY, "Deciding one request.", _QUICK)
+
+# The learner's own.
+OUTCOMES_APPLIED = _counter(
+    "purple_outcomes_applied_total",
+    Shown.LEARNER,
+    "Outcomes that were settled; result: learned, known (applied before) or dead.",
+    "result",
+)
+LEARNER_PARTITIONS = _gauge(
+    "purple_learner_partitions", Shown.LEARNER, "Partitions that this learner reads; over all learners 64."
+)
+FACTS_FOUND = _counter(
+    "purple_memory_total", Shown.LEARNER, "What this learner has remembered, found and forgotten.", "what"
 )
 
 STORE_UP = _gauge(

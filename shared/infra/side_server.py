@@ -1,7 +1,8 @@
 """An HTTP server beside other work: for health and readiness of a process whose work is something else."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -17,3 +18,18 @@ class QuietServer(uvicorn.Server):
 
 def side_server(app: ASGIApp, host: str, port: int) -> QuietServer:
     return QuietServer(uvicorn.Config(app, host=host, port=port, log_config=None, access_log=False, lifespan="off"))
+
+
+@asynccontextmanager
+async def served_beside(app: ASGIApp, host: str, port: int) -> AsyncIterator[None]:
+    """Serve it on a port of its own meanwhile; 0: not at all."""
+    if not port:
+        yield
+        return
+    server = side_server(app, host, port)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(server.serve())
+        try:
+            yield
+        finally:
+            server.should_exit = True

@@ -12,4 +12,8 @@ PROMISES = (
         "metrics.turns", "Tasks, phases, writes, approvals and choices are counted once, when they are stored", "I5"
     ),
     Promise("metrics.models", "Calls, stand-ins and failures of models are counted by tier and model", "seed 000"),
+    Promise("metrics.requests", "Requests are counted by route, method and code, and never by an id", "I12"),
+    Promise("metrics.shown", "Every service shows what it counts, in both of Prometheus's formats", "seed 000"),
+    Promise("metrics.bounded", "No metric grows beyond a fixed number of series, whatever it is told", "bad input"),
+    Promise("metrics.not_public", "The port that clients reach shows no metrics", "I12"),
 )

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from redis.asyncio import Redis
 
+from services.gateway.adapters.push.counted_push import CountedLines, CountedPost
 from services.gateway.adapters.push.redis_lines import RedisLines
 from services.gateway.adapters.push.redis_webhooks import RedisWebhooks
 from services.gateway.adapters.push.webhook_http import ReachCheck, WebhookHttp
@@ -20,15 +21,25 @@ from shared.infra.guard import Guard
 from shared.infra.keys import DELIVERIES_CHANNEL
 from shared.infra.live import Live
 from shared.infra.sealed import Seal
+from shared.ports.meter import Meter, NoMeter
+
+_NOBODY = NoMeter()
 
 
 class PushRoom:
     """``book`` and ``posts`` are None where no webhooks are offered; ``urls`` says in any case where one may lead."""
 
     def __init__(
-        self, settings: PushSettings, state: Redis, live: Live, now: Callable[[], datetime], *, embedded: bool
+        self,
+        settings: PushSettings,
+        state: Redis,
+        live: Live,
+        now: Callable[[], datetime],
+        *,
+        embedded: bool,
+        meter: Meter = _NOBODY,
     ) -> None:
-        self._settings, self._live, self._now = settings, live, now
+        self._settings, self._live, self._now, self._meter = settings, live, now, meter
         self._reach = webhook_reach(settings.webhook_allowed_hosts, loopback=embedded)
         self.urls = ReachCheck(self._reach)
         self.book: PushBook | None = None
@@ -48,7 +59,8 @@ class PushRoom:
         rules = _rules(self._settings)
         async with aclosing(WebhookHttp(Guard(self._reach), rules.timeout, rules.slots)) as post:
             edge = Edge(self._now, random.random)
-            courier = Courier(self.posts, post, DialectBodies(notice), self._settings.secrets, edge, rules)
+            lines, counted = CountedLines(self.posts, self._meter), CountedPost(post, self._meter)
+            courier = Courier(lines, counted, DialectBodies(notice), self._settings.secrets, edge, rules)
             loop = DeliveryLoop(courier, self.posts, lambda: self._live.listen(DELIVERIES_CHANNEL), rules)
             async with loop.running():
                 yield

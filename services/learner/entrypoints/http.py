@@ -9,6 +9,7 @@ from pydantic import JsonValue
 
 from services.learner.core.learner import Learner
 from services.learner.entrypoints.seeding_loop import SeedingStatus
+from shared.infra.metrics_page import MetricsPage, metrics_route
 from shared.ports.store import StoreUnavailable
 
 _STORE_SECONDS = 2.0
@@ -26,7 +27,9 @@ class Remembering(Protocol):
         ...
 
 
-def health_app(store: Store, learner: Learner, seeding: SeedingStatus, memory: Remembering) -> FastAPI:
+def health_app(
+    store: Store, learner: Learner, seeding: SeedingStatus, memory: Remembering, metrics: MetricsPage | None = None
+) -> FastAPI:
     app = FastAPI(title="Purple Agent learner", docs_url=None, redoc_url=None)
 
     @app.get("/health")
@@ -44,6 +47,8 @@ def health_app(store: Store, learner: Learner, seeding: SeedingStatus, memory: R
             return JSONResponse({"status": "not ready", "reason": problem}, 503)
         return JSONResponse({"status": "ready"})
 
+    if metrics:
+        app.router.routes.append(metrics_route(metrics))
     return app
 
 

@@ -21,14 +21,17 @@ from services.learner.core.memory.rememberer import Rememberer
 from services.learner.entrypoints.memory_loops import keep_finding, keep_forgetting, keep_remembering
 from services.learner.memory_settings import MemorySettings
 from shared.domain.model_price import dearest
+from shared.infra.counted_model import CountedModel
 from shared.infra.model_prices import read_prices
 from shared.infra.tenant_records import RedisTenantRecords
+from shared.ports.meter import Meter, NoMeter
 from shared.ports.models import Tier
 from shared.ports.store import StoreUnavailable
 
 log = structlog.get_logger()
 
 _MODEL_SECONDS = 30.0
+_NOBODY = NoMeter()
 
 
 @dataclass
@@ -68,7 +71,12 @@ class MemoryRoom:
 
 
 def memory_room(
-    settings: MemorySettings, redis: Redis, owner: str, lease_seconds: float, learner: Learner
+    settings: MemorySettings,
+    redis: Redis,
+    owner: str,
+    lease_seconds: float,
+    learner: Learner,
+    meter: Meter = _NOBODY,
 ) -> MemoryRoom:
     outcomes = RedisOutcomes(redis, owner, lease_seconds, REMEMBERING)
     wants_facts = settings.learn_knowledge == "on"
@@ -86,6 +94,7 @@ def memory_room(
         limits=Limits(seconds=_MODEL_SECONDS, pauses=()),
     )
     prices = read_prices()
-    finder = ModelFacts(model, prices.get(settings.haiku_model) or dearest(prices.values()))
+    counted = CountedModel(model, {Tier.HAIKU: settings.haiku_model}, meter)
+    finder = ModelFacts(counted, prices.get(settings.haiku_model) or dearest(prices.values()))
     purse = RedisPurse(redis, RedisTenantRecords(redis))
     return MemoryRoom(rememberer, forgetter, FactWorker(RedisFactBook(redis), finder, purse), model.close)

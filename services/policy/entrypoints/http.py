@@ -1,5 +1,6 @@
 """The HTTP surface: verdicts, allowances, translated prose, and the two questions of an orchestrator."""
 
+from time import perf_counter
 from typing import Literal
 
 import structlog
@@ -19,16 +20,20 @@ from services.policy.entrypoints.refusal import Refusal, Refused, answer_refused
 from shared.contracts.allowance import AllowanceRequest, Allowances
 from shared.contracts.policy import EvaluateRequest, PolicyContract, Verdict
 from shared.contracts.prose import ProseAnswer, ProseRequest
+from shared.contracts.verdict_word import verdict_word
+from shared.domain import metric_names as names
 from shared.domain.exact_json import JsonObject
+from shared.ports.meter import Meter, NoMeter
 
 _log = structlog.get_logger("policy")
+_NOBODY = NoMeter()
 
 
 class Health(BaseModel):
     status: Literal["ok"] = "ok"
 
 
-def application(conditions: Conditions, max_body_bytes: int) -> FastAPI:
+def application(conditions: Conditions, max_body_bytes: int, meter: Meter = _NOBODY) -> FastAPI:
     """The service as an ASGI application. It keeps nothing between requests but what it has parsed."""
     app = FastAPI(title="Purple Agent policy service", version="1", docs_url=None, redoc_url=None)
     app.add_exception_handler(Refused, answer_refused)
@@ -40,7 +45,7 @@ def application(conditions: Conditions, max_body_bytes: int) -> FastAPI:
     )
     async def evaluate_rules(request: Request) -> Response:
         """Decide rules over a context, over each planned call, and over the task's text."""
-        return _answer(_verdict(await document_of(request, max_body_bytes), held))
+        return _answer(_verdict(await document_of(request, max_body_bytes), held, meter))
 
     @app.post(
         "/v1/allowances",
@@ -77,13 +82,16 @@ def _answer(message: PolicyContract) -> Response:
     return Response(message.to_json(), media_type="application/json")
 
 
-def _verdict(document: JsonObject, held: PreparedPolicies) -> Verdict:
+def _verdict(document: JsonObject, held: PreparedPolicies, meter: Meter) -> Verdict:
+    began = perf_counter()
     try:
         prepared = prepared_policies(document, held)
         asked = read_as(EvaluateRequest, document, policies=prepared.policies)
         verdict = decide(asked, prepared)
     except TooMuch as error:
         raise Refused(422, str(error), error.field) from None
+    meter.observe(names.VERDICT_SECONDS, perf_counter() - began)
+    meter.add(names.VERDICTS, verdict=verdict_word(verdict), binding="yes" if verdict.binding else "no")
     _log.info(
         "verdict",
         passed=verdict.passed,

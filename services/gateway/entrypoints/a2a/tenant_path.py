@@ -24,9 +24,13 @@ class TenantPath:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and (rest := _rest_of(scope)):
-            scope = {**scope, "path": rest, "raw_path": rest.encode()}
-        await self._app(scope, receive, send)
+        if scope["type"] != "http" or not (rest := _rest_of(scope)):
+            return await self._app(scope, receive, send)
+        known = {**scope, "path": rest, "raw_path": rest.encode()}
+        try:
+            return await self._app(known, receive, send)
+        finally:
+            scope["route"] = known.get("route")  # whoever counts requests stands outside
 
 
 def _rest_of(scope: Scope) -> str | None:

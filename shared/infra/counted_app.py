@@ -1,0 +1,86 @@
+"""An ASGI application whose requests are counted."""
+
+from collections.abc import Awaitable, Callable
+from time import perf_counter
+
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from shared.domain import metric_names as names
+from shared.infra.metrics import Metrics
+from shared.infra.metrics_page import PATH, MetricsPage
+from shared.ports.meter import Meter
+
+_PROBES = frozenset({"/health", "/ready", PATH})
+_KNOWN = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"})
+_NO_ROUTE = "none"  # what was refused before a route was found, and what there is not
+
+
+class CountedApp:
+    """Outermost. With a ``page`` it answers ``/metrics`` itself; probes and scrapes are not counted."""
+
+    def __init__(self, app: ASGIApp, meter: Meter, page: MetricsPage | None = None) -> None:
+        self._app, self._meter, self._page = app, meter, page
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        if scope["path"] == PATH and self._page is not None:
+            return await (await self._page.answer(Request(scope)))(scope, receive, send)
+        if scope["path"] in _PROBES:
+            return await self._app(scope, receive, send)
+        return await _Exchange(self._meter, scope).through(self._app, receive, send)
+
+
+def counted(app: ASGIApp, service: str) -> CountedApp:
+    """For a service that counts nothing but its requests."""
+    metrics = Metrics(service)
+    return CountedApp(app, metrics, MetricsPage(metrics))
+
+
+class _Exchange:
+    """One request. A stream's time is that to its first byte: how long it stays open is its client's affair."""
+
+    def __init__(self, meter: Meter, scope: Scope) -> None:
+        self._meter, self._scope = meter, scope
+        self._began, self._took = perf_counter(), 0.0
+        self._status, self._streams = 500, False
+
+    async def through(self, app: ASGIApp, receive: Receive, send: Send) -> None:
+        self._meter.add(names.HTTP_OPEN, 1)
+        try:
+            await app(self._scope, receive, self._noting(send))
+        finally:
+            self._meter.add(names.HTTP_OPEN, -1)
+            if self._streams:
+                self._meter.add(names.HTTP_STREAMS, -1)
+            self._count()
+
+    def _noting(self, send: Send) -> Callable[[Message], Awaitable[None]]:
+        async def noting(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self._status = int(message["status"])
+                if _is_stream(message):
+                    self._streams, self._took = True, perf_counter() - self._began
+                    self._meter.add(names.HTTP_STREAMS, 1)
+            await send(message)
+
+        return noting
+
+    def _count(self) -> None:
+        method, route = str(self._scope["method"]), _route(self._scope)
+        took = self._took or perf_counter() - self._began
+        known = method if method in _KNOWN else "OTHER"
+        self._meter.add(names.HTTP_REQUESTS, route=route, method=known, code=str(self._status))
+        self._meter.observe(names.HTTP_SECONDS, took, route=route)
+
+
+def _route(scope: Scope) -> str:
+    """The route's pattern, never the path: that has ids in it, and anything a caller puts there."""
+    pattern = getattr(scope.get("route"), "path", None)
+    return f"{scope.get('root_path', '')}{pattern}" if isinstance(pattern, str) else _NO_ROUTE
+
+
+def _is_stream(start: Message) -> bool:
+    given = (value for name, value in start.get("headers", ()) if bytes(name).lower() == b"content-type")
+    return bytes(next(given, b"")).startswith(b"text/event-stream")
