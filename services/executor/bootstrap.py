@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeAlias
 
+from redis.asyncio import Redis
+
 from services.executor.adapters.brainos import Account, BrainOS
 from services.executor.adapters.breaking import BreakingTools
 from services.executor.adapters.by_origin import open_servers
@@ -16,6 +18,7 @@ from services.executor.adapters.credentials import open_credentials
 from services.executor.adapters.file_tenants import BadTenantFile, FileTenants
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.monty_sandbox import MontySandbox
+from services.executor.adapters.participation_keys import ParticipationKeys
 from services.executor.adapters.patience import PatientPolicy, PatientTools
 from services.executor.adapters.policy_http import HttpPolicy
 from services.executor.adapters.redis_learned import RedisLearned
@@ -25,6 +28,7 @@ from services.executor.adapters.rest_bridge import RestBridge
 from services.executor.adapters.standing import Standing
 from services.executor.adapters.stored_tenants import StoredTenants
 from services.executor.adapters.tool_servers import DetectingToolServers
+from services.executor.adapters.ues_tools import NoWorlds, WorldKeys
 from services.executor.core.answer_rules import AnswerRules
 from services.executor.core.context import Limits, Ports
 from services.executor.core.journal import Bounds
@@ -48,6 +52,7 @@ from shared.infra.counted_model import CountedModel
 from shared.infra.guard import Guard
 from shared.infra.metrics import Metrics
 from shared.infra.model_prices import read_prices
+from shared.infra.participations import RedisParticipations
 from shared.infra.process import configure_logging
 from shared.infra.redis import connect
 from shared.infra.tenant_records import RedisTenantRecords
@@ -83,7 +88,7 @@ async def carry_out_turns(settings: Settings, worker: MakesWorker = Worker, trac
     try:
         async with (
             open_credentials(settings.credentials_dir, Guard(settings.operators_reach)) as credentials,
-            open_servers(settings.tools_reach, credentials, tracer=tracer) as servers,
+            open_servers(settings.tools_reach, credentials, _worlds(settings, redis), tracer) as servers,
             MontySandbox() as sandbox,
         ):
             breaking = BreakingTools(servers)
@@ -103,6 +108,12 @@ async def carry_out_turns(settings: Settings, worker: MakesWorker = Worker, trac
         await model.close()
         if brainos is not None:
             await brainos.close()
+
+
+def _worlds(settings: Settings, redis: Redis) -> WorldKeys:
+    """Who opens the worlds of assessments; without a key of its own the executor opens none."""
+    keys = settings.assessment_keys
+    return ParticipationKeys(RedisParticipations(redis, keys)) if keys else NoWorlds()
 
 
 def show_tools(arguments: Sequence[str]) -> int:

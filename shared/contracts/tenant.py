@@ -92,6 +92,8 @@ class TenantRecord(Contract):
     """A cap that is None does not limit.
 
     ``unruled_writes``: what a write that no rule speaks about needs (nothing, or an approval).
+    ``assessments``: the same for turns of assessments, where nobody approves and all writes go to the assessed world;
+    or that the tenant takes part in none.
     """
 
     id: str
@@ -99,6 +101,7 @@ class TenantRecord(Contract):
     time_zone: str = "UTC"
     quiet_hours: QuietHours | None = None  # when processes that heed them tell nobody anything
     unruled_writes: Literal["allow", "approve"] = "approve"
+    assessments: Literal["allow", "approve", "refuse"] = "allow"
     approval_hours: float = Field(default=24, gt=0)  # how long a decision may take before it means no
     approval_ladder: tuple[Rung, ...] = ()  # whom an approval goes on to instead, the lowest level first
     notices: tuple[NoticeTarget, ...] = ()  # who is told of approvals

@@ -16,4 +16,23 @@ PROMISES = (
     Promise(
         "I12.world_key", "The key to an assessed world stands in no answer, record, event, outcome or journal", "I12"
     ),
+    # a turn as a task
+    Promise(
+        "participant.turn_as_task",
+        "A turn's task is what the user said in the chat; its next turn comes in bounds",
+        "seed 004, 8",
+    ),
+    Promise(
+        "participant.early_end", "An early end is told only where every write of the turn was verified", "seed 004, 8"
+    ),
+    Promise("participant.every_end", "However a turn ends, its assessor gets a reply it can read", "seed 004, 11"),
+    Promise("participant.nobody_approves", "A plan that needs a person is not written in an assessment", "I7"),
+    Promise(
+        "participant.memory", "A turn knows what earlier turns did; the world's words reach no case or fact", "I12"
+    ),
+    Promise("I2.assessed_world", "The tenant's rules bind in an assessed world too", "I2"),
+    Promise("I3.world_tools", "A lost answer or a killed turn never makes a change of an assessed world twice", "I3"),
+    Promise(
+        "I10.assessed_world", "A turn of an assessment reaches its world alone, and nothing of the tenant's own", "I10"
+    ),
 )

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 
+from services.executor.core.assessed.reply import turn_reply
 from services.executor.core.doubts import brief, deadline, open_doubts, taken_over
 from services.executor.core.dry_run import is_dry_run
 from services.executor.core.execute.settling import settle_unread
@@ -53,6 +54,7 @@ async def give_up(work: Work, store: TurnStore, attempts: int) -> TurnEnd:
         "reason": reason,
         "answer": final_answer(f"{reason}\n\n{brief(doubts)}" if waits else reason, entries),
         "metadata": {**work.record.metadata, **told_ledger(entries), "escalated": _is_for_a_person(entries)},
+        "artifacts": (*work.record.artifacts, *turn_reply(work.record, TaskState.FAILED, reason, {})),
         "updated_at": now,
         "turns_done": (*work.record.turns_done, work.turn.turn_id)[-TURNS_KEPT:],
     }

@@ -5,11 +5,14 @@ from datetime import datetime
 from typing import TypeAlias
 
 from services.executor.core.acceptance import accepted_at
+from services.executor.core.assessed.hearing import heard
+from services.executor.core.assessed.next_turn import with_next
+from services.executor.core.assessed.world import IN_DOUBT, NOBODY_APPROVES, is_assessed, refuse_unwanted
 from services.executor.core.checkpoints import Checkpoints, latest
 from services.executor.core.context import Limits, Ports, TurnContext
 from services.executor.core.dossier import Progress
 from services.executor.core.doubts import Doubtful, GivenUp, open_doubts
-from services.executor.core.endings import Canceled, RunEnds, TenantStopped
+from services.executor.core.endings import Canceled, Failed, Rejected, RunEnds, TenantStopped
 from services.executor.core.execute import decisions, resolutions
 from services.executor.core.execute.consent import approved, is_let_through, settled, waits_for
 from services.executor.core.execute.escalation import told
@@ -116,7 +119,7 @@ class Worker:
         except resolutions.StillInDoubt as waiting_on:
             return await waits_for_operator(opened, waiting_on.note), _decided(opened)
         except Doubtful:
-            return await waits_for_operator(opened), _decided(opened)
+            return await _ends_or_waits(opened, Failed(IN_DOUBT)), _decided(opened)
         except TenantStopped as stopped:
             if ctx is not None:
                 await settle_open(ctx)
@@ -128,6 +131,7 @@ class Worker:
             return await _ends_or_waits(opened, _canceled(opened.work.turn) or early), _decided(opened)
 
     async def _primed(self, opened: Opened, progress: Progress | None) -> TurnContext:
+        opened = await heard(opened, self._ports.tools, self._limits.tool_seconds)
         ports = recorded(self._ports, opened.journal, opened.work.record.request.text)
         primed = await prime(ports, self._limits, self._prompts, opened, self._processes, progress)
         note_session(opened.journal, primed.session)
@@ -136,6 +140,7 @@ class Worker:
     async def _execute(self, ctx: TurnContext, known: Progress | None) -> tuple[Ended, Approval | None]:
         if canceled := _canceled(ctx.turn):
             raise canceled
+        refuse_unwanted(ctx.tenant, ctx.record)
         ctx.journal.tell("phase", phase=Phase.EXECUTE.value)
         tracer = self._ports.tracer
         with tracer.span(names.EXECUTE):
@@ -144,8 +149,10 @@ class Worker:
             case Finished(done):
                 ctx.journal.tell("phase", phase=Phase.REFLECT.value)
                 with tracer.span(names.REFLECT):
-                    ended = await _completed(ctx, await reviewed(ctx, done))
+                    ended = await _completed(ctx, await with_next(ctx, await reviewed(ctx, done)))
                 return ended, decisions.recorded(ctx.journal, ctx.turn)
+            case Waiting() if is_assessed(ctx.record):
+                raise Rejected(NOBODY_APPROVES)
             case Waiting(stopped, why):
                 tracer.here().event(names.APPROVAL_WAITS)
                 return await asks(ctx, stopped, why)
@@ -259,8 +266,9 @@ async def _completed(ctx: TurnContext, done: Reviewed) -> Ended:
 async def _ends_or_waits(opened: Opened, early: RunEnds) -> Ended:
     """The end of the run; a write in doubt keeps the task open for an operator, unless somebody gave it up."""
     doubts = open_doubts((await opened.store.ledger()).values())
-    if doubts and not isinstance(early, Canceled | GivenUp):
-        return await waits_for_operator(opened, early.reason)
+    if doubts and not is_assessed(opened.work.record) and not isinstance(early, Canceled | GivenUp):
+        note = "" if early.reason == IN_DOUBT else early.reason
+        return await waits_for_operator(opened, note)
     return await _ends_early(opened, early)
 
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
+from services.executor.core.assessed.world import as_assessed, now_section, process_of
 from services.executor.core.checkpoints import Checkpoints
 from services.executor.core.context import Limits, Ports, TurnContext
 from services.executor.core.dossier import Progress
@@ -27,6 +28,7 @@ from services.executor.ports.policy import PolicyUnavailable, UnknownTenant
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import TurnStore
 from shared.contracts.policy import EvaluateRequest, Policy
+from shared.contracts.task import TaskRecord
 from shared.contracts.tenant import TenantRecord
 
 
@@ -56,8 +58,9 @@ async def prime(
     request = work.record.request
     asked = read_policy(request.policy_doc)
     tenant = await _tenant(ports, work.record.tenant, known.tenant_version if known else "")
+    tenant = as_assessed(tenant, work.record)
     policies = (*tenant.policies, *((asked.rules,) if asked.rules else ()))
-    tenant_id, process = work.record.tenant, _process(request.text, processes, known)
+    tenant_id, process = work.record.tenant, _process(work.record, processes, known)
     servers, foreseen, experience = await together(
         offered(ports.tools, tenant, work.record, opened.journal),
         _foreseen(ports, policies, request.text, opened.journal),
@@ -82,6 +85,7 @@ async def prime(
         experience=experience,
         sections={
             "task": request.text,
+            "now": now_section(work.record),
             **learned_sections(experience, request.text, process.process_type, opened.journal),
             "policy_advice": asked.advice,
             "constraints": "\n".join((*foreseen.constraints, *(() if names else (NO_TOOLS,)))),
@@ -92,9 +96,9 @@ async def prime(
     )
 
 
-def _process(task: str, processes: Processes, known: Progress | None) -> Chosen:
+def _process(record: TaskRecord, processes: Processes, known: Progress | None) -> Chosen:
     if known is None:
-        return classify(task, processes)
+        return process_of(record) or classify(record.request.text, processes)
     return Chosen(known.template, known.read_only, "the task was begun so", "checkpoint")
 
 

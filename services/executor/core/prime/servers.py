@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from services.executor.core.assessed.world import only_world
 from services.executor.core.endings import Failed
 from services.executor.core.journal import Journal
 from services.executor.core.side_by_side import side_by_side
@@ -25,7 +26,7 @@ async def offered(
     tools: ToolServers, tenant: TenantRecord, record: TaskRecord, journal: Journal
 ) -> tuple[Offered, ...]:
     """Each server's tools. Raises ``Failed`` if one cannot be asked; a server without tools is no failure."""
-    connections = _connections(tenant, record.request.tools_endpoint)
+    connections = only_world(record) or _connections(tenant, record.request.tools_endpoint)
     listed = await side_by_side(_discover(tools, connection, record.session_id) for connection in connections)
     found = [Offered(*pair) for pair in zip(connections, listed, strict=True)]
     for server in found:

@@ -125,6 +125,8 @@ PROCESS = _object(
     outputs=_array(TEXT),
 )
 
+NEXT_TURN = _object(finished={"type": "boolean"}, time_step=TEXT, reason=TEXT)
+
 DOCUMENT = _object(sections=_array(_object(name=TEXT, text=TEXT)))
 
 WRITE_PLAN = _object(

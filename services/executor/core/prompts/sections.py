@@ -12,6 +12,7 @@ ORDER = (
     "process_type",
     "processes",
     "task",
+    "now",
     "history",
     "primer",
     "knowledge",

@@ -38,6 +38,7 @@ class Prompts(NamedTuple):
     make_tool: str
     tool_cases: str
     orchestrate: str
+    next_turn: str
 
 
 def load() -> Prompts:

@@ -131,8 +131,11 @@ def outcome(
 
 
 def _said(ended: Ended, record: TaskRecord, hidden: Mapping[str, MarkKind]) -> Said | None:
-    """What the task and its answer say, for those who find facts in it; nothing of a task that was only tried."""
-    if is_dry_run(record):
+    """What the task and its answer say, for those who find facts in it; nothing of a task that was only tried.
+
+    Nor of one in an assessed world, whose people and sums are nobody's.
+    """
+    if is_dry_run(record) or record.request.assessment is not None:
         return None
     values = ended.progress.dossier.values if ended.progress else ()
     return Said(

@@ -6,6 +6,7 @@ from datetime import datetime
 from pydantic import JsonValue
 
 from services.executor.core.answer_rules import AnswerRules
+from services.executor.core.assessed.reply import turn_reply
 from services.executor.core.documents.fill import About, document
 from services.executor.core.documents.material import Material
 from services.executor.core.dry_run import KEY, artifacts, is_dry_run
@@ -50,7 +51,7 @@ def turn_end(
     waits = approval is not None and approval.status is ApprovalStatus.WAITING
     return TurnEnd(
         record=record,
-        session=_remembered(_called(_corrected(session, ended), ended, work), work.turn, answer),
+        session=_remembered(_called(_corrected(session, ended), ended, work), work, answer),
         events=(*events, *_insight(ended, now, hidden), status),
         approval=approval,
         timer=Timer(approval.deadline, approval.timer_subject) if approval is not None and waits else ended.timer,
@@ -100,7 +101,7 @@ def _record(
                 **_dry(work.record),
                 "approval_id": approval.approval_id if approval else None,
             },
-            "artifacts": _artifacts(work.record, ended, approval, now),
+            "artifacts": _artifacts(work.record, ended, answer, approval, now),
             "history": (
                 *work.record.history,
                 *_spoken(work),
@@ -127,9 +128,12 @@ def _same(one: HistoryMessage, other: HistoryMessage) -> bool:
     return (one.role, one.message_id, one.at) == (other.role, other.message_id, other.at)
 
 
-def _artifacts(record: TaskRecord, ended: Ended, approval: Approval | None, now: datetime) -> tuple[Artifact, ...]:
+def _artifacts(
+    record: TaskRecord, ended: Ended, answer: str, approval: Approval | None, now: datetime
+) -> tuple[Artifact, ...]:
     """What the task had already, and what this turn adds; of one name only the newest stays."""
-    added = (*artifacts(record, ended.progress), *ended.documents, *_brief(record, ended, approval, now))
+    reply = turn_reply(record, ended.state, answer, ended.progress.notes if ended.progress else {})
+    added = (*artifacts(record, ended.progress), *ended.documents, *_brief(record, ended, approval, now), *reply)
     named = {artifact.name: artifact for artifact in (*record.artifacts, *added)}
     return tuple(named.values())
 
@@ -142,9 +146,13 @@ def _brief(record: TaskRecord, ended: Ended, approval: Approval | None, now: dat
     return (document(_BRIEF, material, About(record.task_id, now)),)
 
 
-def _remembered(session: SessionState, turn: Turn, answer: str) -> SessionState:
+def _remembered(session: SessionState, work: Work, answer: str) -> SessionState:
+    """Of an assessment's turn only what was answered, and when: its own text is the same each time."""
+    turn, assessed = work.turn, work.record.request.assessment
     said: tuple[tuple[str, str], ...] = (("agent", answer[:_TEXT_KEPT]),)
-    if turn.kind in (TurnKind.MESSAGE, TurnKind.DECISION):
+    if assessed is not None:
+        said = (("agent", f"[{assessed.current_time.isoformat()}] {answer}"[:_TEXT_KEPT]),)
+    elif turn.kind in (TurnKind.MESSAGE, TurnKind.DECISION):
         said = (("user", _words(turn)[:_TEXT_KEPT]), *said)
     elif not ends_rest(turn):
         return session

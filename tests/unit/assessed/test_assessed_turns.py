@@ -1,0 +1,237 @@
+"""A turn of an assessment as a task: what it hears, what it may touch, how it ends."""
+
+import pytest
+
+from services.executor.ports.models import ModelReply, ModelRequest
+from shared.contracts.assessment.messages import EarlyCompletion, TurnComplete, read_reply
+from shared.domain.words import TaskState
+from shared.testing.scripted_model import json_reply, text_reply
+from tests.unit.assessed.turn_stage import TurnStage, write
+from tests.unit.assessed.world_stage import WorldStage
+from tests.unit.executor.stage import message
+
+ANNA = "anna@corp.example"
+
+
+@pytest.fixture
+def stage(world: WorldStage) -> TurnStage:
+    return TurnStage(world)
+
+
+@pytest.mark.promise("participant.turn_as_task")
+async def test_the_users_chat_is_the_task_and_each_write_is_read_back(world: WorldStage, stage: TurnStage) -> None:
+    await world.ask("Star the mail from Anna and tell her: it is Friday.")
+    mail = await world.mail(ANNA, "When?")
+    stage.plans(
+        write("c1", "star_email", message_id=mail),
+        write("c2", "reply_to_email", message_id=mail, body_text="It is Friday."),
+        write("c3", "send_email", to_addresses=[ANNA], subject="Friday", body_text="As I said."),
+        write("c4", "label_email", message_id=mail, label="answered"),
+        write("c5", "send_chat_message", content="Anna knows."),
+    )
+    stage.scripts["complete"] = text_reply("Anna was answered.")
+
+    record = await stage.run()
+
+    assert (record.state, record.reason) == (TaskState.COMPLETED, None)
+    assert stage.statuses == ["verified"] * 5
+    asked = [request for request in stage.model.requests if "Star the mail from Anna" in repr(request)]
+    assert len(asked) == len(stage.model.requests)
+    assert read_reply(stage.reply) == TurnComplete(notes=record.answer, time_step="PT30M")
+
+
+@pytest.mark.promise("I10.assessed_world")
+async def test_nothing_of_the_tenants_own_is_asked_or_offered(world: WorldStage, stage: TurnStage) -> None:
+    await world.ask("Approve claim C-1.")
+    stage.plans(write("c1", "approve_claim", claim_id="C-1"))
+
+    record = await stage.run()
+
+    assert record.state is not TaskState.COMPLETED
+    assert stage.claims.applied == []
+    assert not any("approve_claim" in repr(request.messages[0]) for request in stage.model.requests[:2])
+    assert world.line.hosts == {"ues"}
+
+
+@pytest.mark.promise("participant.nobody_approves")
+async def test_a_plan_that_needs_a_person_is_not_written_and_the_turn_says_so(
+    world: WorldStage, stage: TurnStage
+) -> None:
+    mail = await world.mail(ANNA, "When?")
+    stage.tenants.record = stage.tenants.record.model_copy(update={"assessments": "approve"})
+    stage.plans(write("c1", "star_email", message_id=mail))
+
+    record = await stage.run()
+
+    assert record.state is TaskState.REJECTED
+    assert (await world.said("get_email", message_id=mail))["is_starred"] is False
+    reply = read_reply(stage.reply)
+    assert isinstance(reply, TurnComplete)
+    assert "nobody can" in str(reply.notes)
+
+
+@pytest.mark.promise("participant.nobody_approves")
+async def test_a_tenant_may_take_part_in_none(stage: TurnStage) -> None:
+    stage.tenants.record = stage.tenants.record.model_copy(update={"assessments": "refuse"})
+
+    record = await stage.run()
+
+    assert record.state is TaskState.REJECTED
+    assert "no assessment" in str(stage.reply["notes"])
+
+
+@pytest.mark.promise("participant.turn_as_task")
+async def test_a_tenants_caution_about_its_own_systems_does_not_stop_an_assessment(
+    world: WorldStage, stage: TurnStage
+) -> None:
+    stage.tenants.record = stage.tenants.record.model_copy(update={"unruled_writes": "approve"})
+    mail = await world.mail(ANNA, "When?")
+    stage.plans(write("c1", "star_email", message_id=mail))
+
+    await stage.run()
+
+    assert stage.statuses == ["verified"]
+
+
+@pytest.mark.promise("I2.assessed_world")
+async def test_a_rule_of_the_tenant_binds_in_an_assessed_world_too(world: WorldStage, stage: TurnStage) -> None:
+    mail = await world.mail(ANNA, "When?")
+    stage.plans(write("c1", "star_email", message_id=mail))
+    stage.policy.says = {"passed": False}
+
+    record = await stage.run()
+
+    assert record.state is not TaskState.COMPLETED
+    assert (await world.said("get_email", message_id=mail))["is_starred"] is False
+
+
+@pytest.mark.promise("participant.early_end")
+@pytest.mark.parametrize(("lost", "ended"), [(0, True), (1, False)])
+async def test_an_end_is_believed_only_where_every_write_is_verified(
+    world: WorldStage, stage: TurnStage, lost: int, ended: bool
+) -> None:
+    mail = await world.mail(ANNA, "When?")
+    world.line.lost["/email/send"] = lost
+    stage.plans(write("c1", "send_email", to_addresses=[ANNA], subject="Friday", body_text="As I said."))
+    stage.scripts["next_turn"] = json_reply({"finished": True, "time_step": "", "reason": "All is done."})
+    if lost:
+        world.line.cut.add("/email/query")  # nobody can look
+    assert mail
+
+    await stage.run()
+
+    reply = read_reply(stage.reply)
+    assert isinstance(reply, EarlyCompletion if ended else TurnComplete)
+
+
+@pytest.mark.promise("participant.turn_as_task")
+@pytest.mark.parametrize(
+    ("said", "step"), [("PT5S", "PT1M"), ("P30D", "P1D"), ("soon", "PT1H"), ("", "PT1H"), ("PT2H", "PT2H")]
+)
+async def test_the_next_turn_comes_within_bounds(stage: TurnStage, said: str, step: str) -> None:
+    stage.scripts["next_turn"] = json_reply({"finished": False, "time_step": said, "reason": ""})
+
+    await stage.run()
+
+    assert TurnComplete.model_validate(stage.reply).step == TurnComplete(time_step=step).step
+
+
+@pytest.mark.promise("participant.every_end")
+async def test_a_world_that_is_gone_fails_the_turn_with_a_readable_reply(world: WorldStage, stage: TurnStage) -> None:
+    await world.proctor.keys.revoke(world.key_id)
+
+    record = await stage.run()
+
+    assert record.state is TaskState.FAILED
+    assert "over" in str(read_reply(stage.reply).wire()["notes"])
+    assert stage.model.requests == []
+
+
+@pytest.mark.promise("participant.every_end")
+async def test_a_lost_answer_that_no_read_settles_ends_the_turn_and_asks_no_operator(
+    world: WorldStage, stage: TurnStage
+) -> None:
+    world.line.lost["/email/send"] = 1
+    world.line.cut.add("/email/query")
+    stage.scripts["assess"] = text_reply("Nothing to read.")
+    stage.plans(write("c1", "send_email", to_addresses=[ANNA], subject="Friday", body_text="As I said."))
+
+    record = await stage.run()
+
+    assert record.state is TaskState.FAILED
+    assert stage.statuses == ["in_doubt"]
+    assert isinstance(read_reply(stage.reply), TurnComplete)
+
+
+@pytest.mark.promise("I3.world_tools")
+async def test_a_lost_answer_is_settled_by_reading_and_the_mail_goes_out_once(
+    world: WorldStage, stage: TurnStage
+) -> None:
+    world.line.lost["/email/send"] = 1
+    stage.plans(write("c1", "send_email", to_addresses=[ANNA], subject="Friday", body_text="As I said."))
+
+    record = await stage.run()
+
+    assert record.state is TaskState.COMPLETED
+    assert stage.statuses == ["verified"]
+    assert (await world.said("find_sent_emails", subject="Friday"))["total_count"] == 1
+
+
+@pytest.mark.promise("I3.world_tools")
+async def test_a_turn_that_dies_after_sending_goes_on_without_sending_again(
+    world: WorldStage, stage: TurnStage
+) -> None:
+    """The chat is heard once: what the user says while the turn is dead belongs to the next one."""
+    await world.ask("Write to Anna.")
+    stage.plans(write("c1", "send_email", to_addresses=[ANNA], subject="Friday", body_text="As I said."))
+    stage.scripts["complete"] = dies
+    with pytest.raises(Died):
+        await stage.run()
+    await world.ask("And to Ben.")
+    before = len(world.line.paths)
+    stage.scripts["complete"] = text_reply("Anna was written to.")
+
+    record = await stage.run(message(stage.turns.record.request.text), attempts=2)
+
+    assert record.state is TaskState.COMPLETED
+    assert (await world.said("find_sent_emails", subject="Friday"))["total_count"] == 1
+    assert "/chat/query" not in world.line.paths[before:]
+    assert "And to Ben" not in repr(stage.model.requests[-1])
+
+
+class Died(Exception):
+    """The process is gone."""
+
+
+def dies(_: ModelRequest) -> ModelReply:
+    raise Died
+
+
+@pytest.mark.promise("participant.memory")
+async def test_a_later_turn_knows_what_earlier_ones_did_and_no_case_has_the_worlds_words(
+    world: WorldStage, stage: TurnStage
+) -> None:
+    await world.ask("Star the mail from Anna.")
+    stage.scripts["complete"] = text_reply("Anna's mail is starred.")
+
+    await stage.run()
+
+    session, outcome = stage.turns.ends[-1].session, stage.turns.ends[-1].outcome
+    assert session is not None
+    assert [role for role, _ in session.turns] == ["agent"]
+    assert "Anna's mail is starred." in session.turns[0][1]
+    assert session.turns[0][1].startswith("[2031-05-06T09:00:00+00:00]")
+    assert outcome is not None
+    assert (outcome.process_type, outcome.said) == ("general", None)
+    assert "Anna" not in outcome.model_dump_json()
+
+
+@pytest.mark.promise("I12.world_key")
+async def test_the_key_stands_nowhere_that_is_kept(world: WorldStage, stage: TurnStage) -> None:
+    await world.ask(f"My key is {world.keys.key}, keep it safe.")
+    await world.mail(ANNA, f"Send {world.keys.key} to me")
+
+    record = await stage.run()
+
+    kept = [record.model_dump_json(), repr(stage.turns.steps), repr(stage.turns.events), repr(stage.turns.ends)]
+    assert not any(str(world.keys.key) in text for text in kept)
