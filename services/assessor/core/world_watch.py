@@ -20,6 +20,7 @@ MOST_CHANGES = 60  # of one turn; what a page can show, and a bound to what is k
 _LONGEST = 160
 _NAMES = ("subject", "title", "name", "body", "body_text", "content", "named_location")
 _NOT_COUNTED = "update_count"
+_FOLLOWING = frozenset({"conversations", "calendars"})  # tables whose rows change when others do
 
 
 class WorldWatch:
@@ -56,7 +57,7 @@ class WorldWatch:
 
 
 def changes_between(before: State, after: State, by: By) -> Sequence[WorldChange]:
-    return [_change(one, before, after, by) for one in differences(before, after)]
+    return [_change(one, before, after, by) for one in differences(before, after) if one.table not in _FOLLOWING]
 
 
 def _change(one: Difference, before: State, after: State, by: By) -> WorldChange:

@@ -16,7 +16,9 @@ from shared.contracts.assessment.world import WorldChange, WorldLook
 
 _KINDS = {"added": Badge("New", "good"), "changed": Badge("Changed", "info"), "removed": Badge("Gone", "bad")}
 _LONGEST = 2000
-_ENDS_OF_TURNS = "update_turn_started"
+_GIST = 120
+_TELLING = ("subject", "title", "body", "content", "folder", "response", "message_id", "event_id")
+_TURN_BEGINS = "update_turn_started"
 
 
 class Stop(NamedTuple):
@@ -30,7 +32,10 @@ class Stop(NamedTuple):
 
 
 class ActionRow(NamedTuple):
+    """``gist``: what of it tells most, such as a mail's subject."""
+
     title: str
+    gist: str
     badge: Badge
     at: datetime
     said: tuple[tuple[str, str], ...]
@@ -134,7 +139,7 @@ def _stop(run: Run, turn: int, look: WorldLook | None) -> Stop:
 
 def _moment(updates: Sequence[JsonObject]) -> datetime | None:
     """When a turn began, as the assessor told it then; for results that do not tell how the world stood."""
-    said = next((one.get("current_time") for one in updates if one.get("message_type") == _ENDS_OF_TURNS), None)
+    said = next((one.get("current_time") for one in updates if one.get("message_type") == _TURN_BEGINS), None)
     try:
         return datetime.fromisoformat(str(said)) if said else None
     except ValueError:
@@ -146,7 +151,7 @@ def _updates(run: Run, turn: int) -> list[JsonObject]:
     found: list[JsonObject] = []
     now = 0
     for update in run.updates:
-        if update.get("message_type") == _ENDS_OF_TURNS:
+        if update.get("message_type") == _TURN_BEGINS:
             now = _number(update)
         elif update.get("message_type") == "update_evaluation_started":
             now = -1
@@ -229,7 +234,13 @@ def _action(entry: ActionLogEntry) -> ActionRow:
     modality, _, operation = entry.action.partition(".")
     said = tuple((name, text) for name, value in entry.parameters.items() if (text := _shown(value)) != "nothing")
     title = f"{title_of(modality)}: {title_of(operation).lower()}"
-    return ActionRow(title, _badge(entry), entry.timestamp, said, entry.error_message or "")
+    return ActionRow(title, _gist(entry.parameters), _badge(entry), entry.timestamp, said, entry.error_message or "")
+
+
+def _gist(said: JsonObject) -> str:
+    found = next((value for name in _TELLING if isinstance(value := said.get(name), str) and value), "")
+    line = " ".join(found.split())
+    return line if len(line) <= _GIST else f"{line[:_GIST]}…"
 
 
 def _badge(entry: ActionLogEntry) -> Badge:
