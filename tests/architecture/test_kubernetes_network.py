@@ -3,7 +3,7 @@
 import pytest
 
 from tests.deployment.kustomize import BASE, LOCAL, PRODUCTION, Document, built
-from tests.deployment.manifests import pods
+from tests.deployment.manifests import Container, environment, pods
 from tests.deployment.network import Place, Port, elsewhere, may_reach, outside, own_pods, policies
 
 CLIENT = outside("a client", "203.0.113.7")
@@ -11,10 +11,10 @@ PUBLIC = outside("a public server", "198.51.100.9")
 PRIVATE = outside("a private server", "192.168.3.4")
 MACHINE = outside("the machine's credentials", "169.254.169.254")
 MANAGED_REDIS = outside("the managed Redis", "10.0.4.2")
+MONITOR = elsewhere("who scrapes", {}, {"purple-agent/monitoring": "true"})
 NAMES = elsewhere("names", {"k8s-app": "kube-dns"}, {"kubernetes.io/metadata.name": "kube-system"})
 TOOLS = elsewhere("a tool server", {}, {"purple-agent/tool-servers": "true"})
 STRANGER = elsewhere("a stranger", {"app.kubernetes.io/name": "executor"}, {"kubernetes.io/metadata.name": "others"})
-OTHERS = (CLIENT, PUBLIC, PRIVATE, MACHINE, MANAGED_REDIS, NAMES, TOOLS, STRANGER)
 
 _INSIDE = {
     ("gateway", "policy"),
@@ -37,6 +37,11 @@ _ASSESSED = _LOCAL | {
 # The gateway is what others reach, console included.
 _FROM_ANYWHERE = {"gateway"}
 _TO_THE_PUBLIC = {"gateway", "executor", "learner", "assessor"}
+
+
+def _metrics_port(container: Container) -> Port:
+    ports = {one.name: one.container_port for one in container.ports}
+    return Port(ports.get("metrics", ports["http"]))
 
 
 def _ways(documents: tuple[Document, ...], ends: dict[str, Place]) -> set[tuple[str, str]]:
@@ -111,6 +116,33 @@ def test_what_leaves_the_cluster_is_https_to_public_addresses(port: int) -> None
     }
 
     assert leaving == ({(name, PUBLIC.name) for name in _TO_THE_PUBLIC} if port == 443 else set())
+
+
+@pytest.mark.promise("deploy.closed_network")
+def test_who_scrapes_reaches_the_metrics_of_each_and_nobody_else_does() -> None:
+    """Wherever the pod monitor looks; the gateway shows them on a port of their own."""
+    documents = built(PRODUCTION, "monitoring")
+    known = tuple(policies(documents).values())
+    places = own_pods(documents)
+    ports = {
+        name: {one.name: one.container_port for one in pod.container.ports} for name, pod in pods(documents).items()
+    }
+    shown = {name: Port(found.get("metrics", found["http"])) for name, found in ports.items()}
+
+    assert all(may_reach(known, MONITOR, places[name], port) for name, port in shown.items())
+    for stranger in (CLIENT, STRANGER, TOOLS):
+        assert not any(may_reach(known, stranger, places[name], port) for name, port in shown.items())
+    assert environment(documents, pods(documents)["gateway"].container)["METRICS_PORT"] == str(shown["gateway"].number)
+
+
+@pytest.mark.promise("deploy.closed_network")
+def test_without_monitoring_nobody_reaches_the_gateways_metrics() -> None:
+    documents = built(PRODUCTION)
+    known = tuple(policies(documents).values())
+
+    places = own_pods(documents)
+    sources = [MONITOR, CLIENT, STRANGER, *(pod for name, pod in places.items() if name != "gateway")]
+    assert not any(may_reach(known, source, places["gateway"], Port(9012)) for source in sources)
 
 
 @pytest.mark.promise("deploy.closed_network")
