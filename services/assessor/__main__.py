@@ -5,7 +5,6 @@
 """
 
 import argparse
-import logging
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,7 +30,7 @@ def main(arguments: Sequence[str]) -> int:
         app = build(settings)
     except CannotStart as problem:
         return refused(problem)
-    configure_logging("assessor", logging.getLevelNamesMapping()[settings.log_level.upper()])
+    configure_logging("assessor", settings.log_level, settings.log_format)
     with tracing(settings, "assessor") as tracer:
         serve_until_stopped(traced(counted(app, "assessor"), tracer), settings.host, settings.port)
     return 0

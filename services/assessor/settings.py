@@ -10,6 +10,7 @@ from pydantic import Field, SecretStr, model_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from shared.infra.log_settings import LogSettings
 from shared.infra.tracing_settings import TracingSettings
 
 _OLDER = "AGENTBEATS_GREEN_"  # variables of assessors that this one can stand in for
@@ -94,16 +95,13 @@ class GreenAgentConfig(BaseSettings):
         return bool(self.anthropic_api_key or self.anthropic_base_url)
 
 
-class Settings(GreenAgentConfig, TracingSettings):
+class Settings(GreenAgentConfig, TracingSettings, LogSettings):
     """Environment variables of the same names in capitals; there is nothing that must be given on loopback."""
 
     host: str = Field(default="127.0.0.1", min_length=1, description="the address to bind; 0.0.0.0 in a container")
     port: int = Field(default=9060, ge=0, le=65535, description="the port to bind")
     card_url: str = Field(
         default="", description="where clients reach it from outside, for its card; empty: the address it binds"
-    )
-    log_level: Literal["debug", "info", "warning", "error"] = Field(
-        default="info", description="the least severe line that is logged"
     )
     verbose_updates: bool = Field(default=True, description="whether status updates carry every event of an assessment")
     authentication: Literal["key", "off"] | None = Field(

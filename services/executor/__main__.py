@@ -47,7 +47,7 @@ def main(arguments: list[str]) -> int:
         return show_replay(arguments[1:])
     try:
         settings = read_settings(Settings)
-        configure_logging("executor")
+        configure_logging("executor", settings.log_level, settings.log_format)
         with tracing(settings, "executor") as tracer:
             asyncio.run(carry_out_turns(settings, tracer=tracer))
     except (CannotStart, BadTenantFile, VolatileRedis) as problem:

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from redis.asyncio import Redis
 
+from services.executor.adapters.bound_turns import BoundTurns
 from services.executor.adapters.brainos import Account, BrainOS
 from services.executor.adapters.breaking import BreakingTools
 from services.executor.adapters.by_origin import open_servers
@@ -100,7 +101,7 @@ async def carry_out_turns(settings: Settings, worker: MakesWorker = Worker, trac
             ports = Ports(counted[0], tools, counted[1], switched, learned, daily, brainos=brainos)
             ports = ports._replace(sandbox=sandbox, made=making, tracer=tracer)
             archive, memories = settings.archive(), settings.session_archive()
-            carrying_out = CountedTurns(worker(ports, limits, load_prompts()), metrics)
+            carrying_out = BoundTurns(CountedTurns(worker(ports, limits, load_prompts()), metrics))
             await run_sessions(settings, carrying_out, archive, stored(1.0), memories, standing, metrics)
     finally:
         await redis.aclose()

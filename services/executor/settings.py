@@ -15,6 +15,7 @@ from shared.domain.words import Strategy
 from shared.infra.archive_open import ArchiveSettings
 from shared.infra.assessment_key import AssessmentSettings
 from shared.infra.host_list import HostList
+from shared.infra.log_settings import LogSettings
 from shared.infra.redis import QueueRedisUrl, RedisUrl, check_queue
 from shared.infra.tracing_settings import TracingSettings
 
@@ -74,7 +75,7 @@ class CredentialSettings(BaseSettings):
     )
 
 
-class Settings(RunSettings, ArchiveSettings, CredentialSettings, TracingSettings, AssessmentSettings):
+class Settings(RunSettings, ArchiveSettings, CredentialSettings, TracingSettings, AssessmentSettings, LogSettings):
     """``anthropic_api_key`` or ``anthropic_base_url`` must be given: nobody gets another worker by forgetting a key.
 
     So must ``archive_url`` in production, unless the operator says by name that ended tasks are to be archived nowhere.

@@ -9,6 +9,7 @@ import structlog
 from services.gateway.bootstrap import build, leaving_of
 from services.gateway.first_key import FIRST_KEY, first_key_command
 from services.gateway.settings import Settings
+from shared.infra.logged_app import LoggedApp
 from shared.infra.main_server import serve_until_stopped
 from shared.infra.process import configure_logging
 from shared.infra.starting import CannotStart, read_settings, refused
@@ -29,12 +30,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         settings = read_settings(Settings, **given)
     except CannotStart as problem:
         return refused(problem)
-    configure_logging("gateway")
+    configure_logging("gateway", settings.log_level, settings.log_format)
     if settings.profile == "production" and not settings.purple_agent_card_url:
         log.warning("card_names_this_machine", url=settings.card_url, set="PURPLE_AGENT_CARD_URL")
     leaving = leaving_of(settings)
     with tracing(settings, "gateway") as tracer:
-        app = traced(build(settings, leaving, tracer), tracer)
+        app = traced(LoggedApp(build(settings, leaving, tracer)), tracer)
         serve_until_stopped(app, settings.host, settings.port, leaving)
     return 0
 

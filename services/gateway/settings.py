@@ -14,6 +14,7 @@ from services.gateway.push_settings import PushSettings
 from shared.infra.archive_open import ArchiveSettings
 from shared.infra.assessment_key import AssessmentSettings
 from shared.infra.host_list import HostList
+from shared.infra.log_settings import LogSettings
 from shared.infra.redis import QueueRedisUrl, RedisUrl, check_queue
 from shared.infra.tracing_settings import TracingSettings
 
@@ -26,6 +27,7 @@ class Settings(
     LeavingSettings,
     AssessmentSettings,
     TracingSettings,
+    LogSettings,
 ):
     """Environment variables of the same names in capitals. Only ``REDIS_URL`` must be given; see ``AUTHENTICATION``.
 

@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] = ()) -> int:
         return report_command(arguments[1:])
     try:
         settings = read_settings(Settings)
-        configure_logging("learner")
+        configure_logging("learner", settings.log_level, settings.log_format)
         with tracing(settings, "learner") as tracer:
             asyncio.run(learn(settings, tracer))
     except (CannotStart, VolatileRedis) as problem:

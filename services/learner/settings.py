@@ -6,11 +6,12 @@ from pydantic_settings import SettingsConfigDict
 from services.learner.file_settings import FileSettings
 from services.learner.memory_settings import MemorySettings
 from services.learner.training_settings import TrainingSettings
+from shared.infra.log_settings import LogSettings
 from shared.infra.redis import RedisUrl
 from shared.infra.tracing_settings import TracingSettings
 
 
-class Settings(TrainingSettings, FileSettings, MemorySettings, TracingSettings):
+class Settings(TrainingSettings, FileSettings, MemorySettings, TracingSettings, LogSettings):
     """Only ``REDIS_URL`` must be given. ``lease_seconds``: how long a partition of a dead learner stays unread."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore")

@@ -20,7 +20,7 @@ def main() -> int:
         settings = read_settings(Settings, **({"planner_allow_faults": True} if options.allow_faults else {}))
     except CannotStart as problem:
         return refused(problem)
-    configure_logging("planner")
+    configure_logging("planner", settings.log_level, settings.log_format)
     with tracing(settings, "planner") as tracer:
         serve_until_stopped(traced(counted(build(settings), "planner"), tracer), settings.host, settings.port)
     return 0

@@ -4,10 +4,11 @@ from pydantic import Field, field_validator
 from pydantic_settings import SettingsConfigDict
 
 from services.planner.core.faults import parse
+from shared.infra.log_settings import LogSettings
 from shared.infra.tracing_settings import TracingSettings
 
 
-class Settings(TracingSettings):
+class Settings(TracingSettings, LogSettings):
     """Environment variables of the same names in capitals; there is nothing that must be given.
 
     ``planner_faults`` and ``planner_latency_ms`` are for benchmarks and tests; faults by request or by

@@ -35,7 +35,7 @@ def main(arguments: list[str]) -> int:
         settings = read_settings(Settings)
     except CannotStart as problem:
         return refused(problem)
-    configure_logging("policy")
+    configure_logging("policy", settings.log_level, settings.log_format)
     with tracing(settings, "policy") as tracer:
         serve_until_stopped(traced(_counted(settings), tracer), settings.host, settings.port)
     return 0

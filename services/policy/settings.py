@@ -3,10 +3,11 @@
 from pydantic import Field
 from pydantic_settings import SettingsConfigDict
 
+from shared.infra.log_settings import LogSettings
 from shared.infra.tracing_settings import TracingSettings
 
 
-class Settings(TracingSettings):
+class Settings(TracingSettings, LogSettings):
     """Environment variables of the same names in capitals; there is nothing that must be given."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore")

@@ -29,7 +29,7 @@ def main(arguments: Sequence[str]) -> int:
         app = build(settings)
     except (CannotStart, OSError) as problem:
         return refused(problem)
-    configure_logging("simulator")
+    configure_logging("simulator", settings.log_level, settings.log_format)
     with tracing(settings, "simulator") as tracer:
         serve_until_stopped(traced(counted(app, "simulator"), tracer), settings.host, settings.port, websockets=True)
     return 0

@@ -9,12 +9,13 @@ from pydantic_core import PydanticCustomError
 from pydantic_settings import SettingsConfigDict
 
 from shared.infra.host_list import HostList
+from shared.infra.log_settings import LogSettings
 from shared.infra.tracing_settings import TracingSettings
 
 _SHORTEST_KEY = 32
 
 
-class Settings(TracingSettings):
+class Settings(TracingSettings, LogSettings):
     """Environment variables of the same names in capitals; there is nothing that must be given.
 
     Without ``UES_ADMIN_KEY`` an admin's key is made at each start: it goes into ``UES_ADMIN_KEY_FILE``, or is printed

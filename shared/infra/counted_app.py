@@ -68,14 +68,14 @@ class _Exchange:
         return noting
 
     def _count(self) -> None:
-        method, route = str(self._scope["method"]), _route(self._scope)
+        method, route = str(self._scope["method"]), route_of(self._scope)
         took = self._took or perf_counter() - self._began
         known = method if method in _KNOWN else "OTHER"
         self._meter.add(names.HTTP_REQUESTS, route=route, method=known, code=str(self._status))
         self._meter.observe(names.HTTP_SECONDS, took, route=route)
 
 
-def _route(scope: Scope) -> str:
+def route_of(scope: Scope) -> str:
     """The route's pattern, never the path: that has ids in it, and anything a caller puts there."""
     pattern = getattr(scope.get("route"), "path", None)
     return f"{scope.get('root_path', '')}{pattern}" if isinstance(pattern, str) else _NO_ROUTE

@@ -7,10 +7,12 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from typing import Literal
 
 import structlog
 
 from shared.domain.redaction import HIDDEN, redacted, without_marks
+from shared.domain.secrets_in_text import without_secrets
 
 _PR_SET_PDEATHSIG = 1
 
@@ -39,33 +41,42 @@ def dies_with_parent(with_signal: int = signal.SIGTERM) -> Callable[[], None]:
     return ask_kernel
 
 
-def configure_logging(service: str, level: int = logging.INFO) -> None:
-    """One JSON object a line on stderr, with time, level and service; libraries' records too, from WARNING up."""
+def configure_logging(service: str, level: int | str = logging.INFO, form: Literal["json", "text"] = "json") -> None:
+    """One line an event on stderr, with time, level and service; libraries' records too, from WARNING up.
+
+    In none of them stands what the privacy guard marks, or what has the shape of a credential.
+    """
+    least = logging.getLevelNamesMapping()[level.upper()] if isinstance(level, str) else level
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
     ]
+    last: list[structlog.typing.Processor] = [_without_marks, _naming(service), _rendered(form)]
     structlog.configure(
-        processors=[*shared, _without_marks, _naming(service), structlog.processors.JSONRenderer(default=_shown)],
-        wrapper_class=structlog.make_filtering_bound_logger(level),
+        processors=[*shared, *last],
+        wrapper_class=structlog.make_filtering_bound_logger(least),
         logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
         cache_logger_on_first_use=True,
     )
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(
-        structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=shared,
-            processors=[
-                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                _without_marks,
-                _naming(service),
-                structlog.processors.JSONRenderer(default=_shown),
-            ],
-        )
+    formatter = structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=shared, processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last]
     )
-    logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(formatter)
+    logging.basicConfig(handlers=[handler], level=max(least, logging.WARNING), force=True)
+
+
+def _rendered(form: Literal["json", "text"]) -> structlog.typing.Processor:
+    """Last of all, so that no credential is left whoever brought it: an error, a library, an address."""
+    json, text = structlog.processors.JSONRenderer(default=_shown), structlog.dev.ConsoleRenderer(colors=False)
+
+    def render(logger: structlog.typing.WrappedLogger, name: str, event: structlog.typing.EventDict) -> str:
+        line = json(logger, name, event) if form == "json" else text(logger, name, event)
+        return without_secrets(line if isinstance(line, str) else line.decode())
+
+    return render
 
 
 def _without_marks(

@@ -16,4 +16,7 @@ PROMISES = (
     Promise("metrics.shown", "Every service shows what it counts, in both of Prometheus's formats", "seed 000"),
     Promise("metrics.bounded", "No metric grows beyond a fixed number of series, whatever it is told", "bad input"),
     Promise("metrics.not_public", "The port that clients reach shows no metrics", "I12"),
+    Promise("logs.one_pipeline", "Every service logs alike, at the level and in the form that are set", "seed 000"),
+    Promise("logs.no_secret", "What has the shape of a credential stands in no log line, whoever brought it", "I12"),
+    Promise("logs.whose", "Lines name the request, or the session, task and turn, that they belong to", "seed 000"),
 )

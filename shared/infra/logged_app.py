@@ -1,0 +1,55 @@
+"""An ASGI application whose log lines carry the request that they belong to."""
+
+import re
+from collections.abc import Awaitable, Callable
+from time import perf_counter
+from uuid import uuid4
+
+import structlog
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from shared.infra.counted_app import route_of
+
+_HEADER = b"x-request-id"
+_USABLE = re.compile(rb"[A-Za-z0-9._-]{8,64}")
+_PROBES = frozenset({"/health", "/ready"})
+
+log = structlog.get_logger()
+
+
+class LoggedApp:
+    """``X-Request-Id`` is the caller's, if it can be used, else a new one; the answer carries it too.
+
+    A line an answer at DEBUG, and at WARNING where the fault is ours. No path, no query and no address are in it.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] in _PROBES:
+            return await self._app(scope, receive, send)
+        request_id, began, status = _request_id(scope), perf_counter(), [500]
+        with structlog.contextvars.bound_contextvars(request=request_id):
+            try:
+                await self._app(scope, receive, _marking(send, request_id, status))
+            finally:
+                say = log.warning if status[0] >= 500 else log.debug
+                took = round((perf_counter() - began) * 1000, 1)
+                say("request", method=scope["method"], route=route_of(scope), status=status[0], ms=took)
+        return None
+
+
+def _marking(send: Send, request_id: str, status: list[int]) -> Callable[[Message], Awaitable[None]]:
+    async def marking(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            status[0] = int(message["status"])
+            message = {**message, "headers": [*message.get("headers", ()), (_HEADER, request_id.encode())]}
+        await send(message)
+
+    return marking
+
+
+def _request_id(scope: Scope) -> str:
+    given = next((value for name, value in scope["headers"] if name == _HEADER), b"")
+    return given.decode() if _USABLE.fullmatch(given) else uuid4().hex
