@@ -17,7 +17,7 @@ from cli.chaos.progress import follow
 from cli.chaos.report import Report, report_json, report_table
 from cli.chaos.run import Run, carry_out, stack_of
 from cli.chaos.schedule import Schedule, schedule
-from cli.chaos.wiring import Wiring
+from cli.chaos.wiring import LEAVING, Wiring
 from cli.console import Complaint, err, give_up, out, say_json
 from cli.launcher import stop_on_signals
 from cli.starting import Starting
@@ -42,9 +42,14 @@ def chaos(
     seed: Annotated[int, typer.Option(help="Tasks and strikes are a function of it.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of the table.")] = False,
     folder: Annotated[Path | None, typer.Option("--dir", help="Keep data and logs there (a new folder).")] = None,
+    rolling: Annotated[
+        bool, typer.Option("--rolling", help="Kill nothing: restart every service, one after another, as upgrades do.")
+    ] = False,
     plan: Annotated[bool, typer.Option("--plan", help="Print the seed's tasks and strikes, and run nothing.")] = False,
 ) -> None:
     """Kill anything at any moment: is anything lost, does anything happen twice? Exit code 0 only if not.
+
+    With --rolling nothing is killed: then no request and no task may fail either.
 
     A stack of its own (two gateways, three executors, policy, learner, planner, two companies, Redis) does business
     tasks while its processes are killed and stopped, its lines cut and its Redis restarted. Afterwards every task,
@@ -57,8 +62,10 @@ def chaos(
       purple chaos --minutes 3 --seed 2 --json
 
       purple chaos --seed 2 --plan
+
+      purple chaos --rolling
     """
-    planned = schedule(seed, minutes * 60, _EXECUTORS)
+    planned = schedule(seed, minutes * 60, _EXECUTORS, rolling=rolling)
     if plan:
         say_json(dumps(planned.as_json()))
         return
@@ -80,7 +87,8 @@ async def _chaos(planned: Schedule, folder: Path | None, quiet: bool) -> Report:
     stop_on_signals()
     began = time.monotonic()
     place = _folder(folder)
-    wiring = Wiring.of(place, _environ(), _EXECUTORS, key_of(place))
+    environ = {**_environ(), **(LEAVING if planned.rolling else {})}
+    wiring = Wiring.of(place, environ, _EXECUTORS, key_of(place))
     kept = True  # whether something is left for which one would look into the logs
     try:
         with Starting(err, quiet) as starting:

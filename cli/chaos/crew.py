@@ -1,16 +1,18 @@
 """The processes of a chaos run: struck at will, and started again at once whenever one of them ends."""
 
 import asyncio
+import math
 import os
 import signal
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from cli.stack.child import Child
-from cli.stack.plan import ProcessSpec
+from cli.stack.plan import ProcessSpec, url_of
 from shared.infra.embedded_redis import EmbeddedRedis, NoRedisServer
 
 _LOOK_EVERY = 0.02
@@ -30,6 +32,10 @@ class Crew:
         self.started_again: Counter[str] = Counter()
         self.ended_by_themselves: list[str] = []
         self._struck: set[int] = set()
+
+    @property
+    def processes(self) -> tuple[str, ...]:
+        return tuple(self._children)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -56,6 +62,35 @@ class Crew:
         if number in (signal.SIGKILL, signal.SIGTERM):
             self._struck.add(pid)
         return True
+
+    def child(self, name: str) -> Child:
+        return self._children[name]
+
+    async def terminate(self, name: str, patience: float) -> tuple[float, int | None]:
+        """SIGTERM; started again once it has ended. Seconds to its end and exit code: None if it had to be killed."""
+        self._rests_until[name] = math.inf
+        ended = await self._ended(self._children[name], patience)
+        self._start_again(name)
+        return ended
+
+    def start_beside(self, name: str, port: int) -> Child:
+        """Another process of the same kind on that port; who is called under the name is still the old one."""
+        spec = self._specs[name]
+        told = {**spec.environ, "PORT": str(port)}
+        return Child.start(replace(spec, url=url_of(port), environ=told), self._logs)
+
+    async def hand_over(self, name: str, successor: Child, patience: float) -> tuple[float, int | None]:
+        """The name is the successor's from now on, and the old process is asked to leave."""
+        old, self._children[name] = self._children[name], successor
+        self._specs[name] = successor.spec
+        return await self._ended(old, patience)
+
+    async def _ended(self, child: Child, patience: float) -> tuple[float, int | None]:
+        self._struck.add(child.pid)
+        began = time.monotonic()
+        await child.stop(patience)
+        code = child.exit_code
+        return time.monotonic() - began, None if code == -signal.SIGKILL else code
 
     def kill(self, name: str, rest: float = 0.0) -> bool:
         """SIGKILL; started again after ``rest`` seconds. False if it was dead already."""

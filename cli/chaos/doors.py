@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import httpx
 
+from cli.chaos.balancer import Balancer
 from cli.gateway.messages import Speaker, TaskView, Utterance, task_view
 from shared.domain.exact_json import JsonObject, dumps, loads_object
 
@@ -32,10 +33,13 @@ class Accepted:
 class Doors:
     """The gateways. Each call goes on until it is answered: whoever calls bounds it."""
 
-    def __init__(self, urls: Sequence[str], http: httpx.AsyncClient) -> None:
+    def __init__(self, urls: Sequence[str], http: httpx.AsyncClient, balancer: Balancer | None = None) -> None:
+        """With a balancer it chooses among the gateways; without one they are tried in turn."""
         self._urls = tuple(urls)
         self._http = http
+        self._balancer = balancer
         self.attempts = 0
+        self.failed: list[str] = []  # requests that came to nothing
 
     async def send(self, utterance: Utterance, message_id: str, first: int = 0) -> Accepted:
         """Hand a message over under that id, for good. Raises ``Refused``."""
@@ -66,10 +70,18 @@ class Doors:
         attempt = first
         while True:
             try:
-                return await ask(self._urls[attempt % len(self._urls)])
-            except NoAnswer:
+                return await ask(self._url(attempt))
+            except NoAnswer as failure:
+                self.failed.append(str(failure))
                 attempt += 1
                 await asyncio.sleep(_PAUSE)
+
+    def _url(self, attempt: int) -> str:
+        if self._balancer is None:
+            return self._urls[attempt % len(self._urls)]
+        if url := self._balancer.choose():
+            return url
+        raise NoAnswer("no gateway is ready")
 
     async def _called(self, url: str, body: JsonObject) -> JsonObject:
         answer = await self._body(f"{url}/", body)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from cli.chaos.errands import Kind
 from cli.chaos.ledgers import Applied, CompanyLedger
 from cli.chaos.load import ENDED, Sent
+from cli.chaos.rolled import Rolled
 from cli.chaos.sight import Counted
 from cli.gateway.messages import TaskView
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -27,6 +28,11 @@ class Harm(StrEnum):
     FALSE_PROOF = "write reported as verified that the company did not apply"
     OUTCOME_MISSING = "outcome missing"
     OUTCOME_REPEATED = "outcome repeated"
+    FAILED_REQUEST = "failed request"
+    FAILED_TASK = "task that failed"
+    STREAM_GAP = "stream with a gap or a repetition"
+    ROUGH_END = "process that did not end by itself and in time"
+    DOUBT = "write left in doubt"
 
 
 class Finding(NamedTuple):
@@ -44,6 +50,7 @@ class Evidence:
     books: Mapping[str, CompanyLedger]
     counted: Counted
     known_tasks: frozenset[str]
+    rolled: Rolled | None = None
 
     @property
     def ended(self) -> frozenset[str]:
@@ -58,7 +65,7 @@ class Evidence:
 
 def findings(evidence: Evidence) -> tuple[Finding, ...]:
     """Everything that must not be; empty for a run in which nothing was lost and nothing happened twice."""
-    looks = (_lost, _twice, _double_writes, _uncalled, _false_proofs, _outcomes)
+    looks = (_lost, _twice, _double_writes, _uncalled, _false_proofs, _outcomes, _rolled)
     return tuple(finding for look in looks for finding in look(evidence))
 
 
@@ -153,6 +160,19 @@ def _outcomes(evidence: Evidence) -> Iterator[Finding]:
     for event_id, times in Counter(counted.cases).items():
         if times > 1:
             yield Finding(Harm.OUTCOME_REPEATED, event_id, f"the case log has it {times} times")
+
+
+def _rolled(evidence: Evidence) -> Iterator[Finding]:
+    """What a fault may cost, and a restart with care may not."""
+    if (rolled := evidence.rolled) is None:
+        return
+    yield from (Finding(Harm.FAILED_REQUEST, NOWHERE, told) for told in rolled.failed)
+    yield from (Finding(Harm.STREAM_GAP, *gap) for gap in rolled.gaps())
+    yield from (Finding(Harm.ROUGH_END, NOWHERE, told) for told in rolled.rough_ends())
+    yield from (Finding(Harm.DOUBT, NOWHERE, doubt) for doubt in sorted(rolled.doubts))
+    for sent, view in _ended(evidence):
+        if view.state == TaskState.FAILED:
+            yield Finding(Harm.FAILED_TASK, view.id, f"{sent.planned.errand.text} failed: {view.answer}")
 
 
 def _shows(books: CompanyLedger, write: JsonObject) -> bool:

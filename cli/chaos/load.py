@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from cli.chaos.doors import Accepted, Doors, Refused
+from cli.chaos.followers import Followers
 from cli.chaos.schedule import Planned
 from cli.gateway.messages import Speaker, Utterance
 from shared.domain.words import TaskState
@@ -12,6 +13,7 @@ from shared.domain.words import TaskState
 CLERK = Speaker("casey")
 MOST_OPEN = 24
 _LATE = 1.0
+_FOLLOWED = 3  # every third task is watched by a stream, where streams are
 _LOOK_EVERY = 0.1
 ENDED = frozenset(state.value for state in TaskState if state.is_terminal)
 
@@ -41,11 +43,18 @@ class Sent:
 class Load:
     """Runs the clients of a schedule. ``endpoint``: the tool server of the tasks over the bridge."""
 
-    def __init__(self, doors: Doors, seed: int, endpoint: str) -> None:
+    def __init__(self, doors: Doors, seed: int, endpoint: str, followers: Followers | None = None) -> None:
         self._doors = doors
+        self._followers = followers
         self._seed = seed
         self._endpoint = endpoint
         self.sent: list[Sent] = []
+        self._stopped = False
+        self.lasted = 0.0  # seconds in which tasks were sent
+
+    def stop(self) -> None:
+        """Nothing more is sent."""
+        self._stopped = True
 
     def accepted(self) -> Iterator[tuple[Sent, Accepted]]:
         return ((sent, sent.accepted) for sent in self.sent if sent.accepted is not None)
@@ -62,9 +71,10 @@ class Load:
         async with asyncio.TaskGroup() as group:
             for planned in tasks:
                 await asyncio.sleep(max(0.0, began + planned.at - clock()))
+                self.lasted = clock() - began
                 while self._open() >= MOST_OPEN and clock() < over:  # noqa: ASYNC110  # Redis is looked at by polling
                     await asyncio.sleep(_LOOK_EVERY)
-                if clock() >= over:
+                if self._stopped or clock() >= over:
                     return
                 sent = Sent(planned)
                 self.sent.append(sent)
@@ -82,6 +92,8 @@ class Load:
             sent.refused = str(refusal)
             return
         async with asyncio.TaskGroup() as group:
+            if self._followers and planned.number % _FOLLOWED == 0:
+                group.create_task(self._followers.follow(sent.accepted.task_id))
             if planned.resent_after is not None:
                 group.create_task(self._resend(sent, utterance, sent.accepted, planned.resent_after))
             if planned.canceled_after is not None:

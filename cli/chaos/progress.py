@@ -30,6 +30,8 @@ def line_of(run: Run) -> str:
     accepted = sum(1 for _ in run.load.accepted())
     kills = sum(run.crew.killed.values())
     phase = "struck" if elapsed < seconds else "settling"
+    if run.schedule.rolling:
+        phase = f"{len(run.roller.restarts)} restarts"
     return (
         f"{elapsed:5.0f} s of {seconds:.0f}, {phase}: {accepted} tasks accepted, {run.ended()} ended,"
         f" {run.unsettled()} open, {kills} kills, {run.striker.carried_out.total()} strikes"

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from cli.chaos.findings import Evidence, Finding, Harm, untold_writes
 from cli.chaos.recovery import Recovered, percentile
+from cli.chaos.rolled import Rolled
 from cli.chaos.run import Run
 from shared.domain.exact_json import Json, JsonObject
 
@@ -34,9 +35,9 @@ def report_json(report: Report) -> JsonObject:
     return {
         "ok": report.ok,
         "seed": run.schedule.seed,
-        "seconds_of_load": _number(run.schedule.seconds),
+        "seconds_of_load": _number(run.load.lasted),
         "seconds": _number(report.seconds),
-        "not_sent": len(run.schedule.tasks) - len(evidence.sent),
+        "not_sent": 0 if evidence.rolled else len(run.schedule.tasks) - len(evidence.sent),
         "accepted": len(evidence.views),
         "refused": [sent.refused for sent in evidence.sent if sent.refused],
         "ended": len(evidence.ended),
@@ -49,6 +50,7 @@ def report_json(report: Report) -> JsonObject:
         "doubts_escalated": len(run.people.resolved),
         "doubts_resolved": _counts(Counter(run.people.resolved.values())),
         "approvals_unforeseen": run.people.unasked,
+        "rolling": None if evidence.rolled is None else rolling_json(run, evidence.rolled),
         "kills": sum(run.crew.killed.values()),
         "kills_by_victim": _counts(run.crew.killed),
         "strikes": _counts(run.striker.carried_out),
@@ -73,6 +75,21 @@ def recovery_json(known: Sequence[Recovered], outstanding: int) -> JsonObject:
     }
 
 
+def rolling_json(run: Run, rolled: Rolled) -> JsonObject:
+    """How often each process was restarted, and how long the slowest of them took from its signal to its end."""
+    slowest: dict[str, float] = {}
+    for restart in rolled.restarts:
+        slowest[restart.name] = max(restart.seconds, slowest.get(restart.name, 0.0))
+    return {
+        "rounds": run.roller.rounds,
+        "restarts": _counts(run.roller.counts),
+        "slowest_end": {name: _number(seconds) for name, seconds in sorted(slowest.items())},
+        "requests": run.doors.attempts,
+        "streams": len(rolled.streams),
+        "streams_moved": run.followers.moved,
+    }
+
+
 def report_table(report: Report) -> Table:
     run = report.run
     table = Table("", "", title=f"chaos, seed {run.schedule.seed}: {'all held' if report.ok else 'NOT all held'}")
@@ -87,14 +104,16 @@ def report_table(report: Report) -> Table:
 def _rows(report: Report) -> list[tuple[str, str]]:
     run, evidence = report.run, report.evidence
     known = run.recoveries.known
+    rolled = [] if evidence.rolled is None else _rolling_rows(run, evidence.rolled)
     plain = [one.seconds for one in known if not one.doubtful and not one.everything_was_dead]
     return [
-        ("time", f"{run.schedule.seconds:.0f} s of load, {report.seconds:.0f} s altogether"),
-        ("tasks accepted", f"{len(evidence.views)} of {len(run.schedule.tasks)} planned"),
+        ("time", f"{run.load.lasted:.0f} s of load, {report.seconds:.0f} s altogether"),
+        ("tasks accepted", f"{len(evidence.views)} of {len(evidence.sent)} sent"),
         ("ended", f"{len(evidence.ended)} ({_listed(evidence.states())})"),
         ("writes applied", ", ".join(f"{len(books.writes)} over {name}" for name, books in evidence.books.items())),
         ("kills (SIGKILL)", f"{sum(run.crew.killed.values())} ({_listed(run.crew.killed)})"),
         ("strikes", _listed(run.striker.carried_out)),
+        *rolled,
         ("recovery of a killed executor's turns", _told(plain)),
         ("  with a write in doubt", _told([one.seconds for one in known if one.doubtful])),
         ("  after the power cut", _told([one.seconds for one in known if one.everything_was_dead])),
@@ -109,6 +128,18 @@ def _told(seconds: Sequence[float]) -> str:
         return "none"
     p50, p95 = percentile(seconds, 0.5), percentile(seconds, 0.95)
     return f"{len(seconds)} turns: p50 {p50:.1f} s, p95 {p95:.1f} s, most {max(seconds):.1f} s"
+
+
+def _rolling_rows(run: Run, rolled: Rolled) -> list[tuple[str, str]]:
+    slowest = max(rolled.restarts, key=lambda restart: restart.seconds)
+    return [
+        ("restarts (SIGTERM)", f"{len(rolled.restarts)} in {run.roller.rounds} rounds ({_listed(run.roller.counts)})"),
+        ("  slowest to end", f"{slowest.name}, {slowest.seconds:.1f} s"),
+        (
+            "requests",
+            f"{run.doors.attempts}, and {len(rolled.streams)} streams, which moved {run.followers.moved} times",
+        ),
+    ]
 
 
 def _bracketed(resolved: dict[str, str]) -> str:

@@ -9,17 +9,21 @@ from pathlib import Path
 
 import httpx
 
+from cli.chaos.balancer import Balancer
 from cli.chaos.crew import Crew
 from cli.chaos.doors import Doors
 from cli.chaos.findings import Evidence, is_settled
+from cli.chaos.followers import Followers
 from cli.chaos.ledgers import CompanyLedger, plant
 from cli.chaos.load import CLERK, Load
 from cli.chaos.people import People
 from cli.chaos.recovery import Recoveries
-from cli.chaos.schedule import Schedule
+from cli.chaos.rolled import Rolled
+from cli.chaos.roller import Roller
+from cli.chaos.schedule import LONGEST_ROUND, Schedule
 from cli.chaos.sight import Sight
 from cli.chaos.striker import Striker
-from cli.chaos.wiring import GATEWAYS, QUEUE, REST, Wiring
+from cli.chaos.wiring import CALLED_BY_NAME, GATEWAYS, QUEUE, REST, Wiring
 from cli.console import Complaint
 from cli.gateway.messages import TaskView
 from cli.stack.readiness import Tell, wait_until_ready
@@ -48,6 +52,9 @@ class Run:
     people: People
     sight: Sight
     doors: Doors
+    roller: Roller
+    balancer: Balancer
+    followers: Followers
     began: float
 
     @property
@@ -96,17 +103,23 @@ def _run(
     for protocol, database in books.items():
         plant(database, (row for task in schedule.tasks if task.protocol == protocol for row in task.errand.rows))
     recoveries = Recoveries(sight)
-    doors = Doors([crew.url(name) for name in GATEWAYS], http)
-    load = Load(doors, schedule.seed, f"http://{lines[REST].address}")
+    gateways = [crew.url(name) for name in GATEWAYS]
+    balancer = Balancer(gateways, http)
+    followers = Followers(balancer, http)
+    doors = Doors(gateways, http, balancer if schedule.rolling else None)
+    load = Load(doors, schedule.seed, f"http://{lines[REST].address}", followers if schedule.rolling else None)
     people = People(doors, load, sight, books, schedule.seed)
     striker = Striker(crew, lines, recoveries, http)
-    return Run(schedule, wiring, crew, striker, recoveries, load, people, sight, doors, time.monotonic())
+    roller = Roller(crew, {name: lines[name] for name in CALLED_BY_NAME})
+    parts = (crew, striker, recoveries, load, people, sight, doors, roller, balancer, followers)
+    return Run(schedule, wiring, *parts, time.monotonic())
 
 
 async def carry_out(run: Run) -> Evidence:
     """Load and strikes to their end, then quiet until everything has settled or its time is over."""
     async with run.crew.supervised(), asyncio.TaskGroup() as group:
-        attending = [group.create_task(run.people.serve()), group.create_task(run.recoveries.serve())]
+        serving = (run.people.serve(), run.recoveries.serve(), run.balancer.serve())
+        attending = [group.create_task(work) for work in serving]
         await _struck(run)
         await run.striker.heal()
         await _bounded(_ready(run), READY_SECONDS)
@@ -120,10 +133,16 @@ async def carry_out(run: Run) -> Evidence:
 
 async def _struck(run: Run) -> None:
     """Until the last strike is over and every client is done, or has waited too long for an answer."""
-    patience = run.schedule.seconds + SETTLE_SECONDS
+    patience = run.schedule.seconds + SETTLE_SECONDS + (LONGEST_ROUND if run.schedule.rolling else 0.0)
     async with asyncio.TaskGroup() as group:
         group.create_task(_bounded(run.load.run(run.schedule.tasks), patience))
-        group.create_task(run.striker.run(run.schedule.strikes))
+        group.create_task(_restarts(run) if run.schedule.rolling else run.striker.run(run.schedule.strikes))
+
+
+async def _restarts(run: Run) -> None:
+    """The load lasts as long."""
+    await run.roller.run(run.schedule.seconds)
+    run.load.stop()
 
 
 async def _bounded(work: Coroutine[None, None, None], seconds: float) -> None:
@@ -156,7 +175,15 @@ async def _all_counted(run: Run) -> None:
 async def _evidence(run: Run) -> Evidence:
     views = await _views(run)
     books = {protocol: CompanyLedger.read(database) for protocol, database in run.books.items()}
-    return Evidence(run.load.sent, views, books, await run.sight.counted(), await run.sight.known_tasks())
+    seen = (await run.sight.counted(), await run.sight.known_tasks())
+    return Evidence(run.load.sent, views, books, *seen, await _rolled(run) if run.schedule.rolling else None)
+
+
+async def _rolled(run: Run) -> Rolled:
+    streams = {task_id: (told, await run.followers.story(task_id)) for task_id, told in run.followers.told.items()}
+    by_themselves = tuple(run.crew.ended_by_themselves)
+    failed = (*run.doors.failed, *run.followers.broken)
+    return Rolled(failed, streams, tuple(run.roller.restarts), by_themselves, frozenset(run.people.resolved))
 
 
 async def _views(run: Run) -> dict[str, TaskView]:

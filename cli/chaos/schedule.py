@@ -11,6 +11,7 @@ from cli.chaos.strikes import Strike, strikes
 from shared.domain.exact_json import JsonObject
 
 TASKS_A_SECOND = 1.8
+LONGEST_ROUND = 300.0  # seconds: more than any restart of everything takes
 QUIET_SHARE = 0.05  # of the time, at the end: work goes on, nothing is struck
 
 _MIX: Mapping[Kind, int] = MappingProxyType(
@@ -51,27 +52,34 @@ class Planned:
 
 @dataclass(frozen=True)
 class Schedule:
-    """Times are seconds from the beginning of the load."""
+    """Times are seconds from the beginning of the load.
+
+    ``rolling``: everything is restarted, and nothing struck. The load lasts until the last restart then, so there are
+    more tasks than will be sent.
+    """
 
     seed: int
     seconds: float
     tasks: tuple[Planned, ...]
     strikes: tuple[Strike, ...]
+    rolling: bool = False
 
     def as_json(self) -> JsonObject:
         return {
             "seed": self.seed,
             "seconds": _told(self.seconds),
+            "rolling": self.rolling,
             "tasks": [_task(planned) for planned in self.tasks],
             "strikes": [strike.as_json() for strike in self.strikes],
         }
 
 
-def schedule(seed: int, seconds: float, executors: int = 3) -> Schedule:
+def schedule(seed: int, seconds: float, executors: int = 3, *, rolling: bool = False) -> Schedule:
     """The same for the same arguments, on every machine."""
     for_tasks, for_strikes = Random(f"tasks {seed}"), Random(f"strikes {seed}")  # noqa: S311  # not a secret
-    struck = strikes(for_strikes, seconds * (1 - QUIET_SHARE), executors)
-    return Schedule(seed, seconds, tuple(_tasks(for_tasks, seconds)), struck)
+    struck = () if rolling else strikes(for_strikes, seconds * (1 - QUIET_SHARE), executors)
+    lasts = seconds + LONGEST_ROUND if rolling else seconds
+    return Schedule(seed, seconds, tuple(_tasks(for_tasks, lasts)), struck, rolling)
 
 
 def _tasks(random: Random, seconds: float) -> Iterator[Planned]:

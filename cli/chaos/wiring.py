@@ -11,6 +11,7 @@ from cli.stack.plan import Ports, ProcessSpec, StackOptions, plan_stack, url_of
 MCP, REST = "company-mcp", "company-rest"
 QUEUE = "queue"
 GATEWAYS = ("gateway-1", "gateway-2")
+CALLED_BY_NAME = ("policy", "planner")  # of a single line each, whoever serves behind it
 _SERVED: Mapping[str, str] = MappingProxyType({MCP: "mcp", REST: "rest"})
 _SETTINGS: Mapping[str, str] = MappingProxyType(
     {
@@ -21,6 +22,8 @@ _SETTINGS: Mapping[str, str] = MappingProxyType(
         "EXECUTOR_CAPACITY": "16",  # what is begun is done before its executor dies again
     }
 )
+# As an installation has it; the launcher's own are shorter, since nobody chooses among replicas there.
+LEAVING: Mapping[str, str] = MappingProxyType({"DRAIN_SECONDS": "3", "GRACE_SECONDS": "10"})
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,11 @@ PROMISES = (
         "seed 000, Running",
     ),
     Promise(
+        "deploy.demo_on_images",
+        "The whole demo holds on services that run on what their images hold, and nothing else",
+        "seed 000, Running",
+    ),
+    Promise(
         "deploy.same_names",
         "Images, compose file, manifests and settings name the same variables, ports and paths",
         "seed 000, Environment Variables",
@@ -51,6 +56,11 @@ PROMISES = (
     ),
     Promise("deploy.balancer_fits", "A load balancer's times fit those of the gateway behind it", "quality"),
     Promise("deploy.scales_on_work", "Executors are scaled on the sessions there are, each scaler its own", "quality"),
+    Promise(
+        "upgrade.nothing_fails",
+        "Every service is restarted under load, one after another, and no request and no task fails",
+        "quality",
+    ),
     # documentation and supply chain
     Promise(
         "docs.configuration",

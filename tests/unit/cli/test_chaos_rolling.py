@@ -1,0 +1,103 @@
+"""Restarts with care: what a run finds amiss, and where its balancer sends requests."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+import httpx
+import pytest
+
+from cli.chaos.balancer import Balancer
+from cli.chaos.findings import Harm, findings
+from cli.chaos.rolled import Rolled
+from cli.chaos.roller import Restart
+from cli.chaos.schedule import schedule
+from tests.unit.cli.test_chaos_findings import _evidence, _view
+
+FINE = Rolled(
+    failed=(),
+    streams={"t1": (("1-0", "2-0"), ("1-0", "2-0", "3-0"))},
+    restarts=(Restart("policy", 0.5, 0),),
+    by_themselves=(),
+    doubts=frozenset(),
+)
+
+
+def _harms(rolled: Rolled, state: str = "completed") -> list[Harm]:
+    evidence = replace(_evidence(), rolled=rolled, views={"t1": _view(state)})
+    return [finding.harm for finding in findings(evidence)]
+
+
+@pytest.mark.promise("upgrade.nothing_fails")
+def test_a_restart_in_which_nothing_failed_has_no_finding() -> None:
+    """A watcher of one turn has seen the beginning of a story that went on later."""
+    assert _harms(FINE) == []
+
+
+@pytest.mark.promise("upgrade.nothing_fails")
+@pytest.mark.parametrize(
+    ("rolled", "harm"),
+    [
+        (replace(FINE, failed=("HTTP 503",)), Harm.FAILED_REQUEST),
+        (replace(FINE, streams={"t1": (("1-0", "3-0"), ("1-0", "2-0", "3-0"))}), Harm.STREAM_GAP),
+        (replace(FINE, streams={"t1": (("1-0", "1-0"), ("1-0", "2-0"))}), Harm.STREAM_GAP),
+        (replace(FINE, streams={"t1": ((), ("1-0",))}), Harm.STREAM_GAP),
+        (replace(FINE, restarts=(Restart("executor-1", 60.0, None),)), Harm.ROUGH_END),
+        (replace(FINE, restarts=(Restart("executor-1", 1.0, 1),)), Harm.ROUGH_END),
+        (replace(FINE, by_themselves=("learner ended with exit code 1",)), Harm.ROUGH_END),
+        (replace(FINE, doubts=frozenset({"t1:w1"})), Harm.DOUBT),
+    ],
+)
+def test_what_a_careful_restart_may_not_cost_is_found(rolled: Rolled, harm: Harm) -> None:
+    assert _harms(rolled) == [harm]
+
+
+@pytest.mark.promise("upgrade.nothing_fails")
+def test_a_task_that_failed_counts_only_where_nothing_was_struck() -> None:
+    """Where processes are killed, a task may fail with its reason."""
+    struck = replace(_evidence(), views={"t1": _view("failed")})
+
+    assert findings(struck) == ()
+    assert _harms(FINE, "failed") == [Harm.FAILED_TASK]
+
+
+def test_nothing_is_struck_where_everything_is_restarted() -> None:
+    """There are tasks enough for the longest round, whatever time was asked for."""
+    planned = schedule(1, 30, rolling=True)
+
+    assert planned.strikes == ()
+    assert planned.tasks[-1].at > 300
+    assert [task.errand.text for task in planned.tasks[:50]] == [
+        task.errand.text for task in schedule(1, 30).tasks[:50]
+    ]
+
+
+class _Gateways(httpx.AsyncBaseTransport):
+    """Those named are ready."""
+
+    def __init__(self, ready: Sequence[str]) -> None:
+        self.ready = set(ready)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200 if request.url.host in self.ready else 503)
+
+
+async def test_requests_go_round_the_gateways_that_are_ready() -> None:
+    """One that says no gets none, until it says yes again; with none ready there is nowhere to go."""
+    gateways = _Gateways(["one", "two"])
+    async with httpx.AsyncClient(transport=gateways) as http, asyncio.timeout(10), asyncio.TaskGroup() as group:
+        balancer = Balancer(["http://one", "http://two"], http)
+        probing = group.create_task(balancer.serve())
+        assert {balancer.choose(), balancer.choose()} == {"http://one", "http://two"}
+        gateways.ready = {"two"}
+        await _until_chosen(balancer, {"http://two"})
+        gateways.ready = set()
+        await _until_chosen(balancer, {None})
+        gateways.ready = {"one"}
+        await _until_chosen(balancer, {"http://one"})
+        probing.cancel()
+
+
+async def _until_chosen(balancer: Balancer, urls: set[str | None]) -> None:
+    while {balancer.choose(), balancer.choose()} != urls:
+        await asyncio.sleep(0.01)
