@@ -14,10 +14,15 @@ ARG SERVICE
 ARG SOURCE_DATE_EPOCH=0
 COPY locks/${SERVICE}.txt /lock.txt
 RUN python -m venv --without-pip /venv \
-    && pip --python /venv install --no-cache-dir --no-compile --disable-pip-version-check --require-hashes --no-deps -r /lock.txt \
-    && PYTHONHASHSEED=0 python -m compileall -q --invalidation-mode unchecked-hash /venv/lib \
+    && pip --python /venv install --no-cache-dir --no-compile --disable-pip-version-check --require-hashes --no-deps -r /lock.txt
+# Of the services of AWS only those that are called, by us or by boto3 to sign in, keep their descriptions: 27 MB less.
+RUN find /venv -path "*/site-packages/botocore/data/*" -prune -type d \
+    ! -name s3 ! -name secretsmanager ! -name "sso*" ! -name sts ! -name signin -exec rm -r {} +
+# Compiled here, since a container cannot write what it compiles; by content, since times differ from build to build.
+# What is copied from its parent folder keeps the time of the folder itself, too.
+RUN PYTHONHASHSEED=0 python -m compileall -q --invalidation-mode unchecked-hash /venv/lib \
     && find /venv -exec touch --no-dereference --date=@${SOURCE_DATE_EPOCH} {} + \
-    && mkdir /made && mv /venv /made/  # what is copied from its parent folder keeps the time of the folder itself, too
+    && mkdir /made && mv /venv /made/
 
 # --- what each image holds of this repository, besides shared
 FROM scratch AS gateway-files

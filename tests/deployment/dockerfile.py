@@ -92,6 +92,14 @@ def goes_into_a_build(path: str) -> bool:
     return lets_in((ROOT / ".dockerignore").read_text(), path)
 
 
+def is_held_by_an_image(path: str) -> bool:
+    """Whether some image copies that file, or installs what it names."""
+    files = {source for image in images().values() for source, _ in image.copies if not source.endswith("/")}
+    folders = {source for image in images().values() for source, _ in image.copies if source.endswith("/")}
+    locks = {image.lock.relative_to(ROOT).as_posix() for image in images().values()}
+    return path in files | locks or path.startswith(tuple(folders))
+
+
 def _place(file: Path, source: Path) -> Path:
     return Path(source.name) if source.is_file() else file.relative_to(source)
 

@@ -1,12 +1,14 @@
 """An image without an engine: a folder with what it copies, an environment with what it installs, its own command."""
 
+import re
 import subprocess
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
 
-from cli.stack.free_ports import free_ports
+from cli.stack.plan import url_of
 from shared.infra.process import dies_with_parent
 from tests.deployment.compose import ComposeService
 from tests.deployment.dockerfile import STACK, Image, copy_context
@@ -14,6 +16,7 @@ from tests.deployment.environments import python_with_only
 
 LONGEST_START = 60.0
 _LOOK_EVERY = 0.1
+_ADDRESS = re.compile(r"\bhttp://([a-z]+):\d+")
 _ENTRYPOINTS = {(): (), ("purple",): ("-c", "from cli.main import app; app()")}
 
 
@@ -69,26 +72,47 @@ def prepare(image: Image, folder: Path) -> Path:
     return python_with_only(image.lock)
 
 
-def start(image: Image, service: ComposeService | None, folder: Path, python: Path, redis_url: str) -> StandIn:
+@dataclass(frozen=True)
+class Place:
+    """Where an image is laid out: its folder and its interpreter; what it reaches: the Redis and others' ports."""
+
+    folder: Path
+    python: Path
+    redis_url: str
+    ports: Mapping[str, int]
+
+
+def start(image: Image, service: ComposeService | None, place: Place) -> StandIn:
     """Run the image as the compose file does, with what cannot be reached from here replaced."""
-    (port,) = free_ports(1)
-    environ = {**image.environ, **_environ(service, folder, redis_url)}
-    environ |= {"PATH": f"{python.parent}:/usr/bin:/bin", "PYTHONPATH": str(folder / "app")}
-    environ |= {"HOST": "127.0.0.1", "PORT": str(port)}
-    del environ[
-        "PYTHONDONTWRITEBYTECODE"
-    ]  # a build compiles what it installs; here the first run does it for the others
-    with (folder / "log").open("wb") as log:
+    port = place.ports[image.name]
+    command = [place.python, *_ENTRYPOINTS[image.entrypoint], *_command(image, place.folder, port)]
+    with (place.folder / "log").open("wb") as log:
         process = subprocess.Popen(
-            [python, *_ENTRYPOINTS[image.entrypoint], *_command(image, folder, port)],
-            cwd=folder / "app",
-            env=environ,
+            command,
+            cwd=place.folder / "app",
+            env=_environ(image, service, place) | {"HOST": "127.0.0.1", "PORT": str(port)},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
             preexec_fn=dies_with_parent(),  # noqa: PLW1509  a killed test run leaves nothing behind
         )
-    return StandIn(image, folder, python, port, process)
+    return StandIn(image, place.folder, place.python, port, process)
+
+
+def run_to_its_end(
+    image: Image, service: ComposeService, place: Place, data: Path, seconds: float
+) -> "subprocess.CompletedProcess[str]":
+    """Run what the compose file has the image do once. ``data`` is the folder that is mounted as ``/data``."""
+    words = [_within_reach(service.on_this_machine(word, data), place.ports) for word in service.command]
+    return subprocess.run(
+        [place.python, *_ENTRYPOINTS[image.entrypoint], *words],
+        cwd=place.folder / "app",
+        env=_environ(image, service, place),
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        check=False,
+    )
 
 
 def _command(image: Image, folder: Path, port: int) -> list[str]:
@@ -98,9 +122,17 @@ def _command(image: Image, folder: Path, port: int) -> list[str]:
     return [elsewhere.get(word, word) for word in image.command]
 
 
-def _environ(service: ComposeService | None, folder: Path, redis_url: str) -> dict[str, str]:
-    """The compose file's variables; mounted files and the volume are where they are on this machine."""
-    if service is None:
-        return {}
-    found = {name: service.on_this_machine(value, folder / "data") for name, value in service.environment.items()}
-    return found | ({"REDIS_URL": redis_url} if "REDIS_URL" in found else {})
+def _environ(image: Image, service: ComposeService | None, place: Place) -> dict[str, str]:
+    """The image's variables and the compose file's; files, volumes and addresses are where they are on this machine."""
+    told = service.environment if service else {}
+    reached = {name: _within_reach(value, place.ports) for name, value in told.items()}
+    found = {name: service.on_this_machine(value, place.folder / "data") for name, value in reached.items() if service}
+    redis = {"REDIS_URL": place.redis_url} if "REDIS_URL" in found else {}
+    paths = {"PATH": f"{place.python.parent}:/usr/bin:/bin", "PYTHONPATH": str(place.folder / "app")}
+    given = {**image.environ, **found, **redis, **paths}
+    del given["PYTHONDONTWRITEBYTECODE"]  # a build compiles what it holds; here the first run does it for the others
+    return given
+
+
+def _within_reach(value: str, ports: Mapping[str, int]) -> str:
+    return _ADDRESS.sub(lambda found: url_of(ports[found[1]]) if found[1] in ports else found[0], value)
