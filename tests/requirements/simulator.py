@@ -34,4 +34,9 @@ PROMISES = (
     Promise("simulator.failed_actions", "What cannot be done is reported as failed and changes nothing", "seed 004, 9"),
     Promise("simulator.modality_undo", "Undo and export bring back every modality's state exactly", "seed 004, 4"),
     Promise("simulator.state_cost", "A look at a world that has not changed costs next to nothing", "seed 004, 7"),
+    Promise(
+        "simulator.contract",
+        "Every endpoint that existing clients rely on is there, wants its permission and answers in its shape",
+        "seed 004, 4 and 12",
+    ),
 )
