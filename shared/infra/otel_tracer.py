@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import lru_cache
 
 from opentelemetry import trace as otel
 from opentelemetry.context import Context
@@ -16,6 +17,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from structlog.contextvars import bound_contextvars
 from typing_extensions import override
 
+from shared.domain.redaction import HIDDEN, redacted
 from shared.domain.span_names import ERROR_TYPE
 from shared.domain.version import VERSION
 from shared.ports.tracing import Attribute, Span, SpanKind, Tracer
@@ -37,7 +39,7 @@ class OtelSpan(Span):
 
     @override
     def note(self, attributes: Mapping[str, Attribute]) -> None:
-        self._span.set_attributes(attributes)
+        self._span.set_attributes({name: _sayable(value) for name, value in attributes.items()})
 
     @override
     def event(self, name: str) -> None:
@@ -45,7 +47,7 @@ class OtelSpan(Span):
 
     @override
     def rename(self, name: str) -> None:
-        self._span.update_name(name)
+        self._span.update_name(_shown(name))
 
     @override
     def failed(self, kind: str) -> None:
@@ -90,7 +92,7 @@ class OtelTracer(Tracer):
     @contextmanager
     def _open(self, name: str, kind: SpanKind, parent: otel.Span, links: tuple[otel.Link, ...]) -> Iterator[OtelSpan]:
         within = otel.set_span_in_context(parent, Context())
-        span = self._tracer.start_span(name, within, _KINDS[kind], links=links)
+        span = self._tracer.start_span(_shown(name), within, _KINDS[kind], links=links)
         said, ours, token = span.get_span_context(), OtelSpan(span), _current.set(span)
         ids = {"trace_id": otel.format_trace_id(said.trace_id), "span_id": otel.format_span_id(said.span_id)}
         try:
@@ -104,6 +106,20 @@ class OtelTracer(Tracer):
         finally:
             _current.reset(token)
             span.end()
+
+
+def _sayable(value: Attribute) -> Attribute:
+    """Names are given by people, too: what the privacy guard marks stands in no trace (I12)."""
+    if isinstance(value, str):
+        return _shown(value)
+    return value if isinstance(value, bool | int | float) else tuple(_shown(one) for one in value)
+
+
+def _shown(text: str) -> str:
+    return redacted(text, hidden) if (hidden := HIDDEN.get()) else _without_marks(text)
+
+
+_without_marks = lru_cache(maxsize=4_096)(redacted)  # the same few names, over and over
 
 
 def _remote(traceparent: str | None) -> otel.Span:

@@ -28,11 +28,11 @@ _SPEAKERS = (
 
 
 @contextmanager
-def tracing(settings: TracingSettings, service: str) -> Iterator[Tracer]:
+def tracing(settings: TracingSettings, service: str, flush_seconds: float = FLUSH_SECONDS) -> Iterator[Tracer]:
     """The process's tracer. What is recorded goes to the collector from a thread of its own, in batches.
 
     A collector that is away costs the oldest spans of a bounded queue and one line in the log; at the end it is waited
-    for ``FLUSH_SECONDS``.
+    for ``flush_seconds``.
     """
     if not settings.traces_endpoint:
         yield NO_TRACER
@@ -43,7 +43,7 @@ def tracing(settings: TracingSettings, service: str) -> Iterator[Tracer]:
     try:
         yield OtelTracer(provider)
     finally:
-        _flush(provider)
+        _flush(provider, flush_seconds)
 
 
 def _provider(settings: TracingSettings, service: str) -> "TracerProvider":
@@ -65,11 +65,11 @@ def _provider(settings: TracingSettings, service: str) -> "TracerProvider":
     return provider
 
 
-def _flush(provider: "TracerProvider") -> None:
+def _flush(provider: "TracerProvider", seconds: float) -> None:
     """Hand over what is left, for a bounded time: the SDK itself would wait for half a minute."""
     leaving = threading.Thread(target=provider.shutdown, daemon=True)
     leaving.start()
-    leaving.join(FLUSH_SECONDS)
+    leaving.join(seconds)
 
 
 def _say_it_once() -> None:

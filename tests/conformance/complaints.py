@@ -148,7 +148,11 @@ COMPLAINTS: Mapping[str, Complaint] = {
         (f"{_TASKS}test_rest_knows_the_callers_own_tenant_as_a_prefix", f"{_HERE}test_no_path_is_shadowed"),
     ),
     "field.12": Complaint(
-        "the trace is lost between client, server and worker", instead="traces are not carried on yet"
+        "the trace is lost between client, server and worker",
+        (
+            "e2e/test_one_trace.py::test_a_task_is_one_tree_over_all_processes_and_tells_no_word_of_it",
+            "unit/tracing/test_tracer.py::test_a_span_of_another_process_is_gone_on_from",
+        ),
     ),
     "field.13": Complaint(
         "the card names the internal address", (f"{_SURFACE}test_every_interface_is_where_the_public_url_says",)

@@ -27,6 +27,7 @@ from tests.requirements import (
     simulator,
     state,
     tools,
+    traces,
 )
 
 PROMISES = (
@@ -47,6 +48,7 @@ PROMISES = (
     *simulator.PROMISES,
     *participant.PROMISES,
     *metrics.PROMISES,
+    *traces.PROMISES,
     *project.PROMISES,
 )
 

@@ -24,9 +24,11 @@ from shared.contracts.policy import EvaluateRequest, Verdict
 from shared.contracts.prose import ProseAnswer, ProseRequest
 from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
 from shared.contracts.threshold import ThresholdKind
+from shared.domain import span_names as names
 from shared.domain.bandit import Arm
 from shared.domain.exact_json import Json, JsonObject, digest, dumps, loads_object
 from shared.domain.words import Strategy, ToolClass
+from shared.ports.tracing import NO_TRACER, SpanKind, Tracer
 
 _PACKED = "z:"
 _CASES = TypeAdapter(tuple[CaseEntry, ...])
@@ -38,7 +40,7 @@ _ACCURACY = TypeAdapter(dict[ThresholdKind, Accuracy])
 def recorded(ports: Ports, journal: Journal, task: str) -> Ports:
     """The same ports, which also note what they give; model and read tools are journaled where they are asked."""
     return ports._replace(
-        tools=RecordedTools(ports.tools, journal),
+        tools=RecordedTools(ports.tools, journal, ports.tracer),
         policy=RecordedPolicy(ports.policy, journal),
         tenants=RecordedTenants(ports.tenants, journal),
         learned=RecordedLearned(ports.learned, journal, task),
@@ -109,7 +111,8 @@ def read_verdict(text: str) -> Verdict:
 class RecordedTools(ToolServers):
     """Notes what servers list, and calls that failed; answers stand in the journal or in the ledger."""
 
-    def __init__(self, servers: ToolServers, journal: Journal) -> None:
+    def __init__(self, servers: ToolServers, journal: Journal, tracer: Tracer = NO_TRACER) -> None:
+        self._tracer = tracer
         self._servers = servers
         self._journal = journal
 
@@ -117,7 +120,9 @@ class RecordedTools(ToolServers):
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
         name = tools_name(connection)
         try:
-            tools = await self._servers.discover(connection, session_id)
+            with self._tracer.span(names.LIST_TOOLS, SpanKind.CLIENT) as span:
+                span.note({names.CONNECTION: connection.id})
+                tools = await self._servers.discover(connection, session_id)
         except (ToolUnreachable, ToolSilent) as error:
             self._journal.given(name, _failure(error))
             raise

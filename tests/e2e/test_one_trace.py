@@ -1,0 +1,80 @@
+"""One task, one trace: over the whole stack, told to a collector."""
+
+import asyncio
+from collections.abc import Callable
+from uuid import uuid4
+
+import pytest
+
+from shared.domain import span_names as names
+from shared.domain.exact_json import JsonObject
+from shared.testing.otlp_receiver import OtlpReceiver, ReceivedSpan, receiving
+from tests.e2e.whole_stack import WholeStack, whole_stack
+
+_TASK = "Approve expense claim EXP-1001. The word of the day is zinnober."
+_MANAGER: JsonObject = {"id": "dana", "roles": ["approver"], "levels": ["manager"]}
+_OURS = {f"purple-{name}" for name in ("gateway", "executor", "policy", "planner", "learner")}
+_SAID = (
+    "zinnober",
+    "EXP-1001",
+    "expense_id",
+    "approver",
+    "dana",
+    "none-needed",
+    "let-me-in",
+)  # words, arguments, secrets
+
+
+async def _until(receiver: OtlpReceiver, there: Callable[[tuple[ReceivedSpan, ...]], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not there(receiver.spans):
+            await asyncio.sleep(0.02)
+
+
+def _ended(spans: tuple[ReceivedSpan, ...], turns: int) -> bool:
+    """Whether all that ends late has ended: the learner, and the requests that waited for the turns."""
+    of_turns = [span for span in spans if span.name.startswith("turn ")]
+    return len(of_turns) == turns and any(span.name == names.LEARN for span in spans)
+
+
+def _strays(spans: tuple[ReceivedSpan, ...], root: str) -> list[str]:
+    """Spans that hang on nothing that came."""
+    known = {span.span_id for span in spans} | {root}
+    return [f"{span.service} {span.name}" for span in spans if span.parent_id not in known]
+
+
+async def _approved(whole: WholeStack, trace: str, caller: str) -> None:
+    """The task in the caller's trace; its approval comes in a trace of its own."""
+    headers = {"traceparent": f"00-{trace}-{caller}-01"}
+    whole.http.headers.update(headers)
+    await whole.send(_TASK, "t1")
+    del whole.http.headers["traceparent"]
+    await whole.send("approve", "t1", principal=_MANAGER)
+
+
+@pytest.mark.promise("trace.one_tree")
+@pytest.mark.promise("trace.says_nothing")
+async def test_a_task_is_one_tree_over_all_processes_and_tells_no_word_of_it() -> None:
+    """From its caller's span through gateway, queue, executor, policy, planner and learner, over two turns."""
+    trace, caller = uuid4().hex, uuid4().hex[:16]
+    with receiving() as receiver:
+        collector = {
+            "OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url,
+            "OTEL_EXPORTER_OTLP_HEADERS": "authorization=let-me-in",
+        }
+        async with whole_stack(1, None, **collector, OTEL_BSP_SCHEDULE_DELAY="50", STRATEGIES="fsm") as whole:
+            await _approved(whole, trace, caller)
+            await _until(receiver, lambda spans: _ended(receiver.trace(trace), turns=2))
+
+    spans = receiver.trace(trace)
+    found = {span.name for span in spans}
+    assert {span.service for span in spans} == _OURS
+    assert _strays(spans, caller) == []
+    assert [span.name for span in spans if span.parent_id == caller] == ["POST /"]
+    assert {names.ACCEPT, names.PRIME, names.EXECUTE, names.REFLECT, "state ASSESS", "state MUTATE"} <= found
+    assert {"execute_tool approve_expense", "write approve_expense", "policy evaluate"} <= found
+    assert {"chat offline-planner-1", "POST /v1/messages", "POST /v1/evaluate", names.STORE} <= found
+    decision = next(span for span in spans if span.name == "turn decision")
+    assert decision.links
+    assert decision.links[0] != trace
+    assert [said for said in _SAID if said.encode() in receiver.raw] == []

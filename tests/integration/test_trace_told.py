@@ -1,0 +1,120 @@
+"""Who is told which trace a call belongs to: the policy service always, others only by choice."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from examples.company.faults import Faults
+from examples.company.protocols import Protocol
+from examples.company.server import build_app
+from services.executor.adapters.mcp_tools import McpTools
+from services.executor.adapters.policy_http import HttpPolicy
+from services.executor.adapters.rest_bridge import RestBridge
+from services.executor.ports.tools import ToolServers
+from services.policy.bootstrap import build as build_policy
+from services.policy.settings import Settings as PolicySettings
+from shared.contracts.policy import EvaluateRequest
+from shared.contracts.tenant import Connection
+from shared.infra.anthropic_model import AnthropicModel
+from shared.ports.models import Message as ModelMessage
+from shared.ports.models import ModelRequest, TextBlock, Tier
+from shared.testing.kept_spans import KeptSpans
+from shared.testing.mock_anthropic import mock_anthropic
+from tests.company_stage import open_books
+from tests.serving import serving
+
+_REQUEST = ModelRequest(Tier.HAIKU, ("role",), (ModelMessage("user", (TextBlock("go"),)),))
+
+
+class Heard(NamedTuple):
+    """What requests told: their headers, and all of their bodies."""
+
+    headers: list[str]
+    bodies: bytearray
+
+
+class Listening:
+    """An application that notes what it is told of traces."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self.heard = Heard([], bytearray())
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.heard.headers.extend(v.decode() for k, v in scope.get("headers", []) if k == b"traceparent")
+
+        async def noted() -> Message:
+            message = await receive()
+            self.heard.bodies.extend(message.get("body", b""))
+            return message
+
+        await self._app(scope, noted, send)
+
+
+@asynccontextmanager
+async def _company(folder: Path, protocol: Protocol) -> AsyncIterator[tuple[str, Heard]]:
+    books = open_books(folder)
+    app = Listening(build_app(books, Faults({}), faults_may_change=False, protocol=protocol))
+    async with serving(app) as url:
+        yield url, app.heard
+
+
+async def _called(servers: ToolServers, url: str, kept: KeptSpans, *, asks: bool) -> str:
+    """One call within a span, and that span as it would be told."""
+    connection = Connection(id="company", url=url, traceparent=asks)
+    await servers.discover(connection)
+    with kept.tracer.span("call"):
+        told = kept.tracer.traceparent() or ""
+        answer = await servers.call(connection, "get_expense", {"expense_id": "EXP-1001"}, 5.0)
+    assert not answer.is_error
+    return told
+
+
+@pytest.mark.promise("trace.told_to_whom_asks")
+@pytest.mark.parametrize("asks", [True, False])
+async def test_an_mcp_server_is_told_in_the_calls_meta_if_its_connection_asks(tmp_path: Path, asks: bool) -> None:
+    kept = KeptSpans()
+    async with _company(tmp_path, Protocol.MCP) as (url, heard), McpTools(tracer=kept.tracer) as servers:
+        told = await _called(servers, url, kept, asks=asks)
+    assert (f'"traceparent":"{told}"'.encode() in heard.bodies.replace(b" ", b"")) is asks
+    assert (b"traceparent" in heard.bodies) is asks
+
+
+@pytest.mark.promise("trace.told_to_whom_asks")
+@pytest.mark.parametrize("asks", [True, False])
+async def test_a_bridge_is_told_in_a_header_if_its_connection_asks(tmp_path: Path, asks: bool) -> None:
+    kept = KeptSpans()
+    async with _company(tmp_path, Protocol.REST) as (url, heard), RestBridge(tracer=kept.tracer) as servers:
+        told = await _called(servers, url, kept, asks=asks)
+    assert heard.headers == ([told] if asks else [])
+
+
+@pytest.mark.promise("trace.told_to_whom_asks")
+@pytest.mark.parametrize("tells", [True, False])
+async def test_a_models_endpoint_is_told_only_where_the_operator_says_so(tells: bool) -> None:
+    kept = KeptSpans()
+    async with mock_anthropic() as mock:
+        model = AnthropicModel({Tier.HAIKU: "small"}, "key", mock.url, tracer=kept.tracer, tells_trace=tells)
+        with kept.tracer.span("chat"):
+            told = kept.tracer.traceparent()
+            await model.complete(_REQUEST)
+        await model.close()
+    assert mock.asked[0].headers.get("traceparent") == (told if tells else None)
+    chat = kept.named("chat small")
+    assert chat.attributes["gen_ai.request.model"] == "small"
+
+
+@pytest.mark.promise("trace.one_tree")
+async def test_the_policy_service_is_told() -> None:
+    kept, app = KeptSpans(), Listening(build_policy(PolicySettings()))
+    async with serving(app) as url:
+        policy = HttpPolicy(url, tracer=kept.tracer)
+        verdict = await policy.evaluate(EvaluateRequest())
+        await policy.close()
+    asked = kept.named("policy evaluate")
+    assert [header[:-3] for header in app.heard.headers] == [f"00-{asked.trace_id}-{asked.span_id}"]
+    assert asked.attributes["purple.policy.passed"] is verdict.passed

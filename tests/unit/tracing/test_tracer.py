@@ -1,0 +1,152 @@
+"""The tracer: spans within each other, over processes, and what is never in them."""
+
+import asyncio
+from io import StringIO
+
+import pytest
+import structlog
+
+from shared.domain.marks import MarkKind
+from shared.domain.redaction import HIDDEN
+from shared.ports.tracing import SpanKind
+from shared.testing.kept_spans import KeptSpans
+
+_TRACE, _SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+_GIVEN = f"00-{_TRACE}-{_SPAN}-01"
+
+
+def test_a_span_stands_within_the_one_that_is_open() -> None:
+    kept = KeptSpans()
+    with kept.tracer.span("outer"), kept.tracer.span("inner"):
+        pass
+    inner, outer = kept.named("inner"), kept.named("outer")
+    assert (inner.parent_id, inner.trace_id) == (outer.span_id, outer.trace_id)
+    assert outer.parent_id == ""
+
+
+async def test_what_runs_side_by_side_stands_within_the_span_that_began_it() -> None:
+    kept = KeptSpans()
+
+    async def inner(name: str) -> None:
+        with kept.tracer.span(name):
+            await asyncio.sleep(0)
+
+    with kept.tracer.span("outer"):
+        async with asyncio.TaskGroup() as group:
+            group.create_task(inner("one"))
+            group.create_task(inner("two"))
+    outer = kept.named("outer").span_id
+    assert (kept.named("one").parent_id, kept.named("two").parent_id) == (outer, outer)
+
+
+@pytest.mark.promise("trace.context")
+def test_a_span_of_another_process_is_gone_on_from() -> None:
+    kept = KeptSpans()
+    with kept.tracer.continued("here", SpanKind.SERVER, _GIVEN):
+        told = kept.tracer.traceparent()
+    here = kept.named("here")
+    assert (here.trace_id, here.parent_id, here.kind) == (_TRACE, _SPAN, "server")
+    assert told == f"00-{_TRACE}-{here.span_id}-01"
+
+
+@pytest.mark.promise("trace.context")
+@pytest.mark.parametrize(
+    "given",
+    [
+        None,
+        "",
+        "nonsense",
+        f"ff-{_TRACE}-{_SPAN}-01",
+        f"00-{'0' * 32}-{_SPAN}-01",
+        f"00-{_TRACE}-{'0' * 16}-01",
+        f"00-{_TRACE.upper()}-{_SPAN}-01",
+        f"00-{_TRACE}-{_SPAN}-01-more",
+        f"00-{_TRACE}-{_SPAN}",
+        "00-" + "a" * 100_000,
+    ],
+)
+def test_what_is_no_traceparent_begins_a_trace(given: str | None) -> None:
+    kept = KeptSpans()
+    with kept.tracer.span("open"), kept.tracer.continued("here", SpanKind.SERVER, given):
+        pass
+    here = kept.named("here")
+    assert here.parent_id == ""
+    assert here.trace_id not in (_TRACE, kept.named("open").trace_id)
+
+
+@pytest.mark.promise("trace.context")
+def test_a_later_version_of_traceparent_is_read_as_far_as_it_is_known() -> None:
+    kept = KeptSpans()
+    with kept.tracer.continued("here", SpanKind.SERVER, f"01-{_TRACE}-{_SPAN}-01-more"):
+        pass
+    assert kept.named("here").parent_id == _SPAN
+
+
+@pytest.mark.promise("trace.context")
+def test_a_trace_that_its_caller_does_not_record_is_not_recorded_here_and_goes_on() -> None:
+    kept = KeptSpans()
+    with kept.tracer.continued("here", SpanKind.SERVER, f"00-{_TRACE}-{_SPAN}-00") as span:
+        told, recording = kept.tracer.traceparent(), span.is_recording
+    assert (kept.all, recording) == ((), False)
+    assert told is not None
+    assert (told[3:35], told[-2:]) == (_TRACE, "00")
+
+
+def test_a_link_leads_to_what_is_not_its_parent() -> None:
+    kept = KeptSpans()
+    with kept.tracer.continued("here", SpanKind.CONSUMER, None, link=_GIVEN):
+        pass
+    assert kept.named("here").links == (_SPAN,)
+
+
+@pytest.mark.promise("trace.says_nothing")
+def test_an_error_is_told_by_its_type_and_never_by_its_words() -> None:
+    kept = KeptSpans()
+    with pytest.raises(ValueError), kept.tracer.span("here"):  # noqa: PT011  # whichever words it has
+        raise ValueError("the customer's own words")
+    here = kept.named("here")
+    assert (here.failed, here.attributes["error.type"]) == (True, "ValueError")
+    assert "words" not in kept.said()
+
+
+async def test_what_is_cancelled_has_not_failed() -> None:
+    kept = KeptSpans()
+    with pytest.raises(asyncio.CancelledError), kept.tracer.span("here"):
+        raise asyncio.CancelledError
+    assert kept.named("here").failed is False
+
+
+@pytest.mark.promise("trace.says_nothing")
+def test_names_and_attributes_hold_nothing_that_the_privacy_guard_marks() -> None:
+    kept = KeptSpans()
+    card, word = "4111 1111 1111 1111", "swordfish-9"
+    hidden = HIDDEN.set({word: MarkKind.PASSWORD})
+    try:
+        with kept.tracer.span(f"tool {card}") as span:
+            span.note({"purple.session": f"of {card}", "purple.list": (word,), "purple.count": 3})
+            span.rename(f"tool {word}")
+    finally:
+        HIDDEN.reset(hidden)
+    assert card not in kept.said()
+    assert word not in kept.said()
+    assert kept.all[0].attributes["purple.count"] == 3
+
+
+@pytest.mark.promise("trace.in_logs")
+def test_a_line_that_is_logged_within_a_span_names_it() -> None:
+    kept, lines = KeptSpans(), list[dict[str, object]]()
+
+    def noted(_: object, __: str, event: structlog.typing.EventDict) -> str:
+        lines.append(dict(event))
+        return ""
+
+    log = structlog.wrap_logger(structlog.PrintLogger(StringIO()), [structlog.contextvars.merge_contextvars, noted])
+    with kept.tracer.span("outer"):
+        with kept.tracer.span("inner"):
+            log.info("within")
+        log.info("after")
+    log.info("outside")
+    within, after, outside = lines
+    assert (within["span_id"], after["span_id"]) == (kept.named("inner").span_id, kept.named("outer").span_id)
+    assert within["trace_id"] == kept.named("outer").trace_id
+    assert "trace_id" not in outside
