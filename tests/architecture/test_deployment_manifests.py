@@ -8,6 +8,7 @@ import pytest
 from shared.contracts.tenant import TenantRecord
 from shared.domain.version import VERSION
 from tests.deployment.agreement import disagreements, longest_stop
+from tests.deployment.compose import compose
 from tests.deployment.dockerfile import ROOT, STACK, images
 from tests.deployment.kustomize import BASE, COMPONENTS, K8S, LOCAL, PRODUCTION, Document, built
 from tests.deployment.manifests import (
@@ -33,6 +34,9 @@ BUILDS: dict[str, tuple[str, ...]] = {
     "local with everything": (LOCAL, "assessor", "hpa", "monitoring"),
     "production with an assessor": (PRODUCTION, "assessor", "monitoring"),
 }
+# Local networks are open there, and an operator's own here; metrics and a queue of their own come with an installation.
+ONLY_IN_COMPOSE = {"WEBHOOK_ALLOWED_HOSTS"}
+ONLY_IN_KUBERNETES = {"METRICS_PORT", "QUEUE_REDIS_URL", "GRACE_SECONDS"}
 # Stand-ins for a model, for tool servers and for a user's world, and who measures, belong to no installation.
 NOT_IN_BASE = {"planner", "company", "simulator", "assessor", STACK}
 
@@ -169,6 +173,21 @@ def test_the_tenant_file_is_where_the_executor_looks(build: str) -> None:
     mounted = {mount.mount_path: mount.name for mount in placed.pod.container.volume_mounts}
 
     TenantRecord.model_validate_json(config_maps(placed.documents)[volumes[mounted[folder]]][file])
+
+
+@pytest.mark.promise("deploy.same_names")
+@pytest.mark.parametrize("name", sorted(pods(built(BASE))))
+def test_what_compose_hands_on_kubernetes_names_too(name: str) -> None:
+    """The same variables, but for what each of them says by itself."""
+    told = built(*BUILDS["local with everything"])
+    service = compose()[name]
+
+    in_compose = {*service.environment, *service.handed_on}
+    in_kubernetes = environment(told, pods(told)[name].container).keys()
+
+    by_libraries = {variable for variable in in_compose if variable.startswith(("AWS_", "OTEL_"))}
+    assert in_compose - in_kubernetes <= by_libraries | ONLY_IN_COMPOSE
+    assert in_kubernetes - in_compose <= ONLY_IN_KUBERNETES
 
 
 @pytest.mark.promise("deploy.same_names")
