@@ -4,6 +4,7 @@ import asyncio
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import NamedTuple, cast
@@ -23,7 +24,7 @@ from cli.stack.plan import StackOptions
 from shared.infra import keys
 from shared.infra.redis import connect
 
-KINDS: Mapping[str, Kind] = {"read": Kind.QUESTION, "write": Kind.CLAIM, "two_writes": Kind.TWO_CLAIMS}
+KINDS: Mapping[str, Kind] = {"read": Kind.QUESTION, "write": Kind.CLAIM, "write_and_notice": Kind.CLAIM_AND_NOTICE}
 _NOT_ITS_OWN = ("REDIS_URL", "QUEUE_REDIS_URL", "GREEN_AGENT_MCP_URL", "TENANT_FILE", "PURPLE_AGENT_CARD_URL")
 _MODEL = ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "STRATEGIES")
 _IDLE_SECONDS = 10.0
@@ -59,13 +60,26 @@ def _options(folder: Path, strategy: str) -> StackOptions:
     return StackOptions(folder, {**kept, "STRATEGIES": strategy}, port=free_ports(1)[0])
 
 
+def _planted(database: Path, each: int) -> Mapping[Kind, list[Errand]]:
+    """So many errands of each kind, with the rows that they need in the company's books."""
+    numbers = iter(range(each * len(KINDS)))
+    made = {
+        kind: [errand(kind, number, Random(number)) for number in islice(numbers, each)]  # noqa: S311  amounts
+        for kind in KINDS.values()
+    }
+    plant(database, [row for errands in made.values() for one in errands for row in one.rows])
+    return made
+
+
 class _Load:
     def __init__(self, stack: Stack, client: GatewayClient, state: Redis, queue: Redis, at_once: int) -> None:
         self._stack, self._client, self._state, self._queue = stack, client, state, queue
         self._at_once = at_once
         self._number = 0
+        self._planted: Mapping[Kind, list[Errand]] = {}
 
     async def measured(self, tasks: int) -> Measured:
+        self._planted = _planted(self._stack.options.company_database, _WARM + tasks)
         kinds: dict[str, Costs] = {}
         a_second: dict[str, float] = {}
         for kind in KINDS.values():
@@ -86,13 +100,14 @@ class _Load:
 
     async def _carried_out(self, kind: Kind, tasks: int) -> float:
         """When the last of them ended; returns when they are archived and learned too."""
-        first, self._number = self._number, self._number + tasks
-        errands = [errand(kind, number, Random(number)) for number in range(first, first + tasks)]  # noqa: S311  amounts
-        plant(self._stack.options.company_database, [row for each in errands for row in each.rows])
-        waiting = iter(errands)
-        async with asyncio.TaskGroup() as group:
-            for _ in range(self._at_once):
-                group.create_task(self._one_after_another(waiting))
+        self._number += tasks
+        waiting = iter([self._planted[kind].pop() for _ in range(tasks)])
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(self._at_once):
+                    group.create_task(self._one_after_another(waiting))
+        except* Complaint as problems:
+            raise Complaint(str(problems.exceptions[0])) from problems
         ended = asyncio.get_running_loop().time()
         async with asyncio.timeout(_SETTLED_SECONDS):
             while await self._unsettled():  # noqa: ASYNC110  # what other processes do
@@ -103,7 +118,7 @@ class _Load:
         for each in waiting:
             view, _ = await follow(self._client, Utterance(each.text, Speaker("casey")), None)
             if view.state != "completed":
-                raise Complaint(f"{each.text!r} ended {view.state}")
+                raise Complaint(f"{each.text!r} ended {view.state}: {view.answer}")
 
     async def _unsettled(self) -> int:
         """Ended tasks that are still to be archived or learned."""

@@ -67,6 +67,7 @@ PROMISES = (
         "The configuration reference says what every service reads, and what it refuses to start without",
         "seed 000, Environment Variables",
     ),
+    Promise("docs.security", "Threats, controls and lifetimes stand in the docs as they are in the code", "quality"),
     Promise("supply.audit", "Licences and known vulnerabilities that nobody has explained fail the audit", "bad input"),
     Promise("supply.not_audited", "What an audit could not look up is told, and counts as clean nowhere", "bad input"),
     Promise("supply.locked", "Images hold only what is locked by hash and tested in that version", "bad input"),
