@@ -106,3 +106,9 @@ class TurnContext:
     @property
     def task(self) -> str:
         return self.record.request.text
+
+    @property
+    def clock(self) -> datetime | None:
+        """The time of the world that the task is in, where it has one of its own."""
+        assessed = self.record.request.assessment
+        return assessed.current_time if assessed else None

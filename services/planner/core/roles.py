@@ -15,12 +15,14 @@ from services.planner.core import (
     improve,
     known_formulas,
     new_process,
+    next_turn,
     plan,
     process,
     read_plan,
     reads,
     refused,
     summarize,
+    tending_roles,
     tool_making,
     translate,
 )
@@ -68,6 +70,8 @@ def reply(request: Request, ignores_policy: bool = False) -> Reply:
             return Reply(dumps(tool_making.function(request)))
         case "TOOL CASES":
             return Reply(dumps(tool_making.cases(request)))
+        case "NEXT TURN":
+            return Reply(dumps(next_turn.next_turn(request)))
         case "IMPROVE":
             return Reply(improve.improve(request, observe(request)))
         case "DOCUMENT":
@@ -102,7 +106,8 @@ def _with_made(request: Request, concluded: JsonObject) -> Reply:
 
 def _assess(request: Request) -> Reply:
     situation = observe(request)
-    found = reads.next_reads(request, situation)
+    tends = tending_roles.now_of(request) is not None
+    found = tending_roles.lists_to_read(request, situation) if tends else reads.next_reads(request, situation)
     if found:
         return Reply(calls=tuple((bound.tool.name, bound.arguments) for bound in found))
     return Reply(_findings(situation))
@@ -125,6 +130,8 @@ def _compute(situation: Situation) -> JsonObject:
 def _plan(request: Request, ignores_policy: bool) -> JsonObject:
     situation = _heedless(observe(request)) if ignores_policy else observe(request)
     writers, readers = request.listed_tools("write_tools"), request.listed_tools("read_tools")
+    if now := tending_roles.now_of(request):
+        return refused.heeded(corrected.planned(tending_roles.plan_of_turn(situation, writers, now), request), request)
     found = plan.plan(situation, writers, readers)
     told = process.with_notice(situation, process.process_of(request))
     if told is not situation and found.calls:

@@ -1,8 +1,10 @@
 """Where a plan's figures come from: a tool result, a named value, or the task's own text, and nothing else."""
 
 from collections.abc import Iterator
+from datetime import datetime
 
 from services.executor.core.dossier import Dossier
+from services.executor.core.execute.clock_tokens import is_of_clock
 from services.executor.core.execute.records import fields_about, records_in
 from services.executor.core.execute.refs import literal_parts
 from services.executor.core.finance.figures import normal, number_bearing_tokens
@@ -11,11 +13,12 @@ from shared.contracts.plan import WritePlan
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 
-def untraced(plan: WritePlan, dossier: Dossier, task: str) -> tuple[str, ...]:
+def untraced(plan: WritePlan, dossier: Dossier, task: str, now: datetime | None = None) -> tuple[str, ...]:
     """The figures and identifiers in the plan's arguments that stand neither in the task nor in what was collected.
 
     A token counts if it contains a digit, and so does a number that is written out: other words are free. What a
     server said in refusing a call is no source, since it may only repeat the call. A minus may be dropped, never added.
+    ``now``: the clock that the task goes by, if it has one: days and hours that are told from it need no other source.
     """
     known = set(_known(dossier, task))
     return tuple(
@@ -23,7 +26,7 @@ def untraced(plan: WritePlan, dossier: Dossier, task: str) -> tuple[str, ...]:
         for call in plan.every_call
         for part in literal_parts(call.arguments)
         for token in _tokens(part)
-        if normal(token) not in known
+        if normal(token) not in known and not (now and is_of_clock(token, part, now))
     )
 
 

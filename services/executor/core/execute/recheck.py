@@ -53,7 +53,7 @@ async def still_true(ctx: TurnContext, progress: Progress) -> None:
 
 
 def _compare(ctx: TurnContext, progress: Progress, fresh: Progress, verdict: Verdict) -> None:
-    strange = untraced(fresh.dossier.plan, fresh.dossier, ctx.task) if fresh.dossier.plan else ()
+    strange = untraced(fresh.dossier.plan, fresh.dossier, ctx.task, ctx.clock) if fresh.dossier.plan else ()
     if strange:
         raise Stale(fresh, "figures of the plan changed since it was approved: " + ", ".join(strange))
     if persons_needed(ctx, fresh) > persons_needed(ctx, progress):

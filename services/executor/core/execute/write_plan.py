@@ -1,6 +1,7 @@
 """The WritePlan: what a model proposes, checked until every call is one that exists and every figure has a source."""
 
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Literal, cast
 
 from pydantic import BaseModel
@@ -78,7 +79,8 @@ async def make_plan(ctx: TurnContext, progress: Progress, refused: Sequence[Call
 
     def check(proposal: Proposal) -> WritePlan:
         corrections = known_corrections(ctx, progress)
-        plan = checked_plan(proposal, ctx.toolbox, progress.dossier, ctx.record.task_id, ctx.task, corrections)
+        known = (progress.dossier, ctx.record.task_id, ctx.task, corrections, ctx.clock)
+        plan = checked_plan(proposal, ctx.toolbox, *known)
         plan = as_catalogued(plan, ctx.toolbox, rules.barred)
         refuse_barred(plan, rules)
         refuse_unprovable(progress.template, plan)
@@ -149,6 +151,7 @@ def checked_plan(
     task_id: str,
     task: str,
     corrections: Corrections = NONE_KNOWN,
+    now: datetime | None = None,
 ) -> WritePlan:
     """The proposal as a plan; raises ``UnusableAnswer`` naming the call and what is wrong with it.
 
@@ -161,7 +164,7 @@ def checked_plan(
     for proposed in proposal.calls:
         calls.append(checked_call(proposed, calls, tools, corrections))
     plan = WritePlan(task_id=task_id, calls=_as_made(calls), why_none=proposal.why_none)
-    strange = untraced(plan, dossier, task)
+    strange = untraced(plan, dossier, task, now)
     if strange:
         raise UnusableAnswer("no source for: " + ", ".join(strange))
     return plan

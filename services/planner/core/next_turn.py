@@ -1,0 +1,33 @@
+"""When a task that goes on with time is to be looked at again, by the words of its text; in doubt it is not over."""
+
+from datetime import timedelta
+
+from services.planner.core.clock_words import goes_on, interval, last_moment
+from services.planner.core.request import Request, objects
+from services.planner.core.tending_roles import now_of
+from shared.domain.exact_json import JsonObject
+from shared.domain.iso_duration import written_duration
+
+_USUAL = timedelta(hours=1)
+_DONE = "verified"
+
+
+def next_turn(request: Request) -> JsonObject:
+    """The structured output NEXT_TURN."""
+    now, step = now_of(request), interval(request.task) or _USUAL
+    until = last_moment(request.task, now) if now else None
+    if now and until:
+        if now >= until:
+            return _said(True, None, f"It is {now:%H:%M}, and the task was to be looked after until {until:%H:%M}.")
+        return _said(False, min(step, until - now), f"The task is to be looked after until {until:%H:%M}.")
+    if interval(request.task) or goes_on(request.task):
+        return _said(False, step, "The task speaks of what comes later.")
+    if any(write.get("status") != _DONE for write in objects(request.section("writes"))):
+        return _said(False, step, "Not every write took hold.")
+    if request.section("unmet"):
+        return _said(False, step, "Something of the task is still open.")
+    return _said(True, None, "Nothing of the task is left for later.")
+
+
+def _said(finished: bool, step: timedelta | None, reason: str) -> JsonObject:
+    return {"finished": finished, "time_step": written_duration(step) if step else "", "reason": reason}

@@ -1,0 +1,178 @@
+"""Tending what comes in: the calls by which standing instructions are carried out on the rows that were read."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from services.planner.core.mentions import Kind, find
+from services.planner.core.request import ToolSpec
+from services.planner.core.situation import Situation
+from services.planner.core.tending_rules import Standing, Step, standing
+from services.planner.core.words import family, is_identifier, parts, stem, text_stems, text_words
+from shared.domain.exact_json import Json, JsonObject, dumps
+
+_AT = re.compile(r"\b(?:to|into|as|under|in)\s+(?:the\s+)?(?P<word>\w[\w-]*)", re.I)
+_PRONOUNS = frozenset("it them that this the my".split())
+_READ_TEXT = 4_000  # characters of one row
+
+
+class Row(NamedTuple):
+    """One thing that was read. ``key``: the field that identifies it; ``noun``: what its reader calls it."""
+
+    key: str
+    fields: JsonObject
+    noun: frozenset[str]
+    ref: str
+
+    @property
+    def name(self) -> Json:
+        return self.fields[self.key]
+
+    @property
+    def text(self) -> str:
+        words = [str(value) for value in self.fields.values() if isinstance(value, str)]
+        return " ".join(words)[:_READ_TEXT].casefold()
+
+    @property
+    def sender(self) -> str:
+        return " ".join(str(value) for name, value in self.fields.items() if "from" in parts(name)).casefold()
+
+
+class Tended(NamedTuple):
+    """``calls`` as the plan has them, without their numbers; ``left``: what an instruction wants and no tool does."""
+
+    calls: tuple[JsonObject, ...]
+    left: tuple[str, ...]
+
+
+def tended(situation: Situation, writers: Sequence[ToolSpec]) -> Tended:
+    """Each row by the one instruction that speaks of it; where several do it is left alone, unless one guards."""
+    rules, calls, left = standing(situation.text), list[JsonObject](), list[str]()
+    for row in _arrived(situation):
+        spoken = [rule for rule in rules if _speaks_of(rule, row)]
+        guarding = [rule for rule in spoken if rule.guards]
+        chosen = guarding[:1] or (spoken if len(spoken) == 1 else [])
+        if len(spoken) > 1 and not chosen:
+            left.append(f"{row.name}: more than one instruction speaks of it")
+        for rule in chosen:
+            for step in rule.steps:
+                call, why = _call(step, row, writers)
+                calls += [call] if call else []
+                left += [why] if why else []
+    return Tended(tuple(calls), tuple(dict.fromkeys(left)))
+
+
+def rows_of(situation: Situation) -> Iterator[Row]:
+    """The rows of every list that was read, each once by its identifier."""
+    seen: set[str] = set()
+    for fact in situation.facts:
+        for place, row in _listed(fact.result):
+            key = next((name for name in row if is_identifier(name) and isinstance(row[name], str)), None)
+            if key is not None and f"{key} {row[key]}" not in seen:
+                seen.add(f"{key} {row[key]}")
+                noun = frozenset(stem(word) for word in parts(fact.tool)[1:])
+                yield Row(key, row, noun, f"{fact.ref}.{place}.{key}")
+
+
+def _arrived(situation: Situation) -> list[Row]:
+    """What lies where things arrive: the user's own words and what was put away already are not tended."""
+    rows = [row for row in rows_of(situation) if row.sender]
+    return [row for row in rows if row.fields.get("folder") in ("inbox", None) and not _is_own(row)]
+
+
+def _is_own(row: Row) -> bool:
+    return row.fields.get("direction") == "outgoing" or row.fields.get("role") == "assistant"
+
+
+def _listed(result: Json) -> Iterator[tuple[str, JsonObject]]:
+    lists = result.items() if isinstance(result, dict) else ()
+    for name, value in lists:
+        for place, row in enumerate(value if isinstance(value, list) else ()):
+            if isinstance(row, dict):
+                yield f"{name}[{place}]", row
+
+
+def _speaks_of(rule: Standing, row: Row) -> bool:
+    if rule.sender and not all(word in row.sender for word in text_words(rule.sender)):
+        return False
+    return not rule.signs or any(_shows(sign, row.text) for sign in rule.signs)
+
+
+def _shows(sign: str, text: str) -> bool:
+    return re.search(rf"\b{re.escape(sign.casefold())}", text) is not None
+
+
+def _call(step: Step, row: Row, writers: Sequence[ToolSpec]) -> tuple[JsonObject | None, str]:
+    """The call that does a step to a row, or why there is none; neither where it is done already."""
+    suiting = [tool for tool in writers if _suits(tool, step, row)]
+    if not suiting:
+        return None, f'no tool does "{step.clause}"'
+    tool = max(suiting, key=lambda one: (len(_named(one, row) & text_stems(step.clause)), -len(parts(one.name))))
+    given: JsonObject = {row.key: row.name}
+    for name in tool.required:
+        if name != row.key:
+            value = _value(step)
+            if value is None:
+                return None, f'"{step.clause}" does not say which {name}'
+            given[name] = value
+    if _is_done(tool, given, row):
+        return None, ""
+    origins: list[Json] = [
+        {"argument": name, "source": "result" if name == row.key else "task", "ref": row.ref if name == row.key else ""}
+        for name in given
+    ]
+    return as_call(tool, given, origins), ""
+
+
+def as_call(tool: ToolSpec, given: JsonObject, origins: list[Json]) -> JsonObject:
+    """One call of the plan, without its number. The tool's own read proves it."""
+    return {
+        "connection": tool.connection,
+        "tool": tool.name,
+        "arguments_json": dumps(given),
+        "origins": origins,
+        "read_back": None,
+        "on_failure": "continue",
+        "compensation": None,
+    }
+
+
+def _suits(tool: ToolSpec, step: Step, row: Row) -> bool:
+    """Its verb is the step's, it takes the row's identifier and a text at most, and its name says nothing else."""
+    verb, said = parts(tool.name)[0], text_stems(step.clause)
+    same = stem(verb) == stem(step.verb)
+    if not same or row.key not in tool.required or len(tool.required) > 2:
+        return False
+    return _named(tool, row) <= said
+
+
+def _named(tool: ToolSpec, row: Row) -> frozenset[str]:
+    """What the name says beside verb and kind of row: ``mark_..._read`` says read."""
+    return frozenset(stem(word) for word in parts(tool.name)[1:]) - row.noun
+
+
+def _value(step: Step) -> str | None:
+    """What a step names: in quotation marks, or after ``to``, ``as``, ``under``."""
+    quoted = [mention.value for mention in find(step.clause) if mention.kind is Kind.QUOTE]
+    if quoted:
+        return quoted[0]
+    named = [match["word"] for match in _AT.finditer(step.clause) if match["word"].lower() not in _PRONOUNS]
+    return named[-1] if named else None
+
+
+def _is_done(tool: ToolSpec, given: JsonObject, row: Row) -> bool:
+    verb = stem(parts(tool.name)[0])
+    values = [value for name, value in given.items() if name != row.key]
+    for name, known in row.fields.items():
+        if isinstance(known, list) and any(value in known for value in values):
+            return True
+        if known is True and verb in {stem(part) for part in parts(name)}:
+            return True
+        if any(value == known for value in values) or (isinstance(known, str) and not values and stem(known) == verb):
+            return True
+    return False
+
+
+def is_told(tool: ToolSpec) -> bool:
+    """Whether a tool answers or tells somebody."""
+    return family(parts(tool.name)[0]) == "send" or parts(tool.name)[0] in ("reply", "answer", "respond")

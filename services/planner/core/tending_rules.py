@@ -1,0 +1,131 @@
+"""Standing instructions: what a text wants done with whatever comes in, each as a kind of thing and steps for it."""
+
+import re
+from typing import NamedTuple
+
+from services.planner.core.words import STOP, family, is_verb, stem, text_words
+
+_PIECE = re.compile(r"\n\s*[-*•]\s*|\n+|(?<=[.!?;])\s+(?=[A-Z])")
+_HEADED = re.compile(r"^(?P<kind>[^:.]{3,120}):\s+(?P<steps>.+)$", re.S)
+_STEP = re.compile(r"\s*(?:,|;|\band\b|\bthen\b)\s+", re.I)
+_NOT = re.compile(r"^(?:please\s+)?(?:do not|don['’]t|never|no\b|without)|\bnothing\b|\bnobody\b|\belse\b", re.I)
+_FORBIDS = re.compile(r"^(?:please\s+)?(?:(?:do not|don['’]t|never)\s+\w+|leave)\s+(?P<rest>.+)$", re.I | re.S)
+_NEVER = re.compile(
+    r"\b(\w+) nothing\b|\bnever (\w+) anything\b|\b(?:do not|don['’]t) (\w+) (?:anything|any (?:mail|message)s?)\b",
+    re.I,
+)
+_LEADING = re.compile(r"^(?:please|also|and|then|kindly)[,\s]+", re.I)
+_OF_ALL = frozenset(
+    "mail email e message messages text letter inbox item thing one everything anything incoming new unread today "
+    "morning day all every each any that those what which who is are come comes from by with about for needs need my "
+    "own me i alone touch".split()
+)
+_ALTERNATIVES = re.compile(r"\s*(?:,|/|\bor\b|\band\b)\s*", re.I)
+_SENDER = re.compile(r"\bfrom\s+(?P<who>[^\s,;:.]+(?:\s+[A-Z][^\s,;:.]*)*|\S+@\S+)")
+
+# Words by which a thing of a kind shows itself, where it does not name its kind. General knowledge of mail, no more.
+_SIGNS: dict[str, tuple[str, ...]] = {
+    "newsletter": ("newsletter", "unsubscribe", "digest", "weekly issue", "this week in"),
+    "invoice": ("invoice", "amount due", "payment due"),
+    "receipt": ("receipt", "order confirmation"),
+    "bait": ("verify your", "your password", "account will be", "gift card", "confirm your account", "log in here"),
+    "phishing": ("verify your", "your password", "account will be", "gift card", "confirm your account", "log in here"),
+    "decision": ("your decision", "you decide", "your approval", "decide by", "go-ahead"),
+    "signature": ("your signature", "please sign", "to be signed", "sign it", "signed copy"),
+}
+_PROTECTIVE = frozenset({"bait", "phishing", "scam", "fraud", "spam"})
+
+
+class Step(NamedTuple):
+    """``verb`` and the words after it."""
+
+    verb: str
+    clause: str
+
+
+class Standing(NamedTuple):
+    """``signs``: each is enough; ``sender``: who it comes from, where that is said; ``guards``: it goes before others.
+
+    One without steps forbids: what it speaks of is left alone.
+    """
+
+    kind: str
+    signs: tuple[str, ...]
+    sender: str
+    steps: tuple[Step, ...]
+    guards: bool = False
+
+
+def standing(text: str) -> tuple[Standing, ...]:
+    """The instructions in the order of the text, those that forbid first."""
+    barred = {stem(next(filter(None, match.groups()))) for match in _NEVER.finditer(text)}
+    found = [_forbidding(piece) or _headed(piece) or _plain(piece) for piece in _pieces(text)]
+    rules = [one._replace(steps=_allowed(one.steps, barred)) for one in found if one is not None]
+    return tuple(sorted(rules, key=lambda one: bool(one.steps)))
+
+
+def _allowed(steps: tuple[Step, ...], barred: set[str]) -> tuple[Step, ...]:
+    return tuple(step for step in steps if stem(step.verb) not in barred)
+
+
+def _forbidding(piece: str) -> Standing | None:
+    """``Do not touch mail from Ann Lee.``, ``Leave receipts alone.``; not ``Leave everything else``."""
+    match = _FORBIDS.match(piece)
+    if match is None or re.search(r"\belse\b|\banything\b|\bnothing\b", piece, re.I):
+        return None
+    found = _rule(match["rest"].rstrip(" .;!"), ())
+    return found._replace(guards=True) if found else None
+
+
+def _pieces(text: str) -> list[str]:
+    return [_LEADING.sub("", piece.strip(" -*•\t")) for piece in _PIECE.split(text) if piece.strip()]
+
+
+def _headed(piece: str) -> Standing | None:
+    """``Newsletters: archive them.``"""
+    match = _HEADED.match(piece)
+    if match is None or any(is_verb(word) for word in text_words(match["kind"])[:1]):
+        return None
+    steps = _steps(match["steps"])
+    return _rule(match["kind"], steps) if steps else None
+
+
+def _plain(piece: str) -> Standing | None:
+    """``Archive newsletters.``, ``Star what is from Ann Lee.``"""
+    words = text_words(piece)
+    if not words or _NOT.search(piece) or not (is_verb(words[0]) or words[0] in _LONE):
+        return None
+    step = Step(words[0], piece.rstrip(" .;!"))
+    kind = re.split(r"\b(?:as|to|into|under|in)\b", piece, maxsplit=1)[0]
+    return _rule(kind.split(maxsplit=1)[-1] if " " in kind else "", (step,))
+
+
+_LONE = frozenset("star unstar label archive mark move delete file flag trash".split())
+
+
+def _steps(text: str) -> tuple[Step, ...]:
+    parts = [_LEADING.sub("", part).strip(" .;!") for part in _STEP.split(text.strip())]
+    kept = [part for part in parts if part and not _NOT.search(part)]
+    return tuple(Step(words[0], part) for part in kept if (words := text_words(part)) and _acts(words[0]))
+
+
+def _acts(word: str) -> bool:
+    return (is_verb(word) and family(word) != "read") or word in _LONE
+
+
+def _rule(kind: str, steps: tuple[Step, ...]) -> Standing | None:
+    sender = _SENDER.search(kind)
+    who = sender["who"].strip(" .'\"") if sender else ""
+    rest = kind.replace(sender[0], " ") if sender else kind
+    nouns = [noun for part in _ALTERNATIVES.split(rest) if (noun := _noun(part))]
+    if not nouns and not who:
+        return None
+    signs = tuple(dict.fromkeys(sign for noun in nouns for sign in _SIGNS.get(noun, (noun,))))
+    return Standing(kind.strip(), signs, who, steps, any(noun in _PROTECTIVE for noun in nouns))
+
+
+def _noun(part: str) -> str:
+    """The word that says what kind of thing is meant; the first one, as ``invoices of suppliers`` are invoices."""
+    words = [word for word in text_words(part) if word not in STOP and word not in _OF_ALL and len(word) > 2]
+    known = [name for word in words for name in (*_SIGNS, *_PROTECTIVE) if stem(name) == stem(word)]
+    return known[0] if known else words[0].removesuffix("s") if words else ""
