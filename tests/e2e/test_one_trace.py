@@ -78,3 +78,30 @@ async def test_a_task_is_one_tree_over_all_processes_and_tells_no_word_of_it() -
     assert decision.links
     assert decision.links[0] != trace
     assert [said for said in _SAID if said.encode() in receiver.raw] == []
+
+
+@pytest.mark.long
+@pytest.mark.promise("trace.after_a_crash")
+async def test_a_task_whose_executor_was_killed_goes_on_in_its_trace() -> None:
+    """The second attempt stands beside the first, complete; of the first there is what had been handed over."""
+    trace, caller = uuid4().hex, uuid4().hex[:16]
+    with receiving() as receiver:
+        slow = {"LEASE_SECONDS": "1", "TOOL_TIMEOUT": "1.5", "PLANNER_LATENCY_MS": "60", "STRATEGIES": "fsm"}
+        collector = {"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url, "OTEL_BSP_SCHEDULE_DELAY": "20"}
+        async with whole_stack(2, None, **slow, **collector) as whole:
+            whole.http.headers["traceparent"] = f"00-{trace}-{caller}-01"
+            sending = asyncio.create_task(whole.send("Update the phone of employee EMP-447 to +1 555 2999.", "t1"))
+            await whole.event("t1", "state", state="COMPUTE")
+            await _until(receiver, lambda _: any(span.name == "state ASSESS" for span in receiver.trace(trace)))
+            await whole.kill(await whole.owner("t1"))
+            await sending
+            await _until(receiver, lambda _: _ended(receiver.trace(trace), turns=1))
+    spans = receiver.trace(trace)
+    (turn,) = (span for span in spans if span.name == "turn message")
+    (accepted,) = (span for span in spans if span.name == names.ACCEPT)
+    assert (turn.attributes[names.ATTEMPT], turn.parent_id) == ("2", accepted.span_id)
+    assert turn.attributes[names.TASK_STATE] == "completed"
+    of_the_dead = {span.parent_id for span in spans if span.name in (names.PRIME, "state ASSESS", "state DECOMPOSE")}
+    known = {span.span_id for span in spans} | {caller}
+    strays = {span.parent_id for span in spans if span.parent_id not in known}
+    assert strays <= of_the_dead  # the turn and its phase that died with the process
