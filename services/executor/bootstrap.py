@@ -28,6 +28,7 @@ from services.executor.adapters.redis_spend import RedisSpend
 from services.executor.adapters.rest_bridge import RestBridge
 from services.executor.adapters.standing import Standing
 from services.executor.adapters.stored_tenants import StoredTenants
+from services.executor.adapters.timed_tracer import TimedTracer
 from services.executor.adapters.tool_servers import DetectingToolServers
 from services.executor.adapters.ues_tools import NoWorlds, WorldKeys
 from services.executor.core.answer_rules import AnswerRules
@@ -99,7 +100,7 @@ async def carry_out_turns(settings: Settings, worker: MakesWorker = Worker, trac
             making, switched = RedisMade(redis), SwitchedTenants(stored(0.0), redis)
             counted = CountedModel(model, _tiers(settings), metrics), CountedPolicy(PatientPolicy(policy), metrics)
             ports = Ports(counted[0], tools, counted[1], switched, learned, daily, brainos=brainos)
-            ports = ports._replace(sandbox=sandbox, made=making, tracer=tracer)
+            ports = ports._replace(sandbox=sandbox, made=making, tracer=TimedTracer(tracer, metrics))
             archive, memories = settings.archive(), settings.session_archive()
             carrying_out = BoundTurns(CountedTurns(worker(ports, limits, load_prompts()), metrics))
             await run_sessions(settings, carrying_out, archive, stored(1.0), memories, standing, metrics)

@@ -135,10 +135,13 @@ TURN_SECONDS = _histogram(
 PHASE_SECONDS = _histogram(
     "purple_phase_seconds",
     Shown.EXECUTOR,
-    "One phase of a turn; outcome: the state in which the turn left its task.",
+    "One phase of a turn; outcome: as in purple_turn_seconds.",
     _WORK,
     "phase",
     "outcome",
+)
+STATE_SECONDS = _histogram(
+    "purple_state_seconds", Shown.EXECUTOR, "One state of a process, from entering to leaving it.", _WORK, "state"
 )
 TASK_SECONDS = _histogram(
     "purple_task_seconds", Shown.EXECUTOR, "From the acceptance of a task to its end, waiting included.", _TASK, "state"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
@@ -21,6 +21,7 @@ class Metrics(Meter):
     """Those that the service shows, and what the client library knows of the process. Others are ignored."""
 
     def __init__(self, service: str) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # untyped; they double what is shown, unread
         self.registry = CollectorRegistry(auto_describe=True)
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self.registry)

@@ -3,11 +3,12 @@
 import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from time import perf_counter
+from typing import TypeVar
 
 from typing_extensions import override
 
+from services.executor.adapters.timed_tracer import TOOK
 from services.executor.adapters.told_events import count_event
 from services.executor.core.endings import TenantStopped
 from services.executor.core.runner import RunsTurns
@@ -29,6 +30,7 @@ from shared.domain import metric_names as names
 from shared.domain.words import DOUBTS, ToolClass, WriteStatus
 from shared.ports.meter import Meter
 
+T = TypeVar("T")
 _ON_THE_WAY = (WriteStatus.SENDING, WriteStatus.DENIED)
 
 
@@ -42,7 +44,8 @@ class CountedTurns(RunsTurns):
             waited = work.waited_us / 1_000_000
             self._meter.observe(names.ACCEPT_TO_START, waited, kind=work.turn.kind.value)
         counted, began = CountedStore(store, self._meter), perf_counter()
-        broke = "broken"
+        broke, took = "broken", Counter[str]()
+        token = TOOK.set(took)
         try:
             await self._worker.run(work, counted)
         except (HandedOver, LeaseLost, asyncio.CancelledError):
@@ -52,11 +55,17 @@ class CountedTurns(RunsTurns):
             broke = "stopped"
             raise
         finally:
-            self._meter.observe(names.TURN_SECONDS, perf_counter() - began, outcome=counted.outcome or broke)
+            TOOK.reset(token)
+            self._count(perf_counter() - began, counted.outcome or broke, took)
 
     @override
     async def settle(self, work: Work, store: TurnStore) -> None:
         await self._worker.settle(work, CountedStore(store, self._meter))
+
+    def _count(self, seconds: float, outcome: str, took: Mapping[str, int]) -> None:
+        self._meter.observe(names.TURN_SECONDS, seconds, outcome=outcome)
+        for phase, micros in took.items():
+            self._meter.observe(names.PHASE_SECONDS, micros / 1_000_000, phase=phase, outcome=outcome)
 
 
 class CountedStore(TurnStore):
@@ -64,8 +73,6 @@ class CountedStore(TurnStore):
 
     def __init__(self, store: TurnStore, meter: Meter) -> None:
         self._store, self._meter = store, meter
-        self._phase: tuple[str, datetime] | None = None
-        self._took: Counter[str] = Counter()
         self._asked: Approval | None = None  # as the turn found it
         self.outcome = ""
 
@@ -118,38 +125,16 @@ class CountedStore(TurnStore):
     @override
     async def finish(self, end: TurnEnd) -> None:
         await self._store.finish(end)
-        for event in end.events:
-            self._heard(event)
+        self._told(None, end.events)
         self.outcome = end.record.state.value
-        self._count_phases(end.record.updated_at)
         self._count_approvals(end)
         if end.outcome is not None:
             _count_task(self._meter, end.outcome, end.record)
 
-    def _told(self, pulse: Pulse, events: Sequence[TaskEvent]) -> Pulse:
+    def _told(self, pulse: T, events: Sequence[TaskEvent]) -> T:
         for event in events:
-            self._heard(event)
-        return pulse
-
-    def _heard(self, event: TaskEvent) -> None:
-        if event.kind == "phase":
-            self._enter(str(event.data["phase"]), event.at)
-        else:
             count_event(self._meter, event)
-
-    def _enter(self, phase: str, at: datetime) -> None:
-        """Times are those of the store, as the run learned them."""
-        if self._phase is not None:
-            before, since = self._phase
-            self._took[before] += max(0, round((at - since).total_seconds() * 1000))
-        self._phase = (phase, at)
-
-    def _count_phases(self, at: datetime) -> None:
-        self._enter("", at)
-        self._phase = None
-        for phase, took in self._took.items():
-            self._meter.observe(names.PHASE_SECONDS, took / 1000, phase=phase, outcome=self.outcome)
-        self._took.clear()
+        return pulse
 
     def _count_approvals(self, end: TurnEnd) -> None:
         known, now = self._asked, end.approval

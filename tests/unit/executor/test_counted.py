@@ -4,6 +4,7 @@ import pytest
 
 from services.executor.adapters.counted_calls import CountedPolicy, CountedTools
 from services.executor.adapters.counted_turns import CountedTurns
+from services.executor.adapters.timed_tracer import TimedTracer
 from services.executor.core.context import Ports
 from services.executor.core.prompts.texts import load
 from services.executor.core.worker import Worker
@@ -13,6 +14,7 @@ from shared.domain.words import TaskState
 from shared.infra.counted_model import CountedModel
 from shared.infra.metrics import Metrics
 from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable, Tier
+from shared.ports.tracing import NO_TRACER
 from shared.testing.scripted_model import json_reply
 from tests.samples import samples
 from tests.unit.executor.stage import Stage, decision, message
@@ -28,7 +30,8 @@ class Counted:
         stage, meter = self.stage, self.metrics
         model = CountedModel(stage.model, {Tier.HAIKU: "small", Tier.SONNET: "large"}, meter)
         policy, tools = CountedPolicy(stage.policy, meter), CountedTools(stage.servers, meter)
-        ports = Ports(model, tools, policy, stage.tenants, stage.learned, stage.daily)
+        tracer = TimedTracer(NO_TRACER, meter)
+        ports = Ports(model, tools, policy, stage.tenants, stage.learned, stage.daily, tracer=tracer)
         worker = CountedTurns(Worker(ports, stage.limits, load()), meter)
         await worker.run(stage.turns.work(turn or message("Approve claim C-1 of 120.50")), stage.turns)
         return stage.turns.record.state
@@ -49,6 +52,7 @@ async def test_an_ended_task_is_counted_once_with_its_phases_its_write_and_its_c
     phases = {("completed", "PRIME"): 1.0, ("completed", "EXECUTE"): 1.0, ("completed", "REFLECT"): 1.0}
     assert counted["purple_phase_seconds_count"] == phases
     assert counted["purple_turn_seconds_count"] == {("completed",): 1}
+    assert {("DECOMPOSE",), ("MUTATE",)} < counted["purple_state_seconds_count"].keys()
     assert counted["purple_accept_to_start_seconds_count"] == {("message",): 1}
     assert counted["purple_writes_total"] == {("verified",): 1}
     assert counted["purple_strategies_chosen_total"] == {("fsm",): 1}
