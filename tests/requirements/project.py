@@ -35,6 +35,16 @@ PROMISES = (
         "seed 000, Running",
     ),
     Promise(
+        "deploy.tried_on_an_engine",
+        "Images and compose file are built, started, used and stopped by an engine where there is one, else it is said why not",
+        "seed 000, Running",
+    ),
+    Promise(
+        "deploy.build_context",
+        "What no image holds is not sent to the engine, and what an image holds is",
+        "quality",
+    ),
+    Promise(
         "deploy.same_names",
         "Images, compose file, manifests and settings name the same variables, ports and paths",
         "seed 000, Environment Variables",
@@ -67,11 +77,24 @@ PROMISES = (
         "The configuration reference says what every service reads, and what it refuses to start without",
         "seed 000, Environment Variables",
     ),
+    Promise(
+        "bench.overhead", "What a task costs beside model and tools is measured, with idleness taken off", "quality"
+    ),
     Promise("docs.security", "Threats, controls and lifetimes stand in the docs as they are in the code", "quality"),
     Promise("supply.audit", "Licences and known vulnerabilities that nobody has explained fail the audit", "bad input"),
     Promise("supply.not_audited", "What an audit could not look up is told, and counts as clean nowhere", "bad input"),
     Promise("supply.locked", "Images hold only what is locked by hash and tested in that version", "bad input"),
     Promise("supply.sbom", "Every image has a valid bill of materials, of what its lock names", "quality"),
+    Promise(
+        "operations.backup",
+        "What a backup of a running installation holds goes on where it is restored",
+        "quality",
+    ),
+    Promise(
+        "operations.restored_in_doubt",
+        "After a restore a write that may have been made since the backup is in doubt, not repeated",
+        "I3",
+    ),
     # example company
     Promise("company.honest", "Its tools are by name and annotation what they are", "I1"),
     Promise("company.writes_can_be_read_back", "Each of its writes shows in a read, and once only means once", "I4"),
