@@ -15,7 +15,7 @@ COMPILE = UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --
 	--generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-package purple-agent
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up test test-long check format requirements reference audit sbom lock
+.PHONY: help setup demo up test test-long test-engine images check format requirements reference audit sbom lock
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -49,6 +49,15 @@ test: $(READY) ## the suite, in TEST_WORKERS=2 processes (TEST_WORKERS=0 TEST_AR
 test-long: $(READY) ## the exhaustive matrices, long fault and property runs as well
 	@mkdir -p $(dir $(RESULTS))
 	@$(PYTEST) $(TEST_ARGS)
+
+test-engine: $(READY) ## images and compose file on a container engine, if there is one (ENGINE_ARGS="images" or "stack")
+	@$(BIN)/python -m tests.engine $(ENGINE_ARGS)
+
+images: ## every image, labelled with version and revision (BUILD_ARGS=--pull)
+	@version=$$(sed -n 's/^VERSION = "\(.*\)"/\1/p' shared/domain/version.py); revision=$$(git describe --always --dirty --abbrev=40); \
+	for service in $(SERVICES) all; do name=purple-agent-$$service; test $$service = all && name=purple-agent; \
+		docker build $(BUILD_ARGS) --build-arg SERVICE=$$service --build-arg VERSION=$$version --build-arg REVISION=$$revision \
+			--tag $$name --tag $$name:$$version . || exit 1; done
 
 check: $(READY) ## format, lint, types, import directions, promises against tests
 	@$(BIN)/ruff format --check --quiet . || { echo "Some files are not formatted: make format" >&2; exit 1; }

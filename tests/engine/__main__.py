@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tests.engine.docker import PYTHON, DockerFailed, missing
+from tests.engine.docker import PYTHON, DockerFailed, missing, not_to_be_had
 from tests.engine.images import build_all, differs_the_second_time, strangers
 from tests.engine.stack import (
     OF_ONES_OWN,
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str]) -> int:
     if not set(arguments) <= parts.keys():
         sys.stderr.write(__doc__ or "")
         return 2
-    if absent := missing():
+    if absent := missing() or not_to_be_had():
         sys.stdout.write(f"Skipped, nothing was tried: {'; '.join(absent)}.\n")
         return 0
     try:

@@ -3,7 +3,6 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
 
 from tests.deployment.compose import compose
 from tests.deployment.dockerfile import ROOT, default_arguments
@@ -32,21 +31,21 @@ def docker(*arguments: str, seconds: float = 60.0, said: str = "") -> str:
 
 
 def missing() -> list[str]:
-    """Sentences: why images cannot be built and started here; none where they can."""
+    """Sentences: why images cannot be built and started here, as far as it shows without fetching anything."""
     if not shutil.which("docker"):
         return ["no docker on the PATH"]
     if not an_engine_listens() or not _succeeds("info"):
         return ["no engine answers (DOCKER_HOST names another than the usual socket)"]
-    return list(_missing_beside())
+    return [f"docker has no {plugin} plugin" for plugin in ("compose", "buildx") if not _succeeds(plugin, "version")]
 
 
-def _missing_beside() -> Iterator[str]:
-    for plugin in ("compose", "buildx"):
-        if not _succeeds(plugin, "version"):
-            yield f"docker has no {plugin} plugin"
-    for image in (PYTHON, REDIS):
-        if not _succeeds("image", "inspect", image) and not _succeeds("pull", image, seconds=_PULL_SECONDS):
-            yield f"the image {image} is not there and cannot be fetched (PYTHON_IMAGE and REDIS_IMAGE name others)"
+def not_to_be_had() -> list[str]:
+    """Sentences: the images of others that are not here and cannot be fetched."""
+    return [
+        f"the image {image} is not there and cannot be fetched (PYTHON_IMAGE and REDIS_IMAGE name others)"
+        for image in (PYTHON, REDIS)
+        if not _succeeds("image", "inspect", image) and not _succeeds("pull", image, seconds=_PULL_SECONDS)
+    ]
 
 
 def _succeeds(*arguments: str, seconds: float = 60.0) -> bool:

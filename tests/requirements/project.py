@@ -36,7 +36,7 @@ PROMISES = (
     ),
     Promise(
         "deploy.tried_on_an_engine",
-        "Images and compose file are built, started, used and stopped by an engine where there is one, else it is said why not",
+        "An engine builds, starts, uses and stops images and compose file; where there is none it is said",
         "seed 000, Running",
     ),
     Promise(
