@@ -1,6 +1,7 @@
 """What production adds: the load balancer's numbers fit the gateway's, and what scales has something to scale."""
 
 import json
+from pathlib import Path
 from typing import cast
 
 import pytest
@@ -11,6 +12,7 @@ from services.gateway.entrypoints.edge.kept_alive import JSON_BEAT, SSE_BEAT
 from services.gateway.settings import Settings as GatewaySettings
 from shared.domain import metric_names
 from shared.infra.main_server import KEEP_ALIVE_SECONDS
+from tests.deployment import prometheus_rule
 from tests.deployment.agreement import longest_stop
 from tests.deployment.kustomize import BASE, LOCAL, PRODUCTION, Document, built
 from tests.deployment.manifests import config_maps, environment, name_of, of_kind, pods, spec_of, workloads
@@ -132,6 +134,35 @@ def test_executors_scale_on_metrics_that_exist_and_before_they_are_full() -> Non
     parse(told["query"])
     assert named == {metric_names.SESSIONS_WAITING.name, metric_names.SESSIONS_HELD.name} <= known
     assert float(told["threshold"]) < ExecutorSettings.model_fields["executor_capacity"].default
+
+
+@pytest.mark.promise("deploy.same_names")
+def test_the_operators_rules_are_those_of_the_rule_files() -> None:
+    """Else: ``python -m tests.deployment.prometheus_rule``."""
+    assert prometheus_rule.main(["--check"]) == 0
+
+
+@pytest.mark.promise("deploy.same_names")
+def test_rules_that_say_something_else_are_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = tmp_path / "rules.yaml"
+    other.write_text(prometheus_rule.manifest().replace("critical", "warning"))
+
+    assert prometheus_rule.main(["--check"], other) == 1
+    assert "prometheus_rule" in capsys.readouterr().err
+    assert prometheus_rule.main([], other) == prometheus_rule.main(["--check"], other) == 0
+
+
+@pytest.mark.promise("deploy.same_names")
+def test_the_pod_monitor_looks_where_metrics_are_shown() -> None:
+    """Every service of an installation, on a port that its pod has."""
+    documents = built(PRODUCTION, "monitoring")
+    (monitor,) = of_kind(documents, "PodMonitor")
+    (chosen,) = cast(dict[str, list[dict[str, list[str]]]], spec_of(monitor)["selector"])["matchExpressions"]
+    named = {str(one["port"]) for one in cast(list[Document], spec_of(monitor)["podMetricsEndpoints"])}
+
+    assert set(chosen["values"]) == pods(built(BASE)).keys()
+    for name, pod in pods(documents).items():
+        assert {port.name for port in pod.container.ports} <= named, name
 
 
 @pytest.mark.promise("deploy.same_names")
