@@ -23,6 +23,7 @@ from cli.chaos.roller import Roller
 from cli.chaos.schedule import LONGEST_ROUND, Schedule
 from cli.chaos.sight import Sight
 from cli.chaos.striker import Striker
+from cli.chaos.visitors import Visitors
 from cli.chaos.wiring import CALLED_BY_NAME, GATEWAYS, QUEUE, REST, Wiring
 from cli.console import Complaint
 from cli.gateway.messages import TaskView
@@ -141,7 +142,10 @@ async def _struck(run: Run) -> None:
 
 async def _restarts(run: Run) -> None:
     """The load lasts as long."""
-    await run.roller.run(run.schedule.seconds)
+    async with asyncio.TaskGroup() as group:
+        visiting = group.create_task(Visitors(run.doors, run.load).serve())
+        await run.roller.run(run.schedule.seconds)
+        visiting.cancel()
     run.load.stop()
 
 
