@@ -13,6 +13,7 @@ from shared.domain.exact_json import Json, JsonObject, loads_object
 from shared.domain.words import TaskState
 from shared.infra.archive_key import folder_url
 from shared.infra.archive_open import ArchiveSettings
+from shared.testing.otlp_receiver import receiving
 from tests.demanding import Guarded, TokenServer, guarded_company
 from tests.e2e.whole_stack import TENANT, WholeStack, whole_stack
 from tests.serving import serving
@@ -29,15 +30,17 @@ RECORD = loads_object(Path("cli/defaults/company_tenant.json").read_text())
 async def test_a_task_is_done_with_a_credential_that_is_found_nowhere_afterwards() -> None:
     """Refused first, with a server that repeats what it was sent; then the secret is replaced in its file.
 
-    Looked through are Redis's own file of every command, the logs of all processes, and the archive, decrypted.
+    Looked through are Redis's own file of every command, the logs of all processes, their traces, and the archive,
+    decrypted.
     """
     tokens = TokenServer("purple", RIGHT, lambda _: TOKEN)
-    with tempfile.TemporaryDirectory(prefix="pa-") as name:
+    with tempfile.TemporaryDirectory(prefix="pa-") as name, receiving() as traces:
         folder = Path(name)
         secret = folder / "secrets" / TENANT / "erp"
         secret.parent.mkdir(parents=True)
         secret.write_text(WRONG)
         given = {"CREDENTIALS_DIR": str(folder / "secrets"), "TENANT_FILE": _empty(folder)}
+        given |= {"OTEL_EXPORTER_OTLP_ENDPOINT": traces.url}
         async with (
             serving(tokens.app) as token_url,
             guarded_company(folder, Protocol.MCP, f"Bearer {TOKEN}") as erp,
@@ -49,12 +52,13 @@ async def test_a_task_is_done_with_a_credential_that_is_found_nowhere_afterwards
             await stack.send(TASK, "done")
             refused, done = await stack.record("refused"), await stack.record("done")
             archived = await _archived(folder / "s", 2)
-        kept = b"".join((*_contents(folder / "s"), *archived))
+        kept = b"".join((*_contents(folder / "s"), *archived, traces.raw))
         written = ledger.count(folder / "company.db", "update_employee_phone")
     assert (refused.state, done.state, written) == (TaskState.FAILED, TaskState.COMPLETED, 1)
     assert "no token for the credential file:erp" in str(refused.reason)
     assert set(erp.door.shown) == {f"Bearer {TOKEN}"}
     assert b"file:erp" in kept
+    assert b"execute_tool update_employee_phone" in traces.raw
     assert [one for one in (WRONG, RIGHT, TOKEN) if one.encode() in kept] == []
 
 
