@@ -4,6 +4,7 @@ It says the server's URL in its first line, or nothing if there is no engine or 
 that the container goes even when the tests are killed, and so that the engine's client leaves nothing behind in them.
 """
 
+import os
 import sys
 
 from docker.errors import DockerException
@@ -12,7 +13,7 @@ from testcontainers.core.config import testcontainers_config
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.waiting_utils import wait_for_logs
 
-IMAGE = "redis:7.4-alpine"
+IMAGE = os.environ.get("REDIS_IMAGE") or "redis:7.4-alpine"
 DURABLE = 'redis-server --save "" --appendonly yes --appendfsync always --maxmemory-policy noeviction'
 PORT = 6379
 START_SECONDS = 30
