@@ -35,6 +35,9 @@ PROMISES = (
         "assessor.world_looks", "Results tell how the world stood after each turn and who changed what", "seed 004, 6"
     ),
     Promise(
+        "assessor.beyond_published", "What published assessors leave undone is done or said why not", "seed 004, 6"
+    ),
+    Promise(
         "assess.command",
         "`purple assess` ends by itself with results or a reason, also if the agent dies",
         "seed 004, 10",

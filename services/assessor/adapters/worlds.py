@@ -3,6 +3,7 @@
 import asyncio
 from typing import Protocol
 
+from structlog import get_logger
 from typing_extensions import override
 
 from services.assessor.adapters.ues_server import UESServerManager
@@ -10,6 +11,7 @@ from shared.infra.ues.client import AsyncUESClient
 from shared.infra.ues.errors import ConflictError
 from shared.ports.simulated_world import SimulatorFailed
 
+log = get_logger()
 _LOOK_SECONDS = 2.0
 _MOST_MISSES = 3
 
@@ -112,8 +114,12 @@ class RunningSimulator(World):
 
     @override
     async def stop(self) -> None:
-        async with self._client() as simulator:
-            await simulator.worlds.close(self._world_id)
+        """One that cannot be closed now is left behind: who stops must not be kept by a simulator that is gone."""
+        try:
+            async with self._client() as simulator:
+                await simulator.worlds.close(self._world_id)
+        except SimulatorFailed as error:
+            log.warning("world_left_behind", world_id=self._world_id, error=str(error))
 
     @override
     async def lost(self) -> str:

@@ -1,0 +1,107 @@
+"""What published assessors leave undone: true counts, worlds reached from elsewhere, made room for and put away."""
+
+import asyncio
+from pathlib import Path
+
+import httpx
+import pytest
+
+from services.assessor.adapters.ues_server import UESServerManager
+from services.assessor.adapters.worlds import OwnProcess, RunningSimulator
+from services.assessor.hosting import GreenAgent
+from services.assessor.rooms import GreenAgents, TooManyContexts
+from shared.contracts.assessment.base import JsonObject
+from shared.contracts.assessment.updates import TurnStarted
+from shared.testing.scripted_participant import ScriptedParticipant
+from tests.assessor.agents import Following, Gold, reached
+from tests.assessor.scenes import SCENE, written
+from tests.assessor.stage import ADMIN, config, simulator, staged
+
+pytestmark = pytest.mark.promise("assessor.beyond_published")
+
+
+class Quick(Gold):
+    """Asks for a minute after each of its turns, of which it has three."""
+
+    async def turn(self, said: JsonObject) -> JsonObject:
+        answer = await super().turn({**said, "turn_number": 1 if said["turn_number"] == 1 else 2})
+        if said["turn_number"] == 2:
+            return {"message_type": "turn_complete", "time_step": "PT1H"}
+        return answer if answer["message_type"] == "early_completion" else {**answer, "time_step": "PT1M"}
+
+
+async def test_turns_tell_how_many_events_wait_and_how_many_happened(tmp_path: Path) -> None:
+    """Ben's answer is on its way after the first turn, and there after the second."""
+    quick = Quick()
+    changes = {"late_replies": "later"}
+    async with staged(tmp_path, changes=changes) as stage, reached(quick.participant) as participant:
+        await stage.assessed(participant)
+
+    started = [update for update in stage.following.updates if isinstance(update, TurnStarted)]
+    told = [said["events_processed"] for said in quick.participant.heard if said["message_type"] == "turn_start"]
+    assert [update.events_pending for update in started] == [0, 1, 0]
+    assert told == [0, 0, 1]
+
+
+async def test_an_agent_elsewhere_is_told_an_address_that_it_can_reach() -> None:
+    own = OwnProcess(UESServerManager(8123), "worlds.example")
+    given = {"simulator_url": "http://127.0.0.1:9050", "simulator_public_url": "https://worlds.example"}
+    shared = GreenAgent(config=config(**given, simulator_admin_key=ADMIN), context_id="c1")
+
+    assert own.public_url == "http://worlds.example:8123"
+    assert shared.ues_url.startswith("https://worlds.example/worlds/")
+
+
+async def test_worlds_make_room_for_others_and_leave_with_the_assessor(tmp_path: Path) -> None:
+    written(tmp_path)
+    async with simulator() as url:
+        agents = _agents(tmp_path, url)
+        before = await _worlds(url)
+        async with reached(Gold().participant) as one, reached(Gold().participant) as other:
+            await agents.assessed("room-1", "t1", one.url, SCENE, {}, Following())
+            first = await _worlds(url) - before
+            await agents.assessed("room-2", "t2", other.url, SCENE, {}, Following())
+            second = await _worlds(url) - before
+        await agents.put_away_idle()
+        kept = await _worlds(url) - before
+        await agents.close()
+        left = await _worlds(url)
+
+    assert (len(first), len(second), first & second) == (1, 1, set())
+    assert kept == second, "it was used just now"
+    assert left == before
+
+
+async def test_more_assessments_at_once_than_there_is_room_for_are_refused(tmp_path: Path) -> None:
+    written(tmp_path)
+    began, let_go = asyncio.Event(), asyncio.Event()
+
+    async def turn(_: JsonObject) -> JsonObject:
+        began.set()
+        await let_go.wait()
+        return {"message_type": "early_completion"}
+
+    async with simulator() as url, reached(ScriptedParticipant(turn)) as agent:
+        agents = _agents(tmp_path, url)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(agents.assessed("full-1", "t1", agent.url, SCENE, {}, Following()))
+            await began.wait()
+            with pytest.raises(TooManyContexts, match="MAX_CONTEXTS"):
+                await agents.assessed("full-2", "t2", agent.url, SCENE, {}, Following())
+            let_go.set()
+        await agents.close()
+
+
+async def test_a_simulator_that_is_gone_keeps_nobody_from_stopping() -> None:
+    await RunningSimulator("http://127.0.0.1:1", "", ADMIN, "left-behind").stop()
+
+
+def _agents(folder: Path, url: str) -> GreenAgents:
+    world = {"simulator_url": url, "simulator_admin_key": ADMIN}
+    return GreenAgents(config(scenarios_dir=folder, max_contexts=1, context_idle_seconds=60, **world))
+
+
+async def _worlds(url: str) -> set[str]:
+    async with httpx.AsyncClient(trust_env=False, headers={"X-API-Key": ADMIN}) as http:
+        listed = (await http.get(f"{url}/worlds")).json()
+    return {str(world["world_id"]) for world in listed["worlds"]}
