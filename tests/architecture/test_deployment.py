@@ -5,6 +5,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 from cli.stack.plan import Ports, StackOptions, plan_stack
 from shared.contracts.tenant import TenantRecord
@@ -176,6 +177,38 @@ def test_containers_are_confined(name: str) -> None:
     assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", IMAGES[name].user)
     assert OURS[name].read_only
     assert OURS[name].cap_drop == ("ALL",)
+
+
+@pytest.mark.promise("deploy.manifests_valid")
+@pytest.mark.parametrize("name", sorted(SERVICES))
+def test_whoever_is_in_the_compose_file_is_confined_and_reached_from_this_machine_only(name: str) -> None:
+    """Nobody is asked for a key there. Prometheus and the others of other people's images included."""
+    service = SERVICES[name]
+
+    assert service.cap_drop == ("ALL",)
+    assert service.security_opt == ("no-new-privileges:true",)
+    assert [port for port in service.ports if not port.startswith("127.0.0.1:")] == []
+    assert [path for path in service.mounts.values() if not Path(path).exists()] == []
+
+
+@pytest.mark.promise("deploy.same_names")
+def test_profiles_hold_who_measures_and_who_observes() -> None:
+    held: dict[str, set[str]] = {}
+    for name, service in SERVICES.items():
+        for profile in service.profiles:
+            held.setdefault(profile, set()).add(name)
+
+    assert held == {"assessor": {"assessor", "simulator"}, "observability": {"otel-collector", "prometheus", "grafana"}}
+
+
+@pytest.mark.promise("deploy.same_names")
+def test_prometheus_asks_the_services_where_they_show_their_metrics() -> None:
+    jobs = yaml.safe_load((ROOT / "observability" / "prometheus.yml").read_text())["scrape_configs"]
+    asked = {(job["job_name"], found["port"]) for job in jobs for found in job.get("dns_sd_configs", [])}
+    shown = {name: int(OURS[name].environment.get("METRICS_PORT", IMAGES[name].exposed)) for name in OURS}
+
+    assert asked <= set(shown.items())
+    assert {name for name, _ in asked} >= {"gateway", "executor", "policy", "learner"}
 
 
 @pytest.mark.promise("deploy.one_command")

@@ -46,6 +46,7 @@ class ComposeService(BaseModel):
     healthcheck: Check
     read_only: bool = False
     cap_drop: tuple[str, ...] = ()
+    security_opt: tuple[str, ...] = ()
     stop_grace_period: str
 
     @model_validator(mode="before")
