@@ -166,6 +166,13 @@ def test_the_pod_monitor_looks_where_metrics_are_shown() -> None:
 
 
 @pytest.mark.promise("deploy.same_names")
+def test_who_scrapes_by_notes_finds_the_same_ports() -> None:
+    for name, workload in workloads(built(BASE)).items():
+        ports = {port.name: str(port.container_port) for port in workload.pod.container.ports}
+        assert workload.notes["prometheus.io/port"] == ports.get("metrics", ports["http"]), name
+
+
+@pytest.mark.promise("deploy.same_names")
 def test_production_says_everything_of_its_site_in_one_file() -> None:
     """No value is left that says only where the right one stands; the sheet itself is not sent."""
     documents = built(PRODUCTION)

@@ -133,11 +133,12 @@ class Reach(NamedTuple):
 
 
 class Workload(NamedTuple):
-    """A deployment or stateful set: the labels that its pods bear, and one of these pods."""
+    """A deployment or stateful set: the labels and notes that its pods bear, and one of these pods."""
 
     kind: str
     selector: Mapping[str, str]
     labels: Mapping[str, str]
+    notes: Mapping[str, str]
     replicas: int | None
     pod: Pod
 
@@ -189,8 +190,9 @@ def _workload(document: Document) -> Workload:
     template = cast(dict[str, dict[str, object]], spec["template"])
     selector = cast(dict[str, dict[str, str]], spec["selector"])["matchLabels"]
     labels = cast(dict[str, str], template["metadata"]["labels"])
+    notes = cast(dict[str, str], template["metadata"].get("annotations", {}))
     pod = Pod.model_validate(template["spec"])
-    return Workload(str(document["kind"]), selector, labels, cast("int | None", spec.get("replicas")), pod)
+    return Workload(str(document["kind"]), selector, labels, notes, cast("int | None", spec.get("replicas")), pod)
 
 
 def _reach(spec: dict[str, object]) -> Reach:
