@@ -27,7 +27,7 @@ _VERBS = frozenset(
     detail develop disable discard dispatch do drop edit email enable end endorse enter escalate exceed expect
     explain fail file fill filter find finish fit fix flag follow forward freeze gather get give go grant group
     handle happen have hear help hold home identify import include increase inform insert inspect invoice issue
-    item join keep know lack lead leave left let level light like limit link list load lock log look lose lower
+    item join keep know label lack lead leave left let level light like limit link list load lock log look lose lower
     mail make manage mark market match mean measure meet merge message miss modify move name need note notice
     notify number offer open order pack park part party pass pause pay phone pick place plan present price print
     process produce prove provide purchase put query question raise rank rate reach read reason receive record
@@ -49,6 +49,9 @@ _FORMAT = frozenset(
     planner port product ref result risk row sequence usage status system task text time tool type user word
     """.split()
 )
+
+# Words of clocks and of everybody's mail, by which standing instructions are read.
+_EVERYDAY = frozenset("eight folder minute newsletter password ten".split())
 
 
 def _company_words(folder: Path) -> set[str]:
@@ -79,7 +82,7 @@ def _told(value: str) -> list[str]:
 
 def _allowed() -> set[str]:
     process_words = {word for t in TEMPLATES.values() for text in (t.process_type, *t.keywords) for word in parts(text)}
-    return {_singular(word) for word in process_words} | _VERBS | _FORMAT | _forms(_VERBS)
+    return {_singular(word) for word in process_words} | _VERBS | _FORMAT | _EVERYDAY | _forms(_VERBS)
 
 
 def _forms(verbs: frozenset[str]) -> set[str]:

@@ -35,4 +35,9 @@ PROMISES = (
     Promise(
         "I10.assessed_world", "A turn of an assessment reaches its world alone, and nothing of the tenant's own", "I10"
     ),
+    Promise(
+        "planner.tends",
+        "The rule-based planner carries out standing instructions on what came in, and says what it leaves alone",
+        "seed 004, 8",
+    ),
 )

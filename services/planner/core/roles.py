@@ -57,6 +57,8 @@ def reply(request: Request, ignores_policy: bool = False) -> Reply:
             return _with_made(request, _conclude(request))
         case "COMPLETE":
             situation = observe(request)
+            if tending_roles.now_of(request):
+                return Reply(tending_roles.account(request, situation))
             return Reply(improve.with_outputs(request, situation, answer.answer(request, situation)))
         case "TRANSLATE POLICY":
             return Reply(dumps(translate.translate(request)))

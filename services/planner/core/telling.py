@@ -18,7 +18,7 @@ _WAITING = re.compile(r"\bwhich\b.*\b(?:wait|waits|waiting|need|needs|open|left)
 _AT_THE_END = re.compile(r"\b(?:afternoon|evening|at the end|in the end|finally|nothing more|before I)\b", re.I)
 _CONDITION = re.compile(r"\b(?:if|unless|once|as soon as|when (?:all|everybody|everyone|it|he|she|they))\b", re.I)
 _WHEN = re.compile(
-    r"^[\s*•-]*(?:please )?(?:tell|inform|let)\s+(?P<who>[A-Z][\w'’-]*(?:\s+[A-Z][\w'’-]*)*)(?: know)?"
+    r"^[\s*•-]*(?i:please )?(?i:tell|inform|let)\s+(?P<who>[A-Z][\w'’-]*(?:\s+[A-Z][\w'’-]*)*)(?: know)?"
     r"\s+(?:when|at what time)\s+(?P<what>[^.;,]+?)\s+(?:is|are|takes place|starts|begins)\b"
 )
 
@@ -98,7 +98,7 @@ def _named(row: Row) -> str:
 def _of_event(who: str, what: str, situation: Situation, writers: Sequence[ToolSpec]) -> tuple[JsonObject | None, str]:
     """The answer to the latest message of somebody, with the time of the one appointment that is meant."""
     asked = list(_from(who, situation))
-    events = _meant(what, situation)
+    events = _meant(what, who, situation)
     if not asked or len(events) != 1:
         return (
             None,
@@ -126,12 +126,13 @@ def _from(who: str, situation: Situation) -> Iterator[Row]:
             yield row
 
 
-def _meant(what: str, situation: Situation) -> list[Row]:
-    """The entries with a beginning whose words are most like those; several if no one of them is."""
-    wanted = text_stems(what)
-    found = [(len(wanted & text_stems(row.text)), row) for row in rows_of(situation) if "start" in row.fields]
-    most = max((count for count, _ in found), default=0)
-    return [row for count, row in found if count == most and most > 0]
+def _meant(what: str, who: str, situation: Situation) -> list[Row]:
+    """The entries with a beginning that are most like those words, and then most about that person; all that tie."""
+    wanted, names = text_stems(what), text_stems(who)
+    entries = [(text_stems(row.text), row) for row in rows_of(situation) if "start" in row.fields]
+    found = [((len(wanted & said), len(names & said)), row) for said, row in entries if wanted & said]
+    most = max((count for count, _ in found), default=(0, 0))
+    return [row for count, row in found if count == most]
 
 
 def _answers(row: Row, asked: Sequence[Row]) -> bool:

@@ -8,7 +8,7 @@ from services.planner.core.mentions import Kind, find
 from services.planner.core.request import ToolSpec
 from services.planner.core.situation import Situation
 from services.planner.core.tending_rules import Standing, Step, standing
-from services.planner.core.words import family, is_identifier, parts, stem, text_stems, text_words
+from services.planner.core.words import concept, family, is_identifier, parts, stem, text_stems, text_words
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 _AT = re.compile(r"\b(?:to|into|as|under|in)\s+(?:the\s+)?(?P<word>\w[\w-]*)", re.I)
@@ -66,12 +66,36 @@ def rows_of(situation: Situation) -> Iterator[Row]:
     """The rows of every list that was read, each once by its identifier."""
     seen: set[str] = set()
     for fact in situation.facts:
-        for place, row in _listed(fact.result):
-            key = next((name for name in row if is_identifier(name) and isinstance(row[name], str)), None)
-            if key is not None and f"{key} {row[key]}" not in seen:
-                seen.add(f"{key} {row[key]}")
-                noun = frozenset(stem(word) for word in parts(fact.tool)[1:])
-                yield Row(key, row, noun, f"{fact.ref}.{place}.{key}")
+        noun = tuple(stem(word) for word in parts(fact.tool)[1:])
+        for name, rows in _lists(fact.result):
+            key = _key(rows, noun)
+            for place, row in enumerate(rows):
+                if key in row and f"{key} {row[key]}" not in seen:
+                    seen.add(f"{key} {row[key]}")
+                    yield Row(key, row, frozenset(noun), f"{fact.ref}.{name}[{place}].{key}")
+
+
+def _lists(result: Json) -> Iterator[tuple[str, list[JsonObject]]]:
+    for name, value in result.items() if isinstance(result, dict) else ():
+        if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
+            yield name, [row for row in value if isinstance(row, dict)]
+
+
+def _key(rows: Sequence[JsonObject], noun: tuple[str, ...]) -> str:
+    """The field that tells the rows apart: one that differs in all of them, best one that is called as they are."""
+    names = sorted(
+        {name for row in rows for name, value in row.items() if is_identifier(name) and isinstance(value, str)}
+    )
+    found = [
+        (
+            len({str(row.get(name)) for row in rows}) == len(rows),
+            concept(name, frozenset()) <= {*noun[-1:]},
+            -place,
+            name,
+        )
+        for place, name in enumerate(names)
+    ]
+    return max(found)[3] if found else ""
 
 
 def _arrived(situation: Situation) -> list[Row]:
@@ -82,14 +106,6 @@ def _arrived(situation: Situation) -> list[Row]:
 
 def _is_own(row: Row) -> bool:
     return row.fields.get("direction") == "outgoing" or row.fields.get("role") == "assistant"
-
-
-def _listed(result: Json) -> Iterator[tuple[str, JsonObject]]:
-    lists = result.items() if isinstance(result, dict) else ()
-    for name, value in lists:
-        for place, row in enumerate(value if isinstance(value, list) else ()):
-            if isinstance(row, dict):
-                yield f"{name}[{place}]", row
 
 
 def _speaks_of(rule: Standing, row: Row) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from services.planner.core.answer import answer
 from services.planner.core.binding import Bound
 from services.planner.core.pages import next_parts
 from services.planner.core.references import CERTAIN, Candidate
@@ -41,6 +42,12 @@ def plan_of_turn(situation: Situation, writers: Sequence[ToolSpec], now: datetim
     left = "; ".join((*done.left, *said.left))
     nothing = f"Left alone: {left}." if left else None if calls else "Nothing is due now."
     return {"calls": calls, "why_none": nothing, "cannot": None}
+
+
+def account(request: Request, situation: Situation) -> str:
+    """What was done in this turn, and nothing else of what was read: that is other people's business."""
+    reading = situation.reading._replace(questions=())
+    return answer(request, situation._replace(reading=reading, facts=(), records=(), values=()))
 
 
 def _part(tool: ToolSpec, given: JsonObject) -> Bound:

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from services.planner.core.words import STOP, family, is_verb, stem, text_words
+from services.planner.core.words import NOTICES, STOP, family, is_verb, stem, text_words
 
 _PIECE = re.compile(r"\n\s*[-*•]\s*|\n+|(?<=[.!?;])\s+(?=[A-Z])")
 _HEADED = re.compile(r"^(?P<kind>[^:.]{3,120}):\s+(?P<steps>.+)$", re.S)
@@ -26,10 +26,17 @@ _SENDER = re.compile(r"\bfrom\s+(?P<who>[^\s,;:.]+(?:\s+[A-Z][^\s,;:.]*)*|\S+@\S
 # Words by which a thing of a kind shows itself, where it does not name its kind. General knowledge of mail, no more.
 _SIGNS: dict[str, tuple[str, ...]] = {
     "newsletter": ("newsletter", "unsubscribe", "digest", "weekly issue", "this week in"),
-    "invoice": ("invoice", "amount due", "payment due"),
+    "invoice": ("invoice", "amount due", "now due"),
     "receipt": ("receipt", "order confirmation"),
-    "bait": ("verify your", "your password", "account will be", "gift card", "confirm your account", "log in here"),
-    "phishing": ("verify your", "your password", "account will be", "gift card", "confirm your account", "log in here"),
+    "bait": ("verify your", "your password", "account will be", "gift voucher", "confirm your account", "log in here"),
+    "phishing": (
+        "verify your",
+        "your password",
+        "account will be",
+        "gift voucher",
+        "confirm your account",
+        "log in here",
+    ),
     "decision": ("your decision", "you decide", "your approval", "decide by", "go-ahead"),
     "signature": ("your signature", "please sign", "to be signed", "sign it", "signed copy"),
 }
@@ -93,7 +100,7 @@ def _headed(piece: str) -> Standing | None:
 def _plain(piece: str) -> Standing | None:
     """``Archive newsletters.``, ``Star what is from Ann Lee.``"""
     words = text_words(piece)
-    if not words or _NOT.search(piece) or not (is_verb(words[0]) or words[0] in _LONE):
+    if not words or _NOT.search(piece) or not _acts(words[0]) or family(words[0]) in NOTICES:
         return None
     step = Step(words[0], piece.rstrip(" .;!"))
     kind = re.split(r"\b(?:as|to|into|under|in)\b", piece, maxsplit=1)[0]

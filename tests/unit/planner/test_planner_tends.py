@@ -1,0 +1,198 @@
+"""Standing instructions over what came in: which rows are tended how, what is told, and when the next turn is due."""
+
+import pytest
+
+from services.executor.core.prompts.sections import render
+from services.executor.core.prompts.texts import load
+from services.planner.core.request import parse
+from services.planner.core.roles import reply
+from shared.domain.exact_json import Json, JsonObject, loads_object
+from tests.unit.planner.planner_requests import answered, calls, fact, said, tool
+
+pytestmark = pytest.mark.promise("planner.tends")
+NOON = "2031-05-06T12:00:00+00:00"
+WRITERS: list[Json] = [
+    tool("archive_letter", letter_id="string"),
+    tool("star_letter", letter_id="string"),
+    tool("label_letter", letter_id="string", label="string"),
+    tool("move_letter", letter_id="string", folder="string"),
+    tool("mark_letter_read", letter_id="string"),
+    tool("mark_letter_unread", letter_id="string"),
+    tool("delete_letter", letter_id="string"),
+    tool("reply_to_letter", letter_id="string", body="string"),
+    tool("send_chat_line", content="string"),
+]
+
+
+def letter(name: str, sender: str, subject: str, body: str = "", **more: Json) -> JsonObject:
+    return {"letter_id": name, "from_address": sender, "subject": subject, "body": body, "folder": "inbox", **more}
+
+
+def plan(task: str, *letters: JsonObject, now: str = NOON, entries: tuple[JsonObject, ...] = ()) -> JsonObject:
+    rows: list[Json] = [*letters]
+    events: list[Json] = [*entries]
+    facts: list[Json] = [
+        fact("f1", "list_letters", {}, {"letters": rows}),
+        fact("f2", "list_entries", {}, {"entries": events}),
+    ]
+    sections: dict[str, Json] = {"task": task, "now": {"current_time": now, "turn": 1}, "facts": facts}
+    return answered("WRITE PLAN", {**sections, "write_tools": WRITERS, "read_tools": []})
+
+
+def made(task: str, *letters: JsonObject, now: str = NOON) -> list[tuple[str, JsonObject]]:
+    return calls(plan(task, *letters, now=now))
+
+
+NEWS = letter("m1", "post@shop.example", "Our newsletter", "Click here to unsubscribe.")
+BILL = letter("m2", "books@mill.example", "Invoice 77", "Please pay.")
+BOSS = letter("m3", "ann.lee@corp.example", "Lunch?", "Tomorrow?")
+
+
+def test_kinds_with_a_colon_and_kinds_in_a_sentence_are_the_same() -> None:
+    headed = made("Newsletters: archive them.\nInvoices: label them 'bills' and archive them.", NEWS, BILL, BOSS)
+    plain = made("Archive newsletters. Star everything from Ann Lee.", NEWS, BILL, BOSS)
+
+    assert headed == [
+        ("archive_letter", {"letter_id": "m1"}),
+        ("label_letter", {"letter_id": "m2", "label": "bills"}),
+        ("archive_letter", {"letter_id": "m2"}),
+    ]
+    assert plain == [("archive_letter", {"letter_id": "m1"}), ("star_letter", {"letter_id": "m3"})]
+
+
+def test_what_must_not_be_touched_goes_before_what_is_to_be_done() -> None:
+    task = "Archive newsletters. Do not touch mail from post@shop.example."
+
+    assert made(task, NEWS, BILL) == []
+
+
+def test_a_verb_that_is_forbidden_for_all_is_no_step() -> None:
+    assert made("Newsletters: archive and delete them. Delete nothing.", NEWS) == [
+        ("archive_letter", {"letter_id": "m1"})
+    ]
+
+
+def test_a_row_of_which_two_instructions_speak_is_left_alone_and_named() -> None:
+    both = letter("m4", "post@shop.example", "Newsletter with your invoice")
+
+    found = plan("Newsletters: archive them.\nInvoices: star them.", both)
+
+    assert calls(found) == []
+    assert "m4" in str(found["why_none"])
+
+
+def test_bait_goes_before_what_it_pretends_to_be() -> None:
+    bait = letter("m5", "pay@mill-billing.example", "Invoice 78", "Log in here and confirm your account.")
+
+    found = made("Invoices: archive them.\nPhishing: move it to spam, do not answer.", bait)
+
+    assert found == [("move_letter", {"letter_id": "m5", "folder": "spam"})]
+
+
+def test_read_and_unread_are_told_apart_and_what_is_done_is_not_done_again() -> None:
+    task = "Mark newsletters as read. Star mail from Ann Lee."
+
+    assert made(task, NEWS, {**BOSS, "is_starred": True}) == [("mark_letter_read", {"letter_id": "m1"})]
+
+
+def test_what_lies_elsewhere_is_not_tended() -> None:
+    assert made("Archive newsletters.", {**NEWS, "folder": "kept"}) == []
+
+
+def test_what_no_tool_does_is_named_and_nothing_is_invented() -> None:
+    found = plan("Newsletters: shred them.\nReceipts: file them under.", NEWS)
+
+    assert calls(found) == []
+
+
+@pytest.mark.parametrize(("hour", "told"), [("10", False), ("16", True)])
+def test_what_waits_is_told_at_the_end_of_the_day_alone(hour: str, told: bool) -> None:
+    task = (
+        "Every hour until five: star mail from Ann Lee.\nIn the afternoon tell me in the chat which mails wait for me."
+    )
+
+    found = made(task, BOSS, {**BILL, "is_starred": True}, now=f"2031-05-06T{hour}:00:00+00:00")
+
+    said_to_user = [given["content"] for name, given in found if name == "send_chat_line"]
+    assert bool(said_to_user) is told
+    if told:
+        assert "Invoice 77" in str(said_to_user[0])
+
+
+def test_somebody_who_asked_is_told_when_the_one_entry_that_is_meant_begins() -> None:
+    entry: JsonObject = {
+        "book_id": "primary",
+        "entry_id": "e1",
+        "title": "Kitchen measuring",
+        "start": "2031-05-09T14:00:00+00:00",
+        "end": "2031-05-09T15:00:00+00:00",
+        "location": "Mill Lane",
+    }
+    other: JsonObject = {**entry, "entry_id": "e2", "title": "Dentist", "location": ""}
+    task = "- Tell Ann Lee when the measuring of her kitchen is; it is in my calendar."
+
+    (call,) = calls(plan(task, BOSS, entries=(entry, other)))
+
+    assert call[0] == "reply_to_letter"
+    assert "Friday, 9 May 2031, 14:00 to 15:00 (UTC), Mill Lane" in str(call[1]["body"])
+    assert calls(plan(task, BOSS, entries=(entry, {**entry, "entry_id": "e3"}))) == []
+    assert calls(plan(task, BOSS, {**letter("m9", "me@x.example", "Re"), "in_reply_to": "m3"}, entries=(entry,))) == []
+
+
+def test_every_list_is_read_once() -> None:
+    tools: list[Json] = [tool("list_letters"), tool("list_entries"), tool("get_letter", letter_id="string")]
+
+    found = said("ASSESS", {"task": "Archive newsletters.", "now": {"current_time": NOON, "turn": 1}}, tools)
+
+    assert [name for name, _ in found.calls] == ["list_letters", "list_entries"]
+
+
+@pytest.mark.parametrize(
+    ("task", "hour", "finished", "step"),
+    [
+        ("Archive the newsletters.", "09:00", True, ""),
+        ("Look after my mail every half hour until five.", "09:00", False, "PT30M"),
+        ("Look after my mail every two hours until half past five.", "16:45", False, "PT45M"),
+        ("Look after my mail every hour until 17:00.", "17:00", True, ""),
+        ("Wait for Ann's answer, then book the room.", "09:00", False, "PT1H"),
+        ("Watch my mail this morning.", "09:00", False, "PT1H"),
+    ],
+)
+def test_the_next_turn_is_due_as_often_as_the_text_says(task: str, hour: str, finished: bool, step: str) -> None:
+    told = next_turn({"task": task, "now": {"current_time": f"2031-05-06T{hour}:00+00:00", "turn": 1}})
+
+    assert (told["finished"], told["time_step"]) == (finished, step)
+
+
+@pytest.mark.parametrize(
+    "more", [{"unmet": ["no tool shreds"]}, {"writes": [{"tool": "star_letter", "status": "unverified"}]}]
+)
+def test_in_doubt_it_is_not_over(more: dict[str, Json]) -> None:
+    now: Json = {"current_time": NOON, "turn": 1}
+
+    assert next_turn({"task": "Archive the newsletters.", "now": now, **more})["finished"] is False
+
+
+def next_turn(sections: dict[str, Json]) -> JsonObject:
+    prompts = load()
+    body: JsonObject = {
+        "system": [{"type": "text", "text": prompts.role}, {"type": "text", "text": prompts.next_turn}],
+        "messages": [{"role": "user", "content": [{"type": "text", "text": render(sections)}]}],
+    }
+    return loads_object(reply(parse(body)).text)
+
+
+def test_the_account_of_a_turn_tells_what_was_done_and_nothing_of_what_was_read() -> None:
+    rows: Json = [{"entry_id": "e1", "title": "Dentist", "start": NOON}]
+    writes: list[Json] = [{"tool": "star_letter", "arguments": {"letter_id": "m3"}, "status": "verified", "note": ""}]
+    sections: dict[str, Json] = {
+        "task": "Star mail from Ann Lee. Tell me in the chat which mails wait for me.",
+        "now": {"current_time": NOON, "turn": 1},
+        "facts": [fact("f1", "list_entries", {}, {"entries": rows})],
+    }
+
+    done = said("COMPLETE", {**sections, "writes": writes}).text
+    idle = said("COMPLETE", {**sections, "writes": []}).text
+
+    assert "m3" in done
+    assert not any("Dentist" in text for text in (done, idle))
