@@ -14,7 +14,6 @@ from shared.infra.tcp_proxy import TcpProxy
 READY_SECONDS = 60.0
 GONE_SECONDS = 60.0  # the longest grace of any service, and time to spare
 SERVES_ON = 1.0  # seconds between the new process's first work and the old one's signal: ``preStop``
-_BREATH = 0.5  # seconds between two restarts
 
 
 class Restart(NamedTuple):
@@ -31,8 +30,8 @@ class Roller:
     The others are stopped, and started again: replicas, and consumers whose work waits for them.
     """
 
-    def __init__(self, crew: Crew, lines: Mapping[str, TcpProxy]) -> None:
-        self._crew, self._lines = crew, lines
+    def __init__(self, crew: Crew, lines: Mapping[str, TcpProxy], serves_on: float = SERVES_ON) -> None:
+        self._crew, self._lines, self._serves_on = crew, lines, serves_on
         self.restarts: list[Restart] = []
         self.rounds = 0
 
@@ -46,7 +45,7 @@ class Roller:
         while not self.rounds or time.monotonic() < ends:
             for name in self._in_order():
                 await self._roll(name)
-                await asyncio.sleep(_BREATH)
+                await asyncio.sleep(self._serves_on / 2)  # a breath between two
             self.rounds += 1
 
     def _in_order(self) -> tuple[str, ...]:
@@ -63,5 +62,5 @@ class Roller:
         replacement = self._crew.start_beside(name, port)
         await wait_until_ready((replacement,), READY_SECONDS)
         line.upstream = replacement.spec.url.removeprefix("http://")
-        await asyncio.sleep(SERVES_ON)
+        await asyncio.sleep(self._serves_on)
         self.restarts.append(Restart(name, *await self._crew.hand_over(name, replacement, GONE_SECONDS)))
