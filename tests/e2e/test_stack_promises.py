@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from typing import cast
 
 import httpx
@@ -16,6 +17,7 @@ from cli.stack.child import Child
 from cli.stack.free_ports import free_ports
 from cli.stack.readiness import wait_until_ready
 from examples.company import ledger
+from shared.contracts.assessment.kept import Assessment
 from shared.contracts.task import TaskRecord
 from shared.domain.words import TaskState
 from tests.e2e.commands import purple
@@ -139,6 +141,21 @@ async def test_a_waiting_task_holds_nothing(stack: WholeStack) -> None:
     assert result["status"]["state"] == "input-required"  # type: ignore[call-overload,index]  # JSON
     await stack.let_go("waits")
     assert [key async for key in stack.redis.scan_iter("arq:*") if b"queue" not in str(key).encode()] == []
+
+
+@pytest.mark.promise("participant.whole")
+async def test_an_assessor_measures_the_stack_and_ends_by_itself_with_a_result(
+    stack: WholeStack, tmp_path: Path
+) -> None:
+    """A short one; whole ones, and what dies in the middle of them, take longer."""
+    agent = stack.stack.url("gateway")
+    asked = ("--scenario", "inbox_triage", "--agent", agent, "--max-turns", "1", "--dir", str(tmp_path), "--json")
+    done = await purple("assess", *asked)
+    assert done.code == 0, done.err
+    (run,) = Assessment.model_validate_json(done.out).runs
+    assert (run.results.status, run.results.turns_taken) == ("completed", 1)
+    assert {entry.kind for entry in run.results.action_log} >= {"read"}
+    assert [update.get("error_message") for update in run.updates if "error_message" in update] == []
 
 
 def _began(record: TaskRecord) -> datetime:

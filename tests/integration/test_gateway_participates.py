@@ -26,7 +26,7 @@ from shared.contracts.task import TaskRecord, TurnKind
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.infra.keys import PARTICIPATION_SECONDS, participation_key
 from shared.infra.participations import RedisParticipations
-from tests.integration.gateway_stage import Stage, at, stage
+from tests.integration.gateway_stage import Stage, at, gateway, stage
 from tests.sse_reading import rpc_stream
 
 SECRET = "5e" * 32
@@ -163,6 +163,19 @@ async def test_a_stream_is_told_that_an_assessment_has_begun_and_how_its_turn_go
     assert [update["kind"] for update in turn][:1] == ["task"]
     assert at(turn[-2], "artifact.parts.0.data.message_type") == "turn_complete"
     assert at(turn[-1], "final") is True
+
+
+@pytest.mark.promise("participant.killed")
+async def test_any_replica_answers_for_an_assessment_that_another_began(redis: Redis, redis_url: str) -> None:
+    """So one that dies in the middle of it, or comes back, costs no more than the turn that it waited for."""
+    async with _stage(redis, redis_url) as play, gateway(redis_url, assessment_key=KEY) as other:
+        await _said(play, START)
+        async with httpx.AsyncClient(base_url=other, timeout=20, trust_env=False) as client:
+            turn = await _said(Stage(other, client, play.worker, redis), _turn())
+        await _said(play, COMPLETE)
+    assert at(turn, "result.status.state") == "completed"
+    assert _records(play)[0].session_id == "c1"
+    assert await redis.exists(participation_key("default", "c1")) == 0
 
 
 @pytest.mark.promise("participant.reply")

@@ -113,6 +113,14 @@ PROMISES = (
     Promise("participant.guarded", "An assessed world lies only where requests may go", "bad input"),
     Promise("participant.takes_over", "A second start takes over, and the turn of the first acts no more", "seed 004"),
     Promise("participant.ends", "With its end an assessment's key is gone, and its turn is cancelled", "seed 004"),
+    Promise(
+        "participant.whole", "`purple assess` on our own stack ends by itself with a result", "seed 004, Lifecycle"
+    ),
+    Promise(
+        "participant.killed",
+        "What dies in mid-turn costs turns, and never hangs the assessment or its result",
+        "seed 004, Error Handling",
+    ),
     Promise("participant.offered", "Without a key to keep others under, assessments are refused by name", "I12"),
     # command line and launcher
     Promise("launcher.defaults", "Only the launcher supplies Redis, planner and company", "seed 000, Running"),

@@ -1,0 +1,119 @@
+"""`purple assess` measures a whole stack of ours; whatever dies in mid-turn, it ends by itself with a result."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import unquote
+
+import pytest
+
+from shared.contracts.assessment.kept import Assessment
+from shared.contracts.assessment.results import AssessmentResults
+from tests.e2e.commands import Done, purple
+from tests.e2e.whole_stack import TENANT, WholeStack, whole_stack
+
+pytestmark = pytest.mark.long  # one of them, with fewer turns, is in the suite: test_stack_promises.py
+SLOW = {"PLANNER_LATENCY_MS": "150", "LEASE_SECONDS": "1", "TOOL_TIMEOUT": "1.5"}
+
+
+class Measured(NamedTuple):
+    done: Done
+    results: AssessmentResults
+
+
+async def measured(whole: WholeStack, scenario: str, kept: Path, *options: str) -> Measured:
+    asked = ("--scenario", scenario, "--agent", whole.stack.url("gateway"), "--dir", str(kept))
+    done = await purple("assess", *asked, *options, seconds=110)
+    assert "Traceback" not in done.err + done.out
+    return Measured(done, _kept_in(kept))
+
+
+def _kept_in(folder: Path) -> AssessmentResults:
+    (file,) = folder.iterdir()
+    (run,) = Assessment.model_validate_json(file.read_text("utf-8")).runs
+    return run.results
+
+
+@pytest.mark.promise("participant.whole")
+@pytest.mark.parametrize("scenario", ["inbox_triage", "review_scheduling", "quiet_day"])
+async def test_a_whole_assessment_ends_by_itself_with_a_result(scenario: str, tmp_path: Path) -> None:
+    """And nothing of it is left where the key to its world was kept."""
+    async with whole_stack() as whole:
+        found = await measured(whole, scenario, tmp_path / "kept")
+        left = [name async for name in whole.redis.scan_iter("*participation*")]
+    assert found.done.code == 0, found.done.err
+    assert found.results.status == "completed"
+    assert found.results.turns_taken > 1
+    assert found.results.actions_taken > 0
+    assert "failed" not in found.done.err
+    assert left == []
+
+
+class Accident(NamedTuple):
+    """What happens in mid-turn, how many seconds the assessor waits for a turn, and what comes of it."""
+
+    strike: Callable[[WholeStack, str], Awaitable[None]]
+    patience: str
+    status: str
+    said: str
+
+
+async def _kill_the_executor(whole: WholeStack, session: str) -> None:
+    await whole.kill(await whole.owner(session))
+
+
+async def _replace_the_executor(whole: WholeStack, session: str) -> None:
+    await _kill_the_executor(whole, session)
+    await whole.replaced("executor-1")
+
+
+async def _kill_the_gateway(whole: WholeStack, _: str) -> None:
+    await whole.kill(whole.child("gateway").pid)
+
+
+ACCIDENTS = {
+    "the executor dies": Accident(_kill_the_executor, "4", "timeout", "no answer came within 4 seconds"),
+    "another executor takes over": Accident(_replace_the_executor, "60", "completed", "ended: "),
+    "the gateway dies": Accident(_kill_the_gateway, "30", "failed", "the agent could not be reached"),
+}
+
+
+@pytest.mark.promise("participant.killed")
+@pytest.mark.parametrize("name", ACCIDENTS)
+async def test_what_dies_in_mid_turn_costs_turns_and_never_the_result(name: str, tmp_path: Path) -> None:
+    """As the error table says: turns that failed, and after three of them the run, judged as it stands."""
+    accident = ACCIDENTS[name]
+    async with whole_stack(1, None, **SLOW) as whole, _in_mid_turn(whole, accident):
+        found = await measured(
+            whole, "inbox_triage", tmp_path / "kept", "--turn-timeout", accident.patience, "--max-turns", "4"
+        )
+    assert (found.results.status, found.done.code) == (accident.status, int(accident.status != "completed"))
+    assert accident.said in found.done.err
+    assert ("timeout:" in found.done.err) is (accident.status == "timeout")
+
+
+@asynccontextmanager
+async def _in_mid_turn(whole: WholeStack, accident: Accident) -> AsyncIterator[None]:
+    """The accident happens in the first turn, while an executor works on it."""
+
+    async def strike() -> None:
+        session = await _session_in_turn(whole)
+        await accident.strike(whole, session)
+
+    async with asyncio.TaskGroup() as group:
+        struck = group.create_task(strike())
+        yield
+        assert struck.done()
+
+
+async def _session_in_turn(whole: WholeStack) -> str:
+    async with asyncio.timeout(60):
+        while True:
+            async for name in whole.redis.scan_iter(f"*:participation:{TENANT}:*"):
+                turns = await whole.redis.hget(name, "turns")  # type: ignore[misc]  # sync or async
+                session = unquote(str(name).rpartition(":")[2])
+                if turns and await whole.held_by(session):
+                    return session
+            await asyncio.sleep(0.02)
