@@ -80,6 +80,7 @@ PROMISES = (
     Promise(
         "bench.overhead", "What a task costs beside model and tools is measured, with idleness taken off", "quality"
     ),
+    Promise("docs.links", "Links between pages of the docs lead somewhere", "quality"),
     Promise("docs.security", "Threats, controls and lifetimes stand in the docs as they are in the code", "quality"),
     Promise("supply.audit", "Licences and known vulnerabilities that nobody has explained fail the audit", "bad input"),
     Promise("supply.not_audited", "What an audit could not look up is told, and counts as clean nowhere", "bad input"),
