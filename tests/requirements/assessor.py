@@ -42,6 +42,7 @@ PROMISES = (
         "`purple assess` ends by itself with results or a reason, also if the agent dies",
         "seed 004, 10",
     ),
+    Promise("assess.pass_hat", "pass^k is the share of draws of k runs in which all passed", "seed 004, 6"),
     Promise("assess.results", "Results are kept, shown with their reasons, and compared with others", "seed 004, 6"),
     Promise(
         "assessor.scenario_bounds",

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import pytest
 from fastapi import FastAPI
 
+from services.assessor.core.permissions import USER_PERMISSIONS
 from services.simulator.core.modalities.all import MODALITIES
 from services.simulator.entrypoints.modalities.all import ROUTERS
 from tests.simulator.stage import Stage, open_stage
@@ -90,6 +91,10 @@ async def test_every_endpoint_wants_a_permission_that_is_known(full: Stage) -> N
     assert {endpoint.path for endpoint, refusal in said.items() if refusal and "admin" in refusal} == ADMINS
     wanted = {found[1] for refusal in said.values() if refusal and (found := _REQUIRED.match(refusal))}
     assert wanted <= KNOWN
+
+
+def test_an_assessed_agent_is_granted_what_is_tried_here() -> None:
+    assert frozenset(USER_PERMISSIONS) == PURPLE
 
 
 async def test_an_assessed_agent_can_do_what_it_was_granted_and_nothing_else(full: Stage) -> None:
