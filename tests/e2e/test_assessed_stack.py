@@ -11,6 +11,7 @@ import pytest
 
 from shared.contracts.assessment.kept import Assessment
 from shared.contracts.assessment.results import AssessmentResults
+from shared.infra.participations import RedisParticipations
 from tests.e2e.commands import Done, purple
 from tests.e2e.whole_stack import TENANT, WholeStack, whole_stack
 
@@ -37,18 +38,43 @@ def _kept_in(folder: Path) -> AssessmentResults:
 
 
 @pytest.mark.promise("participant.whole")
+@pytest.mark.promise("participant.key_sealed")
 @pytest.mark.parametrize("scenario", ["inbox_triage", "review_scheduling", "quiet_day"])
 async def test_a_whole_assessment_ends_by_itself_with_a_result(scenario: str, tmp_path: Path) -> None:
-    """And nothing of it is left where the key to its world was kept."""
-    async with whole_stack() as whole:
+    """And nothing of it is left where the key to its world was kept, which stands in no log and in nothing stored."""
+    async with whole_stack() as whole, asyncio.TaskGroup() as group:
+        told = group.create_task(_key_of_the_world(whole))
         found = await measured(whole, scenario, tmp_path / "kept")
         left = [name async for name in whole.redis.scan_iter("*participation*")]
+        key, stored, written = await told, await _stored(whole), _written(whole.stack.options.folder)
     assert found.done.code == 0, found.done.err
     assert found.results.status == "completed"
     assert found.results.turns_taken > 1
     assert found.results.actions_taken > 0
     assert "failed" not in found.done.err
     assert left == []
+    assert len(key) > 20
+    assert b"ues_url" in stored
+    assert key.encode() not in stored + written
+
+
+async def _key_of_the_world(whole: WholeStack) -> str:
+    """What the worker was given, opened as an executor opens it."""
+    kept = RedisParticipations(whole.redis, [whole.stack.options.assessment_key])
+    running = await kept.of(TENANT, await _session_in_turn(whole))
+    assert running is not None
+    return kept.key_of(running)
+
+
+async def _stored(whole: WholeStack) -> bytes:
+    await whole.redis.config_set("rdbcompression", "no")
+    return b"".join([await whole.redis.dump(name) or b"" async for name in whole.redis.scan_iter()])
+
+
+def _written(folder: Path) -> bytes:
+    """Logs, archive, and the store's own files."""
+    files = [path for path in folder.rglob("*") if path.is_file() and not path.is_socket()]
+    return b"".join(path.read_bytes() for path in files)
 
 
 class Accident(NamedTuple):
