@@ -142,6 +142,7 @@ def test_pods_are_confined(build: str) -> None:
         container = pod.container
         assert pod.security_context.run_as_non_root, name
         assert pod.security_context.run_as_user > 0, name
+        assert pod.security_context.seccomp_profile == {"type": "RuntimeDefault"}, name
         assert (pod.automount_service_account_token, pod.enable_service_links) == (False, False), name
         assert container.security_context.read_only_root_filesystem, name
         assert not container.security_context.allow_privilege_escalation, name
@@ -220,6 +221,15 @@ def test_what_a_pod_names_is_there(build: str) -> None:
         assert {mount.name for mount in pod.container.volume_mounts} == {
             volume.name for volume in pod.volumes
         } | claimed
+
+
+@pytest.mark.promise("deploy.manifests_valid")
+@pytest.mark.parametrize("folder", [LOCAL, PRODUCTION])
+def test_namespaces_refuse_pods_that_are_less_confined(folder: str) -> None:
+    (namespace,) = of_kind(built(folder), "Namespace")
+
+    labels = cast(dict[str, dict[str, str]], namespace["metadata"])["labels"]
+    assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
 
 
 def test_labels_that_select_are_those_that_pods_bear() -> None:

@@ -102,6 +102,13 @@ def test_what_scales_and_what_guards_has_a_target(folder: str, components: tuple
     assert "executor" in scaled
 
 
+@pytest.mark.promise("deploy.scales_on_work")
+def test_executors_cannot_be_given_two_scalers() -> None:
+    """Two would pull at the same number; kustomize refuses to build it."""
+    with pytest.raises(AssertionError, match="replicas"):
+        built(PRODUCTION, "hpa")
+
+
 @pytest.mark.promise("deploy.manifests_valid")
 @pytest.mark.parametrize("folder", [BASE, LOCAL, PRODUCTION])
 def test_one_pod_of_each_kind_may_be_away_and_no_more(folder: str) -> None:

@@ -99,6 +99,7 @@ class Container(_Part):
 class PodSecurity(_Part):
     run_as_non_root: bool
     run_as_user: int
+    seccomp_profile: dict[str, str]
 
 
 class Volume(_Part):
