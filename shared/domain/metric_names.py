@@ -98,7 +98,7 @@ DEADLINES_OVERDUE = _gauge(
     "Deadlines of approvals, doubts and rests that passed over 30 seconds ago and have not been acted on.",
 )
 DEAD_LETTERS = _gauge(
-    "purple_dead_letters", Shown.QUEUE, "Turns and outcomes that were given up and wait for an operator.", "kind"
+    "purple_dead_letters", Shown.QUEUE, "What was given up and waits for an operator; kind: turn or outcome.", "kind"
 )
 OUTCOMES_BEHIND = _gauge(
     "purple_outcomes_behind", Shown.QUEUE, "Ended tasks that the learner has not applied yet, about."
@@ -227,7 +227,7 @@ POLICY_ASKED = _counter(
 POLICY_SECONDS = _histogram(
     "purple_policy_seconds",
     Shown.EXECUTOR,
-    "One question to the policy service, repetitions included.",
+    "One question (verdict, allowances or prose) to the policy service, repetitions included.",
     _QUICK,
     "question",
 )

@@ -19,4 +19,9 @@ PROMISES = (
     Promise("logs.one_pipeline", "Every service logs alike, at the level and in the form that are set", "seed 000"),
     Promise("logs.no_secret", "What has the shape of a credential stands in no log line, whoever brought it", "I12"),
     Promise("logs.whose", "Lines name the request, or the session, task and turn, that they belong to", "seed 000"),
+    Promise("metrics.documented", "The page of metrics is made from their module, and each is looked at", "seed 000"),
+    Promise("alerts.real_metrics", "Rules and dashboards name only metrics, labels and words that exist", "seed 000"),
+    Promise("alerts.page", "Every alert says how bad it is and leads to a section that says what to do", "seed 000"),
+    Promise("alerts.evaluated", "Alerts fire on series on which they should, and on no others", "seed 000"),
+    Promise("dashboards.whole", "Every dashboard can be provisioned, and each panel says what it shows", "seed 000"),
 )
