@@ -74,8 +74,14 @@ WAYS = {
     "REST 0.3": Way("/v1/message:send", "0.3", ""),
     "tasks/send": Way(method="tasks/send"),
 }
-EACH_WAY = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS.keys())
-OLD_AND_OLDEST = pytest.mark.parametrize("way", [WAYS["0.3"], WAYS["tasks/send"]], ids=["0.3", "tasks/send"])
+_LONG = {"0.3 as text", "REST 1.0", "REST 0.3"}
+EACH_WAY = pytest.mark.parametrize(
+    "way",
+    [pytest.param(way, marks=[pytest.mark.long] if name in _LONG else [], id=name) for name, way in WAYS.items()],
+)
+OLD_AND_OLDEST = pytest.mark.parametrize(
+    "way", [pytest.param(WAYS["0.3"], id="0.3"), pytest.param(WAYS["tasks/send"], marks=pytest.mark.long, id="legacy")]
+)
 _COUNT = iter(range(1_000_000))
 
 
