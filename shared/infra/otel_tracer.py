@@ -7,7 +7,7 @@ trace or tells anybody of it who was not meant to be told.
 import asyncio
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
 
@@ -64,19 +64,17 @@ class OtelTracer(Tracer):
     def is_on(self) -> bool:
         return True
 
-    @contextmanager
     @override
-    def span(self, name: str, kind: SpanKind = SpanKind.INTERNAL) -> Iterator[OtelSpan]:
-        with self._open(name, kind, _current.get(), ()) as span:
-            yield span
+    def span(self, name: str, kind: SpanKind = SpanKind.INTERNAL) -> AbstractContextManager[OtelSpan]:
+        return self._open(name, kind, _current.get(), ())
 
-    @contextmanager
     @override
-    def continued(self, name: str, kind: SpanKind, parent: str | None, link: str | None = None) -> Iterator[OtelSpan]:
+    def continued(
+        self, name: str, kind: SpanKind, parent: str | None, link: str | None = None
+    ) -> AbstractContextManager[OtelSpan]:
         linked = _remote(link).get_span_context()
         links = (otel.Link(linked),) if linked.is_valid else ()
-        with self._open(name, kind, _remote(parent), links) as span:
-            yield span
+        return self._open(name, kind, _remote(parent), links)
 
     @override
     def here(self) -> OtelSpan:

@@ -22,9 +22,10 @@ def tell_beginning(span: Span, work: Work) -> None:
     if not span.is_recording:
         return
     record = work.record
-    span.note({names.TENANT: record.tenant, names.SESSION: record.session_id, names.TASK: record.task_id})
-    span.note({names.DIALECT: record.dialect.value, names.TURN_KIND: work.turn.kind.value})
-    span.note({names.ATTEMPT: work.attempts, names.WAITED_MS: work.waited_us // 1000})
+    of_task = {names.TENANT: record.tenant, names.SESSION: record.session_id, names.TASK: record.task_id}
+    of_turn = {names.TURN_KIND: work.turn.kind.value, names.DIALECT: record.dialect.value}
+    counts = {names.ATTEMPT: work.attempts, names.WAITED_MS: work.waited_us // 1000}
+    span.note({**of_task, **of_turn, **counts})
 
 
 def tell_end(span: Span, ended: Ended) -> None:

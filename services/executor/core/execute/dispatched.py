@@ -29,5 +29,5 @@ def _note_tool(span: Span, tool: Tool) -> None:
     if not span.is_recording:
         return
     span.rename(names.TOOL.format(tool=tool.name))
-    span.note({names.OPERATION: names.TOOL_OPERATION, names.TOOL_NAME: tool.name, names.TOOL_TYPE: "function"})
-    span.note({names.TOOL_CLASS: tool.tool_class.value, names.CONNECTION: tool.connection_id})
+    conventional = {names.OPERATION: names.TOOL_OPERATION, names.TOOL_NAME: tool.name, names.TOOL_TYPE: "function"}
+    span.note({**conventional, names.TOOL_CLASS: tool.tool_class.value, names.CONNECTION: tool.connection_id})

@@ -83,11 +83,20 @@ def _note(span: Span, reply: ModelReply, spent: Settlement, tier: Tier) -> None:
     if not span.is_recording:
         return
     usage = reply.usage
-    span.note({names.INPUT_TOKENS: usage.input + usage.cache_read + usage.cache_write})
-    span.note({names.OUTPUT_TOKENS: usage.output, names.CACHE_READ_TOKENS: usage.cache_read})
-    span.note({names.CACHE_WRITE_TOKENS: usage.cache_write, names.RESPONSE_MODEL: reply.model})
-    span.note({names.FINISH_REASONS: (reply.stop_reason,), names.OPERATION: names.CHAT_OPERATION})
-    span.note({names.TIER: tier.value, names.COST_NANOS: spent.amount.nanos})
+    read = usage.input + usage.cache_read + usage.cache_write
+    span.note(
+        {
+            names.OPERATION: names.CHAT_OPERATION,
+            names.RESPONSE_MODEL: reply.model,
+            names.FINISH_REASONS: (reply.stop_reason,),
+            names.INPUT_TOKENS: read,
+            names.OUTPUT_TOKENS: usage.output,
+            names.CACHE_READ_TOKENS: usage.cache_read,
+            names.CACHE_WRITE_TOKENS: usage.cache_write,
+            names.TIER: tier.value,
+            names.COST_NANOS: spent.amount.nanos,
+        }
+    )
 
 
 def thrift_of(ctx: TurnContext, key: str, tier: Tier, purse: Purse) -> Thrift:
