@@ -186,7 +186,7 @@ def test_what_compose_hands_on_kubernetes_names_too(name: str) -> None:
     in_compose = {*service.environment, *service.handed_on}
     in_kubernetes = environment(told, pods(told)[name].container).keys()
 
-    by_libraries = {variable for variable in in_compose if variable.startswith(("AWS_", "OTEL_"))}
+    by_libraries = {variable for variable in in_compose if variable.startswith("AWS_")}
     assert in_compose - in_kubernetes <= by_libraries | ONLY_IN_COMPOSE
     assert in_kubernetes - in_compose <= ONLY_IN_KUBERNETES
 

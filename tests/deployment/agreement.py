@@ -9,7 +9,7 @@ from pydantic_settings import BaseSettings
 from shared.infra.main_server import GRACE_SECONDS
 
 _OF_PYTHON = frozenset({"PATH", "PYTHONPATH", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE"})
-_OF_LIBRARIES = ("AWS_", "OTEL_")  # boto3 and OpenTelemetry read theirs by themselves
+_OF_LIBRARIES = "AWS_"  # boto3 reads them by itself
 _SECRETS = {
     "secret:redis-url": "redis://:word@redis:6379/0",
     "secret:anthropic-api-key": "a-key",
