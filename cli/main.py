@@ -13,6 +13,7 @@ from cli.keys import keys
 from cli.learn.command import learn
 from cli.policy import policy
 from cli.replay import replay
+from cli.restored import restored
 from cli.send import send
 from cli.task import task
 from cli.tenant import tenant
@@ -58,6 +59,7 @@ app.command()(up)
 app.command()(send)
 app.command()(audit)
 app.command()(replay)
+app.command()(restored)
 app.command()(chaos)
 app.add_typer(tools, name="tools")
 app.add_typer(task, name="task")

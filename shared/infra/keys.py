@@ -265,7 +265,7 @@ OTHER_KINDS = (
         "server",
         "all",
         "kept",
-        "hash of the state's line of servers: its id, failed_over (us; 0: never); see lineage.lua",
+        "hash of the state's line of servers: its id, failed_over, restored (us; 0: never); see lineage.lua",
     ),
 )
 QUEUE_KEYS = (

@@ -1,4 +1,4 @@
-"""Whether the state's server was replaced by a replica: one that may lack the last acknowledged writes."""
+"""Whether the state's server was replaced by one that may lack acknowledged writes: a replica, or a backup."""
 
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
@@ -20,16 +20,23 @@ class Lineage:
         self.confirm_replicas = confirm_replicas
         self.problem: LineageProblem | None = None
         self._failed_over_us = 0
+        self._restored_us = 0
         self._excused = False
 
     @property
     def failed_over(self) -> datetime | None:
         """When the last failover was noticed, by the store's clock; None if never."""
-        return _EPOCH + timedelta(microseconds=self._failed_over_us) if self._failed_over_us else None
+        return _moment(self._failed_over_us)
 
-    def heard(self, failed_over_us: int) -> None:
+    @property
+    def restored(self) -> datetime | None:
+        """When the server was last restored from a backup, as `purple restored` noted it; None if never."""
+        return _moment(self._restored_us)
+
+    def heard(self, failed_over_us: int, restored_us: int = 0) -> None:
         """Take note of what a connection's server said."""
         self._failed_over_us = max(self._failed_over_us, failed_over_us)
+        self._restored_us = max(self._restored_us, restored_us)
         self.problem = None
 
     def unheard(self, problem: "LineageProblem") -> None:
@@ -57,6 +64,10 @@ class LineageProblem(NamedTuple):
             f"REDIS_URL names a server that does not say whether it has failed over ({self.said}); "
             "give its user the right to run INFO, or end REDIS_URL with ?confirm_replicas=1."
         )
+
+
+def _moment(microseconds: int) -> datetime | None:
+    return _EPOCH + timedelta(microseconds=microseconds) if microseconds else None
 
 
 def lineage_of(redis: Redis) -> Lineage:

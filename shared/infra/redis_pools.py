@@ -59,7 +59,8 @@ class _Following(AbstractConnection):
             return
         await self.send_command("EVAL", source("lineage"), 1, SERVER)
         try:
-            self._lineage.heard(int(cast("str | bytes", await self.read_response())))
+            said = cast("str | bytes", await self.read_response())
+            self._lineage.heard(*map(int, said.split()))
         except ResponseError as error:
             if self._lineage.problem is None:  # said once: it is asked again with every command
                 log.warning("lineage_unknown", error=str(error))

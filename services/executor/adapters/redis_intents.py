@@ -5,7 +5,7 @@ whose request has long left. Two things keep that from becoming a second request
 the request leaves, or, where nobody confirms, a turn older than the failover that sends nothing it cannot answer for.
 """
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import LedgerConflict
@@ -46,15 +46,23 @@ class Intents:
     def may_have_been_sent(self, entry: LedgerEntry) -> bool:
         """Whether the write may have been sent although the ledger knows nothing of it.
 
-        Not where the server takes our key: there a second request is no second write. Not where this process alone
-        worked on the turn, from its first beginning on: it knows what it sent.
+        Not where the server takes our key: there a second request is no second write. After a failover not where this
+        process alone worked on the turn, from its first beginning on: it knows what it sent. After a restore nobody
+        knows, and no replica's confirmation helps: the backup is older than what they confirmed.
         """
-        failed_over = self._lineage.failed_over
-        if failed_over is None or self.to_confirm or entry.idempotency_field is not None:
+        if entry.idempotency_field is not None:
             return False
-        if self._work.turn.received_at > failed_over + _CLOCKS_APART:
+        if self._is_older_than(self._lineage.restored):
+            return True
+        failed_over = self._lineage.failed_over
+        if failed_over is None or self.to_confirm:
+            return False
+        if not self._is_older_than(failed_over):
             return False
         return not (self._began_under != failed_over and self._work.attempts == 1)
+
+    def _is_older_than(self, moment: datetime | None) -> bool:
+        return moment is not None and self._work.turn.received_at <= moment + _CLOCKS_APART
 
     def was_lost(self, entry: LedgerEntry) -> bool:
         """Whether the ledger may lack an entry only because a replica took over: this turn stored it."""
@@ -63,7 +71,7 @@ class Intents:
 
 def in_doubt(entry: LedgerEntry) -> LedgerEntry:
     """The entry as whoever settles it must see it: perhaps sent, and nothing known of the state before."""
-    note = "Redis failed over since the task was accepted: it may have been sent before"
+    note = "Redis failed over or was restored since the task was accepted: it may have been sent before"
     return entry.model_copy(update={"status": WriteStatus.SENDING, "before_json": None, "note": note})
 
 

@@ -1,0 +1,60 @@
+"""`purple restored`: after a restore from a backup, what may have been written since then must not be written again."""
+
+import asyncio
+import os
+from typing import Annotated, cast
+
+import typer
+from pydantic import TypeAdapter, ValidationError
+from redis.exceptions import RedisError
+
+from cli.console import Complaint, give_up, out, say_json
+from shared.domain.exact_json import dumps
+from shared.infra import keys
+from shared.infra.redis import RedisUrl, connect
+from shared.infra.redis_address import read_address
+
+_SECONDS = 15.0
+
+
+def restored(as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False) -> None:
+    """Note in the Redis of REDIS_URL that it was restored from a backup. Run it before any service connects.
+
+    A write of a turn that was accepted before now, and that the backup knows nothing of, is then not sent: it is in
+    doubt, and an operator who sees what a read finds decides. It may be run again.
+
+    Examples:
+
+      REDIS_URL=redis://... purple restored
+    """
+    try:
+        moment = asyncio.run(note_restored(os.environ.get("REDIS_URL", "")))
+    except Complaint as complaint:
+        give_up(complaint, 2)
+    if as_json:
+        say_json(dumps({"restored_us": moment}))
+    else:
+        out.print(
+            "Noted. Writes of turns accepted before now are in doubt unless the backup knows them: purple task resolve"
+        )
+
+
+async def note_restored(url: str) -> int:
+    """The moment that was noted, in microseconds of the server's clock. Raises ``Complaint``."""
+    try:
+        address = read_address(TypeAdapter(RedisUrl).validate_python(url))
+    except (ValidationError, ValueError) as error:
+        raise Complaint("REDIS_URL cannot be used: it names the restored server.") from error
+    if address.kind == "cluster":
+        raise Complaint("On a cluster restores are not heeded: stop every tenant and look at each open task.")
+    redis = connect(url)
+    try:
+        async with asyncio.timeout(_SECONDS):
+            seconds, microseconds = cast("tuple[int, int]", await redis.time())
+            moment = seconds * 1_000_000 + microseconds
+            await redis.hset(keys.SERVER, "restored", str(moment))  # type: ignore[misc]  # sync or async
+    except (RedisError, OSError, TimeoutError) as error:
+        raise Complaint(f"REDIS_URL does not answer ({type(error).__name__}).") from error
+    finally:
+        await redis.aclose()
+    return moment
