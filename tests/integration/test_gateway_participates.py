@@ -59,7 +59,7 @@ class Way(NamedTuple):
         part: JsonObject = {"text": dumps(said)} if self.as_text else {"data": said}
         message: JsonObject = {"messageId": message_id, "role": "ROLE_USER", "parts": [part]}
         params: JsonObject = {"message": message, "metadata": metadata}
-        if self.method == "tasks/send":
+        if self.method.startswith("tasks/"):
             params |= {"id": message_id, "sessionId": context}
         elif context:
             message["contextId"] = context
@@ -171,6 +171,28 @@ async def test_a_stream_is_told_that_an_assessment_has_begun_and_how_its_turn_go
     assert [update["kind"] for update in turn][:1] == ["task"]
     assert at(turn[-2], "artifact.parts.0.data.message_type") == "turn_complete"
     assert at(turn[-1], "final") is True
+
+
+STREAMS = {
+    "0.3": Way(method="message/stream"),
+    "1.0": Way(version="1.0", method="SendStreamingMessage"),
+    "REST 1.0": Way("/message:stream", "1.0", ""),
+    "REST 0.3": Way("/v1/message:stream", "0.3", ""),
+    "the early protocol": Way(method="tasks/sendSubscribe"),
+}
+
+
+@pytest.mark.promise("participant.shapes")
+async def test_each_kind_of_stream_tells_the_beginning_in_one_event(redis: Redis, redis_url: str) -> None:
+    told = {}
+    async with _stage(redis, redis_url) as play:
+        for name, way in STREAMS.items():
+            headers = {"A2A-Version": way.version} if way.version else {}
+            body = way.body(START, f"m{next(_COUNT)}", name, {})
+            reply = await play.client.post(way.path, json=body, headers=headers)
+            told[name] = [line for line in reply.text.splitlines() if line.startswith("data:")]
+    assert {name: len(lines) for name, lines in told.items()} == dict.fromkeys(STREAMS, 1)
+    assert all("The assessment has begun" in lines[0] for lines in told.values())
 
 
 @pytest.mark.promise("participant.killed")
