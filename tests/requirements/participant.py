@@ -35,6 +35,7 @@ PROMISES = (
     Promise(
         "I10.assessed_world", "A turn of an assessment reaches its world alone, and nothing of the tenant's own", "I10"
     ),
+    Promise("participant.whole_turn", "A turn runs whole: worker, planner, and a simulator of its own", "seed 004, 8"),
     Promise(
         "planner.tends",
         "The rule-based planner carries out standing instructions on what came in, and says what it leaves alone",

@@ -13,6 +13,8 @@ _EVERY = re.compile(
 _HOUR = rf"(?P<h>{_COUNT})(?:[:.](?P<m>\d\d))?\s*(?P<half_day>[ap]\.?m\.?)?"
 _CLOCK = rf"(?P<half>half past\s+)?(?:{_HOUR}|(?P<noon>noon|midday))"
 _UNTIL = re.compile(rf"\b(?:until|till|up to)\s+(?:about\s+|around\s+)?{_CLOCK}\b", re.I)
+_SENTENCE = re.compile(r"\n+|(?<=[.!?])\s+")
+_OF_USER = re.compile(r"(?:today |tomorrow )?(?:i|we|my|our)\b", re.I)
 _FROM_HERE_ON = re.compile(
     r"\b(?:keep (?:an eye|watch\w*)|watch|look after|every|until|till|wait(?:s|ing)?|as (?:they|it) comes?|later"
     r"|(?:this|in the) (?:morning|afternoon|evening)|at the end|will (?:write|answer|reply|come)"
@@ -35,8 +37,12 @@ def interval(text: str) -> timedelta | None:
 
 
 def last_moment(text: str, now: datetime) -> datetime | None:
-    """The latest time of the present day until which something is to be done; None where none is named."""
-    named = [at for found in _UNTIL.finditer(text) if (at := _clock(found)) is not None]
+    """The latest time of the present day until which something is to be done; None where none is named.
+
+    Until when the user is somewhere says nothing of that: ``I am in a meeting until noon``.
+    """
+    wishes = [part for part in _SENTENCE.split(text) if not _OF_USER.match(part.strip())]
+    named = [at for part in wishes for found in _UNTIL.finditer(part) if (at := _clock(found)) is not None]
     return datetime.combine(now.date(), max(named), now.tzinfo) if named else None
 
 

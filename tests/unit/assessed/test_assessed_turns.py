@@ -8,6 +8,7 @@ from shared.domain.words import TaskState
 from shared.testing.scripted_model import json_reply, text_reply
 from tests.unit.assessed.turn_stage import TurnStage, write
 from tests.unit.assessed.world_stage import WorldStage
+from tests.unit.executor.archived import replayed
 from tests.unit.executor.stage import message
 
 ANNA = "anna@corp.example"
@@ -235,3 +236,47 @@ async def test_the_key_stands_nowhere_that_is_kept(world: WorldStage, stage: Tur
 
     kept = [record.model_dump_json(), repr(stage.turns.steps), repr(stage.turns.events), repr(stage.turns.ends)]
     assert not any(str(world.keys.key) in text for text in kept)
+
+
+@pytest.mark.promise("participant.turn_as_task")
+async def test_an_archived_turn_is_replayed_to_the_same_end_and_asks_no_world(
+    world: WorldStage, stage: TurnStage
+) -> None:
+    await world.ask("Star the mail from Anna.")
+    mail = await world.mail(ANNA, "When?")
+    stage.plans(write("c1", "star_email", message_id=mail))
+    record = await stage.run()
+    asked = len(world.line.paths)
+
+    done = await replayed(stage)
+
+    assert (done.difference, done.answer) == ("", record.answer)
+    assert len(world.line.paths) == asked
+
+
+@pytest.mark.promise("I2.assessed_world")
+@pytest.mark.parametrize(
+    ("body", "sent"),
+    [("It is on Friday 9 May 2031 at 14:00.", True), ("It costs 1,250 euros.", False), ("It costs 14 000.", False)],
+)
+async def test_days_are_told_from_the_worlds_clock_and_figures_never(
+    world: WorldStage, stage: TurnStage, body: str, sent: bool
+) -> None:
+    """A date need not stand in a record: "tomorrow" is one. Any other figure has a source, or nothing is written."""
+    stage.plans(write("c1", "send_email", to_addresses=[ANNA], subject="Visit", body_text=body))
+
+    await stage.run()
+
+    assert stage.statuses == (["verified"] if sent else [])
+
+
+@pytest.mark.promise("participant.turn_as_task")
+async def test_a_date_that_is_counted_from_today_can_be_booked(world: WorldStage, stage: TurnStage) -> None:
+    call = write(
+        "c1", "create_calendar_event", title="Call", start="2031-05-07T11:00:00Z", end="2031-05-07T11:30:00+00:00"
+    )
+    stage.plans(call)
+
+    await stage.run()
+
+    assert stage.statuses == ["verified"]

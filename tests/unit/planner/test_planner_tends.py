@@ -154,6 +154,7 @@ def test_every_list_is_read_once() -> None:
         ("Look after my mail every half hour until five.", "09:00", False, "PT30M"),
         ("Look after my mail every two hours until half past five.", "16:45", False, "PT45M"),
         ("Look after my mail every hour until 17:00.", "17:00", True, ""),
+        ("I am in a meeting until noon. Watch my mail.", "12:00", False, "PT1H"),
         ("Wait for Ann's answer, then book the room.", "09:00", False, "PT1H"),
         ("Watch my mail this morning.", "09:00", False, "PT1H"),
     ],
