@@ -50,7 +50,7 @@ test-long: $(READY) ## the exhaustive matrices, long fault and property runs as 
 	@mkdir -p $(dir $(RESULTS))
 	@$(PYTEST) $(TEST_ARGS)
 
-test-engine: $(READY) ## images and compose file on a container engine, if there is one (ENGINE_ARGS="images" or "stack")
+test-engine: $(READY) ## images and compose file on a container engine, if there is one (ENGINE_ARGS="images run compose")
 	@$(BIN)/python -m tests.engine $(ENGINE_ARGS)
 
 images: ## every image, labelled with version and revision (BUILD_ARGS=--pull)

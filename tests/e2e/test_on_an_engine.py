@@ -28,7 +28,7 @@ def test_without_an_engine_it_is_said_what_is_missing_and_nothing_fails() -> Non
 @pytest.mark.timeout(_SECONDS)
 @pytest.mark.promise("deploy.tried_on_an_engine")
 @pytest.mark.skipif(bool(ABSENT), reason="; ".join(ABSENT))
-@pytest.mark.parametrize("part", ["images", "stack"])
+@pytest.mark.parametrize("part", ["images", "run", "compose"])
 def test_images_are_built_started_used_and_stopped(part: str) -> None:
     """Nothing amiss inside them, the same layers twice; the two documented commands; the demo on the compose file."""
     done = _tried(part)

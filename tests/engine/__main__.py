@@ -1,4 +1,4 @@
-"""Images and compose file tried for real: ``python -m tests.engine [images] [stack]`` (both, if none is named).
+"""Images and compose file tried for real: ``python -m tests.engine [images] [run] [compose]`` (all, if none is named).
 
 Builds every image and looks into it, then starts what they are for, gives it tasks, runs the demo and stops it. Where
 there is no container engine it says what is missing, and that is no failure. The ports 9009 and 9010 must be free.
@@ -28,7 +28,7 @@ _COLUMNS = "{:<12}{:>12}{:>12}\n"
 
 
 def main(arguments: Sequence[str]) -> int:
-    parts = {"images": _images, "stack": _stack}
+    parts = {"images": _images, "run": _run, "compose": _compose}
     if not set(arguments) <= parts.keys():
         sys.stderr.write(__doc__ or "")
         return 2
@@ -56,8 +56,8 @@ def _images() -> Iterator[str]:
     sys.stdout.write("Two builds and the context were compared.\n")
 
 
-def _stack() -> Iterator[str]:
-    """The two documented commands, then the compose file."""
+def _run() -> Iterator[str]:
+    """The whole stack in one container, by the documented commands."""
     began = time.monotonic()
     with whole_stack() as container:
         _tell("docker run: ready", began)
@@ -70,6 +70,10 @@ def _stack() -> Iterator[str]:
         )
         if code := stopped(container):
             yield f"The container with a model of one's own ended with exit code {code}."
+
+
+def _compose() -> Iterator[str]:
+    """Every service in a container of its own, by the compose file."""
     began = time.monotonic()
     with composed():
         _tell("docker compose up: all healthy", began)

@@ -17,8 +17,8 @@ class DockerFailed(Exception):
     """A command of docker's did not succeed; the sentence ends with what it said last."""
 
 
-def docker(*arguments: str, seconds: float = 60.0, said: str = "") -> str:
-    """What it wrote to stdout. Raises ``DockerFailed``."""
+def docker(*arguments: str, seconds: float = 60.0, said: str = "", both: bool = False) -> str:
+    """What it wrote to stdout, or to ``both`` its outputs. Raises ``DockerFailed``."""
     try:
         done = subprocess.run(
             ["docker", *arguments], cwd=ROOT, input=said, capture_output=True, text=True, timeout=seconds, check=False
@@ -27,7 +27,7 @@ def docker(*arguments: str, seconds: float = 60.0, said: str = "") -> str:
         raise DockerFailed(f"docker {' '.join(arguments)}: not done after {seconds:.0f} s") from error
     if done.returncode:
         raise DockerFailed(f"docker {' '.join(arguments)}: exit code {done.returncode}\n{done.stderr[-2000:]}")
-    return done.stdout
+    return done.stdout + (done.stderr if both else "")
 
 
 def missing() -> list[str]:

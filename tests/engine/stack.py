@@ -94,7 +94,7 @@ def _await_ready(container: str) -> None:
     until = time.monotonic() + _START_SECONDS
     while _status("/ready") != http.client.OK:
         if time.monotonic() > until or docker("inspect", "--format", "{{.State.Running}}", container).strip() != "true":
-            raise DockerFailed(f"it did not become ready:\n{docker('logs', container)[-2000:]}")
+            raise DockerFailed(f"it did not become ready:\n{docker('logs', container, both=True)[-2000:]}")
         time.sleep(_LOOK_EVERY)  # a process in a container cannot tell us
 
 
