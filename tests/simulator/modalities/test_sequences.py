@@ -244,6 +244,7 @@ def test_any_sequence_is_taken_back_exactly(name: str) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", list(_ACTIONS))
 def test_many_sequences_are_taken_back_exactly(name: str) -> None:
     @given(st.lists(st.one_of(*_ACTIONS[name]), min_size=10, max_size=40))

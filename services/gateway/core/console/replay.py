@@ -266,6 +266,8 @@ def _shown(value: JsonValue) -> str:
         return "nothing"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, float):
+        return number(value)
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return _cut(", ".join(str(item) for item in value))
     return _cut(json.dumps(value, ensure_ascii=False))
