@@ -41,7 +41,10 @@ class Shown(StrEnum):
 
 
 class Metric(NamedTuple):
-    """``name`` as Prometheus shows it, a counter's with its ``_total``."""
+    """``name`` as Prometheus shows it, a counter's with its ``_total``.
+
+    ``begins_with``: labels under which it is shown from the start, as 0: of what first happens nothing is missed then.
+    """
 
     name: str
     kind: Kind
@@ -49,6 +52,7 @@ class Metric(NamedTuple):
     help: str
     labels: tuple[str, ...] = ()
     buckets: tuple[float, ...] = ()
+    begins_with: tuple[tuple[str, ...], ...] = ()
 
     @property
     def series(self) -> tuple[str, ...]:
@@ -307,4 +311,14 @@ STORE_UP = _gauge(
 STORE_ROUND_TRIP = _gauge("purple_store_round_trip_seconds", Shown.QUEUE, "What one PING of Redis took at this scrape.")
 BUILD = _gauge("purple_build_info", Shown.EVERYBODY, "1; which version runs.", "version", "service")
 
-METRICS: tuple[Metric, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Metric))
+_BEGINNINGS: dict[str, tuple[tuple[str, ...], ...]] = {
+    TURN_SECONDS.name: (("broken",),),
+    TASKS_FAILED.name: (("model",), ("tool_server",), ("policy_service",), ("task",)),
+    WRITES.name: (("verified",), ("unverified",), ("refused",), ("absent",), ("in_doubt",)),
+    POLICY_ASKED.name: (("verdict", "unavailable"),),
+    TURNS_REFUSED.name: (("shed",), ("stopped",), ("store",)),
+    WEBHOOKS.name: (("delivered",), ("refused",), ("undelivered",)),
+    OUTCOMES_APPLIED.name: (("learned",), ("known",), ("dead",)),
+}
+_ALL = tuple(value for value in list(globals().values()) if isinstance(value, Metric))
+METRICS: tuple[Metric, ...] = tuple(one._replace(begins_with=_BEGINNINGS.get(one.name, ())) for one in _ALL)

@@ -28,6 +28,9 @@ class Metrics(Meter):
         shown = (metric for metric in METRICS if metric.shown.includes(service))
         self._collectors = {metric.name: _made(metric, self.registry) for metric in shown}
         self._known: dict[str, set[tuple[str, ...]]] = {name: set() for name in self._collectors}
+        for metric in METRICS:
+            for values in metric.begins_with:
+                self._one(metric, dict(zip(metric.labels, values, strict=True)))
         self.put(BUILD, 1, version=VERSION, service=service)
 
     @override

@@ -37,12 +37,8 @@ ALERTS = alerts()
 RECORDED = recorded()
 SERVICES = frozenset(images()) | {"planner"}
 PROMTOOL = shutil.which("promtool")
-_ENUMS = (
-    *(kind for kind in vars(words).values() if isinstance(kind, type) and issubclass(kind, StrEnum)),
-    Fault,
-    Circuit,
-)
-_WORDS = frozenset(word.value for kind in _ENUMS for word in kind)
+_FIXED: tuple[type[StrEnum], ...] = (words.TaskState, words.Phase, words.Strategy, words.WriteStatus, Fault, Circuit)
+_WORDS = frozenset(word.value for kind in _FIXED for word in kind)
 _NAMED = re.compile(r"`purple ([a-z][a-z -]*)")
 _ALERTS_PAGE = (ROOT / "docs" / "alerts.md").read_text()
 
