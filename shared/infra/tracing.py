@@ -61,7 +61,7 @@ def _provider(settings: TracingSettings, service: str) -> "TracerProvider":
     }
     provider = TracerProvider(resource=Resource.create(of_process), shutdown_on_exit=False)
     exporter = OTLPSpanExporter(endpoint=settings.traces_endpoint, timeout=_EXPORT_SECONDS)
-    provider.add_span_processor(BatchSpanProcessor(exporter))
+    provider.add_span_processor(BatchSpanProcessor(exporter, schedule_delay_millis=settings.otel_bsp_schedule_delay))
     return provider
 
 

@@ -49,6 +49,10 @@ class TracingSettings(BaseSettings):
     otel_traces_sampler: Sampler = Field(default="parentbased_always_on", description="which tasks are traced")
     otel_traces_sampler_arg: str = Field(default="", description="the part of tasks for a ratio sampler: 0 to 1")
 
+    otel_bsp_schedule_delay: int = Field(
+        default=1_000, ge=1, le=60_000, description="milliseconds between two sendings; a killed process loses as much"
+    )
+
     @model_validator(mode="before")
     @classmethod
     def _empty_is_not_set(cls, given: object) -> object:
