@@ -28,10 +28,11 @@ async def measured(whole: WholeStack, scenario: str, kept: Path, *options: str) 
     asked = ("--scenario", scenario, "--agent", whole.stack.url("gateway"), "--dir", str(kept))
     done = await purple("assess", *asked, *options, seconds=110)
     assert "Traceback" not in done.err + done.out
-    return Measured(done, _kept_in(kept))
+    return Measured(done, _kept_in(kept, done.err))
 
 
-def _kept_in(folder: Path) -> AssessmentResults:
+def _kept_in(folder: Path, said: str) -> AssessmentResults:
+    assert folder.is_dir(), said
     (file,) = folder.iterdir()
     (run,) = Assessment.model_validate_json(file.read_text("utf-8")).runs
     return run.results
