@@ -6,9 +6,10 @@ from services.executor.core.context import Ports
 from services.executor.core.prompts.texts import load
 from services.executor.core.worker import Worker
 from shared.contracts.task import Turn
+from shared.domain.words import TaskState
 from shared.testing.kept_spans import KeptSpan, KeptSpans
 from shared.testing.memory_turns import Died
-from tests.unit.executor.stage import TASK, Stage, decision, message
+from tests.unit.executor.stage import TASK, Stage, deadline, decision, message
 
 _BEGAN = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 _DECIDED = "00-1bf7651916cd43dd8448eb211c80319c-c7ad6b7169203331-01"
@@ -104,6 +105,27 @@ async def test_a_decision_continues_the_tasks_trace_and_is_linked_with_the_reque
     assert asked.events == ("purple.approval.waits",)
     assert (decided.trace_id, decided.links) == (asked.trace_id, (_DECIDED[36:52],))
     assert _strays(stage.kept.all) == []
+
+
+@pytest.mark.promise("trace.one_tree")
+async def test_a_deadline_that_nobody_sent_stands_in_the_tasks_trace_without_a_link() -> None:
+    stage = TracedStage()
+    stage.tenants.record = stage.tenants.record.model_copy(update={"unruled_writes": "approve"})
+    await stage.run(_first())
+    await stage.run(deadline())
+    ended = stage.kept.named("turn deadline")
+    assert (ended.trace_id, ended.parent_id, ended.links) == (_BEGAN[3:35], _BEGAN[36:52], ())
+
+
+@pytest.mark.promise("trace.says_nothing")
+async def test_a_run_that_fails_is_told_by_its_kind() -> None:
+    stage = TracedStage()
+    stage.policy.fails_from = 2
+    record = await stage.run(_first())
+    failed = {span.name: span.attributes.get("error.type") for span in stage.kept.all if span.failed}
+    assert record.state is TaskState.FAILED
+    assert failed == {"phase execute": "Failed"}
+    assert "policy service" not in stage.kept.said()
 
 
 async def test_a_task_from_before_traces_begins_one() -> None:
