@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 
@@ -17,7 +17,15 @@ from cli.stack.child import Child
 from cli.stack.free_ports import free_ports
 from cli.stack.readiness import wait_until_ready
 from examples.company import ledger
+from services.assessor.adapters.a2a_participant import A2aParticipant
 from shared.contracts.assessment.kept import Assessment
+from shared.contracts.assessment.messages import (
+    AssessmentStart,
+    InitialStateSummary,
+    TurnComplete,
+    TurnStart,
+    read_reply,
+)
 from shared.contracts.task import TaskRecord
 from shared.domain.words import TaskState
 from tests.e2e.commands import purple
@@ -156,6 +164,19 @@ async def test_an_assessor_measures_the_stack_and_ends_by_itself_with_a_result(
     assert (run.results.status, run.results.turns_taken) == ("completed", 1)
     assert {entry.kind for entry in run.results.action_log} >= {"read"}
     assert [update.get("error_message") for update in run.updates if "error_message" in update] == []
+
+
+@pytest.mark.promise("participant.reply")
+async def test_a_turn_whose_world_cannot_be_reached_is_answered_with_the_reason(stack: WholeStack) -> None:
+    now = datetime(2026, 3, 2, 9, tzinfo=UTC)
+    start = AssessmentStart(
+        ues_url="http://127.0.0.1:9", api_key="nobody", current_time=now, initial_state_summary=InitialStateSummary()
+    )
+    agent = A2aParticipant(stack.stack.url("gateway"), stack.http)
+    await agent.tell(start)
+    reply = read_reply(await agent.ask(TurnStart(turn_number=1, current_time=now), 60))
+    assert isinstance(reply, TurnComplete)
+    assert "the assessed world cannot be asked" in (reply.notes or "")
 
 
 def _began(record: TaskRecord) -> datetime:
