@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 from tests.browser.looks import check
 from tests.browser.test_console_pages import Scene, scene
 from tests.browser.visitor import DESKTOP, PHONE, Theme, visiting
-from tests.kept_assessments import an_assessment
+from tests.kept_assessments import a_run, an_assessment
 
 PLACE = "/console/learning/assessments"
 
@@ -28,7 +28,8 @@ async def _kept(shown: Scene, **fields: object) -> str:
 
 
 async def _walk(shown: Scene, size: tuple[int, int], theme: Theme) -> None:
-    first, second = [await _kept(shown, score=score) for score in (40, 25)]
+    first = await _kept(shown, runs=[a_run(40), a_run(30)])
+    second = await _kept(shown, score=25)
     pages = ("", f"/{first}", f"/{first}/runs/1?turn=1", f"/{first}/runs/1?turn=2", f"/compare?a={second}&b={first}")
     async with visiting(shown.browser, shown.play.url, size, theme) as olga:
         await olga.sign_in(shown.keys["olga"])

@@ -197,3 +197,16 @@ async def test_a_page_compares_two_and_whoever_sees_one_may_remove_it(scene: Sce
     assert "+15" in compared
     assert (gone.status_code, after.status_code) == (303, 404)
     assert "There is no such assessment" in after.text
+
+
+@pytest.mark.promise("console.assessments")
+async def test_two_runs_of_one_assessment_are_compared(scene: Scene) -> None:
+    made = await scene.keep("casey", an_assessment(runs=[a_run(40), a_run(30), a_run(10)]))
+    where, both = made.json()["assessment_id"], "run_a=1&run_b=3"
+    async with _signed_in(scene, "casey") as casey:
+        one = (await casey.get(f"{PLACE}/{where}")).text
+        compared = (await casey.get(f"{PLACE}/compare?a={where}&b={where}&{both}")).text
+
+    assert "Compare runs" in one
+    assert ", run 1" in compared
+    assert ">-30<" in compared

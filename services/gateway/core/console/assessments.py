@@ -5,7 +5,8 @@ from datetime import datetime
 from typing import NamedTuple
 
 from services.gateway.core.console.words import Badge, title_of
-from shared.contracts.assessment.card import AssessmentCard
+from services.gateway.ports.assessments import KeptAssessment
+from shared.contracts.assessment.card import AssessmentCard, card_of
 from shared.contracts.assessment.figures import Change, Line, compared, lines
 from shared.contracts.assessment.kept import Assessment, Run
 from shared.contracts.assessment.results import OverallScore
@@ -112,6 +113,15 @@ def by_dimension(assessment: Assessment) -> tuple[DimensionRows, ...]:
     listed = lines(assessment)
     groups = {name: [line for line in listed if line.dimension == name] for name in [line.dimension for line in listed]}
     return tuple(_dimension(name, rows) for name, rows in groups.items())
+
+
+def of_run(kept: KeptAssessment, run: int) -> KeptAssessment:
+    """One of its runs by its number alone; the whole where there is no such run."""
+    runs = kept.assessment.runs
+    if not 1 <= run <= len(runs):
+        return kept
+    alone = kept.assessment.model_copy(update={"runs": (runs[run - 1],)})
+    return KeptAssessment(card_of(kept.card.assessment_id, kept.card.owner, alone), alone)
 
 
 def run_rows(assessment: Assessment) -> tuple[RunRow, ...]:

@@ -3,7 +3,7 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
-from services.gateway.core.console.assessments import by_dimension, card_row, comparison_rows, run_rows
+from services.gateway.core.console.assessments import by_dimension, card_row, comparison_rows, of_run, run_rows
 from services.gateway.core.console.replay import criteria_of, stops_of, turn_of
 from services.gateway.core.errors import UnknownAssessment
 from services.gateway.entrypoints.console.gate import Visitor
@@ -58,12 +58,14 @@ class AssessmentPages:
         )
 
     async def compared(self, request: Request, visitor: Visitor) -> Response:
-        """``?a=`` and ``?b=``: two of the same scenario."""
+        """``?a=`` and ``?b=``: two of the same scenario, or of each the one run that ``run_a`` and ``run_b`` name."""
         query = request.query_params
-        before, after = [await self._one(query.get(name, ""), visitor) for name in ("a", "b")]
+        kept = [await self._one(query.get(name, ""), visitor) for name in ("a", "b")]
+        runs = [_number(query.get(name, "")) for name in ("run_a", "run_b")]
+        before, after = [of_run(one, run) for one, run in zip(kept, runs, strict=True)]
         same = before.card.scenario == after.card.scenario
         rows = comparison_rows(before.assessment, after.assessment) if same else ()
-        both = (card_row(before.card), card_row(after.card))
+        both = tuple((card_row(one.card), run) for one, run in zip((before, after), runs, strict=True))
         return await self._room.page(request, "assessments_compared.html", visitor, both=both, rows=rows)
 
     async def dropped(self, request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
