@@ -25,7 +25,7 @@ from tests.supply_chain.sbom import write_sbom
 from tests.supply_chain.sources import LOCKS
 from tests.supply_chain.vulnerabilities import Answers, ask
 
-pytestmark = pytest.mark.long  # they need an environment of their own
+pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]  # they need environments of their own
 BAD, GOOD = Package("left-pad", "1.0"), Package("right-pad", "2.0")
 _KNOWN = {
     "id": "PYSEC-2026-1",
