@@ -2,9 +2,11 @@
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import NamedTuple
 
 import httpx
+from fastapi import FastAPI
 from typing_extensions import override
 
 from services.assessor.core.permissions import USER_PERMISSIONS
@@ -84,12 +86,19 @@ class WorldStage(NamedTuple):
         await self.proctor.chat.send("user", text, "user-assistant")
 
 
+@cache
+def _simulator() -> FastAPI:
+    return build(Settings.model_validate({"ues_admin_key": ADMIN}))
+
+
 @asynccontextmanager
 async def open_world() -> AsyncIterator[WorldStage]:
-    app = build(Settings.model_validate({"ues_admin_key": ADMIN}))
+    """Emptied for each test: one application serves them all, since its routes take a while to build."""
+    app = _simulator()
     async with app.router.lifespan_context(app):
         transport = httpx.ASGITransport(app)
         async with AsyncUESClient(URL, transport=transport, api_key=ADMIN) as proctor:
+            await proctor.simulation.clear()
             await proctor.simulation.start(auto_advance=False)
             key = await proctor.keys.create("the one measured", USER_PERMISSIONS)
             keys, line = KnownKeys(key.secret), Line(transport)
