@@ -11,26 +11,28 @@ from docker.errors import DockerException
 from requests.exceptions import RequestException
 from testcontainers.core.config import testcontainers_config
 from testcontainers.core.container import DockerContainer
-from testcontainers.core.waiting_utils import wait_for_logs
+from testcontainers.core.wait_strategies import LogMessageWaitStrategy
 
 IMAGE = os.environ.get("REDIS_IMAGE") or "redis:7.4-alpine"
-DURABLE = 'redis-server --save "" --appendonly yes --appendfsync always --maxmemory-policy noeviction'
+DURABLE = (
+    'redis-server --save "" --appendonly yes --appendfsync always --maxmemory-policy noeviction'
+    " --protected-mode no"  # not every image of Redis answers other machines by itself
+)
 PORT = 6379
 START_SECONDS = 30
 
 
 def main() -> int:
     testcontainers_config.ryuk_disabled = True  # this process stops it; no second image is needed for that
+    ready = LogMessageWaitStrategy("Ready to accept connections").with_startup_timeout(START_SECONDS)
+    container = DockerContainer(IMAGE).with_command(DURABLE).with_exposed_ports(PORT).waiting_for(ready)
     try:
-        container = DockerContainer(IMAGE).with_command(DURABLE).with_exposed_ports(PORT)
         container.start()
-    except (DockerException, RequestException):
-        return 1
-    try:
-        wait_for_logs(container, "Ready to accept connections", timeout=START_SECONDS)
         sys.stdout.write(f"redis://{container.get_container_host_ip()}:{container.get_exposed_port(PORT)}/0\n")
         sys.stdout.flush()
         sys.stdin.read()
+    except (DockerException, RequestException, TimeoutError):
+        return 1
     finally:
         container.stop()
     return 0
