@@ -24,15 +24,19 @@ START_SECONDS = 30
 
 def main() -> int:
     testcontainers_config.ryuk_disabled = True  # this process stops it; no second image is needed for that
-    ready = LogMessageWaitStrategy("Ready to accept connections").with_startup_timeout(START_SECONDS)
-    container = DockerContainer(IMAGE).with_command(DURABLE).with_exposed_ports(PORT).waiting_for(ready)
     try:
-        container.start()
+        return _hold(DockerContainer(IMAGE).with_command(DURABLE).with_exposed_ports(PORT))
+    except (DockerException, RequestException, TimeoutError):
+        return 1
+
+
+def _hold(container: DockerContainer) -> int:
+    ready = LogMessageWaitStrategy("Ready to accept connections").with_startup_timeout(START_SECONDS)
+    try:
+        container.waiting_for(ready).start()
         sys.stdout.write(f"redis://{container.get_container_host_ip()}:{container.get_exposed_port(PORT)}/0\n")
         sys.stdout.flush()
         sys.stdin.read()
-    except (DockerException, RequestException, TimeoutError):
-        return 1
     finally:
         container.stop()
     return 0
