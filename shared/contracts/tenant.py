@@ -121,6 +121,13 @@ class TenantRecord(Contract):
             raise ValueError("the levels of an approval ladder stand lowest first, each once")
         return ladder
 
+    @field_validator("connections")
+    @classmethod
+    def _are_no_worlds(cls, connections: tuple[Connection, ...]) -> tuple[Connection, ...]:
+        if any(connection.protocol == "ues" for connection in connections):
+            raise ValueError("a simulated world is no connection of a tenant: turns of assessments alone have one")
+        return connections
+
     @field_validator("time_zone")
     @classmethod
     def _is_known(cls, name: str) -> str:

@@ -1,9 +1,13 @@
 """A turn of an assessment as a task: what it hears, what it may touch, how it ends."""
 
 import pytest
+from pydantic import ValidationError
 
+from services.executor.core.poison import give_up
+from services.executor.core.spend.budget import Ceilings
 from services.executor.ports.models import ModelReply, ModelRequest
 from shared.contracts.assessment.messages import EarlyCompletion, TurnComplete, read_reply
+from shared.contracts.tenant import Connection, TenantRecord
 from shared.domain.words import TaskState
 from shared.testing.scripted_model import json_reply, text_reply
 from tests.unit.assessed.turn_stage import TurnStage, write
@@ -280,3 +284,32 @@ async def test_a_date_that_is_counted_from_today_can_be_booked(world: WorldStage
     await stage.run()
 
     assert stage.statuses == ["verified"]
+
+
+@pytest.mark.promise("participant.every_end")
+async def test_a_turn_that_is_given_up_is_answered_too(stage: TurnStage) -> None:
+    work = stage.turns.work(message(stage.turns.record.request.text), attempts=6)
+
+    end = await give_up(work, stage.turns, 5)
+
+    (reply,) = [one.data for one in end.record.artifacts if one.data]
+    assert isinstance(read_reply(reply), TurnComplete)
+    assert "stopped 5 times" in str(reply["notes"])
+
+
+@pytest.mark.promise("participant.every_end")
+@pytest.mark.parametrize("tokens", [40, 3_000])
+async def test_a_turn_whose_budget_is_spent_says_so(world: WorldStage, stage: TurnStage, tokens: int) -> None:
+    stage.limits = stage.limits._replace(ceilings=Ceilings(tokens=tokens))
+    await world.mail(ANNA, "When?", "So long. " * 2_000)
+
+    record = await stage.run()
+
+    assert record.state.is_terminal
+    assert isinstance(read_reply(stage.reply), TurnComplete)
+
+
+@pytest.mark.promise("I10.assessed_world")
+def test_a_simulated_world_is_no_connection_of_a_tenant() -> None:
+    with pytest.raises(ValidationError, match="simulated world"):
+        TenantRecord(id="acme", connections=(Connection(id="w", url="http://w.example", protocol="ues"),))
