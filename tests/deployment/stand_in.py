@@ -90,7 +90,7 @@ def start(image: Image, service: ComposeService | None, place: Place) -> StandIn
         process = subprocess.Popen(
             command,
             cwd=place.folder / "app",
-            env=_environ(image, service, place) | {"HOST": "127.0.0.1", "PORT": str(port)},
+            env=_environ(image, service, place) | {"HOST": "127.0.0.1", "PORT": str(port), "METRICS_PORT": "0"},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
