@@ -52,6 +52,7 @@ async def test_an_agent_elsewhere_is_told_an_address_that_it_can_reach() -> None
     assert shared.ues_url.startswith("https://worlds.example/worlds/")
 
 
+@pytest.mark.long
 async def test_worlds_make_room_for_others_and_leave_with_the_assessor(tmp_path: Path) -> None:
     written(tmp_path)
     async with simulator() as url:
@@ -72,6 +73,7 @@ async def test_worlds_make_room_for_others_and_leave_with_the_assessor(tmp_path:
     assert left == before
 
 
+@pytest.mark.long
 async def test_more_assessments_at_once_than_there_is_room_for_are_refused(tmp_path: Path) -> None:
     written(tmp_path)
     began, let_go = asyncio.Event(), asyncio.Event()

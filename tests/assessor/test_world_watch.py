@@ -41,6 +41,7 @@ def test_a_changed_row_tells_its_fields_before_and_after_and_cuts_what_is_long()
     assert len(str(change.after["body_text"])) < 200
 
 
+@pytest.mark.long
 async def test_a_turn_that_changes_everything_tells_so_many_and_counts_the_rest(tmp_path: Path) -> None:
     class Flood(Gold):
         async def turn(self, said: JsonObject) -> JsonObject:
