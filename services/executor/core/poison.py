@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 
 from services.executor.core.assessed.reply import turn_reply
+from services.executor.core.assessed.world import is_assessed
 from services.executor.core.doubts import brief, deadline, open_doubts, taken_over
 from services.executor.core.dry_run import is_dry_run
 from services.executor.core.execute.settling import settle_unread
@@ -45,7 +46,7 @@ async def give_up(work: Work, store: TurnStore, attempts: int) -> TurnEnd:
     """
     entries, now = tuple((await store.ledger()).values()), (await store.pulse()).now
     doubts = open_doubts(entries)
-    waits = bool(doubts) and _may_wait(work.turn, entries, now)
+    waits = bool(doubts) and not is_assessed(work.record) and _may_wait(work.turn, entries, now)
     reason = f"The worker stopped {attempts} times while carrying out this turn; it is not tried again."
     reason += _named("Carried out before", entries, _MADE)
     reason += _named("In doubt, to be checked by a person", entries, _OPEN)
