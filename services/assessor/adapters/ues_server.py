@@ -113,7 +113,7 @@ class UESServerManager:
     async def _until_healthy(self, process: asyncio.subprocess.Process) -> None:
         try:
             async with asyncio.timeout(self._health_timeout), _line() as http:
-                while not await _answers(http, f"{_reached(self._host)}:{self.port}"):
+                while not await _is_ours(http, f"{_reached(self._host)}:{self.port}", self.admin_key):
                     if process.returncode is not None:
                         raise _Ended(f"the simulator ended with {process.returncode}: {self._last_words()}")
                     await asyncio.sleep(_POLL_SECONDS)
@@ -159,6 +159,14 @@ async def _answers(http: httpx.AsyncClient, address: str) -> bool:
 def _reached(host: str) -> str:
     """From this machine; a process that listens everywhere is reached on loopback."""
     return "127.0.0.1" if host == "0.0.0.0" else _shown(host)  # noqa: S104  compared, not bound
+
+
+async def _is_ours(http: httpx.AsyncClient, address: str, key: str) -> bool:
+    """Whether it answers to our key: another's simulator may have taken the port while ours was starting."""
+    try:
+        return (await http.get(f"http://{address}/simulator/time", headers={"X-API-Key": key})).is_success
+    except httpx.HTTPError:
+        return False
 
 
 def _shown(host: str) -> str:
