@@ -188,7 +188,9 @@ def test_absent_services_are_told_by_the_metric_that_all_of_them_show() -> None:
 
 
 @pytest.mark.promise("alerts.evaluated")
-@pytest.mark.skipif(PROMTOOL is None, reason="promtool (Debian package: prometheus) is not on the PATH: rules are parsed, not evaluated")
+@pytest.mark.skipif(
+    PROMTOOL is None, reason="no promtool (Debian package: prometheus): rules are parsed, not evaluated"
+)
 @pytest.mark.parametrize(
     "command",
     [
