@@ -28,7 +28,9 @@ PROMISES = (
     Promise("participant.every_end", "However a turn ends, its assessor gets a reply it can read", "seed 004, 11"),
     Promise("participant.nobody_approves", "A plan that needs a person is not written in an assessment", "I7"),
     Promise(
-        "participant.memory", "A turn knows what earlier turns did; the world's words reach no case or fact", "I12"
+        "participant.memory",
+        "A turn knows what earlier turns of its assessment did, and of no other; the world's words reach no case or fact",
+        "I12",
     ),
     Promise("I2.assessed_world", "The tenant's rules bind in an assessed world too", "I2"),
     Promise("I3.world_tools", "A lost answer or a killed turn never makes a change of an assessed world twice", "I3"),

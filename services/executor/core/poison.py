@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 
+from services.executor.core.assessed.memory import begins_anew
 from services.executor.core.assessed.reply import turn_reply
 from services.executor.core.assessed.world import is_assessed
 from services.executor.core.doubts import brief, deadline, open_doubts, taken_over
@@ -15,7 +16,7 @@ from services.executor.core.reflect.answer import final_answer
 from services.executor.core.reflect.outcome import told_ledger
 from services.executor.core.reflect.turn_end import TURNS_KEPT
 from services.executor.ports.sessions import Work
-from services.executor.ports.turns import TurnEnd, TurnStore
+from services.executor.ports.turns import SessionState, TurnEnd, TurnStore
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import TaskOutcome
@@ -62,7 +63,7 @@ async def give_up(work: Work, store: TurnStore, attempts: int) -> TurnEnd:
     record = work.record.model_copy(update=update)
     return TurnEnd(
         record=record,
-        session=None,
+        session=SessionState() if begins_anew(record) else None,
         events=(_status(record),),
         timer=deadline(doubts) if waits else None,
         outcome=None if waits else await known_outcome(record, store),

@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from services.executor.core.acceptance import accepted_at
 from services.executor.core.assessed.hearing import heard
+from services.executor.core.assessed.memory import own_memory
 from services.executor.core.assessed.next_turn import with_next
 from services.executor.core.assessed.world import IN_DOUBT, NOBODY_APPROVES, is_assessed, refuse_unwanted
 from services.executor.core.checkpoints import Checkpoints, latest
@@ -165,7 +166,8 @@ class Worker:
         if ended.state is not TaskState.COMPLETED or ended.partial:  # else it was told when the answer was reviewed
             opened.journal.tell("phase", phase=Phase.REFLECT.value)
         await opened.journal.flush()
-        session = compressed(await opened.store.session(), opened.journal, opened.work.turn)
+        session = own_memory(await opened.store.session(), opened.work.record)
+        session = compressed(session, opened.journal, opened.work.turn)
         ended = ended._replace(spend=opened.journal.spending.as_json(self._limits.ceilings))
         now = opened.journal.now
         events = opened.journal.untold()

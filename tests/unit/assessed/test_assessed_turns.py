@@ -6,11 +6,12 @@ from pydantic import ValidationError
 from services.executor.core.poison import give_up
 from services.executor.core.spend.budget import Ceilings
 from services.executor.ports.models import ModelReply, ModelRequest
+from services.executor.ports.turns import SessionState
 from shared.contracts.assessment.messages import EarlyCompletion, TurnComplete, read_reply
 from shared.contracts.tenant import Connection, TenantRecord
 from shared.domain.words import TaskState
 from shared.testing.scripted_model import json_reply, text_reply
-from tests.unit.assessed.turn_stage import TurnStage, write
+from tests.unit.assessed.turn_stage import TurnStage, assessed, write
 from tests.unit.assessed.world_stage import WorldStage
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.stage import message
@@ -229,6 +230,36 @@ async def test_a_later_turn_knows_what_earlier_ones_did_and_no_case_has_the_worl
     assert outcome is not None
     assert (outcome.process_type, outcome.said) == ("general", None)
     assert "Anna" not in outcome.model_dump_json()
+
+
+BEFORE = SessionState((("agent", "Every mail from Bo was starred."),), "Bo is to be starred.")
+
+
+@pytest.mark.promise("participant.memory")
+@pytest.mark.parametrize(("number", "knows"), [(1, False), (2, True)])
+async def test_another_assessment_in_the_same_context_begins_with_an_empty_memory(
+    number: int, knows: bool, stage: TurnStage
+) -> None:
+    stage.turns.remembered = BEFORE
+    stage.turns.record = assessed(stage.turns.record, number)
+
+    await stage.run()
+
+    session = stage.turns.remembered
+    assert [any(said in repr(one) for one in stage.model.requests) for said in ("from Bo", "Bo is")] == [knows] * 2
+    assert (len(session.turns), bool(session.summary)) == ((2, True) if knows else (1, False))
+
+
+@pytest.mark.promise("participant.memory")
+@pytest.mark.parametrize(("number", "kept"), [(1, SessionState()), (2, None)])
+async def test_a_first_turn_that_is_given_up_leaves_no_older_memory(
+    number: int, kept: SessionState | None, stage: TurnStage
+) -> None:
+    stage.turns.record = assessed(stage.turns.record, number)
+
+    end = await give_up(stage.turns.work(message("Tend the mail."), attempts=6), stage.turns, 5)
+
+    assert end.session == kept
 
 
 @pytest.mark.promise("I12.world_key")

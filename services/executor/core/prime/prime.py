@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
+from services.executor.core.assessed.memory import own_memory
 from services.executor.core.assessed.world import as_assessed, now_section, process_of
 from services.executor.core.checkpoints import Checkpoints
 from services.executor.core.context import Limits, Ports, TurnContext
@@ -66,7 +67,7 @@ async def prime(
         _foreseen(ports, policies, request.text, opened.journal),
         recall(ports.learned, tenant_id, process.process_type, opened.journal) if process.settled else nothing_yet(),
     )
-    session = await opened.store.session()
+    session = own_memory(await opened.store.session(), work.record)
     names = frozenset(tool.name for server in servers for tool in server.tools)
     await note_tools(ports.learned, tenant_id, names, opened.journal)
     return TurnContext(
