@@ -85,7 +85,7 @@ class Place:
 def start(image: Image, service: ComposeService | None, place: Place) -> StandIn:
     """Run the image as the compose file does, with what cannot be reached from here replaced."""
     port = place.ports[image.name]
-    command = [place.python, *_ENTRYPOINTS[image.entrypoint], *_command(image, place.folder, port)]
+    command: list[str | Path] = [place.python, *_ENTRYPOINTS[image.entrypoint], *_command(image, place.folder, port)]
     with (place.folder / "log").open("wb") as log:
         process = subprocess.Popen(
             command,
