@@ -15,7 +15,7 @@ ARG SOURCE_DATE_EPOCH=0
 COPY locks/${SERVICE}.txt /lock.txt
 RUN python -m venv --without-pip /venv \
     && pip --python /venv install --no-cache-dir --no-compile --disable-pip-version-check --require-hashes --no-deps -r /lock.txt
-# Of the services of AWS only those that are called, by us or by boto3 to sign in, keep their descriptions: 27 MB less.
+# Of the services of AWS only those that are called, by us or by boto3 to sign in, keep their descriptions: 17 MB less.
 RUN find /venv -path "*/site-packages/botocore/data/*" -prune -type d \
     ! -name s3 ! -name secretsmanager ! -name "sso*" ! -name sts ! -name signin -exec rm -r {} +
 # Compiled here, since a container cannot write what it compiles; by content, since times differ from build to build.

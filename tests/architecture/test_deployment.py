@@ -227,3 +227,14 @@ def test_the_version_is_written_once() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
     assert project["version"] == VERSION
+
+
+@pytest.mark.promise("deploy.same_names")
+def test_images_keep_what_boto3_needs_for_each_service_of_aws_that_is_called() -> None:
+    """The rest of its descriptions is left out of images, so a client of another service would not start there."""
+    product = [path for folder in ("services", "shared") for path in (ROOT / folder).rglob("*.py")]
+    called = {name for path in product for name in re.findall(r'boto3\.client\(\s*"([^"]+)"', path.read_text())}
+    kept = re.findall(r'! -name "?([\w*]+)"?', (ROOT / "Dockerfile").read_text())
+
+    assert called, "boto3 is called by another form: this test no longer sees it"
+    assert called <= set(kept)
