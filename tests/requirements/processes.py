@@ -91,6 +91,7 @@ PROMISES = (
     Promise("process.required", "A change that rests on a figure or list not fully known asks a person", "seed 002"),
     Promise("process.needs_read", "A rule's figure or field that was not read or is ambiguous asks a person", "I2"),
     Promise("process.several_subjects", "A figure of one record speaks for no call or budget of several", "I2"),
+    Promise("process.drawn_together", "Changes that draw on one budget ask only if it does not hold all of them", "I2"),
     Promise("process.section", "Each state's prompt says what kind of process it is and what it demands", "seed 002"),
     Promise(
         "process.routes", "Each row of a routed list has a call, or is named with the reason it has none", "seed 002"

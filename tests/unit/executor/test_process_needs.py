@@ -1,5 +1,6 @@
 """A change asks a person where a rule of its process rests on what was not read, or on more records than one (I2)."""
 
+from decimal import Decimal
 from functools import partial
 
 import pytest
@@ -30,6 +31,7 @@ _INVOICE: JsonObject = {
 _TOOLS: dict[str, Json] = {
     "get_expense": {"expenses": [*_CLAIMS.values()]},
     "get_budget": _BUDGET,
+    "get_whole_budget": {**_BUDGET, "available": "1300.00"},
     "list_budgets": {"budgets": [_BUDGET, {**_BUDGET, "id": "BUD-2", "available": "9000.00"}]},
     "get_purchase_order": {"id": "PO-1", "amount": "1100.00", "department": "Ops"},
     "get_invoice": _INVOICE,
@@ -145,9 +147,40 @@ async def test_a_call_that_names_several_records_or_another_one_asks(text: str, 
     assert "needs-budget_after" in str(stage.turns.record.reason)
 
 
+_BOTH: tuple[tuple[str, JsonObject], ...] = tuple(("approve_expense", {"expense_id": one}) for one in _CLAIMS)
+_TWO = "Approve EXP-1 and EXP-2"
+
+
 @pytest.mark.promise("process.several_subjects")
-async def test_two_claims_on_one_budget_ask_although_each_is_within_it() -> None:
-    both: list[tuple[str, JsonObject]] = [("approve_expense", {"expense_id": one}) for one in _CLAIMS]
-    stage, written = await _run("expense_approval", "Approve EXP-1 and EXP-2", ("get_expense", "get_budget"), *both)
+async def test_two_claims_that_are_too_much_together_ask_although_each_is_within_the_budget() -> None:
+    """Whoever decides is told what both would leave."""
+    stage, written = await _run("expense_approval", _TWO, ("get_expense", "get_budget"), *_BOTH)
     assert (stage.turns.record.state, written) == (TaskState.INPUT_REQUIRED, [])
-    assert "exp-1, exp-2 draw on the same" in str(stage.turns.record.reason)
+    assert "exp-1, exp-2 draw on the same: -300.00 is left after all of them" in str(stage.turns.record.reason)
+
+
+@pytest.mark.promise("process.drawn_together")
+async def test_claims_that_are_within_one_budget_together_ask_nobody_and_rules_see_what_both_leave() -> None:
+    """To the cent; what one of them alone leaves is nobody's measure."""
+    stage, written = await _run("expense_approval", _TWO, ("get_expense", "get_whole_budget"), *_BOTH)
+    assert (stage.turns.record.state, written) == (TaskState.COMPLETED, [given for _, given in _BOTH])
+    (asked, *_) = [request for request in stage.policy.asked if request.binding]
+    assert [call.fields["figures"] for call in asked.calls] == [{"budget_after": Decimal("0.00")}] * 2
+
+
+@pytest.mark.promise("process.drawn_together")
+@pytest.mark.parametrize("others", [[], [("reject_expense", {"expense_id": "EXP-2"})]], ids=["left", "turned down"])
+async def test_only_what_the_plan_draws_counts(others: list[tuple[str, JsonObject]]) -> None:
+    """Not the claim that the task names too, and that the plan leaves alone or turns down."""
+    stage, written = await _run("expense_approval", _TWO, ("get_expense", "get_budget"), _ONE, *others)
+    expected = [given for _, given in (_ONE, *others)]
+    assert (stage.turns.record.state, written) == (TaskState.COMPLETED, expected), stage.turns.record.reason
+
+
+@pytest.mark.promise("process.drawn_together")
+async def test_a_budget_that_was_read_twice_and_differs_leaves_it_to_a_person() -> None:
+    """What all of them leave is known only of a budget that is plain."""
+    reads = ("get_expense", "get_whole_budget", "get_budget")
+    stage, written = await _run("expense_approval", _TWO, reads, *_BOTH)
+    assert (stage.turns.record.state, written) == (TaskState.INPUT_REQUIRED, [])
+    assert "needs-budget_after" in str(stage.turns.record.reason)

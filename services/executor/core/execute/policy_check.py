@@ -7,8 +7,9 @@ from typing import cast
 from services.executor.core.context import TurnContext
 from services.executor.core.dossier import Dossier, NamedValue, Progress
 from services.executor.core.endings import Failed, Rejected
-from services.executor.core.execute.process_figures import figures_about
+from services.executor.core.execute.process_figures import figured, figures_about
 from services.executor.core.execute.process_rules import process_policy
+from services.executor.core.execute.process_shares import Left, figures_left, left_together
 from services.executor.core.execute.provenance import unproven
 from services.executor.core.execute.records import fields_about, named_by
 from services.executor.core.execute.refs import literal_parts
@@ -70,10 +71,11 @@ def request_for(
     """
     plan = dossier.plan or WritePlan(task_id=ctx.record.task_id)
     kind = template.process_type
+    left = left_together(template, plan.every_call, figured(template, dossier.facts, ctx.task), dossier.facts)
     return EvaluateRequest(
         policies=(*ctx.policies, *process_policy(template, dossier, ctx.task)),
         context=sayable({**fields_about({}, dossier.facts), **_values(dossier.values), "process_type": kind}),
-        calls=tuple(_context_of(call, dossier, kind, ctx.limits.trusts_requests) for call in plan.every_call),
+        calls=tuple(_context_of(call, dossier, kind, ctx.limits.trusts_requests, left) for call in plan.every_call),
         plan_hash=plan.hash,
         binding=bool(plan.calls),
         history=history,
@@ -131,11 +133,13 @@ def _confirmations(dossier: Dossier) -> tuple[Confirmation, ...]:
     )
 
 
-def _context_of(call: PlannedCall, dossier: Dossier, process_type: str, trusts_request: bool) -> CallContext:
+def _context_of(
+    call: PlannedCall, dossier: Dossier, process_type: str, trusts_request: bool, left: Left
+) -> CallContext:
     """A call as the rules see it: its arguments over the values over the records, and apart what the records say."""
     shown = fields_about(call.arguments, dossier.facts)
     values = _values(dossier.values)
-    ours = {**_of_ours(call, dossier.values), "process_type": process_type}
+    ours = {**_of_ours(call, dossier.values, left), "process_type": process_type}
     said = {**sayable({**shown, **values, **call.arguments}), **ours}
     return CallContext(
         call_id=call.call_id,
@@ -164,9 +168,9 @@ def _denied(recorded: ContextValue, said: ContextValue) -> bool:
     return recorded is not None and not same(cast(Json, recorded), cast(Json, said))
 
 
-def _of_ours(call: PlannedCall, values: Sequence[NamedValue]) -> dict[str, ContextValue]:
+def _of_ours(call: PlannedCall, values: Sequence[NamedValue], left: Left) -> dict[str, ContextValue]:
     """What the executor itself knows of a call; no argument of that name takes its place."""
-    figures = figures_about(values, tuple(_texts(call.arguments)))
+    figures = figures_left(call.arguments, figures_about(values, tuple(_texts(call.arguments))), left)
     known: dict[str, ContextValue] = {"figures": {**figures}} if figures else {}
     return {**known, "verb": verb_of(call.tool), "tool_class": call.tool_class.value}
 

@@ -19,6 +19,7 @@ from services.executor.core.execute.process_operands import Ambiguous, Around, N
 from services.executor.core.execute.process_records import ReadOnce, Seen, is_named, seen
 from services.executor.core.execute.process_rows import Group, Rows, groups, row_operands, rows_of
 from services.executor.core.finance.calculators import CannotCalculate, decimal_text
+from services.executor.core.finance.figures import figure as plain_figure
 from services.executor.core.fsm.figures import Figure
 from services.executor.core.fsm.patterns import Pattern, is_figure, kinds, pattern
 from services.executor.core.fsm.template import Template
@@ -39,15 +40,20 @@ class Missing(NamedTuple):
         return f"{self.name}{f' of {self.about}' if self.about else ''} could not be computed: {self.why}"
 
 
+class Shared(NamedTuple):
+    """Records whose differences have an operand in common. ``whole``: what all are taken from, where it is that."""
+
+    ids: frozenset[str]
+    whole: Decimal | None
+
+
 class Figured(NamedTuple):
     """What was computed, and what could not be."""
 
     values: tuple[NamedValue, ...] = ()
     missing: tuple[Missing, ...] = ()
     subjects: Mapping[str, frozenset[str]] = MappingProxyType({})  # by figure: the ids of the records it is about
-    shared: Mapping[str, tuple[frozenset[str], ...]] = MappingProxyType(
-        {}
-    )  # the ids whose difference has an operand in common
+    shared: Mapping[str, tuple[Shared, ...]] = MappingProxyType({})  # by figure
 
 
 class _Subject(NamedTuple):
@@ -111,7 +117,7 @@ def _ids(figure: Figure, subject: _Subject) -> Iterator[str]:
             yield str(anchor.id).casefold()
 
 
-def _shared(values: Iterable[NamedValue], records: Sequence[Seen]) -> dict[str, tuple[frozenset[str], ...]]:
+def _shared(values: Iterable[NamedValue], records: Sequence[Seen]) -> dict[str, tuple[Shared, ...]]:
     """Of differences of several records each: those that are taken from the same, or take the same off."""
     places = {
         (record.fact.ref, at(record.path, key)): (record.identity, key)
@@ -119,13 +125,23 @@ def _shared(values: Iterable[NamedValue], records: Sequence[Seen]) -> dict[str, 
         for key in record.record
         if key != "currency"
     }
-    drawn: dict[str, dict[tuple[str, str], set[str]]] = {}
+    drawn: dict[str, dict[tuple[str, str], list[tuple[str, int]]]] = {}
     for value in values:
         if value.about and value.operation == "difference":
-            for operand in value.operands:
+            for rank, operand in enumerate(value.operands):
                 if place := places.get((operand.ref, operand.path)):
-                    drawn.setdefault(value.figure, {}).setdefault(place, set()).add(value.about.casefold())
-    return {name: tuple(frozenset(ids) for ids in by.values() if len(ids) > 1) for name, by in drawn.items()}
+                    drawn.setdefault(value.figure, {}).setdefault(place, []).append((value.about.casefold(), rank))
+    found = {name: [_drawn(uses, place, records) for place, uses in by.items()] for name, by in drawn.items()}
+    return {name: tuple(one for one in some if len(one.ids) > 1) for name, some in found.items()}
+
+
+def _drawn(uses: Sequence[tuple[str, int]], place: tuple[str, str], records: Sequence[Seen]) -> Shared:
+    """``whole`` only where every difference begins with it, and it was the same whenever it was read."""
+    identity, key = place
+    same = [record.record for record in records if record.identity == identity]
+    read = {plain_figure(record[key]) for record in same if key in record}
+    whole = read.pop() if len(read) == 1 and all(rank == 0 for _, rank in uses) else None
+    return Shared(frozenset(about for about, _ in uses), whole)
 
 
 def _has(known: Mapping[str, NamedValue], name: str, about: str) -> bool:

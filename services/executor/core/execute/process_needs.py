@@ -5,16 +5,17 @@ from itertools import chain
 from typing import NamedTuple
 
 from services.executor.core.dossier import Fact
-from services.executor.core.execute.process_figures import Figured, figures_about
-from services.executor.core.execute.process_records import Seen, seen, words
+from services.executor.core.execute.process_figures import Figured, Shared, figures_about
+from services.executor.core.execute.process_records import Seen, seen
+from services.executor.core.execute.process_shares import left_by
+from services.executor.core.execute.process_subjects import ids_of, named_in, resting
 from services.executor.core.execute.records import fields_about, named_by
 from services.executor.core.execute.refs import literal_parts
+from services.executor.core.finance.calculators import decimal_text
 from services.executor.core.fsm.figures import Figure
-from services.executor.core.fsm.patterns import kinds
 from services.executor.core.fsm.template import Template
 from services.executor.core.tooling.classes import verb_of
 from shared.contracts.plan import PlannedCall
-from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass
 
 
@@ -29,34 +30,36 @@ class Need(NamedTuple):
 def needs(template: Template, calls: Sequence[PlannedCall], found: Figured, facts: Sequence[Fact]) -> list[Need]:
     """Every figure and field that a change rests on and that is not known of it, or not of all that it names."""
     changes = [call for call in calls if call.tool_class is ToolClass.CHANGE]
-    figures = [(figure, changed) for figure in template.figures if (changed := _resting(figure, changes))]
+    figures = [(figure, changed) for figure in template.figures if (changed := resting(figure, changes))]
     records = seen(facts) if any(figure.about for figure, _ in figures) else ()
     asked = chain.from_iterable(_of_figure(figure, some, found, records) for figure, some in figures)
     return _joined([*asked, *_unread(template, changes, facts)])
 
 
-def _resting(figure: Figure, changes: Sequence[PlannedCall]) -> list[PlannedCall]:
-    """The changes that are not made without the figure unless a person says so."""
-    if not figure.required:
-        return []
-    of_verbs = [call for call in changes if not figure.required_for or verb_of(call.tool) in figure.required_for]
-    return [call for call in of_verbs if verb_of(call.tool) not in figure.not_required_for]
-
-
 def _of_figure(
     figure: Figure, changes: Sequence[PlannedCall], found: Figured, records: Sequence[Seen]
 ) -> Iterator[Need]:
-    ids = _ids(figure, records)
+    ids = ids_of(figure, records)
     subjects = found.subjects.get(figure.name, frozenset())
-    named = {call.call_id: _named(figure, call.arguments, ids) for call in changes}
+    named = {call.call_id: named_in(figure, call.arguments, ids) for call in changes}
     for call in changes:
         if why := _why_unknown(figure.name, call, named[call.call_id], subjects, found):
             yield Need(figure.name, why, frozenset({verb_of(call.tool)}))
     written = frozenset().union(*named.values())
     for shared in found.shared.get(figure.name, ()):
-        if len(together := sorted(shared & written)) > 1:
-            why = f"{figure.name} is known of each alone, and {', '.join(together)} draw on the same"
+        if why := _why_too_much(figure, sorted(shared.ids & written), shared, found):
             yield Need(figure.name, why, frozenset(verb_of(call.tool) for call in changes))
+
+
+def _why_too_much(figure: Figure, together: Sequence[str], shared: Shared, found: Figured) -> str:
+    """Empty for one alone, and where what all of them leave is known and is not less than nothing."""
+    if len(together) < 2:
+        return ""
+    left = left_by(figure, together, shared, found)
+    if left is not None and left >= 0:
+        return ""
+    why = f"{figure.name} is known of each alone, and {', '.join(together)} draw on the same"
+    return why if left is None else f"{why}: {decimal_text(left)} is left after all of them"
 
 
 def _why_unknown(name: str, call: PlannedCall, named: frozenset[str], subjects: frozenset[str], found: Figured) -> str:
@@ -70,30 +73,6 @@ def _why_unknown(name: str, call: PlannedCall, named: frozenset[str], subjects: 
     missing = [one for one in found.missing if one.name == name]
     own = [one for one in missing if not one.about or one.about.casefold() in named] or missing
     return "; ".join(one.text for one in own) or f"{name} is not known of what {call.tool} is about"
-
-
-def _ids(figure: Figure, records: Sequence[Seen]) -> frozenset[str]:
-    wanted = kinds(figure.about)
-    of_kind = (record for record in records if any(record.is_called(kind) for kind in wanted))
-    return frozenset(str(record.id).casefold() for record in of_kind if record.id is not None)
-
-
-def _named(figure: Figure, arguments: JsonObject, ids: frozenset[str]) -> frozenset[str]:
-    """The records of the figure's kind that a call names: by what was read, or by the name of the argument."""
-    said = {str(part).casefold() for part in literal_parts(arguments)}
-    keys = frozenset((*words(kind), "id") for kind in kinds(figure.about))
-    return frozenset((said & ids) | {text.casefold() for text in _under(arguments, keys)})
-
-
-def _under(value: Json, keys: frozenset[tuple[str, ...]], taken: bool = False) -> Iterator[str]:
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _under(inner, keys, words(key) in keys)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _under(item, keys, taken)
-    elif taken and value is not None:
-        yield str(value)
 
 
 def _unread(template: Template, changes: Sequence[PlannedCall], facts: Sequence[Fact]) -> Iterator[Need]:

@@ -10,7 +10,8 @@ class Figure(Contract):
     of which a task may name several; then each has a figure of its own. ``by``: one figure for each value of this
     field of the rows. ``required``: a change of which it is not known asks a person; not one by a verb of
     ``not_required_for``, and of those in ``required_for`` alone, where any are named. ``governs``: arguments that are
-    the figure and nothing else.
+    the figure and nothing else. ``remainder``: of a required difference, that it is what is left of its first operand:
+    for changes of one plan that draw on the same it is what all of them leave.
     """
 
     name: str
@@ -22,6 +23,7 @@ class Figure(Contract):
     required_for: tuple[str, ...] = ()
     not_required_for: tuple[str, ...] = ()
     governs: tuple[str, ...] = ()
+    remainder: bool = False
 
 
 class Route(Contract):

@@ -72,6 +72,8 @@ def _uncomputable(template: Template) -> Iterator[str]:
     for figure in template.figures:
         if figure.operation not in OPERATIONS:
             yield f"figure {figure.name}: there is no operation {figure.operation}"
+        if figure.remainder and not (figure.required and figure.operation == "difference"):
+            yield f"figure {figure.name}: only a required difference is a remainder"
         for text in figure.operands:
             if is_figure(text):
                 yield from () if text in before else (f"figure {figure.name}: no figure before it is {text}",)
