@@ -22,6 +22,7 @@ PROMISES = (
     ),
     Promise("planner.tells_whom_a_process_names", "Whoever a process wants told of a change is told", "seed 002"),
     Promise("planner.reads_what_a_process_names", "What a process says to read is read, if it belongs", "seed 002"),
+    Promise("planner.reads_for_each_named", "What several named things refer to is read for each of them", "seed 000"),
     Promise("planner.unjudged", "A criterion that no model is there to judge is marked unjudged", "seed 004"),
     # deployment
     Promise(

@@ -4,6 +4,7 @@ from services.planner.core.binding import Bound, bind
 from services.planner.core.instructed import instructed_reads
 from services.planner.core.intents import Intent
 from services.planner.core.named import unknown_names
+from services.planner.core.of_each import of_each_named
 from services.planner.core.pages import next_parts
 from services.planner.core.process import process_of
 from services.planner.core.references import CERTAIN, LIKELY, POSSIBLE, Candidate, candidates, is_reference, wanted
@@ -62,9 +63,8 @@ def _identified(tools: tuple[ToolSpec, ...], situation: Situation) -> frozenset[
 def _worthwhile(
     tool: ToolSpec, situation: Situation, identified: frozenset[str], spoken: frozenset[str]
 ) -> list[Bound]:
-    ways = [
-        bound for bound in bind(tool, situation, _whole(situation), POSSIBLE if spoken else LIKELY) if not bound.missing
-    ]
+    bound = bind(tool, situation, _whole(situation), POSSIBLE if spoken else LIKELY)
+    ways = [way for one in bound for way in of_each_named(one, situation) if not way.missing]
     if sum(is_reference(tool, name) for name in tool.required) > 1:
         ways = [way for way in ways if way.sure == max(one.sure for one in ways)]
     if not tool.required:

@@ -142,3 +142,24 @@ def test_what_a_task_says_of_a_thing_goes_where_a_tool_asks_what_happened(task: 
     told: JsonObject = {**fields, "outcome": {"type": "string", "description": "What was done"}}
     plan = planned(task, _ONE, [{**close, "input_schema": {**schema, "properties": told}}])
     assert calls(plan) == [("close_kite", {"kite_id": "KIT-1", "outcome": said_of_it})]
+
+
+_FIELD: Json = tool("get_field", field="string")
+
+
+def _kite(number: int, field: str) -> Json:
+    found: JsonObject = {"id": f"KIT-{number}", "pilot_id": f"PIL-{number}", "field": field}
+    return fact(f"f{number}", "get_kite", {"kite_id": f"KIT-{number}"}, found)
+
+
+@pytest.mark.promise("planner.reads_for_each_named")
+@pytest.mark.parametrize(
+    ("fields", "read"),
+    [(("North", "South"), ["North", "South"]), (("North", "North"), ["North"])],
+)
+def test_what_several_named_things_say_differently_is_read_for_each(fields: tuple[str, str], read: list[str]) -> None:
+    """A field of the same name in something that the task does not name is nobody's."""
+    other: Json = {"id": "KIT-9", "field": "West"}
+    facts = [_kite(1, fields[0]), _kite(2, fields[1]), fact("f3", "get_kite", {"kite_id": "KIT-9"}, other)]
+    found = said("ASSESS", {"task": "Approve kites KIT-1 and KIT-2.", "facts": facts}, [_FIELD])
+    assert found.calls == tuple(("get_field", {"field": name}) for name in read)
