@@ -54,6 +54,7 @@ def test_the_smallest_file_is_a_process_without_demands() -> None:
         (f"figures = [{_FIGURE.replace('budget.left', 'budget[][left]')}]", "is no condition"),
         (f"figures = [{_FIGURE.replace('budget.left', 'left_over')}]", "no figure before it is left_over"),
         (f"figures = [{_FIGURE.replace('budget.left', 'Budget left')}]", "is no operand"),
+        (f"figures = [{_FIGURE.replace('}', ', remainder = true}')}]", "only a required difference is a remainder"),
         ('routed = "a b"', "is no operand"),
         ('[instructions]\nAPPROVAL_GATE = "Ask."', "instructions for APPROVAL_GATE, where it never is"),
     ],
