@@ -119,15 +119,13 @@ def test_what_leaves_the_cluster_is_https_to_public_addresses(port: int) -> None
 
 
 @pytest.mark.promise("deploy.closed_network")
-def test_who_scrapes_reaches_the_metrics_of_each_and_nobody_else_does() -> None:
-    """Wherever the pod monitor looks; the gateway shows them on a port of their own."""
-    documents = built(PRODUCTION, "monitoring")
+@pytest.mark.parametrize("components", [(), ("monitoring",)])
+def test_who_scrapes_reaches_the_metrics_of_each_and_nobody_else_does(components: tuple[str, ...]) -> None:
+    """Wherever the pod monitor looks, and with none too: executors are scaled by what they show."""
+    documents = built(PRODUCTION, *components)
     known = tuple(policies(documents).values())
     places = own_pods(documents)
-    ports = {
-        name: {one.name: one.container_port for one in pod.container.ports} for name, pod in pods(documents).items()
-    }
-    shown = {name: Port(found.get("metrics", found["http"])) for name, found in ports.items()}
+    shown = {name: _metrics_port(pod.container) for name, pod in pods(documents).items()}
 
     assert all(may_reach(known, MONITOR, places[name], port) for name, port in shown.items())
     for stranger in (CLIENT, STRANGER, TOOLS):
@@ -136,12 +134,12 @@ def test_who_scrapes_reaches_the_metrics_of_each_and_nobody_else_does() -> None:
 
 
 @pytest.mark.promise("deploy.closed_network")
-def test_without_monitoring_nobody_reaches_the_gateways_metrics() -> None:
+def test_no_other_pod_reaches_the_gateways_metrics() -> None:
     documents = built(PRODUCTION)
     known = tuple(policies(documents).values())
 
     places = own_pods(documents)
-    sources = [MONITOR, CLIENT, STRANGER, *(pod for name, pod in places.items() if name != "gateway")]
+    sources = [CLIENT, STRANGER, *(pod for name, pod in places.items() if name != "gateway")]
     assert not any(may_reach(known, source, places["gateway"], Port(9012)) for source in sources)
 
 

@@ -133,7 +133,7 @@ def test_a_new_pod_is_there_before_an_old_one_leaves() -> None:
 def test_executors_scale_on_metrics_that_exist_and_before_they_are_full() -> None:
     """With less room than the threshold, sessions would wait while nobody asks for another executor."""
     (scaler,) = of_kind(built(PRODUCTION), "ScaledObject")
-    (trigger,) = [one for one in cast(list[Document], spec_of(scaler)["triggers"]) if one["type"] == "prometheus"]
+    (trigger,) = [one for one in _triggers_of(scaler) if one["type"] == "prometheus"]
     told = cast(dict[str, str], trigger["metadata"])
     known = {series for metric in metric_names.METRICS for series in metric.series}
     named = {word for word in told["query"].replace("(", " ").replace(")", " ").split() if word.startswith("purple_")}
@@ -141,6 +141,39 @@ def test_executors_scale_on_metrics_that_exist_and_before_they_are_full() -> Non
     parse(told["query"])
     assert named == {metric_names.SESSIONS_WAITING.name, metric_names.SESSIONS_HELD.name} <= known
     assert float(told["threshold"]) < ExecutorSettings.model_fields["executor_capacity"].default
+
+
+@pytest.mark.promise("deploy.scales_on_work")
+def test_a_figure_that_nobody_knows_scales_nothing() -> None:
+    """While Redis is away the gauges are NaN, which scalers read as some number: a comparison leaves those out."""
+    (scaler,) = of_kind(built(PRODUCTION), "ScaledObject")
+    (trigger,) = [one for one in _triggers_of(scaler) if one["type"] == "prometheus"]
+    told = cast(dict[str, str], trigger["metadata"])
+
+    assert told["query"].count("purple_") == told["query"].count(" >= 0)")
+    assert told["ignoreNullValues"] == "false"
+
+
+@pytest.mark.promise("deploy.scales_on_work")
+@pytest.mark.parametrize(("folder", "components"), [(PRODUCTION, ()), (BASE, ("hpa",))])
+def test_cpu_scales_by_parts_of_the_one_core_that_a_process_can_use(folder: str, components: tuple[str, ...]) -> None:
+    """Parts of what a pod requests would ask for another one at a few hundredths of a core."""
+    documents = built(folder, *components)
+    metrics = [one for found in of_kind(documents, "HorizontalPodAutoscaler") for one in _metrics_of(found)]
+    targets = [cast(Document, one["resource"])["target"] for one in metrics if one["type"] == "Resource"]
+    triggers = [one for found in of_kind(documents, "ScaledObject") for one in _triggers_of(found)]
+    kinds = {str(cast(Document, target)["type"]) for target in targets}
+    kinds |= {str(one["metricType"]) for one in triggers if one["type"] == "cpu"}
+
+    assert kinds == {"AverageValue"}
+
+
+def _metrics_of(scaler: Document) -> list[Document]:
+    return cast(list[Document], spec_of(scaler)["metrics"])
+
+
+def _triggers_of(scaler: Document) -> list[Document]:
+    return cast(list[Document], spec_of(scaler)["triggers"])
 
 
 @pytest.mark.promise("deploy.same_names")
