@@ -64,6 +64,29 @@ async def test_a_route_behind_a_tenants_name_is_counted_as_the_route_that_it_is(
     assert any(route.startswith("/console") for route in routes)
 
 
+@pytest.mark.promise("metrics.requests")
+async def test_a_client_that_leaves_before_its_request_is_whole_is_no_fault_of_ours(
+    redis: Redis, redis_url: str
+) -> None:
+    """Else anybody outside could raise the alert of errors by hanging up."""
+    (port,) = free_ports(1)
+    async with stage(redis, redis_url, metrics_port=port) as door:
+        url = door.client.base_url
+        _, line = await asyncio.open_connection(url.host, url.port)
+        line.write(b"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: 1000\r\n\r\n{")
+        await line.drain()
+        line.close()
+        async with asyncio.timeout(10):
+            while not (codes := _codes(await _shown(f"http://127.0.0.1:{port}/metrics"))):
+                await asyncio.sleep(0.02)
+
+    assert codes == {"499"}
+
+
+def _codes(shown: dict[tuple[str, ...], float]) -> set[str]:
+    return {labels[0] for name, *labels in shown if name == "purple_http_requests_total"}
+
+
 @pytest.mark.promise("metrics.shown")
 async def test_what_a_learner_has_done_is_counted_once_however_often_it_is_looked_at(redis: Redis) -> None:
     learner, metrics = Learner(RedisOutcomes(redis, "one", 5.0), RedisMemory(redis)), Metrics("learner")

@@ -2,6 +2,7 @@
 
 import asyncio
 
+from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -9,6 +10,7 @@ from services.gateway.core.identity.request_limits import RequestLimits
 from services.gateway.entrypoints.a2a.replies import RETRY_LATER
 from services.gateway.entrypoints.edge.body import INVALID_REQUEST, BadCall
 
+_LEFT = 499  # nobody reads it: it keeps a client that leaves out of what counts as a fault of ours
 _ALWAYS = ("/health", "/ready")  # a gateway that is full still says how it is
 
 
@@ -56,6 +58,9 @@ class Threshold:
             if started:
                 raise
             await _error(bad.status, bad.message)(scope, receive, send)
+        except ClientDisconnect:
+            if not started:
+                await _error(_LEFT, "the client left before its request was whole")(scope, receive, send)
 
 
 class _Body:
