@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from cli.chaos.endings import Otherwise, ended_otherwise
 from cli.chaos.errands import Kind
 from cli.chaos.ledgers import Applied, CompanyLedger
 from cli.chaos.load import ENDED, Sent
@@ -19,7 +20,7 @@ NOWHERE = "-"
 
 
 class Harm(StrEnum):
-    """Each of these makes a run fail."""
+    """Each of these makes a run fail; from ``FAILED_REQUEST`` on they are looked for only where nothing was struck."""
 
     LOST = "lost"
     TWICE_ACCEPTED = "accepted twice"
@@ -33,6 +34,14 @@ class Harm(StrEnum):
     STREAM_GAP = "stream with a gap or a repetition"
     ROUGH_END = "process that did not end by itself and in time"
     DOUBT = "write left in doubt"
+    UNFORESEEN = "approval that no errand foresaw"
+    OTHERWISE = "task that ended otherwise than its errand asks"
+
+
+def harms_of(*, rolling: bool) -> tuple[Harm, ...]:
+    """Those that a run looks for."""
+    every = tuple(Harm)
+    return every if rolling else every[: every.index(Harm.FAILED_REQUEST)]
 
 
 class Finding(NamedTuple):
@@ -55,6 +64,10 @@ class Evidence:
     @property
     def ended(self) -> frozenset[str]:
         return frozenset(task_id for task_id, view in self.views.items() if view.state in ENDED)
+
+    @property
+    def ended_otherwise(self) -> tuple[Otherwise, ...]:
+        return tuple(ended_otherwise(_ended(self)))
 
     def states(self) -> Counter[str]:
         return Counter(view.state for view in self.views.values())
@@ -170,9 +183,10 @@ def _rolled(evidence: Evidence) -> Iterator[Finding]:
     yield from (Finding(Harm.STREAM_GAP, *gap) for gap in rolled.gaps())
     yield from (Finding(Harm.ROUGH_END, NOWHERE, told) for told in rolled.rough_ends())
     yield from (Finding(Harm.DOUBT, NOWHERE, doubt) for doubt in sorted(rolled.doubts))
-    for sent, view in _ended(evidence):
-        if view.state == TaskState.FAILED:
-            yield Finding(Harm.FAILED_TASK, view.id, f"{sent.planned.errand.text} failed: {view.answer}")
+    yield from (Finding(Harm.UNFORESEEN, *one) for one in rolled.unforeseen)
+    for one in evidence.ended_otherwise:
+        harm = Harm.FAILED_TASK if one.state == TaskState.FAILED else Harm.OTHERWISE
+        yield Finding(harm, one.task_id, one.sentence)
 
 
 def _shows(books: CompanyLedger, write: JsonObject) -> bool:

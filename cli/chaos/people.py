@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from cli.chaos.doors import Accepted, Doors, Refused
+from cli.chaos.endings import Unforeseen
 from cli.chaos.errands import Intended
 from cli.chaos.ledgers import CompanyLedger
 from cli.chaos.load import Load, Sent
@@ -30,7 +31,7 @@ class People:
         self._seed = seed
         self.resolved: dict[str, str] = {}  # doubt -> what was said of it
         self._seen: dict[str, float] = {}  # doubt -> when the operator first saw it
-        self.unasked = 0  # approvals that no errand foresaw: the answer was no
+        self.unforeseen: list[Unforeseen] = []  # the answer was no
 
     async def serve(self) -> None:
         """Until cancelled."""
@@ -73,11 +74,12 @@ class People:
         word = sent.planned.errand.decision
         if approval in sent.decisions:
             return
-        if word is None:
-            self.unasked += 1
         utterance = Utterance(word or "reject", APPROVER, task_id=accepted.task_id)
         await self._doors.send(utterance, f"chaos-{self._seed}-{sent.planned.number}-{approval}")
         sent.decisions.add(approval)
+        if word is None:
+            told = f"{sent.planned.errand.text} needs an approval: {view.answer}"
+            self.unforeseen.append(Unforeseen(accepted.task_id, told))
 
     async def _resolve(self, sent: Sent, accepted: Accepted, doubts: list[JsonObject]) -> None:
         """Done if the company has applied the write, else to be left undone: what a person would look up."""

@@ -7,7 +7,8 @@ from decimal import Decimal
 
 from rich.table import Table
 
-from cli.chaos.findings import Evidence, Finding, Harm, untold_writes
+from cli.chaos.endings import Otherwise
+from cli.chaos.findings import Evidence, Finding, Harm, harms_of, untold_writes
 from cli.chaos.recovery import Recovered, percentile
 from cli.chaos.rolled import Rolled
 from cli.chaos.run import Run
@@ -49,7 +50,10 @@ def report_json(report: Report) -> JsonObject:
         "writes_not_told": [*untold_writes(evidence)],
         "doubts_escalated": len(run.people.resolved),
         "doubts_resolved": _counts(Counter(run.people.resolved.values())),
-        "approvals_unforeseen": run.people.unasked,
+        "approvals_unforeseen": len(run.people.unforeseen),
+        "why_unforeseen": [one.sentence for one in run.people.unforeseen],
+        "ended_otherwise": len(evidence.ended_otherwise),
+        "why_otherwise": [one.sentence for one in evidence.ended_otherwise],
         "rolling": None if evidence.rolled is None else rolling_json(run, evidence.rolled),
         "kills": sum(run.crew.killed.values()),
         "kills_by_victim": _counts(run.crew.killed),
@@ -95,7 +99,7 @@ def report_table(report: Report) -> Table:
     table = Table("", "", title=f"chaos, seed {run.schedule.seed}: {'all held' if report.ok else 'NOT all held'}")
     for name, value in _rows(report):
         table.add_row(name, value)
-    for harm in Harm:
+    for harm in harms_of(rolling=report.evidence.rolled is not None):
         count = report.harms[harm]
         table.add_row(f"[bold]{harm.value}[/]", f"[{'bold red' if count else 'green'}]{count}[/]")
     return table
@@ -118,7 +122,8 @@ def _rows(report: Report) -> list[tuple[str, str]]:
         ("  with a write in doubt", _told([one.seconds for one in known if one.doubtful])),
         ("  after the power cut", _told([one.seconds for one in known if one.everything_was_dead])),
         ("doubts escalated to the operator", f"{len(run.people.resolved)} {_bracketed(run.people.resolved)}"),
-        ("approvals that no errand foresaw", str(run.people.unasked)),
+        ("approvals that no errand foresaw", str(len(run.people.unforeseen))),
+        ("tasks that ended otherwise than asked", _by_state(evidence.ended_otherwise)),
         ("writes that took hold and were not told", str(len(untold_writes(evidence)))),
     ]
 
@@ -128,6 +133,10 @@ def _told(seconds: Sequence[float]) -> str:
         return "none"
     p50, p95 = percentile(seconds, 0.5), percentile(seconds, 0.95)
     return f"{len(seconds)} turns: p50 {p50:.1f} s, p95 {p95:.1f} s, most {max(seconds):.1f} s"
+
+
+def _by_state(ended: Sequence[Otherwise]) -> str:
+    return f"{len(ended)} {_bracketed({one.task_id: one.state for one in ended})}".rstrip()
 
 
 def _rolling_rows(run: Run, rolled: Rolled) -> list[tuple[str, str]]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from cli.chaos.endings import Unforeseen
 from cli.chaos.roller import Restart
 
 
@@ -18,6 +19,7 @@ class Rolled:
     restarts: Sequence[Restart]
     by_themselves: Sequence[str]
     doubts: frozenset[str]
+    unforeseen: Sequence[Unforeseen] = ()
 
     def gaps(self) -> Iterator[tuple[str, str]]:
         """Tasks whose watchers lack an event, or got one twice, and what is the matter."""

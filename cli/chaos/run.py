@@ -187,7 +187,8 @@ async def _rolled(run: Run) -> Rolled:
     streams = {task_id: (told, await run.followers.story(task_id)) for task_id, told in run.followers.told.items()}
     by_themselves = tuple(run.crew.ended_by_themselves)
     failed = (*run.doors.failed, *run.followers.broken)
-    return Rolled(failed, streams, tuple(run.roller.restarts), by_themselves, frozenset(run.people.resolved))
+    doubts, unforeseen = frozenset(run.people.resolved), tuple(run.people.unforeseen)
+    return Rolled(failed, streams, tuple(run.roller.restarts), by_themselves, doubts, unforeseen)
 
 
 async def _views(run: Run) -> dict[str, TaskView]:

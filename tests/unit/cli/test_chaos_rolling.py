@@ -8,6 +8,8 @@ import httpx
 import pytest
 
 from cli.chaos.balancer import Balancer
+from cli.chaos.endings import Unforeseen, ended_otherwise
+from cli.chaos.errands import Kind
 from cli.chaos.findings import Harm, findings
 from cli.chaos.rolled import Rolled
 from cli.chaos.roller import Restart
@@ -46,6 +48,7 @@ def test_a_restart_in_which_nothing_failed_has_no_finding() -> None:
         (replace(FINE, restarts=(Restart("executor-1", 1.0, 1),)), Harm.ROUGH_END),
         (replace(FINE, by_themselves=("learner ended with exit code 1",)), Harm.ROUGH_END),
         (replace(FINE, doubts=frozenset({"t1:w1"})), Harm.DOUBT),
+        (replace(FINE, unforeseen=(Unforeseen("t1", "needs an approval: too little was read"),)), Harm.UNFORESEEN),
     ],
 )
 def test_what_a_careful_restart_may_not_cost_is_found(rolled: Rolled, harm: Harm) -> None:
@@ -54,11 +57,36 @@ def test_what_a_careful_restart_may_not_cost_is_found(rolled: Rolled, harm: Harm
 
 @pytest.mark.promise("upgrade.nothing_fails")
 def test_a_task_that_failed_counts_only_where_nothing_was_struck() -> None:
-    """Where processes are killed, a task may fail with its reason."""
+    """Where processes are killed, a task may fail with its reason; it is told, and no harm."""
     struck = replace(_evidence(), views={"t1": _view("failed")})
 
     assert findings(struck) == ()
+    assert [one.sentence for one in struck.ended_otherwise] == [
+        "Refund 5.00 of order ORD-1. was to be completed, and is failed: Done."
+    ]
     assert _harms(FINE, "failed") == [Harm.FAILED_TASK]
+    assert _harms(FINE, "rejected") == [Harm.OTHERWISE]
+
+
+@pytest.mark.parametrize(
+    ("kind", "canceled", "ends"),
+    [
+        (Kind.REFUND, None, "completed"),
+        (Kind.APPROVED_CLAIM, None, "completed"),
+        (Kind.REFUND, 1.0, "completed"),
+        (Kind.REFUND, 1.0, "canceled"),
+        (Kind.REJECTED_CLAIM, None, "rejected"),
+        (Kind.BLOCKED_CLAIM, None, "rejected"),
+        (Kind.LEFT_WAITING, None, "input-required"),
+    ],
+)
+def test_errands_end_as_they_ask(kind: Kind, canceled: float | None, ends: str) -> None:
+    """A cancel may come too late; nobody else's task is canceled."""
+    (sent,) = _evidence().sent
+    planned = replace(sent.planned, errand=replace(sent.planned.errand, kind=kind), canceled_after=canceled)
+
+    assert [*ended_otherwise([(replace(sent, planned=planned), _view(ends))])] == []
+    assert len([*ended_otherwise([(replace(sent, planned=planned), _view("failed"))])]) == 1
 
 
 def test_nothing_is_struck_where_everything_is_restarted() -> None:
