@@ -17,7 +17,7 @@ def parse_duration(text: str) -> timedelta:
         raise ValueError(f"{text[:40]!r} is no duration such as PT1H30M")
     part = {name: float(value) if value else 0.0 for name, value in found.groupdict().items()}
     days = part["years"] * 365 + part["months"] * 30 + part["days"]
-    if days > _MOST.days:
+    if days + part["hours"] / 24 + part["minutes"] / 1440 + part["seconds"] / 86_400 > _MOST.days:
         raise ValueError(f"{text!r} is longer than {_MOST.days} days")
     return timedelta(days=days, hours=part["hours"], minutes=part["minutes"], seconds=part["seconds"])
 

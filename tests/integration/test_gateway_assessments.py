@@ -97,6 +97,41 @@ async def test_an_approver_may_not_keep_one_and_what_is_none_is_refused_by_its_f
 
 
 @pytest.mark.promise("console.assessments")
+@pytest.mark.parametrize("began", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
+async def test_a_date_that_no_page_could_show_is_refused(scene: Scene, began: str) -> None:
+    body = {"assessment": {**an_assessment().model_dump(mode="json"), "began": began}}
+
+    answer = await scene.play.client.post("/assessments", json=body, headers=scene.key("casey"))
+
+    assert (answer.status_code, "began" in answer.text) == (400, True)
+
+
+@pytest.mark.promise("console.assessments")
+async def test_a_date_without_a_zone_spoils_no_page(scene: Scene) -> None:
+    """It is UTC; other agents' tools write such dates."""
+    body = {"assessment": {**an_assessment().model_dump(mode="json"), "began": "2026-03-02T09:00:00"}}
+    made = await scene.play.client.post("/assessments", json=body, headers=scene.key("casey"))
+    async with _signed_in(scene, "casey") as casey:
+        pages = [(await casey.get(path)).status_code for path in (PLACE, f"{PLACE}/{made.json()['assessment_id']}")]
+
+    assert (made.status_code, pages) == (201, [200, 200])
+
+
+@pytest.mark.promise("console.replay")
+async def test_a_run_of_very_many_turns_is_shown_in_part_and_one_of_more_is_refused(scene: Scene) -> None:
+    most, more = [an_assessment(runs=[a_run(turns_taken=9_999)]), an_assessment("other").model_dump(mode="json")]
+    more["runs"][0]["results"]["turns_taken"] = 1_000_000
+    made = await scene.keep("casey", most)
+    refused = await scene.play.client.post("/assessments", json={"assessment": more}, headers=scene.key("casey"))
+    async with _signed_in(scene, "casey") as casey:
+        page = (await casey.get(f"{PLACE}/{made.json()['assessment_id']}/runs/1?turn=5000")).text
+
+    assert refused.status_code == 400
+    assert '<h2 id="turn-title">Turn 5000</h2>' in page
+    assert ("Turn 4900" in page, "Turn 5100" in page, "Turn 9999" in page) == (True, True, False)
+
+
+@pytest.mark.promise("console.assessments")
 async def test_names_and_secrets_in_an_agents_address_are_not_kept(scene: Scene) -> None:
     secret = "http://ann:hunter2@agent.example:9010/a2a?key=hunter2"
     run = a_run(participant=secret, updates=[{"participant_url": secret}])

@@ -17,6 +17,7 @@ from services.assessor.core.summary import snapshot, summarized
 from services.assessor.core.turns import TurnResult, Turns
 from services.assessor.core.world_watch import WorldWatch
 from services.assessor.ports import Clock, Emitter, Participant, ParticipantFailed
+from shared.contracts.assessment.base import MOST_TURNS
 from shared.contracts.assessment.messages import (
     TASK_CONVERSATION,
     AssessmentComplete,
@@ -44,7 +45,7 @@ class AssessmentConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    max_turns: int = Field(default=100, ge=1, le=10_000)
+    max_turns: int = Field(default=100, ge=1, le=MOST_TURNS)
     turn_timeout: float = Field(default=300.0, gt=0, le=86_400)
     max_failed_turns: int = Field(default=3, ge=1)
     seed: int = 0

@@ -7,9 +7,9 @@ from pydantic import Field
 from typing_extensions import override
 
 from services.executor.adapters.ues_world import Change, Reading, World, made, page, shown
-from shared.contracts.ues.base import in_utc
 from shared.contracts.ues.calendar import CalendarEvent
 from shared.domain.exact_json import Json, JsonObject
+from shared.domain.instants import in_utc
 
 
 class GetCalendars(Reading):

@@ -1,17 +1,14 @@
 """What every message between assessor, participant and client has in common: each names its own type."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, JsonValue
 
+from shared.domain.instants import in_utc
+
 JsonObject: TypeAlias = dict[str, JsonValue]
-
-
-def in_utc(moment: datetime) -> datetime:
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-
-
+MOST_TURNS = 10_000  # of one assessment
 Moment = Annotated[datetime, AfterValidator(in_utc)]
 
 

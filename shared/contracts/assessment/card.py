@@ -3,6 +3,7 @@
 from datetime import datetime
 from statistics import fmean
 
+from shared.contracts.assessment.base import Moment
 from shared.contracts.assessment.kept import Assessment
 from shared.contracts.assessment.results import OverallScore
 from shared.contracts.base import Contract
@@ -20,7 +21,7 @@ class AssessmentCard(Contract):
     name: str
     scenario: str
     agent: str
-    began: datetime
+    began: Moment
     runs: int
     passed: int
     score: OverallScore

@@ -1,10 +1,8 @@
 """An assessment as it is kept: the runs of one agent in one scenario."""
 
-from datetime import datetime
-
 from pydantic import BaseModel, ConfigDict, Field
 
-from shared.contracts.assessment.base import JsonObject
+from shared.contracts.assessment.base import JsonObject, Moment
 from shared.contracts.assessment.results import AssessmentResults, OverallScore
 from shared.domain.pass_hat import pass_hat
 
@@ -39,7 +37,7 @@ class Assessment(BaseModel):
     name: str = Field(min_length=1, max_length=200)
     scenario: str = Field(max_length=200)
     agent: str = Field(max_length=2000)
-    began: datetime
+    began: Moment
     runs: tuple[Run, ...] = Field(min_length=1)
 
     @property

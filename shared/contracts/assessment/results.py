@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from shared.contracts.assessment.base import JsonObject, Moment, Told
+from shared.contracts.assessment.base import MOST_TURNS, JsonObject, Moment, Told
 from shared.contracts.assessment.world import WorldLook
 
 
@@ -24,7 +24,7 @@ class ActionLogEntry(Told):
     """
 
     message_type: Literal["action_log_entry"] = "action_log_entry"
-    turn: int = Field(ge=1)
+    turn: int = Field(ge=1, le=MOST_TURNS)
     timestamp: Moment
     action: str
     parameters: JsonObject = {}
@@ -93,7 +93,7 @@ class AssessmentResults(Told):
     participant: str
     status: Literal["completed", "failed", "timeout"]
     duration_seconds: float = Field(ge=0)
-    turns_taken: int = Field(ge=0)
+    turns_taken: int = Field(ge=0, le=MOST_TURNS)
     actions_taken: int = Field(ge=0)
     scores: Scores
     criteria_results: tuple[CriterionResult, ...] = ()

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from shared.contracts.assessment.base import JsonObject, Moment, Told
+from shared.contracts.assessment.base import MOST_TURNS, JsonObject, Moment, Told
 
 
 class WorldChange(Told):
@@ -31,7 +31,7 @@ class WorldLook(Told):
     """
 
     message_type: Literal["world_look"] = "world_look"
-    turn: int = Field(ge=0)
+    turn: int = Field(ge=0, le=MOST_TURNS)
     time: Moment
     counts: dict[str, dict[str, int]] = {}
     changes: tuple[WorldChange, ...] = ()

@@ -1,18 +1,13 @@
 """What every answer of a user environment simulator has in common."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, JsonValue
 
+from shared.domain.instants import in_utc
+
 JsonObject: TypeAlias = dict[str, JsonValue]
-
-
-def in_utc(moment: datetime) -> datetime:
-    """The same instant in UTC; one without a zone is UTC already."""
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-
-
 Moment = Annotated[datetime, AfterValidator(in_utc)]
 
 

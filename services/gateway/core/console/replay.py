@@ -1,6 +1,6 @@
 """One run of an assessment, turn by turn: how the world stood, what the agent did, and what time brought."""
 
-import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
@@ -8,16 +8,17 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from services.gateway.core.console.assessments import criterion_badge, number
+from services.gateway.core.console.replayed_actions import ActionRow, action_rows
+from services.gateway.core.console.shown_values import cut, shown
 from services.gateway.core.console.words import Badge, counted, title_of
 from shared.contracts.assessment.base import JsonObject
 from shared.contracts.assessment.kept import Run
-from shared.contracts.assessment.results import ActionLogEntry, CriterionResult
+from shared.contracts.assessment.results import CriterionResult
 from shared.contracts.assessment.world import WorldChange, WorldLook
+from shared.domain.instants import in_utc
 
 _KINDS = {"added": Badge("New", "good"), "changed": Badge("Changed", "info"), "removed": Badge("Gone", "bad")}
-_LONGEST = 2000
-_GIST = 120
-_TELLING = ("subject", "title", "body", "content", "folder", "response", "message_id", "event_id")
+_BESIDE = 100  # turns before and after the one that is shown
 _TURN_BEGINS = "update_turn_started"
 
 
@@ -29,17 +30,6 @@ class Stop(NamedTuple):
     at: datetime | None
     remark: str
     tone: str
-
-
-class ActionRow(NamedTuple):
-    """``gist``: what of it tells most, such as a mail's subject."""
-
-    title: str
-    gist: str
-    badge: Badge
-    at: datetime
-    said: tuple[tuple[str, str], ...]
-    error: str
 
 
 class Field(NamedTuple):
@@ -93,14 +83,32 @@ class Turn(NamedTuple):
 
 
 def stops_of(run: Run) -> tuple[Stop, ...]:
-    looks = _looks(run)
-    last = max(run.results.turns_taken, *(entry.turn for entry in run.results.action_log), *looks, 0)
-    return tuple(_stop(run, turn, looks.get(turn)) for turn in range(last + 1))
+    """Every turn. A run has as many as somebody says, so each thing of it is looked at once."""
+    looks, begins = _looks(run), _begins(run)
+    log = run.results.action_log
+    done = Counter(entry.turn for entry in log)
+    wrong = {entry.turn for entry in log if not entry.success} | {_number(one) for one in run.results.failed_turns}
+    last = max(run.results.turns_taken, *done, *looks, 0)
+    return tuple(
+        Stop(
+            turn,
+            f"Turn {turn}" if turn else "Start",
+            looks[turn].time if turn in looks else begins.get(turn + 1),
+            counted(done[turn], "action") if turn else "before the first turn",
+            "bad" if turn in wrong else "",
+        )
+        for turn in range(last + 1)
+    )
 
 
-def turn_of(run: Run, turn: int) -> Turn:
+def near(stops: Sequence[Stop], turn: int) -> Sequence[Stop]:
+    """Those that a time line shows beside a turn."""
+    return stops[max(0, turn - _BESIDE) : turn + _BESIDE + 1]
+
+
+def turn_of(run: Run, stops: Sequence[Stop], turn: int) -> Turn:
     """The turn, or the nearest that there is."""
-    stops, looks = stops_of(run), _looks(run)
+    looks = _looks(run)
     turn = min(max(turn, 0), len(stops) - 1)
     look, before = looks.get(turn), looks.get(turn - 1)
     changes = look.changes if look else ()
@@ -112,7 +120,7 @@ def turn_of(run: Run, turn: int) -> Turn:
         own=_changed(changes, "participant"),
         others=_changed(changes, "others"),
         left_out=look.left_out if look else 0,
-        actions=tuple(_action(entry) for entry in run.results.action_log if entry.turn == turn),
+        actions=action_rows([entry for entry in run.results.action_log if entry.turn == turn], _titles(run)),
         told=_told(run, turn),
     )
 
@@ -127,21 +135,20 @@ def _looks(run: Run) -> Mapping[int, WorldLook]:
     return {look.turn: look for look in run.results.world}
 
 
-def _stop(run: Run, turn: int, look: WorldLook | None) -> Stop:
-    actions = [entry for entry in run.results.action_log if entry.turn == turn]
-    failed = any(not entry.success for entry in actions) or any(
-        _number(one) == turn for one in run.results.failed_turns
-    )
-    remark = counted(len(actions), "action") if turn else "before the first turn"
-    at = look.time if look else _moment(_updates(run, turn + 1))
-    return Stop(turn, f"Turn {turn}" if turn else "Start", at, remark, "bad" if failed else "")
+def _titles(run: Run) -> Mapping[str, str]:
+    """What the rows that were changed are called, by their ids."""
+    return {change.key: change.title for look in run.results.world for change in look.changes if change.title}
 
 
-def _moment(updates: Sequence[JsonObject]) -> datetime | None:
-    """When a turn began, as the assessor told it then; for results that do not tell how the world stood."""
-    said = next((one.get("current_time") for one in updates if one.get("message_type") == _TURN_BEGINS), None)
+def _begins(run: Run) -> Mapping[int, datetime]:
+    """When each turn began, as the assessor told it then; for results that do not tell how the world stood."""
+    told = [update for update in run.updates if update.get("message_type") == _TURN_BEGINS]
+    return {_number(update): at for update in told if (at := _moment(update.get("current_time"))) is not None}
+
+
+def _moment(said: JsonValue) -> datetime | None:
     try:
-        return datetime.fromisoformat(str(said)) if said else None
+        return in_utc(datetime.fromisoformat(str(said))) if said else None
     except ValueError:
         return None
 
@@ -184,7 +191,7 @@ def _sentence(update: JsonObject) -> Told | None:
             return Told(f"Time went on by {_duration(str(update.get('time_advanced', '')))}", "mute")
         case "update_error_occurred":
             kind = str(update.get("error_type", "error")).replace("_", " ")
-            return Told(f"{title_of(kind)}: {_cut(str(update.get('error_message', '')))}", "bad")
+            return Told(f"{title_of(kind)}: {cut(str(update.get('error_message', '')))}", "bad")
         case _:
             return None
 
@@ -225,53 +232,14 @@ def _changed(changes: Iterable[WorldChange], by: str) -> tuple[ChangedRow, ...]:
 
 def _row(change: WorldChange) -> ChangedRow:
     fields = tuple(
-        Field(title_of(name), _shown(change.before.get(name)), _shown(value)) for name, value in change.after.items()
+        Field(title_of(name), shown(change.before.get(name)), shown(value)) for name, value in change.after.items()
     )
     return ChangedRow(_KINDS[change.kind], change.title or change.key, title_of(change.modality), fields)
 
 
-def _action(entry: ActionLogEntry) -> ActionRow:
-    modality, _, operation = entry.action.partition(".")
-    said = tuple((name, text) for name, value in entry.parameters.items() if (text := _shown(value)) != "nothing")
-    title = f"{title_of(modality)}: {title_of(operation).lower()}"
-    return ActionRow(title, _gist(entry.parameters), _badge(entry), entry.timestamp, said, entry.error_message or "")
-
-
-def _gist(said: JsonObject) -> str:
-    found = next((value for name in _TELLING if isinstance(value := said.get(name), str) and value), "")
-    line = " ".join(found.split())
-    return line if len(line) <= _GIST else f"{line[:_GIST]}…"
-
-
-def _badge(entry: ActionLogEntry) -> Badge:
-    if entry.kind == "refused":
-        return Badge("Refused", "bad")
-    if not entry.success:
-        return Badge("Failed", "bad")
-    return Badge("Read", "mute") if entry.kind == "read" else Badge("Done", "good")
-
-
 def _criterion(one: CriterionResult) -> CriterionLine:
-    details = tuple((title_of(name), _shown(value)) for name, value in (one.details or {}).items())
+    details = tuple((title_of(name), shown(value)) for name, value in (one.details or {}).items())
     badge = criterion_badge(one.score, one.max_score, one.unjudged)
     return CriterionLine(
         one.name, title_of(one.dimension), badge, number(one.score), number(one.max_score), one.explanation, details
     )
-
-
-def _shown(value: JsonValue) -> str:
-    if isinstance(value, str):
-        return _cut(value) or "nothing"
-    if value is None or value in ([], {}):
-        return "nothing"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return number(value)
-    if isinstance(value, list) and all(isinstance(item, str) for item in value):
-        return _cut(", ".join(str(item) for item in value))
-    return _cut(json.dumps(value, ensure_ascii=False))
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -4,7 +4,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from services.gateway.core.console.assessments import by_dimension, card_row, comparison_rows, of_run, run_rows
-from services.gateway.core.console.replay import criteria_of, stops_of, turn_of
+from services.gateway.core.console.replay import criteria_of, near, stops_of, turn_of
 from services.gateway.core.errors import UnknownAssessment
 from services.gateway.entrypoints.console.gate import Visitor
 from services.gateway.entrypoints.console.pages import go_to
@@ -45,6 +45,8 @@ class AssessmentPages:
         if not 1 <= which <= len(kept.assessment.runs):
             raise UnknownAssessment(request.path_params["assessment_id"])
         run = kept.assessment.runs[which - 1]
+        stops = stops_of(run)
+        turn = turn_of(run, stops, _number(request.query_params.get("turn", "")))
         return await self._room.page(
             request,
             "replay.html",
@@ -52,8 +54,9 @@ class AssessmentPages:
             one=card_row(kept.card),
             place=f"{_PLACE}/{kept.card.assessment_id}",
             run=run_rows(kept.assessment)[which - 1],
-            stops=stops_of(run),
-            turn=turn_of(run, _number(request.query_params.get("turn", ""))),
+            stops=near(stops, turn.stop.turn),
+            last=stops[-1].turn,
+            turn=turn,
             criteria=criteria_of(run),
         )
 

@@ -1,0 +1,42 @@
+"""What an agent did in a turn, as the replay shows it."""
+
+from datetime import UTC, datetime
+
+import pytest
+from pydantic import JsonValue
+
+from services.gateway.core.console.replayed_actions import action_rows
+from shared.contracts.assessment.results import ActionLogEntry
+
+
+def _entry(action: str, said: dict[str, JsonValue] | None = None, **more: JsonValue) -> ActionLogEntry:
+    fields = {"turn": 1, "timestamp": datetime(2026, 3, 2, tzinfo=UTC), "action": action, "parameters": said or {}}
+    return ActionLogEntry.model_validate({**fields, **more})
+
+
+@pytest.mark.promise("console.replay")
+def test_reads_that_follow_each_other_are_one_row_that_says_what_was_read_how_often() -> None:
+    reads = [_entry(name, kind="read") for name in ("chat.query", "email.state", "email.state")]
+
+    rows = action_rows([*reads, _entry("email.star", {"message_ids": ["m-1"]}), reads[0]], {})
+
+    assert [row.title for row in rows] == ["3 reads", "Email: star", "Chat: query"]
+    assert rows[0].gist == "Chat: query, Email: state × 2"
+
+
+@pytest.mark.promise("console.replay")
+def test_an_action_is_told_by_what_its_rows_are_called() -> None:
+    moved = _entry("email.move", {"message_ids": ["m-1", "m-2"], "folder": "spam"})
+
+    (row,) = action_rows([moved], {"m-1": "You have won"})
+
+    assert row.gist == "You have won · m-2 · spam"
+
+
+@pytest.mark.promise("console.replay")
+def test_a_refused_read_stands_for_itself() -> None:
+    refused = _entry("events.list", kind="refused", success=False, error_message="was answered 403")
+
+    rows = action_rows([_entry("email.state", kind="read"), refused], {})
+
+    assert [(row.badge.text, row.error) for row in rows] == [("Read", ""), ("Refused", "was answered 403")]
