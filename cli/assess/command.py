@@ -11,12 +11,13 @@ import typer
 from cli.assess.asked import Wanted, assessed
 from cli.assess.handed_over import handed_over
 from cli.assess.kept import keep, read
-from cli.assess.own_assessor import assessor_at
+from cli.assess.own_assessor import AGENT_KEY, assessor_at
 from cli.assess.progress import Progress
 from cli.assess.report import comparison, comparison_table, sentences, table_of
 from cli.console import Complaint, err, give_up, out, say_json
 from cli.launcher import stop_on_signals
 from cli.send import DEFAULT_URL
+from shared.contracts.assessment.agent_key import agent_key as checked_key
 from shared.contracts.assessment.kept import Assessment, Run
 
 KEPT = Path(".purple") / "assessments"
@@ -28,6 +29,12 @@ def measure(
     context: typer.Context,
     scenario: Annotated[str, typer.Option(help="Which scenario; the assessor's card lists them.")] = "",
     agent: Annotated[str, typer.Option(help="The agent's address; it speaks A2A.", metavar="URL")] = "",
+    agent_key: Annotated[
+        str,
+        typer.Option(
+            help="The key that the agent wants; on a command line others see it.", envvar=AGENT_KEY, metavar="KEY"
+        ),
+    ] = "",
     runs: Annotated[int, typer.Option(help="How often, one after the other.", min=1, max=100)] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of progress and table.")] = False,
     assessor: Annotated[
@@ -53,6 +60,7 @@ def measure(
     """Measure an agent in a simulated world. Exit code 0 if every run was completed, whatever its points.
 
     A running assessor that asks for a key is shown the one in ASSESSOR_API_KEY, a gateway the one in PURPLE_API_KEY.
+    The agent itself is shown the one in AGENT_API_KEY, which the assessor sends to the origin of its address alone.
 
     Examples:
 
@@ -67,9 +75,10 @@ def measure(
     if not scenario or not agent:
         raise typer.BadParameter("--scenario and --agent are both needed")
     wanted = Wanted(scenario, agent, max_turns, turn_timeout, seed)
+    shown = _checked(agent_key)
     began = datetime.now(UTC)
     try:
-        done, broken = asyncio.run(_runs(wanted, runs, assessor, scenarios_dir, quiet=as_json))
+        done, broken = asyncio.run(_runs(wanted, runs, assessor, scenarios_dir, shown, quiet=as_json))
         kept, path = keep(folder, scenario, agent, began, done)
     except Complaint as complaint:
         give_up(complaint)
@@ -124,13 +133,20 @@ def compare(
         out.print(comparison_table(figures, (Path(before).stem, Path(after).stem)))
 
 
+def _checked(key: str) -> str:
+    try:
+        return checked_key(key) if key else ""
+    except ValueError as error:
+        raise typer.BadParameter(f"{error} ({AGENT_KEY}, or --agent-key)") from None
+
+
 async def _runs(
-    wanted: Wanted, count: int, url: str, scenarios: Path | None, *, quiet: bool
+    wanted: Wanted, count: int, url: str, scenarios: Path | None, agent_key: str, *, quiet: bool
 ) -> tuple[tuple[Run, ...], Complaint | None]:
     """Those that were done, and why there are no more; what goes wrong before any is done is raised."""
     stop_on_signals()
     done: list[Run] = []
-    async with assessor_at(url, scenarios) as (assessor, http):
+    async with assessor_at(url, scenarios, agent_key) as (assessor, http):
         for number in range(1, count + 1):
             progress = Progress(err, f"run {number} of {count}: " if count > 1 else "", quiet)
             try:

@@ -12,19 +12,25 @@ from cli.stack.child import Child
 from cli.stack.free_ports import free_ports
 from cli.stack.plan import HOST, ProcessSpec, url_of
 from cli.stack.readiness import wait_until_ready
+from shared.contracts.assessment.agent_key import AGENT_KEY_HEADER
 
 API_KEY = "ASSESSOR_API_KEY"
+AGENT_KEY = "AGENT_API_KEY"
 READY_SECONDS = 45.0
 
 
 @asynccontextmanager
-async def assessor_at(url: str, scenarios: Path | None) -> AsyncIterator[tuple[str, httpx.AsyncClient]]:
+async def assessor_at(
+    url: str, scenarios: Path | None, agent_key: str = ""
+) -> AsyncIterator[tuple[str, httpx.AsyncClient]]:
     """Its address and a client that shows it the key in ``ASSESSOR_API_KEY``. Raises ``Complaint``.
 
-    Without a ``url`` it is a process of our own, and the simulators that it starts end with it.
+    The client hands it the key of the agent that is measured, in a header as well. Without a ``url`` it is a process of
+    our own, and the simulators that it starts end with it.
     """
     key = os.environ.get(API_KEY, "")
-    async with httpx.AsyncClient(trust_env=False, headers={"X-API-Key": key} if key and url else None) as http:
+    headers = {**({"X-API-Key": key} if key and url else {}), **({AGENT_KEY_HEADER: agent_key} if agent_key else {})}
+    async with httpx.AsyncClient(trust_env=False, headers=headers) as http:
         if url:
             yield url, http
             return
@@ -47,6 +53,7 @@ def _spec(port: int, scenarios: Path | None) -> ProcessSpec:
     """Nobody but this machine reaches it, so nobody is asked for a key."""
     where: Sequence[str] = ("--host", HOST, "--port", str(port))
     what = ("--scenarios-dir", str(scenarios.resolve())) if scenarios else ()
-    environ = {**os.environ, "AUTHENTICATION": "off", "PYTHONUNBUFFERED": "1"}
+    inherited = {name: value for name, value in os.environ.items() if name != AGENT_KEY}
+    environ = {**inherited, "AUTHENTICATION": "off", "PYTHONUNBUFFERED": "1"}
     arguments = ("services.assessor", *where, *what)
     return ProcessSpec("assessor", arguments, url_of(port), stops=1, environ=environ)

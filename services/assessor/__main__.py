@@ -27,12 +27,12 @@ def main(arguments: Sequence[str]) -> int:
     options = {name: value for name, value in vars(_parser().parse_args(arguments)).items() if value is not None}
     try:
         settings = read_settings(Settings, **{**older_names(), **options})
-        app = build(settings)
+        with tracing(settings, "assessor") as tracer:
+            app = build(settings, tracer=tracer)
+            configure_logging("assessor", settings.log_level, settings.log_format)
+            serve_until_stopped(traced(counted(app, "assessor"), tracer), settings.host, settings.port)
     except CannotStart as problem:
         return refused(problem)
-    configure_logging("assessor", settings.log_level, settings.log_format)
-    with tracing(settings, "assessor") as tracer:
-        serve_until_stopped(traced(counted(app, "assessor"), tracer), settings.host, settings.port)
     return 0
 
 

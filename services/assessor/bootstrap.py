@@ -13,11 +13,12 @@ from services.assessor.entrypoints.card import agent_card
 from services.assessor.entrypoints.executor import GreenAgentExecutor
 from services.assessor.rooms import GreenAgents
 from services.assessor.settings import Settings
+from shared.ports.tracing import NO_TRACER, Tracer
 
 
-def build(settings: Settings, models: Models | None = None) -> ASGIApp:
+def build(settings: Settings, models: Models | None = None, tracer: Tracer = NO_TRACER) -> ASGIApp:
     """The application; its simulators end with it."""
-    agents = GreenAgents(settings, models)
+    agents = GreenAgents(settings, models, tracer)
 
     @asynccontextmanager
     async def background() -> AsyncIterator[None]:

@@ -1,6 +1,7 @@
 """What an assessment needs from outside, in its own words. The world itself: ``shared.ports.simulated_world``."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
@@ -17,6 +18,14 @@ class ParticipantFailed(Exception):
     def __init__(self, kind: ErrorType, message: str) -> None:
         super().__init__(message)
         self.kind: ErrorType = kind
+
+
+@dataclass(frozen=True)
+class Agent:
+    """Where the agent is that is to be measured, and the key that it is shown, if it wants one."""
+
+    url: str
+    key: str = field(default="", repr=False)
 
 
 class Participant(Protocol):
@@ -57,7 +66,7 @@ class Assessments(Protocol):
         self,
         context_id: str,
         task_id: str,
-        participant_url: str,
+        agent: Agent,
         scenario_id: str,
         limits: Mapping[str, JsonValue],
         emitter: Emitter,

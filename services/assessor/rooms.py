@@ -14,10 +14,12 @@ from services.assessor.adapters.a2a_participant import A2aParticipant
 from services.assessor.adapters.scenario_folder import ScenarioFolder
 from services.assessor.core.assessment import Models
 from services.assessor.hosting import GreenAgent, close_models, models_of
-from services.assessor.ports import Assessments, Emitter
+from services.assessor.ports import Agent, Assessments, Emitter
 from services.assessor.settings import GreenAgentConfig
 from shared.contracts.assessment.results import AssessmentResults
+from shared.domain import span_names as names
 from shared.infra.ues.client import trusted_certificates
+from shared.ports.tracing import NO_TRACER, Tracer
 
 _LOOK_SECONDS = 30.0
 
@@ -40,8 +42,9 @@ class _Place:
 class GreenAgents(Assessments):
     """Several contexts side by side; ``close`` leaves no simulator behind."""
 
-    def __init__(self, config: GreenAgentConfig, models: Models | None = None) -> None:
+    def __init__(self, config: GreenAgentConfig, models: Models | None = None, tracer: Tracer = NO_TRACER) -> None:
         self._config = config
+        self._tracer = tracer
         self._models = models or models_of(config)
         self._scenarios = ScenarioFolder(config.scenarios_dir)
         self._http = httpx.AsyncClient(trust_env=False, follow_redirects=False, verify=trusted_certificates())
@@ -60,21 +63,22 @@ class GreenAgents(Assessments):
         self,
         context_id: str,
         task_id: str,
-        participant_url: str,
+        agent: Agent,
         scenario_id: str,
         limits: Mapping[str, JsonValue],
         emitter: Emitter,
     ) -> AssessmentResults:
         """One assessment; the next one of that context waits until it is over."""
         scenario = await asyncio.to_thread(self._scenarios.load, scenario_id)
-        participant = A2aParticipant(participant_url, self._http)
+        participant = A2aParticipant(agent, self._http, tracer=self._tracer)
         place = await self._place(context_id)
         place.users += 1
         try:
             async with place.lock, _sound(place):
-                return await place.agent.run(
-                    task_id, emitter, scenario.config, scenario.evaluators, participant, limits
-                )
+                with self._tracer.span(names.ASSESSMENT):
+                    return await place.agent.run(
+                        task_id, emitter, scenario.config, scenario.evaluators, participant, limits
+                    )
         finally:
             place.users -= 1
             place.idle_since = self._now()

@@ -17,6 +17,8 @@ WRITE = "write {tool}"
 POLICY = "policy {question}"
 STORE = "store turn"
 LEARN = "learn outcome"
+ASSESSMENT = "assessment"
+AGENT = "agent {message}"
 
 # --- events -------------------------------------------------------------------------------------------------------
 APPROVAL_WAITS = "purple.approval.waits"

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from uuid import uuid4
 
 from pydantic import JsonValue
@@ -74,7 +74,8 @@ def _task(fields: JsonObject) -> JsonValue:
 
 
 class ScriptedParticipant:
-    """``heard``: every message's data; ``contexts``: their context ids. The script is asked only for turns.
+    """``heard``: every message's data; ``contexts``: their context ids; ``headers``: their requests'. The script is asked
+    only for turns.
 
     ``late``: turns come back as a working task first, and as the answer when that task is asked for.
     """
@@ -84,6 +85,7 @@ class ScriptedParticipant:
     ) -> None:
         self.heard: list[JsonObject] = []
         self.contexts: list[str] = []
+        self.headers: list[Mapping[str, str]] = []
         self.url = ""
         self._script = script
         self._wrapping = wrapping
@@ -107,6 +109,7 @@ class ScriptedParticipant:
         data = message["parts"][0]["data"]
         self.heard.append(data)
         self.contexts.append(message["contextId"])
+        self.headers.append(request.headers)
         if data["message_type"] != "turn_start":
             return _answered(body, as_message({"message_type": "noted"}))
         return _answered(body, self._kept(self._wrapping(await self._script(data))))

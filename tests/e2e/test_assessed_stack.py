@@ -103,7 +103,7 @@ async def _kill_the_gateway(whole: WholeStack, _: str) -> None:
 ACCIDENTS = {
     "the executor dies": Accident(_kill_the_executor, "4", "timeout", "no answer came within 4 seconds"),
     "another executor takes over": Accident(_replace_the_executor, "60", "completed", "ended: "),
-    "the gateway dies": Accident(_kill_the_gateway, "30", "failed", "the agent could not be reached"),
+    "the gateway dies": Accident(_kill_the_gateway, "5", "failed", "the agent could not be reached"),
 }
 
 

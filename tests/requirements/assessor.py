@@ -42,6 +42,17 @@ PROMISES = (
         "`purple assess` ends by itself with results or a reason, also if the agent dies",
         "seed 004, 10",
     ),
+    Promise(
+        "assessor.agent_key",
+        "An agent behind keys is measured; its key goes to its own origin alone and is kept nowhere",
+        "I12",
+    ),
+    Promise(
+        "assessor.patience",
+        "An agent that takes no connection is asked again for a while, with the same message",
+        "seed 004, 10",
+    ),
+    Promise("assessor.one_trace", "An assessment is one trace, which its agent is told of", "seed 004, 2"),
     Promise("assess.pass_hat", "pass^k is the share of draws of k runs in which all passed", "seed 004, 6"),
     Promise("assess.results", "Results are kept, shown with their reasons, and compared with others", "seed 004, 6"),
     Promise(

@@ -1,7 +1,6 @@
 """The ``Participant`` port over A2A: protocol 0.3 or 1.0, whichever the agent's card offers; JSON-RPC over HTTP."""
 
 import asyncio
-import json
 from collections.abc import Callable
 from uuid import uuid4
 
@@ -10,30 +9,38 @@ from pydantic import JsonValue
 from typing_extensions import override
 
 from services.assessor.adapters.a2a_replies import read
-from services.assessor.ports import Participant, ParticipantFailed
+from services.assessor.adapters.agent_line import PATIENCE_SECONDS, AgentLine
+from services.assessor.ports import Agent, Participant, ParticipantFailed
 from shared.contracts.assessment.base import JsonObject, Told
-from shared.contracts.assessment.updates import ErrorType
+from shared.domain import span_names as names
+from shared.ports.tracing import NO_TRACER, SpanKind, Tracer
 
 _CARDS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 _TOLD_SECONDS = 10.0
 _POLL_SECONDS = 0.5
-_MOST_BYTES = 8 * 1024 * 1024
+_SETTLED = 0.9  # of a turn's time: then an agent that takes no connection is given up, so that it is told apart
 _METHODS = {"0.3": ("message/send", "tasks/get"), "1.0": ("SendMessage", "GetTask")}
 
 
 class A2aParticipant(Participant):
-    """One assessment is one context: each message carries its id. ``http`` is shared and closed by whoever made it."""
+    """One assessment is one context: each message carries its id. ``http`` is shared and closed by whoever made it.
+
+    A question is asked again, with the same id, of an agent that takes no connection for up to ``patience`` seconds.
+    """
 
     def __init__(
         self,
-        url: str,
+        agent: Agent | str,
         http: httpx.AsyncClient,
         context_id: str | None = None,
         new_id: Callable[[], str] = lambda: str(uuid4()),
         poll_seconds: float = _POLL_SECONDS,
+        tracer: Tracer = NO_TRACER,
+        patience: float = PATIENCE_SECONDS,
     ) -> None:
-        self._url = url
-        self._http = http
+        self._agent = Agent(agent) if isinstance(agent, str) else agent
+        self._line = AgentLine(self._agent, http, tracer, patience)
+        self._tracer = tracer
         self._new_id = new_id
         self._poll = poll_seconds
         self._context_id = context_id or new_id()
@@ -42,14 +49,15 @@ class A2aParticipant(Participant):
     @property
     @override
     def url(self) -> str:
-        return self._url
+        return self._agent.url
 
     @override
     async def tell(self, message: Told) -> None:
         """An agent that is slow to answer has been told all the same."""
         try:
             async with asyncio.timeout(_TOLD_SECONDS):
-                await self._sent(message, blocking=False)
+                with self._tracer.span(_named(message), SpanKind.CLIENT):
+                    await self._sent(message, blocking=False, until=0.0)
         except TimeoutError:
             return
 
@@ -57,33 +65,34 @@ class A2aParticipant(Participant):
     async def ask(self, message: Told, timeout: float) -> JsonObject:
         try:
             async with asyncio.timeout(timeout):
-                return await self._answer(message)
+                with self._tracer.span(_named(message), SpanKind.CLIENT):
+                    return await self._answer(message, _now() + timeout * _SETTLED)
         except TimeoutError as error:
             raise ParticipantFailed("timeout", f"no answer came within {timeout:g} seconds") from error
 
-    async def _answer(self, message: Told) -> JsonObject:
+    async def _answer(self, message: Told, until: float) -> JsonObject:
         """The data of the reply; of a task that still works it is asked for until it is there."""
-        reading = read(await self._sent(message, blocking=True))
+        reading = read(await self._sent(message, blocking=True, until=until))
         while reading.data is None and reading.working_task is not None:
             await asyncio.sleep(self._poll)
-            reading = read(await self._task(reading.working_task))
+            reading = read(await self._task(reading.working_task, until))
         if reading.data is None:
             raise ParticipantFailed("protocol_error", reading.problem)
         return reading.data
 
-    async def _sent(self, message: Told, blocking: bool) -> JsonValue:
+    async def _sent(self, message: Told, blocking: bool, until: float) -> JsonValue:
         url, version = await self._where()
         params = _params(message.wire(), version, self._new_id(), self._context_id, blocking)
-        return await self._called(url, version, _METHODS[version][0], params)
+        return await self._called(url, version, _METHODS[version][0], params, until)
 
-    async def _task(self, task_id: str) -> JsonValue:
+    async def _task(self, task_id: str, until: float) -> JsonValue:
         url, version = await self._where()
-        return await self._called(url, version, _METHODS[version][1], {"id": task_id})
+        return await self._called(url, version, _METHODS[version][1], {"id": task_id}, until)
 
-    async def _called(self, url: str, version: str, method: str, params: JsonObject) -> JsonValue:
+    async def _called(self, url: str, version: str, method: str, params: JsonObject, until: float) -> JsonValue:
         body: JsonObject = {"jsonrpc": "2.0", "id": self._new_id(), "method": method, "params": params}
         headers = {"A2A-Version": version} if version == "1.0" else {}
-        answer = await self._posted(url, body, headers)
+        answer = await self._line.posted(url, body, headers, until)
         if not isinstance(answer, dict):
             raise ParticipantFailed("protocol_error", "the answer is no JSON-RPC response")
         error = answer.get("error")
@@ -92,34 +101,29 @@ class A2aParticipant(Participant):
             raise ParticipantFailed("protocol_error", f"the agent answered with an error: {str(said)[:300]}")
         return answer.get("result")
 
-    async def _posted(self, url: str, body: JsonObject, headers: dict[str, str]) -> JsonValue:
-        try:
-            async with self._http.stream(
-                "POST", url, json=body, headers=headers, timeout=None
-            ) as answer:  # the caller's
-                content = await _bounded(answer)
-        except httpx.HTTPError as error:
-            raise _lost(error) from error
-        if answer.status_code >= 500:
-            raise ParticipantFailed("communication_error", f"the agent answered {answer.status_code}")
-        return _json(content, answer.status_code)
-
     async def _where(self) -> tuple[str, str]:
         """Where messages go, and in which version; asked once."""
         if self._endpoint is None:
-            self._endpoint = await self._from_card()
+            url, version = await self._from_card()
+            self._line.check_shows_key_to(url)
+            self._endpoint = url, version
         return self._endpoint
 
     async def _from_card(self) -> tuple[str, str]:
         """What the card says; an agent without one is spoken to at its URL, in 0.3."""
         for path in _CARDS:
-            try:
-                answer = await self._http.get(self._url.rstrip("/") + path, timeout=_TOLD_SECONDS)
-            except httpx.HTTPError as error:
-                raise _lost(error) from error
-            if answer.is_success:
-                return _offered(_json(answer.content, answer.status_code), self._url)
-        return self._url, "0.3"
+            card = await self._line.card(path)
+            if card is not None:
+                return _offered(card, self.url)
+        return self.url, "0.3"
+
+
+def _named(message: Told) -> str:
+    return names.AGENT.format(message=message.wire()["message_type"])
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _params(data: JsonObject, version: str, message_id: str, context_id: str, blocking: bool) -> JsonObject:
@@ -161,25 +165,3 @@ def _offered(card: JsonValue, url: str) -> tuple[str, str]:
 
 def _is_rpc(interface: JsonObject) -> bool:
     return str(interface.get("protocolBinding", "JSONRPC")).upper() == "JSONRPC"
-
-
-async def _bounded(answer: httpx.Response) -> bytes:
-    content = bytearray()
-    async for chunk in answer.aiter_bytes():
-        content += chunk
-        if len(content) > _MOST_BYTES:
-            raise ParticipantFailed("protocol_error", f"the answer is larger than {_MOST_BYTES} bytes")
-    return bytes(content)
-
-
-def _json(content: bytes, status: int) -> JsonValue:
-    try:
-        value: JsonValue = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise ParticipantFailed("protocol_error", f"the agent answered {status} with what is no JSON") from error
-    return value
-
-
-def _lost(error: httpx.HTTPError) -> ParticipantFailed:
-    kind: ErrorType = "timeout" if isinstance(error, httpx.TimeoutException) else "communication_error"
-    return ParticipantFailed(kind, f"the agent could not be reached: {str(error) or type(error).__name__}")

@@ -4,7 +4,6 @@ import hmac
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
-from a2a.server.request_handlers import DefaultRequestHandler
 from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes
 from a2a.server.tasks import TaskStore
 from a2a.types.a2a_pb2 import AgentCard
@@ -15,6 +14,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from services.assessor.entrypoints.executor import GreenAgentExecutor
+from services.assessor.entrypoints.handler import CarefulHandler
 
 Background = Callable[[], AbstractAsyncContextManager[None]]
 _CARDS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
@@ -29,7 +29,7 @@ def application(
     max_body_bytes: int = 1024 * 1024,
 ) -> ASGIApp:
     """``background`` runs beside the requests; an ``api_key`` is what callers must show, if there is one."""
-    handler = DefaultRequestHandler(executor, tasks, card)
+    handler = CarefulHandler(executor, tasks, card)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:

@@ -1,5 +1,7 @@
 """An assessment as an A2A task: its updates as status messages, its results as an artifact."""
 
+from collections.abc import Mapping
+
 from a2a.helpers import new_data_part, new_task_from_user_message, new_text_part
 from a2a.server.agent_execution import AgentExecutor, RequestContext
 from a2a.server.events import EventQueue
@@ -8,8 +10,8 @@ from a2a.types.a2a_pb2 import Message, Task, TaskState
 from structlog import get_logger
 from typing_extensions import override
 
-from services.assessor.entrypoints.request import EvaluationRequest, read_request
-from services.assessor.ports import Assessments, Emitter
+from services.assessor.entrypoints.request import EvaluationRequest, key_for_agent, read_request
+from services.assessor.ports import Agent, Assessments, Emitter
 from shared.contracts.assessment.results import AssessmentResults
 from shared.contracts.assessment.updates import ActionObserved, Update
 
@@ -48,7 +50,8 @@ class GreenAgentExecutor(AgentExecutor):
             await event_queue.enqueue_event(_begun(message, context.task_id, context.context_id))
         updater = TaskUpdater(event_queue, context.task_id, context.context_id)
         try:
-            results = await self._assessed(context.context_id, read_request(message.parts), updater)
+            agent_key = key_for_agent(_headers(context))
+            results = await self._assessed(context.context_id, read_request(message.parts), agent_key, updater)
         except Exception as error:  # noqa: BLE001  the edge of a request: whatever it is, the client is told
             log.warning("assessment_failed", task_id=context.task_id, error=f"{type(error).__name__}: {error}")
             said = new_text_part(f"Assessment failed: {error or type(error).__name__}")
@@ -62,16 +65,24 @@ class GreenAgentExecutor(AgentExecutor):
         """The run itself was cancelled by then: its key is revoked, and it says nothing any more."""
         await TaskUpdater(event_queue, context.task_id or "", context.context_id or "").cancel()
 
-    async def _assessed(self, context_id: str, request: EvaluationRequest, updater: TaskUpdater) -> AssessmentResults:
+    async def _assessed(
+        self, context_id: str, request: EvaluationRequest, agent_key: str, updater: TaskUpdater
+    ) -> AssessmentResults:
         emitter = TaskUpdateEmitter(updater, self._verbose)
         return await self._assessments.assessed(
             context_id,
             updater.task_id,
-            request.participant,
+            Agent(request.participant, agent_key),
             request.config.scenario_id,
             request.limits,
             emitter,
         )
+
+
+def _headers(context: RequestContext) -> Mapping[str, str]:
+    """Of the HTTP request, their names in small letters."""
+    headers = context.call_context.state.get("headers") if context.call_context else None
+    return headers if isinstance(headers, Mapping) else {}
 
 
 def _begun(message: Message, task_id: str, context_id: str) -> Task:

@@ -1,15 +1,29 @@
 """What a client asks for: which agent is measured, and in which scenario."""
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from urllib.parse import urlsplit
 
 from a2a.helpers import get_data_parts, get_text_parts
-from a2a.types.a2a_pb2 import Part
+from a2a.types.a2a_pb2 import Message, Part
+from google.protobuf.json_format import MessageToDict
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from shared.contracts.assessment.agent_key import AGENT_KEY_HEADER, agent_key
+
+_CREDENTIAL = re.compile(
+    r"(?:(?:agent|participant|purple|api|access|bearer|x)_?)*"
+    r"(?:keys?|headers?|tokens?|auth|authorization|bearer|credentials?|secrets?|password)"
+)
 
 
 class BadEvaluationRequest(Exception):
     """The message holds no request that can be used; its text says why."""
+
+
+class KeyInMessage(Exception):
+    """The message seems to hold a credential, which would be kept with the task and shown to whoever asks for it."""
 
 
 class Wanted(BaseModel):
@@ -50,6 +64,43 @@ def read_request(parts: Sequence[Part]) -> EvaluationRequest:
     if not request.participant.startswith(("http://", "https://")):
         raise BadEvaluationRequest("participants: the agent's address is no http or https URL")
     return request
+
+
+def check_no_credential(message: Message) -> None:
+    """Raises ``KeyInMessage``. Messages are kept as a task's history; a credential belongs into a header."""
+    found = [*get_data_parts(message.parts), _from_text(message.parts), MessageToDict(message.metadata)]
+    for name, value in (pair for data in found for pair in _fields(data)):
+        if _CREDENTIAL.fullmatch(name.lower().replace("-", "_")) or _names_user(value):
+            where = f"the agent's credential belongs into the header {AGENT_KEY_HEADER}, not into a message"
+            raise KeyInMessage(f"{name[:40]}: {where}; nothing of it was kept")
+
+
+def key_for_agent(headers: Mapping[str, str]) -> str:
+    """What the client wants the agent to be shown, or nothing. Raises ``BadEvaluationRequest``."""
+    given = headers.get(AGENT_KEY_HEADER.lower(), "")
+    try:
+        return agent_key(given) if given else ""
+    except ValueError as error:
+        raise BadEvaluationRequest(f"{AGENT_KEY_HEADER}: {error}") from None
+
+
+def _fields(value: JsonValue) -> Iterator[tuple[str, JsonValue]]:
+    """All names, at any depth, with their values."""
+    for name, inner in value.items() if isinstance(value, dict) else ():
+        yield name, inner
+        yield from _fields(inner)
+    for inner in value if isinstance(value, list) else ():
+        yield from _fields(inner)
+
+
+def _names_user(value: JsonValue) -> bool:
+    """Whether it is an address with a user or a password in it."""
+    if not isinstance(value, str) or "@" not in value or not value.startswith(("http://", "https://")):
+        return False
+    try:
+        return "@" in urlsplit(value).netloc
+    except ValueError:
+        return True
 
 
 def _from_text(parts: Sequence[Part]) -> dict[str, JsonValue] | None:

@@ -1,0 +1,115 @@
+"""A gateway that asks for keys is measured: by the command line's client, over an assessor, with a key of its own."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import httpx
+import pytest
+from cryptography.fernet import Fernet
+from redis.asyncio import Redis
+from structlog.testing import capture_logs
+
+from cli.assess.asked import Wanted, assessed
+from cli.console import Complaint
+from services.assessor.bootstrap import build
+from services.assessor.settings import Settings
+from services.gateway.first_key import first_key
+from shared.contracts.assessment.agent_key import AGENT_KEY_HEADER
+from shared.contracts.assessment.updates import Update
+from tests.assessor.scenes import SCENE, written
+from tests.assessor.stage import ADMIN, simulator
+from tests.integration.gateway_stage import Stage, stage
+from tests.serving import serving
+
+pytestmark = pytest.mark.promise("assessor.agent_key")
+LOCKED = {"authentication": "keys", "profile": "production", "allow_volatile_redis": True}
+ASSESSED = {"assessment_key": Fernet.generate_key().decode(), "tools_allowed_hosts": "127.0.0.1"}
+
+
+class Scene(NamedTuple):
+    """``key``: of a client of the gateway in ``play``."""
+
+    play: Stage
+    key: str
+    assessor: str
+
+
+@pytest.fixture
+async def scene(redis: Redis, redis_url: str, tmp_path: Path) -> AsyncIterator[Scene]:
+    written(tmp_path)
+    operator = await first_key(redis_url, "acme", "olga", again=False)
+    async with stage(redis, redis_url, **LOCKED, **ASSESSED) as play, _assessor(tmp_path) as assessor:
+        asked = {"key": {"principal": "the-assessor", "roles": ["client"]}}
+        shown = {"Authorization": f"Bearer {operator.token}"}
+        made = await play.client.post("/keys/create", json=asked, headers=shown)
+        yield Scene(play, str(made.json()["token"]), assessor)
+
+
+@asynccontextmanager
+async def _assessor(scenarios: Path) -> AsyncIterator[str]:
+    async with simulator() as ues:
+        given = {"scenarios_dir": scenarios, "anthropic_api_key": "", "anthropic_base_url": ""}
+        world = {"simulator_url": ues, "simulator_admin_key": ADMIN}
+        async with serving(build(Settings.model_validate({**given, **world}))) as url:
+            yield url
+
+
+async def test_an_agent_behind_keys_is_measured_and_its_key_stands_nowhere(scene: Scene) -> None:
+    followed: list[Update] = []
+    wanted = Wanted(SCENE, scene.play.url, max_turns=2, turn_timeout=20)
+    with capture_logs() as logs:
+        async with httpx.AsyncClient(trust_env=False, headers={AGENT_KEY_HEADER: scene.key}) as http:
+            results = await assessed(scene.assessor, http, wanted, followed.append)
+            shown = await _kept_tasks(http, scene.assessor)
+
+    assert (results.status, results.turns_taken, results.failed_turns) == ("completed", 2, ())
+    assert {work.record.requester.id for work in scene.play.worker.works} == {"the-assessor"}
+    assert "assessment_results" in shown
+    assert scene.key not in f"{results.model_dump_json()}{followed!r}{logs!r}{shown}"
+
+
+async def _kept_tasks(http: httpx.AsyncClient, assessor: str) -> str:
+    """All that the assessor still knows."""
+    body = {"jsonrpc": "2.0", "id": 1, "method": "ListTasks", "params": {"includeArtifacts": True, "historyLength": 99}}
+    return (await http.post(assessor, json=body, headers={"A2A-Version": "1.0"})).text
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [("", "401: it wants a key, and none was given"), ("pa_wrong_one", "401: it does not take the key")],
+)
+async def test_an_agent_that_is_shown_no_good_key_is_not_measured(key: str, said: str, scene: Scene) -> None:
+    async with httpx.AsyncClient(trust_env=False, headers={AGENT_KEY_HEADER: key} if key else {}) as http:
+        with pytest.raises(Complaint, match=said):
+            await assessed(scene.assessor, http, Wanted(SCENE, scene.play.url), lambda _: None)
+
+    assert scene.play.worker.works == []
+
+
+SECRET = "pa_" + "7f" * 20
+
+
+@pytest.mark.parametrize(
+    ("config", "agent"),
+    [
+        ({"agent_key": SECRET}, "http://127.0.0.1:9"),
+        ({"agent_headers": {"X": SECRET}}, "http://127.0.0.1:9"),
+        ({"extra": {"Authorization": f"Bearer {SECRET}"}}, "http://127.0.0.1:9"),
+        ({}, f"http://somebody:{SECRET}@127.0.0.1:9"),
+    ],
+)
+async def test_a_credential_in_a_message_is_refused_and_not_kept(
+    config: dict[str, object], agent: str, scene: Scene
+) -> None:
+    request = {"participants": {"agent": agent}, "config": {"scenario_id": SCENE, **config}}
+    message = {"kind": "message", "messageId": "m1", "role": "user", "parts": [{"kind": "data", "data": request}]}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": message}}
+    async with httpx.AsyncClient(trust_env=False) as http:
+        with capture_logs() as logs:
+            answer = (await http.post(scene.assessor, json=body)).json()
+        kept = await _kept_tasks(http, scene.assessor)
+
+    assert "belongs into the header X-Agent-Key" in answer["error"]["message"]
+    assert SECRET not in f"{answer}{kept}{logs!r}"
