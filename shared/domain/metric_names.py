@@ -212,7 +212,7 @@ TOOL_CALLS = _counter(
     "purple_tool_calls_total",
     Shown.EXECUTOR,
     "Calls of tool servers; kind: discover, read, or call where something may change; outcome: ok, error, silent, "
-    "unreachable or forbidden. Connections are the operator's names for them.",
+    "unreachable, forbidden, or given_up where the turn ended first. Connections are the operator's names for them.",
     "connection",
     "kind",
     "outcome",
@@ -224,7 +224,7 @@ POLICY_ASKED = _counter(
     "purple_policy_asked_total",
     Shown.EXECUTOR,
     "Questions to the policy service; answer: what a verdict says (passed, approval, escalate, blocked, refused, "
-    "indeterminate), answered, or unavailable.",
+    "indeterminate), answered, unavailable, or given_up where the turn ended first.",
     "question",
     "answer",
 )
