@@ -257,12 +257,22 @@ def _polite(message: Message, forms: Sequence[Sequence[str]]) -> bool:
 
 
 def _mails(context: EvalContext) -> Iterator[Message]:
-    user = user_address(context)
+    """What lies in the drafts was never sent, unless it was put there afterwards."""
+    user, hidden = user_address(context), _put_among_drafts(context)
     for one in _added(context, "email"):
         mail = _row(context.final_state, "email", "emails", one.key)
-        if str(mail.get("from_address")).casefold() == user and mail.get("folder") != "drafts":
+        sent = mail.get("folder") != "drafts" or one.key in hidden
+        if str(mail.get("from_address")).casefold() == user and sent:
             at = datetime.fromisoformat(str(mail.get("sent_at")))
             yield Message("mail", _everybody(mail), _text(mail, "subject", "body_text", "body_html"), at)
+
+
+def _put_among_drafts(context: EvalContext) -> set[JsonValue]:
+    moved = [entry.parameters for entry in context.actions if entry.action == "email.move"]
+    ids = [
+        [*_items(said.get("message_ids")), said.get("message_id")] for said in moved if said.get("folder") == "drafts"
+    ]
+    return {one for listed in ids for one in listed if isinstance(one, str)}
 
 
 def _said(entry: ActionLogEntry) -> Message | None:
