@@ -3,9 +3,20 @@
 import asyncio
 import os
 import sys
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
-_CONFIGURED = ("ANTHROPIC_", "REDIS_URL", "QUEUE_REDIS_URL", "GREEN_AGENT_MCP_URL", "TENANT_FILE", "PURPLE_")
+_CONFIGURED = (
+    "ANTHROPIC_",
+    "REDIS_URL",
+    "QUEUE_REDIS_URL",
+    "GREEN_AGENT_MCP_URL",
+    "TENANT_FILE",
+    "PURPLE_",
+    "AGENT_API_KEY",
+)
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class Done(NamedTuple):
@@ -18,21 +29,21 @@ def bare_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(_CONFIGURED)}
 
 
-async def start_purple(*arguments: str) -> asyncio.subprocess.Process:
+async def start_purple(*arguments: str, environ: Mapping[str, str] = NOTHING) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
         "cli.main",
         *arguments,
-        env=bare_environment(),
+        env={**bare_environment(), **environ},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
 
 
-async def purple(*arguments: str, seconds: float = 100.0) -> Done:
+async def purple(*arguments: str, seconds: float = 100.0, environ: Mapping[str, str] = NOTHING) -> Done:
     """Run it to its end, within a bound."""
-    process = await start_purple(*arguments)
+    process = await start_purple(*arguments, environ=environ)
     try:
         out, err = await asyncio.wait_for(process.communicate(), seconds)
     except TimeoutError:

@@ -9,6 +9,7 @@ from urllib.parse import unquote
 
 import pytest
 
+from services.gateway.first_key import first_key
 from shared.contracts.assessment.kept import Assessment
 from shared.contracts.assessment.results import AssessmentResults
 from shared.infra.participations import RedisParticipations
@@ -78,6 +79,28 @@ def _written(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in files)
 
 
+@pytest.mark.promise("assessor.agent_key")
+async def test_a_whole_stack_behind_keys_is_measured_and_its_key_is_written_nowhere(tmp_path: Path) -> None:
+    async with whole_stack(1, None, AUTHENTICATION="keys") as whole:
+        operator = await first_key(whole.stack.redis_url, TENANT, "olga", again=False)
+        wish = {"key": {"principal": "assessor", "roles": ["client"]}}
+        shown = {"Authorization": f"Bearer {operator.token}"}
+        made = await whole.http.post("/keys/create", json=wish, headers=shown)
+        key = str(made.json()["token"])
+        url, kept = whole.stack.url("gateway"), tmp_path / "kept"
+        asked = ("--scenario", "inbox_triage", "--agent", url, "--max-turns", "3", "--dir", str(kept))
+        done = await purple("assess", *asked, environ={"AGENT_API_KEY": key})
+        refused = await purple("assess", *asked)
+        written = _written(whole.stack.options.folder) + await _stored(whole)
+    assert (done.code, _kept_in(kept, done.err).turns_taken) == (0, 3), done.err
+    assert (refused.code, "it wants a key" in refused.err) == (1, True)
+    assert key.rpartition("_")[2].encode() not in written + (done.out + done.err + _all(kept)).encode()
+
+
+def _all(folder: Path) -> str:
+    return "".join(path.read_text("utf-8") for path in folder.iterdir())
+
+
 class Accident(NamedTuple):
     """What happens in mid-turn, how many seconds the assessor waits for a turn, and what comes of it."""
 
@@ -96,6 +119,11 @@ async def _replace_the_executor(whole: WholeStack, session: str) -> None:
     await whole.replaced("executor-1")
 
 
+async def _restart_the_gateway(whole: WholeStack, session: str) -> None:
+    await _kill_the_gateway(whole, session)
+    await whole.replaced("gateway")
+
+
 async def _kill_the_gateway(whole: WholeStack, _: str) -> None:
     await whole.kill(whole.child("gateway").pid)
 
@@ -104,6 +132,7 @@ ACCIDENTS = {
     "the executor dies": Accident(_kill_the_executor, "4", "timeout", "no answer came within 4 seconds"),
     "another executor takes over": Accident(_replace_the_executor, "60", "completed", "ended: "),
     "the gateway dies": Accident(_kill_the_gateway, "5", "failed", "the agent could not be reached"),
+    "the gateway restarts": Accident(_restart_the_gateway, "60", "completed", "the agent could not be reached"),
 }
 
 

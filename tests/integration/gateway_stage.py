@@ -226,7 +226,13 @@ class Stage:
 @asynccontextmanager
 async def gateway(redis_url: str, **settings: object) -> AsyncIterator[str]:
     """A gateway serving on a free port; its URL."""
-    with listening() as (listener, origin):
+    async with gateway_on(0, redis_url, **settings) as url:
+        yield url
+
+
+@asynccontextmanager
+async def gateway_on(port: int, redis_url: str, **settings: object) -> AsyncIterator[str]:
+    with listening(port) as (listener, origin):
         url = f"{origin}/"
         values = {"redis_url": redis_url, "profile": "embedded", "purple_agent_card_url": url, **settings}
         async with serving_on(listener, build(Settings.model_validate(values))):

@@ -1,5 +1,6 @@
 """An assessor measures this worker: what its messages come to at the gateway, on a real store."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import NamedTuple, cast
@@ -9,6 +10,7 @@ import pytest
 from cryptography.fernet import Fernet
 from pydantic import JsonValue
 from redis.asyncio import Redis
+from typing_extensions import override
 
 from services.assessor.adapters.a2a_participant import A2aParticipant
 from services.assessor.adapters.a2a_replies import read
@@ -26,7 +28,7 @@ from shared.contracts.task import TaskRecord, TurnKind
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.infra.keys import PARTICIPATION_SECONDS, participation_key
 from shared.infra.participations import RedisParticipations
-from tests.integration.gateway_stage import Stage, at, gateway, stage
+from tests.integration.gateway_stage import Stage, at, gateway, gateway_on, stage
 from tests.sse_reading import rpc_stream
 
 SECRET = "5e" * 32
@@ -219,6 +221,39 @@ async def test_our_own_assessors_client_begins_asks_and_ends(redis: Redis, redis
         with pytest.raises(ParticipantFailed, match="no assessment of yours runs in this context"):
             await agent.ask(TurnStart.model_validate(_turn(2)), 20)
     assert reply == TurnComplete(notes="read", time_step="PT2H")
+
+
+@pytest.mark.promise("assessor.patience")
+@pytest.mark.promise("participant.killed")
+async def test_a_lone_gateway_may_restart_between_two_messages_of_our_assessor(redis: Redis, redis_url: str) -> None:
+    """The turn that meets nobody there is asked again, and known to the gateway that comes back."""
+    away = _Away()
+    async with _stage(redis, redis_url), httpx.AsyncClient(trust_env=False, transport=away) as http:
+        async with gateway(redis_url, assessment_key=KEY) as url:
+            agent = A2aParticipant(url, http)
+            await agent.tell(AssessmentStart.model_validate({**START, "initial_state_summary": InitialStateSummary()}))
+        async with asyncio.TaskGroup() as group:
+            turn = group.create_task(agent.ask(TurnStart.model_validate(_turn()), 20))
+            await asyncio.wait_for(away.noticed.wait(), 10)
+            async with gateway_on(httpx.URL(url).port or 0, redis_url, assessment_key=KEY):
+                await asyncio.wait({turn})
+    assert read_reply(turn.result()) == TurnComplete(notes="read", time_step="PT2H")
+
+
+class _Away(httpx.AsyncHTTPTransport):
+    """``noticed`` is set when a connection was refused."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.noticed = asyncio.Event()
+
+    @override
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        try:
+            return await super().handle_async_request(request)
+        except httpx.ConnectError:
+            self.noticed.set()
+            raise
 
 
 @pytest.mark.promise("participant.reply")
