@@ -109,6 +109,8 @@ class GreenAgents(Assessments):
             self._places.move_to_end(context_id)
             return self._places[context_id]
         await self._make_room()
+        if context_id in self._places:  # somebody else asked for it meanwhile
+            return self._places[context_id]
         port = self._config.ues_base_port + self._made % 1000 if self._config.ues_base_port else 0
         self._made += 1
         place = _Place(GreenAgent(port, self._config, self._models, context_id))

@@ -7,9 +7,9 @@ from pydantic import Field
 from typing_extensions import override
 
 from services.executor.adapters.ues_world import Change, Reading, World, made, page, shown
+from shared.contracts.ues.base import Moment
 from shared.contracts.ues.calendar import CalendarEvent
 from shared.domain.exact_json import Json, JsonObject
-from shared.domain.instants import in_utc
 
 
 class GetCalendars(Reading):
@@ -105,16 +105,16 @@ class CreateCalendarEvent(_Fields):
     read_back = "find_calendar_events"
 
     title: str = Field(min_length=1)
-    start: datetime
-    end: datetime
+    start: Moment
+    end: Moment
 
     @override
     async def done(self, world: World) -> JsonObject:
         user, attendees = await world.user_address(), [{"email": email} for email in self.attendee_emails or ()]
         create = world.ues.calendar.create(
             title=self.title,
-            start=in_utc(self.start),
-            end=in_utc(self.end),
+            start=self.start,
+            end=self.end,
             organizer=user,
             attendees=attendees or None,
             description=self.description,
@@ -133,8 +133,8 @@ class UpdateCalendarEvent(_Fields):
 
     event_id: str
     title: str | None = None
-    start: datetime | None = None
-    end: datetime | None = None
+    start: Moment | None = None
+    end: Moment | None = None
     status: Literal["confirmed", "tentative", "cancelled"] | None = None
 
     @override
@@ -143,8 +143,8 @@ class UpdateCalendarEvent(_Fields):
         update = world.ues.calendar.update(
             self.event_id,
             title=self.title,
-            start=in_utc(self.start) if self.start else None,
-            end=in_utc(self.end) if self.end else None,
+            start=self.start,
+            end=self.end,
             status=self.status,
             attendees=None if emails is None else [{"email": email} for email in emails],
             description=self.description,

@@ -152,7 +152,10 @@ class SendEmail(Change):
 
 
 class ReplyToEmail(Change):
-    """Answer a mail in the user's name, in its thread and to its sender; ``cc_addresses``: who else gets the answer."""
+    """Answer a mail in the user's name, in its thread, to its sender or to the ``reply_to_address`` that it shows.
+
+    ``cc_addresses``: who else gets the answer.
+    """
 
     tool = "reply_to_email"
     permission = "email:send"
@@ -292,7 +295,9 @@ class UnlabelEmail(_OneEmail):
 
 
 def _mail(mail: Email) -> JsonObject:
-    return shown(mail, *_HIDDEN)
+    """``reply_to_address`` only where an answer would not go to the sender."""
+    misled = mail.reply_to_address and mail.reply_to_address.casefold() != mail.from_address.casefold()
+    return shown(mail, "body_html") if misled else shown(mail, *_HIDDEN)
 
 
 async def _found(world: World, message_id: str) -> Email | None:

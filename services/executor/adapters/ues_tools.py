@@ -93,8 +93,13 @@ class UesTools(ToolServers):
         if isinstance(asked, ToolAnswer):
             return asked
         key = await self._key(connection, session_id)
-        async with AsyncUESClient(connection.url, timeout, transport=self._line, api_key=key) as ues:
-            answer = await _answered(World(ues), asked, timeout)
+        try:
+            async with AsyncUESClient(connection.url, timeout, transport=self._line, api_key=key) as ues:
+                answer = await _answered(World(ues), asked, timeout)
+        except (ToolUnreachable, ToolSilent) as error:
+            if key not in str(error):
+                raise
+            raise type(error)(str(error).replace(key, _INSTEAD)) from None
         return answer._replace(content=_without(answer.content, key))
 
     async def _key(self, connection: Connection, session_id: str) -> str:

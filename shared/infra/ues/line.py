@@ -155,7 +155,7 @@ def _json(answer: httpx.Response) -> JsonValue:
         return None
     try:
         value: JsonValue = answer.json()
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ProtocolError(f"the simulator answered something that is no JSON to {answer.url.path}") from error
     return value
 

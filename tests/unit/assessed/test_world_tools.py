@@ -2,12 +2,14 @@
 
 import asyncio
 
+import httpx
 import pytest
 from jsonschema import Draft202012Validator
+from typing_extensions import override
 
 from services.assessor.core.permissions import USER_PERMISSIONS
 from services.executor.adapters.tool_servers import DetectingToolServers
-from services.executor.adapters.ues_tools import OPERATIONS
+from services.executor.adapters.ues_tools import OPERATIONS, UesTools
 from services.executor.core.execute.partners import partner
 from services.executor.ports.tools import ToolForbidden, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
@@ -187,6 +189,62 @@ async def test_a_world_that_repeats_the_key_does_not_get_it_into_an_answer(world
 
     assert str(world.keys.key) not in dumps(said)
     assert "(the key)" in dumps(said)
+
+
+class Hostile(httpx.AsyncBaseTransport):
+    """A world that answers what nobody expects. Without an answer it breaks off, with words of its own."""
+
+    def __init__(self, answer: httpx.Response | None, words: str = "") -> None:
+        self.answer, self.words = answer, words
+
+    @override
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        if self.answer is None:
+            raise httpx.RemoteProtocolError(f"illegal status line: {self.words}")
+        return self.answer
+
+
+@pytest.mark.promise("participant.world_failures")
+@pytest.mark.parametrize("status", [200, 400])
+async def test_an_answer_nested_beyond_all_reason_is_an_error_of_the_call(world: WorldStage, status: int) -> None:
+    deep = httpx.Response(status, content=b"[" * 200_000)
+    async with UesTools(world.keys, transport=Hostile(deep)) as tools:
+        answer = await tools.call(WORLD, "get_time", {}, 5.0, "session-1")
+
+    assert answer.is_error
+
+
+@pytest.mark.promise("I12.world_key")
+async def test_a_line_that_breaks_off_with_the_key_in_its_words_does_not_tell_it(world: WorldStage) -> None:
+    key = str(world.keys.key)
+    async with UesTools(world.keys, transport=Hostile(None, key)) as tools:
+        with pytest.raises(ToolSilent) as told:
+            await tools.call(WORLD, "get_time", {}, 5.0, "session-1")
+
+    assert key not in str(told.value)
+
+
+@pytest.mark.promise("participant.world_failures")
+@pytest.mark.parametrize("start", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:00:00-14:00", "soon"])
+async def test_an_appointment_at_no_possible_time_is_refused_before_it_is_sent(world: WorldStage, start: str) -> None:
+    answer = await world.call("create_calendar_event", title="Plan", start=start, end="2026-03-01T10:00:00Z")
+
+    assert (answer.is_error, answer.not_begun) == (True, True)
+
+
+@pytest.mark.promise("participant.world_tools")
+async def test_a_mail_whose_answers_go_elsewhere_says_so(world: WorldStage) -> None:
+    """Who plans an answer, and who rules on it, is not left to guess where it goes."""
+    for wanted in ("collector@elsewhere.example", ANNA.upper(), None):
+        await world.proctor.email.receive(
+            from_address=ANNA, to_addresses=[USER], subject=str(wanted), body_text="Hi.", reply_to_address=wanted
+        )
+
+    listed = (await world.said("list_emails", folder="inbox"))["emails"]
+
+    shown = {mail["subject"]: mail.get("reply_to_address") for mail in listed if isinstance(mail, dict)}  # type: ignore[union-attr]  # a list
+    assert shown["collector@elsewhere.example"] == "collector@elsewhere.example"
+    assert {value for subject, value in shown.items() if subject != "collector@elsewhere.example"} == {None}
 
 
 @pytest.mark.promise("participant.world_tools")
