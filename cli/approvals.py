@@ -11,7 +11,7 @@ from cli.gateway.asking import AsJson, Gateway, Name, asked, objects_in, said_by
 from cli.send import DEFAULT_URL, levels_of
 from cli.times import moment
 from shared.domain.exact_json import Json, JsonObject, dumps
-from shared.domain.words import Level, Role
+from shared.domain.words import Level, Role, decider
 
 ApprovalId = Annotated[str, typer.Argument(help="The approval's id: `purple approvals list` shows them.")]
 Comment = Annotated[str, typer.Option(help="Why, for whoever reads it later.")]
@@ -109,7 +109,8 @@ def _say(approval: JsonObject, as_json: bool) -> None:
     if reads := objects_in(approval.get("evidence")):
         out.print(_reads(reads))
     for passed in objects_in(approval.get("escalations")):
-        out.print(Text(f"not decided by {_named(passed.get('level'))} before {moment(passed.get('deadline'))}"))
+        who = decider(str(passed.get("level") or ""))
+        out.print(Text(f"not decided by {who} before {moment(passed.get('deadline'))}"))
     for one in objects_in(approval.get("decisions")):
         said = f": {one.get('comment')}" if one.get("comment") else ""
         out.print(Text(f"{one.get('decision')} by {one.get('by')}{said}"))
@@ -161,15 +162,11 @@ def _then(row: JsonObject) -> str:
     later = _texts(row.get("goes_on_to"))
     if row.get("status") != "waiting":
         return ""
-    return f"; then it goes on to {_named(later[0])}" if later else "; no answer means no"
-
-
-def _named(level: Json) -> str:
-    return f"a {level}" if level else "an approver"
+    return f"; then it goes on to {decider(later[0])}" if later else "; no answer means no"
 
 
 def _who(row: JsonObject) -> str:
-    level = _named(row.get("level"))
+    level = decider(str(row.get("level") or ""))
     given = sum(one.get("decision") == "approve" for one in objects_in(row.get("decisions")))
     several = f", {given} of {row.get('needed')} given" if row.get("needed") != 1 else ""
     step = row.get("confirmation")

@@ -88,7 +88,7 @@ def _flattened(write: JsonObject) -> JsonObject:
 
 
 def _table(writes: list[JsonObject]) -> Table:
-    table = Table(*_COLUMNS, title=f"{len(writes)} writes")
+    table = Table(*_COLUMNS, title="1 write" if len(writes) == 1 else f"{len(writes)} writes")
     for write in writes:
         flat = {**write, **_flattened(write)}
         names = ("task_id", "call_id", "tool", "arguments", "asked_by", "approved_by", "rules", "status", "proof")

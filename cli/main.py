@@ -43,7 +43,9 @@ app = typer.Typer(
 
       purple send "Approve expense claim EXP-1001."
 
-      purple send approve --task TASK --as dana --role approver --level manager
+      purple approvals list
+
+      purple approvals approve ID --as dana --level manager
 
     [bold]Your own tools and model[/]:
 

@@ -48,7 +48,7 @@ def send(
         view = asyncio.run(_send(url, utterance, quiet=as_json))
     except Complaint as complaint:
         give_up(complaint)
-    _show_json(view) if as_json else _show(view)
+    _show_json(view) if as_json else _show(view, url)
     raise typer.Exit(0 if view.went_well else 1)
 
 
@@ -67,25 +67,31 @@ def levels_of(words: list[str]) -> tuple[str, ...]:
         raise typer.BadParameter(str(error), param_hint="--level") from error
 
 
-def _show(view: TaskView) -> None:
+def _show(view: TaskView, url: str) -> None:
     out.print(view.answer, markup=False, soft_wrap=True)
     if notice := view.metadata.get("model_notice"):
         err.print(f"({notice})", style="dim")
     escalated = ", escalated" if view.metadata.get("escalated") else ""
     err.print(f"task {view.id}: {view.state}{escalated}", style="bold" if view.went_well else "bold red")
     if view.state == "input-required" and view.metadata.get("doubts"):
-        err.print(f"It waits for an operator: purple task show {view.id}", soft_wrap=True)
+        err.print(f"It waits for an operator: purple task show {view.id}{_at(url)}", soft_wrap=True)
     elif view.state == "input-required":
-        err.print(f"It waits: {advice(view)}", soft_wrap=True)
+        err.print(f"It waits: {advice(view, url)}", soft_wrap=True)
 
 
-def advice(view: TaskView) -> str:
+def advice(view: TaskView, url: str) -> str:
     """How it is approved: with keys by another's, where nobody has one under any name."""
+    approve = f"purple approvals approve {view.metadata.get('approval_id')}"
     if os.environ.get(API_KEY):
         whose = f"an approver's key of level {view.level}" if view.level else "an approver's key"
-        return f"purple approvals approve {view.metadata.get('approval_id')}, with {whose} in {API_KEY}"
+        return f"{approve}{_at(url)}, with {whose} in {API_KEY}"
     level = f" --level {view.level}" if view.level else ""
-    return f"purple send approve --task {view.id} --as NAME --role approver{level}"
+    return f"{approve} --as NAME{level}{_at(url)}"
+
+
+def _at(url: str) -> str:
+    """What a further command needs to reach the same gateway."""
+    return "" if url == os.environ.get("PURPLE_URL", DEFAULT_URL) else f" --url {url}"
 
 
 def _show_json(view: TaskView) -> None:

@@ -124,6 +124,22 @@ class Level(IntEnum):
             raise ValueError(f"unknown level {word!r}; known levels: {known}") from None
 
 
+_DECIDERS = {
+    "manager": "a manager",
+    "hr": "HR",
+    "finance": "finance",
+    "committee": "the committee",
+    "legal": "legal",
+    "cfo": "the CFO",
+    "ciso": "the CISO",
+}
+
+
+def decider(level: str | None) -> str:
+    """Who decides at a level, as a sentence says it: "a manager", "the CFO"; "an approver" where none is named."""
+    return _DECIDERS.get(level.lower(), f"a {level}") if level else "an approver"
+
+
 class Role(StrEnum):
     CLIENT = "client"
     APPROVER = "approver"

@@ -74,7 +74,7 @@ async def test_another_amount_waits_for_the_processs_highest_level_which_sees_bo
     record = stage.turns.record
     assert (record.state, written) == (TaskState.INPUT_REQUIRED, [])
     assert "the process's own sla_credit is 900.00; issue_credit has amount 9000.00" in (record.answer or "")
-    assert "needed from a finance" in (record.answer or "")
+    assert "needed from finance" in (record.answer or "")
     record = await stage.run(decision("approve", FINANCE))
     assert (record.state, len(written)) == (TaskState.COMPLETED, 1)
     assert (await replayed(stage)).difference == ""

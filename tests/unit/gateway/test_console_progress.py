@@ -145,9 +145,12 @@ def ended(task_id: str, seconds: float, **data: object) -> TaskRecord:
 
 
 @pytest.mark.promise("console.operations")
-def test_how_long_tasks_took_apart_from_waiting_for_people() -> None:
+@pytest.mark.parametrize(
+    "left", [{"approval_request": {"approval_id": "a"}}, {"approval_id": "a", "approval": "by dana"}]
+)
+def test_how_long_tasks_took_apart_from_waiting_for_people(left: dict[str, object]) -> None:
     alone = [ended(f"t{n}", n) for n in range(1, 21)]
-    waited = ended("w", 7200, metadata={"approval_request": {"approval_id": "a"}})
+    waited = ended("w", 7200, metadata=left)
     assert [(one.label, one.value) for one in latencies([*alone, waited])] == [
         ("Half of the tasks took", "10.0 s"),
         ("19 in 20 took at most", "19.0 s"),

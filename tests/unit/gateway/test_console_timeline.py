@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from services.gateway.core.audit.rows import remembered
 from services.gateway.core.console.doubts import doubts_of
 from services.gateway.core.console.evidence import policy, quality_parts, writes
-from services.gateway.core.console.tasks import task_page
+from services.gateway.core.console.tasks import DRY, task_page, task_row
 from services.gateway.core.console.timeline import rail, stages
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.words import TaskState
@@ -92,3 +92,11 @@ def test_figures_that_are_spoiled_are_left_out() -> None:
     page = task_page(found, NOON)
     assert (page.asks, doubts_of(found), policy(found), quality_parts(found)) == ("", (), None, ())
     assert len(writes(remembered(found), None)) == 1
+
+
+@pytest.mark.parametrize(("asked", "dry"), [({"dry_run": True}, True), ({"dry_run": False}, False), ({}, False)])
+def test_a_dry_run_is_not_taken_for_a_real_one(asked: dict[str, JsonValue], dry: bool) -> None:
+    found = a_record("s")
+    request = found.request.model_copy(update={"metadata": asked})
+    ended = found.model_copy(update={"state": TaskState.COMPLETED, "request": request})
+    assert (task_row(ended).remark == DRY, task_page(ended, NOON).brief.startswith("dry run")) == (dry, dry)

@@ -13,7 +13,7 @@ from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict
 from shared.domain.answer import is_exact_match
 from shared.domain.exact_json import Json, JsonObject
-from shared.domain.words import ToolClass
+from shared.domain.words import ToolClass, decider
 
 _ROWS = 50
 _DATE = re.compile(r"\A\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}\S*)?\Z")
@@ -92,7 +92,7 @@ def _status(verdict: Verdict) -> str:
     if verdict.blocked:
         return "Blocked by policy."
     if verdict.escalate or verdict.requires_approval:
-        return f"Needs the decision of a {verdict.escalation_level or 'person'}."
+        return f"Needs the decision of {decider(verdict.escalation_level)}."
     return "Passed." if verdict.passed else "Not passed."
 
 

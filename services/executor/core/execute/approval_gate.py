@@ -12,6 +12,7 @@ from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict
 from shared.contracts.task import Turn
 from shared.domain.exact_json import Json, JsonObject, digest, dumps
+from shared.domain.words import decider
 
 
 class NotCounted(Exception):
@@ -159,7 +160,7 @@ def _asked(approval: Approval) -> str:
 
 
 def _who(approval: Approval) -> str:
-    who = _level(approval.level)
+    who = decider(approval.level)
     if approval.needed == 1:
         return who
     given = [decision.by.id for decision in approval.decisions if decision.approve]
@@ -176,7 +177,7 @@ def _given(approval: Approval) -> list[str]:
 def _passed(approval: Approval) -> list[str]:
     """The levels that let their time pass."""
     passed = approval.escalations
-    return [f"Not decided by {_level(one.level)} before {one.deadline:%Y-%m-%d %H:%M} UTC." for one in passed]
+    return [f"Not decided by {decider(one.level)} before {one.deadline:%Y-%m-%d %H:%M} UTC." for one in passed]
 
 
 def _time(approval: Approval) -> str:
@@ -185,11 +186,7 @@ def _time(approval: Approval) -> str:
 
 def _silence(approval: Approval) -> str:
     """What no answer comes to."""
-    return f"then it goes on to {_level(approval.ladder[0].level)}." if approval.ladder else "no answer means no."
-
-
-def _level(level: str | None) -> str:
-    return f"a {level}" if level else "an approver"
+    return f"then it goes on to {decider(approval.ladder[0].level)}." if approval.ladder else "no answer means no."
 
 
 def _described(decision: Decision) -> JsonObject:

@@ -14,6 +14,7 @@ from shared.contracts.notice import NoticeEvent, NoticeTarget
 from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import JsonObject, dumps, i_json, loads_object
 from shared.domain.redaction import redacted, without_marks
+from shared.domain.words import decider
 
 _TEXT = 600  # characters of a task's text or a call's arguments
 _CALLS = 20
@@ -145,7 +146,7 @@ def _short(text: str) -> str:
 
 
 def _who(approval: Approval) -> str:
-    who = f"a {approval.level}" if approval.level else "an approver"
+    who = decider(approval.level)
     return who if approval.needed == 1 else f"{who} ({approval.needed} different people)"
 
 

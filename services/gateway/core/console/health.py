@@ -140,7 +140,8 @@ def day_rows(days: Sequence[DayCounts]) -> tuple[DayRow, ...]:
 
 
 def waited_for_people(record: TaskRecord) -> bool:
-    return bool(record.metadata.get("approval_request") or record.metadata.get("confirmations"))
+    """An approval's id stays with a task that has ended; what was asked does not."""
+    return any(record.metadata.get(name) for name in ("approval_id", "approval_request", "confirmations"))
 
 
 def cost_of_a_task(spent: Sequence[DaySpent], days: Sequence[DayCounts]) -> int:

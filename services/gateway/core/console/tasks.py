@@ -28,6 +28,7 @@ WRITES = {
     "skipped": Badge("Skipped", "mute"),
     "unsent": Badge("Not sent", "mute"),
 }
+DRY = "Dry run: nothing is written."
 _DELIVERIES = {
     "active": Badge("Told", "good"),
     "failing": Badge("Failing", "warn"),
@@ -114,7 +115,7 @@ def task_row(record: TaskRecord) -> TaskRow:
         record.requester.id,
         record.accepted_at,
         record.updated_at,
-        (record.reason or "").partition("\n")[0] if ended_badly else "",
+        (record.reason or "").partition("\n")[0] if ended_badly else DRY if _is_dry(record) else "",
     )
 
 
@@ -136,7 +137,7 @@ def task_page(record: TaskRecord, now: datetime) -> TaskPage:
         answer_title="Answer" if record.state is TaskState.COMPLETED else "Why it ended so",
         answer=answer.text if answer else "",
         facts=(facts := tuple(_facts(record, now))),
-        brief=_brief(facts),
+        brief=" · ".join(filter(None, ("dry run" if _is_dry(record) else "", _brief(facts)))),
         documents=tuple(_documents(record)),
         asks=asks if waits and isinstance(asks, str) else "",
     )
@@ -173,6 +174,11 @@ def _facts(record: TaskRecord, now: datetime) -> list[tuple[str, str, str]]:
         ("Quality", _number(data.get("quality")), "of 1"),
     ]
     return [fact for fact in found if fact[1]]
+
+
+def _is_dry(record: TaskRecord) -> bool:
+    """Whatever is not plainly no means yes, as for executors."""
+    return record.request.metadata.get("dry_run") not in (None, False)
 
 
 def _brief(facts: Sequence[tuple[str, str, str]]) -> str:

@@ -33,7 +33,7 @@ from services.executor.core.fsm import machine
 from shared.contracts.plan import WritePlan
 from shared.contracts.policy import ToolRuleKind, Verdict
 from shared.domain import span_names as names
-from shared.domain.words import FsmState, ToolClass
+from shared.domain.words import FsmState, ToolClass, decider
 from shared.ports.tracing import Span
 
 
@@ -122,7 +122,7 @@ def _approval_needed(ctx: TurnContext, progress: Progress) -> str | None:
     if not needs_person(ctx, progress):
         return None
     level, count, steps = verdict.escalation_level, persons_needed(ctx, progress), progress.template.confirmations
-    who = f"a {level}" if level else "an approver"
+    who = decider(level)
     asked = (*reasons(verdict), *why_process_asks(ctx, progress))
     asked = (*asked, *((f"{len(steps)} confirmations in sequence ({', '.join(steps)})",) if steps else ()))
     why = "; ".join(asked) or "the tenant asks for it where no rule speaks"
