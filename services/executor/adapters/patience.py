@@ -64,7 +64,10 @@ class PatientTools(ToolServers):
 
 
 class PatientPolicy(PolicyService):
-    """Asks for verdicts patiently: one changes nothing, and without it nothing is written."""
+    """Asks for verdicts patiently: one changes nothing, and without it nothing is written.
+
+    One that decides nothing, on a task whose text no rule speaks about, is not waited for.
+    """
 
     def __init__(self, service: PolicyService, pauses: tuple[float, ...] = PAUSES) -> None:
         self._service = service
@@ -72,6 +75,8 @@ class PatientPolicy(PolicyService):
 
     @override
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
+        if not _decides(request):
+            return await self._service.evaluate(request)
         return await patiently(lambda: self._service.evaluate(request), (PolicyUnavailable,), self._pauses)
 
     @override
@@ -81,3 +86,7 @@ class PatientPolicy(PolicyService):
     @override
     async def check_prose(self, request: ProseRequest) -> ProseAnswer:
         return await patiently(lambda: self._service.check_prose(request), (PolicyUnavailable,), self._pauses)
+
+
+def _decides(request: EvaluateRequest) -> bool:
+    return request.binding or any(policy.text_rules or policy.text_default != "allow" for policy in request.policies)

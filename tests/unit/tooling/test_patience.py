@@ -1,15 +1,19 @@
 """Questions that change nothing are asked again while who should answer is being replaced."""
 
+import asyncio
+
 import pytest
 from typing_extensions import override
 
-from services.executor.adapters.patience import PatientTools
+from services.executor.adapters.patience import PatientPolicy, PatientTools
 from services.executor.ports.policy import PolicyUnavailable
 from services.executor.ports.tools import Tool, ToolAnswer, ToolForbidden, ToolSilent, ToolUnreachable
+from shared.contracts.policy import EvaluateRequest, Policy, TextRule
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject
 from shared.infra.patiently import patiently
 from shared.testing.fake_tool_servers import FakeToolServers
+from tests.unit.executor.stage import SaidPolicy
 
 AT_ONCE = (0.0, 0.0)
 
@@ -51,12 +55,56 @@ async def test_another_error_is_none_to_wait_out() -> None:
     assert service.asked == 1
 
 
+@pytest.mark.promise("chaos.patience")
+async def test_who_is_refused_at_once_is_asked_after_every_pause() -> None:
+    """Patience is for those who answer slowly: the pauses themselves do not use it up."""
+    service = _Replaced(20, PolicyUnavailable("down"))
+    assert await patiently(service, (PolicyUnavailable,), (0.02,) * 20, patience=0.3) == "answer"
+    assert service.asked == 21
+
+
+async def test_who_answers_slowly_is_not_asked_again() -> None:
+    asked: list[str] = []
+
+    async def slowly() -> str:
+        asked.append("asked")
+        await asyncio.sleep(0.05)
+        raise PolicyUnavailable("it did not answer in time")
+
+    with pytest.raises(PolicyUnavailable):
+        await patiently(slowly, (PolicyUnavailable,), (0.0, 0.0), patience=0.04)
+    assert asked == ["asked"]
+
+
 async def test_who_would_have_to_wait_too_long_is_told_at_once() -> None:
     """A pause beyond the patience is not begun."""
     service = _Replaced(9, PolicyUnavailable("down"))
     with pytest.raises(PolicyUnavailable):
         await patiently(service, (PolicyUnavailable,), (3600.0,))
     assert service.asked == 1
+
+
+_RULES = Policy(id="expenses")
+_OF_TEXT = Policy(id="texts", text_rules=(TextRule(id="t1", type="deny"),))
+
+
+@pytest.mark.promise("chaos.patience")
+@pytest.mark.parametrize(
+    ("request_", "asked"),
+    [
+        (EvaluateRequest(policies=(_RULES,)), 1),
+        (EvaluateRequest(policies=(_RULES,), binding=True), 3),
+        (EvaluateRequest(policies=(_RULES, _OF_TEXT), text="Pay."), 3),
+        (EvaluateRequest(policies=(Policy(id="strict", text_default="deny"),), text="Pay."), 3),
+    ],
+)
+async def test_a_verdict_that_decides_nothing_is_not_waited_for(request_: EvaluateRequest, asked: int) -> None:
+    """A task without a service is held up by what it cannot do without, and by nothing else."""
+    service = SaidPolicy()
+    service.fails_from = 1
+    with pytest.raises(PolicyUnavailable):
+        await PatientPolicy(service, AT_ONCE).evaluate(request_)
+    assert len(service.asked) == asked
 
 
 _SHOP = Connection(id="shop", url="http://shop.test")
