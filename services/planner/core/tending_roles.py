@@ -34,6 +34,12 @@ def lists_to_read(request: Request, situation: Situation) -> list[Bound]:
     return [bound for bound in found if bound.key not in made][:_AT_ONCE]
 
 
+def unread(reads: Sequence[Bound], situation: Situation) -> list[Bound]:
+    """Those that nothing has been read by yet, where the calls before are told as facts alone."""
+    made = {f"{fact.tool} {dumps(fact.arguments)}" for fact in situation.facts}
+    return [bound for bound in reads if bound.key not in made]
+
+
 def plan_of_turn(situation: Situation, writers: Sequence[ToolSpec], now: datetime) -> JsonObject:
     """The structured output WRITE_PLAN: what is due of the standing instructions; what no rule can do is named."""
     done = tended(situation, writers)

@@ -197,3 +197,26 @@ def test_the_account_of_a_turn_tells_what_was_done_and_nothing_of_what_was_read(
 
     assert "m3" in done
     assert not any("Dentist" in text for text in (done, idle))
+
+
+def test_whatever_strategy_reads_it_reads_every_list_once() -> None:
+    """A plan of reads names the lists; what was read by then is not named again, and what is left of a long one is."""
+    readers: list[Json] = [
+        tool("list_letters"),
+        tool("list_entries"),
+        tool("get_clock"),
+        tool("get_letter", id="string"),
+    ]
+    sections: dict[str, Json] = {"task": "Archive newsletters.", "now": {"current_time": NOON, "turn": 1}}
+
+    first = answered("PLAN", {**sections, "read_tools": readers})
+    read: list[Json] = [fact("f1", "list_letters", {}, {"letters": [NEWS]})]
+    again = answered("PLAN", {**sections, "read_tools": readers, "facts": read})
+
+    assert _named(first) == ["list_letters", "list_entries"]
+    assert _named(again) == ["list_entries"]
+
+
+def _named(planned: JsonObject) -> list[Json]:
+    reads = planned["reads"]
+    return [read["tool"] for read in reads if isinstance(read, dict)] if isinstance(reads, list) else []
