@@ -11,6 +11,7 @@ import pytest
 from a2a.server.context import ServerCallContext
 from a2a.types.a2a_pb2 import Task, TaskState, TaskStatus
 from httpx_sse import aconnect_sse
+from structlog.testing import capture_logs
 
 from services.assessor.adapters.kept_tasks import KeptTasks
 from services.assessor.bootstrap import build
@@ -197,3 +198,34 @@ async def test_clients_of_protocol_1_0_are_answered_in_their_own_words(http: htt
 
     assert task["status"]["state"] == "TASK_STATE_FAILED"
     assert task["status"]["message"]["parts"][0]["text"].startswith("Assessment failed: participants")
+
+
+SECRET = "pa_" + "7f" * 20
+
+
+@pytest.mark.promise("assessor.agent_key")
+@pytest.mark.parametrize(
+    ("config", "agent"),
+    [
+        ({"agent_key": SECRET}, "http://127.0.0.1:9"),
+        ({"agent_headers": {"X": SECRET}}, "http://127.0.0.1:9"),
+        ({"extra": [{"Authorization": f"Bearer {SECRET}"}]}, "http://127.0.0.1:9"),
+        ({}, f"http://somebody:{SECRET}@127.0.0.1:9"),
+        ({}, f"HTTP://127.0.0.1:9/a2a?api_key={SECRET}"),
+    ],
+)
+async def test_a_credential_in_a_message_is_refused_and_nothing_of_it_is_kept(
+    config: dict[str, object], agent: str, http: httpx.AsyncClient
+) -> None:
+    request = {"participants": {"agent": agent}, "config": {"scenario_id": SCENE, **config}}
+    parts = [{"kind": "text", "text": "Please."}, {"kind": "text", "text": json.dumps(request)}]
+    message = {"kind": "message", "messageId": "m1", "role": "user", "parts": parts}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": message}}
+    listing = {"jsonrpc": "2.0", "id": 2, "method": "ListTasks", "params": {"historyLength": 99}}
+    with capture_logs() as logs:
+        answer = (await http.post("/", json=body)).json()
+    kept = (await http.post("/", json=listing, headers={"A2A-Version": "1.0"})).json()
+
+    assert "belongs into the header X-Agent-Key" in answer["error"]["message"]
+    assert kept["result"]["totalSize"] == 0
+    assert SECRET not in f"{answer}{logs!r}"

@@ -86,30 +86,3 @@ async def test_an_agent_that_is_shown_no_good_key_is_not_measured(key: str, said
             await assessed(scene.assessor, http, Wanted(SCENE, scene.play.url), lambda _: None)
 
     assert scene.play.worker.works == []
-
-
-SECRET = "pa_" + "7f" * 20
-
-
-@pytest.mark.parametrize(
-    ("config", "agent"),
-    [
-        ({"agent_key": SECRET}, "http://127.0.0.1:9"),
-        ({"agent_headers": {"X": SECRET}}, "http://127.0.0.1:9"),
-        ({"extra": {"Authorization": f"Bearer {SECRET}"}}, "http://127.0.0.1:9"),
-        ({}, f"http://somebody:{SECRET}@127.0.0.1:9"),
-    ],
-)
-async def test_a_credential_in_a_message_is_refused_and_not_kept(
-    config: dict[str, object], agent: str, scene: Scene
-) -> None:
-    request = {"participants": {"agent": agent}, "config": {"scenario_id": SCENE, **config}}
-    message = {"kind": "message", "messageId": "m1", "role": "user", "parts": [{"kind": "data", "data": request}]}
-    body = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": message}}
-    async with httpx.AsyncClient(trust_env=False) as http:
-        with capture_logs() as logs:
-            answer = (await http.post(scene.assessor, json=body)).json()
-        kept = await _kept_tasks(http, scene.assessor)
-
-    assert "belongs into the header X-Agent-Key" in answer["error"]["message"]
-    assert SECRET not in f"{answer}{kept}{logs!r}"

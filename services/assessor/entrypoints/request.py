@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from a2a.helpers import get_data_parts, get_text_parts
 from a2a.types.a2a_pb2 import Message, Part
@@ -53,7 +53,7 @@ class EvaluationRequest(BaseModel):
 
 def read_request(parts: Sequence[Part]) -> EvaluationRequest:
     """The first part that is data, else the first text that is JSON. Raises ``BadEvaluationRequest``."""
-    found = next((data for data in get_data_parts(parts) if isinstance(data, dict)), None) or _from_text(parts)
+    found = next((data for data in get_data_parts(parts) if isinstance(data, dict)), None) or next(_read(parts), None)
     if found is None:
         raise BadEvaluationRequest("the message has neither data nor a JSON text with participants and config")
     try:
@@ -68,9 +68,9 @@ def read_request(parts: Sequence[Part]) -> EvaluationRequest:
 
 def check_no_credential(message: Message) -> None:
     """Raises ``KeyInMessage``. Messages are kept as a task's history; a credential belongs into a header."""
-    found = [*get_data_parts(message.parts), _from_text(message.parts), MessageToDict(message.metadata)]
-    for name, value in (pair for data in found for pair in _fields(data)):
-        if _CREDENTIAL.fullmatch(name.lower().replace("-", "_")) or _names_user(value):
+    found = [*get_data_parts(message.parts), *_read(message.parts), MessageToDict(message.metadata)]
+    for name, value in _fields(found):
+        if _is_credential(name) or _has_credential(value):
             where = f"the agent's credential belongs into the header {AGENT_KEY_HEADER}, not into a message"
             raise KeyInMessage(f"{name[:40]}: {where}; nothing of it was kept")
 
@@ -84,31 +84,39 @@ def key_for_agent(headers: Mapping[str, str]) -> str:
         raise BadEvaluationRequest(f"{AGENT_KEY_HEADER}: {error}") from None
 
 
-def _fields(value: JsonValue) -> Iterator[tuple[str, JsonValue]]:
+def _fields(found: Sequence[JsonValue]) -> Iterator[tuple[str, JsonValue]]:
     """All names, at any depth, with their values."""
-    for name, inner in value.items() if isinstance(value, dict) else ():
-        yield name, inner
-        yield from _fields(inner)
-    for inner in value if isinstance(value, list) else ():
-        yield from _fields(inner)
+    left = list(found)
+    while left:
+        value = left.pop()
+        if isinstance(value, dict):
+            yield from value.items()
+            left.extend(value.values())
+        elif isinstance(value, list):
+            left.extend(value)
 
 
-def _names_user(value: JsonValue) -> bool:
-    """Whether it is an address with a user or a password in it."""
-    if not isinstance(value, str) or "@" not in value or not value.startswith(("http://", "https://")):
+def _is_credential(name: str) -> bool:
+    return _CREDENTIAL.fullmatch(name.lower().replace("-", "_")) is not None
+
+
+def _has_credential(value: JsonValue) -> bool:
+    """Whether it is an address with a user, a password or a key in it."""
+    if not isinstance(value, str) or not value.lower().startswith(("http://", "https://")):
         return False
     try:
-        return "@" in urlsplit(value).netloc
+        address = urlsplit(value)
+        return "@" in address.netloc or any(_is_credential(name) for name, _ in parse_qsl(address.query))
     except ValueError:
         return True
 
 
-def _from_text(parts: Sequence[Part]) -> dict[str, JsonValue] | None:
+def _read(parts: Sequence[Part]) -> Iterator[dict[str, JsonValue]]:
+    """The texts that are JSON objects."""
     for text in get_text_parts(parts):
         try:
             value = json.loads(text)
         except (ValueError, RecursionError):
             continue
         if isinstance(value, dict):
-            return value
-    return None
+            yield value
