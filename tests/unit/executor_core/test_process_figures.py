@@ -225,6 +225,29 @@ def test_a_record_that_belongs_to_another_is_not_taken() -> None:
 
 
 @pytest.mark.promise("process.figures")
+@pytest.mark.parametrize(
+    ("owner", "task", "left"),
+    [
+        ("P-1", "Process the claim for P-1, $2,340 for the offsite", {"budget_after_e_1": "-0.01"}),
+        ("P-1", "Process the claim for P-1", {}),
+        ("P-2", "Process the claim for P-1, $2,340 for the offsite", {"budget_after": "2180.99"}),
+    ],
+    ids=["stated", "not stated", "of somebody else"],
+)
+def test_of_two_claims_of_a_person_the_one_counts_whose_amount_is_stated(
+    owner: str, task: str, left: dict[str, str]
+) -> None:
+    """It speaks for that claim alone."""
+    person = fact({"id": "P-1", "name": "Ann Lee", "department": "North"}, "f0", "get_employee")
+    claims: list[Json] = [
+        {"id": "E-1", "employee_id": owner, "amount": "2340.00", "department": "North"},
+        {"id": "E-2", "employee_id": "P-1", "amount": "159.00", "department": "North"},
+    ]
+    listed = fact({"expenses": claims, "total": 2}, "f1", "list_expenses")
+    assert {one.name: one.value for one in _found("expense_approval", task, person, listed, BUDGET).values} == left
+
+
+@pytest.mark.promise("process.figures")
 def test_a_value_of_the_model_under_a_figures_name_gives_way_to_it() -> None:
     own = _found("expense_approval", "Approve expense E-1, 5 of it", CLAIM, BUDGET)
     stated = value("budget_after", "sum", "5", from_task("5"))

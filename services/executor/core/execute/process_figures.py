@@ -14,12 +14,13 @@ from typing import NamedTuple
 from services.executor.core.dossier import Fact, NamedValue, Operand
 from services.executor.core.execute.compute_audit import evaluate
 from services.executor.core.execute.paths import NoSuchPath
-from services.executor.core.execute.process_links import Links
+from services.executor.core.execute.process_links import Links, denies
 from services.executor.core.execute.process_operands import Ambiguous, Around, NotThere, at, operand_of
 from services.executor.core.execute.process_records import ReadOnce, Seen, is_named, seen
 from services.executor.core.execute.process_rows import Group, Rows, groups, row_operands, rows_of
 from services.executor.core.finance.calculators import CannotCalculate, decimal_text
 from services.executor.core.finance.figures import figure as plain_figure
+from services.executor.core.finance.figures import number_bearing_tokens
 from services.executor.core.fsm.figures import Figure
 from services.executor.core.fsm.patterns import Pattern, is_figure, kinds, pattern
 from services.executor.core.fsm.template import Template
@@ -149,7 +150,8 @@ def _has(known: Mapping[str, NamedValue], name: str, about: str) -> bool:
 
 
 def _subjects(figure: Figure, records: Sequence[Seen], task: str) -> list[_Subject]:
-    """Each record of the figure's kind that the task names; or the one there is; or all that the task names."""
+    """Each record of the figure's kind that the task names; or the one there is, or whose amount it states; or all
+    that the task names."""
     wanted = kinds(figure.about)
     of_kind = _by_identity([record for record in records if any(record.is_called(kind) for kind in wanted)])
     named = {identity: same for identity, same in of_kind.items() if any(is_named(one, task) for one in same)}
@@ -159,7 +161,20 @@ def _subjects(figure: Figure, records: Sequence[Seen], task: str) -> list[_Subje
         return [_Subject(tuple(same), str(same[0].id)) for same in named.values()]
     if named:
         return [_Subject(tuple(next(iter(named.values()))))]
-    return [_Subject(tuple(record for record in records if is_named(record, task)))]
+    others = tuple(record for record in records if is_named(record, task))
+    stated = [same for same in of_kind.values() if _is_stated(figure, same, others, task)]
+    return [_Subject(tuple(stated[0]), str(stated[0][0].id)) if len(stated) == 1 else _Subject(others)]
+
+
+def _is_stated(figure: Figure, same: Sequence[Seen], others: Sequence[Seen], task: str) -> bool:
+    """Whether the task states what the record gives to the figure, and the record belongs to those that it names."""
+    amounts = {amount for token in number_bearing_tokens(task) if (amount := plain_figure(token)) is not None}
+    wanted = [pattern(text) for text in figure.operands if not is_figure(text)]
+    own = [one for one in wanted if any(record.is_called(kind) for record in same for kind in one.kinds)]
+    given = [record.record[field] for record in same for one in own if (field := record.field(one.fields)) is not None]
+    return any(plain_figure(value) in amounts for value in given) and not any(
+        denies(record, other) for record in same for other in others
+    )
 
 
 def _by_identity(records: Sequence[Seen]) -> dict[str, list[Seen]]:
