@@ -208,10 +208,10 @@ SECRET = "pa_" + "7f" * 20
     ("config", "agent"),
     [
         ({"agent_key": SECRET}, "http://127.0.0.1:9"),
-        ({"agent_headers": {"X": SECRET}}, "http://127.0.0.1:9"),
-        ({"extra": [{"Authorization": f"Bearer {SECRET}"}]}, "http://127.0.0.1:9"),
+        pytest.param({"agent_headers": {"X": SECRET}}, "http://127.0.0.1:9", marks=pytest.mark.long),
+        pytest.param({"extra": [{"Authorization": f"Bearer {SECRET}"}]}, "http://127.0.0.1:9", marks=pytest.mark.long),
         ({}, f"http://somebody:{SECRET}@127.0.0.1:9"),
-        ({}, f"HTTP://127.0.0.1:9/a2a?api_key={SECRET}"),
+        pytest.param({}, f"HTTP://127.0.0.1:9/a2a?api_key={SECRET}", marks=pytest.mark.long),
     ],
 )
 async def test_a_credential_in_a_message_is_refused_and_nothing_of_it_is_kept(

@@ -78,7 +78,10 @@ async def _kept_tasks(http: httpx.AsyncClient, assessor: str) -> str:
 
 @pytest.mark.parametrize(
     ("key", "said"),
-    [("", "401: it wants a key, and none was given"), ("pa_wrong_one", "401: it does not take the key")],
+    [
+        ("", "401: it wants a key, and none was given"),
+        pytest.param("pa_wrong_one", "401: it does not take the key", marks=pytest.mark.long),
+    ],
 )
 async def test_an_agent_that_is_shown_no_good_key_is_not_measured(key: str, said: str, scene: Scene) -> None:
     async with httpx.AsyncClient(trust_env=False, headers={AGENT_KEY_HEADER: key} if key else {}) as http:
