@@ -103,5 +103,7 @@ async def test_a_task_whose_executor_was_killed_goes_on_in_its_trace() -> None:
     assert turn.attributes[names.TASK_STATE] == "completed"
     of_the_dead = {span.parent_id for span in spans if span.name in (names.PRIME, "state ASSESS", "state DECOMPOSE")}
     known = {span.span_id for span in spans} | {caller}
-    strays = {span.parent_id for span in spans if span.parent_id not in known}
-    assert strays <= of_the_dead  # the turn and its phase that died with the process
+    strays = {span.parent_id for span in spans if span.parent_id not in known and span.service == "purple-executor"}
+    assert (
+        strays <= of_the_dead
+    )  # the turn and its phase that died with the process; whom it had just asked hangs on them
