@@ -40,6 +40,7 @@ class Connection(Contract):
     catalogue: dict[str, CatalogueEntry] = Field(default={})
     owner: str = Field(default="", exclude=True)
     from_request: bool = Field(default=False, exclude=True)  # named by a request: called under guard
+    assessment: str = Field(default="", exclude=True)  # of a simulated world: the assessment whose world it is
 
     @property
     def line(self) -> str:

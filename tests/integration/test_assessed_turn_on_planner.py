@@ -30,7 +30,7 @@ class OneKey(WorldKeys):
         self._key = key
 
     @override
-    async def key_to(self, tenant: str, session_id: str, url: str) -> str | None:
+    async def key_to(self, tenant: str, session_id: str, url: str, assessment: str) -> str | None:
         return self._key
 
 

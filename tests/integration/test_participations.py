@@ -6,6 +6,7 @@ import pytest
 from cryptography.fernet import Fernet
 from redis.asyncio import Redis
 
+from services.executor.adapters.participation_keys import ParticipationKeys
 from services.gateway.settings import Settings
 from shared.contracts.forget import ForgetScope
 from shared.infra.keys import participant_key, participation_key
@@ -51,6 +52,21 @@ async def test_the_latest_is_the_callers_own_and_of_its_tenant(redis: Redis) -> 
     assert await kept.of("other", "s1") is None
     with pytest.raises(BegunByOther):
         await kept.begin("acme", _beginning("a3", "other"))
+
+
+@pytest.mark.promise("participant.takes_over")
+async def test_a_turn_has_the_key_of_its_own_assessment_alone(redis: Redis) -> None:
+    """Also where the next one of the session has the same address: its world is another's by then."""
+    kept = RedisParticipations(redis, [NEW])
+    keys = ParticipationKeys(kept)
+    url = (await kept.begin("acme", _beginning())).ues_url
+    before = await keys.key_to("acme", "s1", url, "a1")
+    await kept.begin("acme", _beginning("a2"))
+
+    assert before == "the-key"
+    assert await keys.key_to("acme", "s1", url, "a1") is None
+    assert await keys.key_to("acme", "s1", url, "a2") == "the-key"
+    assert await keys.key_to("acme", "s1", "http://127.0.0.1:8081", "a2") is None
 
 
 @pytest.mark.promise("participant.takes_over")

@@ -12,10 +12,12 @@ class ParticipationKeys(WorldKeys):
         self._participations = participations
 
     @override
-    async def key_to(self, tenant: str, session_id: str, url: str) -> str | None:
-        """Of the assessment that runs in the session now, and for its own world alone."""
+    async def key_to(self, tenant: str, session_id: str, url: str, assessment: str) -> str | None:
+        """For that assessment's own world alone, and until another takes its place. An older record names none."""
         found = await self._participations.of(tenant, session_id)
         if found is None or found.ues_url.rstrip("/") != url.rstrip("/"):
+            return None
+        if assessment and found.assessment != assessment:
             return None
         try:
             return self._participations.key_of(found)

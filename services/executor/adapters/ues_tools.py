@@ -44,14 +44,14 @@ _INSTEAD = "(the key)"
 class WorldKeys(Protocol):
     """Who knows the user's key to the world of a session."""
 
-    async def key_to(self, tenant: str, session_id: str, url: str) -> str | None:
-        """The key, for the moment of a call; None where no assessment of that world runs in the session."""
+    async def key_to(self, tenant: str, session_id: str, url: str, assessment: str) -> str | None:
+        """The key, for the moment of a call; None where that assessment runs in the session no more."""
         ...
 
 
 class NoWorlds(WorldKeys):
     @override
-    async def key_to(self, tenant: str, session_id: str, url: str) -> str | None:
+    async def key_to(self, tenant: str, session_id: str, url: str, assessment: str) -> str | None:
         return None
 
 
@@ -103,7 +103,7 @@ class UesTools(ToolServers):
         return answer._replace(content=_without(answer.content, key))
 
     async def _key(self, connection: Connection, session_id: str) -> str:
-        key = await self._keys.key_to(connection.owner, session_id, connection.url)
+        key = await self._keys.key_to(connection.owner, session_id, connection.url, connection.assessment)
         if key is None:
             raise ToolForbidden("no assessment of this world runs any more, so nothing is asked there")
         return key

@@ -31,7 +31,7 @@ class KnownKeys(WorldKeys):
         self.key = key
 
     @override
-    async def key_to(self, tenant: str, session_id: str, url: str) -> str | None:
+    async def key_to(self, tenant: str, session_id: str, url: str, assessment: str) -> str | None:
         return self.key if (tenant, session_id) == ("acme", "session-1") else None
 
 

@@ -64,7 +64,15 @@ def only_world(record: TaskRecord) -> tuple[Connection, ...] | None:
     turn = record.request.assessment
     if turn is None:
         return None
-    return (Connection(id=WORLD, url=turn.ues_url, protocol="ues", owner=record.tenant, from_request=True),)
+    world = Connection(
+        id=WORLD,
+        url=turn.ues_url,
+        protocol="ues",
+        owner=record.tenant,
+        from_request=True,
+        assessment=turn.assessment,
+    )
+    return (world,)
 
 
 def as_assessed(tenant: TenantRecord, record: TaskRecord) -> TenantRecord:
