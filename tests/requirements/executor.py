@@ -5,6 +5,7 @@ from tests.requirements.promise import Promise
 PROMISES = (
     # executor core
     Promise("I1.gate_table", "Each class of tool passes exactly in the states that permit it", "I1"),
+    Promise("answer.needs_no_server", "A killed turn whose writes are done is answered wherever its server is", "I4"),
     Promise("I4.proof", "Only the record a write is about, newly showing it, proves the write", "I4"),
     Promise("I7.decisions", "An approval is bound to plan and verdict; only who may decides, in time", "I7"),
     Promise("I8.told_exactly", "Arguments of writes are told with every digit, in what clients see too", "I8"),

@@ -102,6 +102,10 @@ class Journal:
         if self._given.get(name) != data:
             self._wait(JournalEntry(f"{name}#{self._inputs}", INPUT, data))
 
+    def given_before(self, name: str) -> str | None:
+        """What it gave last, if it gave anything."""
+        return self._given.get(name)
+
     def begins(self, turn_id: str, data: str) -> None:
         """An attempt at a turn; stored with its first step."""
         self._wait(JournalEntry(f"turn:{turn_id}#{self._inputs}", TURN, data))

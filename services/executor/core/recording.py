@@ -37,10 +37,13 @@ _ENTITIES = TypeAdapter(tuple[KnownEntity, ...])
 _ACCURACY = TypeAdapter(dict[ThresholdKind, Accuracy])
 
 
-def recorded(ports: Ports, journal: Journal, task: str) -> Ports:
-    """The same ports, which also note what they give; model and read tools are journaled where they are asked."""
+def recorded(ports: Ports, journal: Journal, task: str, *, calls_no_more: bool = False) -> Ports:
+    """The same ports, which also note what they give; model and read tools are journaled where they are asked.
+
+    ``calls_no_more``: only the answer is left; the tools are those that were listed, wherever their servers are now.
+    """
     return ports._replace(
-        tools=RecordedTools(ports.tools, journal, ports.tracer),
+        tools=RecordedTools(ports.tools, journal, ports.tracer, calls_no_more=calls_no_more),
         policy=RecordedPolicy(ports.policy, journal),
         tenants=RecordedTenants(ports.tenants, journal),
         learned=RecordedLearned(ports.learned, journal, task),
@@ -111,7 +114,10 @@ def read_verdict(text: str) -> Verdict:
 class RecordedTools(ToolServers):
     """Notes what servers list, and calls that failed; answers stand in the journal or in the ledger."""
 
-    def __init__(self, servers: ToolServers, journal: Journal, tracer: Tracer = NO_TRACER) -> None:
+    def __init__(
+        self, servers: ToolServers, journal: Journal, tracer: Tracer = NO_TRACER, *, calls_no_more: bool = False
+    ) -> None:
+        self._calls_no_more = calls_no_more
         self._tracer = tracer
         self._servers = servers
         self._journal = journal
@@ -119,6 +125,8 @@ class RecordedTools(ToolServers):
     @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
         name = tools_name(connection)
+        if self._calls_no_more and (before := self._listed_before(connection)):
+            return before
         try:
             with self._tracer.span(names.LIST_TOOLS, SpanKind.CLIENT) as span:
                 span.note({names.CONNECTION: connection.id})
@@ -130,6 +138,14 @@ class RecordedTools(ToolServers):
         known: JsonObject = {"tools": listed, "unlisted": self._servers.may_have_unlisted(connection)}
         self._journal.given(name, _small(known))
         return tools
+
+    def _listed_before(self, connection: Connection) -> tuple[Tool, ...]:
+        """Empty where nothing was, or nothing could be had."""
+        noted = self._journal.given_before(tools_name(connection))
+        try:
+            return read_tools(noted, connection)[0] if noted else ()
+        except (ToolUnreachable, ToolSilent):
+            return ()
 
     @override
     def may_have_unlisted(self, connection: Connection) -> bool:

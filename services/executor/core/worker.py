@@ -21,6 +21,7 @@ from services.executor.core.execute.mutations import settle_open
 from services.executor.core.execute.settling import settle_unread
 from services.executor.core.execute.strategies.walk import Finished, Resting, Waiting, walk
 from services.executor.core.fsm.chosen import Processes
+from services.executor.core.fsm.machine import is_end
 from services.executor.core.fsm.templates import TEMPLATES
 from services.executor.core.held_to import with_thresholds
 from services.executor.core.journal import Bounds, Journal
@@ -133,7 +134,8 @@ class Worker:
 
     async def _primed(self, opened: Opened, progress: Progress | None) -> TurnContext:
         opened = await heard(opened, self._ports.tools, self._limits.tool_seconds)
-        ports = recorded(self._ports, opened.journal, opened.work.record.request.text)
+        text, over = opened.work.record.request.text, progress is not None and is_end(progress.state)
+        ports = recorded(self._ports, opened.journal, text, calls_no_more=over)
         primed = await prime(ports, self._limits, self._prompts, opened, self._processes, progress)
         note_session(opened.journal, primed.session)
         return with_thresholds(await with_process(await with_history(await with_prose(with_documents(primed)))))
