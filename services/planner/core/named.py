@@ -9,6 +9,7 @@ from services.planner.core.request import ToolSpec
 from services.planner.core.situation import Situation
 from services.planner.core.words import STOP, nouns, stem, text_words
 
+_FORMATS = frozenset("json csv xml yaml html markdown".split())  # how an answer is to look, and nobody's name
 NAME = re.compile(r"\b[A-Z][\w&-]*(?:['’]s)?(?:\s+(?:[A-Z][\w&-]*))*")
 
 _SUBJECT = re.compile(r"\s+(?:is|was|has|had|wants|needs)\b")
@@ -51,7 +52,7 @@ def proper_names(text: str) -> list[str]:
     """Capitalised names: two words or more, or one that does not begin a sentence."""
     found = []
     for match in NAME.finditer(text):
-        words = [word for word in match[0].split() if word.lower() not in STOP]
+        words = [word for word in match[0].split() if word.lower() not in STOP and word.lower() not in _FORMATS]
         begins = match.start() == 0 or text[: match.start()].rstrip()[-1:] in ".!?:;"
         words = words[1:] if begins and not _SUBJECT.match(text[match.end() :]) else words
         if words and not any(mark.isdigit() for mark in match[0]):

@@ -4,7 +4,8 @@ import pytest
 
 from services.executor.core.endings import Rejected
 from services.executor.core.execute.policy_check import binding_hash, reasons, refuse_if_blocked
-from tests.unit.executor_core.makers import verdict
+from shared.contracts.plan import WritePlan
+from tests.unit.executor_core.makers import call, verdict
 
 BLOCK = {"rule_id": "r1", "policy_id": "p", "action": "block", "reason": "never on Sundays"}
 ASK = {"rule_id": "r2", "policy_id": "p", "action": "require_approval", "reason": "over 100"}
@@ -14,6 +15,15 @@ ASK = {"rule_id": "r2", "policy_id": "p", "action": "require_approval", "reason"
 def test_a_block_ends_the_run_with_the_blocking_rules_alone() -> None:
     with pytest.raises(Rejected, match=r"^blocked by policy: r1: never on Sundays$"):
         refuse_if_blocked(verdict(passed=False, blocked=True, triggered_rules=[ASK, BLOCK, BLOCK]))
+
+
+def test_of_several_calls_those_are_named_that_a_rule_blocks() -> None:
+    plan = WritePlan(task_id="t", calls=(call({"id": "V-1"}), call({"id": "V-2"}, "c2")))
+    blocked = verdict(passed=False, blocked=True, triggered_rules=[{**BLOCK, "call_id": "c2"}])
+    with pytest.raises(
+        Rejected, match=r'^blocked by policy: r1: never on Sundays; that is approve_claim {"id":"V-2"}$'
+    ):
+        refuse_if_blocked(blocked, plan)
 
 
 @pytest.mark.promise("I2.no_verdict_no_write")

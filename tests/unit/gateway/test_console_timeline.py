@@ -100,3 +100,15 @@ def test_a_dry_run_is_not_taken_for_a_real_one(asked: dict[str, JsonValue], dry:
     request = found.request.model_copy(update={"metadata": asked})
     ended = found.model_copy(update={"state": TaskState.COMPLETED, "request": request})
     assert (task_row(ended).remark == DRY, task_page(ended, NOON).brief.startswith("dry run")) == (dry, dry)
+
+
+def test_what_many_calls_have_in_common_is_said_once() -> None:
+    events = told(
+        ("plan", {"calls": ["pay", "pay", "tell"]}),
+        ("verdict", {"passed": False, "rules": ["r1", "r1", "r2"], "why": ["Too much.", "Too much.", "Never."]}),
+    )
+    steps = [step for stage in stages(events) for step in stage.steps]
+    assert [(step.title, step.text) for step in steps] == [
+        ("Planned to write: pay (2 times), tell", ""),
+        ("The policy does not let it pass", "r1, r2: Too much. Never."),
+    ]

@@ -30,7 +30,7 @@ async def renew_if_old(ctx: TurnContext, progress: Progress) -> None:
 async def _renew(ctx: TurnContext, progress: Progress) -> None:
     before = progress.dossier.verdict
     verdict = await verdict_on(ctx, progress.template, progress.dossier)
-    refuse_if_blocked(verdict)
+    refuse_if_blocked(verdict, progress.dossier.plan)
     refuse_if_refused(verdict)
     same = before is not None and binding_hash(verdict) == binding_hash(before)
     if same and not asks_now(ctx, progress, verdict):

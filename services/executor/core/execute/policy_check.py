@@ -28,7 +28,9 @@ from shared.contracts.policy import (
     PastCall,
     Verdict,
 )
-from shared.domain.exact_json import Json, JsonObject, digest
+from shared.domain.exact_json import Json, JsonObject, digest, dumps
+
+_NAMED = 3  # calls that a refusal names
 
 
 async def check_policy(ctx: TurnContext, progress: Progress) -> Progress:
@@ -40,10 +42,10 @@ async def check_policy(ctx: TurnContext, progress: Progress) -> Progress:
         passed=verdict.passed,
         blocked=verdict.blocked,
         escalates=verdict.escalate,
-        rules=[rule.rule_id for rule in rules],
-        why=[rule.reason for rule in rules],
+        rules=list(dict.fromkeys(rule.rule_id for rule in rules)),
+        why=list(dict.fromkeys(rule.reason for rule in rules)),
     )
-    refuse_if_blocked(verdict)
+    refuse_if_blocked(verdict, progress.dossier.plan)
     return progress.learned(verdict=verdict)
 
 
@@ -89,13 +91,26 @@ def binding_hash(verdict: Verdict) -> str:
     return digest([verdict.policy_hash, verdict.context_hash, verdict.plan_hash])
 
 
-def refuse_if_blocked(verdict: Verdict) -> None:
-    """Raises ``Rejected`` naming the rules, if the verdict says no outright or the policy itself is broken."""
+def refuse_if_blocked(verdict: Verdict, plan: WritePlan | None = None) -> None:
+    """Raises ``Rejected`` naming the rules, if the verdict says no outright or the policy itself is broken.
+
+    ``plan``: what it was made on; where that has several calls, those that the rules block are named too.
+    """
     if verdict.problems:
         problems = "; ".join(f"{problem.rule_id}: {problem.message}" for problem in verdict.problems)
         raise Rejected(f"policy invalid, so nothing was written: {problems}")
     if verdict.blocked:
-        raise Rejected("blocked by policy: " + "; ".join(reasons(verdict, blocking=True)))
+        raise Rejected("blocked by policy: " + "; ".join((*reasons(verdict, blocking=True), *_blocked(verdict, plan))))
+
+
+def _blocked(verdict: Verdict, plan: WritePlan | None) -> list[str]:
+    """In words, some of several calls that may not be made; empty where that goes without saying."""
+    ids = {rule.call_id for rule in verdict.triggered_rules if rule.action == "block"}
+    calls = [call for call in plan.every_call if call.call_id in ids] if plan else []
+    if plan is None or not calls or len(calls) == len(tuple(plan.every_call)):
+        return []
+    more = f" and {len(calls) - _NAMED} more" if len(calls) > _NAMED else ""
+    return [f"that is {', '.join(f'{call.tool} {dumps(call.arguments)}' for call in calls[:_NAMED])}{more}"]
 
 
 def refuse_if_refused(verdict: Verdict) -> None:

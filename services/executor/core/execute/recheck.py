@@ -47,7 +47,7 @@ async def still_true(ctx: TurnContext, progress: Progress) -> None:
     seen_by_person = by_person and (progress.dossier.approved_hash or progress.confirmed)
     fresh = await _read_again(ctx, progress) if seen_by_person else progress
     verdict = await verdict_on(ctx, fresh.template, fresh.dossier)
-    refuse_if_blocked(verdict)
+    refuse_if_blocked(verdict, fresh.dossier.plan)
     refuse_if_refused(verdict)
     _compare(ctx, progress, fresh, verdict)
 

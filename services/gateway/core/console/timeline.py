@@ -1,6 +1,6 @@
 """One task's story as a rail of states and a list of steps, from its events."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
@@ -181,15 +181,16 @@ def _asked(arguments: JsonValue) -> str:
 
 def _plan(stream_id: str, event: TaskEvent) -> Step:
     calls = event.data.get("calls")
-    names = ", ".join(map(str, calls)) if isinstance(calls, list) else ""
+    counts = Counter(map(str, calls)) if isinstance(calls, list) else {}
+    names = ", ".join(name if number == 1 else f"{name} ({number} times)" for name, number in counts.items())
     title = f"Planned to write: {names}" if names else "Planned no write"
     return Step(stream_id, "list", "info", title, str(event.data.get("why_none") or ""), event.at)
 
 
 def _verdict(stream_id: str, event: TaskEvent) -> Step:
     rules, why, passed = event.data.get("rules"), event.data.get("why"), event.data.get("passed") is True
-    named = ", ".join(map(_rule, rules)) if isinstance(rules, list) else ""
-    said = " ".join(map(str, why)) if isinstance(why, list) else ""
+    named = ", ".join(dict.fromkeys(map(_rule, rules))) if isinstance(rules, list) else ""
+    said = " ".join(dict.fromkeys(map(str, why))) if isinstance(why, list) else ""
     text = f"{named}: {said}" if named and said else named
     if event.data.get("escalates") is True and not event.data.get("blocked"):
         return Step(stream_id, "shield", "warn", "The policy hands it to a person", text, event.at)
