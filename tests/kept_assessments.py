@@ -10,10 +10,11 @@ from shared.contracts.assessment.kept import Assessment
 EMAIL: JsonObject = {"total_email_count": 12, "unread_count": 5}
 UPDATES: list[JsonValue] = [
     {"message_type": "update_assessment_started", "participant_url": "http://127.0.0.1:9010/"},
+    {"message_type": "update_scenario_loaded", "scenario_name": "A day", "user_prompt": "File the <b>invoice</b>."},
     {"message_type": "update_turn_started", "turn_number": 1, "current_time": "2026-03-02T08:00:00Z"},
     {"message_type": "update_responses_generated", "responses_count": 1, "characters_involved": ["ben_adler"]},
     {"message_type": "update_simulation_advanced", "events_processed": 3},
-    {"message_type": "update_turn_completed", "turn_number": 1, "time_advanced": "PT1H"},
+    {"message_type": "update_turn_completed", "turn_number": 1, "time_advanced": "PT1H", "notes": "It is filed."},
     {"message_type": "update_turn_started", "turn_number": 2, "current_time": "2026-03-02T09:00:00Z"},
     {"message_type": "update_error_occurred", "error_type": "timeout", "error_message": "no answer within 5 s"},
     {"message_type": "update_turn_completed", "turn_number": 2, "time_advanced": "PT1H"},

@@ -37,7 +37,8 @@ def sentence_of(update: Update) -> str:
     """Empty for what nobody waits to hear."""
     match update:
         case ScenarioLoaded():
-            return f"{update.scenario_name}: {update.criteria_count} criteria, {update.character_count} people"
+            wish = f"\n  {update.user_prompt}" if update.user_prompt else ""
+            return f"{update.scenario_name}: {update.criteria_count} criteria, {update.character_count} people{wish}"
         case TurnStarted():
             return f"turn {update.turn_number}, {update.current_time:%a %d %b %H:%M}"
         case ActionObserved():

@@ -205,6 +205,19 @@ async def test_the_replay_tells_world_actions_and_time_of_each_turn(scene: Scene
 
 
 @pytest.mark.promise("console.replay")
+async def test_the_replay_tells_what_the_user_asks_for_and_what_the_agent_said(scene: Scene) -> None:
+    made = await scene.keep("casey", an_assessment())
+    place = f"{PLACE}/{made.json()['assessment_id']}/runs/1?turn="
+    async with _signed_in(scene, "casey") as casey:
+        start, first, last = [(await casey.get(f"{place}{turn}")).text for turn in (0, 1, 2)]
+
+    assert "What the user asks for" in start
+    assert "File the &lt;b&gt;invoice&lt;/b&gt;." in start
+    assert "It is filed." in first
+    assert "What the agent said" not in last  # it gave no answer
+
+
+@pytest.mark.promise("console.replay")
 async def test_results_of_an_assessor_that_tells_no_worlds_are_replayed_by_their_actions(scene: Scene) -> None:
     made = await scene.keep("casey", an_assessment(runs=[a_run(world=[], updates=[])]))
     async with _signed_in(scene, "casey") as casey:

@@ -192,6 +192,7 @@ class Assessment:
                 scenario_name=scenario.name,
                 criteria_count=len(scenario.criteria),
                 character_count=len(scenario.characters),
+                user_prompt=scenario.user_prompt,
             )
         )
 

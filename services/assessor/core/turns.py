@@ -30,6 +30,7 @@ from shared.domain.iso_duration import written_duration
 from shared.ports.simulated_world import SimulatedWorld, SimulatorRefused
 
 _PAGE = 500
+_NOTES = 4000
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,7 @@ class Turns:
                 actions_taken=len(ended.actions),
                 time_advanced=written_duration(ended.advanced),
                 early_completion_requested=answered.early_completion,
+                notes=answered.notes[:_NOTES] if answered.notes else None,
             )
         )
         return TurnResult(**{**vars(answered), "actions_taken": len(ended.actions)})

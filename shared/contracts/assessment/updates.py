@@ -24,6 +24,7 @@ class ScenarioLoaded(Told):
     scenario_name: str
     criteria_count: int
     character_count: int
+    user_prompt: str | None = None  # what the user asks for
 
 
 class TurnStarted(Told):
@@ -65,6 +66,7 @@ class TurnCompleted(Told):
     actions_taken: int
     time_advanced: str
     early_completion_requested: bool = False
+    notes: str | None = None  # what the participant said of its turn
 
 
 class EvaluationStarted(Told):

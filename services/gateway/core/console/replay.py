@@ -19,6 +19,7 @@ from shared.domain.instants import in_utc
 
 _KINDS = {"added": Badge("New", "good"), "changed": Badge("Changed", "info"), "removed": Badge("Gone", "bad")}
 _BESIDE = 100  # turns before and after the one that is shown
+_WORDS = 4000
 _TURN_BEGINS = "update_turn_started"
 
 
@@ -69,7 +70,8 @@ class CriterionLine(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """What is shown of one turn. ``known``: whether the assessor told how the world stood."""
+    """What is shown of one turn. ``known``: whether the assessor told how the world stood. ``said``: what the agent
+    said of it, and at the start what the user asks for; empty where nobody told."""
 
     stop: Stop
     began: datetime | None
@@ -80,6 +82,7 @@ class Turn(NamedTuple):
     left_out: int
     actions: tuple[ActionRow, ...]
     told: tuple[Told, ...]
+    said: str
 
 
 def stops_of(run: Run) -> tuple[Stop, ...]:
@@ -122,6 +125,7 @@ def turn_of(run: Run, stops: Sequence[Stop], turn: int) -> Turn:
         left_out=look.left_out if look else 0,
         actions=action_rows([entry for entry in run.results.action_log if entry.turn == turn], _titles(run)),
         told=_told(run, turn),
+        said=_said(run, turn),
     )
 
 
@@ -170,6 +174,12 @@ def _updates(run: Run, turn: int) -> list[JsonObject]:
 def _number(told: JsonObject) -> int:
     value = told.get("turn_number")
     return int(value) if isinstance(value, int | float) else -1
+
+
+def _said(run: Run, turn: int) -> str:
+    kind, field = ("update_turn_completed", "notes") if turn else ("update_scenario_loaded", "user_prompt")
+    words = [update.get(field) for update in _updates(run, turn) if update.get("message_type") == kind]
+    return next((word[:_WORDS] for word in words if isinstance(word, str)), "")
 
 
 def _told(run: Run, turn: int) -> tuple[Told, ...]:
