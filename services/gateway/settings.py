@@ -91,6 +91,12 @@ class Settings(
         return self
 
     @model_validator(mode="after")
+    def _shows_metrics_elsewhere(self) -> Self:
+        if self.metrics_port and self.metrics_port == self.port:
+            raise PydanticCustomError("metrics_port", "METRICS_PORT must be another port than PORT, or 0.")
+        return self
+
+    @model_validator(mode="after")
     def _has_a_queue(self) -> Self:
         check_queue(self.redis_url, self.queue_redis_url)
         return self

@@ -5,10 +5,11 @@ import asyncio
 import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
 from redis.asyncio import Redis
 
 from cli.stack.free_ports import free_ports
+from services.gateway.settings import Settings
 from services.learner.adapters.redis_memory import RedisMemory
 from services.learner.adapters.redis_outcomes import RedisOutcomes
 from services.learner.core.learner import Learner
@@ -48,6 +49,12 @@ async def test_requests_and_messages_are_shown_on_the_operators_port_alone(redis
     assert shown["purple_store_up",] == 1
     assert shown["purple_sessions_waiting",] == 0
     assert [name for name in shown if "anna" in str(name) or "my-task" in str(name)] == []
+
+
+@pytest.mark.promise("metrics.not_public")
+def test_metrics_cannot_be_put_on_the_port_that_clients_reach() -> None:
+    with pytest.raises(ValidationError, match="METRICS_PORT must be another port than PORT"):
+        Settings(redis_url="redis://here", authentication="keys", port=9010, metrics_port=9010)
 
 
 @pytest.mark.promise("metrics.requests")
