@@ -76,7 +76,7 @@ def _show(stack: Stack) -> None:
     out.print(f'Logs: {stack.logs}   Try: purple send "Which expense claims are pending?" --url {stack.url("gateway")}')
     if stack.options.assessor_port:
         agent, assessor = stack.url("gateway"), stack.url("assessor")
-        measuring = f"purple assess --scenario inbox_triage --agent {agent} --assessor {assessor}"
+        measuring = f"purple assess --scenario inbox_triage --agent {agent} --assessor {assessor} --keep-at {agent}"
         out.print(f"Measure it: {measuring}", soft_wrap=True)
     out.print("Ctrl-C stops everything.", style="dim")
 

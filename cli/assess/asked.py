@@ -77,6 +77,8 @@ async def assessed(url: str, http: httpx.AsyncClient, wanted: Wanted, follow: Fo
         task_id = ""
         return results
     except httpx.TransportError as error:
+        if not task_id and isinstance(error, httpx.ConnectError):
+            raise Complaint(f"No assessor answers at {url}: start one with `purple up --assessor`.") from error
         raise Complaint(f"The assessor at {url} was lost on the way ({type(error).__name__}).") from error
     finally:
         if task_id:
