@@ -74,7 +74,7 @@ async def test_an_assessor_that_cannot_run_it_says_why(assessor: str, http: http
 
 
 async def test_what_is_no_assessor_is_named(http: httpx.AsyncClient) -> None:
-    with pytest.raises(Complaint, match="No assessor answers at http://127.0.0.1:1"):
+    with pytest.raises(Complaint, match="No assessor answers at"):
         await assessed("http://127.0.0.1:1", http, Wanted(SCENE, "http://127.0.0.1:1"), _nobody)
 
 

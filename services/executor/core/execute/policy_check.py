@@ -100,17 +100,17 @@ def refuse_if_blocked(verdict: Verdict, plan: WritePlan | None = None) -> None:
         problems = "; ".join(f"{problem.rule_id}: {problem.message}" for problem in verdict.problems)
         raise Rejected(f"policy invalid, so nothing was written: {problems}")
     if verdict.blocked:
-        raise Rejected("blocked by policy: " + "; ".join((*reasons(verdict, blocking=True), *_blocked(verdict, plan))))
+        raise Rejected("blocked by policy: " + "; ".join(reasons(verdict, blocking=True)) + _blocked(verdict, plan))
 
 
-def _blocked(verdict: Verdict, plan: WritePlan | None) -> list[str]:
+def _blocked(verdict: Verdict, plan: WritePlan | None) -> str:
     """In words, some of several calls that may not be made; empty where that goes without saying."""
     ids = {rule.call_id for rule in verdict.triggered_rules if rule.action == "block"}
     calls = [call for call in plan.every_call if call.call_id in ids] if plan else []
     if plan is None or not calls or len(calls) == len(tuple(plan.every_call)):
-        return []
+        return ""
     more = f" and {len(calls) - _NAMED} more" if len(calls) > _NAMED else ""
-    return [f"that is {', '.join(f'{call.tool} {dumps(call.arguments)}' for call in calls[:_NAMED])}{more}"]
+    return f" ({', '.join(f'{call.tool} {dumps(call.arguments)}' for call in calls[:_NAMED])}{more})"
 
 
 def refuse_if_refused(verdict: Verdict) -> None:
