@@ -10,6 +10,7 @@ from cli.chaos.balancer import Balancer
 
 _TIMEOUT = httpx.Timeout(30.0, connect=2.0)  # the gateway sends a comment every 15 seconds
 _PAUSE = 0.1
+_TURN_ENDS = "turn_finished"  # the kind of event with which a story of this turn may end
 
 
 class Followers:
@@ -18,7 +19,8 @@ class Followers:
     def __init__(self, balancer: Balancer, http: httpx.AsyncClient) -> None:
         self._balancer, self._http = balancer, http
         self.told: dict[str, tuple[str, ...]] = {}
-        self.broken: list[str] = []  # streams that were refused, or cut without a word
+        self.broken: list[str] = []  # streams that were refused, or ended or were cut without a word
+        self._newest: dict[str, str] = {}  # the kind of the latest event, by task
         self.moved = 0
 
     async def follow(self, task_id: str) -> None:
@@ -41,8 +43,12 @@ class Followers:
                 asked = asked or event.retry is not None
                 if event.id and event.data:
                     self.told[task_id] += (event.id,)
+                    self._newest[task_id] = event.event
         except (httpx.HTTPError, SSEError) as error:
             self.broken.append(f"task {task_id}, after {last or 'nothing'}: {type(error).__name__}: {error}")
+            return asked
+        if not asked and self._newest.get(task_id) != _TURN_ENDS:
+            self.broken.append(f"task {task_id}, after {self.told[task_id][-1:] or 'nothing'}: it ended within a turn")
         return asked
 
     async def _read(self, task_id: str, last: str) -> AsyncIterator[ServerSentEvent]:

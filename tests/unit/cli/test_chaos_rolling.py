@@ -11,6 +11,7 @@ from cli.chaos.balancer import Balancer
 from cli.chaos.endings import Unforeseen, ended_otherwise
 from cli.chaos.errands import Kind
 from cli.chaos.findings import Harm, findings
+from cli.chaos.followers import Followers
 from cli.chaos.rolled import Rolled
 from cli.chaos.roller import Restart
 from cli.chaos.schedule import schedule
@@ -129,3 +130,33 @@ async def test_requests_go_round_the_gateways_that_are_ready() -> None:
 async def _until_chosen(balancer: Balancer, urls: set[str | None]) -> None:
     while {balancer.choose(), balancer.choose()} != urls:
         await asyncio.sleep(0.01)
+
+
+def _told(*kinds: str) -> bytes:
+    return b"".join(f"id: {number}-0\nevent: {kind}\ndata: {{}}\n\n".encode() for number, kind in enumerate(kinds))
+
+
+@pytest.mark.promise("upgrade.nothing_fails")
+@pytest.mark.parametrize(
+    ("stories", "broken", "moved"),
+    [
+        ([_told("submitted", "turn_finished")], 0, 0),
+        ([_told("submitted") + b"retry: 1000\n\n", _told("phase", "turn_finished")], 0, 1),
+        ([_told("submitted", "phase")], 1, 0),
+    ],
+    ids=["to the end", "on at another gateway", "ends without a word"],
+)
+async def test_a_stream_ends_with_its_turn_or_says_where_to_go_on(
+    stories: list[bytes], broken: int, moved: int
+) -> None:
+    """A line that just closes has lost what was still to come, whatever of the story it had told."""
+    left = iter(stories)
+
+    def answer(_: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, headers={"content-type": "text/event-stream"}, content=next(left))
+
+    async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as http:
+        followers = Followers(Balancer(["http://gateway"], http), http)
+        await followers.follow("t1")
+
+    assert (len(followers.broken), followers.moved) == (broken, moved)
