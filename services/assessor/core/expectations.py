@@ -12,6 +12,7 @@ from pydantic import JsonValue
 
 from services.assessor.core.differences import Difference
 from services.assessor.core.evaluation import EvalContext, EvalResult
+from services.assessor.core.spellings import says
 from shared.contracts.assessment.base import JsonObject
 from shared.contracts.assessment.results import ActionLogEntry
 
@@ -65,7 +66,7 @@ class Said:
             and set(message.to) == {one.casefold() for one in self.to}
             and (self.after is None or message.at >= self.after)
             and len(message.text) <= self.longest
-            and all(_says(message.text, word) for word in self.says)
+            and all(says(message.text, word) for word in self.says)
             and not any(word.casefold() in message.text for word in self.silent_on)
         )
 
@@ -246,10 +247,6 @@ def _holds(value: JsonValue, wanted: JsonValue) -> bool:
     if isinstance(wanted, list):
         return isinstance(value, list) and all(item in value for item in wanted)
     return same(value, wanted)
-
-
-def _says(text: str, word: str) -> bool:
-    return any(spelling in text for spelling in word.casefold().split("|"))
 
 
 def _polite(message: Message, forms: Sequence[Sequence[str]]) -> bool:

@@ -7,6 +7,7 @@ import pytest
 
 from services.assessor.core.evaluation import EvalContext
 from services.assessor.core.expectations import leaks, messages, strangers
+from services.assessor.core.spellings import says
 from shared.contracts.assessment.base import JsonObject
 from shared.contracts.assessment.results import ActionLogEntry
 from shared.ports.simulated_world import SimulatedWorld
@@ -53,3 +54,25 @@ def test_a_sent_mail_that_was_hidden_among_the_drafts_counts() -> None:
 @pytest.mark.promise("assessor.differences")
 def test_a_draft_was_told_to_nobody() -> None:
     assert messages(_context("drafts", ("email.save_draft", {}))) == []
+
+
+@pytest.mark.promise("assessor.scenario_bounds")
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("i land at 17:45.", True),
+        ("i land at 5:45 pm", True),
+        ("i land at 05:45 pm", True),
+        ("i land at 15:45", False),
+        ("it leaves at 5:450", False),
+    ],
+)
+def test_a_time_is_said_by_itself_and_not_by_another_that_ends_alike(text: str, said: bool) -> None:
+    """The very time that has changed must not earn the points of the new one."""
+    assert says(text, "17:45|5:45") is said
+
+
+@pytest.mark.promise("assessor.scenario_bounds")
+@pytest.mark.parametrize(("text", "said"), [("32.40 eur", True), ("eur 132.40", False), ("eur 1,032.40", False)])
+def test_an_amount_is_not_said_by_a_larger_one(text: str, said: bool) -> None:
+    assert says(text, "32.40|32,40") is said
