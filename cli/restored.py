@@ -44,7 +44,8 @@ async def note_restored(url: str) -> int:
     try:
         address = read_address(TypeAdapter(RedisUrl).validate_python(url))
     except (ValidationError, ValueError) as error:
-        raise Complaint("REDIS_URL cannot be used: it names the restored server.") from error
+        wrong = "cannot be used" if url else "is not set"
+        raise Complaint(f"REDIS_URL {wrong}: it names the restored server.") from error
     if address.kind == "cluster":
         raise Complaint("On a cluster restores are not heeded: stop every tenant and look at each open task.")
     redis = connect(url)
