@@ -138,3 +138,22 @@ async def test_a_turns_time_bounds_the_wait_for_an_agent(agent: ScriptedParticip
         await participant.ask(TURN, 0.3)
 
     assert failed.value.kind == "communication_error"
+
+
+@pytest.mark.promise("assessor.replies")
+async def test_a_card_without_an_end_is_not_read_to_its_end() -> None:
+    """Each part is a megabyte; it stops long before the last of ten thousand."""
+    given = 0
+
+    async def endless() -> AsyncIterator[bytes]:
+        nonlocal given
+        for _ in range(10_000):
+            given += 1
+            yield b" " * 1024 * 1024
+
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, content=endless()))
+    async with httpx.AsyncClient(transport=transport) as client:
+        with pytest.raises(ParticipantFailed, match="larger"):
+            await A2aParticipant(Agent("http://agent.example"), client).ask(TURN, 5)
+
+    assert given < 20

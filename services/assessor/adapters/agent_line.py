@@ -45,10 +45,11 @@ class AgentLine:
         """None where there is none. Tried once: an agent that never was there is not waited for."""
         url = self._agent.url.rstrip("/") + path
         try:
-            answer = await self._http.get(url, headers=self._headers(url), timeout=_CARD_SECONDS)
+            async with self._http.stream("GET", url, headers=self._headers(url), timeout=_CARD_SECONDS) as answer:
+                content = await _bounded(answer)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise _lost(error) from error
-        return self._json(answer.content, answer.status_code) if answer.is_success else None
+        return self._json(content, answer.status_code) if answer.is_success else None
 
     async def posted(self, url: str, body: JsonObject, headers: dict[str, str], until: float) -> JsonValue:
         """The answer's JSON. ``until``: the loop's time after which nothing is tried again."""
