@@ -74,6 +74,8 @@ def _show(stack: Stack) -> None:
         out.print(f"Model: {stack.notice}. Set ANTHROPIC_API_KEY to use a real one.", style="bold yellow")
     out.print(f"Console (approvals, tasks): {stack.url('gateway')}/console", soft_wrap=True)
     out.print(f'Logs: {stack.logs}   Try: purple send "Which expense claims are pending?" --url {stack.url("gateway")}')
+    if stack.redis and "keys" in os.environ.get("AUTHENTICATION", ""):
+        out.print(f"The first key: REDIS_URL={stack.redis_url} purple keys first NAME", soft_wrap=True)
     if stack.options.assessor_port:
         agent, assessor = stack.url("gateway"), stack.url("assessor")
         measuring = f"purple assess --scenario inbox_triage --agent {agent} --assessor {assessor} --keep-at {agent}"
