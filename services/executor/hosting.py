@@ -63,7 +63,7 @@ async def run_sessions(
     """
     state, queue = connect(settings.redis_url), connect(settings.queue_url)
     try:
-        await until_durable(state, allow_volatile=settings.allow_volatile_redis)
+        await until_durable(state, allow_volatile=settings.allow_volatile_redis, seconds=settings.redis_start_seconds)
         archiver = Archiver(RedisEndedTasks(state), archive)
         evictor = Evictor(RedisIdleSessions(state), memories, settings.session_idle_seconds)
         sessions = RedisSessions(state, _owner(), settings.lease_seconds, memories)

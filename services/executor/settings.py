@@ -16,7 +16,7 @@ from shared.infra.archive_open import ArchiveSettings
 from shared.infra.assessment_key import AssessmentSettings
 from shared.infra.host_list import HostList
 from shared.infra.log_settings import LogSettings
-from shared.infra.redis import QueueRedisUrl, RedisUrl, check_queue
+from shared.infra.redis import START_SECONDS, QueueRedisUrl, RedisUrl, check_queue
 from shared.infra.tracing_settings import TracingSettings
 
 _ADDRESS = re.compile(r"https?://[^/?#@\s]+(/[^?#\s]*)?")
@@ -36,6 +36,9 @@ class RunSettings(BaseSettings):
     allow_volatile_redis: bool = Field(
         default=False,
         description="serve on a Redis that does not show that it is durable, or may not be asked for failovers",
+    )
+    redis_start_seconds: float = Field(
+        default=START_SECONDS, ge=0, le=600, description="how long a start waits for a Redis that does not answer yet"
     )
     host: str = Field(default="127.0.0.1", min_length=1, description="the address to bind; 0.0.0.0 in a container")
     port: int = Field(default=9011, ge=0, le=65535, description="the port of /health, /ready and /metrics")

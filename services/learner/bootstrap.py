@@ -33,7 +33,7 @@ async def learn(settings: Settings, tracer: Tracer = NO_TRACER) -> None:
     """The service, until SIGTERM or SIGINT. Raises ``CannotStart``, ``VolatileRedis`` and ``StoreUnavailable``."""
     redis = connect(settings.redis_url)
     try:
-        await until_durable(redis, allow_volatile=settings.allow_volatile_redis)
+        await until_durable(redis, allow_volatile=settings.allow_volatile_redis, seconds=settings.redis_start_seconds)
         await _serve(settings, redis, tracer)
     finally:
         await redis.aclose()

@@ -7,7 +7,7 @@ from services.learner.file_settings import FileSettings
 from services.learner.memory_settings import MemorySettings
 from services.learner.training_settings import TrainingSettings
 from shared.infra.log_settings import LogSettings
-from shared.infra.redis import RedisUrl
+from shared.infra.redis import START_SECONDS, RedisUrl
 from shared.infra.tracing_settings import TracingSettings
 
 
@@ -22,6 +22,9 @@ class Settings(TrainingSettings, FileSettings, MemorySettings, TracingSettings, 
     allow_volatile_redis: bool = Field(
         default=False,
         description="serve on a Redis that does not show that it is durable, or may not be asked for failovers",
+    )
+    redis_start_seconds: float = Field(
+        default=START_SECONDS, ge=0, le=600, description="how long a start waits for a Redis that does not answer yet"
     )
     host: str = Field(default="127.0.0.1", min_length=1, description="the address to bind; 0.0.0.0 in a container")
     port: int = Field(default=9030, ge=0, le=65535, description="the port of /health, /ready and /metrics")

@@ -14,7 +14,7 @@ from shared.infra.redis_cluster import cluster_client
 from shared.infra.redis_pools import FollowingPool
 from shared.ports.store import StoreUnavailable
 
-START_SECONDS = 4.0
+START_SECONDS = 4.0  # a server that is just being restarted
 _START_PAUSE = 0.1
 _DURABLE = {"appendonly": "yes", "appendfsync": "always", "maxmemory-policy": "noeviction"}
 
@@ -97,10 +97,10 @@ def check_lineage(redis: Redis) -> None:
     raise VolatileRedis(str(problem))
 
 
-async def until_durable(redis: Redis, *, allow_volatile: bool = False) -> None:
-    """``check_durable`` at a start: a server that is just being restarted is waited for, a little."""
+async def until_durable(redis: Redis, *, allow_volatile: bool = False, seconds: float = START_SECONDS) -> None:
+    """``check_durable`` at a start: a server that does not answer yet is waited for, for so many ``seconds``."""
     clock = asyncio.get_running_loop().time
-    until = clock() + START_SECONDS
+    until = clock() + seconds
     while True:
         try:
             return await check_durable(redis, allow_volatile=allow_volatile)

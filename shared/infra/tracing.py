@@ -16,9 +16,10 @@ from shared.ports.tracing import NO_TRACER, Tracer
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SpanExporter
 
 FLUSH_SECONDS = 2.0  # at the end of a process, for what was not handed over yet
-_EXPORT_SECONDS = 5.0
+_CUT_SECONDS = 0.2
 _SILENT_SECONDS = 600.0
 _SPEAKERS = (
     "opentelemetry.exporter.otlp.proto.http.trace_exporter",
@@ -38,16 +39,17 @@ def tracing(settings: TracingSettings, service: str, flush_seconds: float = FLUS
         yield NO_TRACER
         return
     from shared.infra.otel_tracer import OtelTracer  # only a process that traces loads the SDK
+    from shared.infra.otlp_spans import OtlpSpans
 
-    provider = _provider(settings, service)
+    exporter = OtlpSpans(settings.traces_endpoint)
+    provider = _provider(settings, service, exporter)
     try:
         yield OtelTracer(provider)
     finally:
-        _flush(provider, flush_seconds)
+        _flush(provider, exporter, flush_seconds)
 
 
-def _provider(settings: TracingSettings, service: str) -> "TracerProvider":
-    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+def _provider(settings: TracingSettings, service: str, exporter: "SpanExporter") -> "TracerProvider":
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
@@ -60,16 +62,18 @@ def _provider(settings: TracingSettings, service: str) -> "TracerProvider":
         "service.instance.id": f"{socket.gethostname()}:{os.getpid()}",
     }
     provider = TracerProvider(resource=Resource.create(of_process), shutdown_on_exit=False)
-    exporter = OTLPSpanExporter(endpoint=settings.traces_endpoint, timeout=_EXPORT_SECONDS)
     provider.add_span_processor(BatchSpanProcessor(exporter, schedule_delay_millis=settings.otel_bsp_schedule_delay))
     return provider
 
 
-def _flush(provider: "TracerProvider", seconds: float) -> None:
+def _flush(provider: "TracerProvider", exporter: "SpanExporter", seconds: float) -> None:
     """Hand over what is left, for a bounded time: the SDK itself would wait for half a minute."""
     leaving = threading.Thread(target=provider.shutdown, daemon=True)
     leaving.start()
     leaving.join(seconds)
+    if leaving.is_alive():
+        exporter.shutdown()  # it tries no further
+        leaving.join(_CUT_SECONDS)
 
 
 def _say_it_once() -> None:

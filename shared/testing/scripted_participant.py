@@ -74,7 +74,7 @@ def _task(fields: JsonObject) -> JsonValue:
 
 
 class ScriptedParticipant:
-    """``heard``: every message's data; ``contexts``: their context ids; ``headers``: their requests'. The script is asked
+    """``heard``: messages' data; ``contexts``: their context ids; ``headers``: their requests'. The script is asked
     only for turns.
 
     ``late``: turns come back as a working task first, and as the answer when that task is asked for.

@@ -36,7 +36,7 @@ BUILDS: dict[str, tuple[str, ...]] = {
 }
 # Local networks are open there, and an operator's own here; metrics and a queue of their own come with an installation.
 ONLY_IN_COMPOSE = {"WEBHOOK_ALLOWED_HOSTS", "LOG_LEVEL", "LOG_FORMAT"}
-ONLY_IN_KUBERNETES = {"METRICS_PORT", "QUEUE_REDIS_URL", "GRACE_SECONDS"}
+ONLY_IN_KUBERNETES = {"REDIS_START_SECONDS", "METRICS_PORT", "QUEUE_REDIS_URL", "GRACE_SECONDS"}
 # Stand-ins for a model, for tool servers and for a user's world, and who measures, belong to no installation.
 NOT_IN_BASE = {"planner", "company", "simulator", "assessor", STACK}
 

@@ -2,6 +2,7 @@
 
 import logging
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from time import monotonic
@@ -47,11 +48,14 @@ def _silent() -> Iterator[str]:
 @pytest.mark.parametrize("collector", [_nobody, _silent])
 def test_work_goes_on_and_ends_in_time(collector: Collector, caplog: pytest.LogCaptureFixture) -> None:
     """The queue is bounded, each kind of trouble is told once, and the end waits for a bounded time."""
+    before = set(threading.enumerate())
     with collector() as url, caplog.at_level(logging.WARNING):
         with tracing(_settings(url), "gateway", _FLUSH_SECONDS) as tracer:
             _work(tracer)
             began = monotonic()
         ended = monotonic()
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)  # nobody is to be at work in other tests
     said = [record.msg for record in caplog.records]
     assert ended - began < _FLUSH_SECONDS + _SPARE_SECONDS
     assert len(said) == len(set(said))

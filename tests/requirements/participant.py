@@ -29,7 +29,7 @@ PROMISES = (
     Promise("participant.nobody_approves", "A plan that needs a person is not written in an assessment", "I7"),
     Promise(
         "participant.memory",
-        "A turn knows what earlier turns of its assessment did, and of no other; the world's words reach no case or fact",
+        "A turn knows what earlier turns of its assessment did, no other's; the world's words reach no case or fact",
         "I12",
     ),
     Promise("I2.assessed_world", "The tenant's rules bind in an assessed world too", "I2"),
