@@ -11,7 +11,7 @@ _SECONDS = 5.0  # for a batch, its repetitions among them
 
 
 class OtlpSpans(SpanExporter):
-    """The SDK's exporter, which may be told to end while it tries a batch again, and by the SDK once more after that."""
+    """The SDK's exporter, which may be told to end while it tries a batch again, and then once more by the SDK."""
 
     def __init__(self, endpoint: str) -> None:
         self._exporter = OTLPSpanExporter(endpoint=endpoint, timeout=_SECONDS)
