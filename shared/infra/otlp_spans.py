@@ -26,4 +26,4 @@ class OtlpSpans(SpanExporter):
         """What is not handed over by now is lost."""
         if not self._has_ended:
             self._has_ended = True
-            self._exporter.shutdown()
+            self._exporter.shutdown()  # type: ignore[no-untyped-call]  # it has no types
