@@ -55,12 +55,15 @@ async def test_a_verdict_that_turns_to_no_before_the_write_stops_it() -> None:
     assert (record.state, stage.claims.applied) == (TaskState.REJECTED, [])
 
 
-async def test_a_blocked_plan_is_rejected_with_the_rule_as_reason() -> None:
+async def test_a_blocked_plan_is_rejected_with_the_rule_as_reason_and_its_verdict_to_see() -> None:
     stage = Stage()
     stage.policy.says = {"passed": False, "blocked": True}
     record = await stage.run()
     assert (record.state, stage.claims.applied) == (TaskState.REJECTED, [])
     assert "blocked by policy" in (record.reason or "")
+    verdict = record.metadata["verdict"]
+    assert isinstance(verdict, dict)
+    assert (verdict["passed"], verdict["blocked"]) == (False, True)
 
 
 @pytest.mark.promise("I4.unverified_is_said")

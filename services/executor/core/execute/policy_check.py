@@ -45,8 +45,11 @@ async def check_policy(ctx: TurnContext, progress: Progress) -> Progress:
         rules=list(dict.fromkeys(rule.rule_id for rule in rules)),
         why=list(dict.fromkeys(rule.reason for rule in rules)),
     )
+    judged = progress.learned(verdict=verdict)
+    if verdict.problems or verdict.blocked:
+        await ctx.checkpoints.save(judged, "refused")  # whoever asks why is shown the verdict itself
     refuse_if_blocked(verdict, progress.dossier.plan)
-    return progress.learned(verdict=verdict)
+    return judged
 
 
 async def verdict_on(ctx: TurnContext, template: Template, dossier: Dossier) -> Verdict:

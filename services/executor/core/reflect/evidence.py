@@ -106,9 +106,12 @@ def is_grounded(text: str, known: Found) -> bool:
 
 
 def _policy_kept(run: Run, dossier: Dossier) -> bool | None:
-    """Whether the verdict let the plan pass, or its rules were followed: a person decided, or the case went further."""
+    """Whether the verdict let the plan pass, or its rules were followed: a person decided, or the case went further.
+
+    None where nothing was done that could keep or break them: no verdict was needed, or the task was refused.
+    """
     verdict = dossier.verdict
-    if verdict is None:
+    if verdict is None or (verdict.blocked and run.state is TaskState.REJECTED):
         return None
     followed = run.escalated or (dossier.by_person and not verdict.blocked)
     return verdict.passed or (followed and run.state is TaskState.COMPLETED)
