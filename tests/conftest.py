@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 from redis.asyncio import Redis
 
 from shared.infra.embedded_redis import EmbeddedRedis
@@ -22,6 +23,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("measured")
     for text in sorted(map(str, shown)):
         terminalreporter.line(text)
+
+
+@pytest.fixture(autouse=True)
+def _logs_as_they_were() -> Iterator[None]:
+    """A test that starts a service in this process has its logs as that service has them; the next one has not."""
+    yield
+    structlog.reset_defaults()
 
 
 @pytest.fixture(scope="session")
