@@ -33,14 +33,14 @@ class Moment(NamedTuple):
 
 
 MOMENTS = [
-    Moment("submitted", {}),
     Moment("model", {"step": "1.DECOMPOSE:try0:model:0"}),
-    Moment("tool", {"tool": "get_employee"}),
     Moment("state", {"state": "MUTATE"}),
     Moment("write", {"status": "sent"}),
     Moment("write", {"status": "verified"}),
 ]
 MORE_MOMENTS = [
+    Moment("submitted", {}),
+    Moment("tool", {"tool": "get_employee"}),
     Moment("phase", {"phase": "PRIME"}),
     Moment("state", {"state": "DECOMPOSE"}),
     Moment("state", {"state": "ASSESS"}),

@@ -12,6 +12,7 @@ from tests.e2e.whole_stack import whole_stack
 MANAGER: JsonObject = {"id": "dana", "roles": ["approver"], "levels": ["manager"]}
 
 
+@pytest.mark.long
 @pytest.mark.promise("waiting.survives_restart")
 async def test_an_approval_given_after_a_restart_is_carried_out_once() -> None:
     with tempfile.TemporaryDirectory(prefix="pa-") as kept:
