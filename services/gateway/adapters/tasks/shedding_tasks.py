@@ -1,15 +1,16 @@
 """Tasks that are refused while too much work waits already (``Tasks``); what is stored is read and decided as ever."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from typing import Protocol
 
 import structlog
 from typing_extensions import override
 
+from services.gateway.adapters.tasks.passing_tasks import PassingTasks
 from services.gateway.core.errors import TooManyRequests
-from shared.contracts.task import TaskEvent, TaskRecord, Turn
+from shared.contracts.task import TaskRecord, Turn
 from shared.ports.store import StoreUnavailable
-from shared.ports.tasks import Accepted, Standing, Tasks
+from shared.ports.tasks import Accepted, Tasks
 
 KEPT_SECONDS = 1.0  # for which a count serves: it costs one round trip a second, however many messages come
 RETRY_SECONDS = 5.0
@@ -23,10 +24,11 @@ class Backlog(Protocol):
         ...
 
 
-class SheddingTasks(Tasks):
+class SheddingTasks(PassingTasks):
     def __init__(self, tasks: Tasks, backlog: Backlog, most: int, clock: Callable[[], float]) -> None:
         """``clock``: seconds that never go back."""
-        self._tasks, self._backlog, self._most, self._clock = tasks, backlog, most, clock
+        super().__init__(tasks)
+        self._backlog, self._most, self._clock = backlog, most, clock
         self._waiting, self._again_at, self._sheds = 0, 0.0, False
 
     @override
@@ -40,26 +42,6 @@ class SheddingTasks(Tasks):
         accepted = await self._tasks.accept(record, turn, dedupe)
         self._waiting += accepted.fresh  # until somebody counts again
         return accepted
-
-    @override
-    async def accepted_before(self, record: TaskRecord, turn: Turn, dedupe: str | None) -> Accepted | None:
-        return await self._tasks.accepted_before(record, turn, dedupe)
-
-    @override
-    async def signal(self, tenant: str, session_id: str, turn: Turn) -> bool:
-        return await self._tasks.signal(tenant, session_id, turn)
-
-    @override
-    async def record(self, tenant: str, task_id: str) -> TaskRecord | None:
-        return await self._tasks.record(tenant, task_id)
-
-    @override
-    async def standing(self, tenant: str, task_id: str) -> Standing | None:
-        return await self._tasks.standing(tenant, task_id)
-
-    @override
-    def watch(self, tenant: str, task_id: str, after: str = "0") -> AsyncGenerator[tuple[str, TaskEvent], None]:
-        return self._tasks.watch(tenant, task_id, after)
 
     async def _count_in_time(self) -> None:
         """One of all who ask at once counts anew; the others go by the last count."""
