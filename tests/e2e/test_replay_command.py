@@ -16,6 +16,7 @@ from tests.e2e.whole_stack import WholeStack, whole_stack
 TASK = "Update the phone of employee EMP-447 to +1 555 4711."
 
 
+@pytest.mark.long
 @pytest.mark.promise("replay.same_end")
 async def test_a_task_of_a_stack_that_is_gone_is_replayed_to_the_same_end() -> None:
     """Its first executor was killed on the way. Archive and key lie in the stack's folder, the key for its owner."""
