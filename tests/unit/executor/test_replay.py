@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 
 import pytest
 
@@ -181,6 +182,23 @@ async def test_a_write_that_was_not_made_then_is_a_difference() -> None:
     stage.turns.writes.clear()
     done = await replayed(stage)
     assert done.at == "write c1"
+
+
+@pytest.mark.promise("replay.same_end")
+async def test_a_question_asked_a_minute_earlier_is_the_same_question() -> None:
+    """Its deadline is reckoned from the moment in which it is asked; the rest of it is compared."""
+    stage = Stage()
+    _asks_a_person(stage)
+    record = await stage.run()
+    asked = record.answer or ""
+    assert record.state is TaskState.INPUT_REQUIRED
+    stage.turns.record = record.model_copy(
+        update={"answer": re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", "2020-01-01 00:00 UTC", asked)}
+    )
+    assert stage.turns.record.answer != asked
+    assert (await replayed(stage)).difference == ""
+    stage.turns.record = record.model_copy(update={"answer": f"{asked} Or never."})
+    assert (await replayed(stage)).at == "the end"
 
 
 @pytest.mark.promise("replay.first_difference")

@@ -1,5 +1,6 @@
 """Runs an archived task again, in memory, with today's code, prompts and templates, and compares."""
 
+import re
 from functools import partial
 from typing import NamedTuple
 
@@ -25,6 +26,7 @@ from shared.contracts.task import TaskRecord
 from shared.domain.words import TaskState
 
 __all__ = ["CannotReplay", "Replayed", "replay"]
+_DEADLINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC")  # as a question to a person says it
 _COMPARED = ("process_type", "strategy", "states", "plan_hash", "escalated", "values")
 
 
@@ -120,5 +122,10 @@ def _compare(then: TaskRecord, now: TaskRecord) -> None:
     for name in _COMPARED:
         if then.metadata.get(name) != now.metadata.get(name):
             raise Differs("the end", f"its {name} would be {now.metadata.get(name)}, not {then.metadata.get(name)}")
-    if without_footer(then.answer or "") != (now.answer or ""):
+    if _said(then, without_footer(then.answer or "")) != _said(now, now.answer or ""):
         raise Differs("the end", "its answer would be another")
+
+
+def _said(record: TaskRecord, answer: str) -> str:
+    """The answer; of a question without its deadline, which is reckoned from the moment in which it is asked."""
+    return _DEADLINE.sub("", answer) if record.state is TaskState.INPUT_REQUIRED else answer
