@@ -47,7 +47,7 @@ def test_the_project_keeps_its_import_directions() -> None:
         pytest.param("services/executor/core/odd.py", "services.executor.adapters", id="a core knows an adapter"),
         pytest.param("services/executor/core/prime/odd.py", "services.executor.core.execute", id="PRIME knows EXECUTE"),
         pytest.param("cli/odd.py", "services.gateway", id="the command line knows a service"),
-        pytest.param("services/policy/odd.py", "shared.testing", id="a test double in production"),
+        pytest.param("services/policy/odd.py", "tests.doubles", id="a test double in production"),
     ],
 )
 def test_an_import_against_the_direction_is_noticed(copy: Path, module: str, imported: str) -> None:

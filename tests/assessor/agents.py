@@ -11,8 +11,8 @@ from services.assessor.ports import Emitter
 from shared.contracts.assessment.base import JsonObject
 from shared.contracts.assessment.updates import Update
 from shared.infra.ues.client import AsyncUESClient, trusted_certificates
-from shared.testing.scripted_participant import ScriptedParticipant
 from tests.assessor.scenes import BEN, USER
+from tests.doubles.scripted_participant import ScriptedParticipant
 from tests.serving import listening, serving_on
 
 

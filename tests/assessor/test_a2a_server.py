@@ -20,10 +20,10 @@ from shared.contracts.assessment.base import JsonObject
 from shared.infra.starting import CannotStart, read_settings
 from shared.infra.ues.client import AsyncUESClient
 from shared.infra.ues.errors import APIError
-from shared.testing.scripted_participant import Hanging, ScriptedParticipant
 from tests.assessor.agents import Gold, reached
 from tests.assessor.scenes import SCENE, written
 from tests.assessor.stage import ADMIN, simulator
+from tests.doubles.scripted_participant import Hanging, ScriptedParticipant
 from tests.serving import serving
 
 STEPS = (

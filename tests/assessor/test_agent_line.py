@@ -12,7 +12,7 @@ from services.assessor.adapters.a2a_participant import A2aParticipant
 from services.assessor.ports import Agent, ParticipantFailed
 from shared.contracts.assessment.base import JsonObject
 from shared.contracts.assessment.messages import AssessmentComplete, TurnStart
-from shared.testing.scripted_participant import ScriptedParticipant
+from tests.doubles.scripted_participant import ScriptedParticipant
 from tests.serving import listening, serving_on
 
 KEY = "pa_" + "5e" * 20

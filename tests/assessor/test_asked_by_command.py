@@ -14,10 +14,10 @@ from cli.console import Complaint
 from services.assessor.bootstrap import build
 from services.assessor.settings import Settings
 from shared.contracts.assessment.updates import Update
-from shared.testing.scripted_participant import Hanging, ScriptedParticipant
 from tests.assessor.agents import Gold, reached
 from tests.assessor.scenes import SCENE, written
 from tests.assessor.stage import ADMIN, simulator
+from tests.doubles.scripted_participant import Hanging, ScriptedParticipant
 from tests.serving import serving
 
 pytestmark = pytest.mark.promise("assess.command")

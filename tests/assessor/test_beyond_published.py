@@ -13,10 +13,10 @@ from services.assessor.ports import Agent
 from services.assessor.rooms import GreenAgents, TooManyContexts
 from shared.contracts.assessment.base import JsonObject
 from shared.contracts.assessment.updates import TurnStarted
-from shared.testing.scripted_participant import ScriptedParticipant
 from tests.assessor.agents import Following, Gold, reached
 from tests.assessor.scenes import SCENE, written
 from tests.assessor.stage import ADMIN, config, simulator, staged
+from tests.doubles.scripted_participant import ScriptedParticipant
 
 pytestmark = pytest.mark.promise("assessor.beyond_published")
 

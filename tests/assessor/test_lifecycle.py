@@ -15,10 +15,10 @@ from shared.contracts.assessment.messages import DEFAULT_ASSESSMENT_INSTRUCTIONS
 from shared.infra.ues.client import AsyncUESClient
 from shared.infra.ues.errors import APIError
 from shared.ports.simulated_world import SimulatorFailed
-from shared.testing.scripted_participant import Hanging, ScriptedParticipant
 from tests.assessor.agents import Following, Gold, reached
 from tests.assessor.scenes import SCENE, written
 from tests.assessor.stage import config
+from tests.doubles.scripted_participant import Hanging, ScriptedParticipant
 
 
 @pytest.mark.promise("assessor.lifecycle")

@@ -9,10 +9,10 @@ from cli.assess.asked import Wanted, assessed
 from services.assessor.bootstrap import build
 from services.assessor.settings import Settings
 from shared.infra.traced_app import traced
-from shared.testing.kept_spans import KeptSpans
 from tests.assessor.agents import Gold, reached
 from tests.assessor.scenes import SCENE, written
 from tests.assessor.stage import ADMIN, simulator
+from tests.doubles.kept_spans import KeptSpans
 from tests.serving import serving
 
 

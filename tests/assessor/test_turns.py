@@ -15,10 +15,10 @@ from shared.contracts.assessment.messages import TASK_CONVERSATION
 from shared.contracts.assessment.results import AssessmentResults
 from shared.infra.ues.client import AsyncUESClient
 from shared.infra.ues.errors import APIError
-from shared.testing.scripted_participant import Hanging, ScriptedParticipant
 from tests.assessor.agents import Gold, reached
 from tests.assessor.scenes import BEN, USER, character
 from tests.assessor.stage import Stage, staged
+from tests.doubles.scripted_participant import Hanging, ScriptedParticipant
 
 GO_ON: JsonObject = {"message_type": "turn_complete", "time_step": "PT1H"}
 ENOUGH: JsonObject = {"message_type": "early_completion", "reason": "Enough."}

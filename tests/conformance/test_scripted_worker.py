@@ -9,7 +9,7 @@ from shared.contracts.task import TurnKind
 from shared.domain.words import TaskState
 from shared.infra.task_store import TaskStore
 from shared.infra.wakes import ArqWakes
-from shared.testing.redis_tasks import a_record, a_turn
+from tests.doubles.redis_tasks import a_record, a_turn
 from tests.scripted_worker import ConformanceWorker
 
 

@@ -13,10 +13,10 @@ from typing_extensions import override
 from services.assessor.bootstrap import build
 from services.assessor.settings import Settings
 from shared.domain.exact_json import loads_object
-from shared.testing.scripted_participant import ScriptedParticipant
 from tests.assessor.agents import Gold, reached
 from tests.assessor.scenes import SCENE, written
 from tests.assessor.stage import ADMIN, simulator
+from tests.doubles.scripted_participant import ScriptedParticipant
 from tests.e2e.commands import purple
 from tests.serving import serving
 

@@ -13,8 +13,8 @@ from shared.domain.exact_json import Json, JsonObject, loads_object
 from shared.domain.words import TaskState
 from shared.infra.archive_key import folder_url
 from shared.infra.archive_open import ArchiveSettings
-from shared.testing.otlp_receiver import receiving
 from tests.demanding import Guarded, TokenServer, guarded_company
+from tests.doubles.otlp_receiver import receiving
 from tests.e2e.whole_stack import TENANT, WholeStack, whole_stack
 from tests.serving import serving
 

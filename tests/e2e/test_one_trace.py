@@ -8,7 +8,7 @@ import pytest
 
 from shared.domain import span_names as names
 from shared.domain.exact_json import JsonObject
-from shared.testing.otlp_receiver import OtlpReceiver, ReceivedSpan, receiving
+from tests.doubles.otlp_receiver import OtlpReceiver, ReceivedSpan, receiving
 from tests.e2e.whole_stack import WholeStack, whole_stack
 
 _TASK = "Approve expense claim EXP-1001. The word of the day is zinnober."

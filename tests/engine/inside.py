@@ -14,7 +14,7 @@ def main() -> None:
         "writable": [at for at in ("/", "/app", "/venv", "/etc") if os.access(at, os.W_OK)],
         "pip": os.path.exists(os.path.join(sys.prefix, "bin", "pip")),
         "uncompiled": [name for name in sources if not os.path.exists(importlib.util.cache_from_source(name))],
-        "tests": [name for name in files if "/tests/" in name or "/shared/testing/" in name],
+        "tests": [name for name in files if "/tests/" in name],
     }
     sys.stdout.write(json.dumps(found))
 

@@ -23,7 +23,7 @@ from shared.domain.trend import POINTS_KEPT, read_points
 from shared.domain.words import Strategy, TaskState
 from shared.infra import keys
 from shared.infra.process import dies_with_parent
-from shared.testing.redis_tasks import NOON
+from tests.doubles.redis_tasks import NOON
 
 PATIENCE = 20.0
 

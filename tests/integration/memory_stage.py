@@ -22,7 +22,7 @@ from shared.contracts.outcome import Said, TaskOutcome
 from shared.domain.exact_json import JsonObject
 from shared.domain.partition import PARTITIONS
 from shared.infra.tenant_records import RedisTenantRecords
-from shared.testing.scripted_facts import ScriptedFacts
+from tests.doubles.scripted_facts import ScriptedFacts
 from tests.integration.learner_stage import an_outcome
 
 LEASE = 5.0

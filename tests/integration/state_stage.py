@@ -14,7 +14,7 @@ from shared.contracts.task import TaskEvent, TaskRecord, Turn, TurnKind
 from shared.domain.words import Strategy, TaskState, ToolClass, WriteStatus
 from shared.infra.keys import Member, pack, partition_keys_of, session_keys
 from shared.infra.task_store import TaskStore
-from shared.testing.redis_tasks import NOON, a_record, a_turn
+from tests.doubles.redis_tasks import NOON, a_record, a_turn
 
 NOTE = TaskEvent(kind="note", at=NOON)
 LEASE_SECONDS = 5.0

@@ -19,7 +19,7 @@ from services.executor.ports.models import (
 )
 from shared.domain.exact_json import Json
 from shared.infra.anthropic_model import AnthropicModel, Limits
-from shared.testing.mock_anthropic import GARBAGE, SILENCE, Play, cut, error, message, mock_anthropic
+from tests.doubles.mock_anthropic import GARBAGE, SILENCE, Play, cut, error, message, mock_anthropic
 from tests.integration.planner_server import model_at
 
 _REQUEST = ModelRequest(Tier.SONNET, ("role", "state"), (Message("user", (TextBlock("hello"),)),))

@@ -17,8 +17,8 @@ from shared.infra import keys
 from shared.infra.archive_folder import FolderArchive
 from shared.infra.task_store import TaskStore
 from shared.ports.archive import Archive, ArchiveUnavailable
-from shared.testing.memory_turns import Died
-from shared.testing.redis_tasks import a_record, a_turn
+from tests.doubles.memory_turns import Died
+from tests.doubles.redis_tasks import a_record, a_turn
 from tests.integration.state_stage import NOTE, an_end, an_entry, begin, begin_next, sessions_of
 
 ALL = range(PARTITIONS)

@@ -8,7 +8,7 @@ import pytest
 from services.executor.adapters.brainos import Account, BrainOS
 from services.executor.ports.orchestrators import OrchestratorUnavailable, Said, Saying, ToolAsked, ToolTold
 from shared.domain.exact_json import Json, loads
-from shared.testing.mock_brainos import MockBrainOS, Round, answer, call, events, mock_brainos
+from tests.doubles.mock_brainos import MockBrainOS, Round, answer, call, events, mock_brainos
 
 FIRST = Saying("c-1", "Approve claim C-1", "who you are")
 _READ = events({"tool_call": {"name": "get_claim", "params": {"amount": 1}}}).stream.replace(

@@ -12,7 +12,7 @@ import pytest
 from shared.infra.tracing import tracing
 from shared.infra.tracing_settings import TracingSettings
 from shared.ports.tracing import Tracer
-from shared.testing.otlp_receiver import receiving
+from tests.doubles.otlp_receiver import receiving
 
 Collector = Callable[[], AbstractContextManager[str]]
 _SPANS = 2_500  # more than the queue holds

@@ -14,8 +14,8 @@ from examples.company.protocols import Protocol
 from shared.contracts.tenant_version import TenantVersion
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.infra.tenant_records import RedisTenantRecords
-from shared.testing.redis_tasks import NOON
 from tests.demanding import guarded_company
+from tests.doubles.redis_tasks import NOON
 from tests.integration.gateway_stage import gateway
 
 SECRET = "s3cr3t-of-the-erp"

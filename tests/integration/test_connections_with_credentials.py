@@ -15,8 +15,8 @@ from services.executor.ports.tools import ToolServers, ToolSilent, ToolUnreachab
 from shared.contracts.tenant import Connection, TenantRecord
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState
-from shared.testing.scripted_model import json_reply
 from tests.demanding import Demanding, TokenServer, guarded_company, showing
+from tests.doubles.scripted_model import json_reply
 from tests.legacy_bridge import LegacyBridge, bridge
 from tests.serving import serving
 from tests.unit.executor.stage import CALL, Stage

@@ -14,7 +14,7 @@ from services.gateway.first_key import first_key
 from services.gateway.ports.tenants import DaySpent
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact, TaskSource
 from shared.infra import keys
-from shared.testing.redis_tasks import NOON
+from tests.doubles.redis_tasks import NOON
 from tests.integration.gateway_stage import Stage, stage
 from tests.integration.test_console import LOCKED, Reader
 from tests.integration.test_gateway_dead_letters import _dead_turn, _record

@@ -17,7 +17,7 @@ from shared.contracts.tenant import TenantRecord
 from shared.infra import keys
 from shared.infra.task_store import TaskStore
 from shared.ports.tasks import Wakes
-from shared.testing.redis_tasks import a_record, a_turn
+from tests.doubles.redis_tasks import a_record, a_turn
 from tests.integration.state_stage import an_end, sessions_of
 
 pytestmark = pytest.mark.promise("tenant.fair_shares")

@@ -13,7 +13,7 @@ from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.words import TaskState
 from shared.infra.keys import partition_keys_of
 from shared.infra.lua import Scripts
-from shared.testing.redis_tasks import NOON, a_record, a_turn
+from tests.doubles.redis_tasks import NOON, a_record, a_turn
 from tests.e2e.commands import purple
 from tests.integration.gateway_stage import PATIENCE, at, gateway, stage
 from tests.integration.state_stage import an_outcome

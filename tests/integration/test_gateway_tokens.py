@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 
 from services.gateway.first_key import first_key
 from shared.domain.exact_json import JsonObject, loads_object
-from shared.testing.token_issuer import AUDIENCE, TokenIssuer, made_key, signed
+from tests.doubles.token_issuer import AUDIENCE, TokenIssuer, made_key, signed
 from tests.integration.gateway_stage import Stage, at, stage
 from tests.serving import listening, serving_on
 

@@ -24,7 +24,7 @@ from services.gateway.settings import Settings
 from shared.contracts.task import Principal
 from shared.domain.exact_json import Json, JsonObject
 from shared.infra.keys import partition_keys_of
-from shared.testing.redis_tasks import a_record
+from tests.doubles.redis_tasks import a_record
 from tests.integration.gateway_stage import Stage, at, stage
 from tests.integration.test_gateway_dead_letters import _dead_turn
 from tests.integration.test_gateway_keys import LOCKED, _key, _post

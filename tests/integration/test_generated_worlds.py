@@ -15,10 +15,10 @@ from services.executor.ports.models import Model, ToolDefinition
 from services.executor.ports.tools import ToolAnswer
 from shared.domain.exact_json import Json, JsonObject, plain
 from shared.domain.words import Strategy, TaskState
-from shared.testing.fake_tool_servers import FakeToolServers, Handler
-from shared.testing.generated_tools import World
-from shared.testing.memory_learned import MemoryLearned
-from shared.testing.memory_turns import MemoryTurns
+from tests.doubles.fake_tool_servers import FakeToolServers, Handler
+from tests.doubles.generated_tools import World
+from tests.doubles.memory_learned import MemoryLearned
+from tests.doubles.memory_turns import MemoryTurns
 from tests.integration.planner_server import model_at, planner_server
 from tests.unit.executor.stage import OneTenant, SaidPolicy, message, new_record, office
 

@@ -22,7 +22,7 @@ from shared.infra.archive_folder import FolderArchive
 from shared.infra.task_store import TaskStore
 from shared.ports.archive import Archive, ArchiveUnavailable
 from shared.ports.store import StoreUnavailable
-from shared.testing.redis_tasks import a_record, a_turn
+from tests.doubles.redis_tasks import a_record, a_turn
 from tests.integration.state_stage import Begun, accepted, an_end, begin, signalled
 
 ALL = range(PARTITIONS)

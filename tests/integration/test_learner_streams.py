@@ -18,7 +18,7 @@ from shared.domain.cases import CASES_KEPT
 from shared.domain.trend import DAYS_KEPT
 from shared.infra import keys
 from shared.ports.store import StoreUnavailable
-from shared.testing.redis_tasks import NOON
+from tests.doubles.redis_tasks import NOON
 from tests.integration.learner_stage import (
     a_session,
     an_outcome,

@@ -9,7 +9,7 @@ from services.learner.core.learner import Learner
 from shared.contracts.digest import digest_of
 from shared.contracts.outcome import TaskOutcome
 from shared.infra import keys
-from shared.testing.kept_spans import KeptSpans
+from tests.doubles.kept_spans import KeptSpans
 from tests.integration.learner_stage import an_outcome
 
 _TRACES = [f"00-{number:032x}-{number:016x}-01" for number in range(1, 4)]

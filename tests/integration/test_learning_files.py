@@ -25,7 +25,7 @@ from shared.infra import keys
 from shared.infra.learned_files import learned_files
 from shared.infra.redis import connect
 from shared.infra.tcp_proxy import TcpProxy, Way
-from shared.testing.redis_tasks import NOON
+from tests.doubles.redis_tasks import NOON
 from tests.integration.learner_stage import an_outcome
 
 OURS = [file for file in LearningFile if file is not LearningFile.SYNTHESIZED]

@@ -15,7 +15,7 @@ from examples.company.seed import plant
 from services.executor.ports.models import ToolDefinition
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object, wire
 from shared.infra.anthropic_model import AnthropicModel
-from shared.testing.generated_tools import World
+from tests.doubles.generated_tools import World
 from tests.integration.planner_server import model_at, planner_server
 from tests.integration.planner_states import Offered, Run, run
 

@@ -15,8 +15,8 @@ from shared.domain.words import TaskState
 from shared.infra.keys import partition_keys_of, session_keys
 from shared.infra.task_store import TaskStore
 from shared.ports.tasks import Wakes
-from shared.testing.redis_tasks import a_turn
-from shared.testing.scripted_model import json_reply
+from tests.doubles.redis_tasks import a_turn
+from tests.doubles.scripted_model import json_reply
 from tests.integration.state_stage import accepted, begin_next, sessions_of
 from tests.unit.executor.begun_as import NOTICE
 from tests.unit.executor.begun_as import begin as begun

@@ -25,7 +25,7 @@ from shared.infra.task_store import TaskStore
 from shared.infra.wakes import ArqWakes
 from shared.ports.store import StoreUnavailable
 from shared.ports.tasks import Wakes
-from shared.testing.redis_tasks import a_record, a_turn
+from tests.doubles.redis_tasks import a_record, a_turn
 from tests.integration.executor_process import executor_process
 from tests.integration.gateway_stage import at, gateway
 from tests.integration.state_stage import accepted, an_end, begin, sessions_of

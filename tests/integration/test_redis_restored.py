@@ -19,7 +19,7 @@ from shared.infra.lineage import lineage_of
 from shared.infra.live import Live
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
-from shared.testing.redis_tasks import a_record, a_turn
+from tests.doubles.redis_tasks import a_record, a_turn
 from tests.integration.state_stage import accepted, an_entry, begin, sessions_of
 
 pytestmark = pytest.mark.promise("operations.restored_in_doubt")

@@ -15,8 +15,8 @@ from shared.contracts.policy import Policy, TextFinding
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import ToolClass
 from shared.infra.anthropic_model import AnthropicModel
-from shared.testing.mock_anthropic import Play, message, mock_anthropic
-from shared.testing.scripted_model import ScriptedModel, by_state, json_reply, state_of, tool_reply
+from tests.doubles.mock_anthropic import Play, message, mock_anthropic
+from tests.doubles.scripted_model import ScriptedModel, by_state, json_reply, state_of, tool_reply
 from tests.unit.executor.stage import Stage
 from tests.unit.learner.makers import a_case
 

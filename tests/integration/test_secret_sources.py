@@ -15,7 +15,7 @@ from services.executor.adapters.standing import Standing
 from services.executor.ports.credentials import Badge, CredentialUnavailable
 from shared.contracts.credential import aws_prefix_of, beyond_walls, env_prefix_of, folder_of, reference
 from shared.contracts.tenant import Connection
-from shared.testing.fake_tool_servers import FakeToolServers
+from tests.doubles.fake_tool_servers import FakeToolServers
 
 SECRET = "s3cr3t-of-the-erp"
 TENANTS = ("a", "acme", "acme-eu", "acme_eu", "Acme", "a__b", "x61", "x-61", "../a", "", "a/b", "ACME", "ümlaut")

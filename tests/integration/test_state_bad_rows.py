@@ -19,7 +19,7 @@ from shared.infra import keys
 from shared.infra.archive_folder import FolderArchive
 from shared.infra.task_store import TaskStore
 from shared.ports.tasks import Wakes
-from shared.testing.redis_tasks import a_record, a_turn
+from tests.doubles.redis_tasks import a_record, a_turn
 from tests.integration.state_stage import accepted, an_end, begin, sessions_of
 
 pytestmark = pytest.mark.promise("upkeep.goes_on")

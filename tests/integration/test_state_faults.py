@@ -22,7 +22,7 @@ from shared.infra.keys import MENDED, partition_keys_of, task_keys
 from shared.infra.lua import Scripts
 from shared.infra.task_store import TaskStore
 from shared.ports.tasks import Wakes
-from shared.testing.redis_tasks import NOON, a_turn
+from tests.doubles.redis_tasks import NOON, a_turn
 from tests.integration.state_stage import accepted, an_end, begin, break_lease, sessions_of
 
 LIMITS = RunnerLimits(lease_seconds=0.6, attempts=2, retry_seconds=0.01, retry_seconds_most=0.02)

@@ -13,7 +13,7 @@ from shared.infra import keys
 from shared.infra.redis_pools import CONNECTIONS
 from shared.infra.task_store import TaskStore
 from shared.ports.tasks import EventsLost
-from shared.testing.redis_tasks import NOON
+from tests.doubles.redis_tasks import NOON
 from tests.integration.state_stage import accepted, begin, sessions_of
 
 PATIENCE = 20.0

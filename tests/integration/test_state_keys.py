@@ -19,7 +19,7 @@ from shared.domain.words import TaskState, WriteStatus
 from shared.infra import keys
 from shared.infra.task_store import TaskStore
 from shared.infra.wakes import ArqWakes
-from shared.testing.redis_tasks import NOON, a_record, a_turn
+from tests.doubles.redis_tasks import NOON, a_record, a_turn
 from tests.integration.state_stage import NOTE, an_end, an_entry, begin, sessions_of, signalled
 
 PATTERNS = (

@@ -17,7 +17,7 @@ from shared.infra.live import Live
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from shared.infra.wakes import ArqWakes
-from shared.testing.redis_tasks import a_record, a_turn
+from tests.doubles.redis_tasks import a_record, a_turn
 from tests.integration.executor_process import executor_process
 
 PATIENCE = 30.0

@@ -17,7 +17,7 @@ from shared.domain.words import TaskState, WriteStatus
 from shared.infra.keys import Member, pack, partition_keys_of, session_keys
 from shared.infra.task_store import TaskStore
 from shared.ports.tasks import Wakes
-from shared.testing.redis_tasks import a_record, a_turn
+from tests.doubles.redis_tasks import a_record, a_turn
 from tests.integration.state_stage import accepted, an_end, an_entry, begin, break_lease, sessions_of
 
 PATIENCE = 15.0

@@ -20,7 +20,7 @@ from shared.domain.words import TaskState
 from shared.infra.keys import task_keys
 from shared.infra.task_store import TaskStore
 from shared.infra.wakes import ArqWakes
-from shared.testing.redis_tasks import a_record, a_turn
+from tests.doubles.redis_tasks import a_record, a_turn
 from tests.integration.executor_process import executor_process
 from tests.integration.state_stage import sessions_of
 from tests.integration.task_events import PATIENCE, times

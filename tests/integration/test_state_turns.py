@@ -13,7 +13,7 @@ from shared.contracts.task import TurnKind
 from shared.domain.words import SENDABLE, TaskState, WriteStatus
 from shared.infra.keys import alias_key, dedupe_key, partition_keys_of, session_keys
 from shared.infra.task_store import TaskStore
-from shared.testing.redis_tasks import NOON, a_record, a_turn
+from tests.doubles.redis_tasks import NOON, a_record, a_turn
 from tests.integration.state_stage import (
     NOTE,
     Begun,

@@ -21,7 +21,7 @@ from shared.infra.live import Live
 from shared.infra.lua import Scripts
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
-from shared.testing.redis_tasks import NOON, a_record, a_turn
+from tests.doubles.redis_tasks import NOON, a_record, a_turn
 from tests.integration.state_stage import Begun, an_end, an_entry, break_lease, sessions_of
 
 OWNERS = ("one", "two")

@@ -15,7 +15,7 @@ from shared.domain.words import TaskState
 from shared.infra.keys import partition_keys_of
 from shared.infra.task_store import TaskStore
 from shared.ports.tasks import Wakes
-from shared.testing.redis_tasks import NOON
+from tests.doubles.redis_tasks import NOON
 from tests.integration.state_stage import Begun, accepted, an_end, begin, begin_next, break_lease, sessions_of
 
 

@@ -14,7 +14,7 @@ from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.live import Live
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
-from shared.testing.redis_tasks import NOON
+from tests.doubles.redis_tasks import NOON
 from tests.integration.state_stage import accepted, begin, sessions_of
 
 EVENTS = 150

@@ -11,7 +11,7 @@ from shared.contracts.task import Principal
 from shared.domain.words import TaskState
 from shared.infra import keys
 from shared.infra.task_store import TaskStore
-from shared.testing.redis_tasks import a_record, a_turn
+from tests.doubles.redis_tasks import a_record, a_turn
 from tests.integration.state_stage import an_end, begin, sessions_of
 
 _BERT = Principal(id="bert")

@@ -16,7 +16,7 @@ from shared.infra.lua import Argument, Scripts
 from shared.infra.task_store import TaskStore
 from shared.infra.tenant_stops import TenantStops
 from shared.ports.tasks import TenantIsStopped, Wakes
-from shared.testing.redis_tasks import a_record, a_turn
+from tests.doubles.redis_tasks import a_record, a_turn
 from tests.integration.state_stage import accepted, an_end, begin, sessions_of
 
 pytestmark = pytest.mark.promise("tenant.stop")

@@ -22,9 +22,9 @@ from shared.contracts.tenant import Connection
 from shared.infra.anthropic_model import AnthropicModel
 from shared.ports.models import Message as ModelMessage
 from shared.ports.models import ModelRequest, TextBlock, Tier
-from shared.testing.kept_spans import KeptSpans
-from shared.testing.mock_anthropic import mock_anthropic
 from tests.company_stage import open_books
+from tests.doubles.kept_spans import KeptSpans
+from tests.doubles.mock_anthropic import mock_anthropic
 from tests.serving import serving
 
 _REQUEST = ModelRequest(Tier.HAIKU, ("role",), (ModelMessage("user", (TextBlock("go"),)),))

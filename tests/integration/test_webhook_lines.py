@@ -44,7 +44,7 @@ from shared.infra.lua import Scripts
 from shared.infra.redis import connect
 from shared.infra.sealed import Seal
 from shared.infra.task_store import TaskStore
-from shared.testing.redis_tasks import a_record, a_turn
+from tests.doubles.redis_tasks import a_record, a_turn
 from tests.integration.gateway_stage import at
 from tests.integration.state_stage import an_end, begin
 from tests.integration.webhook_receiver import SECRET

@@ -24,7 +24,7 @@ from shared.domain.words import Strategy
 from shared.infra import keys
 from shared.infra.redis import connect
 from shared.ports.store import StoreUnavailable
-from shared.testing.memory_learned import MemoryLearned
+from tests.doubles.memory_learned import MemoryLearned
 from tests.integration.learner_stage import an_outcome
 
 FACT = KnownFact(text="Initech pays within 30 days", domain="ar_collections", quality=0.9, at=datetime.now(UTC))

@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 from services.executor.adapters.redis_made import RedisMade
 from services.executor.ports.sandbox import MadeTools
 from shared.contracts.made_tool import MadeTool
-from shared.testing.memory_made import MemoryMade
+from tests.doubles.memory_made import MemoryMade
 
 TOOL = MadeTool(
     name="net_margin",

@@ -15,8 +15,8 @@ from services.executor.ports.models import (
     ToolDefinition,
 )
 from shared.domain.exact_json import Json
-from shared.testing.mock_anthropic import error, message, mock_anthropic
-from shared.testing.scripted_model import Script, ScriptedModel, in_order, text_reply, tool_reply
+from tests.doubles.mock_anthropic import error, message, mock_anthropic
+from tests.doubles.scripted_model import Script, ScriptedModel, in_order, text_reply, tool_reply
 from tests.integration.planner_server import model_at
 
 _REQUEST = ModelRequest(

@@ -11,8 +11,8 @@ from shared.contracts.task import Principal, TurnKind
 from shared.infra.live import Live
 from shared.infra.task_store import TaskStore
 from shared.ports.tasks import SessionBelongsToOther, Tasks
-from shared.testing.gateway_doubles import MemoryTasks
-from shared.testing.redis_tasks import a_record, a_turn
+from tests.doubles.gateway_doubles import MemoryTasks
+from tests.doubles.redis_tasks import a_record, a_turn
 
 PATIENCE = 10
 

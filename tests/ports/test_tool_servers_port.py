@@ -17,8 +17,8 @@ from services.executor.ports.tools import ToolAnswer, ToolServers, ToolSilent, T
 from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass
-from shared.testing.fake_tool_servers import FakeToolServers
 from tests.company_stage import company
+from tests.doubles.fake_tool_servers import FakeToolServers
 from tests.legacy_bridge import LegacyBridge, bridge
 
 

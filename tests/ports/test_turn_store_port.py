@@ -14,8 +14,8 @@ from shared.contracts.plan import WritePlan
 from shared.contracts.task import Turn, TurnKind
 from shared.domain.words import TaskState, WriteStatus
 from shared.infra.task_store import TaskStore
-from shared.testing.memory_turns import MemoryTurns
-from shared.testing.redis_tasks import NOON, a_record, a_turn
+from tests.doubles.memory_turns import MemoryTurns
+from tests.doubles.redis_tasks import NOON, a_record, a_turn
 from tests.integration.state_stage import NOTE, Begun, accepted, an_end, an_entry, begin, break_lease, sessions_of
 
 FIRST, SECOND = JournalEntry("k1", "tool", "[]"), JournalEntry("k2", "note", "{}")

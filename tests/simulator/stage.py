@@ -18,8 +18,8 @@ from services.simulator.core.world import World
 from services.simulator.entrypoints.app import routed
 from services.simulator.entrypoints.entrance import Entrance
 from services.simulator.entrypoints.strict_bodies import StrictBodies
-from shared.testing.simulated_surroundings import WALL as WALL
-from shared.testing.simulated_surroundings import StillSurroundings as StillSurroundings
+from tests.doubles.simulated_surroundings import WALL as WALL
+from tests.doubles.simulated_surroundings import StillSurroundings as StillSurroundings
 from tests.simulator.notes import Notes
 
 ADMIN = "a" * 40

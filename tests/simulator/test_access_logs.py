@@ -6,7 +6,7 @@ import pytest
 
 from services.simulator.core.access_log import Access, AccessLog, Wanted
 from services.simulator.core.records import JsonObject
-from shared.testing.simulated_surroundings import WALL
+from tests.doubles.simulated_surroundings import WALL
 from tests.simulator.stage import Stage
 
 pytestmark = pytest.mark.promise("simulator.logs")

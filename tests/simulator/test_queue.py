@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from services.simulator.core import lifecycle, time_control
 from services.simulator.core.events import Event, Queue, Status
 from services.simulator.core.world import Wanted, World
-from shared.testing.simulated_surroundings import WALL, StillSurroundings
+from tests.doubles.simulated_surroundings import WALL, StillSurroundings
 from tests.simulator.notes import Notes
 
 pytestmark = pytest.mark.promise("simulator.costs")

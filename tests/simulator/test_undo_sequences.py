@@ -22,7 +22,7 @@ from services.simulator.core.records import JsonObject
 from services.simulator.core.room import Room
 from services.simulator.core.saved_shapes import SavedWorld
 from services.simulator.core.world import World
-from shared.testing.simulated_surroundings import WALL, StillSurroundings
+from tests.doubles.simulated_surroundings import WALL, StillSurroundings
 from tests.simulator.notes import Notes
 from tests.simulator.stage import ADMIN
 

@@ -17,7 +17,7 @@ from services.simulator.core.records import JsonObject
 from services.simulator.entrypoints.delivering import delivering
 from services.simulator.ports.sending import Sent
 from shared.domain.outgoing import webhook_reach
-from shared.testing.simulated_surroundings import NotingSender
+from tests.doubles.simulated_surroundings import NotingSender
 from tests.serving import serving
 from tests.simulator.stage import Stage
 from tests.simulator.writing import later, schedule

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from typing import cast
 
 from services.simulator.core.records import JsonObject
-from shared.testing.simulated_surroundings import WALL
+from tests.doubles.simulated_surroundings import WALL
 from tests.simulator.stage import Stage
 
 

@@ -10,9 +10,9 @@ from services.assessor.settings import SCENARIOS
 from shared.contracts.assessment.base import JsonObject
 from shared.contracts.assessment.results import AssessmentResults
 from shared.infra.ues.client import AsyncUESClient
-from shared.testing.scripted_participant import ScriptedParticipant
 from tests.assessor.agents import Following, reached
 from tests.assessor.stage import ADMIN, config, simulator
+from tests.doubles.scripted_participant import ScriptedParticipant
 
 DONE: JsonObject = {"message_type": "early_completion", "reason": "All is done."}
 

@@ -5,7 +5,7 @@ import pytest
 from services.simulator.core.modalities.chat import ChatModality
 from services.simulator.core.modality import Moment
 from services.simulator.core.records import JsonObject
-from shared.testing.simulated_surroundings import WALL
+from tests.doubles.simulated_surroundings import WALL
 from tests.simulator.modalities.asking import do, event_data, fails, part, refused, rows, undo
 from tests.simulator.stage import Stage
 

@@ -10,7 +10,7 @@ import pytest
 from services.simulator.core.modalities.email import EmailModality
 from services.simulator.core.modality import Moment
 from services.simulator.core.records import JsonObject
-from shared.testing.simulated_surroundings import WALL
+from tests.doubles.simulated_surroundings import WALL
 from tests.simulator.modalities.asking import USER
 
 pytestmark = pytest.mark.promise("simulator.state_cost")

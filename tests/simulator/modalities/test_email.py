@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.testing.simulated_surroundings import WALL
+from tests.doubles.simulated_surroundings import WALL
 from tests.simulator.modalities.asking import USER, do, event_data, fails, part, refused, undo
 from tests.simulator.stage import Stage
 

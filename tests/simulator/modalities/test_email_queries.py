@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from services.simulator.core.modalities.email import EmailModality
 from services.simulator.core.modality import Moment
 from services.simulator.core.records import JsonObject
-from shared.testing.simulated_surroundings import WALL
+from tests.doubles.simulated_surroundings import WALL
 from tests.simulator.modalities.asking import USER, do, part, refused, rows
 from tests.simulator.stage import Stage
 

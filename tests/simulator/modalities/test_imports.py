@@ -3,7 +3,7 @@
 import pytest
 
 from services.simulator.core.records import JsonObject
-from shared.testing.simulated_surroundings import WALL
+from tests.doubles.simulated_surroundings import WALL
 from tests.simulator.modalities.asking import do, fails, part, rows
 from tests.simulator.stage import Stage
 

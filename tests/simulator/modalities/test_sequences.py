@@ -14,7 +14,7 @@ from services.simulator.core.modalities.all import MODALITIES
 from services.simulator.core.modality import Applied, Modality, Moment
 from services.simulator.core.records import Change, JsonObject
 from services.simulator.core.refusals import ActionFailed, Refusal
-from shared.testing.simulated_surroundings import WALL
+from tests.doubles.simulated_surroundings import WALL
 from tests.simulator.modalities.asking import PHONE, USER
 
 pytestmark = pytest.mark.promise("simulator.modality_undo")

@@ -10,7 +10,7 @@ from services.executor.ports.turns import SessionState
 from shared.contracts.assessment.messages import EarlyCompletion, TurnComplete, read_reply
 from shared.contracts.tenant import Connection, TenantRecord
 from shared.domain.words import TaskState
-from shared.testing.scripted_model import json_reply, text_reply
+from tests.doubles.scripted_model import json_reply, text_reply
 from tests.unit.assessed.turn_stage import TurnStage, assessed, write
 from tests.unit.assessed.world_stage import WorldStage
 from tests.unit.executor.archived import replayed

@@ -15,7 +15,7 @@ from services.executor.ports.tools import ToolForbidden, ToolSilent, ToolUnreach
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import dumps
 from shared.domain.words import ToolClass
-from shared.testing.fake_tool_servers import FakeToolServers
+from tests.doubles.fake_tool_servers import FakeToolServers
 from tests.unit.assessed.world_stage import USER, WORLD, WorldStage
 
 ANNA = "anna@corp.example"

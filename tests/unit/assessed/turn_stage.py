@@ -12,7 +12,7 @@ from shared.contracts.assessment.messages import DEFAULT_ASSESSMENT_INSTRUCTIONS
 from shared.contracts.assessment.participation import AssessedTurn
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import Json, JsonObject, dumps
-from shared.testing.scripted_model import json_reply, text_reply
+from tests.doubles.scripted_model import json_reply, text_reply
 from tests.unit.assessed.world_stage import URL, WorldStage
 from tests.unit.executor.stage import Stage, reads_once
 

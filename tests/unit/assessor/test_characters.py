@@ -15,8 +15,8 @@ from shared.contracts.ues.sms import SmsMessage
 from shared.domain.exact_json import loads_object
 from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable, TextBlock
 from shared.ports.simulated_world import Mail, SimulatedWorld
-from shared.testing.scripted_model import ScriptedModel, json_reply, state_of, text_reply
 from tests.assessor.scenes import BEN, CARA, USER, character, scenario, world
+from tests.doubles.scripted_model import ScriptedModel, json_reply, state_of, text_reply
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
 pytestmark = pytest.mark.promise("assessor.characters")

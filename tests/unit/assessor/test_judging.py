@@ -16,8 +16,8 @@ from shared.contracts.assessment.results import ActionLogEntry, CriterionResult
 from shared.domain.model_price import Price
 from shared.ports.models import Model, ModelReply, ModelRequest, ModelUnavailable, TextBlock
 from shared.ports.simulated_world import SimulatedWorld
-from shared.testing.scripted_model import ScriptedModel, in_order, json_reply
 from tests.assessor.agents import Following
+from tests.doubles.scripted_model import ScriptedModel, in_order, json_reply
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
 CODE = Criterion.model_validate(

@@ -8,9 +8,9 @@ from pydantic import JsonValue
 from services.assessor.adapters.a2a_replies import read
 from shared.contracts.assessment.base import JsonObject
 from shared.contracts.assessment.messages import EarlyCompletion, TurnComplete, TurnStart, read_reply
-from shared.testing import scripted_participant as shapes
-from shared.testing.scripted_participant import ScriptedParticipant
 from tests.assessor.agents import reached
+from tests.doubles import scripted_participant as shapes
+from tests.doubles.scripted_participant import ScriptedParticipant
 
 DONE: JsonObject = {"message_type": "turn_complete", "time_step": "PT5M"}
 SHAPES = [

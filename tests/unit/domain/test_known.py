@@ -6,7 +6,7 @@ import pytest
 
 from shared.contracts.knowledge import KnownEntity
 from shared.domain.known import ENTITY_LASTS, known_entities
-from shared.testing.redis_tasks import NOON
+from tests.doubles.redis_tasks import NOON
 
 
 def _entity(value: str, seen: int, *names: str, age: timedelta = timedelta(0)) -> KnownEntity:

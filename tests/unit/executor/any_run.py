@@ -15,13 +15,13 @@ from services.executor.core.worker import Worker
 from shared.contracts.task import Principal, TaskRecord, Turn, TurnKind
 from shared.contracts.tenant import Connection, QuietHours, TenantRecord
 from shared.domain.words import Role, Strategy, TaskState
-from shared.testing.generated_tools import World
-from shared.testing.memory_learned import MemoryLearned
-from shared.testing.memory_turns import Died
-from shared.testing.tape import Heard, Tape
-from shared.testing.unruly_model import UnrulyModel
-from shared.testing.unruly_replies import Offer, Replies
-from shared.testing.unruly_world import NOTICE, UnrulyPolicy, UnrulyServers, WatchedTurns
+from tests.doubles.generated_tools import World
+from tests.doubles.memory_learned import MemoryLearned
+from tests.doubles.memory_turns import Died
+from tests.doubles.tape import Heard, Tape
+from tests.doubles.unruly_model import UnrulyModel
+from tests.doubles.unruly_replies import Offer, Replies
+from tests.doubles.unruly_world import NOTICE, UnrulyPolicy, UnrulyServers, WatchedTurns
 from tests.unit.executor.stage import CLERK, OneTenant, message, new_record
 
 _LEVELS = ("manager", "hr", "finance", "committee", "legal", "cfo", "ciso")

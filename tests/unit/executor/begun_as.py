@@ -7,8 +7,8 @@ from services.executor.core.journal import Journal
 from services.executor.ports.turns import TurnStore
 from shared.contracts.task import Turn
 from shared.domain.exact_json import JsonObject
-from shared.testing.memory_turns import Died
-from shared.testing.scripted_model import json_reply
+from tests.doubles.memory_turns import Died
+from tests.doubles.scripted_model import json_reply
 from tests.unit.executor.stage import CALL, TASK, Stage
 
 NOTICE: JsonObject = {

@@ -2,7 +2,7 @@
 
 from services.executor.ports.models import ModelReply, ModelRequest, ModelUnavailable
 from shared.contracts.task import TaskRecord
-from shared.testing.scripted_model import json_reply, state_of
+from tests.doubles.scripted_model import json_reply, state_of
 from tests.unit.executor.stage import Stage
 
 UNCLEAR = "Approve C-1 of 120.50"

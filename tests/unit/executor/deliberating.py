@@ -3,8 +3,8 @@
 from services.executor.ports.models import ModelReply, ModelRequest
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import Strategy
-from shared.testing.memory_turns import Died
-from shared.testing.scripted_model import Script, in_order, json_reply, state_of
+from tests.doubles.memory_turns import Died
+from tests.doubles.scripted_model import Script, in_order, json_reply, state_of
 from tests.unit.executor.stage import TASK, Stage
 
 READ_CLAIM: JsonObject = {"id": "s1", "need": "the claim", "tool": "get_claim", "arguments_json": '{"claim_id":"C-1"}'}

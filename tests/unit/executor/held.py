@@ -14,10 +14,10 @@ from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import TurnKind
 from shared.domain.exact_json import JsonObject, dumps, loads_object
 from shared.domain.words import Role, TaskState, ToolClass
-from shared.testing.memory_turns import MemoryTurns
-from shared.testing.tape import Asked, Event, Heard, Judged, Reached
-from shared.testing.unruly_json import INVENTED
-from shared.testing.unruly_replies import WRONG
+from tests.doubles.memory_turns import MemoryTurns
+from tests.doubles.tape import Asked, Event, Heard, Judged, Reached
+from tests.doubles.unruly_json import INVENTED
+from tests.doubles.unruly_replies import WRONG
 from tests.unit.executor.any_run import Run
 
 _MAY_READ = ("ASSESS", "APPROVAL_GATE", "MUTATE", "SCHEDULE_NOTIFY")

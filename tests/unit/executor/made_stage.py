@@ -12,8 +12,8 @@ from services.executor.ports.sandbox import Sandbox
 from services.planner.core.request import parse
 from services.planner.core.roles import reply
 from shared.domain.exact_json import Json, JsonObject
-from shared.testing.memory_made import MemoryMade
-from shared.testing.scripted_model import json_reply, text_reply, tool_reply
+from tests.doubles.memory_made import MemoryMade
+from tests.doubles.scripted_model import json_reply, text_reply, tool_reply
 from tests.unit.executor.stage import Stage, office
 
 FORMULA = (

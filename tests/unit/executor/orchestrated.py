@@ -11,7 +11,7 @@ from services.executor.core.context import Ports
 from services.executor.core.prompts.texts import load
 from services.executor.core.worker import Worker
 from services.executor.ports.orchestrators import Orchestrating, Orchestrator
-from shared.testing.mock_brainos import MockBrainOS, Round, answer, call, events, mock_brainos
+from tests.doubles.mock_brainos import MockBrainOS, Round, answer, call, events, mock_brainos
 from tests.unit.executor.stage import TASK, Stage
 
 BRAINOS, LOCAL = Orchestrating.BRAINOS, Orchestrating.LOCAL

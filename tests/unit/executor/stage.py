@@ -17,10 +17,10 @@ from shared.contracts.task import Principal, TaskRecord, TaskRequest, Turn, Turn
 from shared.contracts.tenant import Connection, TenantRecord
 from shared.domain.exact_json import Json, JsonObject, digest, dumps
 from shared.domain.words import Dialect, Role, ToolClass
-from shared.testing.fake_tool_servers import FakeToolServers
-from shared.testing.memory_learned import MemoryLearned
-from shared.testing.memory_turns import MemoryTurns
-from shared.testing.scripted_model import ScriptedModel, by_state, json_reply, text_reply, tool_reply
+from tests.doubles.fake_tool_servers import FakeToolServers
+from tests.doubles.memory_learned import MemoryLearned
+from tests.doubles.memory_turns import MemoryTurns
+from tests.doubles.scripted_model import ScriptedModel, by_state, json_reply, text_reply, tool_reply
 
 TASK = "Approve claim C-1 of 120.50"
 CLERK = Principal(id="clerk")

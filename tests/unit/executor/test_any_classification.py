@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from services.executor.core.fsm.templates import TEMPLATES
 from shared.domain.exact_json import Json, dumps
 from shared.domain.words import FsmState, TaskState
-from shared.testing.scripted_model import json_reply, text_reply, tool_reply
+from tests.doubles.scripted_model import json_reply, text_reply, tool_reply
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.classified import UNCLEAR
 from tests.unit.executor.stage import Stage

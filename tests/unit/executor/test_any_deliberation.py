@@ -10,7 +10,7 @@ from services.executor.ports.models import ModelReply, ModelRequest
 from shared.domain.answer import is_exact_match
 from shared.domain.exact_json import Json, dumps, plain
 from shared.domain.words import FsmState, Strategy, TaskState
-from shared.testing.scripted_model import json_reply, state_of, text_reply, tool_reply
+from tests.doubles.scripted_model import json_reply, state_of, text_reply, tool_reply
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.deliberating import FOUND, READ_CLAIM, read
 from tests.unit.executor.stage import CALL, TASK, Stage

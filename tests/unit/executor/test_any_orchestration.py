@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from services.executor.ports.orchestrators import Orchestrating, Said, ToolAsked
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import TaskState
-from shared.testing.memory_turns import Died
-from shared.testing.scripted_orchestrator import ScriptedOrchestrator
+from tests.doubles.memory_turns import Died
+from tests.doubles.scripted_orchestrator import ScriptedOrchestrator
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.orchestrated import BRAINOS, LOCAL, OrchestratedStage
 from tests.unit.executor.stage import TASK

@@ -15,9 +15,9 @@ from services.executor.ports.learned import Experience
 from services.executor.ports.models import Model, ModelReply, ModelRequest, Tier
 from services.executor.ports.turns import SessionState
 from shared.domain.words import TaskState
-from shared.testing.memory_learned import MemoryLearned
-from shared.testing.memory_turns import Died
-from shared.testing.scripted_model import json_reply, state_of, text_reply
+from tests.doubles.memory_learned import MemoryLearned
+from tests.doubles.memory_turns import Died
+from tests.doubles.scripted_model import json_reply, state_of, text_reply
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.classified import UNCLEAR, asked, classification, nobody_answers, says, stage_of
 from tests.unit.executor.stage import Stage, decision, message

@@ -15,7 +15,7 @@ from shared.infra.counted_model import CountedModel
 from shared.infra.metrics import Metrics
 from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable, Tier
 from shared.ports.tracing import NO_TRACER
-from shared.testing.scripted_model import json_reply
+from tests.doubles.scripted_model import json_reply
 from tests.samples import samples
 from tests.unit.executor.stage import Stage, decision, message
 

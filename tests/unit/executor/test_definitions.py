@@ -8,7 +8,7 @@ from services.executor.core.fsm.synthesis import read_kept
 from services.executor.core.importing import import_processes
 from shared.contracts.learning_files import FileErrand, FileReport, LearningFile
 from shared.domain.words import FsmState
-from shared.testing.memory_learned import MemoryLearned
+from tests.doubles.memory_learned import MemoryLearned
 
 STATES: JsonValue = ["DECOMPOSE", "ASSESS", "COMPUTE", "POLICY_CHECK", "MUTATE", "COMPLETE"]
 A_PROCESS: dict[str, JsonValue] = {

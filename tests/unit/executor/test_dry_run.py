@@ -4,7 +4,7 @@ import pytest
 
 from shared.contracts.task import TaskRecord
 from shared.domain.words import TaskState
-from shared.testing.scripted_model import json_reply
+from tests.doubles.scripted_model import json_reply
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.stage import Stage
 

@@ -7,7 +7,7 @@ import pytest
 from services.executor.core.fsm.templates import TEMPLATES
 from services.executor.ports.models import ModelReply, ModelRequest, ModelUnavailable
 from shared.domain.words import FsmState, TaskState
-from shared.testing.scripted_model import state_of
+from tests.doubles.scripted_model import state_of
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import begun_as, run_with_deaths
 from tests.unit.executor.stage import CALL, TASK, Stage, decision, message

@@ -7,7 +7,7 @@ import pytest
 from services.executor.ports.models import Tier
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
-from shared.testing.scripted_model import json_reply, state_of, tool_reply
+from tests.doubles.scripted_model import json_reply, state_of, tool_reply
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.deliberating import (
     FOUND,

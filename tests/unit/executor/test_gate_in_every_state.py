@@ -6,7 +6,7 @@ from services.executor.core.fsm.states import permits
 from services.executor.ports.models import ModelReply, ModelRequest
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import FsmState, ToolClass
-from shared.testing.scripted_model import json_reply, state_of, tool_reply
+from tests.doubles.scripted_model import json_reply, state_of, tool_reply
 from tests.unit.executor.stage import CALL, MANAGER, Stage, decision
 
 _THINKING = {

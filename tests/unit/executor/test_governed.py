@@ -17,7 +17,7 @@ from shared.contracts.policy import EvaluateRequest, Verdict
 from shared.contracts.task import Principal
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import Role, TaskState, ToolClass
-from shared.testing.scripted_model import text_reply, tool_reply
+from tests.doubles.scripted_model import text_reply, tool_reply
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import begun_as
 from tests.unit.executor.stage import CALL, SaidPolicy, Stage, decision

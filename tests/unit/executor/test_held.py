@@ -6,8 +6,8 @@ import pytest
 
 from shared.contracts.task import TurnKind
 from shared.domain.words import TaskState, ToolClass
-from shared.testing.tape import Asked, Event, Heard, Judged, Reached, Tape
-from shared.testing.unruly_json import INVENTED
+from tests.doubles.tape import Asked, Event, Heard, Judged, Reached, Tape
+from tests.doubles.unruly_json import INVENTED
 from tests.unit.executor.any_run import SELF, Run, any_run
 from tests.unit.executor.held import faults
 

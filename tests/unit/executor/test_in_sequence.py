@@ -9,7 +9,7 @@ from services.executor.ports.tools import ToolAnswer, ToolSilent
 from shared.contracts.task import Principal, Turn, TurnKind
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import Resolution, Role, TaskState, ToolClass
-from shared.testing.scripted_model import json_reply
+from tests.doubles.scripted_model import json_reply
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import begun_as, run_with_deaths
 from tests.unit.executor.stage import CALL, Stage, message

@@ -6,7 +6,7 @@ from services.executor.core.context import Limits
 from services.executor.core.journal import NO_STEPS, Bounds
 from services.executor.ports.turns import SessionState
 from shared.domain.words import TaskState, WriteStatus
-from shared.testing.scripted_model import text_reply, tool_reply
+from tests.doubles.scripted_model import text_reply, tool_reply
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.stage import Stage, message
 

@@ -10,8 +10,8 @@ from services.executor.core.checkpoints import latest
 from services.executor.core.dossier import Progress
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.words import Strategy, TaskState, ToolClass
-from shared.testing.memory_turns import Died
-from shared.testing.scripted_model import json_reply
+from tests.doubles.memory_turns import Died
+from tests.doubles.scripted_model import json_reply
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.made_stage import CASES, FUNCTION, MadeStage, by_planner, cases, function, stated
 from tests.unit.executor.stage import decision, office

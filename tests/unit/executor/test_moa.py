@@ -11,7 +11,7 @@ from services.executor.core.spend.tariff import size_of
 from services.executor.ports.models import Model, ModelReply, ModelRequest, ModelUnavailable, Tier, Usage
 from shared.domain.exact_json import Json
 from shared.domain.words import TaskState
-from shared.testing.scripted_model import ScriptedModel, json_reply, state_of, text_reply, tool_reply
+from tests.doubles.scripted_model import ScriptedModel, json_reply, state_of, text_reply, tool_reply
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.deliberating import FOUND, asked_in, moa, said_to, survived
 from tests.unit.executor.stage import Stage

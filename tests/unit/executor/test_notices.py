@@ -10,7 +10,7 @@ from services.executor.ports.tools import ToolAnswer
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import FsmState, TaskState, ToolClass
-from shared.testing.scripted_model import json_reply, text_reply
+from tests.doubles.scripted_model import json_reply, text_reply
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import NOTICE, begun_as, run_with_deaths
 from tests.unit.executor.stage import CALL, TASK, Stage, message

@@ -4,7 +4,7 @@ import pytest
 
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import TaskState
-from shared.testing.mock_brainos import answer, call, events
+from tests.doubles.mock_brainos import answer, call, events
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.orchestrated import BRAINOS, READ, WHOLE, WRITE, orchestrated
 from tests.unit.executor.stage import decision

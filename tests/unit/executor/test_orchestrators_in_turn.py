@@ -10,9 +10,9 @@ from shared.contracts.allowance import CallLimit, ToolAllowance
 from shared.contracts.policy import CallRefusal, Policy, ToolRule
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import Strategy, TaskState
-from shared.testing.memory_turns import Died
-from shared.testing.mock_brainos import Round, answer, call, events
-from shared.testing.scripted_model import json_reply, state_of
+from tests.doubles.memory_turns import Died
+from tests.doubles.mock_brainos import Round, answer, call, events
+from tests.doubles.scripted_model import json_reply, state_of
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.deliberating import FOUND, READ_CLAIM, asked_in, read_plan, said_to, survived
 from tests.unit.executor.orchestrated import BRAINOS, LOCAL, READ, WHOLE, OrchestratedStage, orchestrated

@@ -8,7 +8,7 @@ import pytest
 from services.executor.adapters.file_tenants import BadTenantFile, FileTenants
 from shared.contracts.policy import Policy, ToolRule
 from shared.domain.exact_json import Json, JsonObject
-from shared.testing.scripted_model import json_reply
+from tests.doubles.scripted_model import json_reply
 from tests.unit.executor.stage import CALL, Stage
 
 

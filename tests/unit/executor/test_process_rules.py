@@ -15,7 +15,7 @@ from shared.contracts.task import Principal
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.words import FsmState as S
 from shared.domain.words import Role, TaskState, ToolClass
-from shared.testing.scripted_model import json_reply
+from tests.doubles.scripted_model import json_reply
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import begun_as
 from tests.unit.executor.stage import CALL, TASK, SaidPolicy, Stage, decision

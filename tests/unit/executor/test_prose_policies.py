@@ -10,7 +10,7 @@ from shared.contracts.prose import ProseAnswer, ProseRequest
 from shared.contracts.tenant import ProsePolicy
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass
-from shared.testing.scripted_model import json_reply, state_of, text_reply, tool_reply
+from tests.doubles.scripted_model import json_reply, state_of, text_reply, tool_reply
 from tests.unit.executor.stage import CALL, SaidPolicy, Stage
 
 SOURCE = "approve_claim may only be called once. Be kind."

@@ -16,7 +16,7 @@ from shared.contracts.task import TaskRecord, Turn
 from shared.contracts.tenant import QuietHours, TenantRecord
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState
-from shared.testing.memory_turns import Died
+from tests.doubles.memory_turns import Died
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import NOTICE, begun_as, run_with_deaths
 from tests.unit.executor.stage import CALL, TASK, Stage, cancel, decision, message

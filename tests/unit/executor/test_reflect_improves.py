@@ -19,7 +19,7 @@ from shared.contracts.task import SolverRequest, TaskRecord
 from shared.domain.exact_json import Json
 from shared.domain.quality import Formula
 from shared.domain.words import FsmState, TaskState, ToolClass, WriteStatus
-from shared.testing.scripted_model import json_reply, state_of, text_reply
+from tests.doubles.scripted_model import json_reply, state_of, text_reply
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.stage import Stage
 from tests.unit.executor_core.makers import entry, fact

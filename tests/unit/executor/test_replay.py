@@ -13,8 +13,8 @@ from services.executor.ports.models import ModelReply, ModelRequest, ModelUnavai
 from services.executor.ports.tools import ToolSilent
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState
-from shared.testing.memory_turns import Died
-from shared.testing.scripted_model import json_reply, tool_reply
+from tests.doubles.memory_turns import Died
+from tests.doubles.scripted_model import json_reply, tool_reply
 from tests.unit.executor.archived import archived, replayed
 from tests.unit.executor.stage import CALL, Stage, decision, message
 

@@ -9,8 +9,8 @@ from services.executor.core.journal import Journal
 from services.executor.ports.models import ModelReply, ModelRequest, ModelUnavailable, TextBlock, Tier
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import FsmState, Strategy, TaskState
-from shared.testing.fake_tool_servers import Called
-from shared.testing.scripted_model import json_reply, state_of, text_reply
+from tests.doubles.fake_tool_servers import Called
+from tests.doubles.scripted_model import json_reply, state_of, text_reply
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import run_with_deaths
 from tests.unit.executor.deliberating import READ_CLAIM

@@ -7,8 +7,8 @@ from services.executor.ports.turns import SessionState
 from shared.domain.conversation import SUMMARY_WORDS
 from shared.domain.exact_json import dumps
 from shared.domain.words import TaskState
-from shared.testing.memory_turns import Died
-from shared.testing.scripted_model import state_of, text_reply
+from tests.doubles.memory_turns import Died
+from tests.doubles.scripted_model import state_of, text_reply
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.stage import Stage
 

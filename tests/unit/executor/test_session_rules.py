@@ -21,7 +21,7 @@ from shared.contracts.policy import (
 )
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass
-from shared.testing.scripted_model import json_reply, text_reply, tool_reply
+from tests.doubles.scripted_model import json_reply, text_reply, tool_reply
 from tests.unit.executor.stage import CALL, SaidPolicy, Stage, message, reads_once
 
 

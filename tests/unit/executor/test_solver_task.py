@@ -4,7 +4,7 @@ import pytest
 
 from services.executor.ports.models import ModelUnavailable
 from shared.contracts.task import PriorTurn, SolverRequest
-from shared.testing.scripted_model import state_of, text_reply
+from tests.doubles.scripted_model import state_of, text_reply
 from tests.unit.executor.stage import Stage
 
 QUESTION = "Which claims are open?"

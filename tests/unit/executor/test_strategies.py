@@ -12,7 +12,7 @@ from shared.contracts.outcome import TaskOutcome
 from shared.domain.bandit import Arm
 from shared.domain.exact_json import dumps, loads_object
 from shared.domain.words import Strategy, TaskState
-from shared.testing.scripted_model import text_reply
+from tests.doubles.scripted_model import text_reply
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.deliberating import asked_in, five_phase, moa, read, read_plan
 from tests.unit.executor.stage import Stage

@@ -5,9 +5,9 @@ from typing_extensions import override
 
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import TaskState
-from shared.testing.memory_learned import MemoryLearned
-from shared.testing.memory_turns import Died
-from shared.testing.scripted_model import json_reply, state_of
+from tests.doubles.memory_learned import MemoryLearned
+from tests.doubles.memory_turns import Died
+from tests.doubles.scripted_model import json_reply, state_of
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.classified import UNCLEAR, asked, classification, nobody_answers, says, stage_of
 from tests.unit.executor.stage import Stage, decision, reads_once

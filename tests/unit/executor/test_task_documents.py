@@ -6,7 +6,7 @@ from services.executor.ports.models import ModelReply, ModelRequest, ModelUnavai
 from shared.contracts.task import Artifact, TaskRecord
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState
-from shared.testing.scripted_model import json_reply, state_of, text_reply
+from tests.doubles.scripted_model import json_reply, state_of, text_reply
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.stage import Stage, decision
 

@@ -6,7 +6,7 @@ from shared.contracts.policy import Policy, Rule, TriggeredRule
 from shared.contracts.threshold import ThresholdOutcome
 from shared.domain.exact_json import Json
 from shared.domain.words import RuleAction
-from shared.testing.scripted_model import json_reply, state_of
+from tests.doubles.scripted_model import json_reply, state_of
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.stage import CALL, Stage, decision
 

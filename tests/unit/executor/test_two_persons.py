@@ -8,7 +8,7 @@ from services.executor.core.fsm.templates import TEMPLATES
 from shared.contracts.task import Principal
 from shared.domain.exact_json import Json, dumps
 from shared.domain.words import FsmState, Role, TaskState, ToolClass
-from shared.testing.scripted_model import text_reply, tool_reply
+from tests.doubles.scripted_model import text_reply, tool_reply
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import begun_as, run_with_deaths
 from tests.unit.executor.stage import CALL, CLERK, MANAGER, Stage, decision

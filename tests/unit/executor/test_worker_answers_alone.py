@@ -3,7 +3,7 @@
 import pytest
 
 from shared.domain.words import FsmState, TaskState
-from shared.testing.memory_turns import Died
+from tests.doubles.memory_turns import Died
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.stage import Stage
 

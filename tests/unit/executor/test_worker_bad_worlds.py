@@ -9,7 +9,7 @@ from services.executor.ports.tools import ToolSilent
 from shared.contracts.task import TaskRequest
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState
-from shared.testing.scripted_model import ScriptedModel, text_reply
+from tests.doubles.scripted_model import ScriptedModel, text_reply
 from tests.unit.executor.stage import TASK, Stage
 
 pytestmark = pytest.mark.promise("bad_input.honest_ends")

@@ -8,8 +8,8 @@ from services.executor.ports.models import ModelReply, ModelRequest, Usage
 from services.executor.ports.spend import Charge, DailySpend, DayCaps
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
-from shared.testing.memory_turns import Died
-from shared.testing.scripted_model import ScriptedModel, by_state, state_of
+from tests.doubles.memory_turns import Died
+from tests.doubles.scripted_model import ScriptedModel, by_state, state_of
 from tests.unit.executor.stage import Stage, cancel
 
 ROOMY = Ceilings(tokens=100_000)

@@ -4,7 +4,7 @@ import pytest
 
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
-from shared.testing.scripted_model import json_reply
+from tests.doubles.scripted_model import json_reply
 from tests.unit.executor.stage import CALL, Stage, cancel
 
 pytestmark = pytest.mark.promise("task.cancel")

@@ -9,7 +9,7 @@ from services.executor.ports.tools import ToolAnswer, ToolSilent
 from shared.contracts.task import Principal, TaskRecord, Turn, TurnKind
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import Resolution, Role, TaskState, ToolClass
-from shared.testing.memory_turns import Died
+from tests.doubles.memory_turns import Died
 from tests.unit.executor.stage import CLERK, MANAGER, Stage, cancel, decision, message
 
 OPERATOR = Principal(id="olga", roles=(Role.OPERATOR,))

@@ -5,8 +5,8 @@ import pytest
 from services.executor.ports.tools import ToolAnswer
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import TaskState, ToolClass
-from shared.testing.memory_turns import Died
-from shared.testing.scripted_model import json_reply
+from tests.doubles.memory_turns import Died
+from tests.doubles.scripted_model import json_reply
 from tests.unit.executor.stage import CALL, Stage, decision, message, reads_once
 
 QUERY: JsonObject = {"table": "claims", "columns": ["id", "amount"], "filter_column": "id", "filter_value": "amount"}

@@ -6,7 +6,7 @@ from services.executor.core.fsm.machine import with_end
 from services.executor.core.fsm.templates import TEMPLATES
 from shared.contracts.policy import TriggeredRule
 from shared.domain.words import FsmState, RuleAction, TaskState
-from shared.testing.scripted_model import text_reply
+from tests.doubles.scripted_model import text_reply
 from tests.unit.executor.stage import Stage
 
 _BREACH = "Approve claim C-1 of 120.50 for the downtime that broke the service level"

@@ -7,7 +7,7 @@ import pytest
 from shared.contracts.case import CaseEntry
 from shared.domain.bandit import Arm
 from shared.domain.words import Strategy, TaskState
-from shared.testing.scripted_model import state_of, text_reply, tool_reply
+from tests.doubles.scripted_model import state_of, text_reply, tool_reply
 from tests.unit.executor.stage import Stage, message
 from tests.unit.learner.makers import a_case, a_failure
 

@@ -9,7 +9,7 @@ from services.executor.ports.turns import TurnEnd
 from shared.contracts.task import Turn
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
-from shared.testing.memory_turns import Died
+from tests.doubles.memory_turns import Died
 from tests.unit.executor.stage import Stage, cancel, message
 from tests.unit.executor.test_worker_doubts import late, listed, word
 

@@ -9,8 +9,8 @@ from services.executor.ports.models import ModelReply, ModelRequest
 from services.executor.ports.tools import ToolUnreachable
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
-from shared.testing.memory_turns import Died
-from shared.testing.scripted_model import ScriptedModel, text_reply
+from tests.doubles.memory_turns import Died
+from tests.doubles.scripted_model import ScriptedModel, text_reply
 from tests.unit.executor.stage import Stage, cancel, deadline, decision, message
 
 

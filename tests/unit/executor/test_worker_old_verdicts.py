@@ -6,8 +6,8 @@ import pytest
 
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
-from shared.testing.memory_turns import Died
-from shared.testing.scripted_model import json_reply
+from tests.doubles.memory_turns import Died
+from tests.doubles.scripted_model import json_reply
 from tests.unit.executor.stage import CALL, Stage
 
 SECOND: JsonObject = {**CALL, "call_id": "c2", "tool": "close_claim", "read_back": None}

@@ -11,9 +11,9 @@ from services.executor.core.tooling.paginate_walk import ListBounds
 from services.executor.ports.tools import ToolAnswer, ToolSilent
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
-from shared.testing.memory_turns import Died
-from shared.testing.paged_lists import PagedList
-from shared.testing.scripted_model import json_reply
+from tests.doubles.memory_turns import Died
+from tests.doubles.paged_lists import PagedList
+from tests.doubles.scripted_model import json_reply
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.stage import CALL, Stage, decision, message, reads_once
 

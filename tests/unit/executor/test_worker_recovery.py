@@ -9,8 +9,8 @@ from services.executor.ports.tools import ToolAnswer
 from shared.contracts.policy import Policy, ToolRule
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import TaskState, ToolClass
-from shared.testing.memory_turns import Died
-from shared.testing.scripted_model import json_reply
+from tests.doubles.memory_turns import Died
+from tests.doubles.scripted_model import json_reply
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.stage import CALL, Stage, reads_once
 

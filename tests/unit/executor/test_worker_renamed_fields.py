@@ -6,7 +6,7 @@ from services.executor.core.checkpoints import latest
 from services.executor.core.dossier import Fact
 from shared.contracts.policy import Policy, Rule
 from shared.domain.exact_json import Json, JsonObject
-from shared.testing.scripted_model import json_reply
+from tests.doubles.scripted_model import json_reply
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.stage import Stage, reads_once
 

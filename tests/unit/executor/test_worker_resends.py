@@ -6,8 +6,8 @@ from services.executor.ports.tools import ToolAnswer, ToolSilent, ToolUnreachabl
 from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
-from shared.testing.memory_turns import Died
-from shared.testing.scripted_model import json_reply
+from tests.doubles.memory_turns import Died
+from tests.doubles.scripted_model import json_reply
 from tests.unit.executor.stage import CALL, Stage, cancel
 from tests.unit.executor.test_worker_doubts import word
 

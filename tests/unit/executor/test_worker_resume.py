@@ -3,7 +3,7 @@
 import pytest
 
 from shared.domain.words import TaskState, WriteStatus
-from shared.testing.memory_turns import Died
+from tests.doubles.memory_turns import Died
 from tests.unit.executor.stage import Stage, decision, message
 
 

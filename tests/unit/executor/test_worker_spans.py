@@ -7,8 +7,8 @@ from services.executor.core.prompts.texts import load
 from services.executor.core.worker import Worker
 from shared.contracts.task import Turn
 from shared.domain.words import TaskState
-from shared.testing.kept_spans import KeptSpan, KeptSpans
-from shared.testing.memory_turns import Died
+from tests.doubles.kept_spans import KeptSpan, KeptSpans
+from tests.doubles.memory_turns import Died
 from tests.unit.executor.stage import TASK, Stage, deadline, decision, message
 
 _BEGAN = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"

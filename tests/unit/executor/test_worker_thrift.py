@@ -12,8 +12,8 @@ from services.executor.core.spend.thrift import Pressure, longest_answer, thrift
 from services.executor.ports.models import ModelReply, ModelRequest, TextBlock, Tier, Usage
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState
-from shared.testing.memory_turns import Died
-from shared.testing.scripted_model import json_reply, state_of, text_reply, tool_reply
+from tests.doubles.memory_turns import Died
+from tests.doubles.scripted_model import json_reply, state_of, text_reply, tool_reply
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.stage import Stage
 

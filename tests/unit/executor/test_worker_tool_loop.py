@@ -9,7 +9,7 @@ from services.executor.core.tooling.paginate_shown import MOST
 from services.executor.ports.models import ModelReply, ModelRequest, ToolResult
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 from shared.domain.words import TaskState
-from shared.testing.scripted_model import state_of, text_reply, tool_reply
+from tests.doubles.scripted_model import state_of, text_reply, tool_reply
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.stage import Stage
 

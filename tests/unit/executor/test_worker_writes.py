@@ -11,8 +11,8 @@ from shared.contracts.ledger import LedgerEntry
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
-from shared.testing.memory_turns import MemoryTurns
-from shared.testing.scripted_model import json_reply
+from tests.doubles.memory_turns import MemoryTurns
+from tests.doubles.scripted_model import json_reply
 from tests.unit.executor.stage import CALL, Stage
 
 

@@ -15,7 +15,7 @@ from shared.contracts.policy import TriggeredRule
 from shared.contracts.task import TaskRecord, TaskRequest
 from shared.domain.exact_json import loads_object
 from shared.domain.words import Dialect, FsmState
-from shared.testing.memory_turns import MemoryTurns
+from tests.doubles.memory_turns import MemoryTurns
 from tests.unit.executor_core.makers import NOON, call, fact, from_fact, plan, value, verdict
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)

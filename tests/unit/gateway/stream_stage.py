@@ -11,8 +11,8 @@ from services.gateway.ports.identity import Caller
 from shared.contracts.task import Artifact, Principal, TaskRecord, Turn
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import Dialect, TaskState
-from shared.testing.gateway_doubles import MemoryTasks, MemoryWakes
-from shared.testing.memory_threads import MemoryThreads
+from tests.doubles.gateway_doubles import MemoryTasks, MemoryWakes
+from tests.doubles.memory_threads import MemoryThreads
 
 NOON = datetime(2026, 4, 1, 12, 0, tzinfo=UTC)
 ANN = Caller("acme", Principal(id="ann", verified=True))

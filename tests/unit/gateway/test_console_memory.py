@@ -14,7 +14,7 @@ from shared.contracts.task import TaskEvent
 from shared.domain.cases import CaseOutcome
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import Strategy
-from shared.testing.redis_tasks import a_record
+from tests.doubles.redis_tasks import a_record
 
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 

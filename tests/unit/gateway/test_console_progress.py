@@ -26,7 +26,7 @@ from shared.contracts.task import TaskRecord
 from shared.domain.bandit import Arm
 from shared.domain.trend import Moment, Point, moments
 from shared.domain.words import TaskState
-from shared.testing.redis_tasks import a_record
+from tests.doubles.redis_tasks import a_record
 
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 

@@ -12,7 +12,7 @@ from services.gateway.core.console.tasks import DRY, task_page, task_row
 from services.gateway.core.console.timeline import rail, stages
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.words import TaskState
-from shared.testing.redis_tasks import a_record
+from tests.doubles.redis_tasks import a_record
 
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 

@@ -11,7 +11,7 @@ from shared.contracts.task import Principal, TaskRecord, TaskRequest, Turn, Turn
 from shared.domain.words import Dialect
 from shared.ports.store import StoreUnavailable
 from shared.ports.tasks import Accepted
-from shared.testing.gateway_doubles import MemoryTasks
+from tests.doubles.gateway_doubles import MemoryTasks
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 ANNA = Principal(id="anna")

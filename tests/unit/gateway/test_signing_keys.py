@@ -20,7 +20,7 @@ from services.gateway.core.identity.claims import ClaimNames
 from services.gateway.ports.identity import Allowance, Caller, Errand, Meter, Standing
 from shared.contracts.api_key import ApiKey
 from shared.domain.exact_json import Json, JsonObject
-from shared.testing.token_issuer import AUDIENCE, TokenIssuer, made_key, public_jwk, signed
+from tests.doubles.token_issuer import AUDIENCE, TokenIssuer, made_key, public_jwk, signed
 
 PATIENCE = Patience(renew=300, again=10, stale=3600)
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 from shared.contracts.case import CaseEntry
 from shared.domain.cases import CaseOutcome
 from shared.domain.words import Strategy
-from shared.testing.redis_tasks import NOON
+from tests.doubles.redis_tasks import NOON
 
 
 def a_case(number: int = 1, words: str = "expense claim", hours_old: float = 1, **known: object) -> CaseEntry:

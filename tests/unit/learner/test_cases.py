@@ -8,7 +8,7 @@ from shared.contracts.case import CaseEntry
 from shared.domain.cases import CaseOutcome, judged, pruned, relevant
 from shared.domain.keywords import keywords, stem
 from shared.domain.words import TaskState
-from shared.testing.redis_tasks import NOON
+from tests.doubles.redis_tasks import NOON
 from tests.unit.learner.makers import a_case, a_failure
 
 GOOD = [a_case(number, f"good{number} words{number}") for number in range(10, 20)]

@@ -11,7 +11,7 @@ from services.learner.core.memory.facts import FACTS_OF_A_TASK, contradicts, fac
 from services.learner.ports.memory import FactTodo, KnownFacts, RawFact
 from shared.contracts.knowledge import KnownFact
 from shared.domain.known import FACTS_KEPT, known_facts
-from shared.testing.redis_tasks import NOON
+from tests.doubles.redis_tasks import NOON
 
 
 def a_todo(number: int = 1) -> FactTodo:

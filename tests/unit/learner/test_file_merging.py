@@ -25,7 +25,7 @@ from shared.contracts.knowledge import KnownEntity, KnownFact
 from shared.domain.bandit import Arm
 from shared.domain.keywords import keywords
 from shared.domain.known import ENTITIES_KEPT, FACTS_KEPT
-from shared.testing.redis_tasks import NOON
+from tests.doubles.redis_tasks import NOON
 from tests.unit.learner.makers import a_case
 
 NAMES = [("payroll", "fsm"), ("payroll", "moa"), ("general", "fsm")]

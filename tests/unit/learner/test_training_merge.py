@@ -10,7 +10,7 @@ from services.learner.core.training.merge import merged, shelved
 from services.learner.ports.outcomes import Shelved
 from shared.contracts.case import CaseEntry
 from shared.domain.cases import CASES_KEPT
-from shared.testing.redis_tasks import NOON
+from tests.doubles.redis_tasks import NOON
 from tests.unit.learner.makers import a_case
 
 MOST = 6

@@ -10,7 +10,7 @@ from services.learner.core.training.example import case_of
 from services.learner.core.training.rows import MOST_ROWS, Rows, read_rows
 from shared.contracts.case import CaseEntry
 from shared.domain.cases import CaseOutcome
-from shared.testing.redis_tasks import NOON
+from tests.doubles.redis_tasks import NOON
 from tests.unit.learner.training import a_row, lines_of
 
 

@@ -13,8 +13,8 @@ from services.learner.core.lesson import lesson_of
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import TaskState, ToolClass
 from shared.infra.process import configure_logging
-from shared.testing.memory_turns import Died
-from shared.testing.scripted_model import json_reply, text_reply
+from tests.doubles.memory_turns import Died
+from tests.doubles.scripted_model import json_reply, text_reply
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.stage import Stage
 from tests.unit.privacy.marked_values import VALUES, a_text_with

@@ -14,7 +14,7 @@ from services.executor.entrypoints.http import health_app
 from services.executor.ports.tools import ToolAnswer, ToolForbidden, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject
-from shared.testing.fake_tool_servers import FakeToolServers
+from tests.doubles.fake_tool_servers import FakeToolServers
 
 pytestmark = pytest.mark.promise("tools.breaker")
 SHOP, OTHER = Connection(id="shop", url="http://shop.test"), Connection(id="other", url="http://other.test")

@@ -13,7 +13,7 @@ from services.executor.ports.tools import Tool
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass
-from shared.testing.paged_lists import SHAPES, PagedList
+from tests.doubles.paged_lists import SHAPES, PagedList
 
 WIDE = ListBounds(pages=100_000, rows=100_000, size=100_000_000)
 PLACES: JsonObject = {"page": 1, "offset": 0, "cursor": ""}

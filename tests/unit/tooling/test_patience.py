@@ -12,7 +12,7 @@ from shared.contracts.policy import EvaluateRequest, Policy, TextRule
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject
 from shared.infra.patiently import patiently
-from shared.testing.fake_tool_servers import FakeToolServers
+from tests.doubles.fake_tool_servers import FakeToolServers
 from tests.unit.executor.stage import SaidPolicy
 
 AT_ONCE = (0.0, 0.0)

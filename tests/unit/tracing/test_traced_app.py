@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
 from shared.infra.traced_app import traced
-from shared.testing.kept_spans import KeptSpan, KeptSpans
+from tests.doubles.kept_spans import KeptSpan, KeptSpans
 
 _GIVEN = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 

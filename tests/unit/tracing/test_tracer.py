@@ -9,7 +9,7 @@ import structlog
 from shared.domain.marks import MarkKind
 from shared.domain.redaction import HIDDEN
 from shared.ports.tracing import SpanKind
-from shared.testing.kept_spans import KeptSpans
+from tests.doubles.kept_spans import KeptSpans
 
 _TRACE, _SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 _GIVEN = f"00-{_TRACE}-{_SPAN}-01"

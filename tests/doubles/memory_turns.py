@@ -90,7 +90,7 @@ class MemoryTurns(TurnStore):
         self.events += events
         return await self._pulse()
 
-    async def open_write(self, entry: LedgerEntry, hold_seconds: float) -> Pulse:  # noqa: ARG002  # no lease here
+    async def open_write(self, entry: LedgerEntry, hold_seconds: float) -> Pulse:  # no lease here
         await self._write()
         known = self.writes.get(entry.key)
         if known is not None and known.status not in SENDABLE:

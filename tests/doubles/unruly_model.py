@@ -16,10 +16,10 @@ from services.executor.ports.models import (
     Usage,
 )
 from shared.domain.exact_json import Json, dumps, loads
-from shared.testing.scripted_model import json_reply, state_of, text_reply, tool_reply
-from shared.testing.tape import Asked, Tape
-from shared.testing.unruly_json import junk, mutated
-from shared.testing.unruly_replies import CLAIMS, Replies
+from tests.doubles.scripted_model import json_reply, state_of, text_reply, tool_reply
+from tests.doubles.tape import Asked, Tape
+from tests.doubles.unruly_json import junk, mutated
+from tests.doubles.unruly_replies import CLAIMS, Replies
 
 _TOOLS = ("calculate", "fetch_all_matching", "sum_field", "group_by", "invented_write", "drop_table", "", "notify_all")
 _GARBAGE = ("{", "[", '{"calls": 5}', "null", '{"values": [{"value": 1e999}]}', "[" * 300, "NaN", "```json\n{}\n```")

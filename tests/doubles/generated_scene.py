@@ -9,8 +9,8 @@ from pydantic import JsonValue
 
 from services.executor.ports.models import ToolDefinition
 from shared.domain.exact_json import Json, JsonObject, dumps
-from shared.testing.generated_parts import SHAPES, cut, place
-from shared.testing.generated_words import (
+from tests.doubles.generated_parts import SHAPES, cut, place
+from tests.doubles.generated_words import (
     ADD,
     FIELDS,
     FIRST,

@@ -16,10 +16,10 @@ from shared.contracts.prose import ProseAnswer, ProseRequest
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject, digest, loads_object
 from shared.domain.words import Level, RuleAction, ToolClass
-from shared.testing.fake_tool_servers import FakeToolServers
-from shared.testing.generated_scene import Scene
-from shared.testing.memory_turns import MemoryTurns
-from shared.testing.tape import Judged, Reached, Tape
+from tests.doubles.fake_tool_servers import FakeToolServers
+from tests.doubles.generated_scene import Scene
+from tests.doubles.memory_turns import MemoryTurns
+from tests.doubles.tape import Judged, Reached, Tape
 
 NOTICE = ToolDefinition(
     "send_message",

@@ -64,7 +64,7 @@ def signed(claims: Mapping[str, object], key: AllowedPrivateKeys, algorithm: str
 
 
 @cache
-def made_key(algorithm: str, name: str) -> AllowedPrivateKeys:  # noqa: ARG001  a name is a key of its own
+def made_key(algorithm: str, name: str) -> AllowedPrivateKeys:
     if algorithm.startswith(("RS", "PS")):
         return rsa.generate_private_key(public_exponent=65537, key_size=2048)
     if algorithm == "EdDSA":

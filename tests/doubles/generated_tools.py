@@ -6,8 +6,8 @@ A world has a state, tools with real effects on it, one task and a check of the 
 from decimal import Decimal
 
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
-from shared.testing.generated_scene import Scene
-from shared.testing.generated_tasks import make_task
+from tests.doubles.generated_scene import Scene
+from tests.doubles.generated_tasks import make_task
 
 
 class World(Scene):

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from services.executor.ports.models import ModelReply, ModelRequest, TextBlock, ToolDefinition, ToolResult
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
-from shared.testing.generated_scene import Scene
-from shared.testing.scripted_model import json_reply, text_reply, tool_reply
-from shared.testing.unruly_json import invented
+from tests.doubles.generated_scene import Scene
+from tests.doubles.scripted_model import json_reply, text_reply, tool_reply
+from tests.doubles.unruly_json import invented
 
 RIGHT, WRONG = "right", "wrong"  # begin the names of the values that come out, and of those that do not
 CLAIMS = (

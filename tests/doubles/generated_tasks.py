@@ -5,8 +5,8 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from shared.domain.exact_json import Json, JsonObject
-from shared.testing.generated_scene import Scene
-from shared.testing.generated_words import WORDINGS, plural
+from tests.doubles.generated_scene import Scene
+from tests.doubles.generated_words import WORDINGS, plural
 
 State = dict[str, dict[str, JsonObject]]
 
