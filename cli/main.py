@@ -5,8 +5,7 @@ import typer
 from cli.approvals import approvals
 from cli.assess.command import assess
 from cli.audit import audit
-from cli.bench import bench
-from cli.chaos.command import chaos
+from cli.checkout import add_checkout_commands
 from cli.demo.command import demo
 from cli.dlq import dlq
 from cli.keys import keys
@@ -62,7 +61,6 @@ app.command()(send)
 app.command()(audit)
 app.command()(replay)
 app.command()(restored)
-app.command()(chaos)
 app.add_typer(tools, name="tools")
 app.add_typer(task, name="task")
 app.add_typer(webhooks, name="webhooks")
@@ -73,7 +71,7 @@ app.add_typer(keys, name="keys")
 app.add_typer(policy, name="policy")
 app.add_typer(learn, name="learn")
 app.add_typer(assess, name="assess")
-app.add_typer(bench, name="bench", help="Measure, and compare with the stated targets.")
+add_checkout_commands(app)
 
 if __name__ == "__main__":
     app()

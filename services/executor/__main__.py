@@ -1,5 +1,5 @@
-"""``python -m services.executor``: carries out turns until SIGTERM. ``bench-queue`` measures, ``tools`` lists,
-``connections`` tries, ``replay`` looks back.
+"""``python -m services.executor``: carries out turns until SIGTERM. ``tools`` lists, ``connections`` tries,
+``replay`` looks back.
 """
 
 # ruff: noqa: E402  # the collector is set aside between the imports
@@ -23,22 +23,10 @@ gc.enable()
 
 def main(arguments: list[str]) -> int:
     """The exit code: 0 after a stop that was asked for, 2 for a setting or a server that cannot be used."""
-    if arguments and arguments[0] == "bench-queue":
-        from services.executor.bench.queue import bench_queue  # only whoever measures needs it
-
-        return bench_queue(arguments[1:])
-    if arguments and arguments[0] == "bench-sessions":
-        from services.executor.bench.sessions import bench_sessions  # likewise
-
-        return bench_sessions(arguments[1:])
-    if arguments and arguments[0] == "bench-recall":
-        from services.executor.bench.recall import bench_recall  # likewise
-
-        return bench_recall(arguments[1:])
     if arguments and arguments[0] == "tools":
         return show_tools(arguments[1:])
     if arguments and arguments[0] == "connections":
-        from services.executor.trying import try_connections  # likewise
+        from services.executor.trying import try_connections  # only whoever tries needs it
 
         return try_connections(arguments[1:])
     if arguments and arguments[0] == "replay":

@@ -1,4 +1,4 @@
-"""``python -m services.learner``: learns from ended tasks until SIGTERM. ``bench`` measures."""
+"""``python -m services.learner``: learns from ended tasks until SIGTERM. ``report`` reads reports."""
 
 import asyncio
 import sys
@@ -15,10 +15,6 @@ from shared.ports.store import StoreUnavailable
 
 def main(arguments: Sequence[str] = ()) -> int:
     """The exit code: 0 after a stop that was asked for, 2 for a setting or a server that cannot be used."""
-    if arguments and arguments[0] == "bench":
-        from services.learner.bench.command import bench  # only whoever measures needs it
-
-        return bench(arguments[1:])
     if arguments and arguments[0] == "report":
         from services.learner.reporting import report_command  # only whoever reads reports needs it
 

@@ -1,6 +1,6 @@
 """``python -m services.policy``: serves verdicts until SIGTERM, then finishes what it has begun.
 
-``bench`` measures; ``check`` and ``backtest`` try a policy before it rules.
+``check`` and ``backtest`` try a policy before it rules.
 """
 
 import sys
@@ -20,16 +20,12 @@ from shared.infra.tracing import tracing
 
 def main(arguments: list[str]) -> int:
     """The exit code: 0 after a stop that was asked for, 2 for a setting that cannot be used."""
-    if arguments and arguments[0] == "bench":
-        from services.policy.bench.command import bench  # only whoever measures needs it
-
-        return bench(arguments[1:])
     if arguments and arguments[0] == "check":
         return check(arguments[1:])
     if arguments and arguments[0] == "backtest":
         return _backtest(arguments[1:])
     if arguments:
-        known = "bench, check and backtest are commands, HOST and PORT are variables"
+        known = "check and backtest are commands, HOST and PORT are variables"
         return refused(CannotStart(f"{arguments[0]!r} means nothing here: {known}."))
     try:
         settings = read_settings(Settings)

@@ -1,7 +1,4 @@
-"""``python -m services.simulator [--host H] [--port P] [--admin-key-file F]``: serves worlds until SIGTERM.
-
-``bench`` measures.
-"""
+"""``python -m services.simulator [--host H] [--port P] [--admin-key-file F]``: serves worlds until SIGTERM."""
 
 import argparse
 import sys
@@ -19,10 +16,6 @@ from shared.infra.tracing import tracing
 
 def main(arguments: Sequence[str]) -> int:
     """The exit code: 0 after a stop that was asked for, 2 for a setting that cannot be used."""
-    if arguments and arguments[0] == "bench":
-        from services.simulator.bench.command import bench  # only whoever measures needs it
-
-        return bench(arguments[1:])
     options = vars(_parser().parse_args(arguments))
     try:
         settings = read_settings(Settings, **{name: value for name, value in options.items() if value is not None})

@@ -31,6 +31,7 @@ def test_what_goes_into_a_build_is_held_by_some_image() -> None:
             ".git/config",
             "services/gateway/.env",
             "tests/conftest.py",
+            "tools/chaos/run.py",
             "k8s/base/x",
         ),
         *("cli/__pycache__/main.cpython-311.pyc", "examples/company/books.sqlite3-wal", "locks/dev.txt", ".venv/bin/x"),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 PROJECT = Path(__file__).resolve().parents[2]
-PACKAGES = ("shared", "services", "cli", "examples")
+PACKAGES = ("shared", "services", "cli", "examples", "tools")
 LINT = "from importlinter.cli import lint_imports_command; lint_imports_command(['--no-cache', '--no-logo'])"
 
 
@@ -47,6 +47,8 @@ def test_the_project_keeps_its_import_directions() -> None:
         pytest.param("services/executor/core/odd.py", "services.executor.adapters", id="a core knows an adapter"),
         pytest.param("services/executor/core/prime/odd.py", "services.executor.core.execute", id="PRIME knows EXECUTE"),
         pytest.param("cli/odd.py", "services.gateway", id="the command line knows a service"),
+        pytest.param("cli/odd.py", "tools.chaos", id="the command line knows a tool otherwise than by finding it"),
+        pytest.param("services/policy/odd.py", "tools.bench", id="a service knows a tool"),
         pytest.param("services/policy/odd.py", "tests.doubles", id="a test double in production"),
     ],
 )

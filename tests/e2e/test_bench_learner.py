@@ -2,7 +2,7 @@
 
 import pytest
 
-from cli.bench_learner.story import TASKS, WORSE, learned
+from tools.bench.learning.story import TASKS, WORSE, learned
 
 
 @pytest.mark.long

@@ -2,9 +2,9 @@
 
 import pytest
 
-from cli.chaos.findings import Harm
 from shared.domain.exact_json import loads_object
 from tests.e2e.commands import purple
+from tools.chaos.findings import Harm
 
 _EVERYBODY = {
     "executor-1",

@@ -14,7 +14,7 @@ STOP_SECONDS = 10.0
 @contextmanager
 def executor_process(redis_url: str, **settings: str) -> Iterator[subprocess.Popen[bytes]]:
     process = subprocess.Popen(
-        [sys.executable, "-m", "services.executor.bench.executor"],
+        [sys.executable, "-m", "tools.bench.executor.no_work"],
         env={**os.environ, "REDIS_URL": redis_url, "PORT": "0", "GRACE_SECONDS": "0", **settings},
         preexec_fn=dies_with_parent(),  # noqa: PLW1509  # no other thread runs in the tests
     )

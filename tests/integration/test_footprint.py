@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.bench.sessions import BOUNDS, SLOWER, Figures, Left, Turns, measured
+from tools.bench.executor.sessions import BOUNDS, SLOWER, Figures, Left, Turns, measured
 
 
 @pytest.mark.promise("footprint.finished_session")

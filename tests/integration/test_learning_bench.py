@@ -2,10 +2,10 @@
 
 import pytest
 
-from cli.bench_learner.story import LAST, TASKS, Learned
-from services.executor.bench.recall import Figures, Reading, measured
-from services.learner.bench.command import Figures as Speed
-from services.learner.bench.rates import Rates, Round, rates
+from tools.bench.executor.recall import Figures, Reading, measured
+from tools.bench.learner.command import Figures as Speed
+from tools.bench.learner.rates import Rates, Round, rates
+from tools.bench.learning.story import LAST, TASKS, Learned
 
 
 async def test_learner_and_bare_reader_go_through_the_same_events() -> None:

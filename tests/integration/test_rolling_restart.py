@@ -9,12 +9,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from cli.chaos.crew import Crew
-from cli.chaos.roller import Roller
 from cli.stack.free_ports import free_ports
 from cli.stack.plan import HOST, ProcessSpec, url_of
 from cli.stack.readiness import wait_until_ready
 from shared.infra.tcp_proxy import TcpProxy
+from tools.chaos.crew import Crew
+from tools.chaos.roller import Roller
 
 _PATIENCE = 60.0
 

@@ -9,7 +9,6 @@ from tempfile import TemporaryDirectory
 import pytest
 from redis.asyncio import Redis
 
-from services.executor.bench.executor import STARTED, WAIT
 from shared.contracts.task import TaskRecord, TaskRequest
 from shared.domain.words import TaskState
 from shared.infra.embedded_redis import EmbeddedRedis
@@ -19,6 +18,7 @@ from shared.infra.task_store import TaskStore
 from shared.infra.wakes import ArqWakes
 from tests.doubles.redis_tasks import a_record, a_turn
 from tests.integration.executor_process import executor_process
+from tools.bench.executor.no_work import STARTED, WAIT
 
 PATIENCE = 30.0
 

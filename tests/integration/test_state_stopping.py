@@ -11,7 +11,6 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_upkeep import RedisUpkeep
-from services.executor.bench.executor import STARTED, STEPS, STEPS_OF_A_TURN, WAIT
 from services.executor.core.mended import Mended
 from services.executor.core.reaper import Reaper
 from services.executor.entrypoints.http import health_app
@@ -24,6 +23,7 @@ from tests.doubles.redis_tasks import a_record, a_turn
 from tests.integration.executor_process import executor_process
 from tests.integration.state_stage import sessions_of
 from tests.integration.task_events import PATIENCE, times
+from tools.bench.executor.no_work import STARTED, STEPS, STEPS_OF_A_TURN, WAIT
 
 SESSIONS = 20
 GRACE_SECONDS = 3.0

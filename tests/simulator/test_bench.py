@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from services.simulator.bench.measures import SIZES, Figures
+from tools.bench.simulator.measures import SIZES, Figures
 
 pytestmark = pytest.mark.promise("simulator.costs")
 
@@ -35,7 +35,7 @@ def test_a_missed_target_is_said(figures: Figures, said: str) -> None:
 def test_the_bench_measures_what_it_says() -> None:
     """The figures themselves are the machine's."""
     ended = subprocess.run(
-        [sys.executable, "-m", "services.simulator", "bench", "--json"], capture_output=True, timeout=110, check=True
+        [sys.executable, "-m", "tools.bench.simulator", "--json"], capture_output=True, timeout=110, check=True
     )
 
     figures = json.loads(ended.stdout)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from cli.bench_overhead.command import OURS, missed_targets
-from cli.bench_overhead.load import Measured
-from cli.bench_overhead.spending import Costs, OfRedis, Spent, a_task, idle_second
+from tools.bench.overhead.command import OURS, missed_targets
+from tools.bench.overhead.load import Measured
+from tools.bench.overhead.spending import Costs, OfRedis, Spent, a_task, idle_second
 
 _NAMES = (*OURS, "planner", "company")
 

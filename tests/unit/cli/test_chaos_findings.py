@@ -5,16 +5,16 @@ from dataclasses import replace
 
 import pytest
 
-from cli.chaos.doors import Accepted
-from cli.chaos.errands import Errand, Intended, Kind, Row
-from cli.chaos.findings import Evidence, Harm, findings, untold_writes
-from cli.chaos.ledgers import Applied, CompanyLedger
-from cli.chaos.load import Sent
-from cli.chaos.recovery import percentile
-from cli.chaos.schedule import Planned
-from cli.chaos.sight import Counted
 from cli.gateway.messages import TaskView
 from shared.domain.exact_json import Json, JsonObject
+from tools.chaos.doors import Accepted
+from tools.chaos.errands import Errand, Intended, Kind, Row
+from tools.chaos.findings import Evidence, Harm, findings, untold_writes
+from tools.chaos.ledgers import Applied, CompanyLedger
+from tools.chaos.load import Sent
+from tools.chaos.recovery import percentile
+from tools.chaos.schedule import Planned
+from tools.chaos.sight import Counted
 
 _REFUND = Applied("create_refund", {"order_id": "ORD-1", "amount": "5.00"})
 _OTHER = Applied("create_refund", {"order_id": "ORD-9", "amount": "5.00"})

@@ -7,15 +7,15 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from cli.chaos.balancer import Balancer
-from cli.chaos.endings import Unforeseen, ended_otherwise
-from cli.chaos.errands import Kind
-from cli.chaos.findings import Harm, findings
-from cli.chaos.followers import Followers
-from cli.chaos.rolled import Rolled
-from cli.chaos.roller import Restart
-from cli.chaos.schedule import schedule
 from tests.unit.cli.test_chaos_findings import _evidence, _view
+from tools.chaos.balancer import Balancer
+from tools.chaos.endings import Unforeseen, ended_otherwise
+from tools.chaos.errands import Kind
+from tools.chaos.findings import Harm, findings
+from tools.chaos.followers import Followers
+from tools.chaos.rolled import Rolled
+from tools.chaos.roller import Restart
+from tools.chaos.schedule import schedule
 
 FINE = Rolled(
     failed=(),

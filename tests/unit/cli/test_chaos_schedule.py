@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from cli.chaos.errands import Kind
-from cli.chaos.schedule import schedule
-from cli.chaos.strikes import Blow
-from cli.chaos.wiring import Wiring
 from shared.domain.exact_json import dumps
+from tools.chaos.errands import Kind
+from tools.chaos.schedule import schedule
+from tools.chaos.strikes import Blow
+from tools.chaos.wiring import Wiring
 
 THREE_MINUTES = 180.0
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from services.learner.bench.regret import ARMS, SCENES, Course, Scene, bound, course, marks
+from tools.bench.learner.regret import ARMS, SCENES, Course, Scene, bound, course, marks
 
 SEEDS = 200
 

@@ -2,14 +2,14 @@
 
 import pytest
 
-from services.policy.bench.command import Figures
-from services.policy.bench.engines import CONTEXTS, engines
-from services.policy.bench.rates import Rates
-from services.policy.bench.requests import bodies
-from services.policy.bench.service import Answers
 from services.policy.core.conditions import Conditions
 from services.policy.core.evaluate import evaluate
 from shared.contracts.policy import EvaluateRequest
+from tools.bench.policy.command import Figures
+from tools.bench.policy.engines import CONTEXTS, engines
+from tools.bench.policy.rates import Rates
+from tools.bench.policy.requests import bodies
+from tools.bench.policy.service import Answers
 
 
 def _figures(ours: float, by_hand: float, library: float, p99_ms: float) -> Figures:

@@ -1,6 +1,6 @@
 """The queue's targets are named when they are missed."""
 
-from services.executor.bench.queue import Figures
+from tools.bench.executor.queue import Figures
 
 GOOD = Figures(2.0, 9.0, 0.4, 2.5, 9.0, 1000, 2.6, 1700.0, 0.7)
 

@@ -1,0 +1,116 @@
+"""Events per second: one learner, against a consumer of the same streams that reads, decodes and acknowledges.
+
+A reader that does not even decode what it reads is measured too: how fast the streams themselves are.
+"""
+
+import statistics
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+from json import loads
+from pathlib import Path
+from typing import NamedTuple, cast
+from uuid import uuid4
+
+from redis.asyncio import Redis
+
+from services.learner.adapters.redis_memory import RedisMemory
+from services.learner.adapters.redis_outcomes import AT_ONCE, RedisOutcomes
+from services.learner.core.learner import Learner
+from shared.infra import keys
+from shared.infra.embedded_redis import EmbeddedRedis
+from shared.infra.redis import connect
+from tools.bench.learner.events import leave_outcomes
+
+_LEASE_SECONDS = 60.0
+_WARM = 500
+
+Drain = Callable[[Redis], Awaitable[int]]
+
+
+class Miscounted(Exception):
+    """The learner did not learn every event once: its speed says nothing."""
+
+
+class Round(NamedTuple):
+    """Events per second. All take turns in each round, so that the machine is equally busy for all."""
+
+    learner: float
+    bare: float
+    undecoded: float
+
+
+class Rates(NamedTuple):
+    rounds: tuple[Round, ...]
+
+    @property
+    def typical(self) -> Round:
+        return Round(*(round(statistics.median(figures)) for figures in zip(*self.rounds, strict=True)))
+
+    @property
+    def share(self) -> float:
+        """The learner's rate as a part of the bare reader's, in the typical round."""
+        return round(statistics.median(one.learner / one.bare for one in self.rounds), 3)
+
+
+async def rates(events: int, rounds: int) -> Rates:
+    """Measured on a Redis of its own that fsyncs each write, as state Redis must."""
+    with tempfile.TemporaryDirectory(prefix="pa-bench-") as folder, EmbeddedRedis(Path(folder)) as server:
+        redis = connect(server.url)
+        try:
+            await _round(redis, _WARM)
+            return Rates(tuple([await _round(redis, events) for _ in range(rounds)]))
+        finally:
+            await redis.aclose()
+
+
+async def _round(redis: Redis, events: int) -> Round:
+    await redis.flushall()
+    await leave_outcomes(redis, events, uuid4().hex[:8])
+    undecoded = await _rate(redis, partial(_read_bare, decode=_ignored), events)
+    bare = await _rate(redis, partial(_read_bare, decode=loads), events)
+    return Round(await _rate(redis, _learn, events), bare, undecoded)
+
+
+def _ignored(text: str) -> None:
+    """Not looked at."""
+
+
+async def _rate(redis: Redis, drain: Drain, events: int) -> float:
+    began = time.perf_counter()
+    drained = await drain(redis)
+    if drained != events:
+        raise Miscounted(f"{drained} of {events} events")
+    return round(events / (time.perf_counter() - began))
+
+
+async def _learn(redis: Redis) -> int:
+    learner = Learner(RedisOutcomes(redis, uuid4().hex, _LEASE_SECONDS), RedisMemory(redis))
+    await learner.share()
+    while await learner.round():
+        pass
+    await learner.leave()
+    return learner.counts.learned
+
+
+async def _read_bare(redis: Redis, decode: Callable[[str], object]) -> int:
+    """As quick as a client can: all streams in one command, in batches as large, acknowledged in one round trip."""
+    streams, group, read = [partition.outcomes for partition in keys.all_partitions()], uuid4().hex, 0
+    async with redis.pipeline(transaction=False) as pipe:
+        for stream in streams:
+            pipe.xgroup_create(stream, group, "0", mkstream=True)
+        await pipe.execute()
+    while batch := await _batch(redis, group, streams):
+        async with redis.pipeline(transaction=False) as pipe:
+            for stream, entries in batch:
+                for _, fields in entries:
+                    decode(fields["o"])
+                pipe.xack(stream, group, *(entry_id for entry_id, _ in entries))
+            read += sum(await pipe.execute())
+    return read
+
+
+async def _batch(redis: Redis, group: str, streams: list[str]) -> "list[tuple[str, list[tuple[str, dict[str, str]]]]]":
+    found = await redis.xreadgroup(group, "one", dict.fromkeys(streams, ">"), count=AT_ONCE)
+    return cast("list[tuple[str, list[tuple[str, dict[str, str]]]]]", found)

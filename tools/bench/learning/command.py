@@ -1,0 +1,103 @@
+"""`purple bench learner`: whether it learns, how fast, and what reading what was learned costs."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from cli.child_json import json_of
+from cli.console import Complaint, err, give_up, out, say_json
+from shared.domain.exact_json import Json, JsonObject, dumps, plain
+from tools.bench.learning.story import LAST, TASKS, WORSE, Learned, learned
+
+_SECONDS = 600.0
+_STATUS_TARGET_MS = 20.0
+
+
+def learner(
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Exit code 1, naming each missed target.")] = False,
+    plot: Annotated[
+        Path | None, typer.Option(help="Write a picture of the bandit's regret (SVG) to this file.", metavar="FILE")
+    ] = None,
+) -> None:
+    """Learning on the example company, one strategy made worse; events per second; the bandit's regret; PRIME's reads.
+
+    Examples:
+
+      purple bench learner
+
+      purple bench learner --check --json
+
+      purple bench learner --plot docs/images/regret.svg
+    """
+    try:
+        figures = asyncio.run(_measured(plot))
+    except Complaint as complaint:
+        give_up(complaint)
+    if as_json:
+        say_json(dumps(figures))
+    else:
+        out.print(_table(figures))
+    missed = figures["missed"]
+    if isinstance(missed, list) and missed:
+        err.print("\n".join(f"Missed: {sentence}" for sentence in missed), style="yellow", soft_wrap=True)
+        raise typer.Exit(int(check))
+
+
+async def _measured(plot: Path | None) -> JsonObject:
+    """One after the other: each has the machine to itself."""
+    drawn = ("--plot", str(plot)) if plot else ()
+    speed = await json_of("tools.bench.learner", "--json", *drawn, doing="Measuring the learner", seconds=_SECONDS)
+    reads = await json_of("tools.bench.executor", "recall", "--json", doing="Measuring PRIME", seconds=_SECONDS)
+    story = await learned()
+    missed: list[Json] = [*_missed(speed), *_missed(reads), *_missed_by(story)]
+    rest = {name: value for name, value in speed.items() if name != "missed"}
+    recall = {name: value for name, value in reads.items() if name != "missed"}
+    return {"learning": _told(story), **rest, "recall": recall, "missed": missed}
+
+
+def _missed(figures: JsonObject) -> list[Json]:
+    missed = figures.get("missed")
+    return missed if isinstance(missed, list) else []
+
+
+def _missed_by(story: Learned) -> list[Json]:
+    found: list[Json] = []
+    if not story.leaves_the_worse:
+        found.append(f"{WORSE} is still used {story.uses_at_last[WORSE]} times in the last {LAST} of {TASKS} tasks")
+    if not story.shows_the_failing_case:
+        found.append("a task that is about the same as a failed one was not shown the failing case")
+    if story.status_p99_ms > _STATUS_TARGET_MS:
+        found.append(f"GET /rl/status: p99 {story.status_p99_ms} ms, target {_STATUS_TARGET_MS} ms")
+    return found
+
+
+def _told(story: Learned) -> JsonObject:
+    return {
+        "tasks": len(story.used),
+        "made_worse": WORSE,
+        "uses": dict(sorted(story.uses.items())),
+        f"uses_in_last_{LAST}": dict(sorted(story.uses_at_last.items())),
+        "used": list(story.used),
+        "mean_reward": dict(story.rewards),
+        "left_the_worse": story.leaves_the_worse,
+        "failing_case_in_primer": story.shows_the_failing_case,
+        "primer": [dict(case) for case in story.shown],
+        "status_p50_ms": plain(story.status_p50_ms),
+        "status_p99_ms": plain(story.status_p99_ms),
+    }
+
+
+def _table(figures: JsonObject) -> Table:
+    """Figures of figures stand each on a line of its own."""
+    table = Table("of", "figure", "value", title="learner: whether it learns, how fast, what it costs")
+    for name, value in figures.items():
+        rows = value.items() if isinstance(value, dict) else [("", value)]
+        for figure, number in rows if name != "missed" else []:
+            table.add_row(
+                name.replace("_", " "), figure.replace("_", " "), number if isinstance(number, str) else dumps(number)
+            )
+    return table

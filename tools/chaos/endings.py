@@ -1,0 +1,50 @@
+"""How an errand should end, and which tasks ended otherwise: pure."""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from cli.gateway.messages import TaskView
+from shared.domain.words import TaskState
+from tools.chaos.errands import Kind
+from tools.chaos.load import Sent
+
+_LONGEST = 300
+_NOT_DONE = frozenset({Kind.REJECTED_CLAIM, Kind.REJECTED_REFUND, Kind.BLOCKED_CLAIM})
+
+
+class Unforeseen(NamedTuple):
+    """An approval that an errand did not foresee, and the reasons it gave."""
+
+    task_id: str
+    sentence: str
+
+
+class Otherwise(NamedTuple):
+    """A task that ended otherwise than its errand asks; ``why`` as the task says it."""
+
+    task_id: str
+    text: str
+    expected: str
+    state: str
+    why: str
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.text} was to be {self.expected}, and is {self.state}: {self.why}"
+
+
+def expected_end(sent: Sent) -> str:
+    """The state that the errand asks for, where nothing goes wrong."""
+    kind = sent.planned.errand.kind
+    if kind is Kind.LEFT_WAITING:
+        return TaskState.INPUT_REQUIRED.value
+    return (TaskState.REJECTED if kind in _NOT_DONE else TaskState.COMPLETED).value
+
+
+def ended_otherwise(ended: Iterable[tuple[Sent, TaskView]]) -> Iterator[Otherwise]:
+    """One that its client canceled may have ended before."""
+    for sent, view in ended:
+        expected = expected_end(sent)
+        canceled = sent.planned.canceled_after is not None and view.state == TaskState.CANCELED
+        if view.state != expected and not canceled:
+            yield Otherwise(view.id, sent.planned.errand.text, expected, view.state, view.answer[:_LONGEST])

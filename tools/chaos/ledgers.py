@@ -1,0 +1,52 @@
+"""The companies' books: filled with the errands' rows before a run, and asked after it what was really written."""
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+from shared.domain.exact_json import JsonObject, loads_object
+from tools.chaos.errands import Intended, Row
+
+_PATIENCE = 5.0
+
+
+class Applied(NamedTuple):
+    """One write that took hold, as the company counted it in the same transaction."""
+
+    tool: str
+    arguments: JsonObject
+
+
+class CompanyLedger:
+    """Every write that one company applied; indexed, because every task asks."""
+
+    def __init__(self, writes: Iterable[Applied]) -> None:
+        self.writes = tuple(writes)
+        self._by_tool: dict[str, list[Applied]] = defaultdict(list)
+        for write in self.writes:
+            self._by_tool[write.tool].append(write)
+
+    @classmethod
+    def read(cls, database: Path) -> "CompanyLedger":
+        """Straight from the file: the company's own code is not asked."""
+        with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=_PATIENCE)) as connection:
+            found = connection.execute("SELECT tool, arguments FROM writes ORDER BY number").fetchall()
+        return cls(Applied(str(tool), loads_object(str(arguments))) for tool, arguments in found)
+
+    def times(self, intended: Intended) -> int:
+        """How often the write took hold."""
+        return sum(intended.is_made_by(*write) for write in self._by_tool[intended.tool])
+
+
+def plant(database: Path, rows: Iterable[Row]) -> None:
+    """Add rows to a company's books, and money to its budgets so that none runs dry."""
+    with closing(sqlite3.connect(database, timeout=_PATIENCE)) as connection, connection:
+        connection.execute("UPDATE budgets SET allocated_cents = allocated_cents * 1000")
+        for row in rows:
+            names = ", ".join(row.cells)
+            places = ", ".join("?" for _ in row.cells)
+            sql = f"INSERT INTO {row.table} ({names}) VALUES ({places})"  # noqa: S608  our own names
+            connection.execute(sql, tuple(row.cells.values()))

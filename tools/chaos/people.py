@@ -1,0 +1,106 @@
+"""The people of a run: an approver who answers as the errand says, and an operator who settles writes in doubt."""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from cli.gateway.messages import Speaker, TaskView, Utterance
+from shared.domain.exact_json import Json, JsonObject
+from shared.domain.words import Level, TaskState
+from tools.chaos.doors import Accepted, Doors, Refused
+from tools.chaos.endings import Unforeseen
+from tools.chaos.errands import Intended
+from tools.chaos.ledgers import CompanyLedger
+from tools.chaos.load import Load, Sent
+from tools.chaos.sight import Sight
+
+APPROVER = Speaker("dana", ("approver",), tuple(level.word for level in Level))
+OPERATOR = Speaker("otto", ("operator",))
+_LOOK_EVERY = 0.5
+_AGAIN = 1.5
+_OPERATOR_SECONDS = 8.0  # nobody looks into the books at once: what a frozen server has yet to do is done by then
+
+
+class People:
+    """Looks at all open tasks now and then, and answers those that wait for somebody."""
+
+    def __init__(self, doors: Doors, load: Load, sight: Sight, books: Mapping[str, Path], seed: int) -> None:
+        self._doors, self._load, self._sight = doors, load, sight
+        self._books = books
+        self._seed = seed
+        self.resolved: dict[str, str] = {}  # doubt -> what was said of it
+        self._seen: dict[str, float] = {}  # doubt -> when the operator first saw it
+        self.unforeseen: list[Unforeseen] = []  # the answer was no
+
+    async def serve(self) -> None:
+        """Until cancelled."""
+        while True:
+            await self.look()
+            await asyncio.sleep(_LOOK_EVERY)
+
+    async def look(self) -> None:
+        """Note where every open task stands, and answer those that wait."""
+        open_tasks = [(sent, accepted) for sent, accepted in self._load.accepted() if not sent.has_ended]
+        states = await self._sight.states([accepted for _, accepted in open_tasks])
+        for (sent, _), state in zip(open_tasks, states, strict=True):
+            sent.state = state
+        now = time.monotonic()
+        waiting = [pair for pair in open_tasks if pair[0].waits and self._is_due(pair[0], now)]
+        await asyncio.gather(*(self._answer(sent, accepted) for sent, accepted in waiting))
+
+    def _is_due(self, sent: Sent, now: float) -> bool:
+        """Whether somebody looks at a waiting task now: not all the time, and never where nobody is there."""
+        if sent.planned.errand.decision == "" or now < sent.looked_at + _AGAIN:
+            return False
+        sent.looked_at = now
+        return True
+
+    async def _answer(self, sent: Sent, accepted: Accepted) -> None:
+        try:
+            view = await self._doors.view(accepted.task_id, OPERATOR)
+            doubts = [doubt for doubt in _list(view.metadata.get("doubts")) if isinstance(doubt, dict)]
+            if view.state != TaskState.INPUT_REQUIRED:
+                return
+            if doubts:
+                await self._resolve(sent, accepted, doubts)
+            else:
+                await self._decide(sent, accepted, view)
+        except Refused:  # it has moved on meanwhile: the next look sees where it stands
+            return
+
+    async def _decide(self, sent: Sent, accepted: Accepted, view: TaskView) -> None:
+        approval = str(view.metadata.get("approval_id"))
+        word = sent.planned.errand.decision
+        if approval in sent.decisions:
+            return
+        utterance = Utterance(word or "reject", APPROVER, task_id=accepted.task_id)
+        await self._doors.send(utterance, f"chaos-{self._seed}-{sent.planned.number}-{approval}")
+        sent.decisions.add(approval)
+        if word is None:
+            told = f"{sent.planned.errand.text} needs an approval: {view.answer}"
+            self.unforeseen.append(Unforeseen(accepted.task_id, told))
+
+    async def _resolve(self, sent: Sent, accepted: Accepted, doubts: list[JsonObject]) -> None:
+        """Done if the company has applied the write, else to be left undone: what a person would look up."""
+        applied = CompanyLedger.read(self._books[sent.planned.protocol])
+        now = time.monotonic()
+        for doubt in doubts:
+            if now - self._seen.setdefault(str(doubt.get("doubt")), now) < _OPERATOR_SECONDS:
+                continue
+            name, call = str(doubt.get("doubt")), str(doubt.get("call_id"))
+            intended = _intended(sent, doubt)
+            word = "done" if any(applied.times(one) for one in intended) else "skip"
+            self.resolved[name] = word
+            body: JsonObject = {"call": call, "resolution": word, "metadata": {"principal": OPERATOR.as_json()}}
+            await self._doors.post(f"/tasks/{accepted.task_id}/resolve", body)
+
+
+def _intended(sent: Sent, doubt: JsonObject) -> list[Intended]:
+    arguments = doubt.get("arguments")
+    known = arguments if isinstance(arguments, dict) else {}
+    return [one for one in sent.planned.errand.writes if one.is_made_by(str(doubt.get("tool")), known)]
+
+
+def _list(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []

@@ -1,0 +1,68 @@
+"""How long it takes until another executor owns what a killed one had in hand."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tools.chaos.sight import Held, Sight
+
+_LOOK_EVERY = 0.1
+
+
+class Recovered(NamedTuple):
+    """One turn that went on elsewhere. ``doubtful``: a write was under way, whose time had to pass first."""
+
+    session_id: str
+    died: float  # monotonic time of the kill
+    seconds: float
+    doubtful: bool
+    everything_was_dead: bool
+
+
+class _Lost(NamedTuple):
+    since: float
+    everything_was_dead: bool
+
+
+class Recoveries:
+    def __init__(self, sight: Sight) -> None:
+        self._sight = sight
+        self._lost: dict[Held, _Lost] = {}
+        self.known: list[Recovered] = []
+
+    @property
+    def outstanding(self) -> int:
+        return len(self._lost)
+
+    async def note(self, pids: Sequence[int], since: float, *, everything_was_dead: bool = False) -> None:
+        """Executors of these pids died at ``since`` (monotonic): remember what they had in hand.
+
+        With ``everything_was_dead`` whatever still waits for an owner waits for the restart of everything.
+        """
+        if everything_was_dead:
+            self._lost = {held: lost._replace(everything_was_dead=True) for held, lost in self._lost.items()}
+        for pid in pids:
+            found = await self._sight.held_by(pid)
+            self._lost |= {held: _Lost(since, everything_was_dead) for held in found}
+
+    async def serve(self) -> None:
+        """Until cancelled."""
+        while True:
+            await asyncio.sleep(_LOOK_EVERY)
+            if self._lost:
+                await self._look(tuple(self._lost))
+
+    async def _look(self, lost: Sequence[Held]) -> None:
+        fences = await self._sight.fences([held.session_id for held in lost])
+        now = time.monotonic()
+        for held, fence in zip(lost, fences, strict=True):
+            if fence > held.fence:
+                since, everything_was_dead = self._lost.pop(held)
+                self.known.append(Recovered(held.session_id, since, now - since, held.doubtful, everything_was_dead))
+
+
+def percentile(seconds: Sequence[float], share: float) -> float | None:
+    """The value below which that share of the sorted values lies; None of none."""
+    ordered = sorted(seconds)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else None

@@ -1,0 +1,66 @@
+"""Restarts every service, one process after another, as a deployment of a new version does: nobody is killed."""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from cli.stack.free_ports import free_ports
+from cli.stack.readiness import wait_until_ready
+from shared.infra.tcp_proxy import TcpProxy
+from tools.chaos.crew import Crew
+
+READY_SECONDS = 60.0
+GONE_SECONDS = 60.0  # the longest grace of any service, and time to spare
+SERVES_ON = 1.0  # seconds between the new process's first work and the old one's signal: ``preStop``
+
+
+class Restart(NamedTuple):
+    """``seconds``: from the signal to the end. ``code``: the exit code; None if it had to be killed."""
+
+    name: str
+    seconds: float
+    code: int | None
+
+
+class Roller:
+    """``lines``: the services that are called by a name; a new process of these is ready before the old one leaves.
+
+    The others are stopped, and started again: replicas, and consumers whose work waits for them.
+    """
+
+    def __init__(self, crew: Crew, lines: Mapping[str, TcpProxy], serves_on: float = SERVES_ON) -> None:
+        self._crew, self._lines, self._serves_on = crew, lines, serves_on
+        self.restarts: list[Restart] = []
+        self.rounds = 0
+
+    @property
+    def counts(self) -> Counter[str]:
+        return Counter(restart.name for restart in self.restarts)
+
+    async def run(self, seconds: float) -> None:
+        """Whole rounds, the last of which begins before the time is over."""
+        ends = time.monotonic() + seconds
+        while not self.rounds or time.monotonic() < ends:
+            for name in self._in_order():
+                await self._roll(name)
+                await asyncio.sleep(self._serves_on / 2)  # a breath between two
+            self.rounds += 1
+
+    def _in_order(self) -> tuple[str, ...]:
+        """All but the companies: their servers are somebody else's."""
+        return tuple(name for name in sorted(self._crew.processes) if not name.startswith("company"))
+
+    async def _roll(self, name: str) -> None:
+        line = self._lines.get(name)
+        if line is None:
+            self.restarts.append(Restart(name, *await self._crew.terminate(name, GONE_SECONDS)))
+            await wait_until_ready((self._crew.child(name),), READY_SECONDS)
+            return
+        (port,) = free_ports(1)
+        replacement = self._crew.start_beside(name, port)
+        await wait_until_ready((replacement,), READY_SECONDS)
+        line.upstream = replacement.spec.url.removeprefix("http://")
+        await asyncio.sleep(self._serves_on)
+        self.restarts.append(Restart(name, *await self._crew.hand_over(name, replacement, GONE_SECONDS)))

@@ -1,0 +1,131 @@
+"""What chaos sees of Redis, past every line that it cuts: states, owners, doubts, and what the learner has counted."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import NamedTuple, TypeVar, cast
+
+from redis.asyncio import Redis
+from redis.asyncio.client import Pipeline
+
+from shared.domain.exact_json import loads_object
+from shared.domain.words import WriteStatus
+from shared.infra import keys
+from shared.infra.lua import answering
+from shared.ports.store import StoreUnavailable
+from tools.chaos.doors import Accepted
+
+TENANT = "default"
+_AGAIN = 0.05
+_SENDING = WriteStatus.SENDING.value
+
+T = TypeVar("T")
+
+
+class Held(NamedTuple):
+    """A session whose owner was struck while it had work in hand. ``doubtful``: a write of it was under way."""
+
+    session_id: str
+    fence: int
+    doubtful: bool
+
+
+class Counted(NamedTuple):
+    """What the learner says that it has counted: ids of outcomes, how many altogether, and those of the case log."""
+
+    ids: frozenset[str]
+    events: int
+    cases: tuple[str, ...] = ()
+
+
+class Sight:
+    """Reads only. Each look is repeated until the server answers: it may be dead at any moment."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+
+    async def states(self, tasks: Sequence[Accepted]) -> tuple[str, ...]:
+        """The state of each task; "" for one that Redis does not know."""
+
+        def ask(pipe: Pipeline) -> None:
+            for task in tasks:
+                pipe.hget(keys.task_keys(TENANT, task.session_id, task.task_id).record, "state")
+
+        return tuple(str(state or "") for state in await self._piped(ask)) if tasks else ()
+
+    async def held_by(self, pid: int) -> tuple[Held, ...]:
+        """The sessions that a process of this machine owns, and in which work waits or is under way."""
+        partitions = tuple(keys.all_partitions())
+        found = await self._piped(lambda pipe: _each(pipe.zrange, ((one.leased, 0, -1) for one in partitions)))
+        sessions = [keys.unpack_member(member).session_id for row in found for member in cast("list[str]", row)]
+        return tuple([held for session in sessions if (held := await self._held(session, pid)) is not None])
+
+    async def fences(self, sessions: Sequence[str]) -> tuple[int, ...]:
+        """The fence of each session's lease: it grows with every owner."""
+        leases = [keys.session_keys(TENANT, session).lease for session in sessions]
+        found = await self._piped(lambda pipe: _each(pipe.hget, ((lease, "fence") for lease in leases)))
+        return tuple(int(str(fence or 0)) for fence in found)
+
+    async def known_tasks(self) -> frozenset[str]:
+        """The ids of all tasks of which Redis has a record."""
+        found: set[str] = set()
+
+        async def look() -> None:
+            async for key in self._redis.scan_iter(match="pa:*:record", count=1000):
+                found.add(str(key).split(":")[-2])
+
+        await self._again(look)
+        return frozenset(found)
+
+    async def counted(self) -> Counted:
+        learned = keys.learned_keys(TENANT)
+
+        def ask(pipe: Pipeline) -> None:
+            pipe.zrange(learned.applied, 0, -1)
+            pipe.hget(learned.counts, "events")
+            pipe.lrange(learned.cases, 0, -1)
+
+        ids, events, cases = await self._piped(ask)
+        kept = tuple(str(loads_object(case).get("case_id")) for case in cast("list[str]", cases))
+        return Counted(frozenset(cast("list[str]", ids)), int(str(events or 0)), kept)
+
+    async def _held(self, session: str, pid: int) -> Held | None:
+        own = keys.session_keys(TENANT, session)
+
+        def ask(pipe: Pipeline) -> None:
+            pipe.hmget(own.lease, ["owner", "fence"])
+            pipe.llen(own.inbox)
+            pipe.llen(own.signals)
+            pipe.smembers(own.open)
+
+        lease, inbox, signals, tasks = await self._piped(ask)
+        owner, fence = cast("list[str | None]", lease)
+        if owner is None or owner.split(":")[1] != str(pid) or not (inbox or signals):
+            return None
+        return Held(session, int(fence or 0), await self._in_doubt(session, cast("set[str]", tasks)))
+
+    async def _in_doubt(self, session: str, tasks: Iterable[str]) -> bool:
+        ledgers = [keys.task_keys(TENANT, session, task).ledger for task in tasks]
+        found = await self._piped(lambda pipe: _each(pipe.hvals, ((ledger,) for ledger in ledgers)))
+        entries = [entry for row in found for entry in cast("list[str]", row)]
+        return any(entry.startswith(f"{_SENDING}\n") for entry in entries)
+
+    async def _piped(self, ask: Callable[[Pipeline], None]) -> list[object]:
+        async def look() -> list[object]:
+            async with self._redis.pipeline(transaction=False) as pipe:
+                ask(pipe)
+                return cast("list[object]", await pipe.execute())
+
+        return await self._again(look)
+
+    async def _again(self, look: Callable[[], Awaitable[T]]) -> T:
+        while True:
+            try:
+                async with answering():
+                    return await look()
+            except (StoreUnavailable, TimeoutError):
+                await asyncio.sleep(_AGAIN)
+
+
+def _each(command: Callable[..., object], calls: Iterable[tuple[str | int, ...]]) -> None:
+    for call in calls:
+        command(*call)
