@@ -59,13 +59,14 @@ images: ## every image, labelled with version and revision (BUILD_ARGS=--pull)
 		docker build $(BUILD_ARGS) --build-arg SERVICE=$$service --build-arg VERSION=$$version --build-arg REVISION=$$revision \
 			--tag $$name --tag $$name:$$version . || exit 1; done
 
-check: $(READY) ## format, lint, types, import directions, promises against tests
+check: $(READY) ## format, lint, types, import directions, promises against tests, names
 	@$(BIN)/ruff format --check --quiet . || { echo "Some files are not formatted: make format" >&2; exit 1; }
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache --no-logo
 	@$(BIN)/python -m tests.requirements --check
 	@$(BIN)/python -m tests.deployment.configuration --check
+	@$(BIN)/python -m tests.architecture.names --check
 
 format: $(READY) ## put every file into the project's format
 	@$(BIN)/ruff format .

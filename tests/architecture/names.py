@@ -1,0 +1,137 @@
+"""What names may not be: ``python -m tests.architecture.names --check``; what is older stands in names_baseline.txt.
+
+A function is not named by a bare participle, preposition or adverb (``told``, ``besides``, ``held_to``), a class has
+its name for itself, and nothing is named after the house. A line of the baseline is ``kind:name``, with how often it
+occurs if not once; moving a file changes none. ``--update`` takes out what is gone, and never adds a line.
+"""
+
+import ast
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PRODUCT = ("shared", "services", "cli", "tools", "examples")
+BASELINE = Path(__file__).with_name("names_baseline.txt")
+
+# Names that others chose, or that are words of the product's users.
+ALLOWED = {
+    "wrapped": "what functools and libraries call the function inside a decorator",
+    "up": "the command `purple up`",
+    "restored": "the command `purple restored`",
+    "Settings": "each service has one, in its settings.py",
+}
+PARTICIPLES = frozenset(
+    "beaten begun bitten blown born borne bought bound bred broken brought built burnt caught chosen dealt done"
+    " drawn driven eaten fallen fed felt forbidden foreseen forgiven forgotten fought found frozen given gone got"
+    " grown heard held hidden hung kept known laid learnt led left lent lost made meant met mistaken overridden paid"
+    " proven rebuilt resent rewritten ridden risen rung said sat seen sent shaken shown shrunk sold sought spent spoken"
+    " sprung spun stolen stood struck stuck sung sunk sworn taken taught thought thrown told torn undone unforeseen"
+    " understood unknown unmade unseen untold withdrawn withheld woken won worn woven written".split()
+)
+ADVERBS = frozenset(
+    "about above across after afterwards again against ahead alike almost alone along already also always among anyway"
+    " apart around aside at away back before beforehand behind below beneath beside besides between beyond by down"
+    " during elsewhere else enough even ever except for forth from further hence here in indeed inside instead into"
+    " likewise near nearby never nevertheless of off often on once onto otherwise out outside over per perhaps quite"
+    " rather seldom since so sometimes soon still then there thereafter thereof though through throughout thus to"
+    " together too toward towards under underneath until up upon very via well whence where with within without"
+    " yet".split()
+)
+NOT_PARTICIPLES = frozenset("bed embed exceed feed heed need proceed red seed shed speed succeed".split())
+NOT_ADVERBS = frozenset("ally apply assembly comply family fly imply multiply rely reply supply tally".split())
+HOUSE = frozenset(
+    "room rooms door doors desk desks clerk clerks courier couriers shelf shelves errand errands lore face faces brake"
+    " brakes seat seats muster musters decree decrees".split()
+)
+DERIVED = {"property", "cached_property", "override", "setter"}  # an override has its name from what it overrides
+
+
+def offenders(root: Path) -> Counter[str]:
+    """``kind:name`` of each name that breaks a rule, with how often it does."""
+    found: Counter[str] = Counter()
+    classes: Counter[str] = Counter()
+    for package in PRODUCT:
+        for path in sorted([root / package, *(root / package).rglob("*")]):
+            if "__pycache__" in path.parts or not path.exists():
+                continue
+            if HOUSE & set(words(path.name.partition(".")[0])):
+                found[f"{'folder' if path.is_dir() else 'file'}:{path.name}"] += 1
+            if path.suffix == ".py":
+                _look(ast.parse(path.read_text(encoding="utf-8")), found, classes)
+    return found + Counter(
+        {f"twice:{name}": count for name, count in classes.items() if count > 1 and name not in ALLOWED}
+    )
+
+
+def words(name: str) -> list[str]:
+    return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)]
+
+
+def is_bare(name: str) -> bool:
+    """Whether a function's name consists of nothing but participles, prepositions and adverbs."""
+    parts = words(name)
+    return bool(parts) and name not in ALLOWED and not name.startswith("__") and all(map(_is_no_verb_or_noun, parts))
+
+
+def _is_no_verb_or_noun(word: str) -> bool:
+    is_participle = word in PARTICIPLES or (word.endswith("ed") and word not in NOT_PARTICIPLES)
+    return is_participle or word in ADVERBS or (word.endswith("ly") and word not in NOT_ADVERBS)
+
+
+def _look(tree: ast.Module, found: Counter[str], classes: Counter[str]) -> None:
+    for node, name in _definitions(tree, ""):
+        if isinstance(node, ast.ClassDef):
+            classes[node.name] += 1
+        elif not DERIVED & set(_decorators(node)) and is_bare(node.name):
+            found[f"bare:{name}"] += 1
+        if HOUSE & set(words(node.name)):
+            found[f"{'class' if isinstance(node, ast.ClassDef) else 'function'}:{name}"] += 1
+
+
+Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def _definitions(node: ast.AST, within: str) -> Iterator[tuple[Definition, str]]:
+    for child in ast.iter_child_nodes(node):
+        inner = within
+        if isinstance(child, Definition):
+            inner = f"{within}.{child.name}".lstrip(".")
+            yield child, inner
+        yield from _definitions(child, inner)
+
+
+def _decorators(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
+    for decorator in node.decorator_list:
+        yield ast.unparse(decorator).partition("(")[0].rpartition(".")[2]
+
+
+def read(text: str) -> Counter[str]:
+    lines = (line.partition(" x") for line in text.splitlines() if line)
+    return Counter({name: int(count or 1) for name, _, count in lines})
+
+
+def as_text(names: Mapping[str, int]) -> str:
+    return "".join(f"{name} x{count}\n" if count > 1 else f"{name}\n" for name, count in sorted(names.items()))
+
+
+def complaints(now: Counter[str], before: Counter[str]) -> list[str]:
+    new = [f"{name}: find another name (tests/architecture/names.py says why)" for name in sorted(now - before)]
+    gone = [f"{name}: oftener in the baseline than in the code, remove it (--update)" for name in sorted(before - now)]
+    return new + gone
+
+
+def main(arguments: Sequence[str]) -> int:
+    now, before = offenders(ROOT), read(BASELINE.read_text(encoding="utf-8"))
+    if "--update" in arguments:
+        before &= now
+        BASELINE.write_text(as_text(before), encoding="utf-8")
+    found = complaints(now, before)
+    sys.stderr.write("".join(f"{line}\n" for line in found))
+    return int(bool(found))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,72 @@
+"""New names say what they are of; the names of before stand in a list that only becomes shorter."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.names import BASELINE, ROOT, as_text, complaints, is_bare, offenders, read
+
+
+def _project(root: Path, **files: str) -> Path:
+    for name, text in files.items():
+        path = root / "shared" / f"{name}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return root
+
+
+def test_no_name_is_worse_than_the_baseline_and_the_baseline_holds_nothing_that_is_gone() -> None:
+    assert complaints(offenders(ROOT), read(BASELINE.read_text())) == []
+
+
+@pytest.mark.parametrize("name", ["told", "_shown", "settled", "besides", "held_to", "carried_out", "of", "patiently"])
+def test_a_name_without_noun_and_verb_is_bare(name: str) -> None:
+    assert is_bare(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["seed", "apply", "is_settled", "settled_tasks", "find", "wrapped", "__enter__", "feed"]
+)
+def test_a_name_with_one_is_not(name: str) -> None:
+    assert not is_bare(name)
+
+
+def test_properties_and_overrides_are_not_asked(tmp_path: Path) -> None:
+    text = """class Task:
+    @property
+    def settled(self): ...
+    @override
+    def told(self): ...
+    def found(self): ...
+"""
+    assert offenders(_project(tmp_path, task=text)) == Counter({"bare:Task.found": 1})
+
+
+def test_a_class_twice_and_names_of_the_house_are_found(tmp_path: Path) -> None:
+    one, two = "class Desk: ...\nclass Call: ...\n", "class Call: ...\ndef open_door(): ...\n"
+
+    found = offenders(_project(tmp_path, one=one, errands=two))
+
+    assert found == Counter({"class:Desk": 1, "twice:Call": 2, "function:open_door": 1, "file:errands.py": 1})
+
+
+def test_moving_a_file_changes_nothing(tmp_path: Path) -> None:
+    text = "def told(): ...\n"
+
+    assert offenders(_project(tmp_path / "a", one=text)) == offenders(_project(tmp_path / "b", other=text))
+
+
+def test_what_is_new_and_what_is_gone_are_told_apart() -> None:
+    now, before = Counter({"bare:told": 2}), Counter({"bare:told": 1, "bare:shown": 1})
+
+    new, gone = complaints(now, before)
+
+    assert new.startswith("bare:told: find another name")
+    assert gone.startswith("bare:shown: oftener in the baseline")
+
+
+def test_the_baseline_reads_what_it_writes() -> None:
+    names = Counter({"bare:Task.told": 1, "twice:Call": 3})
+
+    assert read(as_text(names)) == names
