@@ -50,6 +50,7 @@ from services.executor.ports.tools import ToolSilent, ToolUnreachable
 from services.executor.settings import CredentialSettings, Settings
 from shared.contracts.tenant import Connection
 from shared.infra.anthropic_model import AnthropicModel
+from shared.infra.anthropic_model import Limits as ModelLimits
 from shared.infra.counted_model import CountedModel
 from shared.infra.guard import Guard
 from shared.infra.metrics import Metrics
@@ -70,10 +71,10 @@ async def carry_out_turns(settings: Settings, worker: MakesWorker = Worker, trac
     limits = Limits(
         tool_seconds=settings.tool_timeout,
         task_seconds=settings.task_timeout,
+        rest_seconds=settings.task_deadline,
         strategies=settings.strategies,
         audits_values=settings.compute_audit == "on",
         orchestrators=settings.orchestrators,
-        classify_seconds=settings.classify_seconds,
         answers=AnswerRules(settings.quality_formula, settings.answer_footer),
         iterations=settings.max_iterations,
         tool_calls=settings.max_tool_calls,
@@ -197,6 +198,7 @@ def _model(settings: Settings, tracer: Tracer) -> AnthropicModel:
         fallbacks=fallbacks(settings),
         api_key=settings.anthropic_api_key,
         base_url=settings.anthropic_base_url or None,
+        limits=ModelLimits(seconds=settings.model_timeout),
         tracer=tracer,
         tells_trace=settings.traceparent_to_model,
     )

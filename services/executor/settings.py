@@ -106,12 +106,13 @@ class Settings(RunSettings, ArchiveSettings, CredentialSettings, TracingSettings
     )
     haiku_model: str = Field(default="claude-haiku-4-5-20251001", description="the lower tier")
     sonnet_model: str = Field(
-        default="claude-sonnet-4-6", description="the higher tier: plans of writes, synthesis, hard computing"
+        default="claude-sonnet-4-6", description="the higher tier: replies that may write, and hard questions"
     )
     fallback_model: str = Field(
         default="claude-sonnet-4-6",
         description="who serves when a tier's model is unavailable, never below the tier of writes",
     )
+    model_timeout: float = Field(default=60.0, gt=0, le=600, description="seconds after which a model call ends")
     model_notice: str = Field(default="", description="what is said about the model in answers")
     green_agent_mcp_url: str = Field(default="", description="the tool server of tasks that name none")
     tools_allowed_hosts: HostList = Field(
@@ -121,7 +122,14 @@ class Settings(RunSettings, ArchiveSettings, CredentialSettings, TracingSettings
     task_timeout: float = Field(
         default=120.0, gt=0, description="seconds of working time after which a task fails; waiting does not count"
     )
-    task_tokens: int = Field(default=200_000, ge=1_000, description="fresh tokens of one task")
+    task_deadline: float = Field(
+        default=3600.0,
+        ge=0,
+        description="seconds for which a task rests while no model answers, before it fails; no other wait counts",
+    )
+    task_tokens: int = Field(
+        default=10_000, ge=1_000, description="fresh tokens of one task: input that no cache holds, and output"
+    )
     strategies: Annotated[tuple[Strategy, ...], NoDecode] = Field(
         default=tuple(Strategy),
         description="the strategies that the bandit chooses among, commas between; the first begins a process type",
@@ -146,15 +154,9 @@ class Settings(RunSettings, ArchiveSettings, CredentialSettings, TracingSettings
     brainos_timeout: float = Field(default=45.0, gt=0, description="seconds for one round with it")
     compute_audit: Literal["on", "off"] = Field(
         default="on",
-        description="whether a model looks over a plan's figures after the exact audit, which cannot be switched off",
+        description="whether a model looks if a risky plan does what its task asks; the exact audit stays",
     )
     task_money: Decimal = Field(default=Decimal("1.00"), gt=0, le=1_000_000, description="US dollars of one task")
-    classify_seconds: float = Field(
-        default=5.0,
-        gt=0,
-        le=60,
-        description="seconds for which a model is waited for that says which process a task is",
-    )
     quality_formula: Formula = Field(default=Formula.SIGNALS, description="how runs are scored")
     answer_footer: bool = Field(default=False, description="a last line about the run under prose")
     model_prices: Path | None = Field(default=None, description="a file of prices laid over the built-in ones")
@@ -164,8 +166,8 @@ class Settings(RunSettings, ArchiveSettings, CredentialSettings, TracingSettings
     )
     journal_steps: int = Field(default=1_000, ge=10, description="steps that one task may take")
     journal_bytes: int = Field(default=8_000_000, ge=10_000, description="bytes that one task may collect")
-    max_iterations: int = Field(default=20, ge=1, le=200, description="how often a model is asked in one state")
-    max_tool_calls: int = Field(default=18, ge=1, le=200, description="how many tools it may call in one state")
+    max_iterations: int = Field(default=20, ge=1, le=200, description="how often a task's model is asked")
+    max_tool_calls: int = Field(default=18, ge=1, le=200, description="how many reads one reply may make")
     list_pages: int = Field(default=200, ge=1, le=900, description="pages that are read of one list")
     list_rows: int = Field(default=10_000, ge=1, description="rows that are read of one list")
     list_bytes: int = Field(default=1_000_000, ge=10_000, description="bytes that are read of one list")

@@ -59,9 +59,12 @@ class FigureFound(Contract):
 
 
 class Grounds(Contract):
+    """``not_known``: what the process would have decided by and nobody could find out, in sentences."""
+
     rules: tuple[RuleFound, ...] = ()
     policy_hash: str = ""
     policy_versions: tuple[str, ...] = ()
     arguments: tuple[ArgumentSource, ...] = ()
     reads: tuple[ReadFound, ...] = ()
     figures: tuple[FigureFound, ...] = ()
+    not_known: tuple[str, ...] = ()

@@ -48,9 +48,10 @@ class LedgerEntry(Contract):
     before_json: str | None = None
     result_json: str | None = None
     proof_json: str | None = None  # the read-back's answer after the call
+    contradicted: bool = False  # whether that answer shows something else than what was to be written
     note: str | None = None  # why it is what it is, in a sentence
     refusal: str | None = None  # the server's words, where it answered with an error
-    not_begun: bool = False  # whether that error means that nothing was written: the protocol or the operator says so
+    not_begun: bool = False  # whether that error means that nothing was written: by protocol, operator or reason
     idempotency_field: str | None = None  # the argument in which ``key`` was sent, where the server honours one
     compensates: str | None = None  # the id of the call that this one takes back
     attempt: int = 1  # how often it was begun to be sent, this time included

@@ -18,11 +18,15 @@ class ReadBack(Contract):
 
 
 class Origin(Contract):
-    """Where an argument's value comes from: the task's text, a result (fact and path), or a named value."""
+    """Where an argument's value comes from: the task's text, a result (fact and path), or a named value.
+
+    ``free_text``: it stands in free text alone, such as a mail's body, and a person has to see it.
+    """
 
     argument: str
-    source: Literal["task", "result", "value"]
+    source: Literal["task", "result", "value", "none"]
     ref: str = ""
+    free_text: bool = False
 
 
 class PlannedCall(Contract):
@@ -30,6 +34,8 @@ class PlannedCall(Contract):
 
     ``arguments_json`` is canonical JSON; ``{"$ref": "c1.path"}`` stands for an earlier call's result.
     ``compensation`` takes the call back: it is made if a later call fails whose ``on_failure`` is "compensate".
+    ``part``: the part of the task that the call carries out. ``if_acknowledged``, of a notice: the sentence that goes
+    out with it where a change that it tells of was answered by the server, and could not be proved by reading.
     """
 
     call_id: str
@@ -40,7 +46,9 @@ class PlannedCall(Contract):
     read_back: ReadBack | None = None
     on_failure: Literal["stop", "continue", "compensate"] = "stop"
     compensation: "PlannedCall | None" = None
+    part: int | None = None  # the part of the task that the call carries out
     origins: tuple[Origin, ...] = ()
+    if_acknowledged: str | None = None
     idempotency_field: str | None = None  # our key goes out in this argument; it is no part of what is approved
 
     @property
@@ -64,7 +72,10 @@ class WritePlan(Contract):
 
     @property
     def hash(self) -> str:
-        """What verdict, approval and ledger refer to: each call with its read-back and its failure rule."""
+        """What verdict, approval and ledger refer to: each call with its read-back and its failure rule.
+
+        A field that plans did not have at first counts only where it is set: the hash of an older plan stays.
+        """
         return digest([_identity(call) for call in self.calls])
 
 
@@ -79,4 +90,6 @@ def _identity(call: PlannedCall) -> Json:
         "read_back": [read_back.tool, loads_object(read_back.arguments_json)] if read_back else None,
         "on_failure": call.on_failure,
         "compensation": _identity(call.compensation) if call.compensation else None,
+        **({"part": call.part} if call.part is not None else {}),
+        **({"if_acknowledged": call.if_acknowledged} if call.if_acknowledged is not None else {}),
     }

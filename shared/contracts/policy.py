@@ -118,7 +118,9 @@ class CallContext(PolicyContract):
 
     ``unproven`` names fields that only the request gives: they can set a rule off, and cannot keep one from it.
     ``recorded``: what the records say instead, of fields in which the call or the records contradict each other; one
-    for each record of which that is so.
+    for each record of which that is so. ``unknown_fields``: those that the call or records of its kind have, without a
+    value that is known; a field that is neither here nor in ``fields`` has nothing to do with the call. None: the
+    sender does not tell, and every missing field counts as unknown.
     """
 
     call_id: str
@@ -127,6 +129,7 @@ class CallContext(PolicyContract):
     tool_class: ToolClass = ToolClass.CHANGE
     unproven: tuple[str, ...] = ()
     recorded: tuple[dict[str, ContextValue], ...] = ()
+    unknown_fields: tuple[str, ...] | None = None
 
 
 class PastCall(PolicyContract):
@@ -225,6 +228,8 @@ class Verdict(PolicyContract):
     ``passed`` is false when a rule blocks, a rule escalates, a rule is invalid or a call is refused.
     ``requires_approval`` asks for one decision before the plan goes on; ``escalate`` for the level's decision on the
     whole task, which alone lifts it. A plan without its refused calls may pass: ``refusals`` never mean ``blocked``.
+    ``ruled_calls``: by call, the policies of which a rule applies to it, whatever the rule finds; None where it was
+    not told.
     """
 
     passed: bool
@@ -245,6 +250,7 @@ class Verdict(PolicyContract):
     text: TextFinding | None = None  # None where no policy has a say on texts
     reported_rules: tuple[TriggeredRule, ...] = ()  # what report-only rules would have done
     reported_refusals: tuple[CallRefusal, ...] = ()
+    ruled_calls: dict[str, tuple[str, ...]] | None = None
 
     @property
     def approvers(self) -> int:

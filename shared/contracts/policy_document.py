@@ -1,9 +1,13 @@
 """A policy as people write it: one list of rules of every kind, told apart by their fields."""
 
+import re
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from pydantic import ValidationError
 
 from shared.contracts.policy import Policy, PolicyContract, Rule, TextRule, ToolRule
-from shared.domain.exact_json import Json, JsonObject
+from shared.domain.exact_json import Json, JsonObject, loads
 
 _RULES: Mapping[str, type[PolicyContract]] = {
     "rules": Rule,
@@ -13,6 +17,92 @@ _RULES: Mapping[str, type[PolicyContract]] = {
     "textRules": TextRule,
 }
 _PLACES = {"kind": "tool_rules", "type": "text_rules"}
+# What people write beside rules to describe them; it changes nothing, so nobody has to read it.
+_DESCRIBING = frozenset(
+    """name title description summary comment comments note notes rationale author owner tags source url created_at
+    updated_at effective_date metadata $schema""".split()
+)
+_EMPTY: tuple[Json, ...] = (None, False, "", [], {})
+_FENCED = re.compile(r"\A```\w*[ \t]*\n(?P<inside>.*?)\n?[ \t]*```\Z", re.S)
+_EMBEDDED = re.compile(r"[\"'](?:rules|(?:tool|text)_?rules)[\"']\s*:\s*[\[{]", re.I)
+_YAML = re.compile(
+    r"^(?:rules|(?:tool|text)_?rules|policies)[ \t]*:[ \t]*(?:\[|\n\s*-[ \t]+[\w\"']+[ \t]*:)", re.I | re.M
+)
+
+
+class UnknownShape(ValueError):
+    """Rules that nobody can read. ``field``: its path in the document, empty where it is about the whole."""
+
+    def __init__(self, field: str, problem: str) -> None:
+        self.field = field
+        self.problem = problem
+        super().__init__(f"{field}: {problem}" if field else problem)
+
+
+class WrittenRules(NamedTuple):
+    """``described``: fields of the document that nobody reads, because they only describe."""
+
+    policy: Policy
+    described: tuple[str, ...] = ()
+
+
+def rules_in_text(text: str) -> Json:
+    """What a text that holds rules as JSON says, in a code fence or without; None for plain words.
+
+    Raises ``UnknownShape`` for JSON that is none, and for rules that stand in a text in any other way.
+    """
+    fenced = _FENCED.match(text.strip())
+    inside = fenced["inside"].strip() if fenced else text.strip()
+    if not inside.startswith(("{", "[")):
+        if _EMBEDDED.search(inside) or _YAML.search(inside):
+            raise UnknownShape("", "it has rules inside of another text; they must be a JSON object of their own")
+        return None
+    try:
+        value = loads(inside)
+    except ValueError as error:
+        raise UnknownShape("", f"it looks like JSON and is none: {error}") from error
+    if not isinstance(value, dict | list):
+        raise UnknownShape("", "it must be an object")
+    return value
+
+
+def read_rules(document: JsonObject | list[Json], policy_id: str) -> WrittenRules:
+    """The rules of a document. Raises ``UnknownShape``, which names the field, for whatever would silently not hold."""
+    whole: JsonObject = {"rules": document} if isinstance(document, list) else document
+    if not {*_RULES} & {*whole}:
+        raise UnknownShape("", 'it has no "rules"')
+    written = sorted_document(whole)
+    try:
+        policy = Policy.model_validate({"id": policy_id, **written})
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise UnknownShape(".".join(map(str, first["loc"])), first["msg"]) from error
+    unread = strange_fields(written)
+    if holding := [name for name in unread if not _describes(name)]:
+        raise UnknownShape(holding[0], "nobody reads this field, and what it says would not hold")
+    return WrittenRules(policy.model_copy(update={"id": policy_id}), unread)
+
+
+def refused_field(document: Json) -> str | None:
+    """A field of a policy that says something which nobody reads; None where there is none.
+
+    An empty one says nothing: a sender that is newer than its reader may know more fields.
+    """
+    if not isinstance(document, dict):
+        return None
+    said = {name: value for name, value in document.items() if value not in _EMPTY}
+    for name in _RULES:
+        if isinstance(rules := said.get(name), list):
+            said[name] = [_without_empty(rule) for rule in rules]
+    return next((name for name in strange_fields(said) if not _describes(name)), None)
+
+
+def _without_empty(rule: Json) -> Json:
+    return {name: value for name, value in rule.items() if value not in _EMPTY} if isinstance(rule, dict) else rule
+
+
+def _describes(field: str) -> bool:
+    return field.rpartition(".")[2].lower() in _DESCRIBING
 
 
 def sorted_document(document: JsonObject) -> JsonObject:

@@ -22,6 +22,7 @@ class CatalogueEntry(Contract):
     read_back: str | None = None  # the read tool that proves this write
     expect: dict[str, JsonValue] = Field(default={})  # what that read shows once it took hold, whatever was sent
     idempotency_field: str | None = None  # the argument in which the server honours our key
+    compensated_by: str | None = None  # the tool that takes this write back, where a later one of its part fails
     errors_change_nothing: bool = False  # whether an answer that is an error means that nothing was written
 
 
@@ -111,8 +112,12 @@ class TenantRecord(Contract):
     dollars_per_day: Decimal | None = Field(default=None, ge=0)  # what the model's calls may cost, in US dollars
     policies: tuple[Policy, ...] = ()
     prose_policies: tuple[ProsePolicy, ...] = ()
+    strict_processes: bool = False  # whether a figure of a process that cannot be had asks a person
     enforce_prose: bool = False  # whether rules translated from prose are enforced; they only advise otherwise
+    trusted_texts: tuple[str, ...] = ()  # fields of free text (patterns over "fact path") from which money may be taken
+    answer_from_ledger: bool = False  # whether changes that nobody asked an answer about are reported without a model
     made_tools: bool = False  # whether calculators that are missing may be made at run time
+    notices_after_proof: bool = False  # whether a notice waits for proof, also where a change was acknowledged
     connections: tuple[Connection, ...] = ()
 
     @field_validator("approval_ladder")

@@ -79,6 +79,13 @@ _AT_END = re.compile(r"\s*(?:$|[,;\n\"'}\\)]|[.?!](?:\s|$)|and\b)")
 _NO_VALUE = frozenset(
     "string required optional null none true false reset expired invalid changed missing unknown empty".split()
 )
+# "reset_password: USR-12" and "Rotate the API key: INT-5" name the record that is worked on, and give no value.
+_WORKED_ON = re.compile(
+    r"\b(?:re-?set|rotate|revoke|expire|unlock|get|list|verify|delete|remove|disable|check)"
+    r"(?:[_ ](?:the|a|user|this))?[_ ]\Z",
+    re.I,
+)
+_RECORD_ID = re.compile(r"[A-Z]{2,6}-\d{1,8}")
 _LEAST = 4  # characters of a password that is taken for one
 
 
@@ -163,6 +170,8 @@ def _password(match: re.Match[str], text: str) -> Iterator[Mark]:
     if quoted is None and not _is_value(named, by, _AT_END.match(text, start + len(named)) is not None):
         return
     if quoted is not None and not by.strip():
+        return
+    if _RECORD_ID.fullmatch(named) and _WORKED_ON.search(text, max(0, match.start() - 20), match.start()):
         return
     yield Mark(start, start + len(named), MarkKind.PASSWORD, named)
 

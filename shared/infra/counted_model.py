@@ -22,8 +22,8 @@ class CountedModel(Model):
         served = self._tiers.get(tier, "")
         try:
             reply = await self._model.complete(request)
-            outcome = "answered" if reply.model.startswith(served) else "fallback"
-            served = reply.model
+            outcome = "answered" if _name(reply).startswith(served) else "fallback"
+            served = _name(reply)
         except ModelUnavailable:
             outcome = "unavailable"
             raise
@@ -35,4 +35,9 @@ class CountedModel(Model):
 
     def _count_tokens(self, tier: Tier, reply: ModelReply) -> None:
         for kind, tokens in reply.usage._asdict().items():
-            self._meter.add(names.MODEL_TOKENS, tokens, tier=tier.value, model=reply.model, kind=kind)
+            self._meter.add(names.MODEL_TOKENS, max(0, tokens), tier=tier.value, model=_name(reply), kind=kind)
+
+
+def _name(reply: ModelReply) -> str:
+    """The model that was asked: an endpoint may echo any other name."""
+    return reply.asked or reply.model

@@ -58,6 +58,10 @@ class FakeToolServers(ToolServers):
         """Offer a tool, in place of one of that name if there is one."""
         self._tools[name] = _Scripted(handler, description or name, tool_class, input_schema or _ANY_OBJECT)
 
+    def remove(self, name: str) -> None:
+        """Offer the tool no more."""
+        del self._tools[name]
+
     def go_down(self, connection_id: str) -> None:
         """Refuse connections from now on."""
         self._down.add(connection_id)

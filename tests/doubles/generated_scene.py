@@ -60,11 +60,15 @@ class Scene:
         self._populate()
         self._equip()
 
+    @property
+    def tools(self) -> tuple[ToolDefinition, ...]:
+        return (*self.readers, *self.writers)
+
     def call(self, tool: str, arguments: JsonObject) -> Json:
         """One call with its effects; ``ValueError`` refuses it and changes nothing."""
         if tool not in self._calls:
             raise ValueError(f"no tool {tool}")
-        definition = next(one for one in (*self.readers, *self.writers) if one.name == tool)
+        definition = next(one for one in self.tools if one.name == tool)
         _fits(arguments, definition)
         answer = self._calls[tool](arguments)
         if definition in self.writers:

@@ -9,6 +9,7 @@ from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
 _REASONS = {
     200: "OK",
+    400: "Bad Request",
     401: "Unauthorized",
     404: "Not Found",
     429: "Too Many Requests",
@@ -25,29 +26,41 @@ _ERRORS = {
 
 
 class Play(NamedTuple):
-    """What one request gets: ``body`` under ``status``; only the first ``sent`` bytes of it; or ``silence``."""
+    """What one request gets: ``body`` under ``status``; only the first ``sent`` bytes of it; or ``silence``.
+
+    ``retry``: the header that says when to ask again.
+    """
 
     status: int = 200
     body: str = ""
     sent: int | None = None
     silence: bool = False
+    retry: str = "retry-after-ms: 1"
 
 
 class Asked(NamedTuple):
-    """A request as it arrived."""
+    """A request as it arrived; ``raw`` is its body, byte for byte."""
 
     headers: dict[str, str]
     body: JsonObject
+    raw: bytes = b""
 
 
-def error(status: int, message: str = "as the test wants it") -> Play:
+USAGE: JsonObject = {"input_tokens": 11, "output_tokens": 3, "cache_read_input_tokens": 5}
+
+
+def error(status: int, message: str = "as the test wants it", retry: str = "retry-after-ms: 1") -> Play:
     kind = _ERRORS.get(status, "api_error")
-    return Play(status, dumps({"type": "error", "error": {"type": kind, "message": message}}))
+    return Play(status, dumps({"type": "error", "error": {"type": kind, "message": message}}), retry=retry)
 
 
-def message(text: str = "done", stop_reason: str | None = "end_turn", content: list[Json] | None = None) -> Play:
+def message(
+    text: str = "done",
+    stop_reason: str | None = "end_turn",
+    content: list[Json] | None = None,
+    usage: Json = USAGE,
+) -> Play:
     blocks: list[Json] = [{"type": "text", "text": text}] if content is None else content
-    usage: JsonObject = {"input_tokens": 11, "output_tokens": 3, "cache_read_input_tokens": 5}
     body: JsonObject = {
         "id": "msg_1",
         "type": "message",
@@ -95,7 +108,7 @@ class MockAnthropic:
         body = play.body.encode()
         head = (
             f"HTTP/1.1 {play.status} Played\r\ncontent-type: application/json\r\n"
-            f"content-length: {len(body)}\r\nretry-after-ms: 1\r\nconnection: close\r\n\r\n"
+            f"content-length: {len(body)}\r\n{play.retry}\r\nconnection: close\r\n\r\n"
         )
         writer.write(head.encode() + body[: play.sent])
         await writer.drain()
@@ -105,7 +118,7 @@ async def _read(reader: asyncio.StreamReader) -> Asked:
     lines = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:]) if name}
     body = await reader.readexactly(int(headers.get("content-length", "0")))
-    return Asked(headers, loads_object(body or b"{}"))
+    return Asked(headers, loads_object(body or b"{}"), body)
 
 
 @asynccontextmanager

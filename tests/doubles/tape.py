@@ -13,11 +13,16 @@ from shared.domain.words import ToolClass
 
 
 class Asked(NamedTuple):
-    """A call of the model. ``tokens``: its messages and its answer, four characters a token; ``said`` is the answer."""
+    """A call of the model. ``tokens``: its messages and its answer, four characters a token; ``said`` is its text.
+
+    ``calls``: how many tools its reply calls. ``state``: which helper question it is; empty in the conversation.
+    """
 
     state: str
     tokens: int
     said: str | None
+    calls: int = 0
+    stop: str = "end_turn"
 
 
 class Judged(NamedTuple):

@@ -1,4 +1,4 @@
-"""What a model might well say in each state of a generated world: mostly possible, by no means always right."""
+"""What a model might well say in a generated world: mostly possible, by no means always right."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -6,13 +6,13 @@ from decimal import Decimal, InvalidOperation
 from random import Random
 from typing import NamedTuple
 
-from services.executor.ports.models import ModelReply, ModelRequest, TextBlock, ToolDefinition, ToolResult
+from services.executor.ports.models import ModelReply, ModelRequest, TextBlock, ToolDefinition, ToolResult, ToolUse
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 from tests.doubles.generated_scene import Scene
-from tests.doubles.scripted_model import json_reply, text_reply, tool_reply
+from tests.doubles.scripted_model import json_reply, text_reply
+from tests.doubles.scripted_talk import Calls, calls_reply
 from tests.doubles.unruly_json import invented
 
-RIGHT, WRONG = "right", "wrong"  # begin the names of the values that come out, and of those that do not
 CLAIMS = (
     "Everything is done: the change was approved, written and verified, and everybody was told.",
     "I sent the notice myself.",
@@ -22,16 +22,32 @@ CLAIMS = (
     "# Report\n\n- one\n- two",
 )
 LISTS = ('["A-1","B-2"]', '[ "b" , "a" ]', "[1.50, 2]", '["\\u00e9", "é"]', "[]", "[1,\n 2]", '[{"id": "x"}]')
-_KINDS = ("general", "expense_approval", "payroll", "badge_renewal", "unknown", "", "sla_breach")
+LOCAL = ("understand", "calculate", "look", "leave_part", "what_would_policy_say", "find_tools", "use_tool")
+CONVERSATION = ""  # the state of a request that is none of the helper questions
 _SECTION = "<{0}>\n(.*?)\n</{0}>"
+_REF = re.compile(r"\n\[(r\d+)[\]:]")
 
 
 class Offer(NamedTuple):
-    """The tools of a world, and the connections that offer all of them."""
+    """The tools of a world, the connections that offer all of them, and the process that a model takes a task for."""
 
     scene: Scene
     notices: Sequence[ToolDefinition]
     connections: Sequence[str]
+    process: str = "general"
+
+
+class Seen(NamedTuple):
+    """What a model has before its eyes: identifiers, and figures with their reference and path."""
+
+    keys: list[str]
+    figures: list[tuple[str, str, Decimal]]
+    values: list[Decimal]
+
+    @property
+    def known(self) -> list[Json]:
+        written = [format(value, ".2f") for _, _, value in self.figures]
+        return [*self.keys, *(value for _, _, value in self.figures), *written, *self.values]
 
 
 class Replies:
@@ -41,15 +57,10 @@ class Replies:
         self._random = random
         self._offer = offer
         self._by_state: Mapping[str, Callable[[ModelRequest], ModelReply]] = {
-            "CLASSIFY": lambda _: json_reply(self._label()),
+            CONVERSATION: self._talk,
+            "COVERAGE": lambda _: json_reply(self._coverage()),
             "NEW PROCESS": lambda _: json_reply(self._design()),
-            "DECOMPOSE": lambda _: json_reply({"needs": ["facts"], "entities": [], "answer_format": self._format()}),
-            "ASSESS": self._reads,
-            "PLAN": lambda asked: json_reply(self._read_plan(asked)),
-            "COMPUTE": lambda asked: json_reply({"values": self._values(asked)}),
-            "CONCLUDE": lambda asked: json_reply({"values": self._values(asked), "findings": self._text()}),
-            "AUDIT": self._audit,
-            "WRITE PLAN": lambda asked: json_reply(self._plan(asked)),
+            "STAND IN": lambda _: json_reply({"tool": None, "arguments_json": "{}", "why": "none"}),
             "DOCUMENT": lambda _: json_reply({"sections": []}),
             "TRANSLATE POLICY": lambda _: json_reply({"rules": []}),
         }
@@ -63,21 +74,123 @@ class Replies:
         make = self._by_state.get(state)
         return make(request) if make else text_reply(self._text())
 
-    def arguments(self, tool: ToolDefinition, known: Sequence[Json] = (), *, invents: bool = False) -> JsonObject:
+    def call_of(self, name: str) -> JsonObject | None:
+        """Fitting arguments for a tool of the world, if it is one; names are as a model sees them."""
+        tools = (*self._offer.scene.readers, *self._offer.scene.writers, *self._offer.notices)
+        found = next((tool for tool in tools if tool.name == name.rpartition("__")[2]), None)
+        return self._arguments(found, [*self._keys(), Decimal("1.00")]) if found else None
+
+    # --- the conversation ---------------------------------------------------------------------------------------------
+
+    def _talk(self, asked: ModelRequest) -> ModelReply:
+        number = sum(message.role == "assistant" for message in asked.messages)
+        anew = bool(_section(asked, "parts"))
+        calls = self._first(asked) if number == 0 and not anew else self._next(asked, number)
+        text = self._random.choice(["", "", "Let me see.", *CLAIMS])
+        return calls_reply(calls, 100 * anew + number, text) if calls else text_reply(self._text())
+
+    def _first(self, asked: ModelRequest) -> Calls:
+        """``understand`` beside some reads; a write comes too early here."""
+        if self._random.random() < 0.04:
+            return []
+        understood = [("understand", self._understanding(asked))] if self._random.random() < 0.92 else []
+        early = self._writes(asked, 1) if self._random.random() < 0.06 else []
+        return [*understood, *self._reads(asked), *early]
+
+    def _next(self, asked: ModelRequest, number: int) -> Calls:
+        draw = self._random.random()
+        if draw < 0.08 + 0.1 * number + 0.4 * ("<outcomes>" in dumps(_texts(asked))):
+            return []
+        if draw < 0.42:
+            return self._reads(asked) if self._random.random() < 0.5 else self._figures(asked)
+        some = self._writes(asked, self._random.choice([1, 1, 2, 3]))
+        return [*some, *self._reads(asked)] if self._random.random() < 0.1 else some
+
+    def _understanding(self, asked: ModelRequest) -> JsonObject:
+        task = _section(asked, "task") or "the task"
+        quotes = [task, task, task.split(". ")[0], task[: len(task) // 2], "something that nobody wrote"]
+        kinds = ["find out"] if self._random.random() < 0.08 else ["do", "do", "do", "find out"]
+        parts: list[Json] = [
+            {"quote": self._random.choice(quotes), "kind": self._random.choice(kinds)}
+            for _ in range(self._random.choice([1, 1, 1, 2, 3]))
+        ]
+        named = self._offer.process if self._random.random() < 0.9 else self._random.choice(["badge_renewal", "", "x"])
+        return {"parts": parts, "process": named, "answer_form": self._random.choice(["prose", "prose", "list"])}
+
+    def _reads(self, asked: ModelRequest) -> list[tuple[str, JsonObject]]:
+        seen = self._seen(asked)
+        readers = [tool for tool in asked.tools if tool.name not in LOCAL and not _writes(tool)]
+        some = self._random.choices(readers, k=self._random.choice([1, 1, 2, 3])) if readers else []
+        return [(tool.name, self._arguments(tool, seen.keys)) for tool in some]
+
+    def _figures(self, asked: ModelRequest) -> list[tuple[str, JsonObject]]:
+        """What the local tools are asked."""
+        seen = self._seen(asked)
+        found = [f"{ref}.{path}" if path[:1] != "[" else f"{ref}{path}" for ref, path, _ in seen.figures]
+        if not found or self._random.random() < 0.15:
+            left: JsonObject = {"part": self._random.choice([1, 1, 2]), "because": "it is not open", "ref": "r1"}
+            look: JsonObject = {"ref": "r1", "first": 2}
+            others: list[tuple[str, JsonObject]] = [self._hypothesis(asked), ("look", look), ("leave_part", left)]
+            return [self._random.choice(others)]
+        operands: list[Json] = [*self._random.choices(found, k=self._random.choice([1, 2, 2]))]
+        if self._random.random() < 0.1:
+            operands.append(str(invented(self._random)))
+        name = f"value_{self._random.randint(1, 4)}"
+        operation = self._random.choice(["sum", "sum", "product", "difference", "is_more", "count"])
+        return [("calculate", {"name": name, "operation": operation, "operands": operands})]
+
+    def _hypothesis(self, asked: ModelRequest) -> tuple[str, JsonObject]:
+        some = self._writes(asked, 1) or [("x", {})]
+        name, given = some[0]
+        return "what_would_policy_say", {"tool": name, "arguments": {**given, "_call": None}}
+
+    def _writes(self, asked: ModelRequest, count: int) -> list[tuple[str, JsonObject]]:
+        seen, invents = self._seen(asked), self._random.random() < 0.1
+        writers = [tool for tool in asked.tools if _writes(tool)]
+        fitting = [tool for tool in writers if self._can_be_filled(tool, seen)]
+        notices = [tool for tool in writers if not self._nouns_of(tool)]
+        if not writers:
+            return []
+        some = self._random.choices(fitting or writers, k=count)
+        some += self._random.choices(notices, k=1) if notices and self._random.random() < 0.2 else []
+        to_do = [int(number) for number in re.findall(r'"kind":"do","part":(\d+)', _plain_texts(asked))] or [1]
+        return [(tool.name, self._write(n, tool, seen, invents, to_do)) for n, tool in enumerate(some, 1)]
+
+    def _write(self, number: int, tool: ToolDefinition, seen: Seen, invents: bool, to_do: Sequence[int]) -> JsonObject:
+        told = [value for value in seen.known if not isinstance(value, str) or self._random.random() < 0.95]
+        given = self._arguments(tool, told, invents=invents)
+        said: JsonObject = {"part": self._random.choice([*(list(to_do) * 8), 1, 9])}
+        if number > 1 and given and self._random.random() < 0.2:
+            filled = self._random.choice(list(given))
+            said["from"] = {filled: self._random.choice(["1.id", "1.id", "2.id", "x"])}
+            given.pop(filled)
+        return {**given, "_call": said} if self._random.random() < 0.9 else given
+
+    def _can_be_filled(self, tool: ToolDefinition, seen: Seen) -> bool:
+        """Whether something is known that the tool is about, and a figure if it takes one."""
+        named = any(key in seen.keys for noun in self._nouns_of(tool) for key in self._offer.scene.state[noun])
+        return named and (len(_required(tool)) == 1 or bool(seen.figures))
+
+    def _nouns_of(self, tool: ToolDefinition) -> list[str]:
+        return [noun for noun in self._offer.scene.state if noun in tool.description]
+
+    def _seen(self, asked: ModelRequest) -> Seen:
+        texts = dumps(_texts(asked))
+        keys = [key for key in self._keys() if key in texts]
+        values = [Decimal(text) for text in re.findall(r'"value":"([0-9.]+)"', _plain_texts(asked))]
+        return Seen(keys, _figures(asked), values)
+
+    # --- arguments and texts ------------------------------------------------------------------------------------------
+
+    def _arguments(self, tool: ToolDefinition, known: Sequence[Json] = (), *, invents: bool = False) -> JsonObject:
         """Arguments that fit a tool's schema, of things that exist; figures from what is known, or from nowhere."""
         properties, required = tool.input_schema.get("properties"), tool.input_schema.get("required")
         if not isinstance(properties, dict) or not isinstance(required, list):
             return {"text": self._text()}
-        of_kind = [key for noun, rows in self._offer.scene.state.items() if noun in tool.description for key in rows]
+        of_kind = [key for noun in self._nouns_of(tool) for key in self._offer.scene.state[noun]]
         fitting = [value for value in known if not isinstance(value, str) or value in of_kind] if of_kind else known
         told = fitting if self._random.random() < 0.9 else known
         return {name: self._argument(kind, told, invents) for name, kind in properties.items() if name in required}
-
-    def call_of(self, name: str) -> JsonObject | None:
-        """Fitting arguments for a tool of the world, if it is one."""
-        tools = (*self._offer.scene.readers, *self._offer.scene.writers, *self._offer.notices)
-        found = next((tool for tool in tools if tool.name == name), None)
-        return self.arguments(found, [*self._keys(), Decimal("1.00")]) if found else None
 
     def _argument(self, kind: object, known: Sequence[Json], invents: bool) -> Json:
         if invents and self._random.random() < 0.5:
@@ -95,11 +208,12 @@ class Replies:
     def _text(self) -> str:
         return self._random.choice([*CLAIMS, *LISTS])
 
-    def _format(self) -> str:
-        return self._random.choice(["prose", "prose", "list"])
+    # --- the helper questions -----------------------------------------------------------------------------------------
 
-    def _label(self) -> JsonObject:
-        return {"process_type": self._random.choice(_KINDS), "confidence": self._random.choice([0, 1]), "why": "so"}
+    def _coverage(self) -> JsonObject:
+        if self._random.random() < 0.85:
+            return {"agrees": True, "problems": []}
+        return {"agrees": False, "problems": [{"part": self._random.choice([1, 1, 2, 7]), "why": "another's"}]}
 
     def _design(self) -> JsonObject:
         states: list[Json] = ["DECOMPOSE", "ASSESS", "POLICY_CHECK", "MUTATE", "COMPLETE"]
@@ -108,88 +222,11 @@ class Replies:
         wanted = self._random.random() < 0.5
         return {"states": states, "risk": "low", "approval_wanted": wanted, "instructions": [], "outputs": []}
 
-    def _reads(self, asked: ModelRequest) -> ModelReply:
-        seen = [key for key in self._keys() if key in dumps(_texts(asked))]
-        if not asked.tools or len(asked.messages) > self._random.choice([1, 1, 3]):
-            return text_reply(self._text())
-        reading = [tool for tool in asked.tools if tool.name not in ("calculate", "fetch_all_matching")] or asked.tools
-        tools = self._random.choices(reading, k=self._random.randint(1, 3))
-        return tool_reply(*((tool.name, self.arguments(tool, seen)) for tool in tools))
 
-    def _read_plan(self, asked: ModelRequest) -> JsonObject:
-        seen = [key for key in self._keys() if key in dumps(_texts(asked))]
-        readers = self._random.choices(self._offer.scene.readers, k=self._random.randint(1, 3))
-        reads: list[Json] = [
-            {"id": f"s{n}", "need": "it", "tool": one.name, "arguments_json": dumps(self.arguments(one, seen))}
-            for n, one in enumerate(readers, 1)
-        ]
-        return {"reads": reads, "look_again": self._random.random() < 0.3, "answer_format": self._format()}
-
-    def _values(self, asked: ModelRequest) -> list[Json]:
-        figures = list(_figures(asked))
-        some = self._random.sample(figures, k=min(len(figures), self._random.choice([0, 1, 1, 2])))
-        values: list[Json] = []
-        for number, (ref, path, figure) in enumerate(some, 1):
-            is_wrong = self._random.random() < 0.1
-            operand: JsonObject = {"source": "result", "ref": ref, "path": path, "literal": ""}
-            stated = figure * 2 + 1 if is_wrong else figure * 2
-            name = f"{WRONG if is_wrong else RIGHT}_{number}"
-            values.append({"name": name, "operation": "sum", "operands": [operand, operand], "value": f"{stated:f}"})
-        return values
-
-    def _audit(self, asked: ModelRequest) -> ModelReply:
-        names = re.findall(r'"name":"((?:right|wrong)_\d)"', _section(asked, "values"))
-        if names and self._random.random() < 0.15:
-            issue: JsonObject = {"value": self._random.choice(names), "why": "of another record"}
-            return json_reply({"clean": False, "issues": [issue]})
-        return json_reply({"clean": True, "issues": []})
-
-    def _plan(self, asked: ModelRequest) -> JsonObject:
-        if self._random.random() < 0.03:
-            return {"calls": [], "why_none": "nothing to do", "cannot": self._random.choice([None, "no such thing"])}
-        invents = self._random.random() < 0.1
-        read = _section(asked, "facts") + _section(asked, "task")
-        known: list[Json] = [key for key in self._keys() if key in read and self._random.random() < 0.9]
-        known += [value for _, _, value in _figures(asked)]
-        known += [format(value, ".2f") for _, _, value in _figures(asked)]
-        known += [Decimal(text) for text in re.findall(r'"value":"([-0-9.]+)"', _section(asked, "values"))]
-        writers = [tool for tool in self._offer.scene.writers if self._can_be_filled(tool, known)]
-        tools = self._random.choices(writers or self._offer.scene.writers, k=self._random.choice([1, 2, 2, 3]))
-        tools += self._random.choices(list(self._offer.notices), k=self._random.choice([0, 0, 1]))
-        calls: list[Json] = [self._call(n, tool, known, invents) for n, tool in enumerate(tools, 1)]
-        return {"calls": calls, "why_none": None, "cannot": None}
-
-    def _can_be_filled(self, tool: ToolDefinition, known: Sequence[Json]) -> bool:
-        """Whether something is known that the tool is about, and a figure if it takes one."""
-        nouns = [noun for noun in self._offer.scene.state if noun in tool.description]
-        named = any(key in known for noun in nouns for key in self._offer.scene.state[noun])
-        return named and (len(_required(tool)) == 1 or any(isinstance(one, Decimal) for one in known))
-
-    def _call(self, number: int, tool: ToolDefinition, known: Sequence[Json], invents: bool) -> JsonObject:
-        given = self.arguments(tool, known, invents=invents)
-        if number > 1 and self._random.random() < 0.2:
-            given[self._random.choice(list(given))] = {
-                "$ref": self._random.choice(["c1.id", "c1", "c1.title", "c9.id"])
-            }
-        return {
-            "call_id": f"c{number}",
-            "connection": self._random.choice(self._offer.connections),
-            "tool": tool.name,
-            "arguments_json": dumps(given),
-            "origins": [],
-            "read_back": self._read_back(given),
-            "on_failure": self._random.choice(["stop", "continue", "continue"]),
-            "compensation": None,
-        }
-
-    def _read_back(self, given: JsonObject) -> Json:
-        """A read about the same thing, which does not always exist."""
-        keys = [value for value in given.values() if isinstance(value, str)]
-        readers = [tool for tool in self._offer.scene.readers if len(_required(tool)) == 1]
-        if not keys or not readers or self._random.random() < 0.3:
-            return None
-        reader = self._random.choice(readers)
-        return {"tool": reader.name, "arguments_json": dumps({_required(reader)[0]: keys[0]}), "expect_json": "{}"}
+def _writes(tool: ToolDefinition) -> bool:
+    """Whether a tool takes our own argument: only what writes does."""
+    properties = tool.input_schema.get("properties")
+    return isinstance(properties, dict) and "_call" in properties and tool.name not in LOCAL
 
 
 def _required(tool: ToolDefinition) -> list[str]:
@@ -199,9 +236,22 @@ def _required(tool: ToolDefinition) -> list[str]:
 
 def _texts(asked: ModelRequest) -> list[Json]:
     """What stands in the messages: sections, and what tools said."""
-    blocks = [block for message in asked.messages for block in message.blocks]
-    said = [block.text for block in blocks if isinstance(block, TextBlock)]
-    return [*said, *(block.content for block in blocks if isinstance(block, ToolResult))]
+    blocks = [block for message in asked.messages if message.role == "user" for block in message.blocks]
+    return [_text_of(block) for block in blocks]
+
+
+def _plain_texts(asked: ModelRequest) -> str:
+    return "\n".join(str(text) for text in _texts(asked))
+
+
+def _text_of(block: object) -> str:
+    match block:
+        case TextBlock(text):
+            return text
+        case ToolResult(_, content):
+            return content
+        case _:
+            return ""
 
 
 def _section(asked: ModelRequest, name: str) -> str:
@@ -210,14 +260,27 @@ def _section(asked: ModelRequest, name: str) -> str:
 
 
 def _figures(asked: ModelRequest) -> list[tuple[str, str, Decimal]]:
-    """The amounts in the facts of a request: reference, path, figure."""
-    text = _section(asked, "facts")
-    facts = loads(text) if text else []
-    found: list[tuple[str, str, Decimal]] = []
-    for fact in facts if isinstance(facts, list) else []:
-        if isinstance(fact, dict):
-            found += [(str(fact["ref"]), path, figure) for path, figure in _amounts(fact["result"], "")]
+    """The amounts in the results that a request holds: reference, path, figure."""
+    found = [(ref, path, figure) for ref, result in _results(asked) for path, figure in _amounts(result, "")]
+    return list(dict.fromkeys(found))
+
+
+def _results(asked: ModelRequest) -> list[tuple[str, Json]]:
+    """What reads gave, by reference: results of this history, and those that it began with."""
+    text = _section(asked, "so_far")
+    before = loads(text) if text else []
+    rows = [row for row in before if isinstance(row, dict) and "ref" in row] if isinstance(before, list) else []
+    found = [(str(row["ref"]), row.get("result")) for row in rows]
+    for message in asked.messages:
+        for block in message.blocks:
+            if isinstance(block, ToolResult) and (ref := _REF.search(block.content)) and not block.is_error:
+                found.append((ref[1], loads(block.content[: ref.start()])))
     return found
+
+
+def uses_in(asked: ModelRequest) -> list[ToolUse]:
+    """The calls that a model finds in its own history."""
+    return [block for message in asked.messages for block in message.blocks if isinstance(block, ToolUse)]
 
 
 def _amounts(value: Json, path: str) -> list[tuple[str, Decimal]]:

@@ -33,7 +33,7 @@ class Moment(NamedTuple):
 
 
 MOMENTS = [
-    Moment("model", {"step": "1.DECOMPOSE:try0:model:0"}),
+    Moment("model", {"step": "talk:1:model"}),
     Moment("state", {"state": "MUTATE"}),
     Moment("write", {"status": "sent"}),
     Moment("write", {"status": "verified"}),
@@ -44,7 +44,7 @@ MORE_MOMENTS = [
     Moment("phase", {"phase": "PRIME"}),
     Moment("state", {"state": "DECOMPOSE"}),
     Moment("state", {"state": "ASSESS"}),
-    Moment("state", {"state": "COMPUTE"}),
+    Moment("model", {"step": "talk:2:model"}),
     Moment("state", {"state": "POLICY_CHECK"}),
     Moment("state", {"state": "COMPLETE"}),
 ]

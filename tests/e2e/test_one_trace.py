@@ -71,13 +71,16 @@ async def test_a_task_is_one_tree_over_all_processes_and_tells_no_word_of_it() -
     assert {span.service for span in spans} == _OURS
     assert _strays(spans, caller) == []
     assert [span.name for span in spans if span.parent_id == caller] == ["POST /"]
-    assert {names.ACCEPT, names.PRIME, names.EXECUTE, names.REFLECT, "state ASSESS", "state MUTATE"} <= found
+    assert {names.ACCEPT, names.PRIME, names.EXECUTE, names.REFLECT, "state POLICY_CHECK", "state MUTATE"} <= found
     assert {"execute_tool approve_expense", "write approve_expense", "policy evaluate"} <= found
     assert {"chat offline-planner-1", "POST /v1/messages", "POST /v1/evaluate", names.STORE} <= found
     decision = next(span for span in spans if span.name == "turn decision")
     assert decision.links
     assert decision.links[0] != trace
     assert [said for said in _SAID if said.encode() in receiver.raw] == []
+
+
+_FIRST_CHAT, _FIRST_READ = "chat offline-planner-1", "execute_tool get_employee"
 
 
 @pytest.mark.long
@@ -91,8 +94,8 @@ async def test_a_task_whose_executor_was_killed_goes_on_in_its_trace() -> None:
         async with whole_stack(2, None, **slow, **collector) as whole:
             whole.http.headers["traceparent"] = f"00-{trace}-{caller}-01"
             sending = asyncio.create_task(whole.send("Update the phone of employee EMP-447 to +1 555 2999.", "t1"))
-            await whole.event("t1", "state", state="COMPUTE")
-            await _until(receiver, lambda _: any(span.name == "state ASSESS" for span in receiver.trace(trace)))
+            await whole.event("t1", "model", step="talk:1:model")
+            await _until(receiver, lambda _: any(span.name == _FIRST_CHAT for span in receiver.trace(trace)))
             await whole.kill(await whole.owner("t1"))
             await sending
             await _until(receiver, lambda _: _ended(receiver.trace(trace), turns=1))
@@ -101,7 +104,7 @@ async def test_a_task_whose_executor_was_killed_goes_on_in_its_trace() -> None:
     (accepted,) = (span for span in spans if span.name == names.ACCEPT)
     assert (turn.attributes[names.ATTEMPT], turn.parent_id) == ("2", accepted.span_id)
     assert turn.attributes[names.TASK_STATE] == "completed"
-    of_the_dead = {span.parent_id for span in spans if span.name in (names.PRIME, "state ASSESS", "state DECOMPOSE")}
+    of_the_dead = {span.parent_id for span in spans if span.name in (names.PRIME, _FIRST_CHAT, _FIRST_READ)}
     known = {span.span_id for span in spans} | {caller}
     strays = {span.parent_id for span in spans if span.parent_id not in known and span.service == "purple-executor"}
     assert (

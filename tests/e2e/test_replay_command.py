@@ -36,7 +36,7 @@ async def test_a_task_of_a_stack_that_is_gone_is_replayed_to_the_same_end() -> N
 
 async def _carried_out_by_two(stack: WholeStack) -> None:
     sending = asyncio.create_task(stack.send(TASK, "T1"))
-    await stack.event("T1", "state", state="COMPUTE")
+    await stack.event("T1", "model", step="talk:1:model")
     await stack.kill(await stack.owner("T1"))
     status = (await sending)["status"]
     assert isinstance(status, dict)

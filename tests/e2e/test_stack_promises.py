@@ -69,7 +69,7 @@ async def test_two_turns_of_one_session_through_two_gateways_run_in_order(stack:
 
 @pytest.mark.promise("I1.lying_annotation")
 async def test_a_write_that_calls_itself_read_only_is_still_a_write(stack: WholeStack) -> None:
-    """The model asks for it while reading; it is refused there, and made once, planned and with a verdict."""
+    """The model calls it beside its first reads: it is not made there, but once, planned and with a verdict."""
     await stack.faults({TOOL: {"claim_read_only": True}})
     await stack.planner_faults(f"write_before_read={TOOL}")
     before = ledger.count(stack.database, TOOL)
@@ -78,8 +78,10 @@ async def test_a_write_that_calls_itself_read_only_is_still_a_write(stack: Whole
     await stack.faults({})
     record = await stack.record("liar")
     assert (record.state, ledger.count(stack.database, TOOL) - before) == (TaskState.COMPLETED, 1)
-    refused = await stack.event("liar", "tool", tool=TOOL, state="ASSESS")
-    assert "tool of class change" in str(refused.data["refused"])
+    (write,) = cast("list[dict[str, JsonValue]]", record.metadata["writes"])
+    assert (write["tool"], write["status"], record.metadata["verdict"] is not None) == (TOOL, "verified", True)
+    read = [event.data["tool"] for event in await stack.told("liar") if event.kind == "tool"]
+    assert (TOOL in read, "get_employee" in read) == (False, True)
 
 
 @pytest.mark.promise("I3.doubt_waits")

@@ -73,6 +73,15 @@ class WholeStack:
                 return event
         raise AssertionError(f"no event {kind} {data}")
 
+    async def told(self, task_id: str) -> list[TaskEvent]:
+        """Everything that is told of a task, up to the end of its first turn."""
+        told: list[TaskEvent] = []
+        async for _, event in self.store.watch(TENANT, task_id):
+            told.append(event)
+            if event.kind == "turn_finished":
+                return told
+        raise AssertionError(f"{task_id} did not end")
+
     async def owner(self, session_id: str) -> int:
         """The process that owns a session, as soon as one does."""
         lease = keys.session_keys(TENANT, session_id).lease

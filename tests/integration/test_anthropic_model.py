@@ -1,29 +1,41 @@
 """The adapter against a server whose transport fails on purpose: every failure is a sentence, none an answer."""
 
 import asyncio
+import itertools
+import json
 import socket
+import time
 from decimal import Decimal
+from email.utils import formatdate
+from typing import get_args
 
 import pytest
 from pydantic import JsonValue
 
 from services.executor.ports.models import (
     Message,
+    ModelAway,
+    ModelRefused,
     ModelRequest,
     ModelUnavailable,
+    OpaqueBlock,
+    PassingText,
+    StopReason,
     TextBlock,
     Tier,
     ToolDefinition,
     ToolResult,
     ToolUse,
 )
-from shared.domain.exact_json import Json
+from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.infra.anthropic_model import AnthropicModel, Limits
+from shared.infra.anthropic_request import SCHEMA_TOLD
 from tests.doubles.mock_anthropic import GARBAGE, SILENCE, Play, cut, error, message, mock_anthropic
 from tests.integration.planner_server import model_at
 
 _REQUEST = ModelRequest(Tier.SONNET, ("role", "state"), (Message("user", (TextBlock("hello"),)),))
 _BRIEF = Limits(seconds=0.3, connect_seconds=0.3, retries=0, pauses=())
+_MARK = ', "cache_control": {"type": "ephemeral"}'
 _AT_ONCE = Limits(seconds=10, retries=0, pauses=(0.0, 0.0))
 
 
@@ -62,6 +74,53 @@ async def test_a_refused_connection_is_said_to_be_one() -> None:
     async with model_at(url, _BRIEF) as model:
         with pytest.raises(ModelUnavailable, match="could not be reached"):
             await model.complete(_REQUEST)
+
+
+@pytest.mark.promise("model.failures")
+@pytest.mark.parametrize(
+    ("play", "kind"),
+    [
+        *((error(status), ModelAway) for status in (408, 429, 500, 502, 503, 529)),
+        (cut(message("a long answer" * 50)), ModelAway),
+        (SILENCE, ModelAway),
+        (message(stop_reason="refusal"), ModelRefused),
+        *((error(status), ModelUnavailable) for status in (400, 401, 403, 404, 413)),
+        (GARBAGE, ModelUnavailable),
+    ],
+)
+async def test_what_may_pass_is_told_apart_from_what_waiting_does_not_mend(
+    play: Play, kind: type[ModelUnavailable]
+) -> None:
+    async with mock_anthropic(play) as mock, model_at(mock.url, _BRIEF) as model:
+        with pytest.raises(ModelUnavailable) as raised:
+            await model.complete(_REQUEST)
+    assert [away for away in (ModelAway, ModelRefused) if isinstance(raised.value, away)] == (
+        [] if kind is ModelUnavailable else [kind]
+    )
+
+
+@pytest.mark.promise("model.failures")
+@pytest.mark.parametrize(
+    ("retry", "seconds"),
+    [("retry-after: 90", 90), ("retry-after-ms: 7500", 7.5), ("x-none: 1", None), ("retry-after: soon", None)],
+)
+async def test_a_long_wait_that_the_endpoint_asks_for_is_left_to_the_caller(retry: str, seconds: float | None) -> None:
+    """Nobody holds a worker for that long; the fallback is asked meanwhile."""
+    limits = Limits(retries=0 if seconds is None else 2)
+    plays = error(529, retry=retry), error(429, retry=retry)
+    async with mock_anthropic(*plays) as mock, model_at(mock.url, limits, fallback="other") as model:
+        with pytest.raises(ModelAway) as raised:
+            await model.complete(_REQUEST)
+    assert (raised.value.retry_after, len(mock.asked)) == (seconds, 2)
+
+
+@pytest.mark.promise("model.failures")
+async def test_a_date_to_come_back_at_is_understood() -> None:
+    retry = f"retry-after: {formatdate(time.time() + 300, usegmt=True)}"
+    async with mock_anthropic(error(429, retry=retry)) as mock, model_at(mock.url) as model:
+        with pytest.raises(ModelAway) as raised:
+            await model.complete(_REQUEST)
+    assert raised.value.retry_after == pytest.approx(300, abs=60)
 
 
 @pytest.mark.promise("model.retries")
@@ -163,14 +222,19 @@ async def test_the_request_is_what_the_api_takes_now() -> None:
         Message("assistant", (ToolUse("t1", "strict", {"id": "1", "amount": Decimal("2.50")}),)),
         Message("user", (ToolResult("t1", "{}", is_error=True),)),
     )
-    schema: dict[str, JsonValue] = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
+    schema: dict[str, JsonValue] = {"additionalProperties": False, "properties": {}, "required": [], "type": "object"}
     asked = ModelRequest(Tier.HAIKU, ("role", "state"), turns, tools, schema, 77)
     async with mock_anthropic() as mock, model_at(mock.url) as model:
         await model.complete(asked)
     body = mock.asked[0].body
     assert body["system"] == [
         {"type": "text", "text": "role"},
-        {"type": "text", "text": "state", "cache_control": {"type": "ephemeral"}},
+        {"type": "text", "text": "state"},
+        {
+            "type": "text",
+            "text": SCHEMA_TOLD + json.dumps(schema, separators=(",", ":")),
+            "cache_control": {"type": "ephemeral"},
+        },
     ]
     assert [("strict" in tool, tool["name"]) for tool in _objects(body["tools"])] == [
         (True, "strict"),
@@ -181,6 +245,153 @@ async def test_the_request_is_what_the_api_takes_now() -> None:
     assert body["max_tokens"] == 77
     assert not {"temperature", "top_p", "top_k"} & set(body)
     assert mock.asked[0].headers["authorization"] == "Bearer sk-test"
+
+
+_THOUGHT = '{"type": "thinking",  "thinking": "caf\\u00e9 \\n", "signature": "Zm9v/x==", "n": 1.50}'
+_UNKNOWN = '{"type":"server_tool_use","id":"s1","name":"web","input":{}}'
+
+
+@pytest.mark.promise("model.own_blocks")
+async def test_a_models_own_blocks_go_back_to_it_byte_for_byte_and_to_no_other() -> None:
+    """Thinking, redacted thinking, and kinds of block that nobody here knows."""
+    said = '{"content": [], "usage": {"content": 1}, "type": "message", "model": "echo", "stop_reason": "pause_turn"}'
+    use = '{"type":"tool_use","id":"t1","name":"look","input":{"b":1,"a":2}}'
+    play = Play(200, said.replace("[]", f"[{_THOUGHT} , {_UNKNOWN}, {use}]", 1))
+    async with (
+        mock_anthropic(play, error(529), message()) as mock,
+        model_at(mock.url, Limits(retries=0), fallback="other-model") as model,
+    ):
+        reply = await model.complete(_REQUEST)
+        history = (*_REQUEST.messages, Message("assistant", reply.blocks))
+        await model.complete(_REQUEST._replace(messages=history))
+    _, own, other = (asked.raw.decode() for asked in mock.asked)
+    assert reply.stop_reason == "pause_turn"
+    assert (reply.model, reply.asked) == ("echo", "offline-planner-1")
+    assert f'"content":[{_THOUGHT},{_UNKNOWN},' in own
+    assert ("thinking" in other, "server_tool_use" in other, '"id":"t1"' in other) == (False, False, True)
+
+
+@pytest.mark.promise("model.request")
+@pytest.mark.parametrize("reason", get_args(StopReason))
+async def test_why_a_reply_ends_is_told_apart(reason: StopReason) -> None:
+    async with mock_anthropic(message("", reason)) as mock, model_at(mock.url) as model:
+        reply = await model.complete(_REQUEST)
+    assert (reply.stop_reason, reply.is_empty) == (reason, True)
+
+
+@pytest.mark.promise("model.request")
+async def test_a_history_that_grows_is_cached_where_it_ended() -> None:
+    """Marks: after the static prefix, the first message, the request before and this one; never more than four."""
+    asked = ModelRequest(Tier.SONNET, ("rules",), (Message("user", (TextBlock("task"),)),), grows=True)
+    bodies = []
+    async with mock_anthropic() as mock, model_at(mock.url) as model:
+        for step in range(4):
+            passing = Message("user", (*asked.messages[-1].blocks, PassingText("be brief")))
+            await model.complete(asked._replace(messages=(*asked.messages[:-1], passing)))
+            use, result = ToolUse(f"t{step}", "look", {}), ToolResult(f"t{step}", "{}")
+            turn = Message("assistant", (TextBlock(" "), use)), Message("user", (result,))
+            asked = asked._replace(messages=(*asked.messages, *turn))
+        bodies = [json.loads(one.raw) for one in mock.asked]
+    marked = [[place for place, one in enumerate(body["messages"]) if "cache_control" in str(one)] for body in bodies]
+    assert marked == [[0], [0, 2], [0, 2, 4], [0, 4, 6]]
+    assert [body["messages"][-1]["content"][-1]["text"] for body in bodies] == ["be brief"] * 4
+    assert all("cache_control" in str(body["system"]) for body in bodies)
+    assert all(str(body).count("cache_control") <= 4 for body in bodies)
+    plain = [json.dumps(body["messages"][:-1]).replace(_MARK, "") for body in bodies]
+    assert all(later.startswith(sooner[:-1]) for sooner, later in itertools.pairwise(plain))
+
+
+@pytest.mark.promise("model.request")
+async def test_a_tool_that_asks_not_to_be_strict_is_not() -> None:
+    schema: dict[str, JsonValue] = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
+    tools = ToolDefinition("read", "Reads.", schema), ToolDefinition("pay", "Pays.", schema, strict=False)
+    async with mock_anthropic() as mock, model_at(mock.url) as model:
+        await model.complete(_REQUEST._replace(tools=tools))
+    assert ["strict" in tool for tool in _objects(mock.asked[0].body["tools"])] == [True, False]
+
+
+_CLOSED: dict[str, JsonValue] = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
+
+
+@pytest.mark.promise("model.any_endpoint")
+@pytest.mark.parametrize(
+    ("refusal", "field"),
+    [
+        ("output_config: Extra inputs are not permitted", "output_config"),
+        ("output_config.effort: Extra inputs are not permitted", "effort"),
+        ("tools.0.custom.strict: Extra inputs are not permitted", "strict"),
+        ("system.0.cache_control: Extra inputs are not permitted", "cache_control"),
+        ("messages.1.content.0: Invalid `signature` in `thinking` block", "thinking"),
+    ],
+)
+async def test_a_field_that_an_endpoint_refuses_by_name_is_left_out_then_and_later(refusal: str, field: str) -> None:
+    name = "claude-sonnet-4-6"
+    turns = Message("assistant", (OpaqueBlock(_THOUGHT, name),)), Message("user", (TextBlock("go on"),))
+    tools = (ToolDefinition("read", "Reads.", _CLOSED),)
+    asked = ModelRequest(Tier.SONNET, ("rules",), (*_REQUEST.messages, *turns), tools, _CLOSED, effort="high")
+    async with mock_anthropic(error(400, refusal), message("{}")) as mock:
+        model = AnthropicModel(dict.fromkeys(Tier, name), "sk-test", mock.url)
+        await model.complete(asked)
+        await model.complete(asked)
+        await model.close()
+    assert [f'"{field}"' in one.raw.decode() for one in mock.asked] == [True, False, False]
+    fields = {"strict", "cache_control", "effort", "thinking", "format"} - {field, *_WITHIN.get(field, ())}
+    assert all(f'"{other}"' in one.raw.decode() for one in mock.asked for other in fields)
+
+
+_WITHIN = {"output_config": ("effort", "format")}
+
+
+@pytest.mark.promise("model.any_endpoint")
+@pytest.mark.parametrize("refusal", ["messages: at least one", "strict", "thinking", "effort", "output_config"])
+async def test_a_refusal_of_what_was_not_sent_is_one(refusal: str) -> None:
+    async with mock_anthropic(error(400, refusal)) as mock, model_at(mock.url) as model:
+        with pytest.raises(ModelUnavailable, match=refusal):
+            await model.complete(_REQUEST)
+    assert len(mock.asked) == 1
+
+
+@pytest.mark.promise("model.any_endpoint")
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"detail": [{"loc": ["body", "output_config"], "msg": "Extra inputs are not permitted"}]},
+        {"error": "unknown field output_config"},
+        {"message": "output_config is not supported"},
+        {"detail": "output_config?"},
+    ],
+)
+async def test_other_servers_forms_of_a_refusal_are_understood(body: JsonObject) -> None:
+    plays = Play(422, dumps(body)), message('{"a":1}')
+    async with mock_anthropic(*plays) as mock, model_at(mock.url) as model:
+        reply = await model.complete(_REQUEST._replace(schema=_CLOSED))
+    assert (reply.text, len(mock.asked)) == ('{"a":1}', 2)
+
+
+@pytest.mark.promise("model.any_endpoint")
+@pytest.mark.parametrize(
+    ("said", "read"),
+    [
+        ('```json\n{"a": 1}\n```', '{"a": 1}'),
+        ('Here it is:\n```\n{"a": 1}\n```\nThat is all.', '{"a": 1}'),
+        ('{"a": "```json\\n1```"}', '{"a": "```json\\n1```"}'),
+        ("no JSON at all", "no JSON at all"),
+    ],
+)
+async def test_fences_around_an_answer_of_a_schema_are_taken_off(said: str, read: str) -> None:
+    """And nowhere else: an answer in prose may show code."""
+    async with mock_anthropic(message(said)) as mock, model_at(mock.url) as model:
+        with_schema = await model.complete(_REQUEST._replace(schema=_CLOSED))
+        in_prose = await model.complete(_REQUEST)
+    assert (with_schema.text, in_prose.text) == (read, said)
+
+
+@pytest.mark.promise("budget.doubtful_usage")
+@pytest.mark.parametrize("usage", [None, {}, {"input_tokens": -7, "output_tokens": "many"}])
+async def test_an_odd_usage_is_handed_on_as_it_is_and_no_failure(usage: Json) -> None:
+    async with mock_anthropic(message(usage=usage)) as mock, model_at(mock.url) as model:
+        reply = await model.complete(_REQUEST)
+    assert (reply.text, reply.usage.input) == ("done", -7 if usage else 0)
 
 
 @pytest.mark.promise("strategy.moa.two_drafts")

@@ -13,7 +13,7 @@ from shared.infra import keys
 from tests.integration.approval_stage import SHORTLY, asks, office, until
 from tests.integration.gateway_stage import at
 from tests.integration.webhook_receiver import SOON, Taken, receiving
-from tests.unit.executor.stage import Stage
+from tests.unit.executor.stage import APPROVE, Stage
 
 
 @pytest.mark.promise("approvals.several")
@@ -145,8 +145,11 @@ async def test_of_many_answers_at_once_those_that_are_needed_count_and_one_write
 async def test_an_answer_to_a_question_that_was_taken_back_is_refused_and_the_new_one_is_asked(
     redis: Redis, redis_url: str
 ) -> None:
-    """Inputs that changed since are read before the write: the gate opens again, and the old id decides nothing."""
+    """Inputs that changed since are read before the write: the model hears of it and proposes anew, the gate opens
+    again, and the old id decides nothing.
+    """
     world = Stage()
+    world.talk.rounds += [[("get_claim", {"claim_id": "C-1"})], [APPROVE]]
     asks(world)
     async with office(redis, redis_url, world) as here:
         await here.ask()

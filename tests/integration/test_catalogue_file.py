@@ -12,7 +12,7 @@ from services.executor.adapters.file_tenants import FileTenants
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.rest_bridge import RestBridge
 from services.executor.adapters.tool_servers import DetectingToolServers
-from services.executor.core.execute.partners import partner
+from services.executor.core.write.read_backs import likely_proof
 from services.executor.entrypoints.catalogue_file import CatalogueExists, document, write
 from services.executor.entrypoints.tools import Discovered, described
 from shared.contracts.tenant import CatalogueEntry, Connection
@@ -72,8 +72,8 @@ async def test_what_is_written_and_loaded_unchanged_lowers_nothing(tmp_path: Pat
     assert [(tool.name, tool.tool_class, tool.why_class) for tool in again.tools] == [
         (tool.name, tool.tool_class, tool.why_class) for tool in first.tools
     ]
-    pairs = [(each and each.reader.name) for each in (partner(tool, again.tools) for tool in again.tools)]
-    assert pairs == [(each and each.reader.name) for each in (partner(tool, first.tools) for tool in first.tools)]
+    pairs = [(each and each.reader) for each in (likely_proof(tool, again.tools) for tool in again.tools)]
+    assert pairs == [(each and each.reader) for each in (likely_proof(tool, first.tools) for tool in first.tools)]
     assert not any(tool.catalogue.errors_change_nothing or tool.catalogue.idempotency_field for tool in again.tools)
 
 

@@ -16,10 +16,9 @@ from shared.contracts.tenant import Connection, TenantRecord
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState
 from tests.demanding import Demanding, TokenServer, guarded_company, showing
-from tests.doubles.scripted_model import json_reply
 from tests.legacy_bridge import LegacyBridge, bridge
 from tests.serving import serving
-from tests.unit.executor.stage import CALL, Stage
+from tests.unit.executor.stage import Stage
 
 SECRET = "s3cr3t-of-the-erp"
 BOTH = pytest.mark.parametrize("protocol", [Protocol.MCP, Protocol.REST])
@@ -305,12 +304,6 @@ async def test_one_task_reads_at_one_server_and_writes_at_another(tmp_path: Path
         {"approve_claim": play.claims.approve, "look_up_claim": play.claims.get},
         {"approve_claim": ("claim_id",), "look_up_claim": ("claim_id",)},
     )
-    proof: JsonObject = {
-        "tool": "look_up_claim",
-        "arguments_json": '{"claim_id":"C-1"}',
-        "expect_json": '{"status":"approved"}',
-    }
-    play.scripts["write_plan"] = json_reply({"calls": [{**CALL, "read_back": proof}], "why_none": None})
     doors = Demanding(crm.app, "x-api-key", SECRET), Demanding(erp.app, "authorization", "Bearer of-the-other")
     kept(tmp_path, SECRET), kept(tmp_path, "of-the-other", "other")
     async with serving(doors[0]) as crm_url, serving(doors[1]) as erp_url, showing(tmp_path) as servers:

@@ -1,4 +1,4 @@
-"""The five states over HTTP: generated tool worlds, and the example company's own tools."""
+"""Whole tasks over HTTP: generated tool worlds, and the example company's own tools."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -13,11 +13,11 @@ from examples.company.books import Books, Refused
 from examples.company.catalogue import TOOLS
 from examples.company.seed import plant
 from services.executor.ports.models import ToolDefinition
-from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object, wire
+from shared.domain.exact_json import Json, JsonObject, dumps, loads, wire
 from shared.infra.anthropic_model import AnthropicModel
 from tests.doubles.generated_tools import World
+from tests.integration.planner_conversation import Offered, Run, run
 from tests.integration.planner_server import model_at, planner_server
-from tests.integration.planner_states import Offered, Run, run
 
 _SEEDS = 100
 _AT_LEAST = 0.8
@@ -71,14 +71,6 @@ async def _done(task: str, books: Books) -> Run:
         return await run(model, task, _company(books))
 
 
-def _writes(done: Run) -> list[tuple[str, JsonObject, str]]:
-    return [
-        (str(write["tool"]), loads_object(str(write["arguments_json"])), str(write["status"]))
-        for write in done.writes
-        if isinstance(write, dict)
-    ]
-
-
 @pytest.mark.parametrize(
     ("task", "tool", "arguments"),
     [
@@ -127,8 +119,8 @@ def _writes(done: Run) -> list[tuple[str, JsonObject, str]]:
     ],
 )
 async def test_a_business_task_is_one_exact_write(books: Books, task: str, tool: str, arguments: JsonObject) -> None:
-    """The right tool with the right arguments, once, and a read that shows it."""
-    assert _writes(await _done(task, books)) == [(tool, arguments, "verified")]
+    """The right tool with the right arguments, once."""
+    assert (await _done(task, books)).writes == [(tool, arguments, False)]
 
 
 @pytest.mark.parametrize(
@@ -145,7 +137,7 @@ async def test_what_must_not_or_cannot_be_done_writes_nothing(books: Books, task
     """Over budget, forbidden, unknown, decided already, or nothing any tool does."""
     done = await _done(task, books)
     assert done.writes == []
-    assert done.plan["why_none"] or done.plan["cannot"]
+    assert done.answer
 
 
 @pytest.mark.parametrize(
@@ -169,13 +161,13 @@ async def test_what_must_not_or_cannot_be_done_writes_nothing(books: Books, task
 async def test_a_list_question_is_answered_exactly(books: Books, task: str, answer: str) -> None:
     """A bare JSON list, and nothing written."""
     done = await _done(task, books)
-    assert (done.answer, done.writes, done.decomposition["answer_format"]) == (answer, [], "list")
+    assert (done.answer, done.writes) == (answer, [])
 
 
 async def test_all_means_each_one_that_fits(books: Books) -> None:
     """One call for each record that agrees with the criteria of the task, and no other."""
     done = await _done("Reject all pending claims over $5,000 because they exceed the limit.", books)
-    assert [arguments["expense_id"] for _, arguments, _ in _writes(done)] == ["EXP-1006", "EXP-1007", "EXP-1010"]
+    assert [write.arguments["expense_id"] for write in done.writes] == ["EXP-1006", "EXP-1007", "EXP-1010"]
 
 
 async def test_a_question_is_answered_with_its_figure(books: Books) -> None:

@@ -300,3 +300,26 @@ def test_no_input_is_a_server_error(served: httpx.Client, body: bytes, path: str
 
     assert answer.status_code in (200, 400, 413, 422)
     assert answer.status_code == 200 or answer.json()["error"]
+
+
+@pytest.mark.promise("policy.unknown_shape")
+@pytest.mark.parametrize("path", ["/v1/evaluate", "/v1/allowances"])
+async def test_a_policy_with_a_field_that_nobody_reads_is_refused(client: httpx.AsyncClient, path: str) -> None:
+    rule = {"id": "r1", "condition": "amount > 5", "action": "block"}
+    asked = {"tools": ["pay"]} if path == "/v1/allowances" else {}
+    for policy, field in (({"id": "p", "ruls": [rule]}, "p.ruls"), ({"rules": [{**rule, "unles": "x"}]}, "r1.unles")):
+        answer = await client.post(path, json={**asked, "policies": [{"id": "p", **policy}]})
+        assert (answer.status_code, answer.json()["field"]) == (422, "policies.0")
+        assert f"nobody reads the field {field}" in answer.json()["error"]
+
+
+@pytest.mark.promise("policy.unknown_shape")
+async def test_an_unknown_field_that_says_nothing_is_passed_over(client: httpx.AsyncClient) -> None:
+    """A newer executor sends the fields that it knows with their defaults; only a value could be missed."""
+    policy = {
+        "id": "p",
+        "newer": None,
+        "rules": [{"id": "r1", "condition": "a > 5", "action": "block", "later": False}],
+    }
+    answer = await client.post("/v1/evaluate", json={"policies": [policy], "context": {"a": 9}})
+    assert (answer.status_code, answer.json()["blocked"]) == (200, True)

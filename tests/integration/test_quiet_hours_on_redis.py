@@ -6,21 +6,16 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_upkeep import RedisUpkeep
-from services.executor.core.fsm.templates import TEMPLATES
 from services.executor.core.reaper import Reaper
 from shared.contracts.task import TaskRecord, TurnKind
 from shared.contracts.tenant import QuietHours
-from shared.domain.exact_json import Json
 from shared.domain.words import TaskState
 from shared.infra.keys import partition_keys_of, session_keys
 from shared.infra.task_store import TaskStore
 from shared.ports.tasks import Wakes
 from tests.doubles.redis_tasks import a_turn
-from tests.doubles.scripted_model import json_reply
 from tests.integration.state_stage import accepted, begin_next, sessions_of
-from tests.unit.executor.begun_as import NOTICE
-from tests.unit.executor.begun_as import begin as begun
-from tests.unit.executor.stage import CALL, Stage
+from tests.unit.executor.stage import APPROVE, TASK, Stage
 
 _KEYS = partition_keys_of("acme", "s1")
 
@@ -45,27 +40,25 @@ def _set_quiet(stage: Stage, *, quiet: bool) -> None:
 def stage() -> Stage:
     """A process that heeds quiet hours, in the midst of them."""
     stage = Stage()
-    calls: list[Json] = [{**CALL, "origins": []}, NOTICE]
-    stage.scripts["write_plan"] = json_reply({"calls": calls, "why_none": None})
+    stage.talk.process = "sla_breach"
+    stage.talk.rounds[-1] = [APPROVE, ("notify_person", {"text": "Claim C-1 is approved."})]
     _set_quiet(stage, quiet=True)
     return stage
 
 
-async def _work_off(redis: Redis, stage: Stage, owner: str, *, as_breach: bool = False) -> None:
+async def _work_off(redis: Redis, stage: Stage, owner: str) -> None:
     """Every turn that waits in the session, by one executor that then lets the session go."""
     sessions = sessions_of(redis, owner)
     lease = await sessions.claim("acme", "s1")
     assert lease is not None
     while not await sessions.release(lease):
         taken = await begin_next(sessions, lease)
-        if as_breach:
-            await begun(taken.store, TEMPLATES["sla_breach"])
         await stage.worker.run(taken.work, taken.store)
 
 
 async def _rest(redis: Redis, store: TaskStore, stage: Stage) -> TaskRecord:
-    record = await accepted(store, text="Approve claim C-1 of 120.50")
-    await _work_off(redis, stage, "one", as_breach=True)
+    record = await accepted(store, text=TASK)
+    await _work_off(redis, stage, "one")
     return await _stored(store, record)
 
 

@@ -87,13 +87,20 @@ async def test_a_result_is_passed_through_as_it_came(content: Json) -> None:
         ({"error": "limit exceeded"}, 200),
         ({"detail": [{"loc": ["body", "params"], "msg": "Field required"}]}, 422),
         ({"detail": "no such tool"}, 404),
-        ({"detail": "slow down"}, 429),
     ],
 )
 async def test_a_refusal_is_an_error_with_the_servers_words(content: Json, status: int) -> None:
     async with answering(dumps(content), status) as play:
         answer = await play.servers.call(play.connection, "approve", {}, 5)
     assert answer == ToolAnswer(content, is_error=True, not_begun=status >= 400)
+
+
+@pytest.mark.promise("I4.unread_errors")
+@pytest.mark.parametrize("status", [409, 429])
+async def test_a_conflict_or_a_limit_does_not_say_that_nothing_was_done(status: int) -> None:
+    async with answering(dumps({"detail": "not now"}), status) as play:
+        answer = await play.servers.call(play.connection, "approve", {}, 5)
+    assert answer == ToolAnswer(f'HTTP {status}: {{"detail":"not now"}}', is_error=True)
 
 
 async def test_a_refusal_in_plain_words_is_told_as_it_is() -> None:

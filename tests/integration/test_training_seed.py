@@ -10,8 +10,15 @@ import httpx
 import pytest
 from redis.asyncio import Redis
 
+from services.executor.adapters.redis_learned import RedisLearned
+from services.executor.core.prime.known import about
 from services.learner.adapters.redis_case_shelf import RedisCaseShelf
+from services.learner.adapters.redis_import_shelf import RedisImportShelf
 from services.learner.adapters.s3_training import S3Training
+from services.learner.core.files.importer import Importer
+from services.learner.core.report.lessons import report_rows
+from services.learner.core.report.report import REPORTS_PREFIX
+from services.learner.core.report.teaching import report_teacher
 from services.learner.core.training.rows import TRAINING_PREFIX
 from services.learner.core.training.seeding import Seeded, Seeder
 from services.learner.ports.outcomes import BucketUnavailable, ObjectChanged
@@ -151,3 +158,56 @@ async def test_a_log_that_learners_write_meanwhile_loses_nothing(
                 await asyncio.sleep(0.05)
     ids = [case.case_id for case in await case_log(redis, "acme")]
     assert len(ids) == len(set(ids)) == 100
+
+
+REPORT = f"{REPORTS_PREFIX}today.json"
+FAILURE = {
+    "scenario": "invoice_reconciliation",
+    "task": "Reconcile invoice INV-1 with its purchase order",
+    "failure_cause": "it paid before it had read the order",
+    "score": 0.4,
+}
+
+
+def _report_seeder(redis: Redis) -> Seeder:
+    teach = report_teacher(Importer(RedisImportShelf(redis), _now), "acme", _now)
+    return Seeder(S3Training(BUCKET, REPORTS_PREFIX), RedisCaseShelf(redis, "one"), "acme", _now, report_rows, teach)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _a_report(at: str, cause: str) -> bytes:
+    return json.dumps({"generated_at": at, "top_failures": [{**FAILURE, "failure_cause": cause}]}).encode()
+
+
+async def _told(redis: Redis, task: str) -> list[str]:
+    found = await RedisLearned(redis).recall("acme", "invoice_reconciliation")
+    return [fact.text for fact in about(found, task, "invoice_reconciliation", _now()).knowledge]
+
+
+@pytest.mark.promise("report.teaches")
+async def test_a_report_changes_what_later_tasks_are_told(redis: Redis, bucket: BucketServer) -> None:
+    """Of its kind and of no other; a newer report says it anew; and one that was forgotten does not come back."""
+    task, other = "Reconcile invoice INV-9 with its purchase order", "Book a flight to Rome"
+    before = await _told(redis, task)
+    bucket.put(REPORT, _a_report("2026-01-05T04:00:00Z", "it paid before it had read the order"))
+    await _looked(_report_seeder(redis))
+    kind = "Tasks of the kind 'invoice reconciliation' failed in a benchmark"
+    assert (before, await _told(redis, task)) == ([], [f"{kind}: it paid before it had read the order"])
+    assert await _told(redis, other) == []
+    bucket.put(REPORT, _a_report("2026-01-06T04:00:00Z", "it paid twice"))
+    await _looked(_report_seeder(redis))
+    assert await _told(redis, task) == [f"{kind}: it paid twice"]
+    await redis.delete(keys.learned_keys("acme").knowledge)
+    assert await _looked(_report_seeder(redis)) == []
+    assert await _told(redis, task) == []
+
+
+@pytest.mark.promise("report.teaches")
+async def test_the_failures_of_a_report_stand_in_the_case_log(redis: Redis, bucket: BucketServer) -> None:
+    bucket.put(REPORT, _a_report("2026-01-05T04:00:00Z", "it paid before it had read the order"))
+    await _looked(_report_seeder(redis))
+    (case,) = await case_log(redis, "acme")
+    assert (case.outcome, case.failed) == (CaseOutcome.FAILURE, ("it paid before it had read the order",))

@@ -19,7 +19,7 @@ _LETTERS = {
 
 
 def path(task: TaskRecord) -> str:
-    """The states walked, such as "D A C P M X" (E: ESCALATE, F: FAILED)."""
+    """The states walked, such as "D A P M X" (E: ESCALATE, F: FAILED)."""
     walked = task.metadata["states"]
     assert isinstance(walked, list)
     return " ".join(_LETTERS[FsmState(str(state))] for state in walked)

@@ -7,7 +7,7 @@ What a task left is read straight from that database.
 import sqlite3
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
@@ -23,16 +23,9 @@ from services.executor.adapters.policy_http import HttpPolicy
 from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.redis_sessions import RedisSessions
 from services.executor.adapters.redis_spend import RedisSpend
-from services.executor.core.checkpoints import Checkpoints
 from services.executor.core.context import Limits, Ports
-from services.executor.core.dossier import Progress
-from services.executor.core.fsm.templates import Template
-from services.executor.core.journal import Journal
-from services.executor.core.past_calls import named_by_rules
 from services.executor.core.prompts.texts import load
 from services.executor.core.worker import Worker
-from services.executor.ports.sessions import Work
-from services.executor.ports.turns import TurnStore
 from shared.contracts.task import Principal, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.contracts.tenant import TenantRecord
 from shared.domain.words import Dialect
@@ -40,6 +33,7 @@ from shared.infra.live import Live
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from tests.company_stage import company
+from tests.doubles.naming_model import NamingModel
 from tests.integration.planner_server import model_at
 from tests.processes.mishaps import Mishaps
 from tests.processes.people import CLERK
@@ -61,7 +55,7 @@ class Stage:
     tenants: FileTenants
     faults: Mishaps
     database: Path
-    templates: dict[str, Template] = field(default_factory=dict)  # by session: what a task begins with, if it is given
+    model: NamingModel
 
     def __post_init__(self) -> None:
         self.before = self.books()
@@ -88,19 +82,18 @@ class Stage:
     async def send(
         self,
         text: str,
-        template: Template | None = None,
+        process: str | None = None,
         by: Principal = CLERK,
         session: str = "",
         **request: JsonValue,
     ) -> TaskRecord:
         """The task as it stands when it has ended or waits.
 
-        ``template``: the task begins as a process of this kind, whatever its words say. ``request``: further fields
-        of the request, such as ``policy_doc``.
+        ``process``: what the model names the task, whatever its words say. ``request``: further fields of the request,
+        such as ``policy_doc``.
         """
         record = self._record(text, by, session or f"s-{uuid4().hex[:8]}", request)
-        if template is not None:
-            self.templates[record.session_id] = template
+        self.model.process = process
         await self.store.accept(record, _turn(record, TurnKind.MESSAGE, by, text=text), dedupe=None)
         return await self.work_off(record)
 
@@ -121,27 +114,10 @@ class Stage:
         while not await self.sessions.release(lease):
             work = await self.sessions.next(lease)
             assert work is not None
-            store = self.sessions.turn_store(lease, work)
-            if template := self.templates.pop(task.session_id, None):
-                await self._begin_as(template, work, store)
-            await self.worker.run(work, store)
+            await self.worker.run(work, self.sessions.turn_store(lease, work))
         stored = await self.store.record(task.tenant, task.task_id)
         assert stored is not None
         return stored
-
-    async def _begin_as(self, template: Template, work: Work, store: TurnStore) -> None:
-        """Leave what a worker leaves that has classified the task and then died: a task keeps its template."""
-        now = (await store.pulse()).now
-        journal = Journal(store, (), now, 60)
-        policies = self.tenants.record.policies
-        progress = Progress(
-            template=template,
-            path=template.states,
-            visited=template.states[:1],
-            ruled_tools=named_by_rules(policies),
-            policy_versions=tuple(f"{policy.id}@{policy.version}" for policy in policies),
-        )
-        await Checkpoints(journal, ()).save(progress)
 
     def _record(self, text: str, by: Principal, session: str, request: Mapping[str, JsonValue]) -> TaskRecord:
         now = datetime.now(UTC)
@@ -175,7 +151,8 @@ async def open_stage(
         enter = open_things.enter_async_context
         mishaps = Mishaps()
         office = await servers.start(company(folder, mishaps))
-        model = await enter(model_at(await servers.start(serving(planner_app(planner_faults)))))
+        planner = await enter(model_at(await servers.start(serving(planner_app(planner_faults)))))
+        model = NamingModel(planner)
         policy = HttpPolicy(await servers.start(serving(policy_app())))
         open_things.push_async_callback(policy.close)
         tools = await enter(McpTools())
@@ -192,6 +169,7 @@ async def open_stage(
             tenants=tenants,
             faults=mishaps,
             database=office.database,
+            model=model,
         )
 
 

@@ -3,8 +3,6 @@
 import pytest
 
 from cli.demo.books import Change
-from services.executor.core.fsm.template import Template
-from services.executor.core.fsm.templates import GENERAL
 from shared.contracts.task import TaskRecord
 from shared.domain.words import TaskState
 from tests.processes.expectations import exactly, message, path, row, statuses
@@ -33,9 +31,9 @@ async def test_access_goes_before_the_account_and_then_somebody_is_told(stage: S
     )
 
 
-async def _with_a_revocation_that_nothing_proves(stage: Stage, template: Template | None = None) -> TaskRecord:
+async def _with_a_revocation_that_nothing_proves(stage: Stage, process: str | None = None) -> TaskRecord:
     stage.faults.after("revoke_access", {"get_access": OUT_OF_ORDER, "list_access": OUT_OF_ORDER})
-    return await stage.send(TASK, template)
+    return await stage.send(TASK, process)
 
 
 @pytest.mark.promise("process.hr_offboarding")
@@ -48,6 +46,6 @@ async def test_after_a_revocation_that_nothing_proves_no_other_goes_out(stage: S
 
 
 async def test_as_a_general_task_the_revocations_go_on(stage: Stage) -> None:
-    task = await _with_a_revocation_that_nothing_proves(stage, GENERAL)
+    task = await _with_a_revocation_that_nothing_proves(stage, "general")
     assert statuses(task)[:4] == [("revoke_access", "unverified")] * 4
     assert stage.writes[:5] == (*["revoke_access"] * 4, "deactivate_employee")

@@ -3,7 +3,6 @@
 import pytest
 
 from examples.company.faults import Fault
-from services.executor.core.fsm.templates import GENERAL
 from shared.domain.words import TaskState
 from tests.processes.expectations import exactly, path, row, rules, statuses, values
 from tests.processes.people import MANAGER
@@ -22,7 +21,7 @@ _UNPRICED = ({"get_price_quote": Fault(fail="no quotes today")}, {"order_items.p
 @pytest.mark.promise("process.order_management")
 async def test_an_order_is_modified_at_the_difference_that_was_worked_out_before(stage: Stage) -> None:
     task = await stage.send(_TASK)
-    assert (task.state, path(task)) == (TaskState.COMPLETED, "D A C G M X"), task.reason
+    assert (task.state, path(task)) == (TaskState.COMPLETED, "D A G M X"), task.reason
     assert values(task) == {"price_delta": "56.70"}
     assert statuses(task) == [("modify_order_item", "verified")]
     assert stage.changes == _MODIFIED
@@ -34,7 +33,7 @@ async def test_an_order_that_becomes_large_waits_for_a_manager(stage: Stage) -> 
     assert (task.state, stage.changes) == (TaskState.INPUT_REQUIRED, ()), task.reason
     assert (values(task), rules(task)) == ({"price_delta": "9237.00"}, ["large-order"])
     task = await stage.decide(task, MANAGER)
-    assert (task.state, path(task)) == (TaskState.COMPLETED, "D A C G M X"), task.reason
+    assert (task.state, path(task)) == (TaskState.COMPLETED, "D A G M X"), task.reason
     assert stage.changes == exactly(
         row("order_items", "ITM-2308", product_id="PRD-2215", price_cents=89875),
         row("orders", "ORD-2008", item="Coffee beans 25 kg", total_cents=1078500),
@@ -42,9 +41,10 @@ async def test_an_order_that_becomes_large_waits_for_a_manager(stage: Stage) -> 
 
 
 @pytest.mark.promise("process.order_management")
-async def test_without_a_known_difference_a_person_is_asked(stage: Stage) -> None:
+async def test_without_a_known_difference_a_strict_tenant_is_asked(stage: Stage) -> None:
     """The task states the total itself, there is no quote, and the item shows no price by any known name."""
     stage.faults.replace(*_UNPRICED)
+    stage.tenants.record = stage.tenants.record.model_copy(update={"strict_processes": True})
     task = await stage.send(_STATED)
     assert (task.state, stage.changes) == (TaskState.INPUT_REQUIRED, ()), task.reason
     assert "price_delta" in str(task.reason)
@@ -55,12 +55,12 @@ async def test_without_a_known_difference_a_person_is_asked(stage: Stage) -> Non
 @pytest.mark.promise("process.order_management")
 async def test_the_same_as_general_tasks_need_no_difference_and_no_manager(stage: Stage) -> None:
     stage.faults.replace(*_UNPRICED)
-    task = await stage.send(_STATED, template=GENERAL)
-    assert (task.state, path(task)) == (TaskState.COMPLETED, "D A C P M X"), task.reason
+    task = await stage.send(_STATED, process="general")
+    assert (task.state, path(task)) == (TaskState.COMPLETED, "D A P M X"), task.reason
     assert ("price_delta" in values(task), rules(task), stage.changes) == (False, [], _MODIFIED)
 
 
 @pytest.mark.promise("process.order_management")
 async def test_a_large_order_as_a_general_task_asks_nobody(stage: Stage) -> None:
-    task = await stage.send(_LARGE, template=GENERAL)
-    assert (task.state, path(task), rules(task)) == (TaskState.COMPLETED, "D A C P M X", []), task.reason
+    task = await stage.send(_LARGE, process="general")
+    assert (task.state, path(task), rules(task)) == (TaskState.COMPLETED, "D A P M X", []), task.reason

@@ -3,7 +3,6 @@
 import pytest
 
 from cli.demo.books import Change
-from services.executor.core.fsm.templates import GENERAL
 from shared.domain.words import TaskState
 from tests.processes.expectations import exactly, message, path, row, rules, statuses, values
 from tests.processes.people import FINANCE
@@ -40,7 +39,7 @@ async def test_salaries_of_three_countries_are_paid_to_the_cent_after_finance_ha
     }
     assert rules(task) == ["pay-out"]
     task = await stage.decide(task, FINANCE)
-    assert (task.state, path(task)) == (TaskState.COMPLETED, "D A C P G M N X"), task.reason
+    assert (task.state, path(task)) == (TaskState.COMPLETED, "D A P G M N X"), task.reason
     done = [("approve_payroll_run", "verified")] * len(_RUNS)
     assert statuses(task) == [*done, ("release_bank_file", "verified"), ("notify_employee", "sent")]
     assert stage.changes == _paid()
@@ -57,9 +56,10 @@ async def test_a_bank_file_that_is_a_cent_off_is_blocked(stage: Stage) -> None:
 
 @pytest.mark.promise("process.payroll")
 async def test_the_same_task_as_a_general_one_knows_no_totals_and_pays_nothing(stage: Stage) -> None:
-    """The total of the bank file is the process's own figure."""
-    task = await stage.send(_APRIL, template=GENERAL)
-    assert (task.state, path(task), stage.changes) == (TaskState.FAILED, "D A C F", ())
+    """The total of the bank file is the process's own figure: the runs are approved, the file stays."""
+    task = await stage.send(_APRIL, process="general")
+    assert (task.state, path(task)) == (TaskState.FAILED, "D A P M X F")
+    assert {change.table for change in stage.changes} == {"payroll_runs"}
     assert not set(values(task)) & {"total_gross", "total_net", "bank_difference"}
 
 
@@ -67,7 +67,7 @@ async def test_the_same_task_as_a_general_one_knows_no_totals_and_pays_nothing(s
 async def test_stated_figures_of_a_general_task_are_neither_compared_nor_approved(stage: Stage) -> None:
     """The net is right and the file is not: the runs are approved, and only the company itself stops the file."""
     text = _MAY.replace("over the total net", "over a total of $84944.64")
-    task = await stage.send(text, template=GENERAL)
+    task = await stage.send(text, process="general")
     assert (task.state, rules(task)) == (TaskState.FAILED, []), task.reason
     assert stage.changes == exactly(
         *(row("payroll_runs", run, status="approved") for run in ("RUN-1810", "RUN-1811", "RUN-1812"))
@@ -76,7 +76,8 @@ async def test_stated_figures_of_a_general_task_are_neither_compared_nor_approve
 
 @pytest.mark.promise("process.payroll")
 async def test_a_single_run_is_not_paid_unseen(stage: Stage) -> None:
-    """Without the list of runs there are no totals: what decides is not known, so a person is asked."""
+    """Without the list of runs there are no totals: what decides is not known, so a strict tenant is asked."""
+    stage.tenants.record = stage.tenants.record.model_copy(update={"strict_processes": True})
     task = await stage.send("Payroll: pay payroll run RUN-1806 an amount of $14323.15.")
     assert (task.state, stage.changes) == (TaskState.INPUT_REQUIRED, ()), task.reason
     assert "total_net" in str(task.reason)

@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from cli.demo.books import Change
-from services.executor.core.fsm.templates import GENERAL
 from shared.contracts.task import TurnKind
 from shared.contracts.tenant import QuietHours
 from shared.domain.words import TaskState
@@ -82,7 +81,7 @@ async def test_in_quiet_hours_the_notice_waits_and_the_credit_does_not(stage: St
 @pytest.mark.promise("process.sla_breach")
 async def test_the_same_tasks_as_general_ones_heed_no_hours_and_escalate_nothing(stage: Stage) -> None:
     _set_quiet(stage, _quiet(-timedelta(hours=2), timedelta(hours=2)))
-    task = await stage.send(_LARGE, template=GENERAL)
+    task = await stage.send(_LARGE, process="general")
     assert (task.state, path(task)) == (TaskState.COMPLETED, "D A C P M X"), task.reason
     assert (rules(task), "sla_credit" in values(task), task.metadata["escalated"]) == ([], False, False)
     assert stage.changes == exactly(_credit("INC-1514", "SLA-1411", 1280000), message(4004, "CUS-815"))

@@ -5,7 +5,6 @@ from contextlib import closing
 
 import pytest
 
-from services.executor.core.fsm.templates import GENERAL
 from shared.contracts.task import TaskRecord
 from shared.domain.words import TaskState
 from tests.processes.expectations import exactly, message, path, row, statuses
@@ -34,7 +33,7 @@ async def test_a_subscription_moves_after_five_confirmations_in_their_order(stag
         assert stage.changes == ()
         task = await stage.decide(task, (MANAGER, FINANCE)[place % 2])
     assert tuple(asked) == _CONFIRMATIONS
-    assert (task.state, path(task)) == (TaskState.COMPLETED, "D A C P G G G G G M N X"), task.reason
+    assert (task.state, path(task)) == (TaskState.COMPLETED, "D A P G G G G G M N X"), task.reason
     assert statuses(task) == [("migrate_subscription", "verified"), ("notify_customer", "sent")]
     assert stage.changes == _MOVED
 
@@ -76,8 +75,8 @@ async def test_what_changed_meanwhile_starts_the_confirmations_over(stage: Stage
 
 @pytest.mark.promise("process.subscription_migration")
 async def test_the_same_task_as_a_general_one_is_confirmed_by_nobody(stage: Stage) -> None:
-    task = await stage.send(_TASK, template=GENERAL)
-    assert (task.state, path(task)) == (TaskState.COMPLETED, "D A C P M X"), task.reason
+    task = await stage.send(_TASK, process="general")
+    assert (task.state, path(task)) == (TaskState.COMPLETED, "D A P M X"), task.reason
     assert stage.changes == _MOVED
 
 
@@ -87,6 +86,6 @@ async def test_a_downgrade_is_such_a_migration_too(stage: Stage) -> None:
     task = await stage.send("Downgrade subscription SBS-1209 to plan Starter and notify customer CUS-812.")
     for _ in _CONFIRMATIONS:
         task = await stage.decide(task, MANAGER)
-    assert (task.state, path(task)) == (TaskState.COMPLETED, "D A C P G G G G G M N X"), task.reason
+    assert (task.state, path(task)) == (TaskState.COMPLETED, "D A P G G G G G M N X"), task.reason
     moved = row("subscriptions", "SBS-1209", plan_name="Starter", monthly_cents=31350)
     assert stage.changes == exactly(moved, message(4004, "CUS-812"))

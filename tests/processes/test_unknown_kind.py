@@ -21,7 +21,7 @@ def _found_by(metadata: dict[str, object]) -> object:
 @pytest.mark.promise("synthesis.once")
 async def test_an_unknown_kind_is_designed_walked_and_kept(stage: Stage) -> None:
     task = await stage.send(_TASK)
-    assert (task.state, path(task)) == (TaskState.COMPLETED, "D A C P M X"), task.reason
+    assert (task.state, path(task)) == (TaskState.COMPLETED, "D A P M X"), task.reason
     assert (task.metadata["process_type"], _found_by({**task.metadata})) == ("asset_handover", "synthesizer")
     assert statuses(task) == [("assign_asset", "verified")]
     assert stage.changes == exactly(row("assets", "AST-1721", employee_id="EMP-451", status="assigned"))
@@ -36,5 +36,5 @@ async def test_a_design_that_wants_an_approval_waits_for_a_person(stage: Stage) 
     assert (task.state, stage.changes) == (TaskState.INPUT_REQUIRED, ()), task.reason
     assert "approval-wanted" in str(task.reason)
     done = await stage.decide(task, MANAGER)
-    assert (done.state, path(done)) == (TaskState.COMPLETED, "D A C P G M X")
+    assert (done.state, path(done)) == (TaskState.COMPLETED, "D A P G M X")
     assert statuses(done) == [("assign_asset", "verified")]

@@ -13,6 +13,7 @@ from tests.requirements import (
     assessor,
     connections,
     console,
+    conversation,
     executor,
     gateway,
     invariants,
@@ -33,6 +34,7 @@ from tests.requirements import (
 PROMISES = (
     *invariants.PROMISES,
     *executor.PROMISES,
+    *conversation.PROMISES,
     *processes.PROMISES,
     *policy.PROMISES,
     *tools.PROMISES,

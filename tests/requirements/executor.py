@@ -18,7 +18,9 @@ PROMISES = (
     ),
     Promise("fsm.read_only", "A run that writes nothing passes no state that could", "seed 000, 8-State FSM"),
     Promise(
-        "prime.classify", "A task's words tell its process, and whether it acts: in doubt it does", "seed 000, PRIME"
+        "prime.classify",
+        "Parts are quotes of the user's own words, each to find out or to do: in doubt to do",
+        "seed 000, PRIME",
     ),
     Promise("policy.request_document", "A request's policy is rules or advice; unreadable rules end it", "bad input"),
     Promise("prompts.quoted_data", "Data in a prompt cannot close its own section", "seed 000, PRIME"),
@@ -41,6 +43,7 @@ PROMISES = (
     Promise("answers.lists", "A list is made only where the task asks for one", "seed 003 structured_output.py"),
     Promise("documents.templates", "Nine documents from the task's data; what is missing is marked", "seed 002"),
     Promise("documents.asked", "A task gets the documents that it asks for, and its process's own", "seed 002"),
+    Promise("documents.unverified", "A document keeps its sections; a figure that nothing shows is marked", "seed 002"),
     Promise("documents.artifacts", "Documents are parts of their own, as Markdown and as JSON", "seed 002"),
     # privacy guard and redaction
     Promise(
@@ -48,6 +51,11 @@ PROMISES = (
     ),
     Promise(
         "privacy.ordinary", "A task that only mentions a password reset, a card or a prescription is done", "seed 000"
+    ),
+    Promise(
+        "privacy.named_records",
+        "A word in a tool's name and work on one named record are ordinary; a dump and a disclosure are not",
+        "seed 000",
     ),
     Promise("privacy.told_arguments", "Those who watch a tool call see no part of a marked argument", "I12"),
     Promise("privacy.no_magic_words", "No word in a request switches the privacy guard off", "bad input"),
@@ -70,6 +78,13 @@ PROMISES = (
     Promise("money.currency", "Minor units follow the currency; two currencies are never put together", "I8"),
     # what a run spends, remembers and is told
     Promise("budget.thresholds", "Above 80 % used every call is Haiku's, save the plan of writes", "seed 000"),
+    Promise(
+        "budget.history_once", "A history that grows is counted once, whether its endpoint caches it or not", "seed 000"
+    ),
+    Promise(
+        "budget.doubtful_usage", "Where a reported usage cannot be true, an estimate counts, and it is said", "I11"
+    ),
+    Promise("privacy.stable", "A value has one placeholder in all requests of a task's conversation", "seed 000"),
     Promise("budget.caps", "The less is left, the shorter an answer may be: 256 to 4,096 tokens", "seed 000"),
     Promise("budget.hints", "Each request ends with how brief to be: mild, strict, emergency", "seed 000"),
     Promise("budget.resumed", "A resumed run and a replay stay on the tiers that were paid for", "seed 000; I5"),
@@ -91,7 +106,6 @@ PROMISES = (
     Promise("audit.second.only_for_writes", "Only figures that a write rests on are audited by a model", "seed 000"),
     Promise("audit.second.setting", "COMPUTE_AUDIT is on or off; another word stops the start", "bad input"),
     Promise("audit.second.switch", "COMPUTE_AUDIT switches the model's audit, never the exact one", "bad input"),
-    Promise("planner.audit", "The rule-based planner audits by computing again", "bad input"),
     Promise("strategy.three", "fsm, five_phase and moa can carry a task, as the bandit chooses", "seed 000"),
     Promise("strategy.setting", "STRATEGIES names those the bandit chooses among", "seed 000, Strategy Bandit"),
     Promise("strategy.tiers", "Plan, drafts and answer are Haiku's; synthesis and WritePlan Sonnet's", "seed 000"),
@@ -100,9 +114,7 @@ PROMISES = (
     Promise("strategy.findings_in_plan", "The WritePlan and the answer see a strategy's findings", "seed 000"),
     Promise("strategy.same_replay", "A run of any strategy is resumed, and replayed to the same end", "I5"),
     Promise("strategy.five_phase", "PLAN, GATHER, SYNTHESIZE, ARTIFACT, INSIGHT carry a task to its end", "seed 000"),
-    Promise("strategy.five_phase.sees_tools", "PLAN sees the tools that read, with their schemas", "bad input"),
     Promise("strategy.five_phase.at_once", "GATHER makes up to 8 reads at once", "seed 000, Strategy Bandit"),
-    Promise("strategy.five_phase.dependent", "A read can wait for what another one gives", "bad input"),
     Promise("strategy.five_phase.insight", "INSIGHT is an event stored with the end of the turn", "seed 000"),
     Promise("strategy.moa", "Two drafts that agree are taken as they are", "seed 000, Strategy Bandit"),
     Promise("strategy.moa.two_drafts", "Two drafts at once differ by framing and effort alone", "seed 000"),
@@ -111,14 +123,18 @@ PROMISES = (
     Promise("strategy.moa.one_away", "A draft that cannot be had fails no task: the other one is taken", "seed 000"),
     Promise("strategy.moa.budget", "Two drafts stay within the budget, or one is made", "I11"),
     Promise("I9.moa", "A drafted list is agreed to the byte or synthesized, and never touched", "I9"),
-    Promise("loop.limits", "A state asks its model 20 times and calls 18 tools at most, or as it is set", "seed 000"),
+    Promise("loop.limits", "A task asks its model 20 times, a reply makes 18 reads at most, or as set", "seed 000"),
     Promise("loop.side_by_side", "The reads of one reply run side by side", "seed 000, five_phase"),
     Promise("loop.retry_or_over", "A model is told whether a call may be made again, and of one that is over", "I1"),
     Promise("loop.reads_once", "The same read again is answered from the first, and asked of no server", "seed 003"),
     Promise("loop.trimmed", "A long result is cut to fit a prompt, whatever its shape, and says so", "seed 002"),
     Promise("prime.knowledge", "Learned facts and entities that are about a task are shown to it", "seed 000"),
-    Promise("prompts.phases", "Each phase shows its role, instructions, experience and own tools", "seed 000"),
-    Promise("prompts.cacheable", "What stands first in a request is the same for every task of a state", "seed 000"),
+    Promise(
+        "prompts.phases", "Each request shows the rules, what was learned and said, and the same tools", "seed 000"
+    ),
+    Promise(
+        "prompts.cacheable", "What stands first in a request is the same for every task; then it grows", "seed 000"
+    ),
     Promise("prompts.planted", "Instructions planted in data reach no tool and leave no section", "bad input"),
     Promise("session.evicted", "A session idle for an hour leaves Redis and is restored when it speaks", "seed 003"),
     Promise("session.archive_waited_for", "An archive that is away uses up no attempts of a turn", "I5"),

@@ -89,6 +89,7 @@ PROMISES = (
     Promise("limits.tokens", "A token's limits are those of its principal", "bad input"),
     Promise("keys.used", "Operators see when a key was last used and which will soon expire", "I10"),
     # the solver endpoint
+    Promise("solver.refusals_whole", "A refusal or a failure is one text, and never torn into a list", "seed 001"),
     Promise(
         "solver.parser_chain", "Arrays, lists and separated words become sorted answers", "seed 001, Structured Output"
     ),

@@ -7,7 +7,7 @@ PROMISES = (
     Promise(
         "I1.gate_in_every_state", "A call that a state forbids never reaches a server", "I1; seed 000, 8-State FSM"
     ),
-    Promise("I1.left_out_of_the_request", "A model is offered only the tools its state permits", "I1"),
+    Promise("I1.left_out_of_the_request", "Only the conversation is offered tools, the same in each request", "I1"),
     Promise("I1.invented_tools", "A tool that nobody offers is refused, and the model is told", "I1"),
     Promise("I1.lying_annotation", "A server that calls a writing tool read-only is not believed", "I1"),
     Promise("I1.plans_hold_writes_only", "A write plan holds only writing tools that exist", "I1"),

@@ -47,6 +47,11 @@ PROMISES = (
     Promise("report.shapes", "A report's parts are read in whatever shape they come", "seed 000, report_analyzer"),
     Promise("report.rows", "Training rows out of a report have no made-up score", "seed 000, report_analyzer"),
     Promise("report.shown", "A report shows dimensions, top failures and hard scenarios", "seed 000, report_analyzer"),
+    Promise(
+        "report.teaches",
+        "What a report found changes what later tasks of that kind are told",
+        "seed 000, report_analyzer",
+    ),
     Promise("files.round_trip", "An export into an empty tenant gives the same statistics", "seed 000, RL Loop"),
     Promise("files.idempotent", "A file imported twice counts nothing twice", "seed 000, RL Loop"),
     Promise("files.validated_whole", "A file with a wrong entry is refused whole, and says which", "bad input"),

@@ -40,6 +40,11 @@ PROMISES = (
         "accuracy.counted", "What was predicted and what it proved to be is counted once a task", "seed 000, Accuracy"
     ),
     Promise("accuracy.drift", "A kind of limit that held in under 40 % of five is a warning", "seed 000, Context rot"),
+    Promise(
+        "accuracy.parted",
+        "A limit counts as wrong where its rule, the record or the server's refusal says otherwise",
+        "seed 000, context accuracy feedback",
+    ),
     Promise("accuracy.replayed", "A replay is told of a prediction what the task was told", "seed 000, Context rot"),
     Promise("memory.once", "Each outcome is remembered once, whoever dies when", "I5; seed 000, RL Loop"),
     Promise("memory.beside", "Remembering holds up no learning, and loses nothing that learning has settled", "I5"),

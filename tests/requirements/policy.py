@@ -11,12 +11,20 @@ PROMISES = (
     Promise("policy.exact", "Amounts are compared exactly, over the wire too", "I8"),
     Promise("policy.verdict", "Block, escalation, approval and pass are told apart", "seed 003, policy_checker.py"),
     Promise("policy.calls", "Rules see each planned call with what is known about it", "I2"),
+    Promise("policy.never_by_a_sibling", "No rule is decided by a record that the call does not name", "I2"),
+    Promise(
+        "policy.binding", "A field is the call's own, its record's, or that of the nearest record it leads to", "I2"
+    ),
+    Promise("policy.named_records_are_read", "What a call names and nobody read is read before the verdict", "I2"),
+    Promise("policy.applies", "A rule applies to the calls it names, else to changes that have its fields", "I2"),
+    Promise("policy.unruled", "A call to which no rule applies is unruled, and the tenant says what it needs", "I2"),
     Promise("policy.hashes", "A verdict is bound to policy, context and plan", "I2"),
     Promise(
         "policy.monotone", "A further blocking rule never turns a refusal into a pass", "seed 003, policy_checker.py"
     ),
     Promise("policy.probes", "Known ways to misread a rule are closed", "seed 002, policy_checker.py"),
     Promise("policy.errors", "A rule that cannot be read is refused with position and cause", "bad input"),
+    Promise("policy.unknown_shape", "Rules with a field that nobody reads are refused, and it is named", "bad input"),
     Promise("policy.bounds", "A hostile condition is refused at once", "bad input"),
     Promise("policy.bad_input", "No input is a server's error", "bad input"),
     Promise("policy.service", "The service starts, describes itself and stops as told", "seed 000, Running"),
@@ -45,6 +53,12 @@ PROMISES = (
         "tools.once_only", "A once-only tool that the model calls twice is called once, a session long", "seed 003"
     ),
     Promise("tools.order", "A forbidden order is refused, and the model recovers", "seed 003"),
+    Promise(
+        "prose.nothing_dropped",
+        "Enforced prose with a command that became no rule ends the task, unwritten",
+        "seed 001",
+    ),
+    Promise("prose.said", "What of a request's own prose is not enforced is said", "seed 001"),
     Promise("prose.shown", "A prose policy of eight sentences shows the rules it became", "seed 001"),
     Promise("solver.ground_truth", "Whether a task keeps the policy is decided without the model", "seed 001"),
     Promise("tools.rules_retold", "A call that a rule forbids is told to the model and not made", "I2"),

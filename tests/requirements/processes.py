@@ -6,17 +6,17 @@ PROMISES = (
     # which process a task is
     Promise(
         "prime.classify_model",
-        "Where words leave room, one call of the lower tier names the process",
+        "The model's first reply, on the lower tier, names the process; no call is made for that alone",
         "seed 000, PRIME",
     ),
     Promise(
         "prime.classify_free",
-        "Where words settle the process, or nothing changes, no model is asked",
+        "A task that only asks takes the short way, and no process is designed for it",
         "seed 000, PRIME",
     ),
     Promise(
         "prime.classify_fallback",
-        "Without a usable answer in time the words decide, and it is said",
+        "Without a usable name the task is general, and the first reply alone settles it",
         "seed 000, smart_classifier.py",
     ),
     Promise("prime.classify_replayed", "A classified task is replayed without asking anybody", "seed 000, PRIME"),
@@ -61,11 +61,6 @@ PROMISES = (
         "synthesis.replayed", "A task of a synthesized process is resumed and replayed", "seed 000, dynamic_fsm.py"
     ),
     Promise("I10.synthesized_by_tenant", "A process designed for one tenant is not seen by another", "I10"),
-    Promise(
-        "planner.classifies",
-        "The planner names a task's kind and designs one, by words alone",
-        "seed 000, smart_classifier.py",
-    ),
     # what a kind of process brings with it: its file, figures and rules
     Promise("policy.recorded", "What a call denies of its record is judged as well, where a policy asks for it", "I2"),
     Promise("policy.if_known", "A rule for what is known does not act where a field that decides is missing", "I2"),
@@ -88,11 +83,14 @@ PROMISES = (
         "An argument against the record keeps no rule of the process from acting",
         "I2",
     ),
-    Promise("process.required", "A change that rests on a figure or list not fully known asks a person", "seed 002"),
-    Promise("process.needs_read", "A rule's figure or field that was not read or is ambiguous asks a person", "I2"),
+    Promise("process.figures_bind", "A figure judges only calls that name what it rests on", "I2"),
+    Promise("process.calculated_stands_in", "A calculated value of a missing figure's name stands in for it", "I2"),
+    Promise("process.asks_nobody", "What a process cannot know of a change is told, and asks nobody", "I2"),
+    Promise("process.required", "A strict tenant is asked where a figure or list is not fully known", "seed 002"),
+    Promise("process.needs_read", "A strict tenant is asked where a rule's figure or field was not read", "I2"),
     Promise("process.several_subjects", "A figure of one record speaks for no call or budget of several", "I2"),
     Promise("process.drawn_together", "Changes that draw on one budget ask only if it does not hold all of them", "I2"),
-    Promise("process.section", "Each state's prompt says what kind of process it is and what it demands", "seed 002"),
+    Promise("process.section", "The model is told what kind of process it works in and what that demands", "seed 002"),
     Promise(
         "process.routes", "Each row of a routed list has a call, or is named with the reason it has none", "seed 002"
     ),
@@ -113,19 +111,25 @@ PROMISES = (
     ),
     Promise(
         "gate.two_persons",
-        "Payment data in task or facts asks for two different people; nobody counts twice, or for their own request",
+        "Payment data that a plan touches asks for two different people; nobody counts twice, or for their own request",
         "seed 002, fsm_runner.py",
     ),
-    Promise(
-        "gate.two_persons_unanswered", "Where nothing that was read speaks of payment data, a person is asked", "I2"
-    ),
+    Promise("gate.two_persons_unanswered", "Where nothing speaks of payment data, a strict tenant is asked", "I2"),
     Promise(
         "mutate.sequence",
         "Revocations go out one after the other, each only once the one before it is verified",
         "seed 002, fsm_runner.py",
     ),
     Promise(
-        "notify.proved_only", "No notice follows a change that is not verified; it is left undone and said so", "I4"
+        "notify.proved_only",
+        "No notice follows a change that is not verified, unless it says so in words that were frozen with the plan",
+        "I4",
+    ),
+    Promise("notify.after_proof", "A tenant may have notices wait for proof and nothing less", "I4"),
+    Promise(
+        "notify.own_part",
+        "The changes of its own part of the task hold a notice back; those of others only where its part has none",
+        "I4",
     ),
     Promise("notify.told", "A plan tells whom its process has to tell, or the answer says that nobody did", "seed 002"),
     Promise(

@@ -9,7 +9,8 @@ PROMISES = (
     # planner
     Promise("planner.several", "A question about several things is answered with their names", "seed 000"),
     Promise("planner.generated_worlds", "Tasks of worlds nobody wrote code for are carried out exactly", "seed 000"),
-    Promise("planner.generalises", "The five states succeed on tools generated from a seed", "seed 000"),
+    Promise("planner.generalises", "Tasks succeed on tools generated from a seed", "seed 000"),
+    Promise("planner.plain_words", "Tasks in plain words are carried out or refused by name, none wrongly", "seed 000"),
     Promise("planner.refuses_as_the_api", "The planner rejects what the real API rejects", "bad input"),
     Promise("planner.heeds_not", "What a task forbids is not planned", "seed 000, Key Design Decisions"),
     Promise("planner.never_invents", "What cannot be planned is said, and nothing is invented", "seed 000"),

@@ -85,7 +85,9 @@ PROMISES = (
     Promise("I3.our_key", "A lost call is sent again only under a key the server honours, and is bounded", "I3"),
     Promise("I3.refusal_survives", "A server's refusal is known to a successor before it is read back", "I3; I4"),
     Promise(
-        "I4.unread_errors", "An error that no read can check is a doubt, unless protocol or operator say else", "I4"
+        "I4.unread_errors",
+        "An error that no read can check is a doubt, unless protocol, operator or reason say else",
+        "I4",
     ),
     Promise("I3.given_up_looks", "Before a task is given up, what its open writes came to is read", "I3; I4"),
     Promise(

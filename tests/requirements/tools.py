@@ -7,6 +7,11 @@ PROMISES = (
     Promise("tools.class_by_name", "A tool's name says what calling it may do", "I1; seed 002, hitl_guard.py"),
     Promise("tools.annotation_never_lowers", "A server's annotation never lowers a tool's class", "I1"),
     Promise("tools.catalogue_lowers", "Only the operator's catalogue lowers a class", "I1"),
+    Promise(
+        "tools.own_annotation",
+        "Where a tool's name says nothing, a connection of the tenant's own may say that it only reads",
+        "I1",
+    ),
     Promise("tools.unknown_changes", "An unknown tool counts as one that changes", "I1"),
     Promise("tools.silent_unless_certain", "A call counts as unsent only if that is certain", "I3"),
     Promise(
@@ -17,6 +22,9 @@ PROMISES = (
     Promise("planner.knows_no_company", "The planner knows no company, task or test", "seed 000, Overview"),
     Promise("model.request", "A request is what the API accepts now, its stable part first", "seed 000, Token Budget"),
     Promise("model.failures", "A model that fails is told apart and named", "bad input"),
+    Promise("model.away", "A model that may come back leaves its task at rest, asked again within a deadline", "I5"),
+    Promise("model.own_blocks", "A model's own blocks go back to it byte for byte, and to no other", "quality"),
+    Promise("model.any_endpoint", "A field that an endpoint does not take is left out, then and later", "bad input"),
     Promise("model.retries", "What may pass is tried again, within bounds", "seed 000, Execution Pipeline"),
     Promise(
         "model.fallback", "The fallback model serves when a tier's model cannot", "seed 000, Environment Variables"
@@ -55,10 +63,19 @@ PROMISES = (
         "seed 002, schema_adapter.py",
     ),
     Promise("drift.never_two_to_one", "A correction alters no value and makes no two columns one", "seed 002, adapter"),
+    Promise(
+        "drift.described",
+        "A column is found by short forms, by what its server says of it and by the tool's own schema",
+        "seed 002",
+    ),
     Promise("tools.forbidden", "An address that is never called is refused at once", "bad input"),
     Promise("tools.breaker", "A server that fails is left alone for a while, and always found again", "seed 002"),
     Promise("drift.results", "A renamed field of what came back is shown under the expected name", "seed 002"),
     Promise("recover.kinds", "A failure is met by its kind; nothing found and nothing there are answers", "seed 002"),
+    Promise(
+        "recover.types", "A value of the wrong type is sent as the server wants it, if it stays the same", "seed 002"
+    ),
+    Promise("recover.silence", "A read without an answer is asked once more, a write never", "seed 002"),
     Promise("recover.synonyms", "A read whose tool is gone is put to one that asks the same", "seed 002, self-healing"),
     Promise("recover.advice", "A small model may name a read that stands in, one of those offered or none", "seed 002"),
     Promise("recover.one_by_one", "A read of several is taken apart where single reads exist", "seed 002"),

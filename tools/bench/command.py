@@ -11,6 +11,7 @@ from cli.console import Complaint, err, give_up, out, say_json
 from shared.domain.exact_json import Json, JsonObject, dumps
 from tools.bench.learning.command import learner
 from tools.bench.overhead.command import overhead_command
+from tools.bench.worth.command import worth_command
 
 BENCH_SECONDS = 300.0
 SESSIONS_SECONDS = 1200.0
@@ -140,6 +141,7 @@ def simulator(
 
 bench.command()(learner)
 bench.command("overhead")(overhead_command)
+bench.command("worth")(worth_command)
 
 
 def _say_missed(figures: JsonObject, check: bool) -> None:

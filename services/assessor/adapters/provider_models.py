@@ -11,7 +11,17 @@ from types import ModuleType
 from typing_extensions import override
 
 from shared.infra.starting import CannotStart
-from shared.ports.models import Message, Model, ModelReply, ModelRequest, ModelUnavailable, TextBlock, Usage
+from shared.ports.models import (
+    Message,
+    Model,
+    ModelRefused,
+    ModelReply,
+    ModelRequest,
+    ModelUnavailable,
+    StopReason,
+    TextBlock,
+    Usage,
+)
 
 _PROVIDERS = (
     ("gpt-", "openai:"),
@@ -21,7 +31,7 @@ _PROVIDERS = (
     ("gemini-", "google:"),
 )
 _LOCAL = "ollama/"
-_ENDS = {"stop": "end_turn", "length": "max_tokens", None: "end_turn"}
+_ENDS: dict[str | None, StopReason] = {"stop": "end_turn", "length": "max_tokens", None: "end_turn"}
 
 
 def provider_name(model: str) -> str | None:
@@ -59,10 +69,12 @@ class ProviderModel(Model):
             raise ModelUnavailable(f"the model {self._name} did not answer in time") from error
         except (errors.AgentRunError, errors.UserError) as error:
             raise ModelUnavailable(f"the model {self._name} could not be asked: {str(error)[:300]}") from error
+        if answer.finish_reason not in _ENDS:
+            raise ModelRefused(f"the model {self._name} did not answer ({answer.finish_reason})")
         used, cached = answer.usage, answer.usage.cache_read_tokens
         usage = Usage(used.input_tokens - cached, used.output_tokens, cached)
         text = "".join(part.content for part in answer.parts if part.part_kind == "text")
-        return ModelReply((TextBlock(text),), _ENDS.get(answer.finish_reason, "refusal"), usage, self._name)
+        return ModelReply((TextBlock(text),), _ENDS[answer.finish_reason], usage, self._name)
 
     def _settings(self, max_tokens: int) -> dict[str, int | float]:
         settings: dict[str, int | float] = {"max_tokens": max_tokens, "seed": self._seed}

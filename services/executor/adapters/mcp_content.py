@@ -128,7 +128,8 @@ def _tool(connection: Connection, tool: ListedTool) -> Tool:
     entry = connection.catalogue.get(tool.name, _NO_ENTRY)
     said = tool.annotations
     annotations = Annotations(said.read_only_hint, said.destructive_hint) if said else None
-    classified = classify(tool.name, annotations, entry)
+    is_own = not (connection.from_request or connection.assessment)
+    classified = classify(tool.name, annotations, entry, is_own=is_own)
     return Tool(
         connection_id=connection.id,
         name=tool.name,

@@ -10,11 +10,12 @@ from services.executor.adapters.mcp_content import brief, tools_of
 from services.executor.adapters.other_protocol import OtherProtocol
 from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent
 from shared.contracts.tenant import Connection
-from shared.domain.exact_json import Json, JsonObject, loads, wire
+from shared.domain.exact_json import Json, JsonObject, dumps, loads, wire
 
 log = structlog.get_logger()
 
 _TIMED_OUT = 408
+_LEFT_OPEN = (409, 429)  # a conflict may be with an earlier sending; nobody promises what a limit stopped
 
 
 def listed(connection: Connection, status: int, body: bytes) -> tuple[Tool, ...]:
@@ -33,7 +34,7 @@ def answered(tool: str, status: int, body: bytes) -> ToolAnswer:
     Raises ``ToolSilent`` where the answer leaves open what happened.
     """
     if 400 <= status < 500 and status != _TIMED_OUT:
-        return ToolAnswer(_said(status, body), is_error=True, not_begun=True)
+        return ToolAnswer(_said(status, body), is_error=True, not_begun=status not in _LEFT_OPEN)
     if not 200 <= status < 300:
         raise ToolSilent(f"{tool}: the server answered HTTP {status}")
     try:
@@ -52,7 +53,9 @@ def _refuses(content: Json) -> bool:
 
 def _said(status: int, body: bytes) -> Json:
     said = _json(body)
-    return said if said not in (None, "", [], {}) else body.decode(errors="replace") or f"HTTP {status}"
+    if said in (None, "", [], {}):
+        said = body.decode(errors="replace") or f"HTTP {status}"
+    return f"HTTP {status}: {said if isinstance(said, str) else dumps(said)}" if status in _LEFT_OPEN else said
 
 
 def _json(body: bytes) -> Json:

@@ -15,13 +15,16 @@ class Checkpoints:
         self._journal = journal
         self._stored = _overlaid(entries)
 
-    async def save(self, progress: Progress, label: str = "entered") -> None:
-        """Store the progress once for each label of this visit of the state, and tell who watches."""
+    async def save(self, progress: Progress, label: str = "entered", beside: tuple[JournalEntry, ...] = ()) -> None:
+        """Store the progress once for each label of this visit of the state, and tell who watches.
+
+        ``beside``: what is stored with it, or not at all.
+        """
         fields = _fields(progress)
         changed = {name: value for name, value in fields.items() if not self._holds(name, value)}
         if label == "entered":
             self._journal.tell("state", state=progress.state.value, process_type=progress.process_type)
-        await self._journal.add(f"{progress.step}:{label}", CHECKPOINT, dumps(changed))
+        await self._journal.add_together(JournalEntry(f"{progress.step}:{label}", CHECKPOINT, dumps(changed)), *beside)
         self._stored = fields
 
     def _holds(self, name: str, value: Json) -> bool:

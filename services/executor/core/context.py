@@ -35,18 +35,19 @@ from shared.ports.tracing import NO_TRACER, Tracer
 
 
 class Limits(NamedTuple):
-    """Seconds, counts per state (seed 000: 20 iterations and 18 tool calls), and what a task's journal may hold."""
+    """Seconds, counts (seed 000: 20 replies of a model, 18 calls in each), and what a task's journal may hold."""
 
     tool_seconds: float = 10.0
     task_seconds: float = 120.0
+    rest_seconds: float = 3600.0  # how long a task rests while no model answers, before it fails
     settle_margin_seconds: float = 1.0
     verdict_seconds: float = 30.0  # how old a verdict may be when a call goes out
     iterations: int = 20
     tool_calls: int = 18
+    plans: int = 8  # of one task, each through its own states
     strategies: tuple[Strategy, ...] = tuple(Strategy)  # that the bandit chooses among; the first one begins
     orchestrators: tuple[Orchestrating, ...] = (Orchestrating.LOCAL,)  # in the order in which they are tried
-    classify_seconds: float = 5.0  # how long a model is waited for that says which process a task is
-    synthesize_seconds: float = 15.0  # and one that designs a process
+    synthesize_seconds: float = 15.0  # how long a model is waited for that designs a process
     translator: str = ""  # the model that translates prose: another one translates anew
     audits_values: bool = True  # whether a model looks over the figures that a plan of writes is built on
     trusts_requests: bool = True  # whether a value that only the request gives can keep a rule from acting

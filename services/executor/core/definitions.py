@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 from pydantic import JsonValue, ValidationError
 
+from services.executor.core.conversation.process_names import process_name
 from services.executor.core.fsm.synthesis import Proposed, read_kept, synthesized
 from services.executor.core.fsm.template import Template
 from services.executor.core.fsm.templates import TEMPLATES
 from services.executor.core.fsm.validity import BadTemplate
-from services.executor.core.prime.classifier import is_new_name
 from shared.domain.exact_json import dumps, plain
 
 _INSTRUCTION = 600  # characters
@@ -47,7 +47,7 @@ def read_definitions(content: JsonValue) -> Mapping[str, Template]:
 def _template(name: str, told: JsonValue) -> Template:
     if name in TEMPLATES:
         raise BadTemplate("a process of that name is built in")
-    if not is_new_name(name):
+    if process_name(name) != name:
         raise BadTemplate("its name is none that a task could be given: a few words of letters in snake case")
     if not isinstance(told, dict):
         raise BadTemplate("it is no object")

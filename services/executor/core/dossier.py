@@ -1,19 +1,21 @@
 """What the states of one run hand each other: a typed dossier with references, never a raw transcript."""
 
+from decimal import Decimal
 from typing import Literal
 
 from pydantic import JsonValue, model_validator
 
+from services.executor.core.conversation.parts import PartOfTask
 from services.executor.core.fsm.templates import GENERAL, TEMPLATES, Template
 from services.executor.core.tooling.paginate_shown import beginning
 from services.executor.ports.orchestrators import Orchestrating
 from shared.contracts.approval import Confirmed
 from shared.contracts.base import Contract
 from shared.contracts.made_tool import MadeBy, MadeTool
-from shared.contracts.plan import WritePlan
+from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict
 from shared.contracts.threshold import Threshold
-from shared.domain.exact_json import Json, JsonObject, digest, loads, loads_object
+from shared.domain.exact_json import Json, JsonObject, loads
 from shared.domain.words import FsmState, Strategy
 
 
@@ -43,9 +45,14 @@ class Fact(Contract):
 
 
 class Operand(Contract):
-    """Where one figure of a computation comes from."""
+    """Where one figure of a computation comes from.
 
-    source: Literal["result", "task", "value"]
+    ``task``: what the task or an earlier turn of the user says, as it is written there. ``today``: the day that the
+    task goes by, in ``literal``. ``constant``: a number that is so by definition (12 months), or a word that a field is
+    compared with. ``row``: another field of the row that a condition is about.
+    """
+
+    source: Literal["result", "task", "value", "today", "constant", "row"]
     ref: str = ""
     path: str = ""
     literal: str = ""
@@ -54,8 +61,24 @@ class Operand(Contract):
         return {"source": self.source, "ref": self.ref, "path": self.path, "literal": self.literal}
 
 
+class RowCondition(Contract):
+    """Which rows of a list count: those whose field stands in this relation to something."""
+
+    field: str
+    sign: str
+    against: Operand
+
+    def as_json(self) -> Json:
+        return {"field": self.field, "is": self.sign, "against": self.against.as_json()}
+
+
 class NamedValue(Contract):
-    """A figure with its operation, operands and value (a decimal text).
+    """A figure with its operation, operands and value: a decimal, an ISO date, true or false, or a text.
+
+    ``kind`` says which of these; ``groups`` is a JSON object of decimal texts by group. ``currency`` and ``unit`` (such
+    as cents or minutes) are empty where nothing states them. ``where`` are conditions on the rows of list operands,
+    ``by`` the field that rows are grouped by, ``give`` the field that a sought row is named by, and ``date_order`` how
+    dates such as 03/04/2026 are read. ``note`` says what was left out, or what else would have fitted.
 
     ``figure``: its name in the process file, where the executor computed it itself; ``about`` then is the id of the
     record that it is about, if there are several, and ``group`` the figure that it is one part of. ``made_by``: the
@@ -70,64 +93,44 @@ class NamedValue(Contract):
     about: str = ""
     group: str = ""
     made_by: MadeBy | None = None
+    kind: Literal["decimal", "date", "boolean", "text", "groups"] = "decimal"
+    currency: str = ""
+    unit: str = ""
+    where: tuple[RowCondition, ...] = ()
+    by: str = ""
+    give: str = ""
+    date_order: Literal["", "day_first", "month_first"] = ""
+    note: str = ""
+
+    @property
+    def number(self) -> Decimal | None:
+        """The value where it is a decimal."""
+        return Decimal(self.value) if self.kind == "decimal" else None
 
     def as_json(self) -> Json:
         operands: list[Json] = [operand.as_json() for operand in self.operands]
         made: JsonObject = {"made_by": self.made_by.model_dump(mode="json", exclude={"v"})} if self.made_by else {}
-        return {"name": self.name, "operation": self.operation, "operands": operands, "value": self.value, **made}
-
-
-class PlannedRead(Contract):
-    """A read that a plan of reads names. An argument may be ``{"$ref": "s1.field"}``, from a read before it."""
-
-    id: str
-    need: str
-    tool: str
-    arguments_json: str
-
-    @property
-    def arguments(self) -> JsonObject:
-        return loads_object(self.arguments_json)
-
-
-class WantedWrite(Contract):
-    """A write that an orchestrator asked for; it becomes a call of the plan. ``use_id``: what it called it by."""
-
-    call_id: str
-    use_id: str
-    connection: str
-    tool: str
-    arguments_json: str
-    read_back_json: str = ""  # how it wants the write proved, if it said so
-
-
-class Conversation(Contract):
-    """What was said with an orchestrator that remembers it; ``said_json`` is its whole course."""
-
-    id: str
-    said_json: str = "[]"
-    wanted: tuple[WantedWrite, ...] = ()
-    values: tuple[NamedValue, ...] = ()  # what it had calculated
-    last: str = ""  # its last text
-    planned: bool = False  # whether a plan was made of its wishes
+        where: JsonObject = {"where": [condition.as_json() for condition in self.where]} if self.where else {}
+        texts = {"currency": self.currency, "unit": self.unit, "by": self.by, "give": self.give, "note": self.note}
+        texts |= {"kind": self.kind if self.kind != "decimal" else "", "date_order": self.date_order}
+        more: JsonObject = {name: text for name, text in texts.items() if text}
+        return {
+            "name": self.name, "operation": self.operation, "operands": operands, "value": self.value,
+            **more, **where, **made,
+        }  # fmt: skip
 
 
 class Dossier(Contract):
     """``approved_hash`` is the plan's hash that a person, or the gate's automatic pass, let through."""
 
-    needs: tuple[str, ...] = ()
+    parts: tuple[PartOfTask, ...] = ()  # of the task, as the first reply understood it
     answer_format: Literal["prose", "list"] = "prose"
-    reads: tuple[PlannedRead, ...] = ()  # what is still to be read, where the strategy plans its reads
-    look_again: bool = False  # whether more may have to be read than these
-    unmet: tuple[str, ...] = ()  # needs that no read could meet, each with the reason
     facts: tuple[Fact, ...] = ()
-    findings: str = ""
-    findings_about: str = ""  # the digest of the facts that they were drawn from; fsm draws none
     values: tuple[NamedValue, ...] = ()
     made: tuple[MadeTool, ...] = ()  # the made tools that values were worked out with: the code that ran
     audit_clean: bool | None = None
-    audit_issues: tuple[str, ...] = ()  # what the model's audit objected to, while that is being mended
     plan: WritePlan | None = None
+    plans: tuple[WritePlan, ...] = ()  # those before it, which were carried out
     verdict: Verdict | None = None
     approved_hash: str | None = None
     approval_note: str | None = None
@@ -136,14 +139,13 @@ class Dossier(Contract):
     answer: str | None = None
 
     @property
-    def facts_digest(self) -> str:
-        """A name for the facts as they are known now."""
-        return digest([[fact.ref, fact.result_json] for fact in self.facts])
+    def every_plan(self) -> tuple[WritePlan, ...]:
+        """All plans of the task, the present one last."""
+        return (*self.plans, self.plan) if self.plan is not None else self.plans
 
     @property
-    def thought(self) -> str:
-        """The findings of a strategy that draws conclusions, as long as they are about the facts known now."""
-        return self.findings if self.findings_about and self.findings_about == self.facts_digest else ""
+    def every_call(self) -> tuple[PlannedCall, ...]:
+        return tuple(call for plan in self.every_plan for call in plan.every_call)
 
 
 class Progress(Contract):
@@ -156,14 +158,14 @@ class Progress(Contract):
     strategy_why: str = ""
     orchestrators: tuple[Orchestrating, ...] = (Orchestrating.LOCAL,)  # that may carry the run, the present one first
     passed_over: dict[str, str] = {}  # those that were not available, and why
-    conversation: Conversation | None = None
+    replies: int = 0  # of the model, that the conversation had when this was stored
     fell_back: str = ""  # why that strategy could not be applied, and fsm carries the run instead
     bandit_json: str = "{}"  # the arms as they stood when the strategy was chosen
     read_only: bool = False
     policy_versions: tuple[str, ...] = ()
     tenant_version: str = ""  # of the tenant's record, whose policies hold for this task to its end
     dossier: Dossier = Dossier()
-    tool_calls: int = 0
+    tool_calls: int = 0  # of the plans' calls; see ``calls_made``
     repeated_calls: int = 0  # identical reads beyond the first; they were answered from the first
     model_calls: int = 0
     worked_ms: int = 0
@@ -190,6 +192,11 @@ class Progress(Contract):
     def thinks(self) -> Strategy:
         """The strategy that carries the run."""
         return Strategy.FSM if self.fell_back else self.strategy
+
+    @property
+    def calls_made(self) -> int:
+        """How many calls the servers had: each read once, and the plans' own."""
+        return len(self.dossier.facts) + self.tool_calls
 
     @property
     def orchestrator(self) -> Orchestrating:

@@ -21,12 +21,6 @@ def is_dry_run(record: TaskRecord) -> bool:
     return record.request.metadata.get(KEY) not in (None, False)
 
 
-def stops_here(record: TaskRecord, progress: Progress) -> bool:
-    """Whether a dry run has come as far as it goes: there is a plan, and the next thing is to ask or to write."""
-    planned = progress.dossier.plan is not None and bool(progress.dossier.plan.calls)
-    return planned and progress.state in _UNREACHED and is_dry_run(record)
-
-
 def as_answer(progress: Progress, needed: str | None) -> Progress:
     """The progress with its plan as the answer, as it stood before the state that a dry run does not enter.
 

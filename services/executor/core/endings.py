@@ -34,6 +34,14 @@ class Failed(RunEnds):
     """Something that was needed did not work."""
 
 
+class ModelRests(Failed):
+    """The model is away and may be back in minutes. ``retry_after``: in so many seconds, it says, if it says so."""
+
+    def __init__(self, reason: str, retry_after: float | None = None) -> None:
+        super().__init__(reason, "model")
+        self.retry_after = retry_after
+
+
 class Rejected(RunEnds):
     """A policy or a person said no."""
 

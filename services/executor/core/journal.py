@@ -1,12 +1,14 @@
 """The journal of one task: every paid or binding step once, whoever runs it and however often (I5)."""
 
+import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from datetime import datetime
 from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.executor.core.endings import Canceled, Failed, RunEnds, TenantStopped
+from services.executor.core.endings import Canceled, Failed, ModelRests, RunEnds, TenantStopped
 from services.executor.core.spend.budget import RELEASED, RESERVED, Reservation, Spending
 from services.executor.ports.policy import PolicyUnavailable
 from services.executor.ports.turns import JournalEntry, Pulse, TurnStore
@@ -16,8 +18,26 @@ from shared.domain.redaction import HIDDEN, without_marks
 
 CHECKPOINT = "checkpoint"
 TURN = "turn"  # an attempt at a turn began
+ENDED_AT = (
+    "ended at "  # begins the name of an input: how a step ended that gave nothing, whether the run went on or not
+)
 INPUT = "input"  # what the run was given by the world outside its steps; key: name#number
 NO_STEPS = frozenset({TURN, INPUT, RESERVED, RELEASED})  # kinds that say what a run was given, not what it did
+
+
+def ending_note(ending: RunEnds, began: datetime, **more: JsonValue) -> str:
+    """How a run, or a step of it, ended in the attempt that began then."""
+    said = {"kind": type(ending).__name__, "reason": ending.reason, "part": ending.part, "began": began.isoformat()}
+    away = {"retry_after": ending.retry_after} if isinstance(ending, ModelRests) else {}
+    return json.dumps({**said, **away, **more})
+
+
+_STEP: ContextVar[str] = ContextVar("step", default="")
+
+
+def present_step() -> str:
+    """The step in the course of which this is done; empty outside of all. Whoever has its result does none of it."""
+    return _STEP.get()
 
 
 class Bounds(NamedTuple):
@@ -59,6 +79,7 @@ class Journal:
         self.hidden: dict[str, MarkKind] = {}  # what the guard marked in this run, and nobody who watches is told
         for entry in entries:
             self._know(entry)
+        self._earlier = frozenset(self._steps)
 
     @property
     def now(self) -> datetime:
@@ -82,6 +103,10 @@ class Journal:
 
     def get(self, key: str) -> str | None:
         return self._steps.get(key)
+
+    def of_earlier_attempt(self, key: str) -> str | None:
+        """A step's data, if an earlier attempt finished it."""
+        return self.get(key) if key in self._earlier else None
 
     def tell(self, kind: str, **data: JsonValue) -> None:
         """An event for people who watch; it is published with the next thing stored. What is hidden is not in it."""
@@ -129,8 +154,9 @@ class Journal:
             return known
         try:
             result = await self._done(key, step, before or self.check)
-        except RunEnds:
+        except RunEnds as ending:
             self.stopped_at = self.stopped_at or key
+            self.given(f"{ENDED_AT}{key}", ending_note(ending, self._began))
             raise
         except PolicyUnavailable as error:
             self.given(f"unavailable:{key}", str(error))
@@ -138,11 +164,23 @@ class Journal:
         await self.add(key, kind, result)
         return result
 
+    def decide_once(self, key: str, decide: Callable[[], str]) -> str:
+        """What was decided here, once: it is stored with the next step, for whoever goes on from there."""
+        known = self._steps.get(key)
+        if known is None:
+            known = decide()
+            self._wait(JournalEntry(key, "note", known))
+        return known
+
     async def add(self, key: str, kind: str, data: str) -> None:
-        entry = JournalEntry(key, kind, data)
-        self._know(entry)
+        await self.add_together(JournalEntry(key, kind, data))
+
+    async def add_together(self, *entries: JournalEntry) -> None:
+        """Store all of them or none."""
+        for entry in entries:
+            self._know(entry)
         waiting, self._waiting = self._waiting, []
-        await self._append([*waiting, entry])
+        await self._append([*waiting, *entries])
 
     async def reserve(self, reservation: Reservation) -> None:
         """Store what is set aside for a model call; raises what ``check`` raises."""
@@ -192,7 +230,11 @@ class Journal:
                 f"the task took {self._bounds.steps} steps without an end (JOURNAL_STEPS); {key} was not begun"
             )
         await before()
-        result = await step()
+        outer = _STEP.set(key)
+        try:
+            result = await step()
+        finally:
+            _STEP.reset(outer)
         if self._size + len(result) > self._bounds.size:
             raise Failed(f"the task collected more than one task may hold (JOURNAL_BYTES, {self._bounds.size}): {key}")
         return result

@@ -1,21 +1,25 @@
 """Marked values kept from the model: placeholders in what it is asked, the values again in what it answers.
 
-Pure and within one request: the same request gives the same placeholders, and one that goes on where another stopped
-keeps its placeholders. What is journaled holds the values, so a resumed or replayed run needs nothing of this.
+Pure: the same request gives the same placeholders, and one whose messages begin with another's keeps those, so that
+what the model's endpoint has cached stays as it is. What is journaled holds the values, so a resumed or replayed run
+needs nothing of this. What placeholders are is said in the static prompt (``MASKS_TOLD``).
 """
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
 from services.executor.ports.models import (
+    Block,
     Message,
     ModelReply,
     ModelRequest,
+    OpaqueBlock,
+    ReplyBlock,
     TextBlock,
     ToolDefinition,
     ToolResult,
@@ -25,7 +29,7 @@ from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.marks import MarkKind, marked
 from shared.domain.redaction import literals
 
-_TOLD = "Words such as PROTECTED_CARD_1Z stand for values that are kept from you. Use them as they are."
+MASKS_TOLD = "Words such as PROTECTED_CARD_1Z stand for values that are kept from you. Use them as they are."
 _PLACEHOLDER = re.compile(r"PROTECTED_[A-Z]+_\d+Z")
 _NOTHING = re.compile(r"(?!)")
 _QUOTED = re.compile(r'\\*"(PROTECTED_[A-Z]+_\d+Z)\\*"')
@@ -42,25 +46,25 @@ class Masked(NamedTuple):
 
 
 def masked(request: ModelRequest, task: str) -> Masked:
-    """The request without anything that the guard marks; what the task's text marks is known to it from the start."""
-    texts = tuple(_texts(request))
-    kinds: dict[str, MarkKind] = {}
-    for found in (marked(task), *_of_tools(request), *(marked(text) for text in texts)):
-        for value, kind in found.items():
-            kinds.setdefault(_plain(value), kind)
-    if not kinds:
-        return Masked(request, {}, frozenset(), {})
-    names = _named(kinds, texts)
-    mask, plain_to_see = (
-        _mask(names, kinds),
-        _mask(names, {v: k for v, k in kinds.items() if k is not MarkKind.PASSWORD}),
-    )
-    sent = request._replace(
-        system=(*request.system, _TOLD),
-        messages=tuple(_message(message, mask) for message in request.messages),
-        tools=tuple(_tool(tool, mask, plain_to_see) for tool in request.tools),
-    )
-    return Masked(sent, names, frozenset(mask.bare), kinds)
+    """The request without anything that the guard marks; what the task's text marks is known to it from the start.
+
+    A message is masked by what is known up to it, and never otherwise later: the masked messages of a history that
+    grew begin with those that were sent before, byte for byte.
+    """
+    hidden = _Hidden()
+    hidden.add(marked(task))
+    for tool in request.tools:
+        hidden.read(tool.description)
+        hidden.read(json.dumps(tool.input_schema, ensure_ascii=False, default=str))
+    mask, plain_to_see = hidden.mask(), hidden.mask(but=MarkKind.PASSWORD)
+    tools = tuple(_tool(tool, mask, plain_to_see) for tool in request.tools)
+    messages = []
+    for message in request.messages:
+        for block in message.blocks:
+            hidden.read(_said(block))
+        messages.append(_message(message, hidden.mask()))
+    sent = request._replace(tools=tools, messages=tuple(messages))
+    return Masked(sent, hidden.names, frozenset(hidden.bare), hidden.kinds)
 
 
 def restored(reply: ModelReply, masked: Masked) -> ModelReply:
@@ -70,13 +74,57 @@ def restored(reply: ModelReply, masked: Masked) -> ModelReply:
     return reply._replace(blocks=tuple(_restored(block, masked) for block in reply.blocks))
 
 
-class _Mask:
-    """Replaces values by their placeholders, and notes which stood as a bare number in JSON."""
+class _Hidden:
+    """What is kept back so far: values by placeholders, which are numbered as they come.
 
-    def __init__(self, names: Mapping[str, str]) -> None:
+    A text's own word that looks like a placeholder is kept back too: it is never taken for one of ours.
+    """
+
+    def __init__(self) -> None:
+        self.kinds: dict[str, MarkKind] = {}
+        self.names: dict[str, str] = {}
+        self.bare: set[str] = set()
+        self._words: set[str] = set()
+        self._mask: _Mask | None = None
+
+    def read(self, text: str) -> None:
+        found = _marked(text)
+        self.add(found.values)
+        for word in found.words:
+            if word not in self._words:
+                self._words.add(word)
+                self._name(word, "WORD")
+
+    def add(self, values: Mapping[str, MarkKind]) -> None:
+        for value, kind in values.items():
+            if (plain := _plain(value)) not in self.kinds:
+                self.kinds[plain] = kind
+                self._name(plain, kind.value.upper())
+
+    def mask(self, but: MarkKind | None = None) -> "_Mask":
+        """By all that is known now, or by all ``but`` the values of one kind."""
+        if but is not None:
+            return self._make_mask(but)
+        if self._mask is None:
+            self._mask = self._make_mask(None)
+        return self._mask
+
+    def _make_mask(self, but: MarkKind | None) -> "_Mask":
+        names = {name: value for name, value in self.names.items() if but is None or self.kinds.get(value) is not but}
+        return _Mask({form: name for name, value in names.items() for form in _forms(value)}, self.bare)
+
+    def _name(self, value: str, kind: str) -> None:
+        self.names[f"PROTECTED_{kind}_{len(self.names) + 1}Z"] = value
+        self._mask = None
+
+
+class _Mask:
+    """Replaces values by their placeholders, and notes in ``bare`` which stood as a bare number in JSON."""
+
+    def __init__(self, names: Mapping[str, str], bare: set[str]) -> None:
         self._names = names
         self._pattern = literals(names) if names else _NOTHING
-        self.bare: set[str] = set()
+        self.bare = bare
 
     def text(self, text: str) -> str:
         return self._pattern.sub(self._placeholder, text)
@@ -112,23 +160,17 @@ def _is_bare(text: str, start: int, end: int) -> bool:
     )
 
 
-def _texts(request: ModelRequest) -> Iterator[str]:
-    """What the messages hold. The system's text is ours, and holds no values."""
-    for message in request.messages:
-        for block in message.blocks:
-            yield _said(block)
+class _Found(NamedTuple):
+    """What one text marks, and its words that look like placeholders."""
 
-
-def _of_tools(request: ModelRequest) -> Iterator[Mapping[str, MarkKind]]:
-    for tool in request.tools:
-        yield _marked(tool.description)
-        yield _marked(json.dumps(tool.input_schema, ensure_ascii=False, default=str))
+    values: Mapping[str, MarkKind]
+    words: tuple[str, ...]
 
 
 @lru_cache(maxsize=512)
-def _marked(text: str) -> Mapping[str, MarkKind]:
+def _marked(text: str) -> _Found:
     """Of texts that come again with each request."""
-    return marked(text)
+    return _Found(marked(text), tuple(dict.fromkeys(_PLACEHOLDER.findall(text))))
 
 
 def _plain(value: str) -> str:
@@ -136,11 +178,7 @@ def _plain(value: str) -> str:
     return value.replace("\\\\n", "\n").replace("\\n", "\n") if value.startswith("-----BEGIN") else value
 
 
-def _mask(names: Mapping[str, str], kinds: Mapping[str, MarkKind]) -> "_Mask":
-    return _Mask({form: name for name, value in names.items() if value in kinds for form in _forms(value)})
-
-
-def _said(block: TextBlock | ToolUse | ToolResult) -> str:
+def _said(block: Block) -> str:
     match block:
         case TextBlock(text):
             return text
@@ -148,19 +186,8 @@ def _said(block: TextBlock | ToolUse | ToolResult) -> str:
             return dumps(block.input)
         case ToolResult():
             return block.content
-
-
-def _named(kinds: Mapping[str, MarkKind], texts: Iterable[str]) -> dict[str, str]:
-    """Values by placeholders, which are numbered as they come and are no words of the texts."""
-    taken = {word for text in texts for word in _PLACEHOLDER.findall(text)}
-    names: dict[str, str] = {}
-    number = 0
-    for value, kind in kinds.items():
-        number += 1
-        while (name := f"PROTECTED_{kind.value.upper()}_{number}Z") in taken:
-            number += 1
-        names[name] = value
-    return names
+        case OpaqueBlock():
+            return ""
 
 
 def _forms(value: str) -> tuple[str, ...]:
@@ -177,7 +204,7 @@ def _message(message: Message, mask: _Mask) -> Message:
     return message._replace(blocks=tuple(_block(block, mask) for block in message.blocks))
 
 
-def _block(block: TextBlock | ToolUse | ToolResult, mask: _Mask) -> TextBlock | ToolUse | ToolResult:
+def _block(block: Block, mask: _Mask) -> Block:
     match block:
         case TextBlock(text):
             return block._replace(text=mask.text(text))
@@ -185,6 +212,8 @@ def _block(block: TextBlock | ToolUse | ToolResult, mask: _Mask) -> TextBlock | 
             return block._replace(input=cast(JsonObject, mask.json(block.input)))
         case ToolResult():
             return block._replace(content=mask.text(block.content))
+        case OpaqueBlock():  # its model saw placeholders alone
+            return block
 
 
 def _tool(tool: ToolDefinition, mask: _Mask, plain_to_see: _Mask) -> ToolDefinition:
@@ -193,10 +222,14 @@ def _tool(tool: ToolDefinition, mask: _Mask, plain_to_see: _Mask) -> ToolDefinit
     return tool._replace(description=mask.text(tool.description), input_schema=schema)
 
 
-def _restored(block: TextBlock | ToolUse, masked: Masked) -> TextBlock | ToolUse:
-    if isinstance(block, TextBlock):
-        return TextBlock(_restored_text(block.text, masked))
-    return block._replace(input=cast(JsonObject, _restored_json(block.input, masked)))
+def _restored(block: ReplyBlock, masked: Masked) -> ReplyBlock:
+    match block:
+        case TextBlock(text):
+            return TextBlock(_restored_text(text, masked))
+        case ToolUse():
+            return block._replace(input=cast(JsonObject, _restored_json(block.input, masked)))
+        case OpaqueBlock():
+            return block
 
 
 def _restored_text(text: str, masked: Masked) -> str:

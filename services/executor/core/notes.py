@@ -8,8 +8,8 @@ from pydantic import TypeAdapter
 
 from services.executor.core.answer_rules import AnswerRules
 from services.executor.core.context import Limits
-from services.executor.core.endings import Failed, Part, RunEnds
-from services.executor.core.journal import Journal
+from services.executor.core.endings import Failed, ModelRests, Part, RunEnds
+from services.executor.core.journal import Journal, ending_note
 from services.executor.ports.orchestrators import Orchestrating
 from services.executor.ports.turns import SessionState
 from shared.contracts.ledger import LedgerEntry
@@ -19,7 +19,7 @@ from shared.domain.quality import Formula
 from shared.domain.words import Strategy
 
 VERSION = 1  # of what is noted; a reader handles the one before
-_DECIDING = ("iterations", "tool_calls", "trusts_requests", "strategies", "orchestrators")
+_DECIDING = ("iterations", "tool_calls", "plans", "trusts_requests", "strategies", "orchestrators")
 _LEDGER = TypeAdapter(dict[str, LedgerEntry])
 _SESSION = TypeAdapter(SessionState)
 
@@ -39,6 +39,7 @@ class Begun(NamedTuple):
         return today._replace(
             iterations=int(str(said["iterations"])),
             tool_calls=int(str(said["tool_calls"])),
+            plans=int(str(said["plans"])),
             trusts_requests=bool(said["trusts_requests"]),
             answers=_answers(self.settings),
             audits_values=self.settings.get("audits_values") is True,  # runs of an older release had no such audit
@@ -83,16 +84,22 @@ def read_turn(text: str) -> Begun:
 
 def note_ending(journal: Journal, ending: RunEnds) -> None:
     """Note how the run ends."""
-    said: JsonObject = {"kind": type(ending).__name__, "reason": ending.reason, "part": ending.part}
-    journal.given("ended", dumps({**said, "step": journal.stopped_at, "began": journal.began.isoformat()}))
+    journal.given("ended", ending_note(ending, journal.began, step=journal.stopped_at))
 
 
 def read_ending(text: str) -> EndedBefore:
     """The ending of that kind, to be raised again; ``Failed`` for a kind that is no more."""
     noted = loads_object(text)
     kind = _kinds(RunEnds).get(str(noted["kind"]), Failed)
-    step = cast("str | None", noted["step"])
-    return EndedBefore(kind(str(noted["reason"]), cast("Part | None", noted["part"])), step, str(noted["began"]))
+    step = cast("str | None", noted.get("step"))
+    return EndedBefore(_ending(kind, noted), step, str(noted["began"]))
+
+
+def _ending(kind: type[RunEnds], noted: JsonObject) -> RunEnds:
+    reason, after = str(noted["reason"]), noted.get("retry_after")
+    if kind is ModelRests:
+        return ModelRests(reason, None if after is None else float(str(after)))
+    return kind(reason, cast("Part | None", noted["part"]))
 
 
 def _kinds(kind: type[RunEnds]) -> dict[str, type[RunEnds]]:

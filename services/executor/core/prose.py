@@ -10,6 +10,7 @@ from services.executor.core.context import TurnContext
 from services.executor.core.endings import Failed, Part
 from services.executor.core.execute.structured import Question, Unanswered, answered
 from services.executor.core.prompts import schemas
+from services.executor.core.prose_sentences import UNENFORCED, binding_sentences, say_unenforced
 from services.executor.ports.models import Tier
 from services.executor.ports.policy import PolicyUnavailable
 from services.executor.ports.tools import Tool
@@ -51,14 +52,39 @@ class Translated(NamedTuple):
         return self.answer.policy.model_copy(update={"id": f"prose:{self.source.id}"})
 
 
+class _Translations(NamedTuple):
+    """The translations of the policies, and of those that have none why."""
+
+    translated: tuple[Translated, ...] = ()
+    problems: tuple[JsonValue, ...] = ()
+
+
 async def with_prose(ctx: TurnContext) -> TurnContext:
     """The context with its prose policies as rules: enforced if the tenant says so, and listed in any case.
 
-    Without a translation an enforced policy ends the run; one that only advises is noted, and stays prose.
+    An enforced policy without a translation, or with a sentence that commands or forbids and became no rule, ends the
+    run. One that only advises stays prose; what of a request's own policy is not enforced is noted, to be said.
     """
     sources = _sources(ctx)
     if not sources:
         return ctx
+    enforced = ctx.tenant.enforce_prose
+    read = await _read(ctx, sources)
+    if enforced:
+        for one in read.translated:
+            _refuse_untranslated(one)
+    rules = tuple(one.policy for one in read.translated) if enforced else ()
+    told = [*(_told(one, enforced) for one in read.translated), *read.problems]
+    said = _own_policy_note(sources, read, enforced)
+    return replace(
+        ctx,
+        policies=(*ctx.policies, *rules),
+        sections={**ctx.sections, "policy_advice": "\n\n".join(source.text for source in sources)},
+        notes={**ctx.notes, "prose_policy": told, **({UNENFORCED: said} if said else {})},
+    )
+
+
+async def _read(ctx: TurnContext, sources: Sequence[ProsePolicy]) -> _Translations:
     found: list[Translated] = []
     problems: list[JsonValue] = []
     for source in sources:
@@ -68,15 +94,22 @@ async def with_prose(ctx: TurnContext) -> TurnContext:
             if ctx.tenant.enforce_prose:
                 why = f"the policy {source.id!r} could not be translated into rules: {error}"
                 raise Failed(why, _part(error)) from error
-            problems.append({"policy": source.id, "problem": str(error)})
-    enforced = tuple(one.policy for one in found) if ctx.tenant.enforce_prose else ()
-    told = [*(_told(one, ctx.tenant.enforce_prose) for one in found), *problems]
-    return replace(
-        ctx,
-        policies=(*ctx.policies, *enforced),
-        sections={**ctx.sections, "policy_advice": "\n\n".join(source.text for source in sources)},
-        notes={**ctx.notes, "prose_policy": told},
-    )
+            problems.append({"policy": source.id, "enforced": False, "problem": str(error)})
+    return _Translations(tuple(found), tuple(problems))
+
+
+def _refuse_untranslated(one: Translated) -> None:
+    """Raises ``Failed`` where a sentence that commands or forbids is in no rule, whatever the translator returned."""
+    left = binding_sentences(one.answer.untranslated)
+    if left:
+        raise Failed(f"the policy {one.source.id!r} is to be enforced, and no rule says: {' | '.join(left)}")
+
+
+def _own_policy_note(sources: Sequence[ProsePolicy], read: _Translations, enforced: bool) -> str:
+    """What is to be said of the request's own policy."""
+    own = next((source for source in reversed(sources) if source.id == _REQUEST), None)
+    left = next((one.answer.untranslated for one in read.translated if one.source is own), ())
+    return say_unenforced(own.text if own else "", left, enforced)
 
 
 def _part(error: Exception) -> Part:

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from typing_extensions import override
 
 from services.executor.core.context import Ports
-from services.executor.core.journal import Journal
+from services.executor.core.journal import Journal, present_step
 from services.executor.core.prime.known import about
 from services.executor.core.prime.recall import primer_cases
 from services.executor.ports.learned import Experience, Learned
@@ -97,8 +97,12 @@ class RecordedPolicy(PolicyService):
 
 
 def policy_name(request: EvaluateRequest, asked: Counter[str]) -> str:
-    """One name for each time that one run asks this; ``asked`` counts them."""
-    same = digest(request.to_json())[:32]
+    """One name for each time that one run asks this; ``asked`` counts them.
+
+    What is asked in the course of a step counts by itself: a replay has the step's result, and does not ask.
+    """
+    step = present_step()
+    same = f"{digest(request.to_json())[:32]}{f':{step}' if step else ''}"
     asked[same] += 1
     return f"policy:{same}:{asked[same]}"
 

@@ -9,8 +9,10 @@ from services.executor.ports.models import ModelRequest
 
 
 def request_digest(request: ModelRequest) -> str:
-    """A short hash of everything in the request."""
-    asked = request if request.effort else request[:-1]  # as it was named before there were efforts
+    """A short hash of everything in the request that its answer may depend on."""
+    tools = tuple(tool if not tool.strict else tool[:-1] for tool in request.tools)  # as it was named before flags
+    prefix = (request.tier, request.system, request.messages, tools, request.schema, request.max_tokens)
+    asked = (*prefix, request.effort) if request.effort else prefix
     text = json.dumps(asked, sort_keys=True, ensure_ascii=False, default=_plain)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 

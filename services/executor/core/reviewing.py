@@ -16,12 +16,13 @@ from services.executor.core.documents.asked import asked_documents, asking_words
 from services.executor.core.documents.fill import About, document, open_sections, own_documents
 from services.executor.core.documents.material import Material
 from services.executor.core.documents.templates import Section
+from services.executor.core.documents.unverified import mark_unverified
 from services.executor.core.dossier import Progress
 from services.executor.core.dry_run import is_dry_run
 from services.executor.core.endings import Failed
 from services.executor.core.execute.besides import besides
-from services.executor.core.execute.complete import writes_as_json
 from services.executor.core.execute.model_calls import UnusableAnswer, ask, structured, user
+from services.executor.core.plan.outcomes import writes_as_json
 from services.executor.core.prompts import schemas
 from services.executor.core.prompts.sections import render
 from services.executor.core.reflect.evidence import Run
@@ -136,7 +137,7 @@ async def _documents(
 async def _drafted(
     ctx: TurnContext, progress: Progress, run: Run, wanted_sections: Mapping[str, tuple[Section, ...]]
 ) -> tuple[dict[str, dict[str, str]], dict[str, JsonValue]]:
-    """The texts of the sections that no data fills, all documents in one question; those that say too much left out."""
+    """The texts of the sections that no data fills, all documents in one question, untraced figures marked."""
     asked: list[Json] = [
         {"name": f"{kind}.{section.name}", "write": section.write}
         for kind, sections in wanted_sections.items()
@@ -160,19 +161,19 @@ async def _drafted(
 
     stored, problem = await _optional(ctx, key, put)
     given = {str(name): str(text) for name, text in loads_object(stored or "{}").items()}
-    return _traced(given, wanted_sections, run), {"drafting": {"sections": len(asked), "problem": problem}}
+    return _mark_untraced(given, wanted_sections, run), {"drafting": {"sections": len(asked), "problem": problem}}
 
 
-def _traced(
+def _mark_untraced(
     given: Mapping[str, str], wanted_sections: Mapping[str, tuple[Section, ...]], run: Run
 ) -> dict[str, dict[str, str]]:
-    """Of what was drafted the sections that were asked for, if every figure in them stands in what is known."""
+    """Of what was drafted the sections that were asked for; a figure that stands in nothing that is known is marked."""
     known = run.known
     return {
         kind: {
-            section.name: text
+            section.name: mark_unverified(text, untraced(text, known))
             for section in sections
-            if (text := given.get(f"{kind}.{section.name}", "").strip()) and not untraced(text, known)
+            if (text := given.get(f"{kind}.{section.name}", "").strip())
         }
         for kind, sections in wanted_sections.items()
     }

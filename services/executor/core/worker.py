@@ -19,7 +19,6 @@ from services.executor.core.execute.consent import approved, is_let_through, set
 from services.executor.core.execute.escalation import told
 from services.executor.core.execute.mutations import settle_open
 from services.executor.core.execute.settling import settle_unread
-from services.executor.core.execute.strategies.walk import Finished, Resting, Waiting, walk
 from services.executor.core.fsm.chosen import Processes
 from services.executor.core.fsm.machine import is_end
 from services.executor.core.fsm.templates import TEMPLATES
@@ -29,7 +28,6 @@ from services.executor.core.memory import compressed, with_history
 from services.executor.core.notes import note_ending, note_session, note_turn
 from services.executor.core.prime.prime import Opened, first_progress, prime
 from services.executor.core.prime.privacy import refuse_protected
-from services.executor.core.process_choice import with_process
 from services.executor.core.prompts.texts import Prompts
 from services.executor.core.prose import with_prose
 from services.executor.core.recording import recorded
@@ -40,6 +38,8 @@ from services.executor.core.reviewing import Reviewed, reviewed, with_documents
 from services.executor.core.side_by_side import together
 from services.executor.core.spend.budget import BudgetSpent, ending, known_so_far
 from services.executor.core.telling import notices
+from services.executor.core.turn.carry import Resting, Waiting
+from services.executor.core.turn.walk import Finished, walk
 from services.executor.core.turn_spans import tell_beginning, tell_end, turn_span
 from services.executor.core.waits import asks, goes_on_waiting, rests, waits_for_operator
 from services.executor.ports.sessions import Work
@@ -47,6 +47,7 @@ from services.executor.ports.turns import JournalEntry, TurnStore
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.task import TaskEvent, Turn, TurnKind
 from shared.domain import span_names as names
+from shared.domain.answer import is_exact_match
 from shared.domain.marks import marked
 from shared.domain.redaction import without_marks
 from shared.domain.words import FsmState, Phase, TaskState
@@ -138,7 +139,7 @@ class Worker:
         ports = recorded(self._ports, opened.journal, text, calls_no_more=over)
         primed = await prime(ports, self._limits, self._prompts, opened, self._processes, progress)
         note_session(opened.journal, primed.session)
-        return with_thresholds(await with_process(await with_history(await with_prose(with_documents(primed)))))
+        return with_thresholds(await with_history(await with_prose(with_documents(primed))))
 
     async def _execute(self, ctx: TurnContext, known: Progress | None) -> tuple[Ended, Approval | None]:
         if canceled := _canceled(ctx.turn):
@@ -149,10 +150,10 @@ class Worker:
         with tracer.span(names.EXECUTE):
             walked = await walk(ctx, known or await _begun(ctx))
         match walked:
-            case Finished(done):
+            case Finished(done, not_done):
                 ctx.journal.tell("phase", phase=Phase.REFLECT.value)
                 with tracer.span(names.REFLECT):
-                    ended = await _completed(ctx, await with_next(ctx, await reviewed(ctx, done)))
+                    ended = await _completed(ctx, await with_next(ctx, await reviewed(ctx, done)), not_done)
                 return ended, decisions.recorded(ctx.journal, ctx.turn)
             case Waiting() if is_assessed(ctx.record):
                 raise Rejected(NOBODY_APPROVES)
@@ -175,7 +176,8 @@ class Worker:
         events = opened.journal.untold()
         hidden, rules = opened.journal.hidden, self._limits.answers
         end = turn_end(opened.work, ended, session, approval, events, now, hidden, rules)
-        over = settled(before, _decided(opened), approval)
+        written = {entry.plan_hash for entry in (await opened.store.ledger()).values()} if before else ()
+        over = settled(before, _decided(opened), approval, written)
         tell_end(self._ports.tracer.here(), ended)
         with self._ports.tracer.span(names.STORE):
             await opened.store.finish(end._replace(settled=over, notices=notices(before, approval, over)))
@@ -252,13 +254,17 @@ def _decided(opened: Opened) -> Approval | None:
     return decisions.recorded(opened.journal, opened.work.turn)
 
 
-async def _completed(ctx: TurnContext, done: Reviewed) -> Ended:
+async def _completed(ctx: TurnContext, done: Reviewed, not_done: str) -> Ended:
+    """The answered task: completed, or failed where a part of it was not done."""
     written, progress = tuple((await ctx.store.ledger()).values()), done.progress
+    answer = told(progress)
+    if not_done and not is_exact_match(answer):
+        answer = "\n\n".join(filter(None, (answer, f"Not done: {not_done}.")))
     return Ended(
-        TaskState.COMPLETED,
-        progress.state,
-        None,
-        told(progress),
+        TaskState.FAILED if not_done else TaskState.COMPLETED,
+        FsmState.FAILED if not_done else progress.state,
+        not_done or None,
+        answer,
         progress,
         written,
         escalated=progress.state is FsmState.ESCALATE,

@@ -50,6 +50,7 @@ def _entry(connection: Connection, name: str, told: Mapping[str, object]) -> Jso
         "tool_class": known.tool_class.value if known.tool_class else None,
         "read_back": known.read_back or _proposed(told.get("read_back")),
         "idempotency_field": known.idempotency_field,
+        "compensated_by": known.compensated_by,
         "errors_change_nothing": known.errors_change_nothing,
         "found": found or "not listed by the server",
     }

@@ -2,16 +2,16 @@
 
 import argparse
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from services.executor.core.execute.idempotency import key_field
-from services.executor.core.execute.partners import partner
 from services.executor.core.tooling.near_names import words_of
 from services.executor.core.tooling.paginate import Page
 from services.executor.core.tooling.paginate_next import paging_of
 from services.executor.core.tooling.paginate_words import Word
+from services.executor.core.write.read_backs import likely_proof
 from services.executor.ports.tools import Tool
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -82,18 +82,12 @@ def _described(tool: Tool, tools: Sequence[Tool]) -> JsonObject:
 
 def _read_back(tool: Tool, tools: Sequence[Tool]) -> Json:
     """The read that proves a write. A pair of the catalogue that cannot be used is told with its reason."""
-    found = partner(tool, tools)
+    found = likely_proof(tool, tools)
     named = tool.catalogue.read_back if tool.tool_class is ToolClass.CHANGE else None
-    if found is None:
+    if named and not (found and found.by_operator):
         why = "the operator's catalogue names it, but it is no read that can be asked for this"
-        return {"tool": named, "why": why, "usable": False} if named else None
-    why = "the operator's catalogue says so" if found.by_catalogue else _by_schema(found.arguments)
-    return {"tool": found.reader.name, "why": why, "usable": True}
-
-
-def _by_schema(arguments: Mapping[str, str | None]) -> str:
-    given = [name for name, own in arguments.items() if own]
-    return f"it takes the same {', '.join(given)}" if given else "it takes the id that the write answers with"
+        return {"tool": named, "why": why, "usable": False}
+    return {"tool": found.reader, "why": found.why, "usable": True} if found else None
 
 
 def _pages(tool: Tool) -> str | None:

@@ -1,13 +1,20 @@
 """Language models: the port that every service shares."""
 
 from shared.ports.models import (
+    Block,
     Effort,
     Message,
     Model,
+    ModelAway,
+    ModelRefused,
     ModelReply,
     ModelRequest,
     ModelUnavailable,
+    OpaqueBlock,
+    PassingText,
+    ReplyBlock,
     StableText,
+    StopReason,
     TextBlock,
     Tier,
     ToolDefinition,
@@ -17,13 +24,20 @@ from shared.ports.models import (
 )
 
 __all__ = [
+    "Block",
     "Effort",
     "Message",
     "Model",
+    "ModelAway",
+    "ModelRefused",
     "ModelReply",
     "ModelRequest",
     "ModelUnavailable",
+    "OpaqueBlock",
+    "PassingText",
+    "ReplyBlock",
     "StableText",
+    "StopReason",
     "TextBlock",
     "Tier",
     "ToolDefinition",

@@ -13,6 +13,8 @@ from services.learner.adapters.cache_folder import CacheFolder
 from services.learner.adapters.redis_case_shelf import RedisCaseShelf
 from services.learner.adapters.redis_import_shelf import RedisImportShelf
 from services.learner.core.files.importer import Importer
+from services.learner.core.report.lessons import report_rows
+from services.learner.core.report.teaching import report_teacher
 from services.learner.core.training.seeding import Seeder
 from services.learner.entrypoints.cache import Cache, Learned
 from services.learner.entrypoints.errands import keep_importing
@@ -36,13 +38,16 @@ class FileRoom:
     cache: Cache | None
     importer: Importer
     seeding: SeedingStatus = field(default_factory=SeedingStatus)
+    reports: SeedingStatus = field(default_factory=SeedingStatus)
 
     async def run(self) -> None:
         """Until cancelled; then ``close``, once nothing is learned any more."""
         async with asyncio.TaskGroup() as group:
             group.create_task(keep_importing(Errands(self.redis, "learner"), self.importer))
             if self.settings.s3_training_bucket:
-                group.create_task(keep_seeded(self._seeder, self.seeding, self.settings.s3_training_hours * 3600))
+                every = self.settings.s3_training_hours * 3600
+                group.create_task(keep_seeded(self._seeder, self.seeding, every))
+                group.create_task(keep_seeded(self._report_seeder, self.reports, every))
             if self.cache is not None:
                 group.create_task(self.cache.run())
 
@@ -55,6 +60,17 @@ class FileRoom:
 
         bucket = S3Training(self.settings.s3_training_bucket, self.settings.s3_training_prefix)
         return Seeder(bucket, RedisCaseShelf(self.redis, self.owner), self.settings.s3_training_tenant, _now)
+
+    def _report_seeder(self) -> Seeder:
+        """Benchmark reports: their failures become cases, and what tasks failed of becomes facts.
+
+        It looks as the same owner as the other one: neither has to wait for the other.
+        """
+        from services.learner.adapters.s3_training import S3Training  # boto3 takes long to load, and few need it
+
+        tenant, shelf = self.settings.s3_training_tenant, RedisCaseShelf(self.redis, self.owner)
+        bucket = S3Training(self.settings.s3_training_bucket, self.settings.s3_reports_prefix)
+        return Seeder(bucket, shelf, tenant, _now, report_rows, report_teacher(self.importer, tenant, _now))
 
 
 def file_room(settings: Settings, redis: Redis, owner: str) -> FileRoom:

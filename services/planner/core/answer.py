@@ -3,11 +3,12 @@
 import re
 from collections import Counter
 from decimal import Decimal
+from typing import NamedTuple
 
 from services.planner.core.compute import figures, stated_figures, subject_of, subjects
-from services.planner.core.conditions import judge
+from services.planner.core.outcomes import WriteState
+from services.planner.core.proposals import ProposedMove
 from services.planner.core.records import Fact, Record, number, own_id
-from services.planner.core.request import Request, objects
 from services.planner.core.selection import amount_field, matching
 from services.planner.core.several import several
 from services.planner.core.situation import Situation
@@ -22,8 +23,9 @@ from services.planner.core.words import (
     text_stems,
     text_words,
 )
+from services.planner.core.writes import WriteStep
 from services.planner.core.yes_no import yes_or_no
-from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.exact_json import Json, dumps
 
 _UNREAD = "Nothing about what the task asks for could be read, so no list can be given."
 _SEARCHES = frozenset({("search",), ("find",), ("lookup",)})
@@ -36,17 +38,38 @@ def wants_list(text: str) -> bool:
     return bool(_LIST.search(text))
 
 
-def answer(request: Request, situation: Situation) -> str:
-    if request.sections.get("answer_format", "").strip().strip('"') == "list":
+class ToldAnswer(NamedTuple):
+    """What became of the task: a step for each action, and every call of the plan."""
+
+    steps: tuple[WriteStep, ...] = ()
+    moves: tuple[ProposedMove, ...] = ()
+
+
+def answer(situation: Situation, told: ToldAnswer) -> str:
+    """A bare JSON list where one is asked for, else prose: what was done, what was not and why, then what was asked."""
+    if wants_list(situation.text) and not told.moves:
         found = as_list(situation)
         return dumps(found) if found or _was_read(situation) else _UNREAD
-    said = _writes(request) or _told(request, situation) or _refusals(situation)
+    said = [*map(_write, told.moves), *_tell_undone(situation, told)]
     asked = situation.reading.questions
-    said += [line for question in asked if (line := _question(question, situation) or several(question, situation))]
-    said += _values(situation) if not situation.reading.questions or not said else []
+    answers = {question: _question(question, situation) or several(question, situation) for question in asked}
+    said += [answers[question] or f'Could not be found out: "{question}".' for question in asked]
+    said += _values(situation) if not asked or not said else []
     if not said:
         said = _found(situation)
     return " ".join(said) or "Nothing that answers the task could be found."
+
+
+def _tell_undone(situation: Situation, told: ToldAnswer) -> list[str]:
+    """Each action without a call, and each clause that was not understood, by its own words."""
+    lines: list[str] = []
+    for step in told.steps:
+        if not step.calls:
+            why = step.reason.why or "it is asked for above already"
+            lines.append(f'Not done: "{step.intent.clause}": {why}.')
+        lines += [f"Left out: {one}." for one in step.left_out]
+    known = {step.intent.clause for step in told.steps}
+    return lines + [f'Not understood: "{clause}".' for clause in situation.reading.unknown if clause not in known]
 
 
 def _was_read(situation: Situation) -> bool:
@@ -113,18 +136,19 @@ def _natural(value: Json) -> tuple[int, Decimal, str]:
     return (0, amount, "") if amount is not None else (1, Decimal(0), str(value))
 
 
-def _writes(request: Request) -> list[str]:
-    return [_write(write) for write in objects(request.section("writes"))]
-
-
-def _write(write: JsonObject) -> str:
-    arguments = write.get("arguments")
-    given = arguments if isinstance(arguments, dict) else {}
-    what = ", ".join(f"{name} {_shown(value)}" for name, value in given.items())
-    state, note = str(write.get("status")), str(write.get("note") or "")
-    if state == "verified":
-        return f"Done and verified: {_plain(str(write.get('tool')))} ({what})."
-    return f"Not confirmed, status {state}: {_plain(str(write.get('tool')))} ({what}){'; ' + note if note else ''}."
+def _write(move: ProposedMove) -> str:
+    given = ", ".join(f"{name} {_shown(value)}" for name, value in move.arguments.items())
+    what = f"{_plain(move.bound.tool.name)} ({given})"
+    note = f"; {move.outcome.note}" if move.outcome.note else ""
+    match move.outcome.state:
+        case WriteState.DONE:
+            status = move.outcome.status
+            return f"Done{f' and {status}' if status else ''}: {what}{note}."
+        case WriteState.FAILED:
+            status = move.outcome.status
+            return f'Not done{f", {status}" if status else ""}: "{move.step.intent.clause}": {what}{note}.'
+        case _:
+            return f'Not done: "{move.step.intent.clause}": {what} was not called, as what it rests on was not done.'
 
 
 def _plain(name: str) -> str:
@@ -133,27 +157,6 @@ def _plain(name: str) -> str:
 
 def _shown(value: Json) -> str:
     return value if isinstance(value, str) else dumps(value)
-
-
-def _told(request: Request, situation: Situation) -> list[str]:
-    """What the request itself says about why nothing is written."""
-    if situation.reading.reads_only:
-        return []
-    lines = request.sections.get("constraints", "").splitlines()
-    return [line for line in lines if line.startswith("Nothing is written")]
-
-
-def _refusals(situation: Situation) -> list[str]:
-    """Why nothing was written, where the task asked for something."""
-    said = []
-    for intent in situation.reading.actions:
-        judged = judge(intent, situation)
-        if not judged.holds:
-            reason = "its condition does not hold" if judged.holds is False else "its condition could not be checked"
-            said.append(f"Not done ({intent.clause}): {reason}: {judged.why}.")
-    if situation.reading.actions and not said:
-        said.append("Nothing was written.")
-    return said
 
 
 def _question(question: str, situation: Situation) -> str:

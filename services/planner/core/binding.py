@@ -5,16 +5,16 @@ from typing import NamedTuple
 
 from services.planner.core.intents import Intent
 from services.planner.core.pages import is_paging
-from services.planner.core.references import CERTAIN, POSSIBLE, Candidate, candidates, is_reference
+from services.planner.core.references import CERTAIN, POSSIBLE, candidates, is_reference
 from services.planner.core.request import ToolSpec
 from services.planner.core.scalars import as_json, kind_of, scalar
-from services.planner.core.situation import Situation
+from services.planner.core.situation import Candidate, Situation
 from shared.domain.exact_json import JsonObject, dumps
 
 _MANY = 6
 
 
-class Bound(NamedTuple):
+class BoundWay(NamedTuple):
     """A tool's arguments with their origins. ``missing``: required fields that nothing gives."""
 
     tool: ToolSpec
@@ -37,7 +37,7 @@ class Bound(NamedTuple):
         return next((found for field, found in self.chosen if field == name), None)
 
 
-def bind(tool: ToolSpec, situation: Situation, intent: Intent, least: int = POSSIBLE) -> list[Bound]:
+def bind(tool: ToolSpec, situation: Situation, intent: Intent, least: int = POSSIBLE) -> list[BoundWay]:
     """Every way to call a tool: one for each combination of identifiers, the surest first."""
     fields = [name for name in tool.properties if not is_paging(tool, name)]
     found = {name: _values(tool, name, situation, intent, least) for name in fields}
@@ -50,7 +50,7 @@ def bind(tool: ToolSpec, situation: Situation, intent: Intent, least: int = POSS
     }
     names = [name for name in fields if name in fixed or name in references]
     ways = product(*((references.get(name) or fixed[name])[:_MANY] for name in names))
-    return [Bound(tool, tuple(zip(names, way, strict=True)), missing) for way in ways][:_MANY]
+    return [BoundWay(tool, tuple(zip(names, way, strict=True)), missing) for way in ways][:_MANY]
 
 
 def _values(tool: ToolSpec, name: str, situation: Situation, intent: Intent, least: int) -> list[Candidate]:

@@ -5,11 +5,11 @@ from decimal import Decimal
 
 from services.planner.core.differences import difference
 from services.planner.core.figures import Figure, Operand, operand
-from services.planner.core.mentions import Kind, find
+from services.planner.core.mentions import MentionKind, find
 from services.planner.core.portions import piece, stated_percent, whole
-from services.planner.core.records import Record
+from services.planner.core.records import Record, own_id
 from services.planner.core.selection import SUMS, amount_field, before_comparison, matching, numeric_fields
-from services.planner.core.situation import Situation, best, names, rank
+from services.planner.core.situation import Situation, best, names, places_of, rank
 from services.planner.core.words import STOP, field_stems, is_identifier, nouns, parts, stem, stems, text_stems
 
 _LEFT = stems(("remaining", "available", "left", "unspent", "unused", "balance", "free"))
@@ -26,6 +26,7 @@ _OPERATIONS = (
 )
 
 
+_HOW_MUCH = re.compile(r"^(?!.*\b(?:total|sum|altogether|in all)\b).*\bhow much\b", re.I)
 _BY = re.compile(r"\b(?P<verb>increas|rais|add|reduc|lower|decreas|cut)\w*\b.*?\bby\s+(?P<step>.{1,20})", re.I)
 _ONTO = re.compile(r"\b(?P<verb>add|subtract|deduct)\s+(?P<step>[$€£]?\d[\d.,]*(?:\s[A-Z]{3})?)\s+(?:to|from)\b", re.I)
 
@@ -39,7 +40,7 @@ def figures(situation: Situation) -> list[Figure]:
         found += stated_figures(text, situation)
     for text in (*reading.questions, *conditions, *clauses):
         left = text_stems(text) & (_LEFT | _LIMIT if text in conditions else _LEFT)
-        figure = _left(text, situation) if left else None
+        figure = _figure_left(text, situation) if left else None
         found += [figure] if figure else []
     unique: dict[str, Figure] = {}
     for figure in found:
@@ -62,7 +63,7 @@ def _portion(text: str, situation: Situation) -> list[Figure]:
 
 
 def _aggregate(text: str, situation: Situation) -> Figure | None:
-    if any(mention.kind is Kind.PERCENT for mention in find(text)):
+    if any(mention.kind is MentionKind.PERCENT for mention in find(text)):
         return None
     operation = next((name for name, pattern in _OPERATIONS if re.search(pattern, text, re.I)), None)
     records = matching(text, situation) if operation else []
@@ -71,11 +72,20 @@ def _aggregate(text: str, situation: Situation) -> Figure | None:
     if operation == "count":
         fields = [next(iter(record.fields)) for record in records]
         return Figure(_name(text, "count"), "count", tuple(_place(r, f) for r, f in zip(records, fields, strict=True)))
+    if _HOW_MUCH.search(text) and _is_told(text, situation):
+        return None
     if operation is None or not records or not any(record.noun & text_stems(text) for record in records):
         return None
     chosen = [(record, amount_field(record, text)) for record in records]
     found = tuple(operand(record, field) for record, field in chosen if field)
     return Figure(_name(text, operation), operation, found) if found else None
+
+
+def _is_told(text: str, situation: Situation) -> bool:
+    """Whether the very record that a text names says under that name how much it is."""
+    known = [record for record in subjects(situation) if (own := own_id(record)) and names(text, str(own[1]))]
+    said = frozenset(word for word in text_stems(text) if word not in SUMS)
+    return any(field_stems(name) & said for record in known for name in numeric_fields(record))
 
 
 def _place(record: Record, field: str) -> tuple[Operand, Decimal]:
@@ -93,7 +103,7 @@ def _name(text: str, operation: str) -> str:
 
 def _share(text: str, situation: Situation) -> Figure | None:
     """``10% of the ...``."""
-    percent = next((m for m in find(text) if m.kind is Kind.PERCENT), None)
+    percent = next((m for m in find(text) if m.kind is MentionKind.PERCENT), None)
     subject = _holder(text[percent.end :], situation) or subject_of(text, situation) if percent else None
     field = amount_field(subject, text[percent.end :]) if subject and percent else None
     if subject is None or field is None or percent is None or not _is_meant(field, text[percent.end :]):
@@ -119,7 +129,11 @@ def _holder(text: str, situation: Situation) -> Record | None:
 def _changed(text: str, situation: Situation) -> Figure | None:
     """``increase the ... by 5``, ``should be lowered by 2.50``, ``add 5 to the ...``."""
     match = _BY.search(text) or _ONTO.search(text)
-    mention = next((m for m in find(match["step"]) if m.kind in (Kind.MONEY, Kind.NUMBER)), None) if match else None
+    mention = (
+        next((m for m in find(match["step"]) if m.kind in (MentionKind.MONEY, MentionKind.NUMBER)), None)
+        if match
+        else None
+    )
     subject = subject_of(text, situation)
     field = amount_field(subject, text) if subject else None
     if match is None or mention is None or subject is None or field is None:
@@ -129,7 +143,7 @@ def _changed(text: str, situation: Situation) -> Figure | None:
     return Figure(f"new_{'_'.join(parts(field))}", operation, (operand(subject, field), literal))
 
 
-def _left(text: str, situation: Situation) -> Figure | None:
+def _figure_left(text: str, situation: Situation) -> Figure | None:
     """What is left of a limit: stated by a record, or its limit less all that was used of it."""
     for record in _budgeted(text, situation):
         fields = numeric_fields(record)
@@ -183,8 +197,14 @@ def subjects(situation: Situation) -> list[Record]:
 
 def subject_of(text: str, situation: Situation) -> Record | None:
     """The record that a clause is about: one that it names, else the task's own with a noun of the clause."""
+    named_here = [one.value for one in find(text) if one.kind is MentionKind.ID]
+    of_these = [record for value in named_here for record, _ in places_of(value, situation) if not record.in_list]
+    exact = [record for record in of_these if (known := own_id(record)) and str(known[1]) in named_here]
+    if exact:
+        return exact[0]
     found = subjects(situation)
-    named = [
+    own = [record for record in found if (known := own_id(record)) and names(text, str(known[1]))]
+    named = own or [
         record for record in found if any(names(text, str(v)) for v in record.fields.values() if isinstance(v, str))
     ]
     nouned = [record for record in found if record.noun & text_stems(text)]

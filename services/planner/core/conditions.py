@@ -7,7 +7,7 @@ from typing import NamedTuple
 from services.planner.core.compute import figures, stated_figures, subjects
 from services.planner.core.figures import Figure
 from services.planner.core.intents import Intent
-from services.planner.core.mentions import Kind, find
+from services.planner.core.mentions import MentionKind, find
 from services.planner.core.records import Record, own_id
 from services.planner.core.selection import amount_field, scaled
 from services.planner.core.situation import Situation, names
@@ -90,7 +90,7 @@ def _amount(text: str, intent: Intent, situation: Situation) -> Decimal | None:
         if fields and (field := amount_field(record, text)) in fields:
             return scaled(record, str(field))
     outside = situation.text.replace(intent.condition, " ")
-    stated = [mention for mention in find(intent.clause) + find(outside) if mention.kind is Kind.MONEY]
+    stated = [mention for mention in find(intent.clause) + find(outside) if mention.kind is MentionKind.MONEY]
     if stated:
         return stated[0].number
     about = [
@@ -105,7 +105,7 @@ def _is_sum(field: str) -> bool:
 
 def _limit(text: str, situation: Situation) -> Decimal | None:
     """What it is compared with: a stated figure, a computed one, or a field of a record."""
-    stated = next((m for m in find(text) if m.kind in (Kind.MONEY, Kind.NUMBER)), None)
+    stated = next((m for m in find(text) if m.kind in (MentionKind.MONEY, MentionKind.NUMBER)), None)
     if stated is not None:
         return stated.number
     if figure := _computed(text, situation):

@@ -2,15 +2,15 @@
 
 import re
 
-from services.planner.core.binding import Bound
-from services.planner.core.intents import Intent
-from services.planner.core.mentions import Kind, find
+from services.planner.core.binding import BoundWay
+from services.planner.core.intents import Intent, drop_spared
+from services.planner.core.mentions import MentionKind, find
 from services.planner.core.named import names_in, unknown_names
 from services.planner.core.pages import read_in_part
 from services.planner.core.records import Record, number, own_id
-from services.planner.core.references import CERTAIN, Candidate, is_reference, wanted
+from services.planner.core.references import CERTAIN, is_reference, wanted
 from services.planner.core.selection import matching
-from services.planner.core.situation import Situation
+from services.planner.core.situation import Candidate, Situation
 from services.planner.core.words import field_stems, nouns, stem, text_stems
 
 _EVERY = re.compile(r"\b(?:all|every|each)\b", re.I)
@@ -22,28 +22,28 @@ def is_for_each(intent: Intent) -> bool:
     return bool(_EVERY.search(intent.clause))
 
 
-def for_each(way: Bound, intent: Intent, situation: Situation) -> list[Bound]:
+def for_each(way: BoundWay, intent: Intent, situation: Situation) -> list[BoundWay]:
     """One call for each listed record that the clause fits; the clause's own way says all the rest."""
     found = []
-    text = _without_goal(_told(intent, situation), way)
+    text = _without_goal(drop_spared(_told(intent, situation)), way)
     for record in _ordered(matching(text, situation), intent.clause):
         known = own_id(record)
         slots = [name for name in way.tool.required if is_reference(way.tool, name)]
         slots = [name for name in slots if wanted(way.tool, name) & record.noun]
-        if known and slots:
+        if known and slots and str(known[1]) not in intent.spared:
             one = Candidate(record.fields[known[0]], "result", record.ref(known[0]), CERTAIN)
             chosen = dict(way.chosen) | {slots[0]: one}
-            found.append(Bound(way.tool, tuple(chosen.items()), tuple(n for n in way.missing if n != slots[0])))
+            found.append(BoundWay(way.tool, tuple(chosen.items()), tuple(n for n in way.missing if n != slots[0])))
     return found
 
 
-def _without_goal(text: str, way: Bound) -> str:
+def _without_goal(text: str, way: BoundWay) -> str:
     """The text without where the call leads to: the state after it says nothing of which things are meant."""
     goals = nouns(way.tool.name)
     return _GOAL.sub(lambda match: " " if stem(match["goal"]) in goals else match[0], text)
 
 
-def not_all_known(way: Bound, intent: Intent, situation: Situation) -> str:
+def not_all_known(way: BoundWay, intent: Intent, situation: Situation) -> str:
     """Why it cannot be said which things ``every`` means; empty if it can."""
     unknown = [name for name in names_in(_told(intent, situation)) if name in unknown_names(situation)]
     cut = [tool for tool in read_in_part(situation.facts) if nouns(tool) & nouns(way.tool.name)]
@@ -57,7 +57,7 @@ def _told(intent: Intent, situation: Situation) -> str:
     earlier = [one.clause for one in situation.reading.actions[::-1] if one is not intent]
     before = situation.text.partition(intent.clause)[0]
     for text in (intent.clause, intent.context, *(clause for clause in earlier if clause in before)):
-        if names_in(text) or any(mention.kind is Kind.ID for mention in find(text)):
+        if names_in(text) or any(mention.kind is MentionKind.ID for mention in find(text)):
             return intent.clause if text == intent.clause else f"{intent.clause} ({text})"
     return intent.clause
 

@@ -1,28 +1,33 @@
 """Deliberate behavioural faults: what a model that errs would answer, so that the guards can be seen to hold."""
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
-from services.planner.core.request import Request, objects
-from services.planner.core.roles import Reply
-from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
+from services.planner.core.records import number
+from services.planner.core.request import CALL_NOTE, LOCAL, Request, objects
+from services.planner.core.toolset import Toolset, toolset_of
+from services.planner.core.turn import Call, Reply
+from shared.domain.exact_json import Json, JsonObject, dumps
 
 NAMES = frozenset(
     {
         "wrong_arithmetic",
         "write_before_read",
+        "wrong_record",
         "stale_column",
         "ignored_policy",
         "repeated_write",
         "invented_tool",
+        "unasked_write",
         "truncated",
-        "doubting_audit",
+        "doubting_coverage",
         "few_reads",
     }
 )
+_DIGITS = re.compile(r"\d+(?=\D*$)")
 
 Faults = Mapping[str, str]
-Change = Callable[[list[JsonObject]], list[JsonObject]]
 
 
 class UnknownFault(ValueError):
@@ -39,74 +44,98 @@ def parse(text: str) -> dict[str, str]:
     return faults
 
 
+def is_hasty(request: Request, faults: Faults) -> bool:
+    """Whether no second look is taken: the fault's detail is a word of the tasks that it concerns."""
+    return "few_reads" in faults and faults["few_reads"].lower() in request.task.lower()
+
+
 def spoil(reply: Reply, request: Request, faults: Faults) -> Reply:
-    """The reply with the faults that concern the request's state. ``truncated`` is the transport's to apply."""
-    match request.state:
-        case "ASSESS":
-            return _assess(reply, request, faults)
-        case "COMPUTE" if "wrong_arithmetic" in faults:
-            return Reply(_rewritten(reply.text, "values", _off_by_one))
-        case "PLAN" if "few_reads" in faults and faults["few_reads"].lower() in request.task.lower():
-            return Reply(dumps(_hasty(loads_object(reply.text))))
-        case "AUDIT" if "doubting_audit" in faults:
-            return _doubted(request)
-        case "WRITE PLAN":
-            return _planned(reply, faults)
-        case _:
-            return reply
+    """The reply with the faults that concern it. ``truncated`` is the transport's to apply."""
+    if request.state == "COVERAGE" and "doubting_coverage" in faults:
+        return _doubted(request)
+    if request.state or not reply.calls or not faults:
+        return reply
+    toolset = toolset_of(request)
+    writers = {tool.name for tool in toolset.writers}
+    if any(name in writers for name, _ in reply.calls):
+        return Reply(calls=_written(reply.calls, request, faults, toolset))
+    return Reply(calls=_read(reply.calls, request, faults, toolset)) if not request.turns else reply
 
 
-def _assess(reply: Reply, request: Request, faults: Faults) -> Reply:
-    if "write_before_read" in faults and not request.calls:
-        return Reply(calls=((faults["write_before_read"] or "update_record", _first_arguments(reply)), *reply.calls))
-    if "invented_tool" in faults and not request.calls:
-        return Reply(calls=((faults["invented_tool"] or "invented_look_up", _first_arguments(reply)),))
-    if "stale_column" in faults and reply.calls and not request.calls:
-        tool, arguments = reply.calls[0]
-        stale = {f"{name}_old": value for name, value in arguments.items()}
-        return Reply(calls=((tool, stale), *reply.calls[1:]))
-    return reply
-
-
-def _first_arguments(reply: Reply) -> JsonObject:
-    return reply.calls[0][1] if reply.calls else {}
-
-
-def _planned(reply: Reply, faults: Faults) -> Reply:
-    text = reply.text
+def _read(calls: Sequence[Call], request: Request, faults: Faults, toolset: Toolset) -> tuple[Call, ...]:
+    """The first reads, and what an erring model would call beside or in place of them."""
+    local = tuple(call for call in calls if call[0] in LOCAL)
+    reads = tuple(call for call in calls if call[0] not in LOCAL)
+    given = reads[0][1] if reads else {}
+    if "write_before_read" in faults:
+        named = faults["write_before_read"] or next((tool.name for tool in toolset.writers), "update_record")
+        return (*local, (named, _noted(given, toolset)), *reads)
     if "invented_tool" in faults:
-        text = _rewritten(text, "calls", lambda calls: [{**call, "tool": "invented_write"} for call in calls])
-    if "repeated_write" in faults:
-        text = _rewritten(text, "calls", lambda calls: [*calls, *({**c, "call_id": f"{c['call_id']}b"} for c in calls)])
+        return (*local, (faults["invented_tool"] or "invented_look_up", given))
+    if "stale_column" in faults and reads:
+        return (*local, (reads[0][0], _stale(given)), *reads[1:])
+    return (*local, *reads[:1]) if is_hasty(request, faults) else tuple(calls)
+
+
+def _written(calls: Sequence[Call], request: Request, faults: Faults, toolset: Toolset) -> tuple[Call, ...]:
+    found = list(calls)
+    if "invented_tool" in faults:
+        found = [("invented_write", given) for _, given in found]
+    if "wrong_arithmetic" in faults:
+        found = [(name, {field: _make_off(value, request) for field, value in given.items()}) for name, given in found]
+    if "wrong_record" in faults:
+        found = [(name, {field: _next_record(value) for field, value in given.items()}) for name, given in found]
     if "stale_column" in faults:
-        text = _rewritten(text, "calls", lambda calls: [_stale(call) for call in calls])
-    return Reply(text)
+        found = [(name, _stale(given)) for name, given in found]
+    if "repeated_write" in faults and not _was_refused(request, toolset):
+        found = [*found, *found]
+    if "unasked_write" in faults:
+        found = [*found, _make_unasked(found, faults["unasked_write"], toolset)]
+    return tuple(found)
 
 
-def _hasty(planned: JsonObject) -> JsonObject:
-    """One read is named, and no other look is wanted. The fault's detail is a word of the tasks that it concerns."""
-    reads: list[Json] = [*objects(planned["reads"])[:1]]
-    return {**planned, "reads": reads, "look_again": False}
+def _was_refused(request: Request, toolset: Toolset) -> bool:
+    """Whether the reply mends an earlier one: then nothing is repeated."""
+    writers = {tool.name for tool in toolset.writers}
+    return any(call.failed and call.tool in writers for call in request.calls)
+
+
+def _noted(given: JsonObject, toolset: Toolset) -> JsonObject:
+    return {**given, CALL_NOTE: {"part": 1}} if toolset.guarded else given
+
+
+def _make_unasked(calls: Sequence[Call], named: str, toolset: Toolset) -> Call:
+    """A write that nobody asked for, with the arguments of one that somebody did."""
+    asked = {name for name, _ in calls}
+    other = next((tool.name for tool in toolset.writers if tool.name not in asked), "update_record")
+    return named or other, calls[0][1]
+
+
+def _make_off(value: Json, request: Request) -> Json:
+    """A figure that does not stand in the task, one too high."""
+    amount = number(value)
+    if amount is None or format(amount, "f") in request.task.replace(",", ""):
+        return value
+    return format(amount + 1, "f") if isinstance(value, str) else _exact(amount + 1)
+
+
+def _exact(amount: Decimal) -> int | Decimal:
+    return int(amount) if amount == amount.to_integral_value() and amount.as_tuple().exponent == 0 else amount
+
+
+def _next_record(value: Json) -> Json:
+    """``AB-7`` for ``AB-6``."""
+    if not isinstance(value, str) or " " in value or not re.search(r"[A-Za-z]\W?\d+$", value):
+        return value
+    return _DIGITS.sub(lambda match: str(int(match[0]) + 1).zfill(len(match[0])), value)
+
+
+def _stale(given: JsonObject) -> JsonObject:
+    return {(name if name == CALL_NOTE else f"{name}_old"): value for name, value in given.items()}
 
 
 def _doubted(request: Request) -> Reply:
-    """An audit that objects to whatever it is shown first."""
-    issues: list[Json] = [
-        {"value": value["name"], "why": "it looks wrong"} for value in objects(request.section("values"))[:1]
-    ]
-    return Reply(dumps({"clean": not issues, "issues": issues}))
-
-
-def _stale(call: JsonObject) -> JsonObject:
-    given = loads_object(str(call["arguments_json"]))
-    return {**call, "arguments_json": dumps({f"{name}_old": value for name, value in given.items()})}
-
-
-def _off_by_one(values: list[JsonObject]) -> list[JsonObject]:
-    return [{**value, "value": format(Decimal(str(value["value"])) + 1, "f")} for value in values]
-
-
-def _rewritten(text: str, field: str, change: Change) -> str:
-    answer = loads_object(text)
-    changed: list[Json] = [*change(objects(answer[field]))]
-    return dumps({**answer, field: changed})
+    """A check that objects to the first part that it is shown."""
+    parts = objects(request.section("parts"))
+    problems: list[Json] = [{"part": part.get("part"), "why": "it looks wrong"} for part in parts[:1]]
+    return Reply(dumps({"agrees": not problems, "problems": problems}))

@@ -16,8 +16,12 @@ class Operand(NamedTuple):
     path: str = ""
     literal: str = ""
 
-    def as_json(self) -> Json:
-        return {"source": self.source, "ref": self.ref, "path": self.path, "literal": self.literal}
+    @property
+    def written(self) -> str:
+        """A figure as it stands in the task, the name of a value, or a path into a result."""
+        if self.source != "result":
+            return self.literal or self.ref
+        return f"{self.ref}{'' if self.path.startswith('[') else '.'}{self.path}"
 
 
 class Figure(NamedTuple):
@@ -32,7 +36,7 @@ class Figure(NamedTuple):
         return calculate(self.operation, [amount for _, amount in self.operands])
 
     def as_json(self) -> JsonObject:
-        listed: list[Json] = [operand.as_json() for operand, _ in self.operands]
+        listed: list[Json] = [operand.written for operand, _ in self.operands]
         return {"name": self.name, "operation": self.operation, "operands": listed, "value": format(self.value, "f")}
 
 

@@ -63,6 +63,8 @@ def _unjudged(filled: JsonObject, known: JsonObject) -> JsonObject:
 
 def _choice(listed: list[Json], request: Request) -> Json:
     """The one choice that the request's text uses, else the one that claims least."""
-    said = [word for word in listed if isinstance(word, str) and word.lower() in request.task.lower()]
+    said = [
+        word for word in listed if isinstance(word, str) and word.lower() in f"{request.task} {request.said}".lower()
+    ]
     modest = [word for word in listed if word in ("unknown", "none", "general", "other", "unjudged", "prose", "fail")]
     return said[0] if len(said) == 1 else modest[0] if modest else listed[0]

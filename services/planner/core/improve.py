@@ -2,6 +2,7 @@
 
 import re
 
+from services.planner.core.process import process_of
 from services.planner.core.records import number, own_id
 from services.planner.core.request import Request
 from services.planner.core.situation import Situation, rank
@@ -22,11 +23,10 @@ def improve(request: Request, situation: Situation) -> str:
 
 def with_outputs(request: Request, situation: Situation, text: str) -> str:
     """A drafted answer in prose, and one sentence for each output of the process that it lacks and the facts have."""
-    process = request.section("process")
-    outputs = process.get("outputs") if isinstance(process, dict) else None
-    if request.sections.get("answer_format", "").strip().strip('"') == "list" or not isinstance(outputs, list):
+    outputs = process_of(request).outputs
+    if text.startswith("["):
         return text
-    lacking = [str(output) for output in outputs if not field_stems(str(output)) <= text_stems(text)]
+    lacking = [output for output in outputs if not field_stems(output) <= text_stems(text)]
     said = dict.fromkeys(sentence for output in lacking if (sentence := _known(output, situation)))
     return " ".join((text, *said))
 

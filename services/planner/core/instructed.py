@@ -1,16 +1,16 @@
 """Reads that the kind of process asks for besides: what its instruction names, of the things that the task is about."""
 
-from services.planner.core.binding import Bound
+from services.planner.core.binding import BoundWay
 from services.planner.core.pages import is_paging
-from services.planner.core.references import LIKELY, Candidate, candidates, is_reference
+from services.planner.core.references import LIKELY, candidates, is_reference
 from services.planner.core.request import ToolSpec
-from services.planner.core.situation import Situation
+from services.planner.core.situation import Candidate, Situation
 from services.planner.core.words import nouns, stem, text_stems, text_words
 
 _ALL = frozenset({"all", "every", "each"})
 
 
-def instructed_reads(instruction: str, tools: tuple[ToolSpec, ...], situation: Situation) -> list[Bound]:
+def instructed_reads(instruction: str, tools: tuple[ToolSpec, ...], situation: Situation) -> list[BoundWay]:
     """One call for each tool that reads what the instruction names, if it belongs to what the task is about."""
     found = [way for tool in tools if _is_named(tool, instruction, situation) and (way := _way(tool, situation))]
     return found if situation.records else []
@@ -32,12 +32,12 @@ def _speaks_of_several(own: frozenset[str], instruction: str) -> bool:
     )
 
 
-def _way(tool: ToolSpec, situation: Situation) -> Bound | None:
+def _way(tool: ToolSpec, situation: Situation) -> BoundWay | None:
     """The call for the one thing that the task is about; None if a required field stays open, or nothing narrows it."""
     chosen = [(name, found) for name in tool.properties if (found := _chosen(tool, name, situation))]
     if not chosen or not {*tool.required} <= {name for name, _ in chosen}:
         return None
-    return Bound(tool, tuple(chosen))
+    return BoundWay(tool, tuple(chosen))
 
 
 def _chosen(tool: ToolSpec, name: str, situation: Situation) -> Candidate | None:

@@ -3,6 +3,7 @@
 import re
 from typing import NamedTuple
 
+from services.planner.core.mentions import MentionKind, find
 from services.planner.core.words import FAMILIES, NOTICES, family, is_generic, is_verb, stem, text_words
 
 
@@ -19,6 +20,9 @@ class Intent(NamedTuple):
     holds: bool = True
     reason: str = ""
     context: str = ""
+    follows: bool = False  # it is to come after what was asked before
+    is_heading: bool = False  # a clause before a colon, behind which stands what it comes to
+    spared: tuple[str, ...] = ()  # what it names by an identifier and does not mean: exceptions, and mere evidence
 
     @property
     def family(self) -> str | None:
@@ -46,6 +50,13 @@ class Reading(NamedTuple):
     unnamed: tuple[Intent, ...] = ()
 
     @property
+    def unknown(self) -> tuple[str, ...]:
+        """Clauses that ask for something by a verb that is not known."""
+        return tuple(
+            intent.clause for intent in self.unnamed if _COMMANDS.match(intent.clause) and not intent.is_heading
+        )
+
+    @property
     def reads_only(self) -> bool:
         return not self.actions
 
@@ -62,10 +73,40 @@ _LEADING = re.compile(rf"^(?:but |and )?({_IF})\s+(.+?),\s*(?:then\s+)?(.+)$", r
 _TRAILING = re.compile(rf"^(.+?)[,\s]+(?:but )?({_IF})\s+(.+)$", re.I | re.S)
 _ELSE = re.compile(r"[,;.]?\s*(?:\bbut\b\s+)?\b(?:otherwise|or else|else|if not)\b,?\s+", re.I)
 _VERB = "|".join(sorted({word for words in FAMILIES.values() for word in words}, key=len, reverse=True))
+_PHRASAL = {
+    "return": r"(?:take|bring|hand) (?:[^,;]{1,60} )?back",
+    "create": r"set (?:[^,;]{1,60} )?up",
+    "reject": r"turn (?:[^,;]{1,60} )?down",
+    "cancel": r"call (?:[^,;]{1,60} )?off",
+    "approve": r"sign (?:[^,;]{1,60} )?off",
+    "assign": r"(?:hand (?:[^,;]{1,60} )?out|give)",
+    "block": r"put (?:[^,;]{1,60} )?on hold",
+}
+_PHRASALS = tuple(
+    (verb, re.compile(rf"^(?:\W*(?:please|then|also|and) )*{words}\b", re.I)) for verb, words in _PHRASAL.items()
+)
+_HAPPENED = re.compile(
+    r"^(?:please )?(?:note|record|mark|confirm|register|log)\b.*?\bthat\b.*?\b(?:was|were|is|are|has been|have been"
+    r"|has|have)\s+(?P<verb>\w+ed|paid|sent|come)\b",
+    re.I,
+)
+_BUT = re.compile(
+    r"[,\s]*\b(?:except(?: for)?|excepting|but not|other than|apart from|besides|excluding|without|not)\s+"
+    r"(?=[^,;]*?\d)",
+    re.I,
+)
+_EVIDENCE = re.compile(
+    r"\b(?:as (?:an? |the )?(?:duplicate|copy|repetition|part) of|duplicates?|instead of|in place of|in favou?r of"
+    r"|(?:the )?same as|identical (?:to|with)|similar to|superseded by|replaced by)\s+",
+    re.I,
+)
 _NOT = r"do not|don['’]t|never|must not|should not|shouldn['’]t|without"
 _JOIN = re.compile(
     rf"(?:,\s*|\s+)(?:and then|and also|and|then|but)\s+(?=(?:{_NOT})\b|(?:then |also )?(?:{_VERB})\b)"
-    rf"|,\s*(?=(?:{_VERB}|{_NOT})\s)",
+    rf"|,\s*(?=(?:{_VERB}|{_NOT})\s)|(?:,\s*|\s+)(?:(?:and then|and also|and|then)\s+)?"
+    rf"(?=(?:{'|'.join(_PHRASAL.values())})\b)"
+    r"|\s+and\s+(?=(?!the |an? |all |every |each |its |their |his |her |for |with |from |that |this |these |those |any "
+    r"|both |by |of |to |in |on )[a-z]{3,}\s+(?:the|an?|all|every|each|its|their|them|it)\b)",
     re.I,
 )
 _HEADED = re.compile(rf"^(?P<head>[^:]*[a-z][^:]*):\s+(?P<rest>(?:{_VERB})\b.*)$", re.I | re.S)
@@ -79,6 +120,12 @@ _CONTINUES = re.compile(r"^(?:its|their|whose|with)\b", re.I)
 _ADDS_UP = re.compile(r"\b(?:add|sum|total) up\b", re.I)
 _ADDS_TO = re.compile(r"\b(?P<verb>add|subtract|deduct)\s+[$€£]?\d[\d.,]*\s+(?:[A-Z]{3}\s+)?(?:to|from)\b", re.I)
 _GIVES = re.compile(r"\b(?:list|array|json|ids?|only|results?|values?|numbers?|names?|answer)\b", re.I)
+_COMMANDS = re.compile(
+    r"^(?:please |also |and |then )*(?!the |a |an |this |that |there |all |every |each |it |its |they |their |he |she )"
+    r"[a-z]{3,}\s+(?:the|an?|all|every|each|its|their|it|them|this|that)\b",
+    re.I,
+)
+_AFTER = re.compile(r"\b(?:then|after that|afterwards|thereafter),?\s+(?:also\s+)?$", re.I)
 _LEADS = frozenset(
     "please then also kindly now and but just you should must need needs to can could would will go ahead immediately "
     "finally next first second third i we want like have afterwards after that so".split()
@@ -97,11 +144,16 @@ def understand(text: str) -> Reading:
         else:
             intents += _sentence(sentence, intents)
     questions += [intent.clause for intent in intents if intent.family == "read" and not intent.negated]
-    actions = [intent for intent in intents if not intent.negated and intent.family != "read"]
+    actions = [_placed(intent, text) for intent in intents if not intent.negated and intent.family != "read"]
     forbidden = tuple(intent for intent in intents if intent.negated)
     specific = _specific(actions)
     unnamed = tuple(intent for intent in actions if intent not in specific and not intent.is_generic)
     return Reading(text, specific, forbidden, tuple(questions), unnamed)
+
+
+def _placed(intent: Intent, text: str) -> Intent:
+    before = text.partition(intent.clause)[0]
+    return intent._replace(follows=bool(_AFTER.search(before)) or intent.clause.lower().startswith("then "))
 
 
 def _asks(sentence: str) -> bool:
@@ -151,7 +203,7 @@ def _clauses(body: str) -> list[Intent]:
     text = body[: reason.start()] + body[reason.end() :] if reason else body
     if (match := _HEADED.match(text)) and family(text_words(match["head"])[0]) not in NOTICES:
         later = [one._replace(context=match["head"]) for one in _split(match["rest"], why)]
-        return [*_split(match["head"], why), *later]
+        return [*(one._replace(is_heading=True) for one in _split(match["head"], why)), *later]
     return _split(text, why)
 
 
@@ -160,7 +212,30 @@ def _split(text: str, why: str) -> list[Intent]:
 
 
 def _intent(clause: str, reason: str) -> Intent:
-    clause = clause.rstrip(" .!;")
+    found = _of_clause(clause.rstrip(" .!;"), reason)
+    return found._replace(spared=found.spared or find_spared(found.clause))
+
+
+def find_spared(text: str) -> tuple[str, ...]:
+    """The identifiers of a text that stand behind ``except`` or ``as a duplicate of``, up to its next comma."""
+    tails = [text[match.end() :] for pattern in (_BUT, _EVIDENCE) for match in pattern.finditer(text)]
+    named = [re.split(r"[,;:]\s(?![A-Z]+-?\d)| because | and (?![A-Z]+-?\d)", tail)[0] for tail in tails]
+    return tuple(mention.value for tail in named for mention in find(tail) if mention.kind is MentionKind.ID)
+
+
+def drop_spared(text: str) -> str:
+    """A text without its exceptions and evidence."""
+    for value in find_spared(text):
+        text = re.sub(rf"(?:{_BUT.pattern}|{_EVIDENCE.pattern})[^,;]*?{re.escape(value)}", " ", text, flags=re.I)
+    return text
+
+
+def _of_clause(clause: str, reason: str) -> Intent:
+    for verb, pattern in _PHRASALS:
+        if pattern.match(clause):
+            return Intent(verb, clause, reason=reason)
+    if match := _HAPPENED.match(clause):
+        return Intent(match["verb"].lower(), clause, reason=reason)
     if match := _NEGATED.search(clause):
         return Intent(_object_verb(match[1], clause), clause, negated=True, reason=reason)
     if match := _PASSIVE.search(clause):

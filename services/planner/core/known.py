@@ -2,18 +2,18 @@
 
 from decimal import Decimal
 
-from services.planner.core.binding import Bound
+from services.planner.core.binding import BoundWay
 from services.planner.core.intents import Intent
 from services.planner.core.records import number
-from services.planner.core.references import CERTAIN, LIKELY, Candidate, is_reference
+from services.planner.core.references import CERTAIN, LIKELY, is_reference
 from services.planner.core.request import ToolSpec
 from services.planner.core.scalars import kind_of
-from services.planner.core.situation import MINOR, Situation
+from services.planner.core.situation import MINOR, Candidate, Situation
 from services.planner.core.words import field_stems, parts, text_stems
 from shared.domain.exact_json import Json, JsonObject
 
 
-def with_known(way: Bound, intent: Intent, situation: Situation) -> Bound:
+def with_known(way: BoundWay, intent: Intent, situation: Situation) -> BoundWay:
     """A call whose missing figures are known by name."""
     chosen = dict(way.chosen)
     for name in way.missing:
@@ -37,7 +37,7 @@ def _name(value: JsonObject) -> str:
     return str(value.get("name"))
 
 
-def _announced(way: Bound, name: str, situation: Situation) -> Candidate | None:
+def _announced(way: BoundWay, name: str, situation: Situation) -> Candidate | None:
     """``new_x`` for ``x``, of a record that speaks of the very things that the call names."""
     things = {str(found.value) for field, found in way.chosen if is_reference(way.tool, field)}
     for record in situation.records:

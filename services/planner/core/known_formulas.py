@@ -31,7 +31,7 @@ def calculations(request: Request, situation: Situation) -> list[JsonObject]:
     for name in _named(situation.text, known):
         operands = _operands(known[name], situation)
         if operands:
-            listed: list[Json] = [one.as_json() for one in operands]
+            listed: list[Json] = [one.written for one in operands]
             return [{"operation": name, "operands": listed}]
     return []
 

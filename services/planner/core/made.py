@@ -1,19 +1,18 @@
 """Things that a plan itself makes: what they get comes from the task, and later calls refer to them by their result."""
 
 import re
-from collections.abc import Iterable
 
-from services.planner.core.binding import Bound
+from services.planner.core.binding import BoundWay
 from services.planner.core.intents import Intent
 from services.planner.core.named import NAME
 from services.planner.core.records import Record, own_id
-from services.planner.core.references import CERTAIN, Candidate, is_reference, wanted
+from services.planner.core.references import CERTAIN, is_reference, wanted
 from services.planner.core.request import ToolSpec
-from services.planner.core.situation import Made, Situation, about, names
+from services.planner.core.situation import Candidate, Made, Situation, about, names
 from services.planner.core.words import STOP, family, field_stems, nouns, parts, stem, stems, text_words
-from shared.domain.exact_json import Json, JsonObject
+from shared.domain.exact_json import JsonObject
 
-_REF = "$ref"
+REF = "$ref"
 _NAMED = stems(("name", "title"))
 _CALLED = stems(("named", "called"))
 
@@ -26,7 +25,7 @@ def made_by(tool: ToolSpec) -> frozenset[str]:
     return own if creates and not is_about_one else frozenset()
 
 
-def making(bound: Bound, situation: Situation) -> tuple[Made, ...]:
+def making(bound: BoundWay, situation: Situation) -> tuple[Made, ...]:
     noun = made_by(bound.tool)
     return (Made(noun, bound.key, id_field(noun, situation)),) if noun else ()
 
@@ -37,7 +36,7 @@ def id_field(noun: frozenset[str], situation: Situation) -> str:
     return next((found[0] for found in known if found), "id")
 
 
-def as_new(way: Bound, situation: Situation) -> Bound:
+def as_new(way: BoundWay, situation: Situation) -> BoundWay:
     """What a new thing gets: nothing of another one of its kind that the task does not say; its name as it says it."""
     noun = made_by(way.tool)
     if not noun:
@@ -66,18 +65,18 @@ def _name_of(noun: frozenset[str], text: str) -> str:
     return ""
 
 
-def linked(way: Bound, intent: Intent, situation: Situation) -> Bound:
+def linked(way: BoundWay, intent: Intent, situation: Situation) -> BoundWay:
     """The call about the thing that an earlier call makes, unless its clause names one that is there."""
     chosen = dict(way.chosen)
     for name in way.tool.properties:
-        thing = _meant(way, name, situation) if is_reference(way.tool, name) else None
+        thing = _find_meant(way, name, situation) if is_reference(way.tool, name) else None
         if thing and not _is_named(chosen.get(name), intent, situation):
-            reference: JsonObject = {_REF: f"{thing.key}.{thing.field}"}
+            reference: JsonObject = {REF: f"{thing.key}.{thing.field}"}
             chosen[name] = Candidate(reference, "result", "", CERTAIN)
     return way._replace(chosen=tuple(chosen.items()), missing=tuple(one for one in way.missing if one not in chosen))
 
 
-def _meant(way: Bound, name: str, situation: Situation) -> Made | None:
+def _find_meant(way: BoundWay, name: str, situation: Situation) -> Made | None:
     asked = name in way.tool.required or name in dict(way.chosen)
     return next((one for one in situation.made if asked and one.noun == wanted(way.tool, name)), None)
 
@@ -90,19 +89,3 @@ def _is_named(found: Candidate | None, intent: Intent, situation: Situation) -> 
     holders = [record for record in situation.records for field in record.fields if record.ref(field) == found.ref]
     texts = [value for record in holders for value in record.fields.values() if isinstance(value, str)]
     return any(names(intent.clause, value) for value in texts)
-
-
-def numbered(ways: Iterable[Bound]) -> list[Bound]:
-    """The calls with references to call numbers in the place of keys."""
-    found = list(ways)
-    numbers = {way.key: f"c{place}" for place, way in enumerate(found, 1)}
-    return [way._replace(chosen=tuple((name, _numbered(one, numbers)) for name, one in way.chosen)) for way in found]
-
-
-def _numbered(found: Candidate, numbers: dict[str, str]) -> Candidate:
-    value: Json = found.value
-    if not isinstance(value, dict) or _REF not in value:
-        return found
-    key, _, field = str(value[_REF]).rpartition(".")
-    place = f"{numbers.get(key, key)}.{field}"
-    return found._replace(value={_REF: place}, ref=place)

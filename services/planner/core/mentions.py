@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 
-class Kind(StrEnum):
+class MentionKind(StrEnum):
     QUOTE = "quote"
     EMAIL = "email"
     DATE = "date"
@@ -21,7 +21,7 @@ class Kind(StrEnum):
 class Mention(NamedTuple):
     """``value`` is canonical: digits without separators, ISO dates, the inside of quotation marks."""
 
-    kind: Kind
+    kind: MentionKind
     value: str
     start: int
     end: int
@@ -38,27 +38,30 @@ _FIGURE = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
 _MONTHS = "january february march april may june july august september october november december".split()
 _MONTH = "|".join(f"{month}|{month[:3]}" for month in _MONTHS)
 
-_SHAPES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
-    (Kind.QUOTE, re.compile(r"[\"“](?P<v>[^\"”]+)[\"”]|(?<!\w)['‘](?P<w>[^'’]+)['’](?!\w)")),
-    (Kind.EMAIL, re.compile(r"(?<![\w.+-])(?P<v>[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8})")),
-    (Kind.DATE, re.compile(r"\b(?P<v>\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|[+-]\d{2}:\d{2})?)?)")),
-    (Kind.DATE, re.compile(rf"\b(?P<d>\d{{1,2}})\.? (?P<m>{_MONTH})\.?,? (?P<y>\d{{4}})\b", re.I)),
-    (Kind.DATE, re.compile(rf"\b(?P<m>{_MONTH})\.? (?P<d>\d{{1,2}}),? (?P<y>\d{{4}})\b", re.I)),
-    (Kind.ID, re.compile(r"\b(?P<v>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b", re.I)),
+_SHAPES: tuple[tuple[MentionKind, re.Pattern[str]], ...] = (
+    (MentionKind.QUOTE, re.compile(r"[\"“](?P<v>[^\"”]+)[\"”]|(?<!\w)['‘](?P<w>[^'’]+)['’](?!\w)")),
+    (MentionKind.EMAIL, re.compile(r"(?<![\w.+-])(?P<v>[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8})")),
+    (MentionKind.DATE, re.compile(r"\b(?P<v>\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|[+-]\d{2}:\d{2})?)?)")),
+    (MentionKind.DATE, re.compile(rf"\b(?P<d>\d{{1,2}})\.? (?P<m>{_MONTH})\.?,? (?P<y>\d{{4}})\b", re.I)),
+    (MentionKind.DATE, re.compile(rf"\b(?P<m>{_MONTH})\.? (?P<d>\d{{1,2}}),? (?P<y>\d{{4}})\b", re.I)),
+    (MentionKind.ID, re.compile(r"\b(?P<v>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b", re.I)),
     (
-        Kind.ID,
+        MentionKind.ID,
         re.compile(
             r"(?<![\w-])(?P<v>[A-Za-z]{1,20}(?:[-_:/][A-Za-z0-9]{1,20}){0,4}[-_:/]\d[A-Za-z0-9]{0,40}(?:[-_]\w{1,20}){0,4})\b"
         ),
     ),
-    (Kind.ID, re.compile(r"(?<![\w-])(?P<v>[A-Za-z]{1,6}\d{2,}[A-Za-z0-9]*)\b")),
-    (Kind.ID, re.compile(r"#(?P<v>\d+)\b")),
-    (Kind.MONEY, re.compile(rf"(?P<s>[$€£¥])\s?(?P<v>{_FIGURE})(?P<k>[kKmM]\b)?")),
-    (Kind.MONEY, re.compile(rf"(?P<v>{_FIGURE})(?P<k>[kKmM])?\s?(?P<s>€|£|(?:{_CODES}|dollars|euros|pounds)\b)")),
-    (Kind.MONEY, re.compile(rf"\b(?P<s>{_CODES})\s?(?P<v>{_FIGURE})(?P<k>[kKmM]\b)?")),
-    (Kind.PERCENT, re.compile(rf"(?P<v>{_FIGURE})\s?(?:%|percent\b|per cent\b)")),
-    (Kind.PHONE, re.compile(r"(?P<v>\+\d[\d ()-]{6,}\d|(?:\(\d{3}\) ?|\b\d{3}[- ])?\d{3}-\d{4}\b)")),
-    (Kind.NUMBER, re.compile(rf"(?<![\w.-])(?P<v>-?(?:{_FIGURE}))(?![\w-])")),
+    (MentionKind.ID, re.compile(r"(?<![\w-])(?P<v>[A-Za-z]{1,6}\d{2,}[A-Za-z0-9]*)\b")),
+    (MentionKind.ID, re.compile(r"#(?P<v>\d+)\b")),
+    (MentionKind.MONEY, re.compile(rf"(?P<s>[$€£¥])\s?(?P<v>{_FIGURE})(?P<k>[kKmM]\b)?")),
+    (
+        MentionKind.MONEY,
+        re.compile(rf"(?P<v>{_FIGURE})(?P<k>[kKmM])?\s?(?P<s>€|£|(?:{_CODES}|dollars|euros|pounds)\b)"),
+    ),
+    (MentionKind.MONEY, re.compile(rf"\b(?P<s>{_CODES})\s?(?P<v>{_FIGURE})(?P<k>[kKmM]\b)?")),
+    (MentionKind.PERCENT, re.compile(rf"(?P<v>{_FIGURE})\s?(?:%|percent\b|per cent\b)")),
+    (MentionKind.PHONE, re.compile(r"(?P<v>\+\d[\d ()-]{6,}\d|(?:\(\d{3}\) ?|\b\d{3}[- ])?\d{3}-\d{4}\b)")),
+    (MentionKind.NUMBER, re.compile(rf"(?<![\w.-])(?P<v>-?(?:{_FIGURE}))(?![\w-])")),
 )
 
 
@@ -78,15 +81,15 @@ def find(text: str) -> tuple[Mention, ...]:
     return tuple(sorted(found, key=lambda mention: mention.start)[:_AT_MOST])
 
 
-def _mention(kind: Kind, match: re.Match[str]) -> Mention:
+def _mention(kind: MentionKind, match: re.Match[str]) -> Mention:
     named = match.groupdict()
     value = named.get("v") or named.get("w") or ""
-    if kind is Kind.DATE and "m" in named:
+    if kind is MentionKind.DATE and "m" in named:
         month = next(i for i, name in enumerate(_MONTHS, 1) if name[:3] == named["m"].lower()[:3])
         value = f"{named['y']}-{month:02d}-{int(named['d']):02d}"
-    if kind in (Kind.MONEY, Kind.PERCENT, Kind.NUMBER):
+    if kind in (MentionKind.MONEY, MentionKind.PERCENT, MentionKind.NUMBER):
         value = _figure(value, named.get("k"))
-    if kind is Kind.PHONE:
+    if kind is MentionKind.PHONE:
         value = value.strip()
     symbol = named.get("s") or ""
     return Mention(kind, value.strip(), match.start(), match.end(), _SYMBOLS.get(symbol, symbol))

@@ -3,13 +3,14 @@
 import re
 from collections.abc import Iterable
 
-from services.planner.core.mentions import Kind, find
+from services.planner.core.mentions import MentionKind, find
 from services.planner.core.records import Record, own_id
 from services.planner.core.request import ToolSpec
 from services.planner.core.situation import Situation
 from services.planner.core.words import STOP, nouns, stem, text_words
 
 _FORMATS = frozenset("json csv xml yaml html markdown".split())  # how an answer is to look, and nobody's name
+_CURRENCIES = frozenset("usd eur gbp chf jpy cad aud sek nok dkk pln inr cny".split())
 NAME = re.compile(r"\b[A-Z][\w&-]*(?:['’]s)?(?:\s+(?:[A-Z][\w&-]*))*")
 
 _SUBJECT = re.compile(r"\s+(?:is|was|has|had|wants|needs)\b")
@@ -18,7 +19,7 @@ _SUBJECT = re.compile(r"\s+(?:is|was|has|had|wants|needs)\b")
 def names_in(text: str) -> list[str]:
     """The proper names of a text; what stands in quotation marks is no one's name."""
     for mention in find(text):
-        if mention.kind is Kind.QUOTE:
+        if mention.kind is MentionKind.QUOTE:
             text = f"{text[: mention.start]}{'.' * (mention.end - mention.start)}{text[mention.end :]}"
     return proper_names(text)
 
@@ -52,7 +53,7 @@ def proper_names(text: str) -> list[str]:
     """Capitalised names: two words or more, or one that does not begin a sentence."""
     found = []
     for match in NAME.finditer(text):
-        words = [word for word in match[0].split() if word.lower() not in STOP and word.lower() not in _FORMATS]
+        words = [word for word in match[0].split() if word.lower() not in STOP | _FORMATS | _CURRENCIES]
         begins = match.start() == 0 or text[: match.start()].rstrip()[-1:] in ".!?:;"
         words = words[1:] if begins and not _SUBJECT.match(text[match.end() :]) else words
         if words and not any(mark.isdigit() for mark in match[0]):

@@ -3,8 +3,8 @@
 from datetime import timedelta
 
 from services.planner.core.clock_words import goes_on, interval, last_moment
+from services.planner.core.present import now_of
 from services.planner.core.request import Request, objects
-from services.planner.core.tending_roles import now_of
 from shared.domain.exact_json import JsonObject
 from shared.domain.iso_duration import written_duration
 

@@ -1,14 +1,14 @@
 """What several named things say differently of one field: a read for each of its values."""
 
-from services.planner.core.binding import Bound
+from services.planner.core.binding import BoundWay
 from services.planner.core.records import own_id
-from services.planner.core.references import LIKELY, Candidate, is_reference
-from services.planner.core.situation import Situation, names
+from services.planner.core.references import LIKELY, is_reference
+from services.planner.core.situation import Candidate, Situation, names
 
 _MANY = 8
 
 
-def of_each_named(way: Bound, situation: Situation) -> list[Bound]:
+def of_each_named(way: BoundWay, situation: Situation) -> list[BoundWay]:
     """The call for each value that its one open text has in the records that the task names by their identifiers.
 
     The call as it is where they agree, where nothing of the kind is open, or where it would be too many.
@@ -18,10 +18,10 @@ def of_each_named(way: Bound, situation: Situation) -> list[Bound]:
     if not 1 < len(values) <= _MANY:
         return [way]
     left = tuple(name for name in way.missing if name not in names_open)
-    return [Bound(way.tool, tuple({**dict(way.chosen), names_open[0]: one}.items()), left) for one in values]
+    return [BoundWay(way.tool, tuple({**dict(way.chosen), names_open[0]: one}.items()), left) for one in values]
 
 
-def _is_open(way: Bound, name: str) -> bool:
+def _is_open(way: BoundWay, name: str) -> bool:
     """Whether a text is missing, or was taken from a record although it identifies nothing."""
     found = way.candidate(name)
     return not is_reference(way.tool, name) and (found is None or found.source == "result")

@@ -4,7 +4,7 @@ import re
 from decimal import Decimal
 
 from services.planner.core.figures import Figure, Operand, operand
-from services.planner.core.mentions import Kind, find
+from services.planner.core.mentions import MentionKind, find
 from services.planner.core.records import Record, number
 from services.planner.core.selection import amount_field, numeric_fields
 from services.planner.core.words import field_stems, parts, stems, text_stems
@@ -85,7 +85,7 @@ def _means_percent(part: str) -> bool:
 
 
 def _states_figure(text: str) -> bool:
-    return any(mention.kind in (Kind.MONEY, Kind.PERCENT, Kind.NUMBER) for mention in find(text))
+    return any(mention.kind in (MentionKind.MONEY, MentionKind.PERCENT, MentionKind.NUMBER) for mention in find(text))
 
 
 def _plain(field: str) -> str:

@@ -1,40 +1,41 @@
-"""What a request says of the kind of process: this state's instruction, and who has to be told of a change."""
+"""What the loop says of the kind of process: its instruction, who has to be told of a change, and ways by age."""
 
-import re
 from typing import NamedTuple
 
-from services.planner.core.intents import Intent
-from services.planner.core.request import Request
-from services.planner.core.situation import Situation
-from services.planner.core.words import text_stems
-
-_UNTOLD = re.compile(r"\bthe ([a-z][a-z _-]*?) has to be told\b")
+from services.planner.core.request import UNDERSTAND, Request, as_object, objects
+from shared.domain.exact_json import JsonObject
 
 
 class Process(NamedTuple):
-    """Empty where the request says nothing of it."""
+    """Empty where nothing is said of it."""
 
+    name: str = ""
     instruction: str = ""
     notice_to: str = ""
+    outputs: tuple[str, ...] = ()
+    routes: tuple[JsonObject, ...] = ()
 
 
 def process_of(request: Request) -> Process:
-    """What the request's section says; whom a refused plan had left untold is told too."""
-    given = request.section("process")
-    said = given if isinstance(given, dict) else {}
-    untold = _UNTOLD.search(request.sections.get("correction", ""))
-    notice_to = _text(said.get("notice_to")) or (untold[1] if untold else "")
-    return Process(_text(said.get("instruction")), notice_to.replace("_", " "))
+    """From the result of ``understand``, or the section that a new history has in its place."""
+    said = as_object(call_understand(request).get("process")) or as_object(request.section("process"))
+    outputs = said.get("outputs")
+    return Process(
+        name=_text(said.get("type")),
+        instruction=_text(said.get("instruction")),
+        notice_to=_text(said.get("notice_to")).replace("_", " "),
+        outputs=tuple(map(str, outputs)) if isinstance(outputs, list) else (),
+        routes=tuple(objects(said.get("routes"))),
+    )
 
 
-def with_notice(situation: Situation, process: Process) -> Situation:
-    """The situation with the notice that the process wants, unless the task itself asks to tell them."""
-    party = text_stems(process.notice_to)
-    reading = situation.reading
-    if not party or any(intent.is_notice and party & text_stems(intent.clause) for intent in reading.actions):
-        return situation
-    notice = Intent("notify", f"notify the {process.notice_to}")
-    return situation._replace(reading=reading._replace(actions=(*reading.actions, notice)))
+def call_understand(request: Request) -> JsonObject:
+    """The last result of ``understand``; empty if there is none yet."""
+    for call in reversed(request.calls):
+        if call.tool == UNDERSTAND and not call.failed:
+            return as_object(call.result)
+    told = request.section("parts")
+    return {"parts": told} if isinstance(told, list) else as_object(told)
 
 
 def _text(value: object) -> str:

@@ -1,45 +1,57 @@
 """What to read next: the records a task names, what they refer to, and lists where only a description is known."""
 
-from services.planner.core.binding import Bound, bind
+from collections.abc import Sequence
+
+from services.planner.core.binding import BoundWay, bind
 from services.planner.core.instructed import instructed_reads
-from services.planner.core.intents import Intent
+from services.planner.core.intents import Intent, find_spared
 from services.planner.core.named import unknown_names
 from services.planner.core.of_each import of_each_named
 from services.planner.core.pages import next_parts
 from services.planner.core.process import process_of
-from services.planner.core.references import CERTAIN, LIKELY, POSSIBLE, Candidate, candidates, is_reference, wanted
+from services.planner.core.references import CERTAIN, LIKELY, POSSIBLE, candidates, is_reference, wanted
 from services.planner.core.request import Request, ToolSpec
-from services.planner.core.situation import Situation, about, best
-from services.planner.core.words import concept, is_identifier, nouns, text_stems
+from services.planner.core.situation import Candidate, Situation, about, best
+from services.planner.core.toolmatch import suiting
+from services.planner.core.words import concept, is_identifier, nouns, parts, text_stems
 from shared.domain.exact_json import JsonObject, dumps
 
 _AT_ONCE, _IN_ALL, _WITH_PARTS = 8, 16, 18
 
 
-def next_reads(request: Request, situation: Situation) -> list[Bound]:
+def next_reads(
+    request: Request, situation: Situation, tools: tuple[ToolSpec, ...], writers: Sequence[ToolSpec] = ()
+) -> list[BoundWay]:
     """The calls worth making now; empty when nothing new can be read. No call is repeated."""
-    made = {f"{call.tool} {dumps(call.arguments)}" for call in request.calls}
+    names = {tool.name for tool in tools}
+    tried = [call for call in request.calls if call.tool in names]
+    made = {call.key for call in tried}
     made |= {f"{fact.tool} {dumps(fact.arguments)}" for fact in situation.facts}
-    fresh: dict[str, Bound] = {}
-    following = [_part(tool, given) for tool, given in next_parts(situation.facts, request.tools)]
+    fresh: dict[str, BoundWay] = {}
+    following = [_part(tool, given) for tool, given in next_parts(situation.facts, tools)]
     following = [part for part in following if part.key not in made]
-    identified = _identified(request.tools, situation)
-    for tool in request.tools:
-        spoken = _spoken(tool, request.tools, situation)
+    identified = _identified(tools, situation)
+    least = _least_besides(tools, situation)
+    relevant = _relevant(request, situation, writers)
+    relevant = relevant | identified if relevant is not None else None
+    for tool in tools:
+        spoken = _spoken(tool, least, situation)
+        if not _may_help(tool, spoken, relevant):
+            continue
         for bound in _worthwhile(tool, situation, identified, spoken):
             if bound.key not in made:
                 fresh.setdefault(bound.key, bound)
     if not fresh and not following:
-        besides = instructed_reads(process_of(request).instruction, request.tools, situation)
+        besides = instructed_reads(process_of(request).instruction, tools, situation)
         fresh = {bound.key: bound for bound in besides if bound.key not in made}
-        fresh = fresh or {bound.key: bound for bound in _searches(request, situation) if bound.key not in made}
-    others = list(fresh.values())[: max(0, _IN_ALL - len(request.calls) - len(following))]
-    return [*following, *others][: min(_AT_ONCE, max(0, _WITH_PARTS - len(request.calls)))]
+        fresh = fresh or {bound.key: bound for bound in _searches(tools, situation, made)}
+    others = list(fresh.values())[: max(0, _IN_ALL - len(tried) - len(following))]
+    return [*following, *others][: min(_AT_ONCE, max(0, _WITH_PARTS - len(tried)))]
 
 
-def _part(tool: ToolSpec, given: JsonObject) -> Bound:
+def _part(tool: ToolSpec, given: JsonObject) -> BoundWay:
     """The same list from another place on."""
-    return Bound(tool, tuple((name, Candidate(value, "result", "", CERTAIN)) for name, value in given.items()))
+    return BoundWay(tool, tuple((name, Candidate(value, "result", "", CERTAIN)) for name, value in given.items()))
 
 
 def _whole(situation: Situation) -> Intent:
@@ -47,7 +59,8 @@ def _whole(situation: Situation) -> Intent:
 
 
 def _identified(tools: tuple[ToolSpec, ...], situation: Situation) -> frozenset[str]:
-    """The nouns of which the task gives an identifier."""
+    """The nouns of which the task gives an identifier, and means it."""
+    spared_ids = find_spared(situation.text)
     return frozenset().union(
         *(
             wanted(tool, name)
@@ -55,31 +68,33 @@ def _identified(tools: tuple[ToolSpec, ...], situation: Situation) -> frozenset[
             for name in tool.required
             if is_reference(tool, name)
             for found in candidates(tool, name, situation, situation.text)
-            if found.source == "task" and found.sure == CERTAIN
+            if found.source == "task" and found.sure == CERTAIN and str(found.value) not in spared_ids
         )
     )
 
 
 def _worthwhile(
     tool: ToolSpec, situation: Situation, identified: frozenset[str], spoken: frozenset[str]
-) -> list[Bound]:
+) -> list[BoundWay]:
+    if not tool.required and not (spoken and _wants_list(tool, situation, identified)):
+        return []
     bound = bind(tool, situation, _whole(situation), POSSIBLE if spoken else LIKELY)
     ways = [way for one in bound for way in of_each_named(one, situation) if not way.missing]
     if sum(is_reference(tool, name) for name in tool.required) > 1:
         ways = [way for way in ways if way.sure == max(one.sure for one in ways)]
     if not tool.required:
-        return _lists(ways) if spoken and _wants_list(tool, situation, identified) else []
+        return _lists(ways)
     if situation.reading.reads_only and not spoken:
         ways = [way for way in ways if all(found.source == "task" for _, found in way.chosen) or _asked(way, situation)]
     return [way for way in ways if spoken or _looks_up(way)]
 
 
-def _asked(way: Bound, situation: Situation) -> bool:
+def _asked(way: BoundWay, situation: Situation) -> bool:
     """Whether the field that an argument comes from is one that the task asks about."""
     return all(text_stems(found.ref.replace("_", " ")) & situation.stems for _, found in way.chosen)
 
 
-def _looks_up(way: Bound) -> bool:
+def _looks_up(way: BoundWay) -> bool:
     """Whether the call looks up the very thing that an argument identifies."""
     own = nouns(way.tool.name)
     return all(
@@ -89,18 +104,49 @@ def _looks_up(way: Bound) -> bool:
     ) and any(wanted(way.tool, name) & own for name in way.tool.required)
 
 
-def _spoken(tool: ToolSpec, tools: tuple[ToolSpec, ...], situation: Situation) -> frozenset[str]:
+def _least_besides(tools: tuple[ToolSpec, ...], situation: Situation) -> dict[str, int]:
+    """For each noun of the task the fewest other words that a tool's name with it has beside the task's."""
+    least: dict[str, int] = {}
+    for tool in tools:
+        own = nouns(tool.name)
+        extra = len(own - situation.stems)
+        for word in own & situation.stems:
+            least[word] = min(extra, least.get(word, extra))
+    return least
+
+
+def _spoken(tool: ToolSpec, least: dict[str, int], situation: Situation) -> frozenset[str]:
     """The words of the task that name what a tool reads, unless another tool's name says it with less besides."""
-    own = nouns(tool.name)
-    named = [nouns(other.name) for other in tools]
-    if not any(nouns_there & situation.stems for nouns_there in named):
+    if not least:
         return _described(tool, situation)
+    own = nouns(tool.name)
     extra = len(own - situation.stems)
-    return frozenset(
-        word
-        for word in own & situation.stems
-        if extra <= min(len(nouns_there - situation.stems) for nouns_there in named if word in nouns_there)
-    )
+    return frozenset(word for word in own & situation.stems if extra <= least[word])
+
+
+def _relevant(request: Request, situation: Situation, writers: Sequence[ToolSpec]) -> frozenset[str] | None:
+    """The words of the task, of what the process says, and of the tools by which the task's actions may be done.
+
+    None where it asks for an action that no tool does: then anything may help to say more of it.
+    """
+    meant = [
+        tool for intent in situation.reading.actions for tier in suiting(intent, situation, writers) for tool in tier
+    ]
+    if situation.reading.actions and not meant:
+        return None
+    described = (f"{' '.join(parts(tool.name))} {tool.description} {_fields(tool)}" for tool in meant)
+    return situation.stems.union(text_stems(process_of(request).instruction), *map(text_stems, described))
+
+
+def _fields(tool: ToolSpec) -> str:
+    return " ".join(part for name in tool.properties for part in parts(name))
+
+
+def _may_help(tool: ToolSpec, spoken: frozenset[str], relevant: frozenset[str] | None) -> bool:
+    """Whether a tool reads what the task speaks of, or looks up what an action or its condition may rest on."""
+    own = nouns(tool.name)
+    is_relevant = relevant is None or bool(own & relevant)
+    return bool(spoken) or (is_relevant and any(wanted(tool, name) & own for name in tool.required))
 
 
 def _described(tool: ToolSpec, situation: Situation) -> frozenset[str]:
@@ -116,13 +162,13 @@ def _known_nouns(situation: Situation) -> frozenset[str]:
     return frozenset().union(*(record.noun for record in situation.records))
 
 
-def _lists(ways: list[Bound]) -> list[Bound]:
+def _lists(ways: list[BoundWay]) -> list[BoundWay]:
     """One list, or one for each thing that the task names for certain."""
     certain = [way for way in ways if way.chosen and way.sure == CERTAIN]
     return certain or [_filtered(way) for way in ways[:1]]
 
 
-def _filtered(way: Bound) -> Bound:
+def _filtered(way: BoundWay) -> BoundWay:
     """A list is narrowed only by what the task says for certain."""
     return way._replace(chosen=tuple((name, found) for name, found in way.chosen if found.sure == CERTAIN))
 
@@ -136,23 +182,24 @@ def _wants_list(tool: ToolSpec, situation: Situation, identified: frozenset[str]
     return len(named) != 1
 
 
-def _searches(request: Request, situation: Situation) -> list[Bound]:
+def _searches(tools: tuple[ToolSpec, ...], situation: Situation, made: set[str]) -> list[BoundWay]:
     """Names of the task that nothing shows yet: search tools, and lists of what the known records refer to."""
-    unknown = unknown_names(situation, request.tools)
+    unknown = unknown_names(situation, tools)
     if not unknown:
         return []
     ways = [
         way
         for name in unknown
-        for tool in request.tools
+        for tool in tools
         if tool.required
         for way in bind(tool, situation, Intent("", f'"{name}"'), LIKELY)
     ]
     found = [way for way in ways if not way.missing and not any(is_reference(way.tool, name) for name, _ in way.chosen)]
     referred = _referred(situation)
-    lists = [Bound(tool, ()) for tool in request.tools if not tool.required and nouns(tool.name) in referred]
+    lists = [BoundWay(tool, ()) for tool in tools if not tool.required and nouns(tool.name) in referred]
     fitting = [way for way in found if nouns(way.tool.name) in referred]
-    return fitting or lists or ([] if situation.records else found)
+    near = [way for way in fitting or lists if way.key not in made]
+    return near or [way for way in found if way.key not in made]
 
 
 def _referred(situation: Situation) -> set[frozenset[str]]:

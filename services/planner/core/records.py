@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 from decimal import Decimal, InvalidOperation
+from functools import lru_cache
 from typing import NamedTuple
 
-from services.planner.core.mentions import Kind, find
+from services.planner.core.mentions import MentionKind, find
 from services.planner.core.words import ID_WORDS, concept, field_stems, is_identifier, nouns, parts
 from shared.domain.exact_json import Json, JsonObject
 
@@ -90,12 +91,19 @@ def own_id(record: Record) -> tuple[str, Scalar] | None:
 
     Where all that are called identifiers name other things, the only other field that looks like one goes before them.
     """
-    named = [name for name in record.fields if is_identifier(name)]
-    own = [name for name in named if concept(name, record.noun) <= record.noun]
-    exact = [name for name in own if concept(name, record.noun) == record.noun or "id" in name.lower()]
-    for name in (*exact, *own, *(_called_strangely(record) if named and not own else ()), *named):
+    named, own = _identifier_names(record.noun, tuple(record.fields))
+    for name in (*own, *(_called_strangely(record) if named and not own else ()), *named):
         return name, record.fields[name]
     return None
+
+
+@lru_cache(maxsize=5_000)
+def _identifier_names(noun: frozenset[str], fields: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The fields that are called identifiers, and those of them that are the thing's own, the plainest first."""
+    named = tuple(name for name in fields if is_identifier(name))
+    own = tuple(name for name in named if concept(name, noun) <= noun)
+    exact = tuple(name for name in own if concept(name, noun) == noun or "id" in name.lower())
+    return named, (*exact, *own)
 
 
 def _called_strangely(record: Record) -> list[str]:
@@ -110,14 +118,19 @@ def _names_another(name: str) -> bool:
 
 
 def _looks_like_an_id(value: Scalar) -> bool:
-    return isinstance(value, str) and any(one.kind is Kind.ID and one.value == value for one in find(value))
+    return isinstance(value, str) and any(one.kind is MentionKind.ID and one.value == value for one in find(value))
 
 
 def identifies(record: Record, wanted: frozenset[str]) -> list[str]:
     """The record's fields that hold an identifier (or the name) of what is wanted."""
-    return [
+    found = _fields_of(record.noun, tuple(record.fields), wanted)
+    return [name for name in found if is_identifier(name) or number(record.fields[name]) is None]
+
+
+@lru_cache(maxsize=20_000)
+def _fields_of(noun: frozenset[str], fields: tuple[str, ...], wanted: frozenset[str]) -> tuple[str, ...]:
+    return tuple(
         name
-        for name in record.fields
-        if concept(name, record.noun) == wanted
-        and (is_identifier(name) or (field_stems(name) == wanted and number(record.fields[name]) is None))
-    ]
+        for name in fields
+        if concept(name, noun) == wanted and (is_identifier(name) or field_stems(name) == wanted)
+    )

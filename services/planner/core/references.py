@@ -1,13 +1,13 @@
 """Which identifier a field of a schema wants: from the words around an identifier, its shape, or a record."""
 
 import re
-from typing import NamedTuple
+from functools import lru_cache
 
-from services.planner.core.mentions import Kind, Mention
+from services.planner.core.mentions import Mention, MentionKind
 from services.planner.core.records import Record, Scalar, identifies, own_id
 from services.planner.core.request import ToolSpec
 from services.planner.core.selection import matching
-from services.planner.core.situation import Situation, about, best, rank
+from services.planner.core.situation import Candidate, Situation, about, best, places_of, rank
 from services.planner.core.words import (
     NOTICES,
     concept,
@@ -19,20 +19,10 @@ from services.planner.core.words import (
     stem,
     text_words,
 )
-from shared.domain.exact_json import Json
 
 CERTAIN, LIKELY, POSSIBLE = 3, 2, 1
 _FEW = 3
 _LINKS = "for|of|to|by|from|in|on|at|with|and|or"
-
-
-class Candidate(NamedTuple):
-    """A value for an argument, where it comes from, and how sure that is."""
-
-    value: Json
-    source: str
-    ref: str
-    sure: int
 
 
 def wanted(tool: ToolSpec, name: str) -> frozenset[str]:
@@ -52,15 +42,18 @@ def candidates(tool: ToolSpec, name: str, situation: Situation, clause: str) -> 
     noun = wanted(tool, name)
     found = [
         Candidate(mention.value, "task", "", sure)
-        for mention in situation.of_kind(Kind.ID)
+        for mention in situation.of_kind(MentionKind.ID)
         if (sure := _sure(mention, noun, tool, name, situation))
     ]
     own = [candidate for candidate in found if str(candidate.value).lower() in clause.lower()]
     ordered = (
         sorted(own, key=_doubt) + sorted(found, key=_doubt) + _from_records(noun, situation, _examples(tool, name))
     )
+    shapes = {_shape(example) for example in _examples(tool, name)}
     unique: dict[str, Candidate] = {}
     for candidate in ordered:
+        if shapes and _shape(str(candidate.value)) not in shapes:
+            continue
         unique.setdefault(str(candidate.value), candidate)
     return sorted(unique.values(), key=_doubt)
 
@@ -88,6 +81,7 @@ def _sure(mention: Mention, noun: frozenset[str], tool: ToolSpec, name: str, sit
     return 0 if _introduced_otherwise(mention, situation) else POSSIBLE
 
 
+@lru_cache(maxsize=20_000)
 def _shape(value: str) -> str:
     return re.sub(r"\d+", "9", value.upper())
 
@@ -96,27 +90,26 @@ def _examples(tool: ToolSpec, name: str) -> list[str]:
     """Identifiers that a field's description, pattern or examples show."""
     schema = tool.properties.get(name, {})
     listed = schema.get("examples")
-    text = str(schema.get("description", "")) + " " + " ".join(map(str, listed if isinstance(listed, list) else []))
+    shown = " ".join(map(str, listed)) if isinstance(listed, list) else ""
+    return _identifiers_in(f"{schema.get('description', '')} {shown}")
+
+
+@lru_cache(maxsize=20_000)
+def _identifiers_in(text: str) -> list[str]:
     return re.findall(r"\b[A-Za-z]{1,10}[-_#]?\d{2,}\b|\b[A-Za-z]{2,10}-[A-Za-z0-9]*\d[A-Za-z0-9]*\b", text)
 
 
 def _known_as(value: str, noun: frozenset[str], situation: Situation) -> bool:
-    return any(
-        str(record.fields[field]).lower() == value.lower()
-        for record in situation.records
-        for field in identifies(record, noun)
-    )
+    return any(field in identifies(record, noun) for record, field in places_of(value, situation))
 
 
 def _known_otherwise(value: str, noun: frozenset[str], situation: Situation) -> bool:
     """Whether a record says that this identifier belongs to something else."""
-    return any(
-        str(content).lower() == value.lower() and is_identifier(field) and not concept(field, record.noun) & noun
-        for record in situation.records
-        for field, content in record.fields.items()
-    )
+    found = places_of(value, situation)
+    return any(is_identifier(field) and not concept(field, record.noun) & noun for record, field in found)
 
 
+@lru_cache(maxsize=2_000)
 def _before(mention: Mention, text: str) -> list[str]:
     """The few words that introduce an identifier; other identifiers of an enumeration are passed over."""
     clause = re.split(r"[.;:!?]\s", text[: mention.start])[-1]
@@ -152,6 +145,13 @@ def _subsequence(letters: str, word: str) -> bool:
 
 
 def _from_records(noun: frozenset[str], situation: Situation, examples: list[str]) -> list[Candidate]:
+    key = f"{sorted(noun)} {examples}"
+    if key not in situation.memo.held:
+        situation.memo.held[key] = _held_by_records(noun, situation, examples)
+    return situation.memo.held[key]
+
+
+def _held_by_records(noun: frozenset[str], situation: Situation, examples: list[str]) -> list[Candidate]:
     """Identifiers that records hold: of the records the task speaks of, then of what those refer to."""
     found: list[Candidate] = []
     own = best([record for record in about(situation, noun) if noun <= record.noun], situation)
@@ -160,7 +160,7 @@ def _from_records(noun: frozenset[str], situation: Situation, examples: list[str
     found += _only_one(noun, situation) if not own else []
     for record in _subjects(situation):
         found += [_candidate(record, field, LIKELY) for field in identifies(record, noun) if record.fields[field]]
-        found += [_candidate(record, field, LIKELY) for field in _alike(record, noun, examples, situation)]
+        found += [_candidate(record, field, LIKELY) for field in _is_alike(record, noun, examples, situation)]
     return found or _one_step_on(noun, situation)
 
 
@@ -176,14 +176,19 @@ def _one_step_on(noun: frozenset[str], situation: Situation) -> list[Candidate]:
 
 def _only_one(noun: frozenset[str], situation: Situation) -> list[Candidate]:
     """The one listed thing that agrees with everything the task says: who it belongs to, its state, its figures."""
-    own = situation._replace(records=tuple(record for record in situation.records if record.noun == noun))
     fitting = {record.ref(""): record for record in matching(situation.text, situation) if record.noun == noun}
-    narrowed = len({str(own_id(record)) for record in own.records}) > len(fitting)
+    narrowed = len({str(own_id(record)) for record in situation.records if record.noun == noun}) > len(fitting)
     chosen = list(fitting.values()) if len(fitting) == 1 and narrowed else []
     return [_candidate(record, known[0], LIKELY) for record in chosen if (known := own_id(record))]
 
 
 def _subjects(situation: Situation) -> list[Record]:
+    if situation.memo.subjects is None:
+        situation.memo.subjects = _most_spoken_of(situation)
+    return situation.memo.subjects
+
+
+def _most_spoken_of(situation: Situation) -> list[Record]:
     """The few records that the task speaks of most, of every noun; many that fit equally are nobody's subject."""
     groups: dict[frozenset[str], list[Record]] = {}
     for record in situation.records:
@@ -192,7 +197,7 @@ def _subjects(situation: Situation) -> list[Record]:
     return sorted((record for found in chosen for record in found), key=lambda record: -rank(record, situation))
 
 
-def _alike(record: Record, noun: frozenset[str], examples: list[str], situation: Situation) -> list[str]:
+def _is_alike(record: Record, noun: frozenset[str], examples: list[str], situation: Situation) -> list[str]:
     """Fields the task asks about whose value has the shape of what is wanted, whatever their name."""
     shapes = {_shape(example) for example in examples} | {
         _shape(str(other.fields[field])) for other in about(situation, noun) for field in identifies(other, noun)

@@ -1,56 +1,80 @@
-"""One request as the planner sees it: the state, the quoted sections, the tools, and what tools answered so far."""
+"""One request as the planner sees it: its quoted sections, the tools, and every call of the conversation so far."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
-from shared.domain.exact_json import Json, JsonObject, loads
+from shared.domain.exact_json import Json, JsonObject, dumps, loads
 
-_SECTION = re.compile(r"^<(?P<name>[a-z_]+)>\n(?P<body>.*?)\n</(?P=name)>$", re.M | re.S)
-_NOT_USED = frozenset({"fetch_all_matching"})  # shows part of what another tool reads; all of it is understood here
+UNDERSTAND, CALCULATE, LOOK = "understand", "calculate", "look"
+LEAVE_PART, FIND_TOOLS, USE_TOOL = "leave_part", "find_tools", "use_tool"
+LOCAL = frozenset({UNDERSTAND, CALCULATE, LOOK, LEAVE_PART, "what_would_policy_say", FIND_TOOLS, USE_TOOL})
+CALL_NOTE = "_call"
+
+_SECTION = re.compile(r"^<(?P<name>[a-z_]+)>\n?(?P<body>.*?)\n?</(?P=name)>$", re.M | re.S)
 _STATE = re.compile(r"^# State: (?P<name>[A-Z _]+?)\s*$", re.M)
+_NOTED = re.compile(r"^(?P<json>.*?)\s*\n\[(?P<ref>\w+)(?P<note>[^\n]*)\]\s*$", re.S)
 
 
 class ToolSpec(NamedTuple):
-    """A tool by name and schema. ``connection`` is empty for a tool that is offered for calling."""
+    """A tool by name and schema. ``is_marked``: its schema has the object that only proposals carry."""
 
     name: str
     description: str
-    schema: JsonObject
-    connection: str = ""
-
-    @property
-    def properties(self) -> dict[str, JsonObject]:
-        given = self.schema.get("properties")
-        fields = given if isinstance(given, dict) else {}
-        return {name: schema for name, schema in fields.items() if isinstance(schema, dict)}
-
-    @property
-    def required(self) -> tuple[str, ...]:
-        given = self.schema.get("required")
-        return tuple(str(name) for name in given) if isinstance(given, list) else ()
+    properties: Mapping[str, JsonObject]
+    required: tuple[str, ...]
+    is_marked: bool = False
 
 
 class Called(NamedTuple):
-    """A call made earlier in this conversation and what it gave."""
+    """One call of the conversation and its result; ``turn`` counts the replies. ``result`` is text if it is no JSON.
+
+    ``linked``: the arguments that the loop filled in itself, from answers of other calls.
+    """
 
     tool: str
     arguments: JsonObject
-    content: str
-    failed: bool
+    ref: str
+    result: Json
+    failed: bool = False
+    note: str = ""
+    turn: int = 0
+    linked: frozenset[str] = frozenset()
+
+    def has_asked(self, tool: str, arguments: JsonObject) -> bool:
+        """Whether it is a call of that tool with these arguments, whatever was filled in for those that are linked."""
+        own = {name: value for name, value in arguments.items() if name not in self.linked}
+        return self.tool == tool and self.linked <= {*arguments} and self.arguments == own
+
+    @property
+    def key(self) -> str:
+        return f"{self.tool} {dumps(self.arguments)}"
 
 
 class Request(NamedTuple):
+    """``sections``: the latest of each name. ``text`` is the first message, ``said`` all.
+
+    ``searched``: the tools among ``tools`` that are not listed themselves, but were found by a search.
+    """
+
     state: str
     sections: Mapping[str, str]
     text: str
     tools: tuple[ToolSpec, ...]
     schema: JsonObject | None
     calls: tuple[Called, ...]
+    turns: int = 0
+    said: str = ""
+    searched: frozenset[str] = frozenset()
 
     @property
     def task(self) -> str:
         return self.sections.get("task", self.text)
+
+    @property
+    def guarded(self) -> bool:
+        """Whether the loop takes proposals, which name their part of the task; else every call is carried out."""
+        return any(tool.is_marked or tool.name == UNDERSTAND for tool in self.tools)
 
     def section(self, name: str) -> Json:
         """A section's JSON; None if it is absent or is not JSON."""
@@ -59,8 +83,12 @@ class Request(NamedTuple):
         except ValueError:
             return None
 
-    def listed_tools(self, name: str) -> tuple[ToolSpec, ...]:
-        return tuple(_spec(tool) for tool in objects(self.section(name)))
+    def has_called(self, tools: Sequence[ToolSpec]) -> bool:
+        names = {tool.name for tool in tools}
+        return any(call.tool in names for call in self.calls)
+
+    def tool(self, name: str) -> ToolSpec | None:
+        return next((tool for tool in self.tools if tool.name == name), None)
 
 
 def objects(value: Json) -> list[JsonObject]:
@@ -68,35 +96,57 @@ def objects(value: Json) -> list[JsonObject]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
+def as_object(value: object) -> JsonObject:
+    return value if isinstance(value, dict) else {}
+
+
 def parse(body: JsonObject) -> Request:
     """Read a validated body of the Messages API."""
     messages = objects(body.get("messages"))
-    text = "\n".join(_text(message.get("content")) for message in messages if message.get("role") == "user")
+    texts = [_text(message.get("content")) for message in messages if message.get("role") == "user"]
+    text = "\n".join(texts)
     state = _STATE.search(_text(body.get("system")))
+    sections = {match["name"]: match["body"].replace("<\\/", "</") for match in _SECTION.finditer(text)}
+    calls = (*_earlier(sections.get("so_far", "")), *_calls(messages))
+    listed = tuple(_spec(tool) for tool in objects(body.get("tools")))
+    found = _found(calls, {tool.name for tool in listed})
     return Request(
         state=state["name"] if state else "",
-        sections={match["name"]: match["body"].replace("<\\/", "</") for match in _SECTION.finditer(text)},
-        text=text,
-        tools=tuple(_spec(tool) for tool in objects(body.get("tools")) if tool.get("name") not in _NOT_USED),
+        sections=sections,
+        text=texts[0] if texts else "",
+        tools=(*listed, *found),
         schema=_schema(body),
-        calls=_calls(messages),
+        calls=calls,
+        turns=sum(message.get("role") == "assistant" for message in messages),
+        said=text,
+        searched=frozenset(tool.name for tool in found),
     )
 
 
+def _found(calls: Sequence[Called], listed: Container[str]) -> tuple[ToolSpec, ...]:
+    """The tools that searches have shown and that do not stand in the request, each once."""
+    shown = [tool for call in calls if call.tool == FIND_TOOLS and not call.failed for tool in objects(call.result)]
+    specs = {spec.name: spec for spec in map(_spec, shown) if spec.name not in listed}
+    return tuple(specs[name] for name in sorted(specs))
+
+
 def _spec(tool: JsonObject) -> ToolSpec:
-    schema = tool.get("input_schema")
+    schema = as_object(tool.get("input_schema"))
+    given, required = as_object(schema.get("properties")), schema.get("required")
+    fields = {name: field for name, field in given.items() if isinstance(field, dict) and name != CALL_NOTE}
+    needed = tuple(str(name) for name in required) if isinstance(required, list) else ()
     return ToolSpec(
         name=str(tool.get("name", "")),
         description=str(tool.get("description") or ""),
-        schema=schema if isinstance(schema, dict) else {},
-        connection=str(tool.get("connection") or ""),
+        properties=fields,
+        required=tuple(name for name in needed if name in fields),
+        is_marked=CALL_NOTE in given,
     )
 
 
 def _schema(body: JsonObject) -> JsonObject | None:
-    config = body.get("output_config")
-    form = config.get("format") if isinstance(config, dict) else None
-    schema = form.get("schema") if isinstance(form, dict) else None
+    form = as_object(as_object(body.get("output_config")).get("format"))
+    schema = form.get("schema")
     return schema if isinstance(schema, dict) else None
 
 
@@ -106,18 +156,78 @@ def _text(content: Json) -> str:
     return "\n".join(str(block.get("text", "")) for block in objects(content) if block.get("type") == "text")
 
 
-def _calls(messages: list[JsonObject]) -> tuple[Called, ...]:
-    blocks = [block for message in messages for block in objects(message.get("content"))]
-    answers = {str(block.get("tool_use_id")): block for block in blocks if block.get("type") == "tool_result"}
-    uses = [block for block in blocks if block.get("type") == "tool_use" and str(block.get("id")) in answers]
-    return tuple(_called(use, answers[str(use["id"])]) for use in uses)
+def _earlier(so_far: str) -> list[Called]:
+    """The calls that a new history is told of."""
+    try:
+        told = objects(loads(so_far)) if so_far else []
+    except ValueError:
+        return []
+    return [_told(one, place) for place, one in enumerate(told, 1)]
 
 
-def _called(use: JsonObject, answer: JsonObject) -> Called:
-    arguments = use.get("input")
-    return Called(
-        tool=str(use.get("name")),
-        arguments=arguments if isinstance(arguments, dict) else {},
-        content=_text(answer.get("content")),
-        failed=answer.get("is_error") is True,
+def _told(one: JsonObject, place: int) -> Called:
+    result, note = one.get("result"), ""
+    if isinstance(result, str):
+        result, _, note = _read_result(result)
+    failed = one.get("is_error") is True or bool(one.get("error"))
+    ref = str(one.get("ref") or f"f{place}")
+    given = as_object(one.get("arguments"))
+    return Called(str(one.get("tool")), _arguments(given), ref, result, failed, note, linked=_find_links(given))
+
+
+def _arguments(given: JsonObject) -> JsonObject:
+    """What the call says itself."""
+    return {name: value for name, value in given.items() if name != CALL_NOTE and not _is_reference(value)}
+
+
+def _find_links(given: JsonObject) -> frozenset[str]:
+    return frozenset(
+        (*as_object(as_object(given.get(CALL_NOTE)).get("from")), *(n for n, v in given.items() if _is_reference(v)))
     )
+
+
+def _is_reference(value: Json) -> bool:
+    return isinstance(value, dict) and [*value] == ["$ref"]
+
+
+def _calls(messages: list[JsonObject]) -> list[Called]:
+    answers = {
+        str(block.get("tool_use_id")): block
+        for message in messages
+        for block in objects(message.get("content"))
+        if block.get("type") == "tool_result"
+    }
+    found: list[Called] = []
+    replies = [message for message in messages if message.get("role") == "assistant"]
+    for turn, message in enumerate(replies, 1):
+        for use in objects(message.get("content")):
+            if use.get("type") == "tool_use" and str(use.get("id")) in answers:
+                found.append(_called(use, answers[str(use["id"])], turn, len(found) + 1))
+    return found
+
+
+def _called(use: JsonObject, answer: JsonObject, turn: int, place: int) -> Called:
+    content = answer.get("content")
+    result, ref, note = _read_result(content if isinstance(content, str) else _text(content))
+    failed = answer.get("is_error") is True
+    name, given = _unwrap(str(use.get("name")), as_object(use.get("input")))
+    own, linked = _arguments(given), _find_links(given)
+    return Called(name, own, ref or f"f{place}", result, failed, note, turn, linked)
+
+
+def _unwrap(name: str, given: JsonObject) -> tuple[str, JsonObject]:
+    """A call by way of ``use_tool`` as one of the tool that it names."""
+    if name != USE_TOOL:
+        return name, given
+    note: JsonObject = {CALL_NOTE: given[CALL_NOTE]} if CALL_NOTE in given else {}
+    return str(given.get("tool")), {**as_object(given.get("arguments")), **note}
+
+
+def _read_result(text: str) -> tuple[Json, str, str]:
+    """A result's JSON (its text, if it is none), its ref and the note behind it."""
+    noted = _NOTED.match(text)
+    body, ref, note = (noted["json"], noted["ref"], noted["note"]) if noted else (text, "", "")
+    try:
+        return loads(body), ref, note
+    except ValueError:
+        return text, ref, note

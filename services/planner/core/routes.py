@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
-from services.planner.core.binding import Bound
+from services.planner.core.binding import BoundWay
 from services.planner.core.intents import Intent
 from services.planner.core.records import Record, number, own_id
-from services.planner.core.references import CERTAIN, Candidate, is_reference, wanted
+from services.planner.core.references import CERTAIN, is_reference, wanted
 from services.planner.core.request import ToolSpec
 from services.planner.core.selection import matching
-from services.planner.core.situation import Situation
-from services.planner.core.words import field_stems, is_identifier, nouns, parts, stem, stems, text_stems
+from services.planner.core.situation import Candidate, Situation
+from services.planner.core.words import field_stems, is_identifier, nouns, stem, stems, text_stems
 
 _AGES = stems(("age", "aging", "overdue", "past"))
 
@@ -19,13 +19,13 @@ _AGES = stems(("age", "aging", "overdue", "past"))
 class Routed(NamedTuple):
     """What each thing's way comes to, and why a thing goes none."""
 
-    calls: tuple[tuple[Intent, Bound], ...] = ()
+    calls: tuple[BoundWay, ...] = ()
     left_out: tuple[str, ...] = ()
 
 
 def routed(intent: Intent, situation: Situation, writers: Sequence[ToolSpec]) -> Routed:
     """A call for each listed thing that the clause means and whose age is known; nothing where there are no ways."""
-    calls: list[tuple[Intent, Bound]] = []
+    calls: list[BoundWay] = []
     left_out: list[str] = []
     for record in matching(intent.clause, situation) if situation.routes else ():
         known, age = own_id(record), _age(record)
@@ -36,7 +36,7 @@ def routed(intent: Intent, situation: Situation, writers: Sequence[ToolSpec]) ->
         if tool is None or (done := _stands(record, tool)):
             left_out.append(f"{known[1]}: {f'it stands at {done} already' if tool else 'no tool takes its way'}")
             continue
-        calls.append((_intent(tool, way, intent), _bound(tool, record, known[0])))
+        calls.append(_bound(tool, record, known[0]))
     return Routed(tuple(calls), tuple(left_out))
 
 
@@ -75,9 +75,7 @@ def _stands(record: Record, tool: ToolSpec) -> str:
     return next((value for value in record.fields.values() if isinstance(value, str) and stem(value) in own), "")
 
 
-def _intent(tool: ToolSpec, way: str, intent: Intent) -> Intent:
-    return Intent(parts(tool.name)[0], way, reason=intent.reason)
-
-
-def _bound(tool: ToolSpec, record: Record, field: str) -> Bound:
-    return Bound(tool, ((_slot(tool, record), Candidate(record.fields[field], "result", record.ref(field), CERTAIN)),))
+def _bound(tool: ToolSpec, record: Record, field: str) -> BoundWay:
+    return BoundWay(
+        tool, ((_slot(tool, record), Candidate(record.fields[field], "result", record.ref(field), CERTAIN)),)
+    )

@@ -4,11 +4,11 @@ import re
 from decimal import Decimal
 
 from services.planner.core.intents import Intent
-from services.planner.core.mentions import Kind, Mention, find
+from services.planner.core.mentions import Mention, MentionKind, find
 from services.planner.core.named import NAME, proper_names
-from services.planner.core.references import CERTAIN, LIKELY, Candidate
+from services.planner.core.references import CERTAIN, LIKELY
 from services.planner.core.request import ToolSpec
-from services.planner.core.situation import MINOR, Situation, best, names
+from services.planner.core.situation import MINOR, Candidate, Situation, best, names
 from services.planner.core.words import STOP, field_stems, parts, stem, stems, text_stems, text_words
 from shared.domain.exact_json import Json, JsonObject
 
@@ -58,7 +58,12 @@ def _choices(schema: JsonObject) -> list[str]:
 
 def _chosen(choices: list[str], name: str, intent: Intent, situation: Situation) -> Candidate | None:
     """The choice whose words stand in the clause, or in the verb itself (``approve`` chooses ``approved``)."""
+    named = [choice for choice in choices if names(intent.clause, choice)]
+    if len(named) == 1 and (intent.verb or any(mark.isdigit() for mark in named[0])):
+        return Candidate(named[0], "task", "", CERTAIN)
     if not intent.verb:
+        done = {stem(one.verb) for one in situation.reading.actions}
+        choices = [choice for choice in choices if stem(choice) not in done]  # what a task makes is not what it seeks
         said = frozenset(re.findall(r"\w+", situation.text.lower()))
         exact = [choice for choice in choices if parts(choice) and said >= {*parts(choice)}]
         return Candidate(exact[0], "task", "", CERTAIN) if len(exact) == 1 else None
@@ -77,7 +82,7 @@ def _chosen(choices: list[str], name: str, intent: Intent, situation: Situation)
 def _number(name: str, kind: str, intent: Intent, situation: Situation) -> Candidate | None:
     said = stated(name, intent)
     mention = next(iter(find(str(said.value))), None) if said else None
-    if mention is None or mention.kind not in (Kind.MONEY, Kind.NUMBER):
+    if mention is None or mention.kind not in (MentionKind.MONEY, MentionKind.NUMBER):
         mention = _figure_near(name, intent.clause) or _figure_near(name, situation.text)
     if mention is None:
         return None
@@ -90,8 +95,8 @@ def _figure_near(name: str, text: str) -> Mention | None:
     """Money for an amount; a bare number for anything; one that follows or precedes the field's own words first."""
     found = find(text)
     own = field_stems(name) - stems(MINOR)
-    money = [mention for mention in found if mention.kind is Kind.MONEY]
-    plain = [mention for mention in found if mention.kind is Kind.NUMBER]
+    money = [mention for mention in found if mention.kind is MentionKind.MONEY]
+    plain = [mention for mention in found if mention.kind is MentionKind.NUMBER]
     for mention in (*money, *plain):
         around = text_stems(
             text[max(0, mention.start - 25) : mention.start] + " " + text[mention.end : mention.end + 20]
@@ -113,9 +118,9 @@ def _shaped(name: str, schema: JsonObject, situation: Situation, intent: Intent)
     own = parts(name)
     shape = f"{schema.get('format', '')} {' '.join(own)}"
     for kind, words in (
-        (Kind.EMAIL, ("email", "mail")),
-        (Kind.PHONE, ("phone", "mobile", "tel")),
-        (Kind.DATE, ("date", "day", "due", "on", "at", "time", "until", "when")),
+        (MentionKind.EMAIL, ("email", "mail")),
+        (MentionKind.PHONE, ("phone", "mobile", "tel")),
+        (MentionKind.DATE, ("date", "day", "due", "on", "at", "time", "until", "when")),
     ):
         if any(word in shape.split() for word in words):
             found = [m for m in find(intent.clause) if m.kind is kind] or situation.of_kind(kind)
@@ -124,7 +129,7 @@ def _shaped(name: str, schema: JsonObject, situation: Situation, intent: Intent)
         near = _figure_near(name, intent.clause) or _figure_near(name, situation.text)
         return Candidate(_decimal_text(near.number), "task", "", CERTAIN) if near else None
     if "currency" in own:
-        found = [m for m in situation.of_kind(Kind.MONEY) if m.currency]
+        found = [m for m in situation.of_kind(MentionKind.MONEY) if m.currency]
         return Candidate(found[0].currency, "task", "", CERTAIN) if found else None
     return None
 
@@ -159,7 +164,7 @@ def _first_value(text: str) -> str:
 def _text(name: str, described: str, intent: Intent, situation: Situation, required: bool) -> Candidate | None:
     own = field_stems(name)
     if own & _WHY or described.lower().startswith("why "):
-        return _said(intent.reason or _aside(intent.clause) or (intent.clause if required else ""))
+        return _said(intent.reason or ((_aside(intent.clause) or intent.clause) if required else ""))
     if own & _PROSE:
         if not (required or own & text_stems(intent.clause)):
             return None
@@ -200,7 +205,7 @@ def _told(clause: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    return next((mention.value for mention in find(text) if mention.kind is Kind.QUOTE), "")
+    return next((mention.value for mention in find(text) if mention.kind is MentionKind.QUOTE), "")
 
 
 def _that(clause: str) -> str:
@@ -211,7 +216,9 @@ def _that(clause: str) -> str:
 def _for(text: str) -> str:
     """What something is for: the words of a ``for ...`` that names no identifier or figure."""
     for match in re.finditer(r"\bfor\s+(?:an?\s+|the\s+)?([^,.;]+)", text, re.I):
-        if not any(mention.kind in (Kind.ID, Kind.MONEY, Kind.EMAIL) for mention in find(match[1])):
+        if not any(
+            mention.kind in (MentionKind.ID, MentionKind.MONEY, MentionKind.EMAIL) for mention in find(match[1])
+        ):
             return match[1].strip()
     return ""
 

@@ -4,8 +4,9 @@ import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import lru_cache
+from typing import NamedTuple
 
-from services.planner.core.mentions import Kind, find
+from services.planner.core.mentions import MentionKind, find
 from services.planner.core.named import owners
 from services.planner.core.records import Record, number, own_id
 from services.planner.core.situation import MINOR, Situation, names
@@ -15,6 +16,13 @@ SUMS = stems(("amount", "total", "price", "cost", "value", "sum"))
 
 
 def matching(text: str, situation: Situation) -> list[Record]:
+    found = situation.memo.matches.get(text)
+    if found is None:
+        found = situation.memo.matches[text] = _matching(text, situation)
+    return found
+
+
+def _matching(text: str, situation: Situation) -> list[Record]:
     """The listed records that a text speaks of, narrowed by the criteria it states; each thing once."""
     said = text_stems(text)
     listed = [record for record in situation.records if record.in_list and record.noun & said]
@@ -23,9 +31,12 @@ def matching(text: str, situation: Situation) -> list[Record]:
     listed = _of_the_list_named([record for record in listed if record.noun == kind] if kind else listed, said)
     if not listed:
         listed = [record for record in situation.records if record.in_list]
+    text = _in_shown_words(text, listed)
     if _asks_for_unknown(text, listed):
         return []
-    kept = [record for record in listed if _fits(record, text, _of_its_kind(record, listed), situation)]
+    criteria = {kind: _criteria(text, kind, listed) for kind in {record.noun for record in listed}}
+    meant = _meant_ids(text, situation)
+    kept = [record for record in listed if _fits(record, text, criteria[record.noun], meant)]
     return _once(kept)
 
 
@@ -55,9 +66,23 @@ def _is_plural(words: list[str], place: int) -> bool:
     return words[place].endswith("s") and not words[place].endswith("ss")
 
 
+_SAME_STATE = (
+    frozenset("open pending outstanding undecided waiting unresolved".split()),
+    frozenset("cancelled canceled".split()),
+)
 _PREDICATE = re.compile(
     r"\b(?:is|are|was|were)\s+(?:still |currently |now |already )?(?!there\b|here\b)(?P<state>[a-z]+)\s*(?:[?.,]|$)"
 )
+
+
+def _in_shown_words(text: str, listed: Sequence[Record]) -> str:
+    """The text with the word that the records have for a state of which it uses another: ``open`` for ``pending``."""
+    shown = {value for record in listed for value in record.fields.values() if isinstance(value, str)}
+    for words in _SAME_STATE:
+        known = sorted(words & shown)
+        for word in words - shown if len(known) == 1 else ():
+            text = re.sub(rf"\b{word}\b", known[0], text, flags=re.I)
+    return text
 
 
 def _asks_for_unknown(text: str, listed: Sequence[Record]) -> bool:
@@ -70,11 +95,6 @@ def _asks_for_unknown(text: str, listed: Sequence[Record]) -> bool:
     return stem(match["state"]) not in shown
 
 
-def _of_its_kind(record: Record, listed: Sequence[Record]) -> list[Record]:
-    """What a criterion is read from: a word that stands in records of another kind says nothing about this one."""
-    return [other for other in listed if other.noun == record.noun]
-
-
 def _once(records: Sequence[Record]) -> list[Record]:
     unique: dict[str, Record] = {}
     for record in records:
@@ -83,21 +103,36 @@ def _once(records: Sequence[Record]) -> list[Record]:
     return list(unique.values())
 
 
-def _fits(record: Record, text: str, listed: Sequence[Record], situation: Situation) -> bool:
+Criteria = dict[str, set[str]]
+
+
+def _criteria(text: str, kind: frozenset[str], listed: Sequence[Record]) -> Criteria:
+    """For each column of one kind's records those of its values that the text names, where it names one.
+
+    A word that stands in records of another kind says nothing about this one.
+    """
+    values: dict[str, set[str]] = {}
+    for record in listed:
+        if record.noun == kind:
+            for name, value in record.fields.items():
+                values.setdefault(name, set()).add(str(value))
+    participles = _participles(text)
+    spoken = {name: {value for value in held if _spoken(value, text, participles)} for name, held in values.items()}
+    return {name: found for name, found in spoken.items() if found}
+
+
+def _fits(record: Record, text: str, criteria: Criteria, meant: "_Meant") -> bool:
     """Whether a record agrees with every criterion: a value of some column that the text names, and its figures."""
-    for column in {name for other in listed for name in other.fields}:
-        values = {str(other.fields.get(column)) for other in listed}
-        spoken = {value for value in values if _spoken(value, text)}
-        if spoken and str(record.fields.get(column)) not in spoken:
-            return False
-    return compares(record, text) is not False and _known(record, text, situation)
+    if any(str(record.fields.get(column)) not in values for column, values in criteria.items()):
+        return False
+    return compares(record, text) is not False and _is_meant(record, meant)
 
 
-def _spoken(value: str, text: str) -> bool:
+def _spoken(value: str, text: str, participles: frozenset[str]) -> bool:
     return (
         value.lower() not in STOP
         and not value.replace(".", "").isdigit()
-        and (names(text, value) or (value.isalpha() and stem(value) in _participles(text)))
+        and (names(text, value) or (value.isalpha() and stem(value) in participles))
     )
 
 
@@ -105,25 +140,40 @@ def _participles(text: str) -> frozenset[str]:
     return frozenset(stem(word) for word in re.findall(r"\b\w+(?:ed|ing)\b", text.lower()))
 
 
-def _known(record: Record, text: str, situation: Situation) -> bool:
-    """An identifier of the task that some record refers to must be this record's too, if its column can hold it."""
-    mentioned = [mention.value for mention in situation.of_kind(Kind.ID)]
+class _Meant(NamedTuple):
+    """Identifiers that a record has to agree with, and the columns that can hold them; ``owners``: one is enough."""
+
+    named: list[str]
+    owners: list[tuple[frozenset[str], str]]
+    columns: dict[str, set[str]]
+
+
+def _meant_ids(text: str, situation: Situation) -> _Meant:
+    """The identifiers of the task that a text means, and those of the things that it calls by a proper name."""
+    mentioned = [mention.value for mention in situation.of_kind(MentionKind.ID)]
     pointing = bool(re.search(r"\b(?:its|their)\b", text, re.I))
-    meant = [value for value in mentioned if value in text] or (mentioned if pointing else [])
-    return all(_agrees(record, value, situation) for value in meant) and _is_owned(record, text, situation)
+    named = [value for value in mentioned if value in text] or (mentioned if pointing else [])
+    known = [(owner.noun, str(field[1])) for owner in owners(text, situation) if (field := own_id(owner))]
+    shapes = {_shape(value) for value in (*named, *(value for _, value in known))}
+    columns: dict[str, set[str]] = {shape: set() for shape in shapes}
+    for record in situation.records if shapes else ():
+        for name, held in record.fields.items():
+            if isinstance(held, str) and (shape := _shape(held)) in columns:
+                columns[shape].add(name)
+    return _Meant(named, known, columns)
 
 
-def _is_owned(record: Record, text: str, situation: Situation) -> bool:
-    """Whether a record refers to one of the things that a text names by a proper name, if it can."""
-    known = [own_id(owner) for owner in owners(text, situation) if owner.noun != record.noun]
-    values = {str(field[1]) for field in known if field}
-    return not values or any(_agrees(record, value, situation) for value in values)
+def _is_meant(record: Record, meant: _Meant) -> bool:
+    """Whether a record refers to each identifier that the text means, and to one of the owners, if it can."""
+    others = {value for noun, value in meant.owners if noun != record.noun}
+    owned = not others or any(_agrees(record, value, meant) for value in others)
+    return owned and all(_agrees(record, value, meant) for value in meant.named)
 
 
-def _agrees(record: Record, value: str, situation: Situation) -> bool:
+def _agrees(record: Record, value: str, meant: _Meant) -> bool:
     """Whether a record's columns that can hold an identifier of this shape hold this one, or there is none."""
     shape = _shape(value)
-    columns = {name for other in situation.records for name, held in other.fields.items() if _shape(str(held)) == shape}
+    columns = meant.columns[shape]
     alike = [held for name in columns if name in record.fields and _shape(held := str(record.fields[name])) == shape]
     return not alike or value in alike
 
@@ -154,7 +204,11 @@ def compares(record: Record, text: str) -> bool | None:
     """Whether a record's amount satisfies a stated comparison; None if none is stated or it has no amount."""
     for words, holds in _COMPARED:
         match = re.search(rf"\b{words}\s+(?:than\s+)?(.{{1,24}})", text, re.I)
-        mention = next((m for m in find(match[1]) if m.kind in (Kind.MONEY, Kind.NUMBER)), None) if match else None
+        mention = (
+            next((m for m in find(match[1]) if m.kind in (MentionKind.MONEY, MentionKind.NUMBER)), None)
+            if match
+            else None
+        )
         if match and mention and mention.start <= 2:
             field = amount_field(record, text[: match.start()])
             amount = scaled(record, field) if field else None

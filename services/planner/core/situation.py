@@ -1,18 +1,30 @@
 """What is known at one moment: the task as read, what it mentions, and the records found so far."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
+from services.planner.core.foreign import in_english
 from services.planner.core.intents import Reading, understand
-from services.planner.core.mentions import Kind, Mention, find
+from services.planner.core.mentions import Mention, MentionKind, find
+from services.planner.core.process import process_of
 from services.planner.core.records import Fact, Record, Scalar, number, own_id, records_of
-from services.planner.core.request import Request, objects
+from services.planner.core.request import CALCULATE, LOCAL, LOOK, Called, Request, as_object, objects
 from services.planner.core.words import STOP, parts, stem, text_stems, text_words
-from shared.domain.exact_json import JsonObject, loads
+from shared.domain.exact_json import Json, JsonObject, loads
 
 MINOR = frozenset({"cents", "minor", "pence", "cent"})
+
+
+class Candidate(NamedTuple):
+    """A value for an argument, where it comes from, and how sure that is."""
+
+    value: Json
+    source: str
+    ref: str
+    sure: int
 
 
 class Made(NamedTuple):
@@ -23,8 +35,22 @@ class Made(NamedTuple):
     field: str
 
 
+class SituationMemo:
+    """What was worked out of one situation's records and text, which is asked for again and again."""
+
+    def __init__(self) -> None:
+        self.ranks: dict[str, int] = {}
+        self.matches: dict[str, list[Record]] = {}
+        self.subjects: list[Record] | None = None
+        self.held: dict[str, list[Candidate]] = {}
+        self.places: dict[str, list[tuple[Record, str]]] | None = None
+
+
 class Situation(NamedTuple):
-    """``made`` are the things that the plan so far makes itself."""
+    """``made`` are the things that the plan so far makes itself. ``memo`` is another one for other records.
+
+    ``original`` is the task as it was said, whose ``text`` is read in English.
+    """
 
     reading: Reading
     mentions: tuple[Mention, ...]
@@ -33,6 +59,8 @@ class Situation(NamedTuple):
     values: tuple[JsonObject, ...] = ()
     made: tuple[Made, ...] = ()
     routes: tuple[JsonObject, ...] = ()  # the ways of the process, by age
+    memo: SituationMemo = SituationMemo()  # of a situation without records; every other one gets its own
+    original: str = ""
 
     @property
     def text(self) -> str:
@@ -42,22 +70,34 @@ class Situation(NamedTuple):
     def stems(self) -> frozenset[str]:
         return text_stems(self.reading.text)
 
-    def of_kind(self, *kinds: Kind) -> list[Mention]:
+    def of_kind(self, *kinds: MentionKind) -> list[Mention]:
         return [mention for mention in self.mentions if mention.kind in kinds]
 
 
-def observe(request: Request) -> Situation:
-    """Everything the request shows. Earlier turns are looked at only when the task itself names nothing."""
-    text = request.task
+def observe(request: Request, writers: Iterable[str] = ()) -> Situation:
+    """Everything the request shows. Earlier turns are looked at only when the task itself names nothing.
+
+    ``writers``: the tools whose results are no facts, but outcomes.
+    """
+    text = in_english(request.task)
     mentions = find(text)
     history = request.sections.get("history", "")
-    if history and not any(mention.kind is Kind.ID for mention in mentions):
-        mentions += tuple(found for found in find(history) if found.kind is Kind.ID)
-    facts = _facts(request)
+    if history and not any(mention.kind is MentionKind.ID for mention in mentions):
+        mentions += tuple(found for found in find(history) if found.kind is MentionKind.ID)
+    facts = facts_of(request, writers)
     reading = _without_documents(understand(text), request.sections.get("documents", ""))
-    values, process = tuple(objects(request.section("values"))), _object(request.section("process"))
-    ways = tuple(objects(process.get("routes")))
-    return Situation(reading, mentions, facts, records_of(facts), values, routes=ways)
+    values = (*objects(request.section("values")), *_find_calculated(request))
+    return Situation(
+        reading,
+        mentions,
+        facts,
+        records_of(facts),
+        values,
+        (),
+        process_of(request).routes,
+        SituationMemo(),
+        request.task,
+    )
 
 
 def _without_documents(reading: Reading, documents: str) -> Reading:
@@ -73,28 +113,60 @@ def _without_documents(reading: Reading, documents: str) -> Reading:
     return reading._replace(actions=left, unnamed=unnamed, questions=questions)
 
 
-def _facts(request: Request) -> tuple[Fact, ...]:
+def facts_of(request: Request, writers: Iterable[str]) -> tuple[Fact, ...]:
+    """What was read: the results of calls that did not fail, with what was looked at of long ones."""
     given = [
-        Fact(str(item.get("ref")), str(item.get("tool")), _object(item.get("arguments")), item.get("result"))
+        Fact(str(item.get("ref")), str(item.get("tool")), as_object(item.get("arguments")), item.get("result"))
         for item in objects(request.section("facts"))
     ]
-    for called in request.calls:
-        try:
-            result = loads(called.content)
-        except ValueError:
-            continue
-        if not called.failed:
-            given.append(Fact(f"f{len(given) + 1}", called.tool, called.arguments, result))
-    return tuple(given)
+    others = {*writers, *LOCAL}
+    read = [call for call in request.calls if call.tool not in others and not call.failed]
+    looked = {str(call.arguments.get("ref")): call for call in request.calls if call.tool == LOOK and not call.failed}
+    return (*given, *(Fact(call.ref, call.tool, call.arguments, whole_of(call, looked)) for call in read))
 
 
-def _object(value: object) -> JsonObject:
-    return value if isinstance(value, dict) else {}
+def whole_of(call: Called, looked: Mapping[str, Called]) -> Json:
+    """The result of a read, with all its rows where a look has shown more of them."""
+    seen = looked.get(call.ref)
+    return _with_rows(call.result, rows_in(seen.result)) if seen else call.result
+
+
+def rows_in(result: Json) -> list[JsonObject]:
+    """The rows of a result that is a list, or has one."""
+    if isinstance(result, dict):
+        return next((rows for value in result.values() if (rows := objects(value))), [])
+    return objects(result)
+
+
+def _with_rows(result: Json, rows: list[JsonObject]) -> Json:
+    if isinstance(result, list):
+        return [*rows] if len(rows) > len(result) else result
+    if isinstance(result, dict):
+        return {
+            name: ([*rows] if objects(value) and isinstance(value, list) and len(rows) > len(value) else value)
+            for name, value in result.items()
+        }
+    return result
+
+
+def _find_calculated(request: Request) -> list[JsonObject]:
+    """The values that were worked out, each by its name."""
+    done = [call for call in request.calls if call.tool == CALCULATE and not call.failed]
+    return [_value(call) for call in done if isinstance(call.result, dict | int | Decimal | str)]
+
+
+def _value(call: Called) -> JsonObject:
+    known = as_object(call.result)
+    value = known.get("value") if known else call.result
+    return {"name": str(known.get("name") or call.arguments.get("name")), "value": str(value), "asked": call.key}
 
 
 def rank(record: Record, situation: Situation) -> int:
     """How strongly a task speaks of a record: its identifiers, figures, names and words that stand in the text."""
-    return sum(_weight(field, value, situation) for field, value in record.fields.items())
+    key = record.ref("")
+    if key not in situation.memo.ranks:
+        situation.memo.ranks[key] = sum(_weight(field, value, situation) for field, value in record.fields.items())
+    return situation.memo.ranks[key]
 
 
 def _weight(field: str, value: Scalar, situation: Situation) -> int:
@@ -105,7 +177,7 @@ def _weight(field: str, value: Scalar, situation: Situation) -> int:
     amount = number(value)
     if amount is not None:
         shares = amount / 100 if MINOR.intersection(parts(field)) else amount
-        return 2 if any(shares == mention.number for mention in situation.of_kind(Kind.MONEY)) else 0
+        return 2 if any(shares == mention.number for mention in situation.of_kind(MentionKind.MONEY)) else 0
     return _described(value, situation.text) if isinstance(value, str) and "@" not in value else 0
 
 
@@ -125,6 +197,17 @@ def _described(value: str, text: str) -> int:
 @lru_cache(maxsize=4_000)
 def _content(value: str) -> frozenset[str]:
     return frozenset(stem(word) for word in text_words(value) if word not in STOP and len(word) > 2)
+
+
+def places_of(value: str, situation: Situation) -> list[tuple[Record, str]]:
+    """Every record and field that hold a value, whatever its case."""
+    if situation.memo.places is None:
+        places: dict[str, list[tuple[Record, str]]] = {}
+        for record in situation.records:
+            for field, held in record.fields.items():
+                places.setdefault(str(held).lower(), []).append((record, field))
+        situation.memo.places = places
+    return situation.memo.places.get(value.lower(), [])
 
 
 def best(records: Iterable[Record], situation: Situation) -> list[Record]:

@@ -8,9 +8,9 @@ from typing import NamedTuple
 from services.planner.core.clock_words import interval, last_moment
 from services.planner.core.request import ToolSpec
 from services.planner.core.situation import Situation
-from services.planner.core.tending import Row, as_call, is_told, rows_of
+from services.planner.core.tending import Call, Row, is_told, rows_of
 from services.planner.core.words import is_identifier, parts, text_stems, text_words
-from shared.domain.exact_json import JsonObject, loads_object
+from shared.domain.exact_json import JsonObject
 
 _SENTENCE = re.compile(r"\n+|(?<=[.!?])\s+")
 _ME = re.compile(r"\b(?:tell|let) me\b(?P<what>.+)", re.I | re.S)
@@ -23,14 +23,14 @@ _WHEN = re.compile(
 )
 
 
-class Told(NamedTuple):
-    calls: tuple[JsonObject, ...] = ()
+class TellingCalls(NamedTuple):
+    calls: tuple[Call, ...] = ()
     left: tuple[str, ...] = ()
 
 
-def told(situation: Situation, writers: Sequence[ToolSpec], now: datetime, tended: Sequence[JsonObject]) -> Told:
+def told(situation: Situation, writers: Sequence[ToolSpec], now: datetime, tended: Sequence[Call]) -> TellingCalls:
     """``tended``: the calls that the plan has already."""
-    calls: list[JsonObject] = []
+    calls: list[Call] = []
     left: list[str] = []
     for sentence in filter(None, (part.strip() for part in _SENTENCE.split(situation.text))):
         if asked := _WHEN.match(sentence):
@@ -41,7 +41,7 @@ def told(situation: Situation, writers: Sequence[ToolSpec], now: datetime, tende
             continue
         calls += [call] if call else []
         left += [why] if why else []
-    return Told(tuple(calls), tuple(left))
+    return TellingCalls(tuple(calls), tuple(left))
 
 
 def _to_user(
@@ -50,8 +50,8 @@ def _to_user(
     situation: Situation,
     writers: Sequence[ToolSpec],
     now: datetime,
-    tended: Sequence[JsonObject],
-) -> tuple[JsonObject | None, str]:
+    tended: Sequence[Call],
+) -> tuple[Call | None, str]:
     if _CONDITION.search(sentence) or not _WAITING.search(what):
         return None, f'"{sentence}" is not for rules alone to say'
     if _AT_THE_END.search(sentence) and not _is_last(situation.text, now):
@@ -63,7 +63,7 @@ def _to_user(
     words = f"These wait for you: {'; '.join(waiting)}." if waiting else "Nothing waits for you."
     if any(words == value for row in rows_of(situation) for value in row.fields.values()):
         return None, ""
-    return as_call(tool, {tool.required[0]: words}, [{"argument": tool.required[0], "source": "result", "ref": ""}]), ""
+    return (tool.name, {tool.required[0]: words}), ""
 
 
 def _is_last(text: str, now: datetime) -> bool:
@@ -80,12 +80,12 @@ def _speaks_plainly(tool: ToolSpec, sentence: str) -> bool:
     )
 
 
-def _is_marked(row: Row, tended: Sequence[JsonObject]) -> bool:
+def _is_marked(row: Row, tended: Sequence[Call]) -> bool:
     """Starred or flagged, now or by this plan."""
     if any(row.fields.get(name) is True for name in ("is_starred", "starred", "is_flagged", "flagged")):
         return True
-    marking = [call for call in tended if parts(str(call["tool"]))[0] in ("star", "flag")]
-    return any(row.name in loads_object(str(call["arguments_json"])).values() for call in marking)
+    marking = [given for name, given in tended if parts(name)[0] in ("star", "flag")]
+    return any(row.name in given.values() for given in marking)
 
 
 def _named(row: Row) -> str:
@@ -95,10 +95,10 @@ def _named(row: Row) -> str:
     return f"{title} (from {row.fields.get('from_address') or row.sender})"
 
 
-def _of_event(who: str, what: str, situation: Situation, writers: Sequence[ToolSpec]) -> tuple[JsonObject | None, str]:
+def _of_event(who: str, what: str, situation: Situation, writers: Sequence[ToolSpec]) -> tuple[Call | None, str]:
     """The answer to the latest message of somebody, with the time of the one appointment that is meant."""
-    asked = list(_from(who, situation))
-    events = _meant(what, who, situation)
+    asked = list(_rows_from(who, situation))
+    events = _rows_meant(what, who, situation)
     if not asked or len(events) != 1:
         return (
             None,
@@ -112,21 +112,17 @@ def _of_event(who: str, what: str, situation: Situation, writers: Sequence[ToolS
     words = next(name for name in tool.required if name != asked[0].key)
     body = f"Dear {who},\n\n{_time_of(events[0].fields)}\n\nKind regards"
     given: JsonObject = {asked[0].key: asked[0].name, words: body}
-    origins: list[JsonObject] = [
-        {"argument": asked[0].key, "source": "result", "ref": asked[0].ref},
-        {"argument": words, "source": "result", "ref": events[0].ref},
-    ]
-    return as_call(tool, given, [*origins]), ""
+    return (tool.name, given), ""
 
 
-def _from(who: str, situation: Situation) -> Iterator[Row]:
+def _rows_from(who: str, situation: Situation) -> Iterator[Row]:
     names = text_words(who)
     for row in rows_of(situation):
         if row.sender and row.fields.get("folder") != "sent" and all(name in row.sender for name in names):
             yield row
 
 
-def _meant(what: str, who: str, situation: Situation) -> list[Row]:
+def _rows_meant(what: str, who: str, situation: Situation) -> list[Row]:
     """The entries with a beginning that are most like those words, and then most about that person; all that tie."""
     wanted, names = text_stems(what), text_stems(who)
     entries = [(text_stems(row.text), row) for row in rows_of(situation) if "start" in row.fields]

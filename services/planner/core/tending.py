@@ -4,16 +4,18 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from services.planner.core.mentions import Kind, find
+from services.planner.core.mentions import MentionKind, find
 from services.planner.core.request import ToolSpec
 from services.planner.core.situation import Situation
-from services.planner.core.tending_rules import Standing, Step, standing
+from services.planner.core.tending_rules import TendedStanding, TendingStep, standing
 from services.planner.core.words import concept, family, is_identifier, parts, stem, text_stems, text_words
-from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.exact_json import Json, JsonObject
 
 _AT = re.compile(r"\b(?:to|into|as|under|in)\s+(?:the\s+)?(?P<word>\w[\w-]*)", re.I)
 _PRONOUNS = frozenset("it them that this the my".split())
 _READ_TEXT = 4_000  # characters of one row
+
+Call = tuple[str, JsonObject]
 
 
 class Row(NamedTuple):
@@ -39,15 +41,15 @@ class Row(NamedTuple):
 
 
 class Tended(NamedTuple):
-    """``calls`` as the plan has them, without their numbers; ``left``: what an instruction wants and no tool does."""
+    """``calls`` as they are made; ``left``: what an instruction wants and no tool does."""
 
-    calls: tuple[JsonObject, ...]
-    left: tuple[str, ...]
+    calls: tuple[Call, ...] = ()
+    left: tuple[str, ...] = ()
 
 
 def tended(situation: Situation, writers: Sequence[ToolSpec]) -> Tended:
     """Each row by the one instruction that speaks of it; where several do it is left alone, unless one guards."""
-    rules, calls, left = standing(situation.text), list[JsonObject](), list[str]()
+    rules, calls, left = standing(situation.text), list[Call](), list[str]()
     for row in _arrived(situation):
         spoken = [rule for rule in rules if _speaks_of(rule, row)]
         guarding = [rule for rule in spoken if rule.guards]
@@ -108,7 +110,7 @@ def _is_own(row: Row) -> bool:
     return row.fields.get("direction") == "outgoing" or row.fields.get("role") == "assistant"
 
 
-def _speaks_of(rule: Standing, row: Row) -> bool:
+def _speaks_of(rule: TendedStanding, row: Row) -> bool:
     if rule.sender and not all(word in row.sender for word in text_words(rule.sender)):
         return False
     return not rule.signs or any(_shows(sign, row.text) for sign in rule.signs)
@@ -118,7 +120,7 @@ def _shows(sign: str, text: str) -> bool:
     return re.search(rf"\b{re.escape(sign.casefold())}", text) is not None
 
 
-def _call(step: Step, row: Row, writers: Sequence[ToolSpec]) -> tuple[JsonObject | None, str]:
+def _call(step: TendingStep, row: Row, writers: Sequence[ToolSpec]) -> tuple[Call | None, str]:
     """The call that does a step to a row, or why there is none; neither where it is done already."""
     suiting = [tool for tool in writers if _suits(tool, step, row)]
     if not suiting:
@@ -133,27 +135,10 @@ def _call(step: Step, row: Row, writers: Sequence[ToolSpec]) -> tuple[JsonObject
             given[name] = value
     if _is_done(tool, given, row):
         return None, ""
-    origins: list[Json] = [
-        {"argument": name, "source": "result" if name == row.key else "task", "ref": row.ref if name == row.key else ""}
-        for name in given
-    ]
-    return as_call(tool, given, origins), ""
+    return (tool.name, given), ""
 
 
-def as_call(tool: ToolSpec, given: JsonObject, origins: list[Json]) -> JsonObject:
-    """One call of the plan, without its number. The tool's own read proves it."""
-    return {
-        "connection": tool.connection,
-        "tool": tool.name,
-        "arguments_json": dumps(given),
-        "origins": origins,
-        "read_back": None,
-        "on_failure": "continue",
-        "compensation": None,
-    }
-
-
-def _suits(tool: ToolSpec, step: Step, row: Row) -> bool:
+def _suits(tool: ToolSpec, step: TendingStep, row: Row) -> bool:
     """Its verb is the step's, it takes the row's identifier and a text at most, and its name says nothing else."""
     verb, said = parts(tool.name)[0], text_stems(step.clause)
     same = stem(verb) == stem(step.verb)
@@ -167,9 +152,9 @@ def _named(tool: ToolSpec, row: Row) -> frozenset[str]:
     return frozenset(stem(word) for word in parts(tool.name)[1:]) - row.noun
 
 
-def _value(step: Step) -> str | None:
+def _value(step: TendingStep) -> str | None:
     """What a step names: in quotation marks, or after ``to``, ``as``, ``under``."""
-    quoted = [mention.value for mention in find(step.clause) if mention.kind is Kind.QUOTE]
+    quoted = [mention.value for mention in find(step.clause) if mention.kind is MentionKind.QUOTE]
     if quoted:
         return quoted[0]
     named = [match["word"] for match in _AT.finditer(step.clause) if match["word"].lower() not in _PRONOUNS]

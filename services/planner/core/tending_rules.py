@@ -43,14 +43,14 @@ _SIGNS: dict[str, tuple[str, ...]] = {
 _PROTECTIVE = frozenset({"bait", "phishing", "scam", "fraud", "spam"})
 
 
-class Step(NamedTuple):
+class TendingStep(NamedTuple):
     """``verb`` and the words after it."""
 
     verb: str
     clause: str
 
 
-class Standing(NamedTuple):
+class TendedStanding(NamedTuple):
     """``signs``: each is enough; ``sender``: who it comes from, where that is said; ``guards``: it goes before others.
 
     One without steps forbids: what it speaks of is left alone.
@@ -59,11 +59,11 @@ class Standing(NamedTuple):
     kind: str
     signs: tuple[str, ...]
     sender: str
-    steps: tuple[Step, ...]
+    steps: tuple[TendingStep, ...]
     guards: bool = False
 
 
-def standing(text: str) -> tuple[Standing, ...]:
+def standing(text: str) -> tuple[TendedStanding, ...]:
     """The instructions in the order of the text, those that forbid first."""
     barred = {stem(next(filter(None, match.groups()))) for match in _NEVER.finditer(text)}
     found = [_forbidding(piece) or _headed(piece) or _plain(piece) for piece in _pieces(text)]
@@ -71,11 +71,11 @@ def standing(text: str) -> tuple[Standing, ...]:
     return tuple(sorted(rules, key=lambda one: bool(one.steps)))
 
 
-def _allowed(steps: tuple[Step, ...], barred: set[str]) -> tuple[Step, ...]:
+def _allowed(steps: tuple[TendingStep, ...], barred: set[str]) -> tuple[TendingStep, ...]:
     return tuple(step for step in steps if stem(step.verb) not in barred)
 
 
-def _forbidding(piece: str) -> Standing | None:
+def _forbidding(piece: str) -> TendedStanding | None:
     """``Do not touch mail from Ann Lee.``, ``Leave receipts alone.``; not ``Leave everything else``."""
     match = _FORBIDS.match(piece)
     if match is None or re.search(r"\belse\b|\banything\b|\bnothing\b", piece, re.I):
@@ -88,7 +88,7 @@ def _pieces(text: str) -> list[str]:
     return [_LEADING.sub("", piece.strip(" -*•\t")) for piece in _PIECE.split(text) if piece.strip()]
 
 
-def _headed(piece: str) -> Standing | None:
+def _headed(piece: str) -> TendedStanding | None:
     """``Newsletters: archive them.``"""
     match = _HEADED.match(piece)
     if match is None or any(is_verb(word) for word in text_words(match["kind"])[:1]):
@@ -97,12 +97,12 @@ def _headed(piece: str) -> Standing | None:
     return _rule(match["kind"], steps) if steps else None
 
 
-def _plain(piece: str) -> Standing | None:
+def _plain(piece: str) -> TendedStanding | None:
     """``Archive newsletters.``, ``Star what is from Ann Lee.``"""
     words = text_words(piece)
     if not words or _NOT.search(piece) or not _acts(words[0]) or family(words[0]) in NOTICES:
         return None
-    step = Step(words[0], piece.rstrip(" .;!"))
+    step = TendingStep(words[0], piece.rstrip(" .;!"))
     kind = re.split(r"\b(?:as|to|into|under|in)\b", piece, maxsplit=1)[0]
     return _rule(kind.split(maxsplit=1)[-1] if " " in kind else "", (step,))
 
@@ -110,17 +110,17 @@ def _plain(piece: str) -> Standing | None:
 _LONE = frozenset("star unstar label archive mark move delete file flag trash".split())
 
 
-def _steps(text: str) -> tuple[Step, ...]:
+def _steps(text: str) -> tuple[TendingStep, ...]:
     parts = [_LEADING.sub("", part).strip(" .;!") for part in _STEP.split(text.strip())]
     kept = [part for part in parts if part and not _NOT.search(part)]
-    return tuple(Step(words[0], part) for part in kept if (words := text_words(part)) and _acts(words[0]))
+    return tuple(TendingStep(words[0], part) for part in kept if (words := text_words(part)) and _acts(words[0]))
 
 
 def _acts(word: str) -> bool:
     return (is_verb(word) and family(word) != "read") or word in _LONE
 
 
-def _rule(kind: str, steps: tuple[Step, ...]) -> Standing | None:
+def _rule(kind: str, steps: tuple[TendingStep, ...]) -> TendedStanding | None:
     sender = _SENDER.search(kind)
     who = sender["who"].strip(" .'\"") if sender else ""
     rest = kind.replace(sender[0], " ") if sender else kind
@@ -128,7 +128,7 @@ def _rule(kind: str, steps: tuple[Step, ...]) -> Standing | None:
     if not nouns and not who:
         return None
     signs = tuple(dict.fromkeys(sign for noun in nouns for sign in _SIGNS.get(noun, (noun,))))
-    return Standing(kind.strip(), signs, who, steps, any(noun in _PROTECTIVE for noun in nouns))
+    return TendedStanding(kind.strip(), signs, who, steps, any(noun in _PROTECTIVE for noun in nouns))
 
 
 def _noun(part: str) -> str:

@@ -9,15 +9,16 @@ from services.planner.core.figures import Operand
 from services.planner.core.figures import operand as operand_of
 from services.planner.core.formula import NoFormula, as_function, formula, worked_out
 from services.planner.core.general import NEEDS_A_MODEL
-from services.planner.core.request import Called, Request, objects
+from services.planner.core.request import CALCULATE, Request
 from services.planner.core.selection import numeric_fields
 from services.planner.core.situation import Situation
 from services.planner.core.words import field_stems
-from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.exact_json import Json, JsonObject
 
-CALCULATE = "calculate"
 _CASES = 4
 _SIZES = ("1250", "40.5", "7", "310.25", "18", "2600", "3", "95.75", "12", "508")
+_MADE_HERE = "made for this:"
+_MADE = re.compile(r"\b(?P<name>[a-z]\w*)\((?P<arguments>[^()]+)\):")
 _EXACT_ENOUGH = Decimal("1E-12")
 _FIGURE = r"(?P<figure>(?:(?<=[a-z=:]\s)[-+])?[$€£]?\d[\d,]*(?:\.\d+)?)\b"
 
@@ -63,32 +64,19 @@ def cases(request: Request) -> JsonObject:
 def calculations(request: Request, situation: Situation) -> list[JsonObject]:
     """What to ask ``calculate`` of the made tools whose every argument the task or a record gives."""
     asked: list[JsonObject] = []
-    for tool in objects(request.section("made_tools")):
-        operands = [_bound(str(name), situation) for name in _listed(tool.get("arguments"))]
-        if operands and all(operands):
-            given: list[Json] = [one.as_json() for one in operands if one]
-            asked.append({"operation": str(tool.get("operation")), "operands": given})
+    for operation, names in _offered(request):
+        operands = [_bound(name.strip(), situation) for name in names.split(",")]
+        if all(operands):
+            given: list[Json] = [one.written for one in operands if one]
+            asked.append({"operation": operation, "operands": given})
     return asked
 
 
-def answered(request: Request, asked: list[JsonObject]) -> list[Json]:
-    """The named values that the calls made so far gave."""
-    known = {dumps(call.arguments): call for call in _calls(request)}
-    return [
-        {"name": one["operation"], **one, "value": known[dumps(one)].content} for one in asked if dumps(one) in known
-    ]
-
-
-def unasked(request: Request, asked: list[JsonObject]) -> tuple[tuple[str, JsonObject], ...]:
-    """The calls still to be made; none again that failed."""
-    if not any(tool.name == CALCULATE for tool in request.tools):
-        return ()
-    made = {dumps(call.arguments) for call in request.calls if call.tool == CALCULATE}
-    return tuple((CALCULATE, one) for one in asked if dumps(one) not in made)
-
-
-def _calls(request: Request) -> list[Called]:
-    return [call for call in request.calls if call.tool == CALCULATE and not call.failed]
+def _offered(request: Request) -> list[tuple[str, str]]:
+    """The made tools that ``calculate`` names after those that are built in, each with its arguments."""
+    tool = request.tool(CALCULATE)
+    told = str(tool.properties.get("operation", {}).get("description", "")) if tool else ""
+    return [(match["name"], match["arguments"]) for match in _MADE.finditer(told.partition(_MADE_HERE)[2])]
 
 
 def _spec(request: Request) -> JsonObject:

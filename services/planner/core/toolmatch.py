@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from services.planner.core.intents import Intent
-from services.planner.core.mentions import Kind, find
+from services.planner.core.mentions import MentionKind, find
 from services.planner.core.request import ToolSpec
 from services.planner.core.situation import Situation
 from services.planner.core.words import FAMILIES, family, is_generic, nouns, parts, stem, stems, text_stems, text_words
@@ -111,7 +111,7 @@ def _points_back(intent: Intent) -> bool:
 
 
 def _names_things(intent: Intent) -> bool:
-    return any(mention.kind is Kind.ID for mention in find(intent.clause))
+    return any(mention.kind is MentionKind.ID for mention in find(intent.clause))
 
 
 def _known_things(own: frozenset[str], situation: Situation) -> bool:

@@ -12,7 +12,8 @@ FAMILIES: dict[str, frozenset[str]] = {
     name: frozenset(words.split())
     for name, words in {
         "read": "get list find search fetch read show lookup look query retrieve check view describe count load tell "
-        "give compute calculate determine report answer browse inspect see identify verify compare reconcile",
+        "give compute calculate determine report answer browse inspect see identify verify compare reconcile "
+        "audit review examine assess analyse analyze investigate summarise summarize",
         "create": "create add register open submit insert new make file record enter draft log place append",
         "update": "update change set modify edit amend adjust correct put patch rename alter revise raise lower "
         "increase decrease reduce write",
@@ -48,7 +49,7 @@ STOP = frozenset(
     "would into about per so such".split()
 )
 _GENERIC_NOUNS = frozenset(
-    "id ids by all of for the details detail info data record item entry by_id one single from with to".split()
+    "id ids by all of for the details detail info data record by_id one single from with to".split()
 )
 ID_WORDS = frozenset({"id", "no", "number", "code", "key", "ref", "reference", "identifier", "uuid", "num", "nr"})
 

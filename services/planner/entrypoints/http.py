@@ -15,10 +15,11 @@ from services.planner.core.roles import reply
 from services.planner.entrypoints import messages
 from services.planner.entrypoints.checks import check
 from services.planner.entrypoints.refusals import Refused, answer_refused, error_body
-from shared.domain.exact_json import JsonObject, digest, dumps, loads_object
+from shared.domain.exact_json import JsonObject, dumps, loads_object
 
 _log = structlog.get_logger("planner")
-_SEEN_AT_MOST = 512
+_SEEN_AT_MOST = 4_096
+_LOOK_BACK = 20
 
 
 class Served:
@@ -33,15 +34,20 @@ class Served:
         self._seen: OrderedDict[str, None] = OrderedDict()
 
     def cached(self, body: JsonObject) -> tuple[int, int]:
-        """Tokens read from the cache, up to the last breakpoint that is known, and written to it from there on."""
-        read = size = 0
-        for prefix in messages.stable_prefixes(body):
-            key, size = digest(prefix), messages.tokens(prefix)
-            read = size if key in self._seen else read
-            self._seen[key] = None
+        """Tokens read from the cache, up to the longest prefix that is known, and written from there to the last mark.
+
+        As at the real API, a prefix is found again at most ``_LOOK_BACK`` blocks before a mark.
+        """
+        found = messages.prefixes(body)
+        marks = [place for place, prefix in enumerate(found) if prefix.is_marked]
+        near = {place for mark in marks for place in range(max(0, mark - _LOOK_BACK), mark + 1)}
+        read = max((found[place].size for place in near if found[place].key in self._seen), default=0)
+        for mark in marks:
+            self._seen[found[mark].key] = None
+            self._seen.move_to_end(found[mark].key)
         while len(self._seen) > _SEEN_AT_MOST:
             self._seen.popitem(last=False)
-        return read, size - read
+        return read, max(0, found[marks[-1]].size - read) if marks else 0
 
     def faults_of(self, request: Request) -> dict[str, str]:
         """The faults of this request: the standing ones, and those its header asks for where that is allowed."""
@@ -122,7 +128,8 @@ def _add_faults(app: FastAPI, served: Served) -> None:
 
 def _answered(body: JsonObject, served: Served, faults: dict[str, str]) -> messages.Made:
     asked = parse(body)
-    said = faulty.spoil(reply(asked, "ignored_policy" in faults), asked, faults)
+    said = reply(asked, "ignored_policy" in faults, faulty.is_hasty(asked, faults))
+    said = faulty.spoil(said, asked, faults)
     done = messages.made(body, said, served.cached(body), "truncated" in faults)
     _log.info("answered", state=asked.state or "other", calls=len(said.calls), stop=done.stop, faults=sorted(faults))
     return done

@@ -1,10 +1,11 @@
 """A reply as the Messages API sends it: blocks, stop reason, usage; whole or as server-sent events."""
 
+import hashlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from services.planner.core.request import objects
-from services.planner.core.roles import Reply
+from services.planner.core.turn import Reply
 from shared.domain.exact_json import Json, JsonObject, digest, dumps
 
 CHARACTERS_A_TOKEN = 4
@@ -30,23 +31,48 @@ def input_tokens(body: JsonObject) -> int:
     return sum(tokens(body[name]) for name in ("system", "messages", "tools") if name in body)
 
 
-def stable_prefixes(body: JsonObject) -> Iterator[JsonObject]:
-    """What each cache breakpoint covers, the shortest first: tools and system, then the first message up to a mark."""
-    static: JsonObject = {"tools": body.get("tools"), "system": body.get("system")}
-    if any("cache_control" in block for block in objects(body.get("system"))):
-        yield static
-    first = next(iter(objects(body.get("messages"))), {})
-    blocks = objects(first.get("content"))
-    for place, block in enumerate(blocks, 1):
-        if "cache_control" in block:
-            yield {**static, "messages": list[Json](blocks[:place])}
+class Prefix(NamedTuple):
+    """The request up to the end of one block: its hash, its size in tokens, whether a cache breakpoint ends it."""
+
+    key: str
+    size: int
+    is_marked: bool
+
+
+def prefixes(body: JsonObject) -> list[Prefix]:
+    """One for tools and system, then one for each block of the messages. The marks themselves are no part of a hash."""
+    running = hashlib.sha256()
+    found: list[Prefix] = []
+    size = 0
+    for blocks in _stretches(body):
+        for block in blocks:
+            bare = {name: value for name, value in block.items() if name != "cache_control"}
+            text = dumps(bare)
+            running.update(text.encode())
+            size += tokens(text)
+        is_marked = any("cache_control" in block for block in blocks)
+        found.append(Prefix(running.hexdigest(), size, is_marked))
+    if found and "cache_control" in body:
+        found[-1] = found[-1]._replace(is_marked=True)
+    return found
+
+
+def _stretches(body: JsonObject) -> Iterator[list[JsonObject]]:
+    yield [*objects(body.get("tools")), *_blocks_of(body.get("system"))]
+    for message in objects(body.get("messages")):
+        for block in _blocks_of(message.get("content")):
+            yield [block]
+
+
+def _blocks_of(content: Json) -> list[JsonObject]:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else objects(content)
 
 
 def made(body: JsonObject, reply: Reply, cached: tuple[int, int], truncated: bool) -> Made:
     """The message for a body. ``cached``: tokens read from and written to the cache."""
     name = digest({"body": body})[:24]
     blocks = _blocks(name, reply)
-    fitting, cut = _within(blocks, int(str(body["max_tokens"])), truncated)
+    fitting, cut = _cut_to(blocks, int(str(body["max_tokens"])), truncated)
     reason = "max_tokens" if cut else "tool_use" if any(b["type"] == "tool_use" for b in fitting) else "end_turn"
     read, written = cached
     usage: JsonObject = {
@@ -81,7 +107,7 @@ def _size(block: JsonObject) -> int:
     return tokens(block["text"] if block["type"] == "text" else dumps([block["name"], block["input"]]))
 
 
-def _within(blocks: list[JsonObject], limit: int, truncated: bool) -> tuple[list[JsonObject], bool]:
+def _cut_to(blocks: list[JsonObject], limit: int, truncated: bool) -> tuple[list[JsonObject], bool]:
     """The blocks that fit, and whether something was cut off."""
     if truncated:
         limit = min(limit, max(1, sum(_size(block) for block in blocks) // 2))

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from services.policy.core.applying import ruled_calls
 from services.policy.core.conditions import Conditions
 from services.policy.core.findings import Finding, Reported, Undecided, findings
 from services.policy.core.hashes import context_hash, history_hash
@@ -32,7 +33,8 @@ def decide(request: EvaluateRequest, prepared: Prepared) -> Verdict:
     pairs = zip(prepared.ready, seen, strict=True)
     found = [finding for ready, looked in pairs for scene in looked for finding in findings(ready.rules, scene)]
     plan = plan_findings(prepared.ready, seen, request)
-    return _verdict(request, prepared, _Found(found, plan, text_findings(prepared, request)))
+    verdict = _verdict(request, prepared, _Found(found, plan, text_findings(prepared, request)))
+    return verdict.model_copy(update={"ruled_calls": ruled_calls(prepared.ready, seen, request)})
 
 
 class _Found(NamedTuple):

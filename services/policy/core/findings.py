@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
+from services.policy.core.applying import applies
 from services.policy.core.conditions import Condition
 from services.policy.core.rules import ReadyRule, problem
 from services.policy.core.scenes import Scene
@@ -13,7 +14,10 @@ from shared.domain.words import Level, RuleAction
 
 
 class Undecided(NamedTuple):
-    """A rule that waits for a field without effect: the request is provisional, or the rule acts only if known."""
+    """A rule that waits for a field without effect.
+
+    The request is provisional, or the rule acts only if known, or it has nothing to do with the call.
+    """
 
     rule_id: str
 
@@ -50,7 +54,9 @@ def is_proven(condition: Condition, proven: Context, *, expected: bool) -> bool:
 
 def _further(ready: ReadyRule, decision: Truth, scene: Scene) -> Iterator[Finding]:
     """What a rule finds that the call, as it stands, does not set off."""
-    acting = next((one for one in scene.recorded if ready.condition.decide(one) is True), None)
+    missing = isinstance(decision, Unknown) and not ready.rule.if_known
+    looked_at = scene.recorded if scene.judges_records or missing else ()
+    acting = next((one for one in looked_at if ready.condition.decide(one) is True), None)
     if acting is not None:
         yield _on_record(ready, scene._replace(context=acting))
     elif scene.proven is not None and _rests_on_a_word(ready, decision, scene):
@@ -83,11 +89,16 @@ def _on_a_word(ready: ReadyRule, scene: Scene) -> Finding:
 def _finding(ready: ReadyRule, decision: Truth, scene: Scene) -> Finding:
     if not isinstance(decision, Unknown):
         found = _triggered(ready, scene)
-    elif scene.binding and not ready.rule.if_known:
+    elif scene.binding and not ready.rule.if_known and _asks_of(ready, scene):
         found = _in_doubt(ready, scene)
     else:
         return Undecided(ready.rule.id)
     return Reported(found) if ready.rule.report_only else found
+
+
+def _asks_of(ready: ReadyRule, scene: Scene) -> bool:
+    """Whether the call waits for what is not known; a notice does so only for a rule that names it."""
+    return applies(ready, scene) and (scene.unknown is None or scene.changes or ready.states_calls)
 
 
 def _triggered(ready: ReadyRule, scene: Scene) -> TriggeredRule:

@@ -30,7 +30,8 @@ def history_hash(request: EvaluateRequest) -> str | None:
 def _planned(call: CallContext) -> Json:
     unproven: list[Json] = [plain(call.unproven)] if call.unproven else []
     recorded: list[Json] = [{"recorded": [plain(one) for one in call.recorded]}] if call.recorded else []
-    return [call.call_id, call.tool, plain(call.fields), *unproven, *recorded]
+    unknown: list[Json] = [] if call.unknown_fields is None else [{"unknown": plain(call.unknown_fields)}]
+    return [call.call_id, call.tool, plain(call.fields), *unproven, *recorded, *unknown]
 
 
 def _identity(policy: Policy) -> Json:

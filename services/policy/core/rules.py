@@ -3,10 +3,15 @@
 from typing import NamedTuple
 
 from services.policy.core.conditions import Condition, Conditions
+from services.policy.core.tree import Reference
+from services.policy.core.values import ConditionError
 from shared.contracts.policy import Policy, PolicyProblem, Rule
 from shared.domain.words import Level, RuleAction
 
 MOST_APPROVERS = 20
+_CALLS = ("tool", "verb", "process_type")  # by these a rule says which calls it is about
+_NO_CALL = dict.fromkeys(_CALLS, "")
+EVERY_CALL_HAS = frozenset((*_CALLS, "tool_class", "call_id"))
 
 
 class ReadyRule(NamedTuple):
@@ -15,6 +20,8 @@ class ReadyRule(NamedTuple):
     action: RuleAction
     level: Level | None  # set for all but a block that names none
     condition: Condition
+    states_calls: bool = False  # it is about no call but those of the tools or the process that it names
+    looks_at: tuple[Reference, ...] = ()  # the fields by which it decides, but for those that every call has
 
     @property
     def cost(self) -> int:
@@ -26,7 +33,9 @@ def ready_rule(policy: Policy, rule: Rule, conditions: Conditions) -> ReadyRule:
     """Raises ``ConditionError`` for its condition and ``ValueError`` for a word that nobody knows."""
     action = _action(rule.action)
     _check_approvers(rule, action)
-    return ReadyRule(policy.id, rule, action, _level(rule, action), conditions.get(rule.condition))
+    condition = conditions.get(rule.condition)
+    looks_at = tuple(field for field in condition.fields if field.path[0] not in EVERY_CALL_HAS)
+    return ReadyRule(policy.id, rule, action, _level(rule, action), condition, _states_calls(condition), looks_at)
 
 
 def problem(policy_id: str, rule_id: str, cause: str, position: int | None = None) -> PolicyProblem:
@@ -34,6 +43,16 @@ def problem(policy_id: str, rule_id: str, cause: str, position: int | None = Non
     where = "" if position is None else f" at character {position}"
     message = f"policy invalid: rule {rule_id!r}{where}: {cause}"
     return PolicyProblem(rule_id=rule_id, policy_id=policy_id, position=position, message=message)
+
+
+def _states_calls(condition: Condition) -> bool:
+    """Whether a call of another tool, in another process, is none of its business, whatever the fields are."""
+    if not any(field.name in _CALLS for field in condition.fields):
+        return False
+    try:
+        return condition.decide(_NO_CALL) is False
+    except ConditionError:
+        return False
 
 
 def _action(word: str) -> RuleAction:

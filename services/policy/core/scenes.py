@@ -1,9 +1,11 @@
 """What a rule looks at: the facts as one policy sees them, for one planned call or for none."""
 
+from types import MappingProxyType
 from typing import NamedTuple
 
 from services.policy.core.values import Context
 from shared.contracts.policy import CallContext, ContextValue, EvaluateRequest, Policy
+from shared.domain.words import ToolClass
 
 _CALLS_OWN = ("tool", "call_id")  # no record says these
 
@@ -11,8 +13,10 @@ _CALLS_OWN = ("tool", "call_id")  # no record says these
 class Scene(NamedTuple):
     """``proven``: the same without what only the request gives; None where everything is known from elsewhere too.
 
-    ``recorded``: the same with what a record says instead, for each that says something else; none where the policy
-    does not ask for it. ``proven_by_record``: what is proven, and what such a record says of the rest.
+    ``recorded``: the same with what a record says instead, for each that says something else; ``judges_records``:
+    whether the policy asks for these where the call itself decides. ``proven_by_record``: what is proven, and what such
+    a record says of the rest. ``own``: the call's fields alone. ``unknown``: those that it has besides, without a known
+    value; None where nobody tells.
     """
 
     call_id: str | None
@@ -21,7 +25,16 @@ class Scene(NamedTuple):
     binding: bool
     proven: Context | None = None
     recorded: tuple[Context, ...] = ()
+    judges_records: bool = False
     proven_by_record: tuple[Context, ...] = ()
+    own: Context = MappingProxyType({})
+    unknown: tuple[str, ...] | None = None
+    changes: bool = True
+
+    @property
+    def stated(self) -> Context:
+        """What a rule may say which calls it is about by, and nothing else."""
+        return {name: self.context[name] for name in ("tool", "verb", "process_type") if name in self.context}
 
 
 def scenes(policy: Policy, request: EvaluateRequest) -> tuple[Scene, ...]:
@@ -34,12 +47,16 @@ def scenes(policy: Policy, request: EvaluateRequest) -> tuple[Scene, ...]:
 
 def _scene(policy: Policy, context: Context, call: CallContext, binding: bool) -> Scene:
     known = call_facts(context, call)
-    scene = Scene(call.call_id, call.tool, known, binding)
+    changes = call.tool_class is ToolClass.CHANGE
+    scene = Scene(
+        call.call_id, call.tool, known, binding, own=call.fields, unknown=call.unknown_fields, changes=changes
+    )
     if not binding:
         return scene
     records = [{name: value for name, value in one.items() if name not in _CALLS_OWN} for one in call.recorded]
-    if policy.judges_records:
-        scene = scene._replace(recorded=tuple({**known, **one} for one in records))
+    if records:
+        recorded = tuple({**known, **one} for one in records)
+        scene = scene._replace(recorded=recorded, judges_records=policy.judges_records)
     if call.unproven:
         proven = {name: value for name, value in known.items() if name not in call.unproven}
         instead = [{name: value for name, value in one.items() if name in call.unproven} for one in records]

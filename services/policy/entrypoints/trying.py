@@ -36,7 +36,7 @@ def check(arguments: Sequence[str]) -> int:
         verdict = evaluate(request, Conditions())
         strange: list[Json] = [*strange_in(given.file)]
     except (Unreadable, TooMuch) as error:
-        return _refused(str(error))
+        return _refuse(str(error))
     unasked: list[Json] = [rule.id for policy in policies for rule in policy.text_rules if request.text is None]
     said: JsonObject = {
         "not_asked": unasked,
@@ -58,13 +58,20 @@ def backtest(arguments: Sequence[str], archive: Archive) -> int:
     given = parser.parse_args(arguments)
     try:
         changed = policies_in(given.file)
+        _refuse_strange(given.file)
         plans, unread = asyncio.run(_tried(archive, given.tenant, changed))
     except (Unreadable, ArchiveUnavailable) as error:
-        return _refused(str(error))
+        return _refuse(str(error))
     differing: list[Json] = [_told(plan) for plan in plans if plan.differs]
     said: JsonObject = {"plans": len(plans), "without_plan": unread, "different": differing}
     sys.stdout.write(dumps(said) + "\n")
     return USABLE
+
+
+def _refuse_strange(file: Path) -> None:
+    """Raises ``Unreadable``: plans are not decided by a policy of which a part would not hold."""
+    if strange := strange_in(file):
+        raise Unreadable(f"{file}: nobody reads the field {strange[0]}")
 
 
 async def _tried(archive: Archive, tenant: str, changed: Sequence[Policy]) -> tuple[list[Backtested], int]:
@@ -134,6 +141,6 @@ def _told(plan: Backtested) -> Json:
     return {"task": plan.task_id, "text": plan.text, "before": plan.before, "after": plan.after, "rules": why}
 
 
-def _refused(sentence: str) -> int:
+def _refuse(sentence: str) -> int:
     sys.stderr.write(f"{sentence}\n")
     return CANNOT

@@ -10,7 +10,7 @@ from services.executor.ports.turns import SessionState
 from shared.contracts.assessment.messages import EarlyCompletion, TurnComplete, read_reply
 from shared.contracts.tenant import Connection, TenantRecord
 from shared.domain.words import TaskState
-from tests.doubles.scripted_model import json_reply, text_reply
+from tests.doubles.scripted_model import Script, ScriptedModel, json_reply, state_of
 from tests.unit.assessed.turn_stage import TurnStage, assessed, write
 from tests.unit.assessed.world_stage import WorldStage
 from tests.unit.executor.archived import replayed
@@ -29,13 +29,13 @@ async def test_the_users_chat_is_the_task_and_each_write_is_read_back(world: Wor
     await world.ask("Star the mail from Anna and tell her: it is Friday.")
     mail = await world.mail(ANNA, "When?")
     stage.plans(
-        write("c1", "star_email", message_id=mail),
-        write("c2", "reply_to_email", message_id=mail, body_text="It is Friday."),
-        write("c3", "send_email", to_addresses=[ANNA], subject="Friday", body_text="As I said."),
-        write("c4", "label_email", message_id=mail, label="answered"),
-        write("c5", "send_chat_message", content="Anna knows."),
+        write("star_email", message_id=mail),
+        write("reply_to_email", message_id=mail, body_text="It is Friday."),
+        write("send_email", to_addresses=[ANNA], subject="Friday", body_text="As I said."),
+        write("label_email", message_id=mail, label="answered"),
+        write("send_chat_message", content="Anna knows."),
     )
-    stage.scripts["complete"] = text_reply("Anna was answered.")
+    stage.talk.answer = "Anna was answered."
 
     record = await stage.run()
 
@@ -49,7 +49,7 @@ async def test_the_users_chat_is_the_task_and_each_write_is_read_back(world: Wor
 @pytest.mark.promise("I10.assessed_world")
 async def test_nothing_of_the_tenants_own_is_asked_or_offered(world: WorldStage, stage: TurnStage) -> None:
     await world.ask("Approve claim C-1.")
-    stage.plans(write("c1", "approve_claim", claim_id="C-1"))
+    stage.plans(write("approve_claim", claim_id="C-1"))
 
     record = await stage.run()
 
@@ -65,7 +65,7 @@ async def test_a_plan_that_needs_a_person_is_not_written_and_the_turn_says_so(
 ) -> None:
     mail = await world.mail(ANNA, "When?")
     stage.tenants.record = stage.tenants.record.model_copy(update={"assessments": "approve"})
-    stage.plans(write("c1", "star_email", message_id=mail))
+    stage.plans(write("star_email", message_id=mail))
 
     record = await stage.run()
 
@@ -92,7 +92,7 @@ async def test_a_tenants_caution_about_its_own_systems_does_not_stop_an_assessme
 ) -> None:
     stage.tenants.record = stage.tenants.record.model_copy(update={"unruled_writes": "approve"})
     mail = await world.mail(ANNA, "When?")
-    stage.plans(write("c1", "star_email", message_id=mail))
+    stage.plans(write("star_email", message_id=mail))
 
     await stage.run()
 
@@ -102,7 +102,7 @@ async def test_a_tenants_caution_about_its_own_systems_does_not_stop_an_assessme
 @pytest.mark.promise("I2.assessed_world")
 async def test_a_rule_of_the_tenant_binds_in_an_assessed_world_too(world: WorldStage, stage: TurnStage) -> None:
     mail = await world.mail(ANNA, "When?")
-    stage.plans(write("c1", "star_email", message_id=mail))
+    stage.plans(write("star_email", message_id=mail))
     stage.policy.says = {"passed": False}
 
     record = await stage.run()
@@ -118,8 +118,8 @@ async def test_an_end_is_believed_only_where_every_write_is_verified(
 ) -> None:
     mail = await world.mail(ANNA, "When?")
     world.line.lost["/email/send"] = lost
-    stage.plans(write("c1", "send_email", to_addresses=[ANNA], subject="Friday", body_text="As I said."))
-    stage.scripts["next_turn"] = json_reply({"finished": True, "time_step": "", "reason": "All is done."})
+    stage.plans(write("send_email", to_addresses=[ANNA], subject="Friday", body_text="As I said."))
+    stage.talk.helpers["next_turn"] = json_reply({"finished": True, "time_step": "", "reason": "All is done."})
     if lost:
         world.line.cut.add("/email/query")  # nobody can look
     assert mail
@@ -135,7 +135,7 @@ async def test_an_end_is_believed_only_where_every_write_is_verified(
     ("said", "step"), [("PT5S", "PT1M"), ("P30D", "P1D"), ("soon", "PT1H"), ("", "PT1H"), ("PT2H", "PT2H")]
 )
 async def test_the_next_turn_comes_within_bounds(stage: TurnStage, said: str, step: str) -> None:
-    stage.scripts["next_turn"] = json_reply({"finished": False, "time_step": said, "reason": ""})
+    stage.talk.helpers["next_turn"] = json_reply({"finished": False, "time_step": said, "reason": ""})
 
     await stage.run()
 
@@ -157,15 +157,16 @@ async def test_a_world_that_is_gone_fails_the_turn_with_a_readable_reply(world: 
 async def test_a_lost_answer_that_no_read_settles_ends_the_turn_and_asks_no_operator(
     world: WorldStage, stage: TurnStage
 ) -> None:
+    await world.ask(f"Write to {ANNA} about Friday.")
+    stage.talk.rounds = [[]]
     world.line.lost["/email/send"] = 1
     world.line.cut.add("/email/query")
-    stage.scripts["assess"] = text_reply("Nothing to read.")
-    stage.plans(write("c1", "send_email", to_addresses=[ANNA], subject="Friday", body_text="As I said."))
+    stage.plans(write("send_email", to_addresses=[ANNA], subject="Friday", body_text="As I said."))
 
     record = await stage.run()
 
-    assert record.state is TaskState.FAILED
-    assert stage.statuses == ["in_doubt"]
+    assert record.state is TaskState.FAILED, record.reason
+    assert stage.statuses == ["in_doubt"], record.reason
     assert isinstance(read_reply(stage.reply), TurnComplete)
 
 
@@ -173,12 +174,13 @@ async def test_a_lost_answer_that_no_read_settles_ends_the_turn_and_asks_no_oper
 async def test_a_lost_answer_is_settled_by_reading_and_the_mail_goes_out_once(
     world: WorldStage, stage: TurnStage
 ) -> None:
+    await world.mail(ANNA, "When?")
     world.line.lost["/email/send"] = 1
-    stage.plans(write("c1", "send_email", to_addresses=[ANNA], subject="Friday", body_text="As I said."))
+    stage.plans(write("send_email", to_addresses=[ANNA], subject="Friday", body_text="As I said."))
 
     record = await stage.run()
 
-    assert record.state is TaskState.COMPLETED
+    assert record.state is TaskState.COMPLETED, record.reason
     assert stage.statuses == ["verified"]
     assert (await world.said("find_sent_emails", subject="Friday"))["total_count"] == 1
 
@@ -189,13 +191,15 @@ async def test_a_turn_that_dies_after_sending_goes_on_without_sending_again(
 ) -> None:
     """The chat is heard once: what the user says while the turn is dead belongs to the next one."""
     await world.ask("Write to Anna.")
-    stage.plans(write("c1", "send_email", to_addresses=[ANNA], subject="Friday", body_text="As I said."))
-    stage.scripts["complete"] = dies
+    await world.mail(ANNA, "When?")
+    stage.plans(write("send_email", to_addresses=[ANNA], subject="Friday", body_text="As I said."))
+    stage.model = ScriptedModel(dies_at_the_answer(stage))
     with pytest.raises(Died):
         await stage.run()
     await world.ask("And to Ben.")
     before = len(world.line.paths)
-    stage.scripts["complete"] = text_reply("Anna was written to.")
+    stage.model = ScriptedModel(stage.talk)
+    stage.talk.answer = "Anna was written to."
 
     record = await stage.run(message(stage.turns.record.request.text), attempts=2)
 
@@ -209,8 +213,14 @@ class Died(Exception):
     """The process is gone."""
 
 
-def dies(_: ModelRequest) -> ModelReply:
-    raise Died
+def dies_at_the_answer(stage: TurnStage) -> Script:
+    def script(request: ModelRequest) -> ModelReply:
+        reply = stage.talk(request)
+        if not (state_of(request) or reply.tool_uses):
+            raise Died
+        return reply
+
+    return script
 
 
 @pytest.mark.promise("participant.memory")
@@ -218,7 +228,8 @@ async def test_a_later_turn_knows_what_earlier_ones_did_and_no_case_has_the_worl
     world: WorldStage, stage: TurnStage
 ) -> None:
     await world.ask("Star the mail from Anna.")
-    stage.scripts["complete"] = text_reply("Anna's mail is starred.")
+    stage.plans(write("star_email", message_id=await world.mail(ANNA, "When?")))
+    stage.talk.answer = "Anna's mail is starred."
 
     await stage.run()
 
@@ -279,7 +290,7 @@ async def test_an_archived_turn_is_replayed_to_the_same_end_and_asks_no_world(
 ) -> None:
     await world.ask("Star the mail from Anna.")
     mail = await world.mail(ANNA, "When?")
-    stage.plans(write("c1", "star_email", message_id=mail))
+    stage.plans(write("star_email", message_id=mail))
     record = await stage.run()
     asked = len(world.line.paths)
 
@@ -290,26 +301,22 @@ async def test_an_archived_turn_is_replayed_to_the_same_end_and_asks_no_world(
 
 
 @pytest.mark.promise("I2.assessed_world")
-@pytest.mark.parametrize(
-    ("body", "sent"),
-    [("It is on Friday 9 May 2031 at 14:00.", True), ("It costs 1,250 euros.", False), ("It costs 14 000.", False)],
-)
-async def test_days_are_told_from_the_worlds_clock_and_figures_never(
-    world: WorldStage, stage: TurnStage, body: str, sent: bool
+@pytest.mark.parametrize(("to", "sent"), [(ANNA, True), ("ann@corp.example", False), ("anna@other.example", False)])
+async def test_whom_the_world_does_not_show_is_not_written_to(
+    world: WorldStage, stage: TurnStage, to: str, sent: bool
 ) -> None:
-    """A date need not stand in a record: "tomorrow" is one. Any other figure has a source, or nothing is written."""
-    stage.plans(write("c1", "send_email", to_addresses=[ANNA], subject="Visit", body_text=body))
+    """Days are told from the world's clock and need no source; a recipient has one, or nothing is written."""
+    await world.mail(ANNA, "When?")
+    stage.plans(write("send_email", to_addresses=[to], subject="Visit", body_text="On Friday 9 May 2031 at 14:00."))
 
-    await stage.run()
+    record = await stage.run()
 
-    assert stage.statuses == (["verified"] if sent else [])
+    assert stage.statuses == (["verified"] if sent else []), record.reason
 
 
 @pytest.mark.promise("participant.turn_as_task")
 async def test_a_date_that_is_counted_from_today_can_be_booked(world: WorldStage, stage: TurnStage) -> None:
-    call = write(
-        "c1", "create_calendar_event", title="Call", start="2031-05-07T11:00:00Z", end="2031-05-07T11:30:00+00:00"
-    )
+    call = write("create_calendar_event", title="Call", start="2031-05-07T11:00:00Z", end="2031-05-07T11:30:00+00:00")
     stage.plans(call)
 
     await stage.run()

@@ -10,7 +10,7 @@ from typing_extensions import override
 from services.assessor.core.permissions import USER_PERMISSIONS
 from services.executor.adapters.tool_servers import DetectingToolServers
 from services.executor.adapters.ues_tools import OPERATIONS, UesTools
-from services.executor.core.execute.partners import partner
+from services.executor.core.write.read_backs import likely_proof
 from services.executor.ports.tools import ToolForbidden, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import dumps
@@ -46,10 +46,9 @@ async def test_whatever_sends_or_alters_is_a_change_and_is_proved_by_a_read(worl
     assert words == {"state", "query", "read"}  # of the clock
     assert len(changes) == 21  # twenty permissions, and answering a mail beside sending one
     for tool in changes:
-        found = partner(tool, offered)
+        found = likely_proof(tool, offered)
         assert found is not None
-        assert found.by_catalogue
-        assert all(found.arguments.values()), tool.name
+        assert found.by_operator, tool.name
 
 
 @pytest.mark.promise("participant.world_tools")

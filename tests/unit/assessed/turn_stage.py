@@ -11,10 +11,10 @@ from services.executor.core.worker import Worker
 from shared.contracts.assessment.messages import DEFAULT_ASSESSMENT_INSTRUCTIONS
 from shared.contracts.assessment.participation import AssessedTurn
 from shared.contracts.task import TaskRecord
-from shared.domain.exact_json import Json, JsonObject, dumps
-from tests.doubles.scripted_model import json_reply, text_reply
+from shared.domain.exact_json import Json, JsonObject
+from tests.doubles.scripted_model import json_reply
 from tests.unit.assessed.world_stage import URL, WorldStage
-from tests.unit.executor.stage import Stage, reads_once
+from tests.unit.executor.stage import Stage
 
 NOW = datetime(2031, 5, 6, 9, 0, tzinfo=UTC)
 
@@ -26,12 +26,12 @@ class TurnStage(Stage):
         super().__init__(DEFAULT_ASSESSMENT_INSTRUCTIONS)
         self.world = world
         self.turns.record = assessed(self.turns.record)
-        self.scripts |= {
-            "assess": reads_once("list_emails", {"folder": "inbox"}),
-            "write_plan": json_reply({"calls": [], "why_none": "Nothing is due."}),
-            "complete": text_reply("Nothing was due."),
-            "next_turn": json_reply({"finished": False, "time_step": "PT30M", "reason": "More may come."}),
-        }
+        self.talk.rounds = [[("list_emails", {"folder": "inbox"})]]
+        self.talk.parts = [(DEFAULT_ASSESSMENT_INSTRUCTIONS, "find out")]
+        self.talk.answer = "Nothing was due."
+        self.talk.helpers["next_turn"] = json_reply(
+            {"finished": False, "time_step": "PT30M", "reason": "More may come."}
+        )
 
     @property
     @override
@@ -39,9 +39,10 @@ class TurnStage(Stage):
         ports = Ports(self.model, self.world.tools, self.policy, self.tenants, self.learned, self.daily)
         return Worker(ports, self.limits._replace(tool_seconds=0.7), load())
 
-    def plans(self, *calls: JsonObject) -> None:
-        listed: list[Json] = [*calls]
-        self.scripts["write_plan"] = json_reply({"calls": listed, "why_none": None})
+    def plans(self, *calls: tuple[str, JsonObject]) -> None:
+        """What it proposes once it has read the mail."""
+        self.talk.parts = [(DEFAULT_ASSESSMENT_INSTRUCTIONS, "do")]
+        self.talk.rounds.append(calls)
 
     @property
     def reply(self) -> dict[str, JsonValue]:
@@ -55,15 +56,6 @@ def assessed(record: TaskRecord, number: int = 1) -> TaskRecord:
     return record.model_copy(update={"request": record.request.model_copy(update={"assessment": turn})})
 
 
-def write(call_id: str, tool: str, **arguments: Json) -> JsonObject:
+def write(tool: str, **arguments: Json) -> tuple[str, JsonObject]:
     """A call of a plan; the catalogue knows how it is read back."""
-    origins: list[Json] = [{"argument": name, "source": "task", "ref": ""} for name in arguments]
-    return {
-        "call_id": call_id,
-        "connection": "world",
-        "tool": tool,
-        "arguments_json": dumps(arguments),
-        "origins": origins,
-        "read_back": None,
-        "on_failure": "stop",
-    }
+    return tool, arguments

@@ -4,16 +4,14 @@ from datetime import time, timedelta
 from random import Random
 from typing import NamedTuple
 
-from services.executor.core.checkpoints import Checkpoints
 from services.executor.core.context import Limits, Ports
-from services.executor.core.dossier import Progress
-from services.executor.core.fsm.templates import TEMPLATES, Template
-from services.executor.core.journal import Journal
+from services.executor.core.fsm.templates import TEMPLATES
 from services.executor.core.prompts.texts import load
 from services.executor.core.spend.budget import Ceilings
 from services.executor.core.worker import Worker
 from shared.contracts.task import Principal, TaskRecord, Turn, TurnKind
 from shared.contracts.tenant import Connection, QuietHours, TenantRecord
+from shared.domain.exact_json import dumps, loads_object
 from shared.domain.words import Role, Strategy, TaskState
 from tests.doubles.generated_tools import World
 from tests.doubles.memory_learned import MemoryLearned
@@ -33,7 +31,10 @@ _PROMPTS = load()
 
 
 class Run(NamedTuple):
-    """What a run left: its record and state as stored, what reached the outside, and what it was told to keep to."""
+    """What a run left: its record and state as stored, what reached the outside, and what it was told to keep to.
+
+    ``applied``: the changes that took effect in the world, each as often as it did.
+    """
 
     seed: int
     turns: WatchedTurns
@@ -41,6 +42,7 @@ class Run(NamedTuple):
     tokens: int | None
     unruled: str
     deaths: int
+    applied: tuple[tuple[str, str], ...] = ()
 
     @property
     def record(self) -> TaskRecord:
@@ -56,8 +58,6 @@ async def any_run(seed: int) -> Run:
     tokens = random.choice([*[None] * 7, 2_500, 6_000, 10_000])
     tenant = _tenant(random)
     worker = Worker(_ports(random, world, turns, tape, tenant), _limits(random, tokens), _PROMPTS)
-    if random.random() < 0.85:
-        await _begin(turns, TEMPLATES[random.choice([*TEMPLATES])], random.choice([*Strategy]))
     deaths = random.choice([0, 1, 3, 6])
     left = deaths
     for number in range(_TURNS):
@@ -65,24 +65,24 @@ async def any_run(seed: int) -> Run:
         if turn is None:
             break
         left = await _carried(random, worker, turns, tape, turn, left)
-    return Run(seed, turns, tape, tokens, tenant.unruled_writes, deaths - left)
-
-
-async def _begin(turns: WatchedTurns, template: Template, strategy: Strategy) -> None:
-    """Leave what a worker leaves that has classified the task and chosen a strategy, and then died."""
-    progress = Progress(template=template, path=template.states, visited=template.states[:1], strategy=strategy)
-    await Checkpoints(Journal(turns, (), turns.now(), 60), ()).save(progress)
+    applied = tuple((tool, dumps(loads_object(given))) for tool, given in world.writes)
+    return Run(seed, turns, tape, tokens, tenant.unruled_writes, deaths - left, applied)
 
 
 def _ports(random: Random, world: World, turns: WatchedTurns, tape: Tape, tenant: TenantRecord) -> Ports:
     trouble = random.choice([0.0, 0.05, 0.1, 0.2])
     names = [connection.id for connection in tenant.connections]
-    tools = (*(tool.name for tool in (*world.readers, *world.writers)), NOTICE.name)
-    replies = Replies(random, Offer(world, (NOTICE,), names))
+    tools = tuple(_called(name, names) for name in (*(tool.name for tool in world.tools), NOTICE.name))
+    replies = Replies(random, Offer(world, (NOTICE,), names, random.choice([*TEMPLATES])))
     model = UnrulyModel(random, replies, tape, tools, random.choice([0.0, 0.02, 0.1, 0.3]))
     servers = UnrulyServers(random, world, turns, tape, trouble)
     policy = UnrulyPolicy(random, turns, tape, trouble)
     return Ports(model, servers, policy, OneTenant(tenant), MemoryLearned())
+
+
+def _called(tool: str, connections: list[str]) -> str:
+    """As a model sees it: by its own name, or with its server's where several have it."""
+    return tool if len(connections) == 1 else f"{connections[0]}__{tool}"
 
 
 def _tenant(random: Random) -> TenantRecord:
@@ -92,6 +92,7 @@ def _tenant(random: Random) -> TenantRecord:
         id="acme",
         unruled_writes=random.choice(["allow", "allow", "approve"]),
         quiet_hours=quiet,
+        answer_from_ledger=random.random() < 0.2,
         connections=tuple(Connection(id=name, url=f"http://{name}") for name in names),
     )
 
@@ -102,8 +103,10 @@ def _limits(random: Random, tokens: int | None) -> Limits:
         tool_seconds=0.05,
         settle_margin_seconds=0.0,
         task_seconds=random.choice([120.0, 3600.0, 3600.0]),
-        iterations=4,
+        iterations=random.choice([4, 14, 14, 14]),
         tool_calls=6,
+        plans=random.choice([1, 8]),
+        audits_values=random.random() < 0.7,
         strategies=strategies,
         ceilings=Ceilings(tokens=tokens),
     )

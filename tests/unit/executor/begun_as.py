@@ -1,38 +1,31 @@
 """A stage whose task has begun as a process of a certain kind, whatever its words say: a task keeps its template."""
 
-from services.executor.core.checkpoints import Checkpoints
-from services.executor.core.dossier import Progress
+import json
+
 from services.executor.core.fsm.template import Template
 from services.executor.core.journal import Journal
 from services.executor.ports.turns import TurnStore
 from shared.contracts.task import Turn
 from shared.domain.exact_json import JsonObject
 from tests.doubles.memory_turns import Died
-from tests.doubles.scripted_model import json_reply
-from tests.unit.executor.stage import CALL, TASK, Stage
+from tests.doubles.scripted_talk import Call
+from tests.unit.executor.stage import APPROVE, TASK, Stage
 
-NOTICE: JsonObject = {
-    "call_id": "n1",
-    "connection": "office",
-    "tool": "notify_person",
-    "arguments_json": '{"text":"Claim C-1 is approved."}',
-    "origins": [],
-    "read_back": None,
-    "on_failure": "stop",
-}
+NOTICE: tuple[str, JsonObject] = ("notify_person", {"text": "Claim C-1 is approved."})
 
 
 async def begin(store: TurnStore, template: Template) -> None:
-    """Leave what a worker leaves that has classified the task and then died."""
+    """Leave what a worker leaves that has named the task's process and then died."""
     journal = Journal(store, (), (await store.pulse()).now, 60)
-    progress = Progress(template=template, path=template.states, visited=template.states[:1])
-    await Checkpoints(journal, ()).save(progress)
+    named = {"process_type": template.process_type, "by": "model", "template": template.model_dump(mode="json")}
+    await journal.add("talk:process", "note", json.dumps(named))
 
 
-async def begun_as(template: Template, *calls: JsonObject, text: str = TASK) -> Stage:
-    """``calls`` are what its plan proposes: one change and a notice of it by default."""
+async def begun_as(template: Template, *calls: Call, text: str = TASK) -> Stage:
+    """``calls`` are what its model proposes: one change and a notice of it by default."""
     stage = Stage(text)
-    stage.scripts["write_plan"] = json_reply({"calls": [*(calls or (CALL, NOTICE))], "why_none": None})
+    stage.talk.process = template.process_type
+    stage.talk.rounds[1:] = [calls or (APPROVE, NOTICE)]
     await begin(stage.turns, template)
     return stage
 

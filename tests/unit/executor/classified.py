@@ -1,24 +1,19 @@
-"""Tasks whose words leave room for another process, and what a model says of them."""
+"""Tasks whose process the model names in its first reply, and what is told of it."""
 
 from services.executor.ports.models import ModelReply, ModelRequest, ModelUnavailable
 from shared.contracts.task import TaskRecord
-from tests.doubles.scripted_model import json_reply, state_of
-from tests.unit.executor.stage import Stage
-
-UNCLEAR = "Approve C-1 of 120.50"
+from tests.doubles.scripted_model import state_of
+from tests.unit.executor.stage import TASK, Stage
 
 
-def says(process_type: str, confidence: int = 1) -> ModelReply:
-    return json_reply({"process_type": process_type, "confidence": confidence, "why": "it is that kind of work"})
-
-
-def stage_of(reply: ModelReply, text: str = UNCLEAR) -> Stage:
+def stage_of(process_type: str, text: str = TASK) -> Stage:
     stage = Stage(text)
-    stage.scripts["classify"] = reply
+    stage.talk.process = process_type
     return stage
 
 
-def asked(stage: Stage, state: str = "CLASSIFY") -> list[ModelRequest]:
+def asked(stage: Stage, state: str) -> list[ModelRequest]:
+    """The helper questions of that kind."""
     return [request for request in stage.model.requests if state_of(request) == state]
 
 

@@ -1,20 +1,24 @@
 """A stage whose tenant lets missing calculators be made: a scripted model writes them, a real sandbox runs them."""
 
 from collections.abc import Sequence
+from typing import cast
 
+from pydantic import JsonValue
 from typing_extensions import override
 
 from services.executor.core.context import Ports
 from services.executor.core.prompts.texts import load
 from services.executor.core.worker import Worker
-from services.executor.ports.models import ModelReply, ModelRequest, TextBlock, ToolResult, ToolUse
+from services.executor.ports.models import ModelReply, ModelRequest, ToolDefinition
 from services.executor.ports.sandbox import Sandbox
 from services.planner.core.request import parse
 from services.planner.core.roles import reply
-from shared.domain.exact_json import Json, JsonObject
+from shared.domain.exact_json import JsonObject, loads_object
+from shared.infra.anthropic_request import encode_request
 from tests.doubles.memory_made import MemoryMade
-from tests.doubles.scripted_model import json_reply, text_reply, tool_reply
-from tests.unit.executor.stage import Stage, office
+from tests.doubles.scripted_model import json_reply, state_of, text_reply
+from tests.doubles.scripted_talk import calls_reply, of_conversation, results_in
+from tests.unit.executor.stage import APPROVE, READ, Stage, office
 
 FORMULA = (
     "Approve claim C-1 of 120.50 once this is worked out: net_margin = (revenue - cost) / revenue * 100, "
@@ -26,24 +30,25 @@ CASES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("80", "100"), "-25"),
     (("3", "1"), "66.666667"),
 )
-OPERANDS: list[JsonObject] = [
-    {"source": "task", "ref": "", "path": "", "literal": literal} for literal in ("1,250.00", "800")
-]
+CALCULATION: tuple[str, JsonObject] = (
+    "calculate",
+    {"name": "net_margin", "operation": "net_margin", "operands": ["1,250.00", "800"]},
+)
 
 
 class MadeStage(Stage):
-    """``sandbox`` is what made code runs in."""
+    """``sandbox`` is what made code runs in. The talk reads, then calculates with the made tool, then approves."""
 
     def __init__(self, sandbox: Sandbox, text: str = FORMULA) -> None:
         super().__init__(text)
         self.sandbox = sandbox
         self.made = MemoryMade()
         self.tenants.record = office().model_copy(update={"made_tools": True})
-        self.scripts |= {
+        self.talk.rounds = [[READ], [CALCULATION], [APPROVE]]
+        self.talk.helpers = {
             "tool_gap": json_reply({"gaps": []}),
             "make_tool": function(FUNCTION),
             "tool_cases": cases(CASES),
-            "compute": self._compute,
         }
 
     @property
@@ -53,20 +58,33 @@ class MadeStage(Stage):
         return Worker(ports._replace(sandbox=self.sandbox, made=self.made), self.limits, load())
 
     def asked(self, state: str) -> list[ModelRequest]:
-        return [one for one in self.model.requests if any(f"# State: {state}" in text for text in one.system)]
+        """What was asked in a helper question; without a name, in the conversation."""
+        return [one for one in self.model.requests if state_of(one) == state]
 
-    def _compute(self, request: ModelRequest) -> ModelReply:
-        """Calculates with the made tool if it is offered, and states what it answered."""
-        if len(request.messages) == 1 and "net_margin" in request.tools[0].description:
-            return tool_reply(("calculate", {"operation": "net_margin", "operands": [*OPERANDS]}))
-        if len(request.messages) == 1:
-            return json_reply({"values": []})
-        return stated("36.000000")
+    @property
+    def refused(self) -> list[str]:
+        """What the conversation was told of calls that failed, as its last request holds them."""
+        return [result.content for result in results_in(of_conversation(self.model.requests)[-1]) if result.is_error]
 
 
-def stated(value: str) -> ModelReply:
-    named: JsonObject = {"name": "net_margin", "operation": "net_margin", "operands": [*OPERANDS], "value": value}
-    return json_reply({"values": [named]})
+class ChangingSandbox(Sandbox):
+    """Runs ``right`` programs as they are; what comes after comes to another figure."""
+
+    def __init__(self, sandbox: Sandbox, right: int) -> None:
+        self._sandbox = sandbox
+        self._right = right
+
+    @override
+    async def run(self, program: str, inputs: Sequence[str]) -> str:
+        self._right -= 1
+        return await self._sandbox.run(program, inputs) if self._right >= 0 else "36.5"
+
+
+def offers_made_tool(tool: ToolDefinition) -> bool:
+    """Whether the made tool is an operation that a model may name in it."""
+    properties = cast("dict[str, JsonValue]", tool.input_schema.get("properties", {}))
+    operation = cast("dict[str, JsonValue]", properties.get("operation", {}))
+    return "net_margin" in cast("list[str]", operation.get("enum", []))
 
 
 def function(code: str, cannot: str = "") -> ModelReply:
@@ -79,19 +97,5 @@ def cases(given: Sequence[tuple[tuple[str, ...], str]]) -> ModelReply:
 
 def by_planner(request: ModelRequest) -> ModelReply:
     """What the rule-based planner replies to the same request."""
-    messages: list[Json] = [
-        {"role": message.role, "content": [_block(block) for block in message.blocks]} for message in request.messages
-    ]
-    tools: list[Json] = [{"name": tool.name, "description": tool.description} for tool in request.tools]
-    answer = reply(parse({"system": "\n".join(request.system), "messages": messages, "tools": tools}))
-    return tool_reply(*answer.calls) if answer.calls else text_reply(answer.text)
-
-
-def _block(block: TextBlock | ToolUse | ToolResult) -> JsonObject:
-    match block:
-        case TextBlock(text):
-            return {"type": "text", "text": text}
-        case ToolUse(id_, name, given):
-            return {"type": "tool_use", "id": id_, "name": name, "input": given}
-        case ToolResult():
-            return {"type": "tool_result", "tool_use_id": block.tool_use_id, "content": block.content}
+    answer = reply(parse(loads_object(encode_request("planner", request))))
+    return calls_reply(answer.calls, len(request.messages)) if answer.calls else text_reply(answer.text)

@@ -11,12 +11,19 @@ from services.executor.core.context import Ports
 from services.executor.core.prompts.texts import load
 from services.executor.core.worker import Worker
 from services.executor.ports.orchestrators import Orchestrating, Orchestrator
+from shared.domain.exact_json import Json, JsonObject
 from tests.doubles.mock_brainos import MockBrainOS, Round, answer, call, events, mock_brainos
 from tests.unit.executor.stage import TASK, Stage
 
 BRAINOS, LOCAL = Orchestrating.BRAINOS, Orchestrating.LOCAL
 READ, WRITE = call("get_claim", claim_id="C-1"), call("approve_claim", claim_id="C-1")
-WHOLE = (events(READ), events(WRITE), answer("I asked for it."), answer("C-1 of 120.50 is approved."))
+WHOLE = (events(READ), events(WRITE), answer("C-1 of 120.50 is approved."))
+
+
+def understood(*parts: tuple[str, str], form: str = "prose") -> JsonObject:
+    """The call by which it says what the task is: its parts, as quotes and kinds."""
+    said: list[Json] = [{"quote": quote, "kind": kind} for quote, kind in parts]
+    return call("understand", parts=said, process="general", answer_form=form)
 
 
 class OrchestratedStage(Stage):

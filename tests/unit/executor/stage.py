@@ -20,20 +20,14 @@ from shared.domain.words import Dialect, Role, ToolClass
 from tests.doubles.fake_tool_servers import FakeToolServers
 from tests.doubles.memory_learned import MemoryLearned
 from tests.doubles.memory_turns import MemoryTurns
-from tests.doubles.scripted_model import ScriptedModel, by_state, json_reply, text_reply, tool_reply
+from tests.doubles.scripted_model import ScriptedModel
+from tests.doubles.scripted_talk import Talk
 
 TASK = "Approve claim C-1 of 120.50"
 CLERK = Principal(id="clerk")
 MANAGER = Principal(id="boss", roles=(Role.APPROVER,), levels=("manager",))
-CALL: JsonObject = {
-    "call_id": "c1",
-    "connection": "office",
-    "tool": "approve_claim",
-    "arguments_json": '{"claim_id":"C-1"}',
-    "origins": [{"argument": "claim_id", "source": "task", "ref": ""}],
-    "read_back": {"tool": "get_claim", "arguments_json": '{"claim_id":"C-1"}', "expect_json": '{"status":"approved"}'},
-    "on_failure": "stop",
-}
+READ: tuple[str, JsonObject] = ("get_claim", {"claim_id": "C-1"})
+APPROVE: tuple[str, JsonObject] = ("approve_claim", {"claim_id": "C-1"})
 _CLAIM_ID: JsonObject = {
     "type": "object",
     "properties": {"claim_id": {"type": "string"}},
@@ -127,17 +121,12 @@ class Stage:
         self.servers.add("approve_claim", self.claims.approve, ToolClass.CHANGE, _CLAIM_ID)
         self.servers.add("notify_person", self.claims.notify, ToolClass.NOTIFY)
         self.policy = SaidPolicy()
-        self.scripts: dict[str, Callable[[ModelRequest], ModelReply] | ModelReply] = {
-            "classify": json_reply({"process_type": "general", "confidence": 0, "why": "not sure"}),
-            "decompose": json_reply({"needs": ["the claim"], "entities": [], "answer_format": "prose"}),
-            "assess": reads_once("get_claim", {"claim_id": "C-1"}),
-            "compute": json_reply({"values": []}),
-            "audit": json_reply({"clean": True, "issues": []}),
-            "write_plan": json_reply({"calls": [CALL], "why_none": None}),
-            "complete": text_reply("Claim C-1 of 120.50 is approved."),
-            "improve": text_reply(""),
-            "document": json_reply({"sections": []}),
-        }
+        self.talk = Talk(
+            parts=[(text, "do")],
+            rounds=[[READ], [APPROVE]],
+            answer="Claim C-1 of 120.50 is approved.",
+        )
+        self.thinks: Callable[[ModelRequest], ModelReply] | None = None  # in place of the talk
         self.model = ScriptedModel(self._reply)
         self.tenants = OneTenant(office())
         self.learned = MemoryLearned()
@@ -155,8 +144,18 @@ class Stage:
         await self.worker.run(self.turns.work(turn or message(self.turns.record.request.text), attempts), self.turns)
         return self.turns.record
 
+    def only_asks(self) -> None:
+        """The task is understood as a question: what is read is all that is done."""
+        self.talk.parts = [(text, "find out") for text, _ in self.talk.parts]
+        self.talk.rounds = self.talk.rounds[:1]
+
+    def cannot_read(self) -> None:
+        """No tool shows a claim: nothing is read before a write, and no read can prove it."""
+        self.servers.remove("get_claim")
+        self.talk.rounds = [[], [APPROVE]]
+
     def _reply(self, request: ModelRequest) -> ModelReply:
-        return by_state(**self.scripts)(request)
+        return (self.thinks or self.talk)(request)
 
     @property
     def statuses(self) -> list[str]:
@@ -166,15 +165,6 @@ class Stage:
 def office() -> TenantRecord:
     """A tenant with one tool server, whose writes need no approval unless a rule says so."""
     return TenantRecord(id="acme", unruled_writes="allow", connections=(Connection(id="office", url="http://office"),))
-
-
-def reads_once(tool: str, arguments: JsonObject) -> Callable[[ModelRequest], ModelReply]:
-    """An ASSESS that makes one read and then stops."""
-
-    def script(request: ModelRequest) -> ModelReply:
-        return tool_reply((tool, arguments)) if len(request.messages) == 1 else text_reply("read")
-
-    return script
 
 
 def new_record(text: str) -> TaskRecord:

@@ -6,77 +6,69 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.executor.ports.models import ModelReply, ModelRequest
+from services.executor.ports.models import ModelReply, ModelRequest, StopReason
 from shared.domain.answer import is_exact_match
-from shared.domain.exact_json import Json, dumps, plain
+from shared.domain.exact_json import Json, JsonObject, dumps, plain
 from shared.domain.words import FsmState, Strategy, TaskState
-from tests.doubles.scripted_model import json_reply, state_of, text_reply, tool_reply
+from tests.doubles.scripted_model import json_reply, text_reply
+from tests.doubles.scripted_talk import calls_reply
 from tests.unit.executor.archived import replayed
-from tests.unit.executor.deliberating import FOUND, READ_CLAIM, read
-from tests.unit.executor.stage import CALL, TASK, Stage
+from tests.unit.executor.deliberating import only
+from tests.unit.executor.stage import Stage
 
-_TOOLS = st.sampled_from(["get_claim", "approve_claim", "notify_person", "calculate", "drop_table", ""])
-_ARGUMENTS: st.SearchStrategy[Json] = st.sampled_from(
-    [{"claim_id": "C-1"}, {"claim_id": "C-2"}, {"claim_id": {"$ref": "s1.id"}}, {"claim_id": {"$ref": "s9"}}, {}, []]
+_TOOLS = st.sampled_from(
+    ["get_claim", "approve_claim", "approve_claim", "notify_person", "calculate", "look", "understand", "leave_part",
+     "what_would_policy_say", "use_tool", "drop_table", ""]
+)  # fmt: skip
+_CALL: st.SearchStrategy[Json] = st.sampled_from(
+    [{"part": 1}, {"part": 1}, {"part": 2}, {"from": {"claim_id": "1.id"}}, {"part": "one"}, [], 5, None]
 )
-_READS = st.builds(
-    lambda name, tool, given: {**read(name, tool), "arguments_json": dumps(given)},
-    st.sampled_from(["s1", "s2", "s1"]),
-    _TOOLS,
-    _ARGUMENTS,
+_ARGUMENTS: st.SearchStrategy[JsonObject] = st.one_of(
+    st.sampled_from(
+        [
+            {"claim_id": "C-1"},
+            {"claim_id": "C-2"},
+            {"claim_id": {"$ref": "c1.id"}},
+            {"text": "Claim C-1 is approved."},
+            {"name": "twice", "operation": "sum", "operands": ["r1.amount", "r1.amount"]},
+            {"name": "x", "operation": "sum", "operands": ["999.99"]},
+            {"name": "open", "operation": "is_equal", "operands": ["r1.status", "open"], "part": 1},
+            {"part": 1, "because": "it is not open", "ref": "r1"},
+            {"ref": "r1", "fields": ["amount"]},
+            {"tool": "approve_claim", "arguments": {"claim_id": "C-1"}},
+            {"parts": [], "process": "payroll", "answer_form": "list"},
+            {},
+        ]
+    ),
+    st.builds(lambda said: {"claim_id": "C-1", "_call": said}, _CALL),
 )
-_VALUES = st.sampled_from(
-    [
-        {"name": "a", "operation": "sum", "operands": [], "value": "1"},
-        {
-            "name": "amount",
-            "operation": "sum",
-            "operands": [{"source": "result", "ref": "f1", "path": "amount", "literal": ""}],
-            "value": "120.50",
-        },
-    ]
+_CALLS = st.lists(st.tuples(_TOOLS, _ARGUMENTS), min_size=1, max_size=4)
+_JSON = st.sampled_from([{"agrees": False, "problems": [{"part": 1, "why": "no"}]}, {"agrees": True}, [], {}]).map(
+    plain
 )
-_PLANS = st.fixed_dictionaries(
-    {
-        "reads": st.lists(st.just(READ_CLAIM) | _READS, max_size=9),
-        "look_again": st.booleans(),
-        "answer_format": st.sampled_from(["prose", "list"]),
-    }
-)
-_FINDINGS = st.fixed_dictionaries(
-    {"values": st.lists(_VALUES, max_size=2), "findings": st.sampled_from(["open", "not open", "C-1 is 7.00", ""])}
-)
-_WRITES = st.sampled_from([[CALL], [], [{**CALL, "arguments_json": '{"claim_id":"C-2"}'}]])
-_JSON = st.one_of(
-    _PLANS,
-    _FINDINGS,
-    st.just(FOUND),
-    st.builds(lambda calls: {"calls": calls, "why_none": None}, _WRITES),
-).map(plain)
 _TEXTS = st.sampled_from(["", "done", '["C-1"]', '["C-1","C-2"]', "```json\n[1]\n```", "- a\n- b", "[", "not done"])
+_STOPS: st.SearchStrategy[StopReason] = st.sampled_from(["end_turn", "tool_use", "max_tokens", "pause_turn"])
 _REPLIES = st.one_of(
+    st.builds(calls_reply, _CALLS, st.integers(50, 60), _TEXTS),
+    st.builds(lambda calls, stop: calls_reply(calls, 70)._replace(stop_reason=stop), _CALLS, _STOPS),
     _JSON.map(json_reply),
-    st.builds(lambda said, cut: text_reply(dumps(said)[:cut]), _JSON, st.integers(0, 40)),
     _TEXTS.map(text_reply),
-    st.builds(lambda tool: tool_reply((tool, {"claim_id": "C-2"})), _TOOLS),
-    _TEXTS.map(lambda text: text_reply(text)._replace(stop_reason="max_tokens")),
+    st.builds(lambda text, stop: text_reply(text)._replace(stop_reason=stop), _TEXTS, _STOPS),
+    st.just(text_reply("")._replace(blocks=())),
 )
 _ALL = pytest.mark.parametrize("strategy", Strategy)
 
 
 class _Fickle:
-    """Answers a state mostly as it should, and else with the next of some other replies."""
+    """Says mostly what it should, and else the next of some other replies."""
 
     def __init__(self, usual: Stage, odd: list[tuple[bool, ModelReply]]) -> None:
-        self._usual = dict(usual.scripts)
+        self._usual = usual.talk
         self._odd: Iterator[tuple[bool, ModelReply]] = iter(odd)
 
     def __call__(self, request: ModelRequest) -> ModelReply:
         is_odd, reply = next(self._odd, (False, text_reply("")))
-        if is_odd:
-            return reply
-        script = self._usual[state_of(request).lower().replace(" ", "_")]
-        return script if isinstance(script, ModelReply) else script(request)
+        return reply if is_odd else self._usual(request)
 
 
 @_ALL
@@ -100,9 +92,9 @@ async def test_any_replies_of_many_runs_end_well(strategy: Strategy, odd: list[t
 
 
 async def _ends_well(strategy: Strategy, odd: list[tuple[bool, ModelReply]]) -> None:
-    stage = _stage(strategy)
-    fickle = _Fickle(stage, odd)
-    stage.scripts = dict.fromkeys(stage.scripts, fickle)
+    stage = only(strategy)
+    stage.limits = stage.limits._replace(iterations=10)
+    stage.thinks = _Fickle(stage, odd)
     record = await stage.run()
     assert record.state in (TaskState.COMPLETED, TaskState.FAILED, TaskState.INPUT_REQUIRED)
     _wrote_only_what_was_let_through(stage)
@@ -112,25 +104,18 @@ async def _ends_well(strategy: Strategy, odd: list[tuple[bool, ModelReply]]) -> 
         assert (await replayed(stage)).difference == ""
 
 
-def _stage(strategy: Strategy) -> Stage:
-    stage = Stage(TASK)
-    stage.limits = stage.limits._replace(strategies=(strategy,), iterations=3)
-    stage.scripts["plan"] = json_reply({"reads": [READ_CLAIM], "look_again": False, "answer_format": "prose"})
-    stage.scripts["conclude"] = json_reply(FOUND)
-    return stage
-
-
 def _wrote_only_what_was_let_through(stage: Stage) -> None:
     """Every write stands in the ledger, and was made in MUTATE over a plan that passed its verdict."""
     metadata = stage.turns.record.metadata
     states, verdict = metadata.get("states"), metadata.get("verdict")
     applied = [entry.arguments_json for entry in stage.turns.writes.values() if entry.call.tool == "approve_claim"]
-    assert len(stage.claims.applied) <= len(applied)
     if stage.claims.applied:
         assert isinstance(states, list)
         assert FsmState.MUTATE in states
         assert isinstance(verdict, dict)
         assert verdict["passed"]
+    assert all("999.99" not in entry.arguments_json for entry in stage.turns.writes.values())
+    assert len(stage.claims.applied) == len(applied)
 
 
 def _said_by_the_model(stage: Stage, answer: str) -> bool:

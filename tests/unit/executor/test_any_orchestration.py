@@ -14,7 +14,7 @@ from tests.unit.executor.orchestrated import BRAINOS, LOCAL, OrchestratedStage
 from tests.unit.executor.stage import TASK
 
 _TOOLS = st.sampled_from(
-    ["get_claim", "approve_claim", "notify_person", "calculate", "drop_table", "fetch_all_matching"]
+    ["get_claim", "approve_claim", "notify_person", "calculate", "drop_table", "understand", "look", "leave_part"]
 )
 _PARAMS: st.SearchStrategy[JsonObject] = st.sampled_from(
     [
@@ -22,8 +22,11 @@ _PARAMS: st.SearchStrategy[JsonObject] = st.sampled_from(
         {"claim_id": "C-1"},
         {"claim_id": "C-2"},
         {"claim_id": {"$ref": "c1.id"}},
-        {"claim_id": "C-1", "_read_back": {"tool": "approve_claim", "arguments": {"claim_id": "C-1"}}},
-        {"claim_id": "C-1", "_read_back": 5},
+        {"claim_id": "C-1", "_call": {"part": 1, "from": {"claim_id": "1.id"}}},
+        {"parts": [{"quote": "C-1", "kind": "find out"}], "process": "payroll", "answer_form": "list"},
+        {"part": 1, "because": "it is not open", "ref": "r1"},
+        {"claim_id": "C-1", "_call": {"part": 9}},
+        {"claim_id": "C-1", "_call": 5},
         {"text": "999.99"},
         {"text": "C-1 of 120.50"},
         {"operation": "sum", "operands": ["120.50", "7.00"], "name": "amount"},

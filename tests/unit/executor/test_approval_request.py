@@ -8,14 +8,14 @@ from services.executor.core.fsm.templates import TEMPLATES
 from shared.contracts.task import Principal, TaskRecord
 from shared.domain.words import Role, TaskState
 from tests.unit.executor.begun_as import NOTICE, begun_as
-from tests.unit.executor.stage import CALL, MANAGER, Stage, decision
+from tests.unit.executor.stage import APPROVE, MANAGER, Stage, decision
 
 OTHER = Principal(id="other", roles=(Role.APPROVER,), levels=("manager",))
 
 
 async def _asked(approvers: int = 1) -> Stage:
     template = TEMPLATES["expense_approval"].model_copy(update={"approvers": approvers})
-    stage = await begun_as(template, CALL, NOTICE)
+    stage = await begun_as(template, APPROVE, NOTICE)
     stage.policy.says = {"requires_approval": True, "escalation_level": "manager"}
     await stage.run()
     return stage
@@ -73,7 +73,7 @@ async def test_of_several_people_the_request_says_how_many_have_decided_and_who(
 
 @pytest.mark.promise("gate.request")
 async def test_a_dry_run_says_whom_a_real_one_would_ask_and_for_which_confirmations() -> None:
-    stage = await begun_as(TEMPLATES["subscription_migration"], CALL)
+    stage = await begun_as(TEMPLATES["subscription_migration"], APPROVE)
     request = stage.turns.record.request.model_copy(update={"metadata": {"dry_run": True}})
     stage.turns.record = stage.turns.record.model_copy(update={"request": request})
     record = await stage.run()

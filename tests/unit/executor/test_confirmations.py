@@ -10,7 +10,7 @@ from shared.contracts.task import Principal, TaskRecord
 from shared.domain.words import FsmState, Role, TaskState
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import begun_as, run_with_deaths
-from tests.unit.executor.stage import CALL, CLERK, MANAGER, Stage, cancel, deadline, decision, message
+from tests.unit.executor.stage import APPROVE, CLERK, MANAGER, Stage, cancel, deadline, decision, message
 
 MIGRATION = TEMPLATES["subscription_migration"]
 FIVE = ("what changes", "data kept or lost", "billing", "effective date", "final go")
@@ -19,7 +19,7 @@ OTHER = Principal(id="other", roles=(Role.APPROVER,), levels=("manager",))
 
 async def _confirmed(times: int, stage: Stage | None = None) -> Stage:
     """A migration of which so many confirmations are given."""
-    stage = stage or await begun_as(MIGRATION, CALL)
+    stage = stage or await begun_as(MIGRATION, APPROVE)
     await stage.run()
     for number in range(times):
         await stage.run(decision("approve", turn_id=f"yes-{number}"))
@@ -142,7 +142,7 @@ async def test_who_asked_for_the_task_confirms_nothing_and_other_words_leave_it_
 
 @pytest.mark.promise("gate.confirmations")
 async def test_where_two_people_approve_each_confirmation_takes_both() -> None:
-    stage = await _confirmed(1, await begun_as(MIGRATION.model_copy(update={"approvers": 2}), CALL))
+    stage = await _confirmed(1, await begun_as(MIGRATION.model_copy(update={"approvers": 2}), APPROVE))
     assert _asked(stage.turns.record) == {"about": "what changes", "number": 1, "of": 5}
     assert "(2 different people; 1 of 2 given, by boss)" in (stage.turns.record.answer or "")
     record = await stage.run(decision("approve", MANAGER, "boss-again"))
@@ -174,7 +174,7 @@ async def test_a_confirmed_task_is_replayed_to_the_same_end() -> None:
 
 @pytest.mark.promise("gate.confirmations")
 async def test_without_the_template_nobody_is_asked() -> None:
-    stage = await begun_as(TEMPLATES["general"], CALL)
+    stage = await begun_as(TEMPLATES["general"], APPROVE)
     record = await stage.run()
     assert (record.state, stage.claims.applied, stage.turns.approvals) == (TaskState.COMPLETED, ["C-1"], [])
 

@@ -11,7 +11,7 @@ from services.executor.core.fsm.templates import TEMPLATES
 from shared.contracts.task import Turn
 from shared.domain.words import Role, TaskState
 from tests.unit.executor.begun_as import begun_as
-from tests.unit.executor.stage import CALL, CLERK, Stage, deadline, decision, message
+from tests.unit.executor.stage import APPROVE, CLERK, Stage, deadline, decision, message
 
 _NEEDED = len(TEMPLATES["subscription_migration"].confirmations)
 _OWN = CLERK.model_copy(update={"roles": (Role.APPROVER,), "levels": ("manager",)})
@@ -55,7 +55,7 @@ class _Expected:
 
 
 async def _heard(words: Sequence[str]) -> tuple[Stage, _Expected]:
-    stage, expected = await begun_as(TEMPLATES["subscription_migration"], CALL), _Expected()
+    stage, expected = await begun_as(TEMPLATES["subscription_migration"], APPROVE), _Expected()
     await stage.run()
     for number, word in enumerate(words, 2):
         if expected.agreed or expected.refused:

@@ -11,10 +11,9 @@ from shared.contracts.policy import EvaluateRequest, Verdict
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import FsmState as S
 from shared.domain.words import TaskState, ToolClass
-from tests.doubles.scripted_model import text_reply, tool_reply
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import begun_as
-from tests.unit.executor.stage import CALL, SaidPolicy, Stage
+from tests.unit.executor.stage import SaidPolicy, Stage
 
 AUDIT, DISPUTE = TEMPLATES["compliance_audit"], TEMPLATES["dispute_resolution"]
 RECALL = synthesized(
@@ -43,12 +42,7 @@ async def _run(
     """The record was read, and the plan's one call says something of its own."""
     written: list[JsonObject] = []
     text = f"Decide case C-1: {dumps(said)}"
-    call: JsonObject = {
-        **CALL,
-        "tool": "decide_case",
-        "arguments_json": dumps({"case_id": "C-1", **said}),
-        "read_back": None,
-    }
+    call: tuple[str, JsonObject] = ("decide_case", {"case_id": "C-1", **said})
     stage = await begun_as(template, call, text=text)
     stage.policy = RealPolicy()
     stage.limits = stage.limits._replace(trusts_requests=trusts)
@@ -61,9 +55,7 @@ async def _run(
         return {"ok": True}
 
     stage.servers.add("decide_case", decide, ToolClass.CHANGE, _ANYTHING)
-    stage.scripts["assess"] = lambda request: (
-        tool_reply(("get_case", {"case_id": "C-1"})) if len(request.messages) == 1 else text_reply("read")
-    )
+    stage.talk.rounds[0] = [("get_case", {"case_id": "C-1"})]
     await stage.run()
     return stage, written
 

@@ -4,7 +4,6 @@ import pytest
 
 from shared.contracts.task import TaskRecord
 from shared.domain.words import TaskState
-from tests.doubles.scripted_model import json_reply
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.stage import Stage
 
@@ -80,7 +79,7 @@ async def test_its_outcome_says_so() -> None:
 
 async def test_a_task_with_nothing_to_write_is_answered_as_ever() -> None:
     stage = _dry(Stage())
-    stage.scripts["write_plan"] = json_reply({"calls": [], "why_none": "it is approved already"})
+    stage.only_asks()
     record = await stage.run()
     assert (record.answer, record.metadata["dry_run"]) == ("Claim C-1 of 120.50 is approved.", True)
 

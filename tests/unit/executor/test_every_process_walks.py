@@ -6,18 +6,26 @@ import pytest
 
 from services.executor.core.fsm.templates import TEMPLATES
 from services.executor.ports.models import ModelReply, ModelRequest, ModelUnavailable
+from shared.domain.exact_json import JsonObject
 from shared.domain.words import FsmState, TaskState
 from tests.doubles.scripted_model import state_of
+from tests.doubles.scripted_talk import of_conversation
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import begun_as, run_with_deaths
-from tests.unit.executor.stage import CALL, TASK, Stage, decision, message
+from tests.unit.executor.stage import APPROVE, TASK, Stage, decision, message
 
 _GATE = FsmState.APPROVAL_GATE
+_REPLIES = 4  # that such a task takes
 
 
-async def _started(process_type: str) -> Stage:
-    stage = await begun_as(TEMPLATES[process_type], CALL)
-    stage.policy.says = {"requires_approval": True}
+async def _begun(process_type: str) -> Stage:
+    """A task of that kind, whose model reads, calculates, changes one thing and tells who is to be told."""
+    party = TEMPLATES[process_type].notice_to
+    told: JsonObject = {f"{party}_id": "C-1", "text": "approved"}
+    notices = [("notify_person", told)] if party else []
+    stage = await begun_as(TEMPLATES[process_type], APPROVE, *notices)
+    double: JsonObject = {"name": "double", "operation": "sum", "operands": ["r1.amount", "r1.amount"]}
+    stage.talk.rounds.insert(1, [("calculate", double)])
     return stage
 
 
@@ -28,22 +36,20 @@ def _states(stage: Stage) -> list[str]:
     return [str(state) for place, state in enumerate(told) if not (state == _GATE and told[place - 1] == _GATE)]
 
 
-def _with_gate(process_type: str) -> list[str]:
+def _walked(process_type: str) -> list[str]:
+    """What the conversation walks by what it does, then the states of the process for its plan, with the gate."""
     states = [state.value for state in TEMPLATES[process_type].states]
-    if _GATE not in states:
-        states.insert(states.index(FsmState.MUTATE), _GATE)
-    return states
-
-
-def _thinks(state: str) -> bool:
-    """Whether a model is asked in a state that every run of the process comes to."""
-    return state in ("DECOMPOSE", "ASSESS", "COMPUTE", "WRITE PLAN", "COMPLETE")
+    plan = [state for state in states if state not in ("DECOMPOSE", "ASSESS", "COMPUTE")]
+    if _GATE not in plan:
+        plan.insert(plan.index(FsmState.MUTATE), _GATE)
+    return ["DECOMPOSE", "ASSESS", "COMPUTE", *plan]
 
 
 @pytest.mark.promise("fsm.resumed_at_any_state")
 @pytest.mark.parametrize("process_type", TEMPLATES)
 async def test_a_process_that_dies_in_every_state_walks_them_all_and_writes_once(process_type: str) -> None:
-    stage = await _started(process_type)
+    stage = await _begun(process_type)
+    stage.policy.says = {"requires_approval": True}
     await run_with_deaths(stage, message(TASK))
     for number in count():
         if stage.turns.record.state is not TaskState.INPUT_REQUIRED:
@@ -51,35 +57,29 @@ async def test_a_process_that_dies_in_every_state_walks_them_all_and_writes_once
         assert stage.claims.applied == []
         await stage.run(decision("approve", turn_id=f"yes-{number}"))
     assert (stage.turns.record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
-    assert _states(stage) == _with_gate(process_type)
+    assert _states(stage) == _walked(process_type)
     assert (await replayed(stage)).difference == ""
 
 
 @pytest.mark.promise("fsm.failed_in_any_state")
-@pytest.mark.parametrize(
-    ("process_type", "state"),
-    [
-        (name, word)
-        for name, template in TEMPLATES.items()
-        for word in (*template.states, "WRITE PLAN")
-        if _thinks(word)
-    ],
-)
-async def test_a_process_whose_model_goes_away_fails_where_it_stands_with_the_reason(
-    process_type: str, state: str
+@pytest.mark.parametrize("process_type", TEMPLATES)
+@pytest.mark.parametrize("reply", range(1, _REPLIES + 1))
+async def test_a_process_whose_model_breaks_fails_where_it_stands_with_the_reason(
+    process_type: str, reply: int
 ) -> None:
-    stage = await begun_as(TEMPLATES[process_type], CALL)
+    stage = await _begun(process_type)
 
-    def away(_request: ModelRequest) -> ModelReply:
-        raise ModelUnavailable("overloaded")
+    def broken(request: ModelRequest) -> ModelReply:
+        if len(of_conversation(stage.model.requests)) >= reply and not state_of(request):
+            raise ModelUnavailable("no such model")
+        return stage.talk(request)
 
-    stage.scripts[state.lower().replace(" ", "_")] = away
+    stage.model._script = broken
     await stage.run()
     for number in range(5):
         if stage.turns.record.state is TaskState.INPUT_REQUIRED:
             await stage.run(decision("approve", turn_id=f"yes-{number}"))
     record = stage.turns.record
     assert (record.state, _states(stage)[-1]) == (TaskState.FAILED, FsmState.FAILED)
-    assert "overloaded" in (record.reason or "")
-    assert stage.claims.applied == (["C-1"] if state == "COMPLETE" else [])
-    assert state_of(stage.model.requests[-1]) == state
+    assert "no such model" in (record.reason or "")
+    assert stage.claims.applied == (["C-1"] if reply == _REPLIES else [])

@@ -1,60 +1,38 @@
-"""The five_phase strategy in the worker: reads planned before they are made, figures and findings from one answer."""
+"""The five_phase strategy: all reads named first and made at once, one synthesis, ARTIFACT as a request of its own."""
 
 import asyncio
 
 import pytest
 
-from services.executor.ports.models import Tier
+from services.executor.ports.models import ModelReply, ModelRequest, ModelUnavailable, Tier
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
-from tests.doubles.scripted_model import json_reply, state_of, tool_reply
+from tests.doubles.scripted_model import state_of, text_reply
 from tests.unit.executor.archived import replayed
-from tests.unit.executor.deliberating import (
-    FOUND,
-    asked_in,
-    five_phase,
-    in_order_of,
-    read,
-    read_plan,
-    said_to,
-    survived,
-)
+from tests.unit.executor.deliberating import asked_in, five_phase, last_said_to, said_to, survived
+from tests.unit.executor.stage import APPROVE, READ
 
 ANY: JsonObject = {"type": "object"}
+DONE = "Claim C-1 of 120.50 is approved, and verified."
 
 
 @pytest.mark.promise("strategy.five_phase")
-async def test_it_plans_reads_gathers_concludes_plans_the_write_and_answers() -> None:
+async def test_it_names_its_reads_gathers_synthesizes_proposes_and_writes_its_artifact() -> None:
     stage = five_phase()
+    stage.talk.rounds = [[READ], [("get_claim", {"claim_id": "C-2"})], [APPROVE]]
+    stage.talk.helpers["artifact"] = text_reply(DONE)
     record = await stage.run()
+    asked = [state_of(one) for one in stage.model.requests]
     assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
-    assert [state_of(one) for one in stage.model.requests][:4] == ["PLAN", "CONCLUDE", "WRITE PLAN", "COMPLETE"]
-    assert record.metadata["states"] == [
-        "DECOMPOSE", "ASSESS", "COMPUTE", "POLICY_CHECK", "APPROVAL_GATE", "MUTATE", "COMPLETE",
-    ]  # fmt: skip
+    assert asked[:5] == ["", "", "", "", "ARTIFACT"]
+    assert "Name now, in one reply, every other read" in said_to(stage.model.requests[1])
+    assert "propose all writes in one reply" in said_to(stage.model.requests[2])
+    assert str(record.answer).startswith(DONE)
     assert (record.metadata["strategy"], record.metadata["strategy_fell_back"]) == ("five_phase", None)
 
 
-@pytest.mark.promise("strategy.tiers")
-async def test_its_plan_of_reads_and_its_answer_are_haikus_and_its_conclusions_sonnets() -> None:
-    stage = five_phase()
-    await stage.run()
-    assert [(state_of(one), one.tier) for one in stage.model.requests[:4]] == [
-        ("PLAN", Tier.HAIKU), ("CONCLUDE", Tier.SONNET), ("WRITE PLAN", Tier.SONNET), ("COMPLETE", Tier.HAIKU),
-    ]  # fmt: skip
-
-
-@pytest.mark.promise("strategy.five_phase.sees_tools")
-async def test_its_plan_of_reads_sees_the_tools_that_read_with_their_schemas_and_no_other() -> None:
-    stage = five_phase()
-    await stage.run()
-    asked = said_to(asked_in(stage, "PLAN")[0])
-    assert '"claim_id":{"type":"string"}' in asked
-    assert "approve_claim" not in asked
-
-
 @pytest.mark.promise("strategy.five_phase.at_once")
-async def test_reads_that_need_nothing_from_each_other_are_under_way_at_once() -> None:
+async def test_reads_of_one_reply_are_under_way_at_once() -> None:
     """Each of the eight answers only when all eight have been asked for."""
     stage, everybody = five_phase(), asyncio.Barrier(8)
 
@@ -65,114 +43,56 @@ async def test_reads_that_need_nothing_from_each_other_are_under_way_at_once() -
 
     stage.limits = stage.limits._replace(tool_seconds=5)
     stage.servers.add("get_row", meets, ToolClass.READ, ANY)
-    stage.scripts["plan"] = read_plan(*(read(f"s{number}", "get_row", number=number) for number in range(8)))
+    stage.talk.rounds = [[READ], [("get_row", {"number": number}) for number in range(8)], [APPROVE]]
     record = await stage.run()
-    assert (record.state, record.metadata["tool_calls"]) == (TaskState.COMPLETED, 9)
+    assert (record.state, record.metadata["tool_calls"]) == (TaskState.COMPLETED, 10)
 
 
-@pytest.mark.promise("strategy.five_phase.at_once")
-async def test_a_ninth_read_makes_the_plan_unusable() -> None:
+@pytest.mark.promise("strategy.tiers")
+async def test_its_artifact_is_haikus_and_sees_what_became_of_the_writes() -> None:
     stage = five_phase()
-    too_many = read_plan(*(read(f"s{number}", "get_claim", claim_id=f"C-{number}") for number in range(9)))
-    stage.scripts["plan"] = in_order_of(too_many, read_plan(read("s1", "get_claim", claim_id="C-1")))
-    record = await stage.run()
-    assert "9 reads are too many: at most 8" in said_to(asked_in(stage, "PLAN")[1])
-    assert (record.metadata["strategy_fell_back"], stage.claims.applied) == (None, ["C-1"])
-
-
-@pytest.mark.promise("strategy.five_phase.dependent")
-async def test_a_read_whose_argument_comes_from_another_is_made_after_it_with_what_it_gave() -> None:
-    stage, owners = five_phase(), list[Json]()
-    stage.claims.rows["C-1"]["owner"] = {"id": "P-7"}
-
-    def owner(given: JsonObject) -> Json:
-        owners.append(given["person_id"])
-        return {"id": given["person_id"], "name": "Ann"}
-
-    stage.servers.add("get_person", owner, ToolClass.READ, ANY)
-    refers: Json = {"$ref": "s1.owner.id"}
-    stage.scripts["plan"] = read_plan(
-        read("s1", "get_claim", claim_id="C-1"), read("s2", "get_person", person_id=refers)
-    )
-    record = await stage.run()
-    assert (record.state, owners) == (TaskState.COMPLETED, ["P-7"])
-    assert "Ann" in said_to(asked_in(stage, "CONCLUDE")[0])
-
-
-@pytest.mark.promise("strategy.five_phase.dependent")
-async def test_a_read_that_waits_for_what_was_not_found_is_not_made_and_its_need_is_unmet() -> None:
-    stage = five_phase()
-    refers: Json = {"$ref": "s1.owner.id"}
-    stage.scripts["plan"] = read_plan(read("s1", "get_claim", claim_id="C-1"), read("s2", "get_claim", claim_id=refers))
-    record = await stage.run()
-    told = said_to(asked_in(stage, "CONCLUDE")[0])
-    assert "<unmet>" in told
-    assert "what get_claim shows: " in told
-    assert record.metadata["tool_calls"] == 2  # the claim, and the approval
-
-
-@pytest.mark.promise("strategy.five_phase.dependent")
-async def test_where_more_may_have_to_be_read_it_looks_again_over_what_is_known() -> None:
-    stage = five_phase()
-    stage.scripts["plan"] = in_order_of(
-        read_plan(read("s1", "get_claim", claim_id="C-1"), look_again=True),
-        read_plan(read("s1", "get_claim", claim_id="C-2"), look_again=True),
-        read_plan(look_again=True),
-    )
-    record = await stage.run()
-    asked = asked_in(stage, "PLAN")
-    assert len(asked) == 3
-    assert "7.00" in said_to(asked[2])
-    assert record.state is TaskState.COMPLETED
-
-
-async def test_a_further_plan_that_cannot_be_used_leaves_it_at_what_is_known() -> None:
-    stage = five_phase()
-    useless = read_plan(read("s1", "no_such_tool"))
-    first = read_plan(read("s1", "get_claim", claim_id="C-1"), look_again=True)
-    stage.scripts["plan"] = in_order_of(first, useless, useless)
-    record = await stage.run()
-    assert (record.state, record.metadata["strategy_fell_back"]) == (TaskState.COMPLETED, None)
-    assert stage.claims.applied == ["C-1"]
-
-
-@pytest.mark.promise("strategy.obeys_the_gate")
-async def test_a_plan_of_reads_that_names_a_write_gets_nothing_and_is_told_why() -> None:
-    stage = five_phase()
-    sly = read_plan(read("s1", "approve_claim", claim_id="C-2"))
-    stage.scripts["plan"] = in_order_of(sly, read_plan(read("s1", "get_claim", claim_id="C-1")))
+    stage.talk.helpers["artifact"] = text_reply(DONE)
     await stage.run()
-    assert stage.claims.applied == ["C-1"]
-    assert "approve_claim is a tool of class change" in said_to(asked_in(stage, "PLAN")[1])
-
-
-@pytest.mark.promise("strategy.obeys_the_gate")
-async def test_a_conclusion_that_calls_a_write_gets_nothing() -> None:
-    stage = five_phase()
-    stage.scripts["conclude"] = in_order_of(tool_reply(("approve_claim", {"claim_id": "C-2"})), json_reply(FOUND))
-    await stage.run()
-    assert stage.claims.applied == ["C-1"]
-    assert all(tool.name != "approve_claim" for one in stage.model.requests for tool in one.tools)
+    (asked,) = asked_in(stage, "ARTIFACT")
+    assert (asked.tier, asked.tools) == (Tier.HAIKU, ())
+    assert '"status":"verified"' in last_said_to(asked)
 
 
 @pytest.mark.promise("strategy.findings_in_plan")
-async def test_the_plan_of_writes_and_the_answer_see_the_findings() -> None:
+async def test_the_artifact_sees_the_draft_and_what_was_read() -> None:
     stage = five_phase()
     await stage.run()
-    for state in ("WRITE PLAN", "COMPLETE"):
-        assert "<findings>\nC-1 is open and may be approved.\n</findings>" in said_to(asked_in(stage, state)[0])
+    (asked,) = asked_in(stage, "ARTIFACT")
+    assert "Claim C-1 of 120.50 is approved." in last_said_to(asked)
+    assert '"tool":"get_claim"' in last_said_to(asked)
 
 
-@pytest.mark.promise("strategy.audited")
-async def test_figures_that_fail_their_audit_twice_escalate_and_nothing_is_written() -> None:
+def _away(_request: ModelRequest) -> ModelReply:
+    raise ModelUnavailable("overloaded")
+
+
+@pytest.mark.promise("strategy.five_phase")
+@pytest.mark.parametrize(
+    "artifact",
+    [text_reply(""), text_reply("Claim")._replace(stop_reason="max_tokens"), _away],
+    ids=("empty", "cut", "away"),
+)
+async def test_without_a_usable_artifact_the_last_words_of_the_conversation_are_the_answer(artifact: object) -> None:
     stage = five_phase()
-    operand: Json = {"source": "result", "ref": "f1", "path": "amount", "literal": ""}
-    wrong: Json = {"name": "total", "operation": "sum", "operands": [operand, operand], "value": "240.00"}
-    stage.scripts["conclude"] = json_reply({"values": [wrong], "findings": "The total is 240.00."})
+    stage.talk.helpers["artifact"] = artifact  # type: ignore[assignment]  # a reply, or what makes one
     record = await stage.run()
-    assert (record.state, record.metadata["escalated"]) == (TaskState.FAILED, True)
-    assert stage.claims.applied == []
-    assert len(asked_in(stage, "CONCLUDE")) == 2
+    assert record.state is TaskState.COMPLETED
+    assert str(record.answer).startswith("Claim C-1 of 120.50 is approved.")
+    assert (await replayed(stage)).difference == ""
+
+
+@pytest.mark.promise("I9.exact_answers")
+@pytest.mark.parametrize(("artifact", "answer"), [('[ "C-1"]', '[ "C-1"]'), ("Only C-1.", '["C-1"]')])
+async def test_an_artifact_that_is_no_list_takes_the_place_of_none(artifact: str, answer: str) -> None:
+    stage = five_phase()
+    stage.talk.form, stage.talk.answer = "list", '["C-1"]'
+    stage.talk.helpers["artifact"] = text_reply(artifact)
+    assert (await stage.run()).answer == answer
 
 
 @pytest.mark.promise("strategy.five_phase.insight")

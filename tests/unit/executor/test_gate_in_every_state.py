@@ -1,66 +1,88 @@
 """I1: whatever a model asks for, in whichever state, only what the state permits reaches a server."""
 
+from typing import Literal
+
 import pytest
 
 from services.executor.core.fsm.states import permits
-from services.executor.ports.models import ModelReply, ModelRequest
+from services.executor.ports.models import ModelReply, ModelRequest, ToolDefinition, ToolUse
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import FsmState, ToolClass
-from tests.doubles.scripted_model import json_reply, state_of, tool_reply
-from tests.unit.executor.stage import CALL, MANAGER, Stage, decision
+from tests.doubles.scripted_model import state_of
+from tests.doubles.scripted_talk import calls_reply, of_conversation
+from tests.doubles.unruly_world import WatchedTurns
+from tests.unit.executor.stage import MANAGER, Stage, decision
 
-_THINKING = {
-    "DECOMPOSE": FsmState.DECOMPOSE,
-    "ASSESS": FsmState.ASSESS,
-    "COMPUTE": FsmState.COMPUTE,
-    "WRITE PLAN": FsmState.COMPUTE,  # the plan is made on leaving the last state before POLICY_CHECK
-    "COMPLETE": FsmState.COMPLETE,
-}
+_LAST = 4  # the reply that answers, where nothing else is asked for
 
 
-def _asks_in(state: str, tool: str, stage: Stage) -> None:
-    """The model asks for the tool once in that state, then goes on as scripted."""
-    as_scripted = stage.model._script
-    asked: list[str] = []
+def _asks_in(number: int, tool: str, stage: Stage) -> None:
+    """The model asks for the tool in the reply of that number too, once."""
+    asked: list[ModelRequest] = []
 
     def script(request: ModelRequest) -> ModelReply:
-        if state_of(request) == state and not asked:
-            asked.append(state)
-            return tool_reply((tool, {}))
-        return as_scripted(request)
+        reply = stage.talk(request)
+        if not state_of(request):
+            asked.append(request)
+            if len(asked) == number:
+                more = calls_reply([*((use.name, use.input) for use in reply.tool_uses), (tool, {})], number)
+                return more._replace(blocks=(*more.blocks[:-1], ToolUse("probe", tool, {})))
+        return reply
 
     stage.model._script = script
 
 
 @pytest.mark.promise("I1.gate_in_every_state")
-@pytest.mark.parametrize("state", _THINKING)
+@pytest.mark.parametrize("kind", ["find out", "do"])
+@pytest.mark.parametrize("number", range(1, _LAST + 1))
 @pytest.mark.parametrize("tool_class", list(ToolClass))
-async def test_a_forbidden_call_never_reaches_the_server(state: str, tool_class: ToolClass) -> None:
+async def test_a_call_reaches_its_server_only_in_a_state_that_permits_it(
+    kind: Literal["find out", "do"], number: int, tool_class: ToolClass
+) -> None:
+    """Whenever a model asks for it: beside its first reads, beside figures, beside a proposal, or after the writes."""
     stage = Stage()
-    arrived: list[JsonObject] = []
+    stage.turns = watched = WatchedTurns(stage.turns.record)
+    stage.talk.parts = [(text, kind) for text, _ in stage.talk.parts]
+    double: JsonObject = {"name": "double", "operation": "sum", "operands": ["r1.amount", "r1.amount"]}
+    stage.talk.rounds.insert(1, [("calculate", double)])
+    if kind == "find out":
+        stage.talk.rounds.pop()
+    states: list[str | None] = []
 
-    def arrive(given: JsonObject) -> Json:
-        arrived.append(given)
+    def arrive(_: JsonObject) -> Json:
+        states.append(watched.state)
         return {}
 
     stage.servers.add("probe", arrive, tool_class)
-    _asks_in(state, "probe", stage)
+    _asks_in(number, "probe", stage)
     await stage.run()
-    assert bool(arrived) is permits(_THINKING[state], tool_class)
+    assert all(state is not None and permits(FsmState(state), tool_class) for state in states)
+    writes = tool_class in (ToolClass.CHANGE, ToolClass.NOTIFY)
+    if writes and (kind == "find out" or number == 1):
+        assert states == []
+    elif number < len(of_conversation(stage.model.requests)):
+        assert states
+
+
+def _properties(tool: ToolDefinition) -> set[str]:
+    found = tool.input_schema.get("properties")
+    return set(found) if isinstance(found, dict) else set()
 
 
 @pytest.mark.promise("I1.left_out_of_the_request")
-async def test_a_request_offers_only_the_tools_that_its_state_permits() -> None:
+async def test_only_the_conversation_is_offered_tools_and_the_same_in_each_request() -> None:
     stage = Stage()
+    stage.talk.process = "expense_approval"
     await stage.run()
-    offered = {state_of(request): {tool.name for tool in request.tools} for request in stage.model.requests}
-    assert offered == {
-        "DECOMPOSE": set(),
-        "ASSESS": {"get_claim"},
-        "COMPUTE": {"calculate", "group_by", "sum_field"},
-        "WRITE PLAN": set(),
-        "COMPLETE": set(),
-    }
+    talks = of_conversation(stage.model.requests)
+    others = [request for request in stage.model.requests if request not in talks]
+    assert others
+    assert all(request.tools == () for request in others)
+    assert all(request.tools == talks[0].tools for request in talks)
+    names = {tool.name for tool in talks[0].tools}
+    assert names >= {"understand", "calculate", "look", "get_claim", "approve_claim", "notify_person"}
+    mine = {tool.name for tool in talks[0].tools if _properties(tool) & {"_call"}}
+    assert mine == {"approve_claim", "notify_person"}
 
 
 @pytest.mark.promise("I1.gate_in_every_state")
@@ -84,18 +106,18 @@ async def test_at_the_gate_nothing_is_written_and_after_it_only_what_was_planned
 @pytest.mark.promise("I1.invented_tools")
 async def test_an_invented_tool_is_refused_and_the_model_is_told() -> None:
     stage = Stage()
-    _asks_in("ASSESS", "delete_everything", stage)
+    stage.talk.rounds[0] = [*stage.talk.rounds[0], ("delete_everything", {})]
     await stage.run()
-    told = [block for request in stage.model.requests for message in request.messages for block in message.blocks]
-    assert any("no tool named 'delete_everything'" in str(block) for block in told)
+    assert any("There is no tool named" in str(request.messages) for request in of_conversation(stage.model.requests))
     assert all(call.tool != "delete_everything" for call in stage.servers.calls)
 
 
 @pytest.mark.promise("I1.plans_hold_writes_only")
-@pytest.mark.parametrize("tool", ["get_claim", "approve_everything"])
-async def test_a_plan_may_hold_only_writing_tools_that_exist(tool: str) -> None:
+async def test_a_plan_holds_only_writing_tools_that_exist() -> None:
+    """Whatever stands beside the write in a reply: a read is made as a read, and what nobody offers is refused."""
     stage = Stage()
-    stage.scripts["write_plan"] = json_reply({"calls": [{**CALL, "tool": tool}], "why_none": None})
-    record = await stage.run()
-    assert stage.claims.applied == []
-    assert tool in (record.reason or "")
+    stage.talk.rounds[1] = [*stage.talk.rounds[1], ("get_claim", {"claim_id": "C-1"}), ("approve_everything", {})]
+    await stage.run()
+    assert stage.claims.applied == ["C-1"]
+    assert {entry.call.tool for entry in stage.turns.writes.values()} == {"approve_claim"}
+    assert {call.tool for request in stage.policy.asked for call in request.calls} == {"approve_claim"}

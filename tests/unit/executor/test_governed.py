@@ -17,10 +17,9 @@ from shared.contracts.policy import EvaluateRequest, Verdict
 from shared.contracts.task import Principal
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import Role, TaskState, ToolClass
-from tests.doubles.scripted_model import text_reply, tool_reply
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import begun_as
-from tests.unit.executor.stage import CALL, SaidPolicy, Stage, decision
+from tests.unit.executor.stage import SaidPolicy, Stage, decision
 
 FINANCE = Principal(id="treasurer", roles=(Role.APPROVER,), levels=("finance",))
 _ANYTHING: JsonObject = {"type": "object", "properties": {}, "additionalProperties": True}
@@ -41,8 +40,7 @@ class RealPolicy(SaidPolicy):
 async def _credit(said: JsonObject) -> tuple[Stage, list[JsonObject]]:
     """A broken agreement whose credit is 900, and a plan that says what the credit is."""
     written: list[JsonObject] = []
-    arguments = dumps({"incident_id": "INC-1", **said})
-    call: JsonObject = {**CALL, "tool": "issue_credit", "arguments_json": arguments, "read_back": None}
+    call: tuple[str, JsonObject] = ("issue_credit", {"incident_id": "INC-1", **said})
     stage = await begun_as(TEMPLATES["sla_breach"], call, text="SLA breach INC-1: issue the credit")
     stage.policy = RealPolicy()
     stage.limits = stage.limits._replace(trusts_requests=False)
@@ -54,8 +52,7 @@ async def _credit(said: JsonObject) -> tuple[Stage, list[JsonObject]]:
         return {"ok": True}
 
     stage.servers.add("issue_credit", issue, ToolClass.CHANGE, _ANYTHING)
-    reads = tool_reply(("get_agreement", {}), ("get_incident", {"incident_id": "INC-1"}))
-    stage.scripts["assess"] = lambda request: reads if len(request.messages) == 1 else text_reply("read")
+    stage.talk.rounds[0] = [("get_agreement", {}), ("get_incident", {"incident_id": "INC-1"})]
     await stage.run()
     return stage, written
 

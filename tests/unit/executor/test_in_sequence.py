@@ -7,30 +7,25 @@ import pytest
 from services.executor.core.fsm.templates import TEMPLATES
 from services.executor.ports.tools import ToolAnswer, ToolSilent
 from shared.contracts.task import Principal, Turn, TurnKind
-from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import Resolution, Role, TaskState, ToolClass
-from tests.doubles.scripted_model import json_reply
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import begun_as, run_with_deaths
-from tests.unit.executor.stage import CALL, Stage, message
+from tests.unit.executor.stage import Stage, message
 
 OPERATOR = Principal(id="olga", roles=(Role.OPERATOR,))
 TEXT = "Approve claims C-1 and C-2"
 
 
-def _approves(claim: str, call_id: str, **more: Json) -> JsonObject:
-    arguments = dumps({"claim_id": claim})
-    read_back: JsonObject = {"tool": "get_claim", "arguments_json": arguments, "expect_json": '{"status":"approved"}'}
-    return {**CALL, "call_id": call_id, "arguments_json": arguments, "read_back": read_back, **more}
-
-
-FIRST = _approves("C-1", "c1", on_failure="continue")
-SECOND = _approves("C-2", "c2", on_failure="continue")
+FIRST: tuple[str, JsonObject] = ("approve_claim", {"claim_id": "C-1"})
+SECOND: tuple[str, JsonObject] = ("approve_claim", {"claim_id": "C-2"})
 
 
 async def _stage(process_type: str, answer: ToolAnswer | ToolSilent | None) -> Stage:
-    """Two approvals in a plan that goes on after failures; the first one is answered so, and not done."""
-    stage = await begun_as(TEMPLATES[process_type], FIRST, SECOND, text=TEXT)
+    """Two approvals, each a part of its own; the first one is answered so, and not done."""
+    stage = await begun_as(TEMPLATES[process_type], text=TEXT)
+    stage.talk.parts = [("Approve claims C-1", "do"), ("C-2", "do")]
+    stage.talk.rounds[1:] = [[of_part(1, FIRST), of_part(2, SECOND)]]
 
     def approve(given: JsonObject) -> "Json | ToolAnswer":
         if given["claim_id"] == "C-2" or answer is None:
@@ -41,6 +36,11 @@ async def _stage(process_type: str, answer: ToolAnswer | ToolSilent | None) -> S
 
     stage.servers.add("approve_claim", approve, ToolClass.CHANGE)
     return stage
+
+
+def of_part(number: int, call: tuple[str, JsonObject]) -> tuple[str, JsonObject]:
+    name, given = call
+    return name, {**given, "_call": {"part": number}}
 
 
 NOT_DONE = ToolAnswer("no such claim", is_error=True, not_begun=True)
@@ -55,12 +55,35 @@ async def test_changes_that_are_verified_follow_each_other() -> None:
 
 
 @pytest.mark.promise("mutate.sequence")
-async def test_nothing_follows_a_change_that_failed_although_the_plan_would_go_on() -> None:
+async def test_nothing_follows_a_change_that_failed_although_it_carries_out_another_part() -> None:
     stage = await _stage("hr_offboarding", NOT_DONE)
     record = await stage.run()
     assert (record.state, stage.claims.applied) == (TaskState.FAILED, [])
-    assert "c2: approve_claim was not called: this process goes step by step" in (record.reason or "")
-    assert "c1 approve_claim before it is refused (the server refused: no such claim)" in (record.reason or "")
+    assert "c2: approve_claim was not called: this process goes step by step" in (record.answer or "")
+    assert "c1 approve_claim before it is refused (the server refused: no such claim)" in (record.answer or "")
+
+
+@pytest.mark.promise("mutate.sequence")
+async def test_nor_does_it_follow_in_a_further_plan() -> None:
+    stage = await _stage("hr_offboarding", NOT_DONE)
+    stage.talk.rounds.append([of_part(2, SECOND)])
+    record = await stage.run()
+    assert (record.state, stage.claims.applied) == (TaskState.FAILED, [])
+    assert [call["claim_id"] for call in stage.servers.called("approve_claim")] == ["C-1"]
+
+
+@pytest.mark.promise("mutate.sequence")
+async def test_a_change_that_failed_may_be_made_good_in_a_further_plan_and_then_the_next_one_follows() -> None:
+    stage = await _stage("hr_offboarding", None)
+    answers = [NOT_DONE]
+
+    def approve(given: JsonObject) -> "Json | ToolAnswer":
+        return answers.pop() if answers else stage.claims.approve(given)
+
+    stage.servers.add("approve_claim", approve, ToolClass.CHANGE)
+    stage.talk.rounds.append([of_part(1, FIRST), of_part(2, SECOND)])
+    record = await stage.run()
+    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1", "C-2"])
 
 
 @pytest.mark.promise("mutate.sequence")
@@ -91,22 +114,13 @@ async def test_what_an_operator_says_of_a_change_in_doubt_lets_the_next_one_go_o
 
 
 @pytest.mark.promise("mutate.sequence")
-async def test_a_plan_that_could_not_prove_a_change_before_the_next_is_asked_for_again() -> None:
-    stage = await _stage("hr_offboarding", None)
-    plans = [[{**FIRST, "read_back": None}, SECOND], [FIRST, SECOND]]
-    stage.scripts["write_plan"] = lambda _request: json_reply({"calls": [*plans.pop(0)], "why_none": None})
-    record = await stage.run()
-    assert (record.state, stage.claims.applied, plans) == (TaskState.COMPLETED, ["C-1", "C-2"], [])
-
-
-@pytest.mark.promise("mutate.sequence")
 async def test_a_plan_that_would_stop_halfway_is_not_begun() -> None:
     stage = await _stage("hr_offboarding", None)
-    unproved: list[Json] = [{**FIRST, "read_back": None}, SECOND]
-    stage.scripts["write_plan"] = json_reply({"calls": unproved, "why_none": None})
+    stage.servers.remove("get_claim")
+    stage.talk.rounds[0] = []
     record = await stage.run()
     assert (record.state, record.metadata["escalated"], stage.claims.applied) == (TaskState.FAILED, True, [])
-    assert "give a read_back to c1 approve_claim" in (record.reason or "")
+    assert "no read can prove c1 approve_claim" in (record.reason or "")
 
 
 @pytest.mark.promise("mutate.sequence")
@@ -124,7 +138,8 @@ async def test_a_task_that_stopped_in_its_sequence_is_replayed_to_the_same_end()
 
 
 @pytest.mark.promise("mutate.sequence")
-async def test_without_the_template_the_plan_goes_on_as_it_says() -> None:
+async def test_without_the_template_the_other_part_is_carried_out() -> None:
     stage = await _stage("general", NOT_DONE)
     record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-2"])
+    assert (record.state, stage.claims.applied) == (TaskState.FAILED, ["C-2"])
+    assert "part 2" not in (record.reason or "")

@@ -6,9 +6,9 @@ from services.executor.core.context import Limits
 from services.executor.core.journal import NO_STEPS, Bounds
 from services.executor.ports.turns import SessionState
 from shared.domain.words import TaskState, WriteStatus
-from tests.doubles.scripted_model import text_reply, tool_reply
+from tests.doubles.scripted_model import text_reply
 from tests.unit.executor.archived import replayed
-from tests.unit.executor.stage import Stage, message
+from tests.unit.executor.stage import READ, Stage, message
 
 TURNS = 24
 
@@ -22,7 +22,7 @@ def _bounded(stage: Stage, **bounds: int) -> Stage:
 async def test_a_task_of_too_many_steps_ends_with_the_reason() -> None:
     """A model that reads and reads and never comes to an end."""
     stage = _bounded(Stage(), steps=12)
-    stage.scripts["assess"] = tool_reply(("get_claim", {"claim_id": "C-1"}))
+    stage.talk.rounds = [[READ]] * 100
     record = await stage.run()
     assert (record.state, "JOURNAL_STEPS" in (record.reason or "")) == (TaskState.FAILED, True)
     assert sum(step.kind not in NO_STEPS for step in stage.turns.steps.values()) <= 12
@@ -39,12 +39,13 @@ async def test_a_task_that_collects_too_much_ends_with_the_reason() -> None:
 
 
 @pytest.mark.promise("journal.bounded")
-async def test_what_is_in_flight_is_settled_all_the_same() -> None:
+@pytest.mark.parametrize("lacking", [2, 3, 5])
+async def test_what_is_in_flight_is_settled_all_the_same(lacking: int) -> None:
     """The write was made and proved; then there is no room for the answer, and both are said."""
     stage = Stage()
     await stage.run()
     steps = sum(step.kind not in NO_STEPS for step in stage.turns.steps.values())
-    tight = _bounded(Stage(), steps=steps - 1)
+    tight = _bounded(Stage(), steps=steps - lacking)
     record = await tight.run()
     assert (record.state, tight.statuses) == (TaskState.FAILED, [WriteStatus.VERIFIED.value])
     assert "approve_claim" in (record.answer or "")
@@ -57,8 +58,8 @@ async def test_a_session_of_many_turns_remembers_no_more_than_a_short_one() -> N
     remembered = SessionState()
     for number in range(TURNS):
         stage = Stage("approve " * 2_000)
-        stage.scripts["complete"] = text_reply("done " * 4_000)
-        stage.scripts["summarize"] = text_reply("said " * 4_000)
+        stage.talk.answer = "done " * 4_000
+        stage.talk.helpers["summarize"] = text_reply("said " * 4_000)
         learned = {f"old{number:02}{column}": "new" for column in range(20)}
         stage.turns.remembered = remembered._replace(corrections={**remembered.corrections, **learned})
         await stage.run()

@@ -1,4 +1,4 @@
-"""Tools made at run time: asked for twice, judged by independent cases, used in COMPUTE, signed and replayable."""
+"""Tools made at run time: asked for twice, judged by independent cases, used by ``calculate``, signed, replayable."""
 
 from collections.abc import AsyncIterator
 
@@ -13,8 +13,17 @@ from shared.domain.words import Strategy, TaskState, ToolClass
 from tests.doubles.memory_turns import Died
 from tests.doubles.scripted_model import json_reply
 from tests.unit.executor.archived import replayed
-from tests.unit.executor.made_stage import CASES, FUNCTION, MadeStage, by_planner, cases, function, stated
-from tests.unit.executor.stage import decision, office
+from tests.unit.executor.made_stage import (
+    CASES,
+    FUNCTION,
+    ChangingSandbox,
+    MadeStage,
+    by_planner,
+    cases,
+    function,
+    offers_made_tool,
+)
+from tests.unit.executor.stage import APPROVE, READ, decision, office
 
 
 @pytest_asyncio.fixture
@@ -42,6 +51,8 @@ async def test_nothing_is_made_unless_the_tenant_says_so(stage: MadeStage) -> No
     assert record.state is TaskState.COMPLETED
     assert not stage.asked("MAKE TOOL")
     assert not stage.asked("TOOL GAP")
+    assert not any(offers_made_tool(tool) for request in stage.model.requests for tool in request.tools)
+    assert "unknown operation 'net_margin'" in stage.refused[0]
 
 
 @pytest.mark.promise("made.used")
@@ -84,7 +95,7 @@ async def test_function_and_cases_are_asked_for_apart_and_neither_sees_the_other
 async def test_cases_that_do_not_come_out_or_prove_nothing_keep_the_tool_out(
     stage: MadeStage, given: tuple[tuple[tuple[str, ...], str], ...], why: str
 ) -> None:
-    stage.scripts["tool_cases"] = cases(given)
+    stage.talk.helpers["tool_cases"] = cases(given)
 
     record = await stage.run()
 
@@ -92,15 +103,19 @@ async def test_cases_that_do_not_come_out_or_prove_nothing_keep_the_tool_out(
     assert not stage.made.tools["acme"]
     assert why in await _made_notes(stage)
     assert not (await _last(stage)).dossier.values
+    assert "unknown operation 'net_margin'" in stage.refused[0]
 
 
 @pytest.mark.promise("made.audited")
-async def test_a_value_that_the_tool_does_not_give_is_refused(stage: MadeStage) -> None:
-    stage.scripts["compute"] = stated("36.5")
+async def test_a_value_that_the_tool_does_not_give_again_is_refused(stage: MadeStage) -> None:
+    """The audit before the plan works it out in the sandbox anew, and believes nothing that was worked out before."""
+    stage.sandbox = ChangingSandbox(stage.sandbox, right=2 * len(CASES) + 1)
 
     record = await stage.run()
 
     assert record.state is not TaskState.COMPLETED
+    assert "audit" in (record.reason or "")
+    assert "net_margin" in (record.reason or "")
     assert stage.claims.applied == []
 
 
@@ -129,12 +144,13 @@ async def test_a_kept_tool_is_used_again_and_nobody_is_asked(stage: MadeStage) -
 
 @pytest.mark.promise("made.needs_a_model")
 async def test_where_no_function_can_be_written_the_gap_is_said_and_the_task_goes_on(stage: MadeStage) -> None:
-    stage.scripts["make_tool"] = function("", "needs a model")
+    stage.talk.helpers["make_tool"] = function("", "needs a model")
 
     record = await stage.run()
 
     assert record.state is TaskState.COMPLETED
     assert "needs a model" in await _made_notes(stage)
+    assert "unknown operation 'net_margin'" in stage.refused[0]
 
 
 @pytest.mark.promise("made.removed")
@@ -174,8 +190,8 @@ async def test_a_gap_that_only_a_model_sees_is_asked_about_once(stage: MadeStage
         "arguments": ["revenue", "cost"],
         "result": "ratio",
     }
-    quiet.scripts["tool_gap"] = json_reply({"gaps": [spec]})
-    quiet.scripts["compute"] = json_reply({"values": []})
+    quiet.talk.helpers["tool_gap"] = json_reply({"gaps": [spec]})
+    quiet.talk.rounds = [[READ], [APPROVE]]
 
     await quiet.run()
 
@@ -187,7 +203,7 @@ async def test_a_gap_that_only_a_model_sees_is_asked_about_once(stage: MadeStage
 @pytest.mark.promise("planner.made_tools")
 async def test_with_the_rule_based_planner_a_stated_formula_is_made_used_and_signed(stage: MadeStage) -> None:
     """Without any model: it writes the function, judges it by figures of its own, and asks it."""
-    stage.scripts |= dict.fromkeys(("make_tool", "tool_cases", "compute"), by_planner)
+    stage.thinks = by_planner
 
     record = await stage.run()
 
@@ -207,7 +223,7 @@ async def test_a_run_with_a_made_tool_is_replayed_with_no_sandbox_and_no_model(s
 
 
 @pytest.mark.promise("made.replayable")
-@pytest.mark.parametrize("die_before", [7, 9, 11, 12, 13, 14, 16])
+@pytest.mark.parametrize("die_before", range(7, 31))
 async def test_a_worker_that_dies_on_the_way_pays_for_no_tool_twice(stage: MadeStage, die_before: int) -> None:
     """Wherever it dies, another one comes to the same value by the same code, and the run can be replayed."""
     stage.turns.die_before = die_before
@@ -245,17 +261,6 @@ async def test_after_an_approval_the_value_is_worked_out_again_from_fresh_facts(
 async def test_every_strategy_is_offered_the_made_tool(stage: MadeStage, strategy: str) -> None:
     """Asked for once, although moa drafts twice."""
     stage.limits = stage.limits._replace(strategies=(Strategy(strategy),))
-    values = loads_object(stated("36.000000").text)["values"]
-    stage.scripts |= {
-        "plan": json_reply(
-            {
-                "reads": [{"id": "s1", "need": "n", "tool": "get_claim", "arguments_json": '{"claim_id":"C-1"}'}],
-                "look_again": False,
-                "answer_format": "prose",
-            }
-        ),
-        "conclude": json_reply({"values": values, "findings": "The margin is 36."}),
-    }
 
     record = await stage.run()
 
@@ -267,10 +272,13 @@ async def test_every_strategy_is_offered_the_made_tool(stage: MadeStage, strateg
 
 
 @pytest.mark.promise("made.used")
-async def test_no_state_but_compute_is_offered_a_made_tool(stage: MadeStage) -> None:
+async def test_only_calculate_offers_a_made_tool_and_only_after_the_task_is_understood(stage: MadeStage) -> None:
     await stage.run()
 
-    offering = [one for one in stage.model.requests if any("net_margin" in f"{tool}" for tool in one.tools)]
-
-    assert offering == stage.asked("COMPUTE")
-    assert len(offering) == 2
+    first, *later = stage.asked("")
+    assert not any(map(offers_made_tool, first.tools))
+    assert len(later) == 3
+    for request in later:
+        assert [tool.name for tool in request.tools if offers_made_tool(tool)] == ["calculate"]
+        assert [tool.name for tool in request.tools if "net_margin" in f"{tool}"] == ["calculate"]
+    assert not any(request.tools for request in stage.model.requests if request not in (first, *later))

@@ -1,98 +1,98 @@
-"""A task that BrainOS thinks through: reads and wishes for writes in rounds, and everything else the machine's."""
+"""A task that BrainOS thinks through: it reads and proposes in rounds, and everything else is the machine's."""
 
 import pytest
 
-from shared.domain.exact_json import JsonObject, dumps
+from shared.domain.exact_json import dumps
 from shared.domain.words import TaskState
 from tests.doubles.mock_brainos import answer, call, events
 from tests.unit.executor.archived import replayed
-from tests.unit.executor.orchestrated import BRAINOS, READ, WHOLE, WRITE, orchestrated
+from tests.unit.executor.orchestrated import BRAINOS, READ, WHOLE, WRITE, orchestrated, understood
 from tests.unit.executor.stage import decision
 
 
 @pytest.mark.promise("brainos.rounds")
 async def test_it_reads_asks_for_a_write_and_answers_once_it_was_made() -> None:
-    """Three rounds of thinking, one of answering; the write goes through plan, verdict, ledger and read-back."""
+    """Two rounds of calls, one of answering; the write goes through plan, verdict, ledger and read-back."""
     async with orchestrated(*WHOLE) as (stage, brain):
         record = await stage.run()
     assert record.state is TaskState.COMPLETED
     assert (record.answer or "").startswith("C-1 of 120.50 is approved.\n\nWrites:\n- approve_claim")
     assert (stage.claims.applied, stage.statuses) == (["C-1"], ["verified"])
     assert record.metadata["orchestrator"] == "brainos"
-    assert [heard.body["message"] for heard in brain.heard[1:]] == ["Tool results:"] * 3
+    assert [heard.body["message"] for heard in brain.heard[1:]] == ["Tool results:"] * 2
     assert stage.model.requests == []
 
 
 @pytest.mark.promise("brainos.rounds")
 async def test_it_is_told_what_became_of_each_call() -> None:
-    """A read gives its result at once; a wish is only noted, and known when the plan was carried out."""
+    """A read gives its result at once; a write gives it when the plan was carried out."""
     async with orchestrated(*WHOLE) as (stage, brain):
         await stage.run()
-    read, noted, made = (dumps(results) for results in brain.results)
+    read, made = (dumps(results).replace("\\", "") for results in brain.results)
     assert '"amount":"120.50"' in read
-    assert '"made":false' in noted
     assert '"status":"verified"' in made
 
 
 @pytest.mark.promise("brainos.rounds")
 async def test_a_list_that_it_answers_passes_through_to_the_byte() -> None:
-    async with orchestrated(events(READ), answer('["C-1",  "120.50"]')) as (stage, _):
+    asks = understood(("amount of C-1", "find out"), form="list")
+    listed = answer('["C-1",  "120.50"]')
+    async with orchestrated(events(asks, READ), listed, text="List the amount of C-1") as (stage, _):
         record = await stage.run()
     assert (record.state, record.answer) == (TaskState.COMPLETED, '["C-1",  "120.50"]')
 
 
 @pytest.mark.promise("brainos.gate")
 async def test_a_tool_that_nobody_has_is_refused_and_the_conversation_goes_on() -> None:
-    async with orchestrated(events(call("teleport", to="Mars")), answer("There is no such thing.")) as (stage, brain):
+    asks = understood(("What is there on Mars?", "find out"))
+    rounds = (events(asks, call("teleport", to="Mars")), *[answer("There is no such thing.")] * 2)
+    async with orchestrated(*rounds, text="What is there on Mars?") as (stage, brain):
         record = await stage.run()
     assert "There is no tool named" in dumps(brain.results[0])
-    assert (record.state, record.answer) == (TaskState.COMPLETED, "There is no such thing.")
+    assert (record.state, record.metadata["orchestrator"]) == (TaskState.COMPLETED, "brainos")
+    assert record.answer == "There is no such thing.\n\nNothing was read for this answer."
 
 
 @pytest.mark.promise("brainos.gate")
 async def test_arguments_that_do_not_fit_reach_no_server() -> None:
     """Of a read and of a write alike: it is told why, and may ask again."""
-    wrong = events(call("get_claim", claim="C-1"), call("approve_claim", claim="C-1"))
-    async with orchestrated(wrong, *WHOLE) as (stage, brain):
+    wrong = (events(call("get_claim", claim="C-1")), events(call("approve_claim", claim="C-1")))
+    async with orchestrated(*wrong, *WHOLE) as (stage, brain):
         record = await stage.run()
-    assert dumps(brain.results[0]).count("do not fit") == 2
+    assert ["do not fit" in dumps(results) for results in brain.results[:2]] == [True, True]
     assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
 
 
 @pytest.mark.promise("brainos.gate")
 async def test_a_write_that_is_asked_for_twice_is_made_once() -> None:
-    async with orchestrated(events(READ, WRITE), events(WRITE), *WHOLE[2:]) as (stage, brain):
+    """While it waits for the task's other part, and after it was made."""
+    first, second = "Approve claim C-1 of 120.50", "tell the clerk"
+    write = call("approve_claim", claim_id="C-1", _call={"part": 1})
+    told = call("notify_person", text="C-1 is approved", _call={"part": 2})
+    asks = understood((first, "do"), (second, "do"))
+    rounds = (events(asks, READ), events(write), events(write), events(told), events(write), answer("Both are done."))
+    async with orchestrated(*rounds, text=f"{first} and {second}") as (stage, brain):
         record = await stage.run()
-    assert "noted already" in dumps(brain.results[1])
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    assert "it will be made once" in dumps(brain.results[2])
+    assert (record.state, stage.claims.applied, len(stage.claims.told)) == (TaskState.COMPLETED, ["C-1"], 1)
 
 
 @pytest.mark.promise("brainos.gate")
-async def test_a_task_that_only_reads_has_no_wish_for_a_write() -> None:
-    async with orchestrated(events(READ), events(WRITE), answer("120.50"), text="What is the amount of C-1?") as scene:
+async def test_a_task_that_only_asks_has_no_write() -> None:
+    text = "What is the amount of C-1?"
+    rounds = (events(understood((text, "find out")), READ), events(WRITE), answer("120.50"))
+    async with orchestrated(*rounds, text=text) as scene:
         record = await scene.stage.run()
-    assert "only reads" in dumps(scene.brain.results[1])
+    assert "only asks" in dumps(scene.brain.results[1])
     assert (record.state, record.answer, scene.stage.claims.applied) == (TaskState.COMPLETED, "120.50", [])
 
 
 @pytest.mark.promise("brainos.gate")
 async def test_a_write_may_use_what_an_earlier_one_gives() -> None:
-    told = call("notify_person", text={"$ref": "c1.status"})
-    async with orchestrated(events(READ, WRITE, told), answer("Asked."), answer("Done.")) as (stage, _):
+    told = call("notify_person", _call={"from": {"text": "1.status"}})
+    async with orchestrated(events(READ), events(WRITE, told), answer("Done.")) as (stage, _):
         record = await stage.run()
     assert (record.state, stage.claims.told) == (TaskState.COMPLETED, [{"text": "approved"}])
-
-
-@pytest.mark.promise("brainos.gate")
-async def test_a_write_says_itself_how_it_is_proved() -> None:
-    """Its proof is another read than those that were made; one that is no read is refused."""
-    proof: JsonObject = {"tool": "get_claim", "arguments": {"claim_id": "C-1"}, "expect": {"status": "approved"}}
-    wrong = call("approve_claim", claim_id="C-1", _read_back={"tool": "get_claim"})
-    sound = call("approve_claim", claim_id="C-1", _read_back=proof)
-    async with orchestrated(events(wrong), events(sound), *WHOLE[2:]) as (stage, brain):
-        record = await stage.run()
-    assert "_read_back is {tool, arguments, expect}" in dumps(brain.results[0])
-    assert (record.state, stage.statuses) == (TaskState.COMPLETED, ["verified"])
 
 
 @pytest.mark.promise("brainos.gate")
@@ -107,21 +107,24 @@ async def test_a_write_that_policy_blocks_is_not_made() -> None:
 @pytest.mark.promise("brainos.gate")
 async def test_a_figure_without_a_source_is_asked_for_anew() -> None:
     """What it says is no authority: the plan is made of what it then asks for, and of nothing before."""
-    invented = call("notify_person", text="The limit is 999.99")
-    sound = call("notify_person", text="C-1 of 120.50")
-    rounds = (events(READ, invented), answer("Asked."), events(sound), answer("Asked."), answer("Told."))
-    async with orchestrated(*rounds) as (stage, brain):
+    invented = call("notify_person", text="The limit is 999.99", amount="999.99")
+    sound = call("notify_person", text="C-1 of 120.50", amount="120.50")
+    async with orchestrated(events(READ), events(invented), events(sound), answer("Told.")) as (stage, brain):
         record = await stage.run()
-    assert "no source for" in str(brain.heard[2].body["message"])
-    assert (record.state, stage.claims.told) == (TaskState.COMPLETED, [{"text": "C-1 of 120.50"}])
+    assert "amount 999.99 (amount) stands neither in the task nor in a result" in dumps(brain.results[1])
+    assert (record.state, stage.claims.told) == (
+        TaskState.COMPLETED,
+        [{"text": "C-1 of 120.50", "amount": "120.50"}],
+    )
 
 
 @pytest.mark.promise("brainos.gate")
-async def test_a_plan_that_never_passes_escalates_and_writes_nothing() -> None:
-    invented = (events(call("notify_person", text="999.99")), answer("Asked."))
-    async with orchestrated(*invented * 3) as (stage, _):
+async def test_a_plan_that_never_passes_ends_the_task_and_writes_nothing() -> None:
+    invented = events(call("notify_person", text="The limit is 999.99", amount="999.99"))
+    async with orchestrated(*[invented] * 4) as (stage, _):
         record = await stage.run()
-    assert (record.state, record.metadata["escalated"], stage.claims.told) == (TaskState.FAILED, True, [])
+    assert (record.state, stage.claims.told) == (TaskState.FAILED, [])
+    assert "999.99" in str(record.reason)
 
 
 @pytest.mark.promise("brainos.calculates")
@@ -160,16 +163,15 @@ async def test_after_an_approval_the_same_conversation_goes_on() -> None:
         waiting = await stage.run()
         heard = len(brain.heard)
         record = await stage.run(decision("approve"))
-    assert (waiting.state, heard) == (TaskState.INPUT_REQUIRED, 3)
-    assert (record.state, stage.claims.applied, len(brain.heard)) == (TaskState.COMPLETED, ["C-1"], 4)
+    assert (waiting.state, heard) == (TaskState.INPUT_REQUIRED, 2)
+    assert (record.state, stage.claims.applied, len(brain.heard)) == (TaskState.COMPLETED, ["C-1"], 3)
     assert len({str(heard.body["conversationId"]) for heard in brain.heard}) == 1
 
 
 @pytest.mark.promise("brainos.second_turn")
 async def test_what_changed_while_a_person_decided_is_told_and_it_plans_anew() -> None:
     """The claim's amount is another one by then: nothing is written on the old yes, and the new plan is asked about."""
-    again = (events(WRITE), answer("Asked again."))
-    async with orchestrated(*WHOLE[:3], *again, WHOLE[3]) as (stage, brain):
+    async with orchestrated(*WHOLE[:2], *WHOLE) as (stage, brain):
         stage.policy.says = {"requires_approval": True, "escalation_level": "manager"}
         await stage.run()
         stage.claims.rows["C-1"]["amount"] = "130.00"
@@ -180,7 +182,8 @@ async def test_what_changed_while_a_person_decided_is_told_and_it_plans_anew() -
         TaskState.COMPLETED,
         ["C-1"],
     )
-    assert "130.00" in str(brain.heard[3].body["message"])
+    assert "changed since the plan was approved" in dumps(brain.results[1])
+    assert "130.00" in dumps(brain.results[2])
     assert (await replayed(stage)).difference == ""
 
 
@@ -191,7 +194,7 @@ async def test_one_that_comes_to_no_end_is_stopped() -> None:
         stage.limits = stage.limits._replace(iterations=3)
         record = await stage.run()
     assert (record.state, len(brain.heard)) == (TaskState.FAILED, 3)
-    assert "came to no end" in str(record.reason)
+    assert "without an end" in str(record.reason)
 
 
 @pytest.mark.promise("brainos.bounded")
@@ -201,7 +204,7 @@ async def test_its_rounds_are_paid_from_the_budget_by_their_length() -> None:
         record = await stage.run()
     spend = record.metadata["spend"]
     assert isinstance(spend, dict)
-    assert (spend["calls"], spend["dollars"]) == (4, "0")
+    assert (spend["calls"], spend["dollars"]) == (3, "0")
     assert isinstance(spend["tokens"], int)
     assert spend["tokens"] > 100
 

@@ -12,9 +12,9 @@ from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import Strategy, TaskState
 from tests.doubles.memory_turns import Died
 from tests.doubles.mock_brainos import Round, answer, call, events
-from tests.doubles.scripted_model import json_reply, state_of
+from tests.doubles.scripted_talk import results_in
 from tests.unit.executor.archived import replayed
-from tests.unit.executor.deliberating import FOUND, READ_CLAIM, asked_in, read_plan, said_to, survived
+from tests.unit.executor.deliberating import survived
 from tests.unit.executor.orchestrated import BRAINOS, LOCAL, READ, WHOLE, OrchestratedStage, orchestrated
 from tests.unit.executor.stage import cancel, decision
 
@@ -28,22 +28,20 @@ SILENT = Round(silence=True)
 async def test_the_local_mind_takes_over_before_anything_is_planned(
     before: tuple[Round, ...], strategy: Strategy
 ) -> None:
-    """By the strategy that the bandit chose, and as if nobody had thought before; the metadata say why."""
+    """As if nobody had thought before; the metadata say why."""
     async with orchestrated(*before, DOWN) as (stage, _):
         stage.limits = stage.limits._replace(strategies=(strategy,))
-        stage.scripts |= {"plan": read_plan(READ_CLAIM), "conclude": json_reply(FOUND)}
         record = await stage.run()
     assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
     assert record.metadata["orchestrator"] == "local"
-    assert record.metadata["strategy_fell_back"] is None
     passed_over = record.metadata["orchestrators_passed_over"]
     assert "BrainOS answered 500" in str(passed_over)
     assert (await replayed(stage)).difference == ""
 
 
 @pytest.mark.promise("brainos.falls_to_next")
-async def test_what_was_read_by_then_stays_known_and_counts_for_rules_about_reads() -> None:
-    """The local model may not read again what a rule permits once: the claim is known all the same."""
+async def test_what_was_read_by_then_counts_for_rules_about_reads() -> None:
+    """The local model may not read again what a rule permits once."""
     async with orchestrated(events(READ), DOWN) as (stage, _):
         limit = CallLimit(rule_id="once", policy_id="p", reason="once a session", remaining=1)
         rule = ToolRule(id="once", kind="at_most", tool="get_claim")
@@ -51,10 +49,11 @@ async def test_what_was_read_by_then_stays_known_and_counts_for_rules_about_read
         stage.tenants.record = stage.tenants.record.model_copy(
             update={"policies": (Policy(id="p", tool_rules=(rule,)),)}
         )
-        stage.scripts["write_plan"] = json_reply({"calls": [], "why_none": "nothing to do"})
+        stage.only_asks()
         record = await stage.run()
     assert record.metadata["orchestrator"] == "local"
-    assert '"amount":"120.50"' in said_to(asked_in(stage, "COMPUTE")[0])
+    (refused,) = [result for result in results_in(stage.model.requests[1]) if result.is_error]
+    assert "once a session" in refused.content
     assert len(stage.servers.called("get_claim")) == 1
     assert (await replayed(stage)).difference == ""
 
@@ -73,17 +72,6 @@ async def test_where_the_local_model_is_away_brainos_takes_over() -> None:
 
 
 @pytest.mark.promise("brainos.falls_to_next")
-async def test_brainos_takes_over_without_reading_where_the_reads_are_done() -> None:
-    """The local model goes away in COMPUTE, which permits no server's tool: BrainOS knows the facts, and plans."""
-    async with orchestrated(events(READ), *WHOLE[1:], by=(LOCAL, BRAINOS)) as (stage, brain):
-        stage.scripts["compute"] = _nobody_thinks
-        record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
-    assert "120.50" in str(brain.heard[0].body["extraParams"])
-    assert "COMPUTE permits no server" in str(brain.results[0])
-
-
-@pytest.mark.promise("brainos.falls_to_next")
 async def test_where_nobody_else_is_listed_the_task_fails_and_says_why() -> None:
     async with orchestrated(DOWN, by=(BRAINOS,)) as (stage, _):
         record = await stage.run()
@@ -92,44 +80,46 @@ async def test_where_nobody_else_is_listed_the_task_fails_and_says_why() -> None
 
 
 @pytest.mark.promise("brainos.falls_to_next")
-async def test_where_its_wishes_make_no_plan_and_it_is_away_the_local_model_plans() -> None:
-    """On what was read; nothing had been planned yet."""
-    invented = call("notify_person", text="999.99")
-    async with orchestrated(events(READ), events(invented), answer("Asked."), DOWN) as (stage, _):
+async def test_where_its_calls_make_no_plan_and_it_is_away_the_local_model_plans() -> None:
+    """Nothing had been planned yet."""
+    invented = call("notify_person", text="The limit is 999.99", amount="999.99")
+    async with orchestrated(events(READ), events(invented), DOWN) as (stage, _):
         record = await stage.run()
     assert (record.state, stage.claims.applied, stage.claims.told) == (TaskState.COMPLETED, ["C-1"], [])
-    assert [state_of(request) for request in stage.model.requests] == ["WRITE PLAN", "COMPLETE"]
+    assert record.metadata["orchestrator"] == "local"
     assert (await replayed(stage)).difference == ""
 
 
 @pytest.mark.promise("brainos.falls_to_next")
 async def test_once_a_plan_stands_no_other_mind_plans_anew() -> None:
-    """A rule refuses the plan, and BrainOS is away when it is told so: nothing is written."""
-    async with orchestrated(*WHOLE[:3], DOWN) as (stage, _):
-        stage.policy.says = {"refusals": (_refusal(),)}
-        record = await stage.run()
+    """What it rests on changed by the approval, and BrainOS is away when it is told so: nothing is written."""
+    async with orchestrated(*WHOLE[:2], DOWN) as (stage, _):
+        stage.policy.says = {"requires_approval": True, "escalation_level": "manager"}
+        await stage.run()
+        stage.claims.rows["C-1"]["amount"] = "130.00"
+        record = await stage.run(decision("approve"))
     assert (record.state, stage.claims.applied, stage.model.requests) == (TaskState.FAILED, [], [])
 
 
 @pytest.mark.promise("brainos.falls_to_next")
-async def test_what_it_wrote_is_told_by_the_local_model_if_it_is_away_then() -> None:
-    """The answer of a plan that was carried out does not depend on who planned it."""
-    async with orchestrated(*WHOLE[:3], DOWN) as (stage, _):
+async def test_where_it_is_away_once_it_wrote_the_task_fails_and_tells_what_was_written() -> None:
+    async with orchestrated(*WHOLE[:2], DOWN) as (stage, _):
         record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
-    assert [state_of(request) for request in stage.model.requests] == ["COMPLETE"]
-    assert "brainos (answer)" in str(record.metadata["orchestrators_passed_over"])
+    assert (record.state, stage.claims.applied, stage.model.requests) == (TaskState.FAILED, ["C-1"], [])
+    assert "BrainOS answered 500" in str(record.reason)
+    assert "approve_claim" in str(record.answer)
+    assert "verified" in str(record.answer)
     assert (await replayed(stage)).difference == ""
 
 
 @pytest.mark.promise("brainos.gate")
 async def test_a_plan_that_a_rule_refuses_is_made_anew_by_the_one_who_made_it() -> None:
-    async with orchestrated(*WHOLE[:3], answer("Then nothing can be done.")) as (stage, brain):
+    async with orchestrated(*WHOLE[:2], *[answer("Then nothing can be done.")] * 2) as (stage, brain):
         stage.policy.says, stage.policy.says_later = {"refusals": (_refusal(),)}, {}
         record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, [])
-    assert "policy refuses: c1 approve_claim" in str(brain.heard[3].body["message"])
-    assert record.answer == "Then nothing can be done."
+    assert (record.metadata["orchestrator"], stage.claims.applied) == ("brainos", [])
+    assert "never: not on Sundays" in str(brain.results[1])
+    assert (record.answer or "").startswith("Then nothing can be done.")
 
 
 @pytest.mark.promise("brainos.once")
@@ -160,7 +150,7 @@ async def test_a_round_whose_reply_was_lost_begins_a_new_conversation() -> None:
         stage.turns.die_before = None
         await stage.run(attempts=2)
     ids = [str(one.body["conversationId"]) for one in brain.heard]
-    assert ids == [ids[0], ids[0], *[f"{ids[0]}-2"] * 3]
+    assert ids == [ids[0], ids[0], *[f"{ids[0]}-2"] * 2]
     assert "get_claim" in str(brain.heard[2].body["extraParams"])
     assert (stage.turns.record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
     assert (await replayed(stage)).difference == ""
@@ -211,8 +201,8 @@ def _by_what_it_is_told(body: JsonObject) -> Round:
     context = dumps(body.get("extraParams")).partition("<so_far>")[2].replace("\\", "")
     known = dumps(body.get("toolResults")) + context
     if '"status":"verified"' in known:
-        return WHOLE[3]
-    return WHOLE[2 if "noted_as" in known else 1 if "120.50" in known else 0]
+        return WHOLE[2]
+    return WHOLE[1 if "120.50" in known else 0]
 
 
 def _refusal() -> CallRefusal:

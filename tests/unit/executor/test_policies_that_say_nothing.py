@@ -8,8 +8,7 @@ import pytest
 from services.executor.adapters.file_tenants import BadTenantFile, FileTenants
 from shared.contracts.policy import Policy, ToolRule
 from shared.domain.exact_json import Json, JsonObject
-from tests.doubles.scripted_model import json_reply
-from tests.unit.executor.stage import CALL, Stage
+from tests.unit.executor.stage import APPROVE, Stage
 
 
 @pytest.mark.promise("policy.says_nothing")
@@ -28,13 +27,30 @@ async def test_a_rule_about_a_tool_that_nobody_offers_is_named_in_the_task() -> 
     ]
 
 
-async def test_a_field_of_the_request_that_nobody_reads_is_named_in_the_task() -> None:
+def _asked_with(document: JsonObject) -> Stage:
     play = Stage()
-    document: JsonObject = {"rules": [], "tooldefault": "deny"}
     request = play.turns.record.request.model_copy(update={"policy_doc": document})
     play.turns.record = play.turns.record.model_copy(update={"request": request})
+    return play
+
+
+@pytest.mark.promise("policy.unknown_shape")
+async def test_a_field_of_the_request_that_nobody_reads_ends_the_task_unwritten() -> None:
+    """What it says would not hold, so nothing is done under it."""
+    play = _asked_with({"rules": [], "tooldefault": "deny"})
     record = await play.run()
-    assert record.metadata["policy_notes"] == ["nobody reads the field policy.tooldefault"]
+    assert (record.state, play.claims.applied) == ("failed", [])
+    assert "metadata.policy_doc cannot be read as rules: policy.tooldefault: nobody reads this field" in str(
+        record.reason
+    )
+
+
+@pytest.mark.promise("policy.unknown_shape")
+async def test_a_field_that_only_describes_is_named_and_stops_nothing() -> None:
+    play = _asked_with({"rules": [], "title": "House rules"})
+    record = await play.run()
+    assert (record.state, play.claims.applied) == ("completed", ["C-1"])
+    assert record.metadata["policy_notes"] == ["nobody reads the field policy.title"]
 
 
 @pytest.mark.parametrize(
@@ -65,8 +81,7 @@ def test_a_tenants_policy_holds_rules_of_every_kind_in_one_list(tmp_path: Path) 
 async def test_rules_see_a_plan_in_the_order_in_which_it_is_made() -> None:
     """Notices go out after the changes, wherever the model wrote them."""
     play = Stage()
-    notice: JsonObject = {**CALL, "call_id": "c0", "tool": "notify_person", "arguments_json": "{}", "origins": []}
-    play.scripts["write_plan"] = json_reply({"calls": [{**notice, "read_back": None}, CALL], "why_none": None})
+    play.talk.rounds[1] = [("notify_person", {}), APPROVE]
     await play.run()
     binding = next(request for request in play.policy.asked if request.calls)
     assert [call.tool for call in binding.calls] == ["approve_claim", "notify_person"]

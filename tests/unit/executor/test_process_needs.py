@@ -1,4 +1,4 @@
-"""A change asks a person where a rule of its process rests on what was not read, or on more records than one (I2)."""
+"""A strict tenant's change asks a person where a rule of its process rests on what nobody knows; another's is told."""
 
 from decimal import Decimal
 from functools import partial
@@ -9,11 +9,10 @@ from services.executor.core.fsm.templates import TEMPLATES
 from services.policy.core.conditions import Conditions
 from services.policy.core.evaluate import evaluate
 from shared.contracts.policy import EvaluateRequest, Verdict
-from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
-from tests.doubles.scripted_model import text_reply, tool_reply
 from tests.unit.executor.begun_as import begun_as
-from tests.unit.executor.stage import CALL, SaidPolicy, Stage
+from tests.unit.executor.stage import SaidPolicy, Stage
 
 _ANYTHING: JsonObject = {"type": "object", "properties": {}, "additionalProperties": True}
 _CLAIMS: dict[str, Json] = {
@@ -59,16 +58,15 @@ def _shown(tool: str, _given: JsonObject) -> Json:
     return _TOOLS[tool]
 
 
-async def _run(kind: str, text: str, read: tuple[str, ...], *calls: tuple[str, JsonObject]) -> tuple[Stage, list[Json]]:
+async def _run(
+    kind: str, text: str, read: tuple[str, ...], *calls: tuple[str, JsonObject], strict: bool = True
+) -> tuple[Stage, list[Json]]:
     """The task as this kind, with these tools read and these calls planned; and what was written."""
     written: list[Json] = []
-    planned: list[JsonObject] = [
-        {**CALL, "call_id": f"c{place}", "tool": tool, "arguments_json": dumps(arguments), "read_back": None}
-        for place, (tool, arguments) in enumerate(calls)
-    ]
-    stage = await begun_as(TEMPLATES[kind], *planned, text=text)
+    stage = await begun_as(TEMPLATES[kind], *calls, text=text)
     stage.policy = RealPolicy()
     stage.limits = stage.limits._replace(trusts_requests=False)
+    stage.tenants.record = stage.tenants.record.model_copy(update={"strict_processes": strict})
 
     def write(given: JsonObject) -> Json:
         written.append(given)
@@ -78,8 +76,7 @@ async def _run(kind: str, text: str, read: tuple[str, ...], *calls: tuple[str, J
         stage.servers.add(tool, partial(_shown, tool), ToolClass.READ, _ANYTHING)
     for tool in {tool for tool, _ in calls}:
         stage.servers.add(tool, write, ToolClass.CHANGE, _ANYTHING)
-    reads = tool_reply(*((tool, {}) for tool in read))
-    stage.scripts["assess"] = lambda request: reads if len(request.messages) == 1 else text_reply("read")
+    stage.talk.rounds = [[(tool, {}) for tool in read], calls, calls]  # again, where a notice is missed
     await stage.run()
     return stage, written
 

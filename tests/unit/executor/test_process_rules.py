@@ -7,18 +7,17 @@ import pytest
 from services.executor.core.fsm.figures import Figure
 from services.executor.core.fsm.template import Template
 from services.executor.core.fsm.templates import TEMPLATES
-from services.executor.ports.models import TextBlock
 from services.policy.core.conditions import Conditions
 from services.policy.core.evaluate import evaluate
 from shared.contracts.policy import EvaluateRequest, Policy, Rule, Verdict
 from shared.contracts.task import Principal
-from shared.domain.exact_json import JsonObject, loads_object
+from shared.domain.exact_json import Json, JsonObject, loads_object
 from shared.domain.words import FsmState as S
 from shared.domain.words import Role, TaskState, ToolClass
-from tests.doubles.scripted_model import json_reply
+from tests.doubles.scripted_talk import texts_in
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import begun_as
-from tests.unit.executor.stage import CALL, TASK, SaidPolicy, Stage, decision
+from tests.unit.executor.stage import APPROVE, TASK, SaidPolicy, Stage, decision
 
 LEFT = Figure(name="left", operation="difference", operands=("claim.limit", "claim.amount"))
 OVER = Rule(id="over", condition="figures.left < 0", action="require_approval", level="finance", if_known=True)
@@ -30,11 +29,10 @@ PROCESS = Template(
     figures=(LEFT,),
     rules=(OVER,),
 )
-_WITH_LIMIT: JsonObject = {
-    **CALL,
-    "arguments_json": '{"claim_id":"C-1","left":"7","figures":{"left":7},"verb":"read"}',
-}
-
+_WITH_LIMIT: tuple[str, JsonObject] = (
+    "approve_claim",
+    {"claim_id": "C-1", "left": "7", "figures": {"left": 7}, "verb": "read"},
+)
 
 _FINANCE = Principal(id="treasurer", roles=(Role.APPROVER,), levels=("finance",))
 
@@ -47,19 +45,18 @@ class RealPolicy(SaidPolicy):
         return evaluate(EvaluateRequest.from_json(request.to_json()), Conditions())
 
 
-async def _stage(template: Template, *calls: JsonObject, limit: str | None = "100.00") -> Stage:
-    stage = await begun_as(template, *(calls or (CALL,)), text=f"{TASK}, of which 7 for taxis")
+async def _stage(template: Template, *calls: tuple[str, JsonObject], limit: str | None = "100.00") -> Stage:
+    stage = await begun_as(template, *(calls or (APPROVE,)), text=f"{TASK}, of which 7 for taxis")
     stage.policy = RealPolicy()
     if limit is not None:
         stage.claims.rows["C-1"]["limit"] = limit
     return stage
 
 
-def _told(stage: Stage, state: str) -> JsonObject:
-    """The section as the first prompt of the state has it."""
-    asked = next(request for request in stage.model.requests if f"# State: {state}" in "".join(request.system))
-    texts = [block.text for message in asked.messages for block in message.blocks if isinstance(block, TextBlock)]
-    return loads_object("".join(texts).partition("<process>\n")[2].partition("\n</process>")[0])
+def _told(stage: Stage) -> Json:
+    """What the model is told of the process when it has said what it understood."""
+    understood = texts_in(stage.model.requests[-1]).partition("<parts>\n")[2].partition("\n</parts>")[0]
+    return loads_object(understood)["process"]
 
 
 @pytest.mark.promise("process.rules")
@@ -96,12 +93,11 @@ async def test_no_argument_takes_the_place_of_a_figure_or_of_the_verb() -> None:
 
 @pytest.mark.promise("process.rules")
 async def test_a_model_cannot_state_a_figure_of_the_process() -> None:
-    """Neither under its name nor with the mark of one: what it states is a value of its own, or nothing."""
+    """Neither under its name nor with the mark of one: what it works out is a value of its own, or nothing."""
     stage = await _stage(PROCESS)
-    operand: JsonObject = {"source": "task", "ref": "", "path": "", "literal": "120.50"}
-    stated: JsonObject = {"name": "left", "operation": "sum", "operands": [operand], "value": "120.50"}
+    stated: JsonObject = {"name": "left", "operation": "sum", "operands": ["120.50"]}
     marked: JsonObject = {**stated, "name": "mine", "figure": "left"}
-    stage.scripts["compute"] = json_reply({"values": [stated, marked]})
+    stage.talk.rounds.insert(1, [("calculate", stated), ("calculate", marked)])
     record = await stage.run()
 
     assert stage.policy.asked[-1].calls[0].fields["figures"] == {"left": Decimal("-20.50")}
@@ -158,11 +154,12 @@ async def test_a_tenants_rule_about_a_value_of_the_same_name_is_judged_as_before
     ("verbs", "state"),
     [((), TaskState.INPUT_REQUIRED), (("approve",), TaskState.INPUT_REQUIRED), (("modify",), TaskState.COMPLETED)],
 )
-async def test_a_change_whose_required_figure_is_not_known_asks_a_person(
+async def test_a_strict_tenants_change_whose_required_figure_is_not_known_asks_a_person(
     verbs: tuple[str, ...], state: TaskState
 ) -> None:
     needed = LEFT.model_copy(update={"required": True, "required_for": verbs})
     stage = await _stage(PROCESS.model_copy(update={"figures": (needed,)}), limit=None)
+    stage.tenants.record = stage.tenants.record.model_copy(update={"strict_processes": True})
     record = await stage.run()
 
     assert record.state is state
@@ -171,26 +168,25 @@ async def test_a_change_whose_required_figure_is_not_known_asks_a_person(
 
 
 @pytest.mark.promise("process.section")
-async def test_every_state_is_told_what_kind_of_process_it_works_in() -> None:
-    """The instruction of the state, the figures as far as they are known, and what the answer has to speak of."""
+async def test_the_model_is_told_what_kind_of_process_it_works_in() -> None:
+    """The instructions of its states, what the answer has to speak of, and the figures as soon as they are known."""
     stage = await _stage(PROCESS, limit="120.50")
     await stage.run()
 
-    assert _told(stage, "DECOMPOSE") == {"type": "visit", "outputs": ["decision"]}
-    assert _told(stage, "ASSESS") == {"type": "visit", "instruction": "Look at the claim.", "outputs": ["decision"]}
-    known = {"type": "visit", "figures": {"left": "0.00"}, "outputs": ["decision"]}
-    assert _told(stage, "COMPUTE") == known
-    assert _told(stage, "WRITE PLAN") == {**known, "instruction": "Decide it once."}
-    assert _told(stage, "COMPLETE") == {**known, "instruction": "Say it."}
+    instruction = "Look at the claim. Decide it once. Say it."
+    assert _told(stage) == {"type": "visit", "instruction": instruction, "outputs": ["decision"]}
+    first, second, *_ = stage.model.requests
+    assert '{"name":"left","value":"0.00"}' not in texts_in(first)
+    assert '{"name":"left","value":"0.00"}' in texts_in(second)
 
 
 @pytest.mark.promise("process.section")
 async def test_what_could_not_be_computed_is_told_with_the_reason() -> None:
     stage = await _stage(PROCESS, limit=None)
     await stage.run()
-    assert _told(stage, "WRITE PLAN")["missing"] == [
-        "left could not be computed: nothing was read that is the limit of the claim"
-    ]
+    assert "left could not be computed: nothing was read that is the limit of the claim" in texts_in(
+        stage.model.requests[-1]
+    )
 
 
 @pytest.mark.promise("process.rules")
@@ -205,8 +201,7 @@ async def test_a_run_with_figures_and_rules_of_its_own_is_replayed_to_the_same_e
 @pytest.mark.promise("process.said_twice")
 async def test_a_plan_that_makes_the_same_change_twice_asks_a_person() -> None:
     """A model that repeats itself writes nothing twice unseen; a person may want just that."""
-    again = {**CALL, "call_id": "c2"}
-    stage = await _stage(PROCESS, CALL, again)
+    stage = await _stage(PROCESS, APPROVE, APPROVE)
 
     waiting = await stage.run()
 

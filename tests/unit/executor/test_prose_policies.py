@@ -2,6 +2,7 @@
 
 import pytest
 
+from services.executor.core.prose_sentences import binding_sentences
 from services.executor.ports.policy import PolicyUnavailable
 from services.executor.ports.tools import ToolAnswer
 from shared.contracts.allowance import CallLimit, ToolAllowance
@@ -10,8 +11,9 @@ from shared.contracts.prose import ProseAnswer, ProseRequest
 from shared.contracts.tenant import ProsePolicy
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass
-from tests.doubles.scripted_model import json_reply, state_of, text_reply, tool_reply
-from tests.unit.executor.stage import CALL, SaidPolicy, Stage
+from tests.doubles.scripted_model import json_reply, state_of, text_reply
+from tests.doubles.scripted_talk import results_in, texts_in
+from tests.unit.executor.stage import APPROVE, SaidPolicy, Stage
 
 SOURCE = "approve_claim may only be called once. Be kind."
 RULE: Json = {
@@ -29,7 +31,7 @@ RULE: Json = {
 
 def _play(*, enforce: bool = False) -> Stage:
     play = Stage()
-    play.scripts["translate_policy"] = json_reply({"rules": [RULE]})
+    play.talk.helpers["translate_policy"] = json_reply({"rules": [RULE]})
     play.policy.untranslated = ("Be kind",)
     standing = (ProsePolicy(id="house", text=SOURCE),)
     play.tenants.record = play.tenants.record.model_copy(update={"prose_policies": standing, "enforce_prose": enforce})
@@ -65,7 +67,7 @@ async def test_a_prose_policy_is_advice_and_is_listed_with_what_was_not_translat
     ]
     asked = [policy.id for request in play.policy.asked for policy in request.policies]
     assert all(policy_id.startswith("process:") for policy_id in asked)
-    assert any(SOURCE in str(request.messages) for request in play.model.requests if state_of(request) == "WRITE PLAN")
+    assert SOURCE in texts_in(play.model.requests[-1])
 
 
 @pytest.mark.promise("prose.enforced")
@@ -74,7 +76,7 @@ async def test_where_the_tenant_says_so_its_rules_are_enforced() -> None:
     await play.run()
     binding = next(request for request in play.policy.asked if request.calls)
     assert [rule.tool for policy in binding.policies for rule in policy.tool_rules] == ["approve_claim"]
-    assert [policy.id for policy in binding.policies] == ["prose:house", "process:expense_approval"]
+    assert [policy.id for policy in binding.policies] == ["prose:house"]
 
 
 async def test_it_is_translated_once_for_all_tasks_of_the_tenant() -> None:
@@ -104,25 +106,28 @@ async def test_an_enforced_policy_that_cannot_be_checked_ends_the_task_unwritten
 
 
 @pytest.mark.promise("tools.rules_retold")
-async def test_a_refused_call_is_told_to_the_model_which_plans_again() -> None:
-    """The plan with the call that a rule forbids is never carried out; the next one is checked like the first."""
+@pytest.mark.parametrize("again", [0, 1, 4])
+async def test_a_refused_call_is_told_to_the_model_which_may_propose_again(again: int) -> None:
+    """The call that a rule forbids is never made, however often it is proposed; who asked is told the rule."""
     play = Stage()
     refused = CallRefusal(
         call_id="c1", tool="approve_claim", rule_id="T1", policy_id="p", kind="only_after", reason="look first"
     )
     play.policy.says = {"refusals": (refused,), "passed": False}
+    play.talk.rounds += [[APPROVE]] * again
     record = await play.run()
-    plans = [str(request.messages) for request in play.model.requests if state_of(request) == "WRITE PLAN"]
-    assert len(plans) == 2
-    assert "look first" in plans[1]
-    assert (record.state, play.claims.applied) == ("rejected", [])
+    told = [result.content for result in results_in(play.model.requests[-1]) if result.is_error]
+    assert len(told) == 1 + min(again, 2)
+    assert all("look first" in content for content in told)
+    assert (record.state, play.claims.applied) == ("failed", [])
     assert "T1: look first" in str(record.reason)
 
 
 @pytest.mark.promise("tools.only_after")
 async def test_a_call_waits_for_the_success_of_the_one_before_it() -> None:
-    """Its plan goes on although the first call failed; the call that a rule puts after it is not made."""
-    play = Stage()
+    """The other part goes on although the first one's call failed; the call that a rule puts after it is not made."""
+    play = Stage(text="Approve claim C-1 of 120.50. Pay claim C-1.")
+    play.talk.parts = [("Approve claim C-1 of 120.50.", "do"), ("Pay claim C-1.", "do")]
     play.servers.add("approve_claim", lambda _: ToolAnswer({"error": "closed"}, is_error=True), ToolClass.CHANGE)
     paid: list[JsonObject] = []
 
@@ -131,9 +136,10 @@ async def test_a_call_waits_for_the_success_of_the_one_before_it() -> None:
         return ToolAnswer({})
 
     play.servers.add("pay_claim", pay, ToolClass.CHANGE)
-    second: JsonObject = {**CALL, "call_id": "c2", "tool": "pay_claim", "read_back": None}
-    calls: list[Json] = [{**CALL, "on_failure": "continue"}, second]
-    play.scripts["write_plan"] = json_reply({"calls": calls, "why_none": None})
+    play.talk.rounds[1] = [
+        ("approve_claim", {"claim_id": "C-1", "_call": {"part": 1}}),
+        ("pay_claim", {"claim_id": "C-1", "_call": {"part": 2}}),
+    ]
     need = CallNeed(call_id="c2", any_of=("c1",), rule_id="T2", policy_id="p", reason="approve first")
     play.policy.says = {"needs": (need,)}
     record = await play.run()
@@ -148,8 +154,8 @@ async def test_a_once_only_read_asked_for_twice_in_one_breath_is_made_once() -> 
     limit = CallLimit(rule_id="T3", policy_id="p", reason="once a session", remaining=1)
     play.policy.allows = (ToolAllowance(tool="get_claim", limits=(limit,)),)
     play.tenants.record = play.tenants.record.model_copy(update={"policies": (Policy(id="p", tool_rules=(ONCE,)),)})
-    replies = iter([tool_reply(("get_claim", {"claim_id": "C-1"}), ("get_claim", {"claim_id": "C-2"}))])
-    play.scripts["assess"] = lambda _: next(replies, text_reply("done"))
+    play.only_asks()
+    play.talk.rounds = [[("get_claim", {"claim_id": "C-1"}), ("get_claim", {"claim_id": "C-2"})]]
     await play.run()
     told = next(str(request.messages) for request in play.model.requests if "Refused by policy rule" in str(request))
     assert play.servers.called("get_claim") == [{"claim_id": "C-1"}]
@@ -165,8 +171,95 @@ async def test_a_translation_that_is_no_answer_ends_the_task_only_where_it_is_en
     enforce: bool, state: str
 ) -> None:
     play = _play(enforce=enforce)
-    play.scripts["translate_policy"] = text_reply("I would rather talk about the weather.")
+    play.talk.helpers["translate_policy"] = text_reply("I would rather talk about the weather.")
     record = await play.run()
     assert record.state == state
     assert bool(play.claims.applied) is not enforce
     assert "no usable answer" in str(record.reason if enforce else record.metadata["prose_policy"])
+
+
+BINDING = (
+    "No refunds.",
+    "Be kind and never pay twice.",
+    "Never pay the same invoice twice.",
+    "Invoices over 5,000 go to finance.",
+    "The manager signs invoices over 5,000.",
+    "Ask legal first.",
+    "Approvals need two people.",
+    "Claims without a receipt are rejected.",
+    "delete_everything is forbidden.",
+    "Zahlungen \u00fcber 5.000 Euro brauchen eine Freigabe.",
+    "You may refund at most 50 dollars.",
+)
+TELLING = (
+    "Be kind.",
+    "Please be brief and friendly.",
+    "Answer in a polite tone.",
+    "This policy was approved by the board in 2024.",
+    "The finance team sits in Berlin.",
+    "Our customers are mostly small companies.",
+    "We value honesty.",
+)
+
+
+@pytest.mark.promise("prose.nothing_dropped")
+@pytest.mark.parametrize("sentence", BINDING)
+def test_a_sentence_that_commands_or_forbids_is_told_from_others(sentence: str) -> None:
+    assert binding_sentences((sentence,)) == (sentence,)
+
+
+@pytest.mark.promise("prose.nothing_dropped")
+@pytest.mark.parametrize("sentence", TELLING)
+def test_a_sentence_that_tells_or_sets_a_tone_is_no_command(sentence: str) -> None:
+    assert binding_sentences((sentence,)) == ()
+
+
+@pytest.mark.promise("prose.nothing_dropped")
+@pytest.mark.parametrize("rules", [[], [RULE]])
+async def test_an_enforced_policy_with_a_command_in_no_rule_ends_the_task_unwritten(rules: list[Json]) -> None:
+    """Whatever the translator returned: nothing, or rules of other sentences."""
+    play = _play(enforce=True)
+    play.talk.helpers["translate_policy"] = json_reply({"rules": rules})
+    play.policy.untranslated = ("Be kind", "Never approve a claim without a receipt.")
+    record = await play.run()
+    assert (record.state, play.claims.applied) == ("failed", [])
+    assert "no rule says: Never approve a claim without a receipt." in str(record.reason)
+    assert "Be kind" not in str(record.reason)
+
+
+@pytest.mark.promise("prose.nothing_dropped")
+async def test_the_same_policy_that_only_advises_stops_nothing() -> None:
+    play = _play()
+    play.talk.helpers["translate_policy"] = json_reply({"rules": []})
+    play.policy.untranslated = ("Never approve a claim without a receipt.",)
+    record = await play.run()
+    assert (record.state, play.claims.applied) == ("completed", ["C-1"])
+
+
+@pytest.mark.promise("prose.said")
+@pytest.mark.parametrize(
+    ("enforce", "left", "said"),
+    [
+        (False, (), "taken as advice; it was not enforced"),
+        (False, ("Be kind",), "taken as advice; it was not enforced"),
+        (True, ("Be kind",), "this was not enforced: \u201cBe kind\u201d."),
+        (True, (), None),
+    ],
+)
+async def test_the_metadata_says_what_of_a_requests_own_policy_was_not_enforced(
+    enforce: bool, left: tuple[str, ...], said: str | None
+) -> None:
+    play = _play(enforce=enforce)
+    play.tenants.record = play.tenants.record.model_copy(update={"prose_policies": ()})
+    request = play.turns.record.request.model_copy(update={"policy_doc": SOURCE})
+    play.turns.record = play.turns.record.model_copy(update={"request": request})
+    play.policy.untranslated = left
+    record = await play.run()
+    found = record.metadata.get("policy_unenforced")
+    assert found is None if said is None else said in str(found)
+
+
+@pytest.mark.promise("prose.said")
+async def test_of_a_tenants_own_policy_the_request_is_told_nothing() -> None:
+    record = await _play().run()
+    assert "policy_unenforced" not in record.metadata

@@ -18,8 +18,8 @@ from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState
 from tests.doubles.memory_turns import Died
 from tests.unit.executor.archived import replayed
-from tests.unit.executor.begun_as import NOTICE, begun_as, run_with_deaths
-from tests.unit.executor.stage import CALL, TASK, Stage, cancel, decision, message
+from tests.unit.executor.begun_as import begun_as, run_with_deaths
+from tests.unit.executor.stage import APPROVE, TASK, Stage, cancel, decision, message
 
 BREACH = TEMPLATES["sla_breach"]
 ZONE = ZoneInfo("America/New_York")
@@ -34,7 +34,7 @@ async def _in_quiet_hours(stage: Stage) -> Stage:
     return stage
 
 
-async def _resting(*calls: JsonObject) -> Stage:
+async def _resting(*calls: tuple[str, JsonObject]) -> Stage:
     stage = await _in_quiet_hours(await begun_as(BREACH, *calls))
     await stage.run()
     return stage
@@ -158,10 +158,15 @@ async def test_an_approval_before_the_wait_is_kept_as_given_and_its_timer_change
 
 @pytest.mark.promise("notify.quiet_hours")
 async def test_where_nobody_is_to_be_told_nothing_waits() -> None:
-    stage = await _resting(CALL)
+    stage = await _resting(APPROVE)
     assert stage.turns.record.state is TaskState.COMPLETED
-    stage = await _resting({**CALL, "read_back": None}, NOTICE)  # held back: nothing would go out
-    assert stage.turns.record.state is TaskState.COMPLETED
+    held_back = await _in_quiet_hours(await begun_as(BREACH))
+    held_back.servers.remove("get_claim")
+    held_back.talk.rounds[0] = []
+    wants_proof = {"notices_after_proof": True}
+    held_back.tenants.record = held_back.tenants.record.model_copy(update=wants_proof)
+    record = await held_back.run()
+    assert (record.state.is_terminal, held_back.claims.told) == (True, [])
 
 
 @pytest.mark.promise("notify.quiet_hours")

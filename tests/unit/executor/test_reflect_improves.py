@@ -14,14 +14,14 @@ from services.executor.core.dossier import Dossier, Progress
 from services.executor.core.reflect.evidence import Run
 from services.executor.core.reflect.improvement import refusal, wanted
 from services.executor.core.spend.budget import Ceilings
-from services.executor.ports.models import ModelReply, ModelRequest, ModelUnavailable, Usage
+from services.executor.ports.models import ModelReply, ModelRequest, ModelUnavailable, Tier, Usage
 from shared.contracts.task import SolverRequest, TaskRecord
-from shared.domain.exact_json import Json
+from shared.domain.exact_json import Json, JsonObject
 from shared.domain.quality import Formula
 from shared.domain.words import FsmState, TaskState, ToolClass, WriteStatus
-from tests.doubles.scripted_model import json_reply, state_of, text_reply
+from tests.doubles.scripted_model import state_of, text_reply
 from tests.unit.executor.archived import replayed
-from tests.unit.executor.stage import Stage
+from tests.unit.executor.stage import READ, Stage
 from tests.unit.executor_core.makers import entry, fact
 
 WEAK = "It is there."  # says nothing that was found
@@ -31,17 +31,19 @@ PATH = (FsmState.DECOMPOSE, FsmState.COMPLETE)
 
 def stage(answer: str = WEAK, improved: str = BETTER) -> Stage:
     made = Stage("What is there to say of claim C-1?")
-    made.scripts["complete"] = text_reply(answer)
-    made.scripts["improve"] = text_reply(improved)
+    made.only_asks()
+    made.talk.answer = answer
+    made.talk.helpers["improve"] = text_reply(improved)
     return made
 
 
 def doubtful(answer: str, improved: str) -> Stage:
     """A claim whose approval took no hold: the run is weak, whatever its answer says."""
     made = Stage("Approve the expense claim that is open, C-1")
+    made.talk.process = "expense_approval"
     made.servers.add("approve_claim", lambda _: {"accepted": True}, ToolClass.CHANGE)
-    made.scripts["complete"] = text_reply(answer)
-    made.scripts["improve"] = text_reply(improved)
+    made.talk.answer = answer
+    made.talk.helpers["improve"] = text_reply(improved)
     return made
 
 
@@ -83,21 +85,13 @@ async def test_a_weak_run_is_asked_for_what_its_process_requires_too() -> None:
 async def test_what_a_good_answer_leaves_out_is_named_and_not_asked_for_again() -> None:
     """Its process's outputs were asked for where it was drafted; a further call is not worth a client's time."""
     one = Stage("Approve the expense claim that is open, C-1")
-    one.scripts["complete"] = text_reply("The claim is approved.")
+    one.talk.process, one.talk.answer = "expense_approval", "The claim is approved."
     record = await one.run()
-    drafted = next(request for request in one.model.requests if state_of(request) == "COMPLETE")
+    told_first = next(request for request in one.model.requests if request.tier is Tier.SONNET)
 
     assert (asked(one), record.metadata["review"]) == ([], {})
     assert record.metadata["missing_outputs"] == ["amount", "requester", "reason"]
-    assert '"outputs":["decision","amount","requester","reason"]' in str(drafted.messages)
-    assert "each of the `outputs`" in "".join(drafted.system)
-
-
-@pytest.mark.promise("reflect.asked_up_front")
-async def test_a_question_is_asked_for_no_output_of_a_process() -> None:
-    one = stage()
-    await one.run()
-    assert "outputs" not in str(next(one for one in one.model.requests if state_of(one) == "COMPLETE").messages)
+    assert '"outputs":["decision","amount","requester","reason"]' in str(told_first.messages)
 
 
 @pytest.mark.promise("reflect.improvement")
@@ -158,7 +152,7 @@ async def test_an_improvement_that_cannot_be_had_fails_no_task() -> None:
         raise ModelUnavailable("overloaded")
 
     one = stage()
-    one.scripts["improve"] = away
+    one.talk.helpers["improve"] = away
     record = await one.run()
     assert (record.state, (record.answer or "").startswith(WEAK)) == (TaskState.COMPLETED, True)
     assert told(record)["why"] == "the model did not answer: overloaded"
@@ -168,8 +162,8 @@ async def test_an_improvement_that_cannot_be_had_fails_no_task() -> None:
 async def test_an_improvement_is_made_within_the_budget_or_not_at_all() -> None:
     """The draft used up everything: the task completes with it, and asks no more."""
     one = stage()
-    one.scripts["complete"] = text_reply(WEAK)._replace(usage=Usage(output=200_000))
-    one.limits = one.limits._replace(ceilings=Ceilings(tokens=200_000))
+    one.thinks = lambda asked: _dear(one.talk(asked))
+    one.limits = one.limits._replace(ceilings=Ceilings(tokens=40_000))
     record = await one.run()
 
     assert (record.state, asked(one)) == (TaskState.COMPLETED, [])
@@ -205,7 +199,7 @@ async def test_a_replay_takes_no_notice_of_a_footer() -> None:
     one = stage()
     one.limits = one.limits._replace(answers=AnswerRules(footer=True))
     record = await one.run()
-    assert "[Process: expense_approval | Policy: N/A | Quality: " in (record.answer or "")
+    assert "[Process: general | Policy: N/A | Quality: " in (record.answer or "")
     assert (await replayed(one)).is_same
 
 
@@ -218,7 +212,7 @@ def test_a_list_goes_through_the_whole_run_untouched_whatever_is_switched_on(
     """Weak or not, with writes, rules that spoke, footer, documents of its own: not a byte of it changes."""
     text = json.dumps(items)
     one = stage(text)
-    one.scripts["decompose"] = json_reply({"needs": ["x"], "entities": [], "answer_format": "list"})
+    one.talk.form = "list"
     one.limits = one.limits._replace(answers=AnswerRules(formula, footer))
     record = asyncio.run(one.run())
     assert record.answer == text
@@ -253,8 +247,8 @@ def test_a_figure_that_nobody_found_may_go() -> None:
 async def test_a_task_that_is_rightly_left_undone_is_not_asked_about_again() -> None:
     """No text can prove that nothing had to be done."""
     one = Stage()
-    one.scripts["write_plan"] = json_reply({"calls": [], "why_none": "it is decided already"})
-    one.scripts["complete"] = text_reply("Nothing was written.")
+    left: JsonObject = {"part": 1, "because": "it is closed", "ref": "r1"}
+    one.talk.rounds, one.talk.answer = [[READ], [("leave_part", left)]], "Nothing was written."
     record = await one.run()
     assert (asked(one), record.metadata["quality"]) == ([], 0.55)
 
@@ -291,3 +285,8 @@ async def test_the_review_is_told_as_a_part_of_reflect() -> None:
     steps = [str(step) for _, _, step in told_of]
     asked_at = next(place for place, step in enumerate(steps) if "improve" in step)
     assert told_of.index(("phase", "REFLECT", None)) < asked_at
+
+
+def _dear(reply: ModelReply) -> ModelReply:
+    """An answer that costs all that is left."""
+    return reply if reply.tool_uses else reply._replace(usage=Usage(10, 40_000))

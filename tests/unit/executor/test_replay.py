@@ -3,26 +3,33 @@
 import asyncio
 import json
 import re
+from datetime import timedelta
 
 import pytest
 
 from services.executor.core.context import Limits
 from services.executor.core.prompts.texts import load
 from services.executor.core.replay.replay import CannotReplay, replay
-from services.executor.ports.models import ModelReply, ModelRequest, ModelUnavailable
+from services.executor.ports.models import ModelAway, ModelReply, ModelRequest, ModelUnavailable
 from services.executor.ports.tools import ToolSilent
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState
 from tests.doubles.memory_turns import Died
-from tests.doubles.scripted_model import json_reply, tool_reply
 from tests.unit.executor.archived import archived, replayed
-from tests.unit.executor.stage import CALL, Stage, decision, message
+from tests.unit.executor.stage import APPROVE, READ, TASK, Stage, deadline, decision, message
 
+STRANGE: tuple[str, JsonObject] = ("approve_claim", {"claim_id": "C-9"})
+FIRST: tuple[str, JsonObject] = ("approve_claim", {"claim_id": "C-1", "_call": {"part": 1}})
+TELL: tuple[str, JsonObject] = ("notify_person", {"text": "Claim C-1 is approved.", "_call": {"part": 2}})
 BLOCKED: dict[str, object] = {"blocked": True, "passed": False}
 
 
 def _nobody_thinks(_request: ModelRequest) -> ModelReply:
     raise ModelUnavailable("overloaded")
+
+
+def _is_overloaded(_request: ModelRequest) -> ModelReply:
+    raise ModelAway("overloaded")
 
 
 async def _answers_late(_arguments: JsonObject) -> Json:
@@ -46,7 +53,7 @@ async def test_a_task_that_wrote_is_replayed_to_the_same_end() -> None:
     asked, applied = len(stage.model.requests), list(stage.claims.applied)
     done = await replayed(stage)
     assert (done.difference, done.answer) == ("", record.answer)
-    assert [step.key for step in done.steps][:2] == ["1.DECOMPOSE:entered", "1.DECOMPOSE:try0:model:0"]
+    assert [step.key for step in done.steps][:2] == ["1.DECOMPOSE:entered", "talk:opening"]
     assert (len(stage.model.requests), stage.claims.applied) == (asked, applied)
 
 
@@ -85,7 +92,7 @@ async def test_a_task_that_ended_before_its_answer_is_replayed_to_the_same_end(f
     stage = Stage()
     match fault:
         case "model":
-            stage.scripts["assess"] = _nobody_thinks
+            stage.thinks = _nobody_thinks
         case "tools":
             stage.servers.go_down("office")
         case "policy":
@@ -93,11 +100,41 @@ async def test_a_task_that_ended_before_its_answer_is_replayed_to_the_same_end(f
         case "blocked":
             stage.policy.says = BLOCKED
         case "plan":
-            stage.scripts["write_plan"] = json_reply({"calls": [{**CALL, "tool": "no_such_tool"}], "why_none": None})
+            stage.talk.rounds = [[READ], *[[STRANGE]] * 5]
         case _:
             stage.servers.add("get_claim", _nobody_answers)
     record = await stage.run()
     assert record.state is not TaskState.COMPLETED
+    done = await replayed(stage)
+    assert (done.at, done.difference, done.state) == ("", "", record.state)
+
+
+@pytest.mark.promise("replay.same_end")
+async def test_a_task_that_rested_while_the_model_was_away_is_replayed_through_its_rest() -> None:
+    stage = Stage()
+    stage.thinks = _is_overloaded
+    record = await stage.run()
+    assert record.state is TaskState.WORKING
+    timer, stage.thinks = stage.turns.ends[-1].timer, None
+    assert timer is not None
+    stage.turns.ahead += timedelta(minutes=1)
+    woken = deadline().model_copy(update={"data": {"subject": timer.subject}})
+    assert (await stage.run(woken)).state is TaskState.COMPLETED
+    done = await replayed(stage)
+    assert (done.at, done.difference, done.state) == ("", "", TaskState.COMPLETED)
+
+
+@pytest.mark.promise("replay.same_end")
+@pytest.mark.parametrize("word", ["approve", "reject"])
+async def test_a_task_of_two_plans_and_two_questions_is_replayed(word: str) -> None:
+    stage = Stage(f"{TASK}. Tell the clerk")
+    _asks_a_person(stage)
+    stage.talk.parts = [(TASK, "do"), ("Tell the clerk", "do")]
+    stage.talk.rounds = [[READ], [FIRST], [FIRST], [TELL]]  # what is proposed twice adds nothing: the plan closes
+    await stage.run()
+    await stage.run(decision("approve"))
+    record = await stage.run(decision(word, turn_id="turn-3"))
+    assert len(stage.turns.approvals) == 2
     done = await replayed(stage)
     assert (done.at, done.difference, done.state) == ("", "", record.state)
 
@@ -108,8 +145,7 @@ async def test_a_run_that_ended_at_one_of_several_reads_is_replayed_to_that_end(
     stage = Stage()
     stage.servers.add("get_other", _nobody_answers)
     stage.servers.add("get_claim", _answers_late)
-    both = tool_reply(("get_claim", {"claim_id": "C-1"}), ("get_other", {}))
-    stage.scripts["assess"] = both
+    stage.talk.rounds = [[READ, ("get_other", {})], [APPROVE]]
     await stage.run()
     done = await replayed(stage)
     assert (done.at, done.difference, done.state) == ("", "", TaskState.FAILED)
@@ -119,14 +155,14 @@ async def test_a_run_that_ended_at_one_of_several_reads_is_replayed_to_that_end(
 async def test_an_end_that_was_never_stored_is_not_the_tasks_end() -> None:
     """The worker died between noting how its run ended and storing that end; the next attempt went on to an answer."""
     tried = Stage()
-    tried.scripts["assess"] = _nobody_thinks
+    tried.thinks = _nobody_thinks
     await tried.run()
     stage = Stage()
-    thinks, stage.scripts["assess"] = stage.scripts["assess"], _nobody_thinks
+    stage.thinks = _nobody_thinks
     stage.turns.die_before = tried.turns.stored - 1
     with pytest.raises(Died):
         await stage.run()
-    stage.turns.die_before, stage.scripts["assess"] = None, thinks
+    stage.turns.die_before, stage.thinks = None, None
     record = await stage.run(attempts=2)
     done = await replayed(stage)
     assert (done.difference, done.state, record.state) == ("", TaskState.COMPLETED, TaskState.COMPLETED)
@@ -150,15 +186,15 @@ async def test_an_attempt_is_given_again_what_that_attempt_was_given(die_before:
 async def test_changed_prompts_are_found_at_the_first_request_that_differs() -> None:
     stage = Stage()
     await stage.run()
-    done = await replayed(stage, load()._replace(plan="Plan nothing today."))
-    assert (done.at, done.difference) == ("3.WRITE PLAN:try0:model:0", "the model would be asked something else")
+    done = await replayed(stage, load()._replace(rules="Do nothing today."))
+    assert (done.at, done.difference) == ("talk:1:model", "the model would be asked something else")
 
 
 @pytest.mark.promise("replay.first_difference")
 async def test_a_step_that_the_archive_does_not_know_is_a_difference() -> None:
     stage = Stage()
     await stage.run()
-    key = next(key for key in stage.turns.steps if key.endswith("tool:0:0"))
+    key = next(key for key in stage.turns.steps if key.endswith(":tool:0"))
     del stage.turns.steps[key]
     done = await replayed(stage)
     assert (done.at, done.difference) == (key, "this step was not taken then")

@@ -4,12 +4,14 @@ from decimal import Decimal
 
 import pytest
 
+from services.executor.core.authorize.binding import bind, view_of
 from services.executor.core.dossier import Dossier, Fact, NamedValue
 from services.executor.core.execute.provenance import unproven
 from services.policy.core.conditions import Conditions
 from services.policy.core.evaluate import evaluate
 from shared.contracts.policy import CallContext, EvaluateRequest, Policy, Rule, ToolRule
 from shared.domain.exact_json import JsonObject, dumps
+from shared.domain.words import ToolClass
 from tests.unit.executor.stage import Stage
 
 LIMIT = Rule(id="LIMIT", condition='tool == "pay" && amount > 500', action="require_approval", level="cfo")
@@ -51,29 +53,38 @@ def test_a_rule_about_another_tool_is_not_held_up() -> None:
     assert evaluate(_asked(50, ("amount",), Policy(id="p", rules=(other,))), Conditions()).passed
 
 
-def test_what_a_record_shows_under_the_same_name_or_a_computation_gives_is_proven() -> None:
+def _unproven(arguments: JsonObject, dossier: Dossier) -> tuple[str, ...]:
+    view = view_of("pay_claim", arguments, dossier.facts)
+    return unproven(arguments, view, bind(view), dossier.values)
+
+
+def test_what_the_calls_record_shows_under_the_same_name_or_a_computation_gives_is_proven() -> None:
     record = dumps({"id": "C-1", "amount": "50.00"})
     fact = Fact(ref="f1", connection_id="c", tool="get_claim", arguments_json="{}", result_json=record)
     value = NamedValue(name="net", operation="sum", operands=(), value="7.5")
     dossier = Dossier(facts=(fact,), values=(value,))
     arguments: JsonObject = {"id": "C-1", "amount": 50, "net": Decimal("7.50"), "tip": 50, "note": "hello"}
-    assert unproven(arguments, dossier) == ("tip", "note")
-    assert unproven(arguments, Dossier(facts=(fact.model_copy(update={"ok": False}),))) == tuple(arguments)
+    assert _unproven(arguments, dossier) == ("tip", "note")
+    assert _unproven(arguments, Dossier(facts=(fact.model_copy(update={"ok": False}),))) == tuple(arguments)
 
 
-def test_somebody_elses_record_proves_nothing_against_the_calls_own() -> None:
-    """The second customer is a VIP; the call is about the first, who is none."""
+@pytest.mark.promise("policy.never_by_a_sibling")
+def test_somebody_elses_record_proves_nothing() -> None:
+    """The second customer is a VIP; the call is about the first, who is none, or about a third whom nobody read."""
     records = dumps([{"id": "C-1", "is_vip": False, "tier": "b"}, {"id": "C-2", "is_vip": True, "tier": "a"}])
     fact = Fact(ref="f1", connection_id="c", tool="list_customers", arguments_json="{}", result_json=records)
-    arguments: JsonObject = {"customer_id": "C-1", "is_vip": True, "tier": "b"}
-    assert unproven(arguments, Dossier(facts=(fact,))) == ("customer_id", "is_vip")
+    first: JsonObject = {"customer_id": "C-1", "is_vip": True, "tier": "b"}
+    assert _unproven(first, Dossier(facts=(fact,))) == ("is_vip",)
+    assert _unproven({**first, "customer_id": "C-3"}, Dossier(facts=(fact,))) == tuple(first)
 
 
 @pytest.mark.parametrize("trusts", [True, False])
 async def test_the_worker_names_them_in_production_only(trusts: bool) -> None:
-    """The claim was read under another name than the argument's, so its id is the request's word."""
+    """The claim was read; what is paid for it is the request's word."""
     play = Stage()
+    play.servers.add("approve_claim", play.claims.approve, ToolClass.CHANGE)
+    play.talk.rounds[1] = [("approve_claim", {"claim_id": "C-1", "paid": "120.50"})]
     play.limits = play.limits._replace(trusts_requests=trusts)
     await play.run()
     binding = next(request for request in play.policy.asked if request.calls)
-    assert binding.calls[0].unproven == (() if trusts else ("claim_id",))
+    assert binding.calls[0].unproven == (() if trusts else ("paid",))

@@ -9,6 +9,7 @@ from shared.domain.exact_json import dumps
 from shared.domain.words import TaskState
 from tests.doubles.memory_turns import Died
 from tests.doubles.scripted_model import state_of, text_reply
+from tests.doubles.scripted_talk import of_conversation
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.stage import Stage
 
@@ -24,7 +25,7 @@ def long_session(turns: int = 22) -> SessionState:
 def remembering(session: SessionState) -> Stage:
     stage = Stage()
     stage.turns.remembered = session
-    stage.scripts["summarize"] = text_reply("They talked about claims.")
+    stage.talk.helpers["summarize"] = text_reply("They talked about claims.")
     return stage
 
 
@@ -33,10 +34,11 @@ async def test_over_twenty_turns_the_last_six_stay_and_the_rest_is_a_summary() -
     """Every later request shows the summary under its label; the session keeps it beside the six and the new turn."""
     stage = remembering(long_session())
     record = await stage.run()
-    shown = next(_text(request) for request in stage.model.requests if state_of(request) == "COMPLETE")
-    assert f"{LABEL} They talked about claims." in shown
-    assert "turn 16 about" in shown
-    assert "turn 15 about" not in shown
+    for request in of_conversation(stage.model.requests):
+        shown = _text(request)
+        assert f"{LABEL} They talked about claims." in shown
+        assert "turn 16 about" in shown
+        assert "turn 15 about" not in shown
     kept = stage.turns.remembered
     assert (kept.summary, len(kept.turns), kept.turns[0][1]) == (
         "They talked about claims.",
@@ -74,11 +76,11 @@ async def test_the_next_summary_is_made_of_the_one_before() -> None:
 
 @pytest.mark.promise("memory.phase_boundary")
 async def test_the_summary_is_made_before_anything_is_called() -> None:
-    """Before the first state, so never between a tool's call and its result."""
+    """Before the conversation begins, so never between a tool's call and its result."""
     stage = remembering(long_session())
     await stage.run()
     states = [state_of(request) for request in stage.model.requests]
-    assert states.index("SUMMARIZE") < states.index("DECOMPOSE") < states.index("ASSESS")
+    assert states[0] == "SUMMARIZE"
     assert states.count("SUMMARIZE") == 1
 
 
@@ -93,7 +95,7 @@ async def test_without_a_model_the_beginnings_of_the_older_turns_are_kept(fails:
         raise ModelUnavailable("no answer")
 
     stage = remembering(long_session(60))
-    stage.scripts["summarize"] = failing
+    stage.talk.helpers["summarize"] = failing
     record = await stage.run()
     summary = stage.turns.remembered.summary
     assert record.state is TaskState.COMPLETED
@@ -109,8 +111,7 @@ async def test_a_task_that_fails_after_its_summary_failed_says_where_it_ended() 
         raise ModelUnavailable("no answer")
 
     stage = remembering(long_session())
-    stage.scripts["summarize"] = failing
-    stage.scripts["compute"] = failing
+    stage.thinks = failing
     record = await stage.run()
     again = await replayed(stage)
     assert record.state is TaskState.FAILED

@@ -5,7 +5,6 @@ import asyncio
 import pytest
 
 from services.executor.core.past_calls import remembered
-from services.executor.ports.models import ModelReply, ModelRequest
 from services.executor.ports.tools import ToolAnswer, ToolSilent
 from services.executor.ports.turns import SessionCall
 from shared.contracts.allowance import Bar, ToolAllowance, counts
@@ -21,8 +20,7 @@ from shared.contracts.policy import (
 )
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass
-from tests.doubles.scripted_model import json_reply, text_reply, tool_reply
-from tests.unit.executor.stage import CALL, SaidPolicy, Stage, message, reads_once
+from tests.unit.executor.stage import APPROVE, SaidPolicy, Stage, message
 
 
 class _OnceInAll(SaidPolicy):
@@ -54,32 +52,28 @@ async def test_two_reads_asked_for_in_one_breath_under_a_shared_limit_are_one_re
     """Each call has a verdict of its own there; the second is asked for while the first is, and counts it."""
     play = _play(ToolRule(id="ONCE", kind="at_most", tool="get_*"), "Which claims are open?")
     play.policy.allows = (ToolAllowance(tool="get_claim", ask=True),)
-    replies = iter([tool_reply(("get_claim", {"claim_id": "C-1"}), ("get_claim", {"claim_id": "C-2"}))])
-    play.scripts["assess"] = lambda _: next(replies, text_reply("done"))
+    play.only_asks()
+    play.talk.rounds = [[("get_claim", {"claim_id": "C-1"}), ("get_claim", {"claim_id": "C-2"})]]
     await play.run()
     assert play.servers.called("get_claim") == [{"claim_id": "C-1"}]
 
 
-@pytest.mark.parametrize("text", ["Change the order for claim C-1", "Set up the new customer of claim C-1"])
-async def test_a_plan_that_is_empty_after_a_refusal_asks_nobody(text: str) -> None:
-    """Also on a path without a state for policy: there is nothing to approve."""
-    play = Stage(text)
+@pytest.mark.parametrize("process", ["general", "order_management", "customer_onboarding"])
+async def test_a_refusal_after_which_nothing_else_is_proposed_asks_nobody(process: str) -> None:
+    """Also on a path without a state for policy: there is nothing to approve, and who asked is told why."""
+    play = Stage()
+    play.talk.process = process
     refused = CallRefusal(call_id="c1", tool="approve_claim", rule_id="N", policy_id="p", kind="never", reason="no")
-    play.policy.says_later = {"refusals": (refused,), "passed": False}
+    play.policy.says = {"refusals": (refused,), "passed": False}
     play.tenants.record = play.tenants.record.model_copy(
         update={"policies": (Policy(id="p"),), "unruled_writes": "approve"}
     )
-    replies = iter([json_reply({"calls": [CALL], "why_none": None})])
-
-    def planned(_: ModelRequest) -> ModelReply:
-        reply = next(replies, None)
-        if reply is None:
-            play.policy.says_later = None
-        return reply or json_reply({"calls": [], "why_none": "a rule forbids it"})
-
-    play.scripts["write_plan"] = planned
+    play.talk.rounds.append([APPROVE])  # again, where a notice is missed
+    play.talk.answer = "A rule forbids it."
     record = await play.run()
-    assert (record.state, play.claims.applied, play.turns.approvals) == ("completed", [], [])
+    assert (record.state, play.claims.applied, play.turns.approvals) == ("failed", [], [])
+    assert "A rule forbids it." in (record.answer or "")
+    assert "N: no" in (record.reason or "")
 
 
 def _silent(_: JsonObject) -> Json:
@@ -98,7 +92,8 @@ async def test_a_write_in_doubt_counts_for_other_tasks_of_the_session() -> None:
     second.turns.record = second.turns.record.model_copy(update={"task_id": "task-2"})
     second.turns.remembered = await first.turns.session()
     refused = await second.run()
-    assert (waiting.state, refused.state, second.claims.applied) == ("input-required", "rejected", [])
+    assert (waiting.state, refused.state, second.claims.applied) == ("input-required", "failed", [])
+    assert "ONCE: once only" in (refused.reason or "")
     assert (await second.turns.session()).calls == (
         SessionCall("approve_claim", "unknown", '{"claim_id":"C-1"}', open_task="task-1"),
     )
@@ -121,24 +116,18 @@ async def test_a_tasks_own_calls_are_told_once_however_many_turns_it_has() -> No
 async def test_a_read_that_answers_with_an_error_opens_no_way() -> None:
     """Many servers say so in the answer alone. It counts against a limit all the same."""
     play = _play(ToolRule(id="LOOK", kind="only_after", tool="approve_claim", after=("get_claim",)))
-    play.scripts["assess"] = reads_once("get_claim", {"claim_id": "C-9"})
+    play.servers.add("get_claim", lambda _: {"found": False, "error": "no such claim"}, ToolClass.READ)
     await play.run()
     binding = next(request for request in play.policy.asked if request.calls)
-    assert [(call.tool, call.outcome.value) for call in binding.history] == [("get_claim", "unknown")]
+    assert {(call.tool, call.outcome.value) for call in binding.history} == {("get_claim", "unknown")}
 
 
 @pytest.mark.promise("tools.reads_under_rules")
 async def test_a_tool_that_must_not_be_called_proves_no_write_either() -> None:
-    """The planner is told to leave the read-back out, and the write is said to be unproved."""
+    """Nothing is read back, and the write is said to be unproved."""
     play = _play(ToolRule(id="PRIVATE", kind="never", tool="get_claim"))
     bar = Bar(rule_id="PRIVATE", policy_id="p", reason="claims are not looked at")
     play.policy.allows = (ToolAllowance(tool="get_claim", bars=(bar,)),)
-    bare: JsonObject = {**CALL, "read_back": None}
-
-    def planned(request: ModelRequest) -> ModelReply:
-        return json_reply({"calls": [bare if "PRIVATE" in str(request.messages) else CALL], "why_none": None})
-
-    play.scripts["write_plan"] = planned
     record = await play.run()
     assert (record.state, play.claims.applied, play.statuses) == ("completed", ["C-1"], ["unverified"])
     assert play.servers.called("get_claim") == []

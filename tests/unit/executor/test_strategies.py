@@ -2,23 +2,18 @@
 
 import pytest
 
-from services.executor.core.execute.strategies.chosen import THINKING
 from services.executor.core.journal import CHECKPOINT
 from services.executor.core.prime.choose import AVAILABLE
-from services.executor.core.spend.budget import Ceilings
-from services.executor.core.spend.tariff import Price, Tariff
 from services.executor.ports.models import Tier
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.bandit import Arm
-from shared.domain.exact_json import dumps, loads_object
+from shared.domain.exact_json import JsonObject, dumps, loads_object
 from shared.domain.words import Strategy, TaskState
-from tests.doubles.scripted_model import text_reply
+from tests.doubles.scripted_model import state_of
+from tests.doubles.scripted_talk import of_conversation, results_in
 from tests.unit.executor.archived import replayed
-from tests.unit.executor.deliberating import asked_in, five_phase, moa, read, read_plan
+from tests.unit.executor.deliberating import five_phase, last_said_to, moa, only
 from tests.unit.executor.stage import Stage
-
-CLAIM = "Approve expense claim C-1 of 120.50"
-DEAR = Tariff({"m": Price(1, 1_000, 1, 1)}, {Tier.HAIKU: ("m",), Tier.SONNET: ("m",)})
 
 
 def outcome(stage: Stage) -> TaskOutcome:
@@ -28,16 +23,16 @@ def outcome(stage: Stage) -> TaskOutcome:
 
 
 @pytest.mark.promise("strategy.three")
-def test_there_are_three_strategies_and_each_has_its_thinking() -> None:
+def test_there_are_three_strategies() -> None:
     assert AVAILABLE == (Strategy.FSM, Strategy.FIVE_PHASE, Strategy.MOA)
-    assert set(THINKING) == set(AVAILABLE)
 
 
 @pytest.mark.promise("strategy.three")
 @pytest.mark.parametrize("best", Strategy)
 async def test_the_arm_with_the_highest_score_carries_the_task_and_is_charged(best: Strategy) -> None:
-    stage = Stage(CLAIM)
-    stage.scripts |= {**five_phase().scripts, **moa().scripts}
+    """The arms are those of the process that the first reply names."""
+    stage = Stage()
+    stage.talk.process = "expense_approval"
     stage.learned.arms["acme", "expense_approval"] = {
         strategy: Arm(100, 100 * (9_000 if strategy is best else 1_000)) for strategy in Strategy
     }
@@ -53,67 +48,80 @@ async def test_the_arm_with_the_highest_score_carries_the_task_and_is_charged(be
 
 @pytest.mark.promise("strategy.setting")
 async def test_only_strategies_that_the_setting_names_are_chosen_the_first_one_first() -> None:
-    stage = moa(CLAIM)
+    stage = moa()
     stage.limits = stage.limits._replace(strategies=(Strategy.MOA, Strategy.FSM))
     record = await stage.run()
     assert record.metadata["strategy"] == "moa"
 
 
 @pytest.mark.promise("bandit.only_what_applied")
-@pytest.mark.parametrize("stage_of", [five_phase, moa])
-async def test_a_task_that_only_reads_is_carried_by_fsm_and_charges_nobody(stage_of: type[Stage]) -> None:
-    stage = stage_of("What is the status of claim C-1?")
+@pytest.mark.parametrize("strategy", [Strategy.FIVE_PHASE, Strategy.MOA])
+async def test_a_task_that_only_reads_is_carried_by_fsm_and_charges_nobody(strategy: Strategy) -> None:
+    stage = only(strategy, "What is the status of claim C-1?")
+    stage.only_asks()
     record = await stage.run()
     assert record.metadata["states"] == ["DECOMPOSE", "ASSESS", "COMPLETE"]
     assert "only reads" in str(record.metadata["strategy_fell_back"])
     assert not outcome(stage).strategy_applied
-    assert not asked_in(stage, "PLAN") + asked_in(stage, "CONCLUDE")
+    assert [state_of(asked) for asked in stage.model.requests] == ["", ""]
 
 
-@pytest.mark.promise("bandit.only_what_applied")
-@pytest.mark.parametrize("stage_of", [five_phase, moa])
-@pytest.mark.parametrize("ceilings", [Ceilings(tokens=5_000), Ceilings(nanos=4_000_000, tariff=DEAR)])
-async def test_a_budget_without_room_leaves_the_task_to_fsm_and_charges_nobody(
-    stage_of: type[Stage], ceilings: Ceilings
+@pytest.mark.promise("strategy.tiers")
+@pytest.mark.parametrize("strategy", Strategy)
+async def test_the_first_reply_is_haikus_the_same_for_all_and_whatever_may_propose_is_sonnets(
+    strategy: Strategy,
 ) -> None:
-    stage = stage_of()
-    stage.limits = stage.limits._replace(ceilings=ceilings)
-    record = await stage.run()
-    assert "budget" in str(record.metadata["strategy_fell_back"])
-    assert not outcome(stage).strategy_applied
-    assert (await replayed(stage)).difference == ""
+    """The first request names no strategy and no process: what reads the prompt's cache is the same for all."""
+    stage, other = only(strategy), Stage()
+    await stage.run()
+    await other.run()
+    asked = [one for one in stage.model.requests if not state_of(one)]
+    assert [one.tier for one in asked][:1] == [Tier.HAIKU]
+    assert {one.tier for one in asked[1:]} == {Tier.SONNET}
+    first, same = asked[0], other.model.requests[0]
+    assert (first.system, first.tools) == (same.system, same.tools)
+    assert last_said_to(first).partition("<now>")[0] == last_said_to(same).partition("<now>")[0]
 
 
-@pytest.mark.promise("bandit.only_what_applied")
-@pytest.mark.parametrize("said", [text_reply("I would read the claim."), read_plan(read("s1", "read_minds"))])
-async def test_without_a_usable_plan_of_reads_fsm_carries_the_task_and_nobody_is_charged(said: object) -> None:
-    stage = five_phase()
-    stage.scripts["plan"] = said  # type: ignore[assignment]  # a reply
+@pytest.mark.promise("strategy.obeys_the_gate")
+@pytest.mark.parametrize("strategy", Strategy)
+async def test_no_strategy_writes_before_the_verdict(strategy: Strategy) -> None:
+    stage = only(strategy)
+    stage.policy.says = {"blocked": True, "passed": False}
     record = await stage.run()
-    told = outcome(stage)
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
-    assert (len(asked_in(stage, "PLAN")), len(asked_in(stage, "DECOMPOSE"))) == (2, 1)
-    assert (told.strategy, told.strategy_applied) == (Strategy.FIVE_PHASE, False)
-    assert told.details["strategy_fell_back"] == record.metadata["strategy_fell_back"]
-    assert (await replayed(stage)).difference == ""
+    assert (record.state, stage.claims.applied, stage.turns.writes) == (TaskState.REJECTED, [], {})
 
 
 @pytest.mark.promise("strategy.setting")
-async def test_a_replay_goes_by_the_strategies_that_there_were_then() -> None:
+@pytest.mark.parametrize("stage_of", [five_phase, moa])
+async def test_a_replay_goes_by_the_strategies_that_there_were_then(stage_of: type[Stage]) -> None:
     """Though today's setting names others."""
-    stage = moa()
+    stage = stage_of()
     await stage.run()
     assert (await replayed(stage)).difference == ""
 
 
 @pytest.mark.promise("replay.same_end")
-async def test_an_archive_of_before_there_were_strategies_is_replayed_all_the_same() -> None:
+async def test_an_archive_whose_checkpoints_know_less_is_replayed_all_the_same() -> None:
     """Its checkpoints say nothing of what did not exist then."""
     stage = Stage()
     await stage.run()
-    newer = ("insight", "strategy_why", "fell_back", "dossier.reads", "dossier.unmet", "dossier.findings_about")
     for key, step in stage.turns.steps.items():
         if step.kind == CHECKPOINT:
-            said = {name: value for name, value in loads_object(step.data_json).items() if name not in newer}
+            stored = loads_object(step.data_json).items()
+            said = {name: value for name, value in stored if name not in ("insight", "thresholds")}
             stage.turns.steps[key] = step._replace(data_json=dumps(said))
     assert (await replayed(stage)).difference == ""
+
+
+@pytest.mark.promise("strategy.audited")
+@pytest.mark.parametrize("strategy", Strategy)
+async def test_a_figure_that_nobody_states_is_no_value_whatever_strategy_thinks(strategy: Strategy) -> None:
+    """It is refused when it is calculated with, so no plan can be built on it."""
+    stage = only(strategy)
+    invented: JsonObject = {"name": "both", "operation": "sum", "operands": ["r1.amount", "777.77"]}
+    stage.talk.rounds.insert(1, [("calculate", invented)])
+    await stage.run()
+    told = [result for request in of_conversation(stage.model.requests) for result in results_in(request)]
+    assert any(result.is_error and "777.77" in result.content for result in told)
+    assert all("both" not in str(entry.call.arguments) for entry in stage.turns.writes.values())

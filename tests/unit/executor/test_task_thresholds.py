@@ -4,26 +4,21 @@ import pytest
 
 from shared.contracts.policy import Policy, Rule, TriggeredRule
 from shared.contracts.threshold import ThresholdOutcome
-from shared.domain.exact_json import Json
+from shared.domain.exact_json import JsonObject
 from shared.domain.words import RuleAction
-from tests.doubles.scripted_model import json_reply, state_of
+from tests.doubles.scripted_talk import of_conversation, texts_in
 from tests.unit.executor.archived import replayed
-from tests.unit.executor.stage import CALL, Stage, decision
+from tests.unit.executor.stage import Stage, decision
 
 RULE = Rule(id="BIG", condition="amount > 100", action="require_approval", level="manager", reason="much")
 POLICY = Policy(id="house", rules=(RULE,))
-AMOUNT: Json = {
-    "name": "amount",
-    "operation": "sum",
-    "operands": [{"source": "task", "ref": "", "path": "", "literal": "120.50"}],
-    "value": "120.50",
-}
+AMOUNT: tuple[str, JsonObject] = ("calculate", {"name": "amount", "operation": "sum", "operands": ["120.50"]})
 
 
 def _stage(*, triggered: bool) -> Stage:
     stage = Stage("Approve claim C-1 of 120.50. Approve at most 3 claims.")
     stage.tenants.record = stage.tenants.record.model_copy(update={"policies": (POLICY,)})
-    stage.scripts |= {"compute": json_reply({"values": [AMOUNT]}), "write_plan": json_reply({"calls": [CALL]})}
+    stage.talk.rounds.insert(1, [AMOUNT])
     if triggered:
         rule = TriggeredRule(
             rule_id="BIG", policy_id="house", action=RuleAction.REQUIRE_APPROVAL, level="manager", reason="much"
@@ -38,15 +33,14 @@ def _limit(stage: Stage) -> ThresholdOutcome:
 
 
 @pytest.mark.promise("prime.thresholds")
-async def test_the_limits_stand_in_each_prompt_with_their_source() -> None:
+async def test_the_limits_stand_in_each_request_with_their_source() -> None:
     """Those of the tenant's rules and those that the task states; not in the text that is the same for all tasks."""
     stage = _stage(triggered=False)
     await stage.run()
-    states = {"DECOMPOSE", "ASSESS", "COMPUTE", "WRITE PLAN"}
-    asked = [request for request in stage.model.requests if state_of(request) in states]
-    assert {state_of(request) for request in asked} == states
+    asked = of_conversation(stage.model.requests)
+    assert len(asked) == 4
     for request in asked:
-        said = str(request.messages[0])
+        said = texts_in(request)
         assert "rule BIG of house: amount > 100 -> require_approval manager" in said
         assert "task: Approve at most 3 claims" in said
         assert not any("BIG" in block for block in request.system)

@@ -1,25 +1,26 @@
-"""Two people where a matter asks for them: payment data in an incident, found by its words."""
+"""Two people where a matter asks for them: payment data in what a plan changes, whatever the task says of it."""
 
 import pytest
 
 from services.executor.core.dossier import Dossier, Fact, Progress
 from services.executor.core.execute.two_persons import concern
 from services.executor.core.fsm.templates import TEMPLATES
+from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.task import Principal
-from shared.domain.exact_json import Json, dumps
+from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import FsmState, Role, TaskState, ToolClass
-from tests.doubles.scripted_model import text_reply, tool_reply
 from tests.unit.executor.archived import replayed
 from tests.unit.executor.begun_as import begun_as, run_with_deaths
-from tests.unit.executor.stage import CALL, CLERK, MANAGER, Stage, decision
+from tests.unit.executor.stage import APPROVE, CLERK, MANAGER, Stage, decision
 
 INCIDENT = TEMPLATES["incident_response"]
 SECOND = Principal(id="second", roles=(Role.APPROVER,))
 
 
-async def _concerned(row: dict[str, Json]) -> Stage:
+async def _concerned(row: dict[str, Json], *, strict: bool = False) -> Stage:
     """An incident whose record says so, with its plan made."""
-    stage = await begun_as(INCIDENT, CALL)
+    stage = await begun_as(INCIDENT, APPROVE)
+    stage.tenants.record = stage.tenants.record.model_copy(update={"strict_processes": strict})
     stage.claims.rows["C-1"].update(row)
     await stage.run()
     return stage
@@ -71,7 +72,7 @@ async def test_a_process_that_dies_between_the_two_still_takes_both() -> None:
 
 @pytest.mark.promise("gate.two_persons")
 async def test_a_matter_that_shows_after_one_person_approved_asks_for_two() -> None:
-    stage = await begun_as(INCIDENT, CALL)
+    stage = await begun_as(INCIDENT, APPROVE)
     stage.policy.says = {"requires_approval": True}
     await stage.run()
     assert "different people" not in (stage.turns.record.answer or "")
@@ -91,7 +92,7 @@ async def test_where_nothing_of_the_kind_is_said_nobody_is_asked() -> None:
 @pytest.mark.promise("gate.two_persons_unanswered")
 async def test_where_nothing_that_was_read_speaks_of_the_matter_a_person_is_asked_and_told_why() -> None:
     """The incident's own record knows the service by its id alone, and nobody looked at that."""
-    stage = await _concerned({"service_id": "SVC-1"})
+    stage = await _concerned({"service_id": "SVC-1"}, strict=True)
     record = stage.turns.record
     assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
     assert "nothing that was read says of approve_claim whether payment data is concerned" in (record.answer or "")
@@ -115,14 +116,13 @@ async def test_an_answer_counts_from_the_record_and_what_belongs_to_it_not_from_
     row: dict[str, Json], others: dict[str, Json], asked: bool
 ) -> None:
     """Two records of one list; the second is the first one's service, or else somebody else's."""
-    stage = await begun_as(INCIDENT, CALL)
+    stage = await begun_as(INCIDENT, APPROVE)
+    stage.tenants.record = stage.tenants.record.model_copy(update={"strict_processes": True})
     stage.claims.rows["C-1"].update(row)
     first, second = stage.claims.rows["C-1"], {**stage.claims.rows["C-2"], **others}
     shown: Json = {"incident": first, "service": second} if "service_id" in row else {"incidents": [first, second]}
     stage.servers.add("list_claims", lambda _: shown, ToolClass.READ)
-    stage.scripts["assess"] = lambda request: (
-        tool_reply(("list_claims", {})) if len(request.messages) == 1 else text_reply("read")
-    )
+    stage.talk.rounds[0] = [("list_claims", {})]
     await stage.run()
     waits = TaskState.INPUT_REQUIRED if asked else TaskState.COMPLETED
     assert (stage.turns.record.state, len(stage.claims.applied)) == (waits, int(not asked))
@@ -130,32 +130,53 @@ async def test_an_answer_counts_from_the_record_and_what_belongs_to_it_not_from_
 
 @pytest.mark.promise("gate.two_persons")
 async def test_without_the_template_nobody_is_asked() -> None:
-    stage = await begun_as(TEMPLATES["general"], CALL)
+    stage = await begun_as(TEMPLATES["general"], APPROVE)
     stage.claims.rows["C-1"]["summary"] = "Cardholder data may have leaked"
     record = await stage.run()
     assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
 
 
+@pytest.mark.promise("gate.two_persons")
 @pytest.mark.parametrize(
-    ("task", "shown", "found"),
+    ("arguments", "shown", "found"),
     [
-        ("Contain the leak of card data", {}, "'card data' in the task"),
-        ("Contain INC-1", {"card_data": True}, "'card data' in what get_incident gave"),
-        ("Contain INC-1", {"cardData": "yes"}, "'card data' in what get_incident gave"),
-        ("Contain INC-1", {"rows": [{"note": "Two PANs in a log"}]}, "'pan' in what get_incident gave"),
-        ("Contain INC-1", {"note": "payment-data, maybe"}, "'payment data' in what get_incident gave"),
-        ("Contain INC-1", {"card_data": 0, "pci": "", "pan": []}, None),
-        ("Expand the span of INC-1", {"note": "company car database"}, None),
+        ({"incident_id": "INC-1", "note": "wipe the card data"}, {}, "'card data' in contain_incident"),
+        ({"incident_id": "INC-1"}, {"card_data": True}, "'card data' in what get_incident gave"),
+        ({"incident_id": "INC-1"}, {"cardData": "yes"}, "'card data' in what get_incident gave"),
+        ({"incident_id": "INC-1"}, {"notes": [{"note": "Two PANs in a log"}]}, "'pan' in what get_incident gave"),
+        ({"incident_id": "INC-1"}, {"note": "payment-data, maybe"}, "'payment data' in what get_incident gave"),
+        ({"incident_id": "INC-1"}, {"card_data": 0, "pci": "", "pan": []}, None),
+        ({"incident_id": "INC-1", "note": "expand the span"}, {"note": "company car database"}, None),
+        ({"incident_id": "INC-2"}, {"card_data": True}, None),
     ],
 )
-def test_whole_words_count_however_they_are_written(task: str, shown: Json, found: str | None) -> None:
-    fact = Fact(ref="f1", connection_id="c", tool="get_incident", arguments_json="{}", result_json=dumps(shown))
-    path = (FsmState.ASSESS,)
-    progress = Progress(template=INCIDENT, path=path, visited=path, dossier=Dossier(facts=(fact,)))
-    assert concern(task, progress) == found
+def test_whole_words_count_in_what_the_plan_touches(
+    arguments: JsonObject, shown: JsonObject, found: str | None
+) -> None:
+    """However they are written, in the arguments and in the records that the calls name, not in those of others."""
+    assert concern(_planned(arguments, {"id": "INC-1", **shown})) == found
+
+
+@pytest.mark.promise("gate.two_persons")
+async def test_what_the_task_alone_says_asks_for_nobody() -> None:
+    stage = await begun_as(INCIDENT, APPROVE, text="Approve claim C-1 of 120.50, no card data is concerned")
+    record = await stage.run()
+    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
 
 
 def test_what_a_failed_read_says_is_no_fact() -> None:
-    fact = Fact(ref="f", connection_id="c", tool="t", arguments_json="{}", result_json='"no pci here"', ok=False)
-    progress = Progress(template=INCIDENT, path=(FsmState.ASSESS,), visited=(FsmState.ASSESS,))
-    assert concern("Contain INC-1", progress.learned(facts=(fact,))) is None
+    assert concern(_planned({"incident_id": "INC-1"}, {"id": "INC-1", "note": "no pci here"}, ok=False)) is None
+
+
+def _planned(arguments: JsonObject, shown: Json, ok: bool = True) -> Progress:
+    fact = Fact(ref="f1", connection_id="c", tool="get_incident", arguments_json="{}", result_json=dumps(shown), ok=ok)
+    call = PlannedCall(
+        call_id="c1",
+        connection_id="c",
+        tool="contain_incident",
+        tool_class=ToolClass.CHANGE,
+        arguments_json=dumps(arguments),
+    )
+    path = (FsmState.ASSESS,)
+    dossier = Dossier(facts=(fact,), plan=WritePlan(task_id="t", calls=(call,)))
+    return Progress(template=INCIDENT, path=path, visited=path, dossier=dossier)

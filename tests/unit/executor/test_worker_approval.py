@@ -6,6 +6,7 @@ import pytest
 
 from shared.contracts.task import Principal
 from shared.domain.words import Role, TaskState
+from tests.doubles.scripted_talk import results_in
 from tests.unit.executor.stage import CLERK, Stage, cancel, deadline, decision, message
 
 
@@ -95,6 +96,9 @@ async def test_inputs_that_changed_since_the_approval_reopen_the_gate() -> None:
     record = await stage.run(decision("approve"))
     assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, [])
     assert "changed" in (record.answer or "")
+    told = results_in(stage.model.requests[-1])[-1].content
+    assert "not made" in results_in(stage.model.requests[-2])[-1].content
+    assert "999.00" in told
     record = await stage.run(decision("approve", turn_id="turn-3"))
     assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
 

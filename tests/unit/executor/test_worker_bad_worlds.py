@@ -1,6 +1,7 @@
 """A part that fails, stalls or talks nonsense: the task ends ``failed`` with that reason, and nothing is written."""
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 
@@ -10,6 +11,7 @@ from shared.contracts.task import TaskRequest
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState
 from tests.doubles.scripted_model import ScriptedModel, text_reply
+from tests.doubles.scripted_talk import Talk
 from tests.unit.executor.stage import TASK, Stage
 
 pytestmark = pytest.mark.promise("bad_input.honest_ends")
@@ -30,24 +32,41 @@ async def _failed(stage: Stage, says: str) -> None:
     assert record.answer == record.reason
 
 
-@pytest.mark.parametrize("state", ["decompose", "assess", "compute", "write_plan", "complete"])
-async def test_a_model_that_is_down_ends_the_task(state: str) -> None:
+@pytest.mark.parametrize("reply", [0, 1, 2])
+async def test_a_model_that_is_down_for_good_ends_the_task(reply: int) -> None:
+    """At whichever reply: one that is not merely away is not waited for."""
     stage = Stage()
-
-    def down(_: ModelRequest) -> ModelReply:
-        raise ModelUnavailable("the model endpoint could not be reached")
-
-    stage.scripts[state] = down
+    stage.model = ScriptedModel(_then_down(stage.talk, reply))
     record = await stage.run()
     assert record.state is TaskState.FAILED
     assert "could not be reached" in (record.reason or "")
+    assert stage.claims.applied == (["C-1"] if reply == 2 else [])
 
 
-@pytest.mark.parametrize("state", ["decompose", "compute", "write_plan"])
-@pytest.mark.parametrize("said", ["", "I think so!", "[]", '{"needs": 7}', '{"calls": "all of them"}'])
-async def test_a_model_that_talks_nonsense_is_asked_once_more_and_then_ends_the_task(state: str, said: str) -> None:
+def _then_down(talk: Talk, replies: int) -> Callable[[ModelRequest], ModelReply]:
+    heard: list[ModelRequest] = []
+
+    def script(request: ModelRequest) -> ModelReply:
+        if len(heard) == replies:
+            raise ModelUnavailable("the model endpoint could not be reached")
+        heard.append(request)
+        return talk(request)
+
+    return script
+
+
+@pytest.mark.parametrize("said", ["I think so!", "[]", '{"needs": 7}', '{"calls": "all of them"}'])
+async def test_a_model_that_only_talks_does_nothing_and_the_part_that_it_left_out_is_named(said: str) -> None:
     stage = Stage()
-    stage.scripts[state] = text_reply(said)
+    stage.talk.rounds, stage.talk.answer = [], said
+    record = await stage.run()
+    assert (record.state, stage.claims.applied) == (TaskState.FAILED, [])
+    assert f"part 1 ({TASK}): no call was made for it" in (record.reason or "")
+
+
+async def test_a_model_that_says_nothing_at_all_ends_the_task() -> None:
+    stage = Stage()
+    stage.talk.understands, stage.talk.rounds, stage.talk.answer = False, [], ""
     await _failed(stage, "no usable answer")
 
 

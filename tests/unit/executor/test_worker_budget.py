@@ -4,15 +4,16 @@ import pytest
 
 from services.executor.core.endings import TenantStopped
 from services.executor.core.spend.budget import Ceilings
-from services.executor.ports.models import ModelReply, ModelRequest, Usage
+from services.executor.ports.models import ModelReply, ModelRequest
 from services.executor.ports.spend import Charge, DailySpend, DayCaps
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
 from tests.doubles.memory_turns import Died
-from tests.doubles.scripted_model import ScriptedModel, by_state, state_of
+from tests.doubles.scripted_talk import texts_in
+from tests.unit.executor.costing import costing
 from tests.unit.executor.stage import Stage, cancel
 
-ROOMY = Ceilings(tokens=100_000)
+ROOMY = Ceilings(tokens=20_000)
 
 
 class MemorySpend(DailySpend):
@@ -39,21 +40,19 @@ class MemorySpend(DailySpend):
 @pytest.mark.promise("budget.task")
 async def test_a_task_whose_budget_is_spent_while_reading_ends_partial() -> None:
     """Completed, marked, with the reason; no further model call, nothing written."""
-    stage = Stage()
-    stage.scripts["decompose"] = _dear(stage.scripts["decompose"], output=90_000)
+    stage = costing(Stage(), first=18_000)
     stage.limits = stage.limits._replace(ceilings=ROOMY)
     record = await stage.run()
     assert (record.state, record.metadata["partial"]) == (TaskState.COMPLETED, True)
     assert "TASK_TOKENS" in str(record.reason)
     assert str(record.answer).startswith("Partial result")
-    assert stage.claims.applied == []
+    assert (len(stage.model.requests), stage.claims.applied) == (1, [])
 
 
 @pytest.mark.promise("budget.task")
 async def test_a_task_whose_writes_are_made_when_its_budget_is_spent_says_what_it_wrote() -> None:
     """The answer's call no longer fits; nothing planned is undone, so the result is partial, with its proofs."""
-    stage = Stage()
-    stage.scripts["write_plan"] = _dear(stage.scripts["write_plan"], output=200_000)
+    stage = costing(Stage(), second=40_000)
     stage.limits = stage.limits._replace(ceilings=ROOMY)
     record = await stage.run()
     assert stage.claims.applied == ["C-1"]
@@ -70,11 +69,11 @@ async def test_what_was_spent_stands_in_the_tasks_metadata_and_outcome() -> None
     assert outcome.details["spend"] == record.metadata["spend"]
     spend = record.metadata["spend"]
     assert isinstance(spend, dict)
-    assert spend["tokens"] == 10 * len(stage.model.requests)  # the input fits into the prefix
+    assert spend["tokens"] == 20 * len(stage.model.requests)
 
 
 @pytest.mark.promise("budget.reserved_first")
-@pytest.mark.parametrize("write", range(16))
+@pytest.mark.parametrize("write", range(21))
 async def test_wherever_a_run_dies_what_may_have_been_billed_stays_counted(write: int) -> None:
     """After the crash the task goes on and ends; each call of the model is covered by what is counted."""
     stage = Stage()
@@ -109,7 +108,7 @@ async def test_a_tenants_day_has_a_ceiling_over_all_its_tasks() -> None:
 
 
 @pytest.mark.promise("budget.tenant_day")
-@pytest.mark.parametrize("write", range(0, 14, 2))
+@pytest.mark.parametrize("write", range(0, 21, 2))
 async def test_a_day_counts_each_reply_once_wherever_the_run_dies(write: int) -> None:
     """What was set aside for a call whose reply is not stored stays; all else is settled."""
     stage = Stage()
@@ -130,14 +129,13 @@ async def test_a_day_counts_each_reply_once_wherever_the_run_dies(write: int) ->
 async def test_a_stopped_tenants_turn_goes_back_and_later_goes_on_from_its_journal() -> None:
     """No call is made after the stop; what was paid for is not paid for again, nor set aside for a call not made."""
     stage = Stage()
-    replies = by_state(**stage.scripts)
 
     def stopping(request: ModelRequest) -> ModelReply:
         if len(stage.model.requests) == 1:
             stage.turns.stopped = "repairs"
-        return replies(request)
+        return stage.talk(request)
 
-    stage.model = ScriptedModel(stopping)
+    stage.thinks = stopping
     with pytest.raises(TenantStopped):
         await stage.run()
     waits, asked = stage.turns.record, len(stage.model.requests)
@@ -145,7 +143,7 @@ async def test_a_stopped_tenants_turn_goes_back_and_later_goes_on_from_its_journ
     record = await stage.run()
     assert (waits.state, waits.reason, asked) == (TaskState.SUBMITTED, "the tenant is stopped: repairs", 1)
     assert (record.state, record.reason, stage.claims.applied) == (TaskState.COMPLETED, None, ["C-1"])
-    assert state_of(stage.model.requests[1]) != state_of(stage.model.requests[0])
+    assert "<so_far>" in texts_in(stage.model.requests[1])
     spend = record.metadata["spend"]
     assert isinstance(spend, dict)
     assert spend["set_aside_tokens"] == 0
@@ -180,8 +178,3 @@ async def test_a_task_of_a_stopped_tenant_can_be_canceled() -> None:
     record = await stage.run(cancel())
     assert record.state is TaskState.CANCELED
     assert stage.claims.applied == []
-
-
-def _dear(script: object, output: int) -> ModelReply:
-    assert isinstance(script, ModelReply)
-    return script._replace(usage=Usage(input=10, output=output))

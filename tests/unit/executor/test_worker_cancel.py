@@ -4,22 +4,15 @@ import pytest
 
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
-from tests.doubles.scripted_model import json_reply
-from tests.unit.executor.stage import CALL, Stage, cancel
+from tests.unit.executor.stage import APPROVE, Stage, cancel
 
 pytestmark = pytest.mark.promise("task.cancel")
-
-
-def _second() -> JsonObject:
-    """The same for the other claim."""
-    read_back = {"tool": "get_claim", "arguments_json": '{"claim_id":"C-2"}', "expect_json": '{"status":"approved"}'}
-    return {**CALL, "call_id": "c2", "arguments_json": '{"claim_id":"C-2"}', "read_back": {**read_back}}
 
 
 async def test_the_write_in_flight_is_settled_and_the_unsent_one_dropped() -> None:
     """The task ends canceled, and says what took hold."""
     stage = Stage("Approve claims C-1 and C-2")
-    stage.scripts["write_plan"] = json_reply({"calls": [CALL, _second()], "why_none": None})
+    stage.talk.rounds[1:] = [[APPROVE, ("approve_claim", {"claim_id": "C-2"})]]
 
     def canceled_meanwhile(given: JsonObject) -> Json:
         stage.turns.cancel = cancel()

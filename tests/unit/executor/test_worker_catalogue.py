@@ -1,18 +1,22 @@
-"""The read that the operator's catalogue names proves a write, also where the model proposes none."""
+"""The read that the operator's catalogue names proves a write, also where none fits by its words."""
 
 import pytest
 
 from shared.contracts.tenant import CatalogueEntry
+from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState
-from tests.doubles.scripted_model import json_reply
-from tests.unit.executor.stage import CALL, Stage
+from tests.unit.executor.stage import Stage
 
 
 @pytest.mark.promise("tools.catalogue_pairs")
-@pytest.mark.parametrize(("named", "status"), [("get_claim", "verified"), (None, "unverified")])
-async def test_a_write_without_a_proposed_proof_is_proved_as_the_catalogue_says(named: str | None, status: str) -> None:
+@pytest.mark.parametrize(("named", "status"), [("fetch_dossier", "verified"), (None, "unverified")])
+async def test_a_write_whose_proof_nobody_could_guess_is_proved_as_the_catalogue_says(
+    named: str | None, status: str
+) -> None:
     stage = Stage()
-    stage.scripts["write_plan"] = json_reply({"calls": [{**CALL, "read_back": None}], "why_none": None})
+    stage.cannot_read()
+    about: JsonObject = {"type": "object", "properties": {"claim_id": {"type": "string"}, "depth": {"type": "integer"}}}
+    stage.servers.add("fetch_dossier", stage.claims.get, input_schema=about)
     (connection,) = stage.tenants.record.connections
     catalogue = {"approve_claim": CatalogueEntry(read_back=named)}
     connection = connection.model_copy(update={"catalogue": catalogue})

@@ -5,39 +5,30 @@ import pytest
 from services.executor.core.execute.approval_gate import brief
 from services.executor.ports.tools import ToolAnswer, ToolSilent, ToolUnreachable
 from shared.contracts.task import TaskRecord
+from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
 from tests.doubles.memory_turns import Died
-from tests.doubles.scripted_model import json_reply
-from tests.unit.executor.stage import CALL, Stage, decision
+from tests.unit.executor.stage import APPROVE, TASK, Stage, decision
 from tests.unit.executor.test_worker_doubts import word
 
 LIMIT = ToolAnswer("over the limit", is_error=True, not_begun=True)
-REOPEN: JsonObject = {
-    "connection": "office",
-    "tool": "reopen_claim",
-    "arguments_json": '{"claim_id":{"$ref":"c1.id"}}',
-    "origins": [],
-    "read_back": {"tool": "get_claim", "arguments_json": '{"claim_id":"C-1"}', "expect_json": '{"status":"open"}'},
-}
-PAY: JsonObject = {
-    "call_id": "c2",
-    "connection": "office",
-    "tool": "pay_claim",
-    "arguments_json": '{"claim_id":"C-1"}',
-    "origins": [],
-    "read_back": None,
-    "on_failure": "compensate",
-    "compensation": None,
-}
+ONE: JsonObject = {"type": "object", "properties": {"claim_id": {"type": "string"}}, "required": ["claim_id"]}
+REOPENS = CatalogueEntry(compensated_by="reopen_claim")
+PROVED = CatalogueEntry(read_back="get_claim", expect={"status": "open"})
+PAY: tuple[str, JsonObject] = ("pay_claim", {"claim_id": "C-1"})
+APPROVE_2: tuple[str, JsonObject] = ("approve_claim", {"claim_id": "C-2"})
 
 
-def planned(*calls: JsonObject) -> Stage:
-    """A stage whose plan has these calls; paying is refused, and reopening works."""
-    stage = Stage()
-    stage.scripts["write_plan"] = json_reply({"calls": [*calls], "why_none": None})
-    stage.servers.add("pay_claim", lambda _: LIMIT, ToolClass.CHANGE)
-    stage.servers.add("reopen_claim", reopened(stage), ToolClass.CHANGE)
+def planned(*calls: tuple[str, JsonObject], text: str = TASK, **catalogue: CatalogueEntry) -> Stage:
+    """A stage whose plan has these calls; paying is refused, and reopening takes an approval back."""
+    stage = Stage(text)
+    stage.talk.rounds[1:] = [calls]
+    stage.servers.add("pay_claim", lambda _: LIMIT, ToolClass.CHANGE, ONE)
+    stage.servers.add("reopen_claim", reopened(stage), ToolClass.CHANGE, ONE)
+    entries = {"approve_claim": REOPENS, "reopen_claim": PROVED, **catalogue}
+    connection = Connection(id="office", url="http://office", catalogue=entries)
+    stage.tenants.record = stage.tenants.record.model_copy(update={"connections": (connection,)})
     return stage
 
 
@@ -51,7 +42,24 @@ def reopened(stage: Stage):  # type: ignore[no-untyped-def]  # a handler of the 
     return reopen
 
 
-APPROVE: JsonObject = {**CALL, "compensation": REOPEN}
+def swallowed(stage: Stage):  # type: ignore[no-untyped-def]  # a handler of the fake servers
+    """It answers as if it had reopened the claim, and does not."""
+
+    def reopen(given: JsonObject) -> Json:
+        stage.claims.applied.append(f"reopened {given['claim_id']}")
+        return {"ok": True}
+
+    return reopen
+
+
+def needing(field: str) -> tuple[str, JsonObject]:
+    """A payment of the claim that the first call's answer names under that field."""
+    return "pay_claim", {"_call": {"from": {"claim_id": f"1.{field}"}}}
+
+
+def as_object(value: Json) -> JsonObject:
+    assert isinstance(value, dict)
+    return value
 
 
 def by_call(stage: Stage) -> dict[str, str]:
@@ -70,60 +78,93 @@ async def test_what_the_earlier_calls_did_is_taken_back_when_a_later_one_is_refu
 
 
 @pytest.mark.promise("plan.compensates")
-@pytest.mark.parametrize(
-    ("rule", "state", "statuses"),
-    [
-        ("stop", TaskState.FAILED, {"c1": "verified", "c2": "refused"}),
-        ("continue", TaskState.COMPLETED, {"c1": "verified", "c2": "refused"}),
-    ],
-)
-async def test_only_compensate_takes_anything_back(rule: str, state: TaskState, statuses: dict[str, str]) -> None:
-    stage = planned(APPROVE, {**PAY, "on_failure": rule})
+async def test_without_the_operators_word_nothing_is_taken_back() -> None:
+    stage = planned(APPROVE, PAY, approve_claim=CatalogueEntry())
     record = await stage.run()
-    assert (record.state, by_call(stage)) == (state, statuses)
+    assert (record.state, by_call(stage)) == (TaskState.FAILED, {"c1": "verified", "c2": "refused"})
 
 
 @pytest.mark.promise("plan.compensates")
-async def test_the_latest_call_is_taken_back_first() -> None:
-    second: JsonObject = {**APPROVE, "call_id": "c2", "arguments_json": '{"claim_id":"C-2"}'}
-    second["read_back"] = {"tool": "get_claim", "arguments_json": '{"claim_id":"C-2"}', "expect_json": "{}"}
-    second["compensation"] = {**REOPEN, "arguments_json": '{"claim_id":"C-2"}', "read_back": None}
-    stage = planned(APPROVE, second, {**PAY, "call_id": "c3"})
-    stage.turns.record = stage.turns.record.model_copy(
-        update={"request": stage.turns.record.request.model_copy(update={"text": "Approve claims C-1 and C-2"})}
+async def test_what_carries_out_another_part_is_not_taken_back() -> None:
+    first, second = "Approve claim C-1", "pay claim C-2"
+    stage = planned(
+        ("approve_claim", {"claim_id": "C-1", "_call": {"part": 1}}),
+        ("pay_claim", {"claim_id": "C-2", "_call": {"part": 2}}),
+        text=f"{first} and {second}",
     )
+    stage.talk.parts = [(first, "do"), (second, "do")]
+    record = await stage.run()
+    assert (record.state, stage.claims.applied) == (TaskState.FAILED, ["C-1"])
+    assert by_call(stage) == {"c1": "verified", "c2": "refused"}
+
+
+@pytest.mark.promise("plan.compensates")
+@pytest.mark.parametrize(("proved", "taken_back"), [(False, ["C-2"]), (True, ["C-2", "C-1"])])
+async def test_the_latest_call_is_taken_back_first(proved: bool, taken_back: list[str]) -> None:
+    """What cannot be seen to be taken back ends it: a person decides about the rest."""
+    stage = planned(APPROVE, APPROVE_2, PAY, text="Approve claims C-1 and C-2")
+    if not proved:
+        stage.servers.add("reopen_claim", swallowed(stage), ToolClass.CHANGE, ONE)
     await stage.run()
-    assert stage.claims.applied == ["C-1", "C-2", "reopened C-2"]  # it cannot be proved, so a person decides on C-1
-    assert by_call(stage)["undo-c2"] == "unverified"
-    second["compensation"] = {**REOPEN, "arguments_json": '{"claim_id":"C-2"}', "read_back": second["read_back"]}
-    proved = planned(APPROVE, second, {**PAY, "call_id": "c3"})
-    proved.turns.record = stage.turns.record.model_copy(update={"state": TaskState.SUBMITTED})
-    await proved.run()
-    assert proved.claims.applied == ["C-1", "C-2", "reopened C-2", "reopened C-1"]
+    assert stage.claims.applied == ["C-1", "C-2", *(f"reopened {one}" for one in taken_back)]
+    assert by_call(stage)["undo-c2"] == ("verified" if proved else "unverified")
 
 
 @pytest.mark.promise("plan.compensates")
 async def test_a_call_that_cannot_be_made_as_planned_is_a_failure_too() -> None:
-    stage = planned(APPROVE, {**PAY, "arguments_json": '{"claim_id":{"$ref":"c1.nothing"}}'})
+    stage = planned(APPROVE, needing("nothing"))
     record = await stage.run()
     assert (record.state, stage.claims.applied) == (TaskState.FAILED, ["C-1", "reopened C-1"])
 
 
+@pytest.mark.promise("plan.compensates")
+async def test_what_only_the_answer_names_is_taken_from_there() -> None:
+    """A claim is filed, and its number is known by the answer alone."""
+    stage = planned(("file_claim", {"memo": "taxi"}), PAY, text="File a claim for a taxi and pay claim C-1")
+
+    def file(_: JsonObject) -> Json:
+        stage.claims.rows["C-9"] = {"id": "C-9", "memo": "taxi"}
+        return {"claim_id": "C-9"}
+
+    def drop(given: JsonObject) -> Json:
+        stage.claims.applied.append(f"dropped {given['claim_id']}")
+        return {"dropped": True}
+
+    stage.servers.add("file_claim", file, ToolClass.CHANGE)
+    stage.servers.add("drop_claim", drop, ToolClass.CHANGE, ONE)
+    (connection,) = stage.tenants.record.connections
+    entries = {"file_claim": CatalogueEntry(compensated_by="drop_claim", read_back="get_claim")}
+    connection = connection.model_copy(update={"catalogue": entries})
+    stage.tenants.record = stage.tenants.record.model_copy(update={"connections": (connection,)})
+    await stage.run()
+    assert stage.claims.applied == ["dropped C-9"]
+
+
 @pytest.mark.promise("plan.continues")
-async def test_a_plan_that_is_to_continue_goes_on_without_a_call_that_cannot_be_made() -> None:
-    """The answer says so, and whoever takes the task up later does not make the call out of its order."""
-    cannot: JsonObject = {**PAY, "arguments_json": '{"claim_id":{"$ref":"c1.nothing"}}', "on_failure": "continue"}
-    after: JsonObject = {**REOPEN, "call_id": "c3", "on_failure": "stop"}
-    stage = planned(APPROVE, cannot, after)
+async def test_a_plan_goes_on_without_a_call_that_cannot_be_made_and_says_so() -> None:
+    """Only its own part stops with it; whoever takes the task up later does not make the call out of its order."""
+    first, second = "Approve and pay claim C-1", "approve claim C-2"
+    (pay, given) = needing("nothing")
+    stage = planned(
+        ("approve_claim", {"claim_id": "C-1", "_call": {"part": 1}}),
+        (pay, {"_call": {"part": 1, **as_object(given["_call"])}}),
+        ("approve_claim", {"claim_id": "C-2", "_call": {"part": 2}}),
+        text=f"{first}, {second}",
+        approve_claim=CatalogueEntry(),
+    )
+    stage.talk.parts = [(first, "do"), (second, "do")]
     record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1", "reopened C-1"])
+    assert (record.state, stage.claims.applied) == (TaskState.FAILED, ["C-1", "C-2"])
     assert by_call(stage) == {"c1": "verified", "c3": "verified"}
-    assert "Not made:\n- pay_claim: c2: " in (record.answer or "")
+    assert "part 1 (Approve and pay claim C-1): pay_claim: " in (record.reason or "")
+    assert "part 2" not in (record.reason or "")
 
 
 @pytest.mark.promise("plan.never_blindly")
 async def test_a_write_that_nothing_proves_is_not_taken_back_and_a_person_is_told() -> None:
-    stage = planned({**APPROVE, "read_back": None}, PAY)
+    stage = planned(APPROVE, PAY)
+    stage.servers.remove("get_claim")
+    stage.talk.rounds[0] = []
     record = await stage.run()
     assert (by_call(stage), stage.claims.applied) == ({"c1": "unverified", "c2": "refused"}, ["C-1"])
     assert (record.state, record.metadata["escalated"]) == (TaskState.FAILED, True)
@@ -137,10 +178,10 @@ async def test_a_doubtful_write_waits_for_an_operator_before_anything_is_taken_b
     def lost(_: JsonObject) -> Json:
         raise ToolSilent("cut off")
 
-    stage.servers.add("pay_claim", lost, ToolClass.CHANGE)
+    stage.servers.add("pay_claim", lost, ToolClass.CHANGE, ONE)
     record = await stage.run()
     assert (record.state, stage.claims.applied) == (TaskState.INPUT_REQUIRED, ["C-1"])
-    assert by_call(stage) == {"c1": "verified", "c2": "in_doubt"}
+    assert by_call(stage) == {"c1": "verified", "c2": "absent"}
 
 
 @pytest.mark.promise("plan.compensates")
@@ -155,7 +196,7 @@ async def test_what_an_operator_says_is_done_can_be_taken_back() -> None:
     stage.servers.add("approve_claim", applied_and_lost, ToolClass.CHANGE)
     await stage.run()
     stage.claims.rows["C-1"]["status"] = "approved"
-    known = planned({**APPROVE, "compensation": {**REOPEN, "arguments_json": '{"claim_id":"C-1"}'}}, PAY)
+    known = planned(APPROVE, PAY)
     known.servers.add("approve_claim", applied_and_lost, ToolClass.CHANGE)
     await known.run()
     known.claims.rows["C-1"]["status"] = "approved"
@@ -167,7 +208,7 @@ async def test_what_an_operator_says_is_done_can_be_taken_back() -> None:
 @pytest.mark.promise("plan.never_blindly")
 async def test_a_compensation_that_is_refused_escalates_and_is_not_repeated() -> None:
     stage = planned(APPROVE, PAY)
-    stage.servers.add("reopen_claim", lambda _: ToolAnswer("too late", is_error=True), ToolClass.CHANGE)
+    stage.servers.add("reopen_claim", lambda _: ToolAnswer("too late", is_error=True), ToolClass.CHANGE, ONE)
     record = await stage.run()
     assert (record.state, record.metadata["escalated"]) == (TaskState.FAILED, True)
     assert "too late" in (record.reason or "")
@@ -181,7 +222,7 @@ async def test_a_compensation_in_doubt_waits_for_an_operator_as_any_write() -> N
     def lost(_: JsonObject) -> Json:
         raise ToolSilent("cut off")
 
-    stage.servers.add("reopen_claim", lost, ToolClass.CHANGE)
+    stage.servers.add("reopen_claim", lost, ToolClass.CHANGE, ONE)
     waiting = await stage.run()
     assert waiting.state is TaskState.INPUT_REQUIRED
     record = await stage.run(word(stage, "done"))
@@ -191,11 +232,10 @@ async def test_a_compensation_in_doubt_waits_for_an_operator_as_any_write() -> N
 
 @pytest.mark.promise("I3.kill_at_every_step")
 async def test_dying_at_any_step_of_taking_back_takes_it_back_once() -> None:
-    named = {**APPROVE, "compensation": {**REOPEN, "arguments_json": '{"claim_id":"C-1"}'}}
-    whole = planned(named, PAY)
+    whole = planned(APPROVE, PAY)
     end = await whole.run()
     for step in range(whole.turns.stored):
-        stage = planned(named, PAY)
+        stage = planned(APPROVE, PAY)
         stage.turns.die_before = step
         with pytest.raises(Died):
             await stage.run()
@@ -217,7 +257,7 @@ def unreachable(stage: Stage, until: list[bool]) -> list[JsonObject]:
         paid.append(given)
         return {"paid": True}
 
-    stage.servers.add("pay_claim", pay, ToolClass.CHANGE)
+    stage.servers.add("pay_claim", pay, ToolClass.CHANGE, ONE)
     return paid
 
 
@@ -229,7 +269,7 @@ async def test_a_call_that_could_not_be_sent_is_not_sent_after_the_plan_was_take
     def lost(_: JsonObject) -> Json:
         raise ToolSilent("cut off")
 
-    stage.servers.add("reopen_claim", lost, ToolClass.CHANGE)
+    stage.servers.add("reopen_claim", lost, ToolClass.CHANGE, ONE)
     assert (await stage.run()).state is TaskState.INPUT_REQUIRED
     reachable.append(True)
     record = await stage.run(word(stage, "done"))
@@ -240,8 +280,7 @@ async def test_a_call_that_could_not_be_sent_is_not_sent_after_the_plan_was_take
 
 @pytest.mark.promise("plan.taken_back_for_good")
 async def test_a_successor_goes_on_taking_back_although_the_failed_call_could_be_sent_now() -> None:
-    named = {**APPROVE, "compensation": {**REOPEN, "arguments_json": '{"claim_id":"C-1"}'}}
-    stage, reachable = planned(named, PAY), list[bool]()
+    stage, reachable = planned(APPROVE, PAY), list[bool]()
     paid = unreachable(stage, reachable)
     reopen = reopened(stage)
 
@@ -249,7 +288,7 @@ async def test_a_successor_goes_on_taking_back_although_the_failed_call_could_be
         reopen(given)
         raise Died
 
-    stage.servers.add("reopen_claim", dies, ToolClass.CHANGE)
+    stage.servers.add("reopen_claim", dies, ToolClass.CHANGE, ONE)
     with pytest.raises(Died):
         await stage.run()
     reachable.append(True)

@@ -6,11 +6,12 @@ from services.executor.ports.tools import ToolAnswer
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import TaskState, ToolClass
 from tests.doubles.memory_turns import Died
-from tests.doubles.scripted_model import json_reply
-from tests.unit.executor.stage import CALL, Stage, decision, message, reads_once
+from tests.doubles.scripted_talk import of_conversation, texts_in
+from tests.unit.executor.stage import APPROVE, Stage, decision
 
 QUERY: JsonObject = {"table": "claims", "columns": ["id", "amount"], "filter_column": "id", "filter_value": "amount"}
 TABLE: JsonObject = {"type": "object", "properties": {"table": {"enum": ["claims"]}}, "required": ["table"]}
+ARCHIVE: tuple[str, JsonObject] = ("archive_claim", {"claim_id": "C-1"})
 
 
 class Ledgers:
@@ -36,7 +37,7 @@ def drifted(name: str = "total_amount") -> Stage:
     ledgers = Ledgers(name)
     stage.servers.add("query_table", ledgers.query)
     stage.servers.add("describe_table", ledgers.describe, input_schema=TABLE)
-    stage.scripts["assess"] = reads_once("query_table", QUERY)
+    stage.talk.rounds = [[("query_table", QUERY)], [APPROVE]]
     return stage
 
 
@@ -63,8 +64,18 @@ async def test_a_read_that_meets_a_renamed_column_recovers_once_and_says_so() ->
 async def test_the_result_shows_the_column_under_both_names() -> None:
     stage = drifted()
     await stage.run()
-    asked = next(request for request in stage.model.requests if "# State: WRITE PLAN" in "".join(request.system))
-    assert dumps([{"amount": "120.50", "id": "C-1", "total_amount": "120.50"}]) in str(asked.messages)
+    asked = of_conversation(stage.model.requests)[1]
+    assert dumps([{"amount": "120.50", "id": "C-1", "total_amount": "120.50"}]) in texts_in(asked)
+
+
+@pytest.mark.promise("drift.described")
+async def test_a_column_is_found_by_the_description_of_the_server() -> None:
+    """No letters tell that the two names are one; the server does."""
+    stage = drifted("grand_figure_eur")
+    said: Json = {"columns": [{"name": "id"}, {"name": "grand_figure_eur", "description": "Previously: amount"}]}
+    stage.servers.add("describe_table", lambda _: said, input_schema=TABLE)
+    await stage.run()
+    assert told(stage) == [("amount", "grand_figure_eur", "described")]
 
 
 @pytest.mark.promise("drift.recovers")
@@ -136,7 +147,7 @@ async def test_a_write_that_meets_a_renamed_column_is_not_corrected_at_dispatch(
     refusal = ToolAnswer("no such column: owner", is_error=True, not_begun=True)
     stage.servers.add("set_column", lambda _: refusal, ToolClass.CHANGE)
     given: JsonObject = {"table": "claims", "column": "owner", "claim_id": "C-1"}
-    stage.scripts["write_plan"] = json_reply({"calls": [_call("set_column", given)], "why_none": None})
+    stage.talk.rounds[1] = [("set_column", given)]
     record = await stage.run()
     assert record.state is TaskState.FAILED
     assert stage.servers.called("set_column") == [given]
@@ -147,7 +158,7 @@ async def test_a_plan_is_made_with_the_names_that_the_session_has_learned() -> N
     stage = drifted()
     stage.servers.add("set_column", lambda _: {"ok": True}, ToolClass.CHANGE)
     given: JsonObject = {"table": "claims", "column": "amount", "claim_id": "C-1"}
-    stage.scripts["write_plan"] = json_reply({"calls": [_call("set_column", given)], "why_none": None})
+    stage.talk.rounds[1] = [("set_column", given)]
     await stage.run()
     assert stage.servers.called("set_column") == [{**given, "column": "total_amount"}]
     assert "total_amount" in next(iter(stage.turns.writes.values())).call.arguments_json
@@ -157,12 +168,12 @@ async def test_a_plan_is_made_with_the_names_that_the_session_has_learned() -> N
 async def test_a_tool_that_only_the_task_names_is_called_under_every_rule_of_its_state() -> None:
     stage = Stage("Call archive_claim for claim C-1.")
     stage.servers.lists_not_all = True
-    stage.scripts["assess"] = reads_once("archive_claim", {"claim_id": "C-1"})
-    stage.scripts["write_plan"] = json_reply({"calls": [_call("archive_claim", {"claim_id": "C-1"})], "why_none": None})
-    await stage.run()
-    refused = [event.data for event in stage.turns.events if event.kind == "tool" and "refused" in event.data]
-    assert [(data["tool"], data["state"]) for data in refused] == [("archive_claim", "ASSESS")]
-    assert stage.servers.called("archive_claim") == [{"claim_id": "C-1"}]
+    stage.talk.rounds = [[ARCHIVE], [ARCHIVE]]
+    stage.tenants.record = stage.tenants.record.model_copy(update={"unruled_writes": "approve"})
+    waiting = await stage.run()
+    assert (waiting.state, stage.servers.called("archive_claim")) == (TaskState.INPUT_REQUIRED, [])
+    await stage.run(decision("approve"))
+    assert stage.servers.called("archive_claim") == [ARCHIVE[1]]
 
 
 @pytest.mark.promise("tools.named_by_task")
@@ -174,12 +185,7 @@ async def test_a_tool_named_nowhere_or_unknown_to_a_server_that_lists_all_is_ref
 ) -> None:
     stage = Stage(text)
     stage.servers.lists_not_all = lists_not_all
-    stage.scripts["assess"] = reads_once("archive_claim", {"claim_id": "C-1"})
-    stage.scripts["write_plan"] = json_reply({"calls": [_call("archive_claim", {"claim_id": "C-1"})], "why_none": None})
-    record = await stage.run(message(text))
+    stage.talk.rounds = [[ARCHIVE]]
+    record = await stage.run()
     assert record.state is TaskState.FAILED
     assert stage.servers.called("archive_claim") == []
-
-
-def _call(tool: str, arguments: JsonObject) -> JsonObject:
-    return {**CALL, "tool": tool, "arguments_json": dumps(arguments), "read_back": None}

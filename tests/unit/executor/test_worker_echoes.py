@@ -2,10 +2,9 @@
 
 import pytest
 
-from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
-from tests.doubles.scripted_model import json_reply
-from tests.unit.executor.stage import CALL, Stage, reads_once
+from tests.unit.executor.stage import Stage
 
 
 def echoing(tool: str, given: JsonObject) -> Json:
@@ -15,15 +14,13 @@ def echoing(tool: str, given: JsonObject) -> Json:
 @pytest.mark.promise("tools.echoes")
 async def test_a_read_that_only_repeats_the_call_is_no_source_of_a_figure() -> None:
     """Else a model could launder an invented amount through it."""
-    stage = Stage()
+    stage = Stage("Set the limit")
     stage.servers.add("look_up_limit", lambda given: echoing("look_up_limit", given))
     stage.servers.add("set_limit", lambda _: {"ok": True}, ToolClass.CHANGE)
-    stage.scripts["assess"] = reads_once("look_up_limit", {"amount": "98765.00"})
-    call: JsonObject = {**CALL, "tool": "set_limit", "arguments_json": dumps({"amount": "98765.00"}), "read_back": None}
-    stage.scripts["write_plan"] = json_reply({"calls": [call], "why_none": None})
+    stage.talk.rounds = [[("look_up_limit", {"amount": "98765.00"})], *[[("set_limit", {"amount": "98765.00"})]] * 4]
     record = await stage.run()
-    assert record.metadata["escalated"] is True
-    assert "no source for" in (record.reason or "")
+    assert record.state is TaskState.FAILED
+    assert "98765.00 (amount) stands neither in the task nor in a result" in (record.reason or "")
     assert stage.servers.called("set_limit") == []
 
 

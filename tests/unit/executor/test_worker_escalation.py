@@ -6,7 +6,6 @@ from services.executor.core.fsm.machine import with_end
 from services.executor.core.fsm.templates import TEMPLATES
 from shared.contracts.policy import TriggeredRule
 from shared.domain.words import FsmState, RuleAction, TaskState
-from tests.doubles.scripted_model import text_reply
 from tests.unit.executor.stage import Stage
 
 _BREACH = "Approve claim C-1 of 120.50 for the downtime that broke the service level"
@@ -14,6 +13,7 @@ _BREACH = "Approve claim C-1 of 120.50 for the downtime that broke the service l
 
 def _escalating(text: str, indeterminate: bool = False) -> Stage:
     stage = Stage(text)
+    stage.talk.process = "sla_breach" if "downtime" in text else "expense_approval"
     rule = TriggeredRule(
         rule_id="SERIOUS",
         policy_id="p",
@@ -64,7 +64,7 @@ async def test_an_approval_that_another_rule_asks_for_is_waited_for_first() -> N
 
 async def test_an_escalated_list_stays_a_list() -> None:
     stage = _escalating(_BREACH)
-    stage.scripts["complete"] = text_reply('["C-1"]')
+    stage.talk.form, stage.talk.answer = "list", '["C-1"]'
     record = await stage.run()
     assert (record.answer, record.metadata["escalated"]) == ('["C-1"]', True)
 

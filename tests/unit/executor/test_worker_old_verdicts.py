@@ -7,15 +7,12 @@ import pytest
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
 from tests.doubles.memory_turns import Died
-from tests.doubles.scripted_model import json_reply
-from tests.unit.executor.stage import CALL, Stage
-
-SECOND: JsonObject = {**CALL, "call_id": "c2", "tool": "close_claim", "read_back": None}
+from tests.unit.executor.stage import APPROVE, Stage
 
 
 def two_writes() -> Stage:
     stage = Stage()
-    stage.scripts["write_plan"] = json_reply({"calls": [CALL, SECOND], "why_none": None})
+    stage.talk.rounds[1:] = [[APPROVE, ("close_claim", {"claim_id": "C-1"})]]
     stage.servers.add("close_claim", lambda _: {"closed": True}, ToolClass.CHANGE)
     return stage
 

@@ -9,21 +9,28 @@ from services.executor.core.dossier import Fact
 from services.executor.core.tooling.paginate_shown import MOST
 from services.executor.core.tooling.paginate_walk import ListBounds
 from services.executor.ports.tools import ToolAnswer, ToolSilent
-from shared.domain.exact_json import Json, JsonObject
+from shared.contracts.tenant import CatalogueEntry, Connection
+from shared.domain.exact_json import Json, JsonObject, loads
 from shared.domain.words import TaskState, ToolClass
 from tests.doubles.memory_turns import Died
 from tests.doubles.paged_lists import PagedList
-from tests.doubles.scripted_model import json_reply
+from tests.doubles.scripted_talk import of_conversation, results_in
 from tests.unit.executor.archived import replayed
-from tests.unit.executor.stage import CALL, Stage, decision, message, reads_once
+from tests.unit.executor.stage import Stage, decision, message
 
 
 def listing_stage(count: int, shape: str = "page_total") -> tuple[Stage, PagedList]:
     rows: list[Json] = [{"id": f"C-{number}", "amount": number, "memo": "x" * 60} for number in range(1, count + 1)]
     paged, stage = PagedList(rows, shape, 10, 10), Stage()
     stage.servers.add("list_claims", paged, input_schema=paged.schema)
-    stage.scripts["assess"] = reads_once("list_claims", {})
+    stage.talk.rounds[0] = [("list_claims", {})]
+    proved_by(stage, CatalogueEntry(read_back="get_claim"))
     return stage, paged
+
+
+def proved_by(stage: Stage, entry: CatalogueEntry) -> None:
+    connection = Connection(id="office", url="http://office", catalogue={"approve_claim": entry})
+    stage.tenants.record = stage.tenants.record.model_copy(update={"connections": (connection,)})
 
 
 def the_fact(stage: Stage) -> Fact:
@@ -32,8 +39,9 @@ def the_fact(stage: Stage) -> Fact:
     return progress.dossier.facts[0]
 
 
-def prompt(stage: Stage, state: str) -> str:
-    return str([request.messages for request in stage.model.requests if f"# State: {state}" in "".join(request.system)])
+def prompts(stage: Stage) -> list[str]:
+    """What each request of the conversation says, from the one on that has the first results."""
+    return [str(request.messages) for request in of_conversation(stage.model.requests)[1:]]
 
 
 @pytest.mark.promise("pages.read")
@@ -71,8 +79,7 @@ async def test_a_ceiling_stands_in_the_fact_and_before_the_model() -> None:
     stage.limits = stage.limits._replace(lists=ListBounds(pages=3))
     await stage.run()
     assert "NOT all rows: 30 rows from 3 pages" in the_fact(stage).note
-    assert "LIST_PAGES" in prompt(stage, "ASSESS")
-    assert "LIST_PAGES" in prompt(stage, "COMPLETE")
+    assert all("LIST_PAGES" in prompt for prompt in prompts(stage))
 
 
 def _fails_on_page(paged: PagedList, number: int) -> Callable[[JsonObject], "Json | ToolAnswer"]:
@@ -94,12 +101,14 @@ async def test_a_page_that_is_refused_leaves_what_was_read_and_is_said() -> None
 
 @pytest.mark.promise("pages.read")
 async def test_a_model_sees_the_beginning_of_a_long_list_and_is_told_so() -> None:
-    stage, paged = listing_stage(900)
+    stage, _ = listing_stage(900)
     await stage.run()
     assert len(the_fact(stage).result_json) > 3 * MOST
-    for state in ("ASSESS", "COMPUTE", "WRITE PLAN", "COMPLETE"):
-        assert "of 900 rows are shown here" in prompt(stage, state)
-        assert str(paged.rows[-1]) not in prompt(stage, state)
+    assert len(prompts(stage)) == 2
+    for prompt in prompts(stage):
+        assert "900 rows in items, the first " in prompt
+        assert "look shows the rest" in prompt
+        assert "C-900" not in prompt
 
 
 @pytest.mark.promise("pages.read")
@@ -116,25 +125,28 @@ async def test_an_approved_list_is_read_again_to_its_end() -> None:
 async def test_a_model_may_see_only_the_rows_it_asks_for_and_all_are_kept() -> None:
     stage, paged = listing_stage(35)
     where: Json = [{"field": "amount", "is": ">", "value": "33"}]
-    asked: JsonObject = {"tool": "list_claims", "arguments": {}, "where": where}
-    stage.scripts["assess"] = reads_once("fetch_all_matching", asked)
+    stage.talk.rounds.insert(1, [("look", {"ref": "r1", "where": where, "fields": ["id"]})])
     await stage.run()
-    assert "2 of 35 rows match and are shown." in prompt(stage, "ASSESS")
-    assert "C-35" in prompt(stage, "ASSESS")
-    assert "C-33" not in prompt(stage, "ASSESS")
+    (looked,) = [result.content for result in results_in(stage.model.requests[-1]) if "C-35" in result.content][-1:]
+    assert loads(looked)
+    assert "C-33" not in looked
     assert (the_fact(stage).tool, len(stage.servers.called("list_claims"))) == ("list_claims", 4)
     assert the_fact(stage).result == {"items": paged.rows, "limit": 10, "page": 1, "total": 35}
     assert (await replayed(stage)).is_same
 
 
 @pytest.mark.promise("I1.gate_in_every_state")
-@pytest.mark.parametrize("tool", ["approve_claim", "fetch_all_matching", "no_such_tool"])
-async def test_what_may_not_be_called_may_not_be_called_by_way_of_a_list(tool: str) -> None:
-    stage, _ = listing_stage(3)
-    inner: JsonObject = {"claim_id": "C-1"} if tool == "approve_claim" else {}
-    stage.scripts["assess"] = reads_once("fetch_all_matching", {"tool": tool, "arguments": inner, "where": []})
-    stage.scripts["write_plan"] = json_reply({"calls": [], "why_none": "nothing to do"})
+@pytest.mark.parametrize("tool", ["approve_claim", "use_tool", "no_such_tool"])
+async def test_what_may_not_be_called_may_not_be_called_by_way_of_a_search_for_tools(tool: str) -> None:
+    """Where there are too many tools to show, a call comes wrapped: it is what it wraps, in every respect."""
+    stage = Stage()
+    for number in range(100):
+        stage.servers.add(f"get_thing_{number}", lambda _: {}, description="d" * 2_000)
+    stage.only_asks()
+    inner: JsonObject = {"claim_id": "C-1"}
+    stage.talk.rounds = [[("use_tool", {"tool": tool, "arguments": inner})]] * 2
     await stage.run()
+    assert {tool.name for tool in stage.model.requests[0].tools} >= {"use_tool", "find_tools"}
     assert stage.claims.applied == []
     assert stage.servers.calls == []
 
@@ -150,8 +162,8 @@ def proved_by_a_list(rows: int, shape: str = "page_total") -> Stage:
 
     paged.on_page = refresh
     stage.servers.add("list_claims", paged, input_schema=paged.schema)
-    read_back: JsonObject = {"tool": "list_claims", "arguments_json": "{}", "expect_json": '{"status":"approved"}'}
-    stage.scripts["write_plan"] = json_reply({"calls": [{**CALL, "read_back": read_back}], "why_none": None})
+    stage.cannot_read()
+    proved_by(stage, CatalogueEntry(read_back="list_claims", expect={"status": "approved"}))
     return stage
 
 

@@ -5,14 +5,14 @@ import pytest
 from services.executor.core.checkpoints import latest
 from services.executor.core.dossier import Fact
 from services.executor.ports.models import Tier
-from services.executor.ports.tools import ToolAnswer
+from services.executor.ports.tools import ToolAnswer, ToolSilent
 from shared.contracts.policy import Policy, ToolRule
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import TaskState, ToolClass
 from tests.doubles.memory_turns import Died
 from tests.doubles.scripted_model import json_reply
 from tests.unit.executor.archived import replayed
-from tests.unit.executor.stage import CALL, Stage, reads_once
+from tests.unit.executor.stage import Stage
 
 ONE: JsonObject = {"type": "object", "properties": {"claim_id": {"type": "string"}}, "required": ["claim_id"]}
 GONE = ToolAnswer("Unknown tool: get_claim", is_error=True)
@@ -30,7 +30,7 @@ def gone(**others: ToolClass) -> Stage:
     stage.servers.add("lookup_claim", lambda _: GONE, input_schema=ONE)
     for name, kind in others.items():
         stage.servers.add(name, stage.claims.get, kind, ONE)
-    stage.scripts["assess"] = reads_once("lookup_claim", {"claim_id": "C-1"})
+    stage.talk.rounds[0] = [("lookup_claim", {"claim_id": "C-1"})]
     return stage
 
 
@@ -57,7 +57,7 @@ async def test_where_nothing_can_stand_in_the_fact_says_what_was_tried() -> None
 async def test_no_tool_that_changes_something_is_called_for_a_read_that_is_gone() -> None:
     """``get_claim`` is a tool that writes here, whatever its name says: it is left alone."""
     stage = gone(get_claim=ToolClass.CHANGE, set_claim=ToolClass.CHANGE, notify_claim=ToolClass.NOTIFY)
-    stage.scripts["write_plan"] = json_reply({"calls": [], "why_none": "nothing to do"})
+    stage.only_asks()
     await stage.run()
     assert [call.tool for call in stage.servers.calls] == ["lookup_claim"]
     assert the_fact(stage).note == "lookup_claim could not be read; nothing could stand in for it."
@@ -81,7 +81,7 @@ async def test_where_rules_speak_of_tools_nothing_is_replaced() -> None:
     rule = ToolRule(id="R", kind="never", tool="get_claim")
     policies = (Policy(id="p", tool_rules=(rule,)),)
     stage.tenants.record = stage.tenants.record.model_copy(update={"policies": policies})
-    stage.scripts["write_plan"] = json_reply({"calls": [], "why_none": "nothing to do"})
+    stage.only_asks()
     await stage.run()
     assert [call.tool for call in stage.servers.calls] == ["lookup_claim"]
     assert not the_fact(stage).ok
@@ -110,7 +110,7 @@ async def test_where_rules_speak_of_tools_a_busy_server_is_not_asked_again() -> 
     policies = (Policy(id="p", tool_rules=(ToolRule(id="R", kind="at_most", tool="get_claim", limit=1),)),)
     stage.tenants.record = stage.tenants.record.model_copy(update={"policies": policies})
     stage.servers.add("get_claim", lambda _: ToolAnswer("429 Too Many Requests", is_error=True), input_schema=ONE)
-    stage.scripts["write_plan"] = json_reply({"calls": [], "why_none": "nothing to do"})
+    stage.only_asks()
     await stage.run()
     assert len(stage.servers.called("get_claim")) == 1
 
@@ -130,10 +130,95 @@ async def test_an_answer_a_refusal_and_a_wrong_argument_are_final_and_asked_once
     stage = Stage()
     stage.servers.add("read_claim", stage.claims.get, input_schema=ONE)
     stage.servers.add("get_claim", lambda _: answer, input_schema=ONE)
-    stage.scripts["write_plan"] = json_reply({"calls": [], "why_none": "nothing to do"})
+    stage.only_asks()
     await stage.run()
     assert [call.tool for call in stage.servers.calls] == ["get_claim"]
     assert the_fact(stage).ok is not answer.is_error
+
+
+def answering(*answers: "Json | ToolAnswer | None") -> Stage:
+    """A stage whose ``get_claim`` gives these answers in turn (None: it is silent), and then the claim."""
+    stage, left = Stage(), [*answers]
+
+    def get(given: JsonObject) -> "Json | ToolAnswer":
+        answer = left.pop(0) if left else stage.claims.get(given)
+        if answer is None:
+            raise ToolSilent("no answer within 10 seconds")
+        return answer
+
+    stage.servers.add("get_claim", get)
+    return stage
+
+
+@pytest.mark.promise("recover.types")
+async def test_a_value_of_the_wrong_type_is_sent_once_more_in_the_type_that_the_server_names() -> None:
+    stage = Stage()
+
+    def typed(given: JsonObject) -> "Json | ToolAnswer":
+        numbered = isinstance(given["number"], int)
+        return {"id": "C-1", "status": "open"} if numbered else ToolAnswer("number must be an integer", is_error=True)
+
+    stage.servers.add("get_claim", typed)
+    stage.only_asks()
+    stage.talk.rounds = [[("get_claim", {"number": "42"})]]
+    await stage.run()
+    assert stage.servers.called("get_claim") == [{"number": "42"}, {"number": 42}]
+    assert the_fact(stage).ok
+    assert the_fact(stage).note == "number: sent in the type that get_claim takes."
+    assert (await replayed(stage)).is_same
+
+
+@pytest.mark.promise("recover.kinds")
+@pytest.mark.parametrize(
+    ("refusal", "note"),
+    [
+        ("Permission denied", "get_claim is not permitted here; nothing was asked in its place."),
+        ("claim C-1 not found", "get_claim works, and has no such record."),
+    ],
+)
+async def test_what_is_not_permitted_or_not_found_is_said_and_asked_once(refusal: str, note: str) -> None:
+    """Not even of another tool that asks the same."""
+    stage = answering(*[ToolAnswer(refusal, is_error=True)] * 5)
+    stage.servers.add("read_claim", stage.claims.get, input_schema=ONE)
+    stage.only_asks()
+    await stage.run()
+    assert [call.tool for call in stage.servers.calls] == ["get_claim"]
+    assert (the_fact(stage).ok, the_fact(stage).note) == (False, note)
+
+
+@pytest.mark.promise("recover.silence")
+async def test_a_read_that_the_server_was_silent_about_is_asked_once_more() -> None:
+    stage = answering(None)
+    record = await stage.run()
+    assert (record.state, the_fact(stage).ok) == (TaskState.COMPLETED, True)
+    assert (await replayed(stage)).is_same
+
+
+@pytest.mark.promise("recover.silence")
+async def test_a_second_silence_ends_the_task_and_so_does_the_first_where_rules_speak_of_tools() -> None:
+    twice, ruled = answering(None, None), answering(None)
+    rule = ToolRule(id="R", kind="at_most", tool="get_claim", limit=1)
+    policies = (Policy(id="p", tool_rules=(rule,)),)
+    ruled.tenants.record = ruled.tenants.record.model_copy(update={"policies": policies})
+    for stage, asked in ((twice, 2), (ruled, 1)):
+        record = await stage.run()
+        assert record.state is TaskState.FAILED
+        assert "did not answer get_claim" in str(record.reason)
+        assert len(stage.servers.called("get_claim")) == asked
+        assert stage.claims.applied == []
+
+
+@pytest.mark.promise("recover.silence")
+async def test_a_write_that_the_server_was_silent_about_is_not_sent_again() -> None:
+    stage, sent = Stage(), list[JsonObject]()
+
+    def silent(given: JsonObject) -> Json:
+        sent.append(given)
+        raise ToolSilent("cut off")
+
+    stage.servers.add("approve_claim", silent, ToolClass.CHANGE, ONE)
+    await stage.run()
+    assert len(sent) == 1
 
 
 @pytest.mark.promise("recover.one_by_one")
@@ -141,7 +226,7 @@ async def test_an_answer_a_refusal_and_a_wrong_argument_are_final_and_asked_once
 async def test_a_read_of_several_is_made_one_by_one(refusal: str) -> None:
     stage = Stage()
     stage.servers.add("get_claims", lambda _: ToolAnswer(refusal, is_error=True))
-    stage.scripts["assess"] = reads_once("get_claims", {"claim_ids": ["C-1", "C-2"]})
+    stage.talk.rounds[0] = [("get_claims", {"claim_ids": ["C-1", "C-2"]})]
     await stage.run()
     rows: list[Json] = [dict(stage.claims.rows["C-1"], status="open"), dict(stage.claims.rows["C-2"])]
     assert the_fact(stage).result == rows
@@ -157,7 +242,7 @@ async def test_what_could_not_be_read_one_by_one_is_said_first() -> None:
         "get_claim", lambda given: refused if given["claim_id"] == "C-2" else get(given), input_schema=ONE
     )
     stage.servers.add("get_claims", lambda _: ToolAnswer("too many ids", is_error=True))
-    stage.scripts["assess"] = reads_once("get_claims", {"claim_ids": ["C-1", "C-2"]})
+    stage.talk.rounds[0] = [("get_claims", {"claim_ids": ["C-1", "C-2"]})]
     await stage.run()
     assert the_fact(stage).note.startswith("NOT all rows: Read one by one with get_claim: 1 of 2.")
 
@@ -188,8 +273,8 @@ async def test_a_parameter_that_was_renamed_is_sent_under_its_new_name_and_remem
         return stage.claims.get({"claim_id": given["claimId"]})
 
     stage.servers.add("get_claim", renamed)
-    stage.scripts["write_plan"] = json_reply({"calls": [{**CALL, "read_back": None}], "why_none": None})
-    stage.scripts["assess"] = reads_once("get_claim", {"claim_id": "C-1"})
+    stage.only_asks()
+    stage.talk.rounds[0] = [("get_claim", {"claim_id": "C-1"})]
     await stage.run()
     assert the_fact(stage).ok, dumps(the_fact(stage).result)
     assert stage.servers.called("get_claim") == [{"claim_id": "C-1"}, {"claimId": "C-1"}]
@@ -203,7 +288,7 @@ def only_a_search(answer: Json) -> Stage:
     stage.servers.add("search_claims", lambda given: stage.claims.get({"claim_id": given["text"]}), input_schema=text)
     stage.servers.add("search_budgets", lambda _: {"id": "B-1"}, input_schema=text)
     stage.servers.add("get_claim", lambda _: ToolAnswer("not for you", is_error=True), input_schema=ONE)
-    stage.scripts["stand_in"] = json_reply(answer)
+    stage.talk.helpers["stand_in"] = json_reply(answer)
     return stage
 
 
@@ -235,7 +320,7 @@ async def test_a_small_model_may_name_one_of_the_reads_about_the_same_kind_of_re
 )
 async def test_advice_that_names_anything_else_is_not_followed(advice: JsonObject) -> None:
     stage = only_a_search(advice)
-    stage.scripts["write_plan"] = json_reply({"calls": [], "why_none": "nothing to do"})
+    stage.only_asks()
     await stage.run()
     assert [call.tool for call in stage.servers.calls] == ["lookup_claim", "get_claim"]
     assert not the_fact(stage).ok

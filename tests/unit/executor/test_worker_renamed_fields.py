@@ -6,9 +6,8 @@ from services.executor.core.checkpoints import latest
 from services.executor.core.dossier import Fact
 from shared.contracts.policy import Policy, Rule
 from shared.domain.exact_json import Json, JsonObject
-from tests.doubles.scripted_model import json_reply
 from tests.unit.executor.archived import replayed
-from tests.unit.executor.stage import Stage, reads_once
+from tests.unit.executor.stage import Stage
 
 pytestmark = pytest.mark.promise("drift.results")
 ANY: JsonObject = {"type": "object"}
@@ -26,8 +25,9 @@ async def read(answer: Json, condition: str = "amount > 5000", text: str = "", t
     policies = (Policy(id="p", rules=(Rule(id="R", condition=condition, action="block", reason="x"),)),)
     stage.tenants.record = stage.tenants.record.model_copy(update={"policies": policies})
     stage.servers.add(tool, lambda _: answer, input_schema=ANY)
-    stage.scripts["assess"] = reads_once(tool, {"claim_id": "C-1"})
-    stage.scripts["write_plan"] = json_reply({"calls": [], "why_none": "nothing to do"})
+    stage.only_asks()
+    stage.talk.process = "expense_approval"
+    stage.talk.rounds = [[(tool, {"claim_id": "C-1"})]]
     await stage.run()
     assert (await replayed(stage)).is_same
     return the_fact(stage)
@@ -56,6 +56,20 @@ async def test_a_field_of_a_rule_is_shown_under_the_rules_name_too_and_that_is_s
 )
 async def test_what_is_there_or_ambiguous_or_another_thing_stays_as_it_is(record: JsonObject) -> None:
     fact = await read(record)
+    assert (fact.result, fact.note) == (record, "")
+
+
+@pytest.mark.parametrize("record", [{"id": "C-1", "value": "red"}, {"id": "C-1", "total": "see annex"}], ids=str)
+async def test_a_word_that_may_mean_an_amount_is_none_where_it_holds_no_figure(record: JsonObject) -> None:
+    fact = await read(record)
+    assert (fact.result, fact.note) == (record, "")
+
+
+@pytest.mark.parametrize("name", ["price", "value", "total", "cost"])
+async def test_no_amount_is_invented_because_some_rule_speaks_of_amounts(name: str) -> None:
+    """The rule is about other things than this item, and the item never had an amount."""
+    record: JsonObject = {"id": "X-7", name: "3.10"}
+    fact = await read(record, "amount > 5000", "Which colour does item X-7 have?", "get_item")
     assert (fact.result, fact.note) == (record, "")
 
 

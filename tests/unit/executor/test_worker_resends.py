@@ -7,8 +7,8 @@ from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
 from tests.doubles.memory_turns import Died
-from tests.doubles.scripted_model import json_reply
-from tests.unit.executor.stage import CALL, Stage, cancel
+from tests.doubles.scripted_talk import Calls
+from tests.unit.executor.stage import Stage, cancel
 from tests.unit.executor.test_worker_doubts import word
 
 _KEYED: JsonObject = {
@@ -48,7 +48,7 @@ def keyed(
     stage.tenants.record = TenantRecord(id="acme", unruled_writes="allow", connections=(connection,))
     stage.servers.add("approve_claim", office.approve, ToolClass.CHANGE, schema)
     if not read_back:
-        stage.scripts["write_plan"] = json_reply({"calls": [{**CALL, "read_back": None}], "why_none": None})
+        stage.cannot_read()
     return stage, office
 
 
@@ -193,8 +193,9 @@ async def test_a_run_that_ends_before_its_resend_leaves_the_doubt_as_it_was(serv
 async def test_the_model_is_not_shown_the_argument_that_is_ours_to_fill() -> None:
     stage, _ = keyed()
     await stage.run()
-    plan = next(request for request in stage.model.requests if "# State: WRITE PLAN" in request.system[-1])
-    assert '"once"' not in str(plan.messages)
+    (approve,) = [tool for tool in stage.model.requests[0].tools if tool.name == "approve_claim"]
+    assert "claim_id" in str(approve.input_schema)
+    assert "once" not in str(approve.input_schema)
 
 
 async def test_the_approver_is_told_of_our_key() -> None:
@@ -206,8 +207,8 @@ async def test_the_approver_is_told_of_our_key() -> None:
 
 async def test_a_plan_that_fills_our_argument_is_asked_for_again() -> None:
     stage, office = keyed()
-    filled = {**CALL, "arguments_json": '{"claim_id":"C-1","once":"mine"}'}
-    stage.scripts["write_plan"] = json_reply({"calls": [filled], "why_none": None})
+    filled: Calls = [("approve_claim", {"claim_id": "C-1", "once": "mine"})]
+    stage.talk.rounds[1:] = [filled] * 4
     record = await stage.run()
     assert (record.state, office.keys) == (TaskState.FAILED, [])
     assert "not for you to fill" in (record.reason or "")

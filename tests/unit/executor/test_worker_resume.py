@@ -2,8 +2,10 @@
 
 import pytest
 
-from shared.domain.words import TaskState, WriteStatus
+from shared.domain.exact_json import JsonObject
+from shared.domain.words import TaskState, ToolClass, WriteStatus
 from tests.doubles.memory_turns import Died
+from tests.doubles.scripted_talk import results_in
 from tests.unit.executor.stage import Stage, decision, message
 
 
@@ -87,6 +89,27 @@ async def test_dying_at_any_step_of_the_approving_turn_still_writes_once() -> No
         stage.turns.die_before = None
         record = await stage.run(decision("approve"), attempts=2)
         assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"]), step
+
+
+@pytest.mark.promise("I3.kill_at_every_step")
+async def test_a_write_that_was_proposed_is_brought_to_its_end_although_its_tool_takes_other_arguments_by_now() -> None:
+    """What the model was told of its proposals stays as it was told, whatever the server lists for whoever goes on."""
+    whole = Stage()
+    await whole.run()
+    other: JsonObject = {"type": "object", "properties": {}, "additionalProperties": False}
+    for step in range(whole.turns.stored):
+        stage = Stage()
+        stage.turns.die_before = step
+        with pytest.raises(Died):
+            await stage.run()
+        if not stage.statuses:
+            continue
+        stage.turns.die_before = None
+        stage.servers.add("approve_claim", stage.claims.approve, ToolClass.CHANGE, other)
+        await stage.run(attempts=2)
+        assert stage.statuses[0] in ("verified", "absent"), step
+        told = [result.content for result in results_in(stage.model.requests[-1])]
+        assert not any("do not fit" in content for content in told), step
 
 
 async def test_a_turn_that_comes_after_the_end_changes_nothing() -> None:

@@ -12,18 +12,19 @@ from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import TaskState, ToolClass
 from tests.doubles.memory_turns import MemoryTurns
-from tests.doubles.scripted_model import json_reply
-from tests.unit.executor.stage import CALL, Stage
+from tests.doubles.scripted_talk import Calls, results_in
+from tests.unit.executor.stage import Stage
 
 
 async def test_a_write_is_applied_once_read_back_and_reported_as_verified() -> None:
     stage = Stage()
+    stage.talk.process = "dispute_resolution"
     record = await stage.run()
     assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
     assert stage.statuses == ["verified"]
     assert "verified" in (record.answer or "")
     assert record.metadata["states"] == [
-        "DECOMPOSE", "ASSESS", "COMPUTE", "POLICY_CHECK", "APPROVAL_GATE", "MUTATE", "COMPLETE",
+        "DECOMPOSE", "ASSESS", "POLICY_CHECK", "APPROVAL_GATE", "MUTATE", "COMPLETE",
     ]  # fmt: skip
 
 
@@ -103,19 +104,24 @@ async def test_a_server_that_writes_and_then_answers_with_an_error_leaves_a_writ
 
 
 @pytest.mark.promise("I4.unread_errors")
-@pytest.mark.parametrize("not_begun", [False, True])
-async def test_an_error_that_no_read_could_check_is_a_refusal_only_if_the_protocol_says_so(not_begun: bool) -> None:
+@pytest.mark.parametrize(
+    ("said", "not_begun", "refused"),
+    [("internal error", False, False), ("internal error", True, True), ("CONSTRAINT_VIOLATION", False, True)],
+)
+async def test_an_error_that_no_read_could_check_is_a_refusal_only_if_protocol_or_reason_say_so(
+    said: str, not_begun: bool, refused: bool
+) -> None:
     stage = Stage()
 
     def refused_and_then_silent(_: JsonObject) -> ToolAnswer:
         stage.servers.add("get_claim", _never_answers, ToolClass.READ)
-        return ToolAnswer({"error": "CONSTRAINT_VIOLATION"}, is_error=True, not_begun=not_begun)
+        return ToolAnswer({"error": said}, is_error=True, not_begun=not_begun)
 
     stage.servers.add("approve_claim", refused_and_then_silent, ToolClass.CHANGE)
     record = await stage.run()
-    ends = ("refused", TaskState.FAILED) if not_begun else ("in_doubt", TaskState.INPUT_REQUIRED)
+    ends = ("refused", TaskState.FAILED) if refused else ("in_doubt", TaskState.INPUT_REQUIRED)
     assert (*stage.statuses, record.state) == ends
-    assert "CONSTRAINT_VIOLATION" in (record.answer or "")
+    assert said in (record.answer or "")
 
 
 @pytest.mark.promise("I4.unread_errors")
@@ -124,8 +130,8 @@ async def test_an_error_of_a_tool_without_a_read_back_is_a_refusal_if_the_operat
     known: bool, status: str
 ) -> None:
     stage = Stage()
-    stage.scripts["write_plan"] = json_reply({"calls": [{**CALL, "read_back": None}], "why_none": None})
-    stage.servers.add("approve_claim", lambda _: ToolAnswer("over the limit", is_error=True), ToolClass.CHANGE)
+    stage.cannot_read()
+    stage.servers.add("approve_claim", lambda _: ToolAnswer("it did not work", is_error=True), ToolClass.CHANGE)
     entry = CatalogueEntry(errors_change_nothing=known)
     (connection,) = stage.tenants.record.connections
     connection = connection.model_copy(update={"catalogue": {"approve_claim": entry}})
@@ -187,23 +193,21 @@ async def test_a_call_that_never_connected_is_tried_again() -> None:
 @pytest.mark.promise("I2.provenance")
 async def test_a_plan_with_an_invented_figure_is_never_carried_out() -> None:
     stage = Stage()
-    invented: JsonObject = {**CALL, "arguments_json": '{"claim_id":"C-99"}'}
-    stage.scripts["write_plan"] = json_reply({"calls": [invented], "why_none": None})
+    invented: Calls = [("approve_claim", {"claim_id": "C-99"})]
+    stage.talk.rounds[1:] = [invented] * 4
     record = await stage.run()
     assert (record.state, stage.claims.applied) == (TaskState.FAILED, [])
     assert "C-99" in (record.reason or "")
 
 
-@pytest.mark.promise("I2.audit")
-async def test_wrong_arithmetic_keeps_writing_closed() -> None:
+@pytest.mark.promise("I2.provenance")
+async def test_a_model_that_is_told_what_has_no_source_may_propose_what_has_one() -> None:
     stage = Stage()
-    operand: JsonObject = {"source": "result", "ref": "f1", "path": "amount", "literal": ""}
-    wrong: JsonObject = {"name": "total", "operation": "sum", "operands": [operand, operand], "value": "240.00"}
-    stage.scripts["compute"] = json_reply({"values": [wrong]})
+    stage.talk.rounds.insert(1, [("approve_claim", {"claim_id": "C-99"})])
     record = await stage.run()
-    assert (record.state, stage.claims.applied) == (TaskState.FAILED, [])
-    assert "241.00" in (record.reason or "")
-    assert record.metadata["escalated"] is True
+    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+    (refused,) = [result for result in results_in(stage.model.requests[-1]) if result.is_error]
+    assert "C-99" in refused.content
 
 
 class FreezingTurns(MemoryTurns):

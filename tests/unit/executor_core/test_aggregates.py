@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.dossier import Fact, NamedValue, Operand
-from services.executor.core.execute.aggregates import aggregated
-from services.executor.core.execute.compute_audit import audit
-from services.executor.core.execute.conditions import condition, written
-from services.executor.core.execute.paths import select
-from services.executor.ports.models import ToolUse
+from services.executor.core.dossier import Fact, NamedValue
+from services.executor.core.figures.calculate import CannotCalculate, calculate, describe_value
+from services.executor.core.figures.conditions import condition, written
+from services.executor.core.figures.evaluate import audit
+from services.executor.core.figures.paths import select
+from services.executor.core.figures.sources import KnownFigures
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
 ROWS: list[Json] = [
@@ -33,66 +33,71 @@ def fact(rows: list[Json], note: str = "") -> Fact:
     )
 
 
-def asked(name: str, *, of: Fact, **arguments: Json) -> JsonObject:
-    result = aggregated(ToolUse("u", name, {"ref": "f1", **arguments}), (of,))
-    assert not result.is_error, result.content
-    return loads_object(result.content)
+def asked(of: Fact, **more: Json) -> NamedValue:
+    given: JsonObject = {"operation": "sum", "operands": ["f1.owed[*].amount"], **more}
+    return calculate(given, known(of))
 
 
-def proved(value: Json, operand: Json, of: Fact) -> tuple[str, ...]:
-    operands = (Operand.model_validate(operand),)
-    return audit((NamedValue(name="v", operation="sum", operands=operands, value=str(value)),), (of,), "")
+def known(of: Fact) -> KnownFigures:
+    return KnownFigures((of,), (), ("those over 90 days",))
 
 
 @pytest.mark.promise("lists.aggregates")
-def test_a_sum_is_exact_and_its_operand_passes_the_audit() -> None:
-    found = asked("sum_field", of=fact(ROWS), field="amount")
-    assert (found["value"], found["rows"], found["rows_without"]) == ("1000.305", 4, 1)
-    assert proved(found["value"], found["operand"], fact(ROWS)) == ()
-    assert proved("1000.31", found["operand"], fact(ROWS)) != ()
+def test_a_sum_is_exact_and_passes_the_audit() -> None:
+    of = fact(ROWS)
+    found = asked(of)
+    assert found.value == "1000.305"
+    assert "1" in found.note
+    assert audit([found], known(of)) == ()
+    assert audit([found.model_copy(update={"value": "1000.31"})], known(of)) != ()
 
 
 @pytest.mark.promise("lists.aggregates")
 def test_a_sum_takes_only_the_rows_that_meet_all_conditions() -> None:
     where: Json = [{"field": "days", "is": ">", "value": "90"}, {"field": "customer", "is": "=", "value": "Ann's"}]
-    found = asked("sum_field", of=fact(ROWS), field="amount", where=where)
-    assert (found["value"], found["rows"]) == ("1000.105", 2)
-    assert proved(found["value"], found["operand"], fact(ROWS)) == ()
+    found = asked(fact(ROWS), where=where)
+    assert found.value == "1000.105"
+    assert audit([found], known(fact(ROWS))) == ()
 
 
 @pytest.mark.promise("lists.aggregates")
 @given(st.lists(st.tuples(st.sampled_from(["a", "A", "b'c", "7", "7.0", None]), st.integers(-999, 999)), max_size=30))
 def test_the_groups_of_a_list_are_all_its_rows_once(pairs: list[tuple[str | None, int]]) -> None:
-    """Figures that are the same are one group, texts that differ are two; the sums add up to the whole."""
+    """Each value has its group; the sums add up to the whole, and the counts to all rows."""
     rows: list[Json] = [{"by": by, "amount": Decimal(cents).scaleb(-2)} for by, cents in pairs]
     of = fact(rows)
-    groups = asked("group_by", of=of, by="by", field="amount")["groups"]
-    assert isinstance(groups, list)
-    found = [group for group in groups if isinstance(group, dict)]
-    assert sum(int(str(group["rows"])) for group in found) == len(rows)
-    whole = sum((Decimal(cents).scaleb(-2) for _, cents in pairs), Decimal(0))
-    assert sum((Decimal(str(group["value"])) for group in found), Decimal(0)) == whole
-    assert [problem for group in found for problem in proved(group["value"], group["operand"], of)] == []
+    if all(by is None for by, _ in pairs):
+        return  # there is nothing to group by
+    sums, counts = asked(of, by="by"), asked(of, by="by", operation="count")
+    assert audit([sums], known(of)) == audit([counts], known(of)) == ()
+    assert _total(counts) == len(rows)
+    assert _total(sums) == sum((Decimal(cents).scaleb(-2) for _, cents in pairs), Decimal(0))
+
+
+def _total(groups: NamedValue) -> Decimal:
+    return sum((Decimal(str(figure)) for figure in loads_object(groups.value).values()), Decimal(0))
 
 
 def test_what_is_missing_of_a_list_is_said_with_its_figures() -> None:
     of = fact(ROWS, "NOT all rows: 4 rows from 1 pages; reading stopped at 1 pages (LIST_PAGES).")
-    assert "NOT all rows" in str(asked("sum_field", of=of, field="amount")["note"])
+    assert "NOT all rows" in str(describe_value(asked(of))["note"])
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments"),
+    "wrong",
     [
-        ("sum_field", {"ref": "f2", "field": "amount"}),
-        ("sum_field", {"ref": "f1"}),
-        ("sum_field", {"ref": "f1", "field": "customer"}),
-        ("sum_field", {"ref": "f1", "field": "amount", "list": "others"}),
-        ("sum_field", {"ref": "f1", "field": "amount", "where": [{"field": "a", "is": "~", "value": "1"}]}),
-        ("group_by", {"ref": "f1"}),
+        {"operands": ["f2.owed[*].amount"]},
+        {"operands": []},
+        {"operands": ["f1.owed[*].customer"]},
+        {"operands": ["f1.others[*].amount"]},
+        {"where": [{"field": "days", "is": "~", "value": "1"}]},
+        {"where": [{"field": "nothing", "is": "=", "value": "1"}]},
+        {"by": "nothing"},
     ],
 )
-def test_a_call_that_cannot_be_computed_goes_back_to_the_model(name: str, arguments: JsonObject) -> None:
-    assert aggregated(ToolUse("u", name, arguments), (fact(ROWS),)).is_error
+def test_what_cannot_be_computed_goes_back_to_the_model_as_a_sentence(wrong: JsonObject) -> None:
+    with pytest.raises(CannotCalculate):
+        asked(fact(ROWS), **wrong)
 
 
 @pytest.mark.parametrize(

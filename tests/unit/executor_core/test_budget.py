@@ -7,9 +7,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.dossier import Dossier, Progress
-from services.executor.core.spend.budget import BudgetSpent, Ceilings, Purse, Settlement, Spending, ending
-from services.executor.core.spend.tariff import Amount, Price, Size, Tariff, billed, estimated, size_of
-from services.executor.ports.models import Message, ModelReply, ModelRequest, StableText, TextBlock, Tier, Usage
+from services.executor.core.spend.budget import (
+    BudgetSpent,
+    Ceilings,
+    Purse,
+    Settlement,
+    Spending,
+    ending,
+    settlement_in,
+)
+from services.executor.core.spend.tariff import Amount, Bill, Price, Size, Tariff, billed, estimated, size_of
+from services.executor.ports.models import (
+    Message,
+    ModelReply,
+    ModelRequest,
+    OpaqueBlock,
+    PassingText,
+    StableText,
+    TextBlock,
+    Tier,
+    Usage,
+)
 from services.executor.ports.turns import JournalEntry
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
@@ -17,7 +35,7 @@ from shared.domain.words import FsmState, TaskState, ToolClass, WriteStatus
 
 pytestmark = pytest.mark.promise("budget.reserved_first")
 PRICE = Price(input=3000, output=15000, cache_read=300, cache_write=3750)
-SMALL = Size(prefix=100, messages=100)
+SMALL = Size(prefix=100, fresh=100)
 
 
 def test_a_call_that_does_not_fit_is_not_made() -> None:
@@ -68,11 +86,84 @@ def test_a_stored_reply_settles_its_reservation() -> None:
 
 
 def test_tokens_count_what_is_fresh_and_money_counts_everything() -> None:
-    """Cached input is no fresh input; where nothing was cached, the static prefix is taken off."""
+    """Cached input is no fresh input; where nothing was cached, what we measure as fresh counts."""
     cached = ModelReply((), "end_turn", Usage(input=30, output=10, cache_read=100), "m")
     plain = ModelReply((), "end_turn", Usage(input=130, output=10), "m")
-    assert billed(cached, SMALL, PRICE) == Amount(40, 30 * 3000 + 10 * 15000 + 100 * 300)
-    assert billed(plain, SMALL, PRICE) == Amount(40, 130 * 3000 + 10 * 15000)
+    assert billed(cached, SMALL, PRICE, 100) == Bill(Amount(40, 30 * 3000 + 10 * 15000 + 100 * 300))
+    assert billed(plain, SMALL, PRICE, 100) == Bill(Amount(110, 130 * 3000 + 10 * 15000))
+
+
+TURNS = st.lists(st.tuples(st.integers(1, 4_000), st.integers(1, 2_000)), min_size=1, max_size=12)
+
+
+@pytest.mark.promise("budget.history_once")
+@given(st.integers(0, 40_000), TURNS, st.sampled_from(["cached", "forgotten", "never cached"]))
+def test_a_history_is_counted_once_however_its_endpoint_caches(
+    prefix: int, turns: list[tuple[int, int]], caching: str
+) -> None:
+    """Each turn is (what is new in the request, what is replied), in characters; an endpoint counts exactly."""
+    request, before = ModelRequest(Tier.SONNET, ("p" * prefix,), ()), None
+    counted, known = 0, 0
+    for asked, replied in turns:
+        request = request._replace(messages=(*request.messages, Message("user", (TextBlock("a" * asked),))))
+        reply = (TextBlock("r" * replied),)
+        read = -(-(prefix + sum(_length(message) for message in request.messages)) // 4)
+        output = -(-replied // 4)
+        usage = {
+            "cached": Usage(0, output, known, read - known),
+            "forgotten": Usage(0, output, 0, read),
+            "never cached": Usage(read, output),
+        }[caching]
+        size, known = size_of(request, before), read
+        counted += billed(ModelReply(reply, "tool_use", usage, "m"), size, PRICE, 4_096).amount.tokens
+        before = request
+        request = request._replace(messages=(*request.messages, Message("assistant", reply)))
+    exactly = sum(asked + replied for asked, replied in turns) / 4
+    assert exactly - 4 * len(turns) <= counted <= exactly + 4 * len(turns)
+
+
+def _length(message: Message) -> int:
+    return sum(len(block.text) for block in message.blocks if isinstance(block, TextBlock))
+
+
+@pytest.mark.promise("budget.history_once")
+def test_what_a_request_repeats_of_the_one_before_is_not_fresh() -> None:
+    """Nor the reply between; a text of one request alone is no part of the history; another model's counts anew."""
+    asked, more = Message("user", (TextBlock("a" * 400),)), Message("user", (TextBlock("b" * 80),))
+    replied = Message("assistant", (OpaqueBlock("t" * 40, "m"), TextBlock("r" * 40)))
+    passing = asked._replace(blocks=(*asked.blocks, PassingText("be brief")))
+    before = ModelRequest(Tier.SONNET, ("p" * 40,), (passing,))
+    request = before._replace(messages=(asked, replied, more))
+    assert size_of(request, before) == Size(prefix=10, fresh=20, repeated=120)
+    assert size_of(request, before._replace(tier=Tier.HAIKU)) == Size(prefix=10, fresh=140)
+    assert size_of(request._replace(messages=(more, replied, asked)), before) == Size(prefix=10, fresh=140)
+
+
+@pytest.mark.promise("budget.doubtful_usage")
+@pytest.mark.parametrize(
+    ("usage", "doubt"),
+    [
+        (Usage(-5, 10), "negative"),
+        (Usage(150, 10, cache_read=-1), "negative"),
+        (Usage(0, 10), "no usage"),
+        (Usage(150, 0), "no usage"),
+        (Usage(1_000_000, 10), "of input"),
+        (Usage(150, 1_000_000), "of output"),
+    ],
+)
+def test_where_an_endpoints_usage_cannot_be_true_the_estimate_counts(usage: Usage, doubt: str) -> None:
+    reply = ModelReply((TextBlock("x" * 40),), "end_turn", usage, "m")
+    amount, why = billed(reply, SMALL, PRICE, 1_000)
+    assert amount == estimated(SMALL, 10, PRICE)
+    assert doubt in why
+    settled = json.dumps({"spent": Settlement("n", amount, "d", doubt=why).as_json()})
+    assert settlement_in(settled) == Settlement("n", amount, "d", doubt=why)
+
+
+@pytest.mark.promise("budget.doubtful_usage")
+def test_a_settlement_of_an_earlier_version_can_be_read() -> None:
+    stored = '{"spent": {"name": "reserve:1:k", "tokens": 40, "nanos": 50, "day": "2026-01-02"}}'
+    assert settlement_in(stored) == Settlement("reserve:1:k", Amount(40, 50), "2026-01-02")
 
 
 def test_an_unknown_model_costs_as_much_as_the_dearest() -> None:
@@ -86,8 +177,8 @@ def test_four_characters_are_a_token() -> None:
     """Rounded up; the static prefix, with the catalogue that stands first, apart from the messages."""
     request = ModelRequest(Tier.HAIKU, ("12345678",), (Message("user", (TextBlock("123456789"),)),))
     listed = Message("user", (StableText("12345"), TextBlock("123456789")))
-    assert size_of(request) == Size(prefix=2, messages=3)
-    assert size_of(request._replace(messages=(listed,))) == Size(prefix=4, messages=3)
+    assert size_of(request) == Size(prefix=2, fresh=3)
+    assert size_of(request._replace(messages=(listed,))) == Size(prefix=4, fresh=3)
 
 
 @pytest.mark.parametrize(

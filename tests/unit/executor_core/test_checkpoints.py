@@ -80,10 +80,10 @@ async def test_an_unchanged_list_of_facts_is_stored_once() -> None:
     knowing = start.learned(facts=(fact({"a": 1}),))
 
     await opened(store).save(knowing)
-    await opened(store).save(knowing.moved(FsmState.ASSESS).learned(findings="found"))
+    await opened(store).save(knowing.moved(FsmState.ASSESS).learned(answer="found"))
 
     _, second = (loads_object(entry.data_json) for entry in store.steps.values())
-    assert set(second) == {"visited", "dossier.findings"}
+    assert set(second) == {"visited", "dossier.answer"}
 
 
 async def test_a_yes_that_becomes_a_one_is_a_change() -> None:

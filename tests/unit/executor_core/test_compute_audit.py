@@ -7,12 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.dossier import NamedValue
-from services.executor.core.execute.compute_audit import audit, recompute
-from services.executor.core.execute.paths import NoSuchPath
+from services.executor.core.figures.evaluate import audit, recompute
+from services.executor.core.figures.paths import NoSuchPath
+from services.executor.core.figures.sources import KnownFigures
 from tests.unit.executor_core.makers import fact, from_fact, from_task, from_value, value
 
 TASK = "Refund 20% of order O-7, at most $1,500.00, minus the fee of -5"
 ORDER = fact({"total": Decimal("120.50"), "lines": [{"n": 1}, {"n": 2}], "note": "fragile"})
+KNOWN = KnownFigures((ORDER,), (), (TASK,))
 
 
 @pytest.mark.promise("I2.audit")
@@ -27,7 +29,7 @@ ORDER = fact({"total": Decimal("120.50"), "lines": [{"n": 1}, {"n": 2}], "note":
     ],
 )
 def test_a_value_that_comes_out_again_is_clean(good: NamedValue) -> None:
-    assert audit([good], [ORDER], TASK) == ()
+    assert audit([good], KNOWN) == ()
 
 
 @pytest.mark.promise("I2.audit")
@@ -48,7 +50,7 @@ def test_a_value_that_comes_out_again_is_clean(good: NamedValue) -> None:
     ],
 )
 def test_a_value_that_does_not_come_out_is_a_problem_with_its_name(bad: NamedValue, why: str) -> None:
-    (problem,) = audit([bad], [ORDER], TASK)
+    (problem,) = audit([bad], KNOWN)
     assert problem.startswith("x: ")
     assert why in problem
 
@@ -59,7 +61,7 @@ def test_one_cent_off_is_found(cents: int, off: int) -> None:
     amount = fact({"amount": Decimal(cents).scaleb(-2)})
     stated = f"{Decimal(cents + off).scaleb(-2):f}"
 
-    assert audit([value("x", "sum", stated, from_fact("amount"))], [amount], "")
+    assert audit([value("x", "sum", stated, from_fact("amount"))], KnownFigures((amount,)))
 
 
 def test_values_build_on_earlier_values_and_are_named_once() -> None:
@@ -67,14 +69,14 @@ def test_values_build_on_earlier_values_and_are_named_once() -> None:
     half = value("half", "quotient", "60.25", from_value("net"), from_value("two"))
     two = value("two", "count", "2", from_fact("lines[*]"))
 
-    assert audit([net, two, half], [ORDER], TASK) == ()
-    assert audit([net, net], [ORDER], TASK) == ("net: named twice",)
+    assert audit([net, two, half], KNOWN) == ()
+    assert audit([net, net], KNOWN) == ("net: named twice",)
 
 
 def test_recomputing_follows_the_facts() -> None:
     stale = value("refund", "percentage", "24.10", from_fact("total"), from_task("20%"))
 
-    (fresh,) = recompute([stale], [fact({"total": 200})], TASK)
+    (fresh,) = recompute([stale], KNOWN._replace(facts=[fact({"total": 200})]))
     assert Decimal(fresh.value) == 40
     with pytest.raises(NoSuchPath):
-        recompute([stale], [fact({})], TASK)
+        recompute([stale], KNOWN._replace(facts=[fact({})]))

@@ -9,6 +9,7 @@ from services.executor.core.documents.asked import asked_documents, asking_words
 from services.executor.core.documents.fill import About, document, open_sections, own_documents
 from services.executor.core.documents.material import SOURCES, Material
 from services.executor.core.documents.templates import templates
+from services.executor.core.documents.unverified import mark_unverified
 from services.executor.core.dossier import Dossier, Progress
 from shared.contracts.approval import Approval, ApprovalStatus, Decision
 from shared.contracts.task import Artifact, Principal
@@ -200,3 +201,21 @@ def waiting() -> Approval:
         asked_at=NOON,
         deadline=NOON + timedelta(hours=24),
     )
+
+
+@pytest.mark.promise("documents.unverified")
+@pytest.mark.parametrize(
+    ("text", "tokens", "marked"),
+    [
+        ("12 of 120 and 1,200", ("12",), "[unverified: 12] of 120 and 1,200"),
+        ("$5 or $5.00", ("$5.00",), "$5 or [unverified: $5.00]"),
+        ("INV-1 and INV-12", ("INV-1", "INV-12"), "[unverified: INV-1] and [unverified: INV-12]"),
+        ("5% of 5", ("5",), "5% of [unverified: 5]"),
+        ("\uff15 euros", ("5",), "\uff15 euros [unverified: 5]"),
+        ("nothing", (), "nothing"),
+    ],
+)
+def test_a_figure_is_marked_where_it_stands_and_nowhere_inside_another(
+    text: str, tokens: tuple[str, ...], marked: str
+) -> None:
+    assert mark_unverified(text, tokens) == marked

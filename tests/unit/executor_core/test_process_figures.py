@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import pytest
 
 from services.executor.core.dossier import Fact
-from services.executor.core.execute.compute_audit import audit
 from services.executor.core.execute.process_figures import Figured, figured, figures_about, with_figures
+from services.executor.core.figures.evaluate import audit
+from services.executor.core.figures.sources import KnownFigures
 from services.executor.core.fsm.figures import Figure
 from services.executor.core.fsm.template import Template
 from services.executor.core.fsm.templates import TEMPLATES
@@ -42,7 +43,7 @@ def _computed(process: str, task: str, *facts: Fact) -> dict[str, str]:
 
 def _found(process: str, task: str, *facts: Fact) -> Figured:
     found = figured(TEMPLATES[process], facts, task)
-    assert audit(found.values, facts, task) == ()
+    assert audit(found.values, KnownFigures(facts, (), (task,))) == ()
     return found
 
 

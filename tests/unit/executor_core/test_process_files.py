@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from services.executor.core.execute.process_figures import figured
 from services.executor.core.fsm.built_in import from_text
-from services.executor.core.fsm.machine import after, with_end, with_gate, without_writes
+from services.executor.core.fsm.machine import after, with_end, with_gate
 from services.executor.core.fsm.template import Template
 from services.executor.core.fsm.templates import TEMPLATES
 from services.executor.core.fsm.validity import BadTemplate, problems, refuse_bad
@@ -124,5 +124,5 @@ def test_a_built_in_process_passes_the_check_that_it_is_read_with(template: Temp
 def _paths(template: Template) -> list[tuple[S, ...]]:
     """All that a run may make of the template's states."""
     gated = [with_gate(template.states)] if S.MUTATE in template.states else []
-    base = [template.states, without_writes(template.states), *gated]
+    base = [template.states, *gated]
     return [with_end(path, escalated) for path in base for escalated in (False, True)]

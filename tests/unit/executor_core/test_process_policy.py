@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.core.execute.process_rules import process_policy
+from services.executor.core.execute.process_rules import not_known, process_policy
 from services.executor.core.fsm.template import Template
 from services.executor.core.fsm.templates import GENERAL, TEMPLATES
 from services.executor.core.tooling.classes import verb_of
@@ -15,9 +15,9 @@ _PART = fact([{"id": "R-1"}], "f1", "list_runs").model_copy(update={"note": "NOT
 _CHANGE, _NOTICE = call({"run_id": "R-1"}), call({"text": "hello"}, tool_class=ToolClass.NOTIFY)
 
 
-def _rules(template: Template, planned: PlannedCall, partial: bool = True) -> list[Rule]:
+def _rules(template: Template, planned: PlannedCall, partial: bool = True, strict: bool = True) -> list[Rule]:
     known = dossier(*([_PART] if partial else [])).model_copy(update={"plan": plan(planned)})
-    return [rule for policy in process_policy(template, known, "the task") for rule in policy.rules]
+    return [rule for policy in process_policy(template, known, "the task", strict=strict) for rule in policy.rules]
 
 
 @pytest.mark.promise("process.required")
@@ -29,6 +29,18 @@ def test_a_change_on_a_list_that_was_read_in_part_asks_a_person_where_the_proces
     assert "whole-lists" not in {rule.id for rule in _rules(payroll, _CHANGE, partial=False)}
     assert "whole-lists" not in {rule.id for rule in _rules(payroll, _NOTICE)}
     assert _rules(GENERAL, _CHANGE) == []
+
+
+@pytest.mark.promise("process.asks_nobody")
+def test_what_a_process_does_not_know_is_told_and_asks_nobody() -> None:
+    """Unless the tenant is strict about it; what contradicts a figure, and what is said twice, asks all the same."""
+    payroll = TEMPLATES["payroll"]
+    known = dossier(_PART).model_copy(update={"plan": plan(_CHANGE)})
+    assert {rule.id for rule in _rules(payroll, _CHANGE, strict=False)} == {rule.id for rule in payroll.rules}
+    assert "not all rows were read of list_runs" in not_known(payroll, known, "the task")
+    twice = known.model_copy(update={"plan": plan(_CHANGE, _CHANGE.model_copy(update={"call_id": "c2"}))})
+    [policy] = process_policy(payroll, twice, "the task")
+    assert "same-call-twice" in {rule.id for rule in policy.rules}
 
 
 @pytest.mark.promise("process.rules")

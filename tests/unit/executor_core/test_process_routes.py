@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from services.executor.core.dossier import Dossier, Progress
-from services.executor.core.execute.process_routes import Unheeded, rows_wanted, unheeded, with_rows_left
+from services.executor.core.execute.process_routes import Unheeded, unheeded, with_rows_left
 from services.executor.core.fsm.templates import TEMPLATES
 from shared.contracts.plan import WritePlan
 from shared.domain.exact_json import Json, JsonObject
@@ -56,18 +56,6 @@ def test_what_stands_in_every_row_names_none_of_them() -> None:
 @pytest.mark.promise("process.routes")
 def test_a_task_about_one_row_is_not_about_the_others() -> None:
     assert [row.id for row in _left(task="Send a reminder for R-2")] == ["R-2"]
-
-
-@pytest.mark.promise("process.routes")
-def test_a_plan_is_asked_once_for_the_rows_that_it_passes_over_in_silence() -> None:
-    """A row that it names with the reason is not asked for."""
-    partial = plan(call({"receivable_id": "R-1"}), call({"receivable_id": "R-3"}, "c2"))
-    said = rows_wanted(_run(), _TASK, partial.model_copy(update={"why_none": "R-2 is disputed"}))
-
-    assert "nothing is planned for R-4 (91 days: collections)" in said
-    assert "R-2" not in said
-    whole = plan(*(call({"receivable_id": f"R-{number}"}, f"c{number}") for number in range(1, 5)))
-    assert rows_wanted(_run(), _TASK, whole) == ""
 
 
 @pytest.mark.promise("process.routes")

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.execute.proof import Evidence, judge, judge_lost, judge_refused, participles
+from services.executor.core.execute.proof import judge, judge_lost, judge_refused
 from services.executor.core.execute.sameness import names_a_record, same
+from services.executor.core.write.field_proof import Evidence, participles
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import WriteStatus
 
@@ -26,7 +27,7 @@ def evidence(
 ) -> Evidence:
     given_: JsonObject = arguments if arguments is not None else {"claim_id": "C-1"}
     wanted: JsonObject = expect if expect is not None else {"status": "approved"}
-    return Evidence(tool, given_, wanted, before, result, after, frozenset({asked}))
+    return Evidence(tool, given_, wanted, before, result, after, {asked: given_.get(asked)})
 
 
 @pytest.mark.promise("I4.proof")
@@ -112,7 +113,7 @@ OWNED_BY_1: JsonObject = {"id": "A-1", "owner_id": "E-1", "status": "assigned"}
 def handed_over(after: Json) -> Evidence:
     """A write that changes another identifier of its record, with an answer that was lost."""
     before: Json = {"id": "A-1", "owner_id": None, "status": "stored"}
-    return Evidence("assign_asset", {"asset_id": "A-1", "owner_id": "E-1"}, {}, before, None, after)
+    return Evidence("assign_asset", {"asset_id": "A-1", "owner_id": "E-1"}, {}, before, None, after, {})
 
 
 @pytest.mark.promise("I4.proof")
@@ -134,7 +135,7 @@ def handed_over(after: Json) -> Evidence:
         (handed_over(OWNED_BY_1), WriteStatus.VERIFIED),
         (handed_over({"id": "A-1", "owner_id": "E-2", "status": "assigned"}), WriteStatus.IN_DOUBT),
         (handed_over({"id": "A-2", "owner_id": "E-1", "status": "assigned"}), WriteStatus.IN_DOUBT),
-        (handed_over({"id": "A-1", "owner_id": "E-1", "status": "reserved"}), WriteStatus.IN_DOUBT),
+        (handed_over({"id": "A-1", "owner_id": "E-1", "status": "reserved"}), WriteStatus.VERIFIED),
     ],
 )  # fmt: skip
 def test_a_lost_answer_is_settled_by_the_named_record_alone(shown: Evidence, status: WriteStatus) -> None:

@@ -35,7 +35,7 @@ def test_a_bare_list_is_a_list_of_rules() -> None:
 
 
 @pytest.mark.promise("policy.request_document")
-@given(text=st.text(min_size=1).filter(lambda text: text.strip() and not text.strip().startswith(("{", "["))))
+@given(text=st.text(min_size=1).filter(lambda text: text.strip() and not text.strip().startswith(("{", "[", "```"))))
 def test_any_other_text_is_advice(text: str) -> None:
     assert read_policy(text) == RequestPolicy(advice=text.strip())
 
@@ -57,3 +57,44 @@ def test_rules_that_cannot_be_read_end_the_run(document: str | dict[str, JsonVal
 @pytest.mark.parametrize("document", [None, "", {}])
 def test_no_document_is_no_policy(document: str | dict[str, JsonValue] | None) -> None:
     assert read_policy(document) == RequestPolicy()
+
+
+@pytest.mark.promise("policy.unknown_shape")
+@pytest.mark.parametrize(
+    ("document", "field"),
+    [
+        ({"rules": [RULE], "limits": {"amount": 500}}, "policy.limits"),
+        ({"rules": [{**RULE, "levle": "cfo"}]}, "r1.levle"),
+        ({"rules": [{**RULE, "enabled": False}]}, "r1.enabled"),
+        ({"rules": [{"id": "t", "kind": "never", "tool": "pay", "when": "always"}]}, "t.when"),
+        ({"rules": {"max_amount": 500}}, "rules"),
+        ({"policies": [{"rules": [RULE]}]}, 'no "rules"'),
+        ({"max_amount": 500}, 'no "rules"'),
+        ("rules:\n  - id: r1\n    condition: amount > 5", "inside of another text"),
+        (f"Follow these: {json.dumps(DOCUMENT)}", "inside of another text"),
+        ('```json\n{"rules": [\n```', "looks like JSON"),
+    ],
+)
+def test_rules_of_an_unknown_shape_are_refused_with_the_field(document: str | dict[str, JsonValue], field: str) -> None:
+    with pytest.raises(Failed, match=r"metadata\.policy_doc cannot be read as rules") as refused:
+        read_policy(document)
+    assert field in str(refused.value)
+
+
+@pytest.mark.promise("policy.unknown_shape")
+@pytest.mark.parametrize(
+    "document",
+    [
+        f"```json\n{json.dumps(DOCUMENT)}\n```",
+        {**DOCUMENT, "title": "House rules", "effective_date": "2026-01-01", "rules": [{**RULE, "note": "since May"}]},
+        {"rules": [{"id": "d", "type": "deny", "keywords": ["damn"]}], "default_action": "allow"},
+    ],
+)
+def test_rules_in_a_fence_or_with_a_description_are_read(document: str | dict[str, JsonValue]) -> None:
+    assert read_policy(document).rules is not None
+
+
+@pytest.mark.promise("policy.unknown_shape")
+@pytest.mark.parametrize("text", ["The rules: never pay twice.", "Rules:\n- Never pay twice.\n- Be kind."])
+def test_prose_that_speaks_of_rules_is_prose(text: str) -> None:
+    assert read_policy(text).advice == text

@@ -14,7 +14,7 @@ from shared.contracts.policy import Policy, Rule, TriggeredRule
 from shared.contracts.threshold import Threshold, ThresholdKind, ThresholdOutcome
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import FsmState, RuleAction, WriteStatus
-from tests.unit.executor_core.makers import call, dossier, entry, from_fact, value, verdict
+from tests.unit.executor_core.makers import call, dossier, entry, fact, from_fact, value, verdict
 
 PATH = (FsmState.DECOMPOSE, FsmState.COMPLETE)
 
@@ -168,6 +168,40 @@ def test_a_limit_on_the_calls_of_a_tool_is_held_against_these_alone() -> None:
     of_another = LIMIT.model_copy(update={"tool": "pay_claim"})
     assert _outcomes(_progress(of_tool, triggered=True, values=named), _write({})) == [("500", "700", True)]
     assert _outcomes(_progress(of_another, values=named), _write({"amount": 700})) == [("500", None, None)]
+
+
+REFUSAL = "the amount exceeds the approval limit of 300"
+
+
+@pytest.mark.promise("accuracy.parted")
+@pytest.mark.parametrize(
+    ("amount", "refusal", "outcome"),
+    [
+        (400, REFUSAL, ("500", "400", False)),
+        (400, "400 is over the daily maximum", ("500", "400", False)),
+        (400, "the claim is closed", ("500", None, None)),
+        (700, REFUSAL, ("500", None, None)),  # the policy's own limit said so
+    ],
+)
+def test_a_write_that_the_server_refuses_for_a_limit_of_its_own_contradicts_the_policys(
+    amount: int, refusal: str, outcome: tuple[str, str | None, bool | None]
+) -> None:
+    refused = _write({"amount": amount}, WriteStatus.REFUSED).model_copy(update={"refusal": refusal})
+    assert _outcomes(_progress(LIMIT), refused) == [outcome]
+
+
+@pytest.mark.promise("accuracy.parted")
+@pytest.mark.parametrize(
+    ("amount", "triggered", "held"), [("700", False, False), ("700", True, True), ("3", False, True)]
+)
+def test_the_record_that_a_verified_write_names_is_held_against_a_limit(
+    amount: str, triggered: bool, held: bool
+) -> None:
+    """The write itself says no amount; the record that it approves does."""
+    facts = (fact({"id": "C-1", "amount": amount}), fact({"id": "C-2", "amount": "9"}, "f2"))
+    progress = _progress(LIMIT, triggered=triggered, facts=facts)
+    assert _outcomes(progress, _write({"claim_id": "C-1"})) == [("500", amount, held)]
+    assert _outcomes(progress, _write({"claim_id": "C-9"})) == [("500", None, None)]
 
 
 @pytest.mark.promise("outcome.thresholds")

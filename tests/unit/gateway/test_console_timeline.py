@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from services.gateway.core.audit.rows import remembered
 from services.gateway.core.console.doubts import doubts_of
-from services.gateway.core.console.evidence import policy, quality_parts, writes
+from services.gateway.core.console.evidence import policy, quality_parts, unenforced_policy, writes
 from services.gateway.core.console.tasks import DRY, task_page, task_row
 from services.gateway.core.console.timeline import rail, stages
 from shared.contracts.task import TaskEvent, TaskRecord
@@ -112,3 +112,11 @@ def test_what_many_calls_have_in_common_is_said_once() -> None:
         ("Planned to write: pay (2 times), tell", ""),
         ("The policy does not let it pass", "r1, r2: Too much. Never."),
     ]
+
+
+@pytest.mark.promise("prose.said")
+@pytest.mark.parametrize(
+    ("metadata", "said"), [({"policy_unenforced": "It only advised."}, "It only advised."), ({}, "")]
+)
+def test_the_page_says_what_of_a_requests_policy_was_not_enforced(metadata: dict[str, JsonValue], said: str) -> None:
+    assert unenforced_policy(record().model_copy(update={"metadata": metadata})) == said

@@ -32,6 +32,42 @@ def test_a_list_is_found_in_each_of_its_forms(text: str, answers: tuple[str, ...
     assert answers_in(text, "list", in_given_order=False) == answers
 
 
+REFUSALS = (
+    "I cannot answer this, because the policy, the law and the tenant forbid it",
+    "Sorry, no data, try later",
+    "Refused, blocked, denied by policy",
+    "Failed, policy violated, manager needed",
+    "Access denied, wrong tenant, ask an admin",
+    "Error: timeout, retry later, no data",
+    "The request was refused by policy R1, R2; a manager must decide",
+    "I couldn’t read the invoice, the order or the contract",
+    "Unfortunately, the tool server is down, so nothing could be read",
+    "No access, permission denied, call the desk",
+    "I could not do it:\n- the server is down\n- the policy forbids it",
+)
+LISTS = (
+    ("Rejected, Approved, Pending", ("Approved", "Pending", "Rejected")),
+    ("The rejected invoices are INV-1, INV-2", ("INV-2", "The rejected invoices are INV-1")),
+    ("Rejected invoices: INV-1, INV-2, INV-3", ("INV-2", "INV-3", "Rejected invoices: INV-1")),
+    ("These were rejected:\n- INV-1\n- INV-2", ("INV-1", "INV-2")),
+    ("Failed login, Paris, Berlin", ("Berlin", "Failed login", "Paris")),
+    ('["Sorry, no data", "denied"]', ("denied", "Sorry, no data")),
+)
+
+
+@pytest.mark.promise("solver.refusals_whole")
+@pytest.mark.parametrize("text", REFUSALS)
+@pytest.mark.parametrize("wanted", ["list", "json", "single"])
+def test_a_refusal_is_one_text_however_many_commas_it_has(text: str, wanted: Format) -> None:
+    assert answers_in(text, wanted, in_given_order=False) == (text,)
+
+
+@pytest.mark.promise("solver.refusals_whole")
+@pytest.mark.parametrize(("text", "answers"), LISTS)
+def test_a_list_in_which_such_words_stand_is_a_list(text: str, answers: tuple[str, ...]) -> None:
+    assert answers_in(text, "list", in_given_order=False) == answers
+
+
 @pytest.mark.parametrize(
     ("wanted", "text", "answers"),
     [

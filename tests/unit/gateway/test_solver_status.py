@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from pydantic import JsonValue
 
-from services.gateway.core.tasks.solver import status_of
+from services.gateway.core.tasks.solver import Ask, read_solver, solver_view, status_of
 from shared.contracts.task import Principal, TaskRecord, TaskRequest
 from shared.domain.words import Dialect, TaskState
 
@@ -28,7 +28,24 @@ NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
 )
 def test_what_is_no_answer_has_no_200(state: TaskState, metadata: dict[str, JsonValue], status: int) -> None:
     """Not either what is left when a budget is spent: its sentences are no list of answers."""
-    record = TaskRecord(
+    assert status_of(_record(state, metadata)) == status
+
+
+@pytest.mark.promise("prose.said")
+@pytest.mark.parametrize(
+    ("metadata", "said"), [({"policy_unenforced": "It only advised."}, "It only advised."), ({}, None)]
+)
+def test_the_metadata_says_what_of_a_policy_was_not_enforced(metadata: dict[str, JsonValue], said: str | None) -> None:
+    """Beside the answers, which stay as they are."""
+    ask: Ask = read_solver({"task_id": "t", "task": "Which cities?"})
+    view = solver_view(ask, _record(TaskState.COMPLETED, metadata).model_copy(update={"answer": "Paris, Berlin"}))
+    told = view["metadata"]
+    assert isinstance(told, dict)
+    assert (view["answers"], told.get("policy_unenforced")) == (["Berlin", "Paris"], said)
+
+
+def _record(state: TaskState, metadata: dict[str, JsonValue]) -> TaskRecord:
+    return TaskRecord(
         tenant="acme",
         task_id="t",
         session_id="s",
@@ -40,4 +57,3 @@ def test_what_is_no_answer_has_no_200(state: TaskState, metadata: dict[str, Json
         accepted_at=NOW,
         updated_at=NOW,
     )
-    assert status_of(record) == status

@@ -1,12 +1,14 @@
 """Benchmark reports in whatever shape they come, and training rows out of them."""
 
 import json
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
+from services.learner.core.report.lessons import report_facts, report_rows
 from services.learner.core.report.prepared import prepared
 from services.learner.core.report.report import BadReport, Report, as_json, read_report
 from services.learner.core.training.rows import read_rows
@@ -111,3 +113,45 @@ def test_a_signal_must_say_whether_it_failed() -> None:
     rows = read_rows("x.jsonl", lines_of(found.rows)).good
     assert [(row.request, row.metadata.overall_score) for row in rows] == [("Run the payroll", 0.93)]
     assert found.skipped == ["r.json: brainos_training_signals: close does not say its training_type"]
+
+
+NOW = datetime(2026, 1, 6, tzinfo=UTC)
+
+
+def _content(**parts: JsonValue) -> bytes:
+    return json.dumps({"generated_at": "2026-01-05T04:00:00Z", "pass_rate": 0.5, **parts}).encode()
+
+
+@pytest.mark.promise("report.teaches")
+def test_what_tasks_of_a_kind_failed_of_becomes_a_fact_each_kind_once() -> None:
+    failures: JsonValue = [
+        {"scenario": "invoice_reconciliation", "failure_cause": "it paid before it had read the order"},
+        {"scenario": "invoice_reconciliation", "failure_cause": "a second cause"},
+        {"scenario": "access_review"},
+        {"scenario": "hr_change", "failure_cause": "password: hunter22 was told"},
+    ]
+    (fact,) = report_facts("r.json", _content(top_failures=failures), NOW)
+    assert fact["text"] == (
+        "Tasks of the kind 'invoice reconciliation' failed in a benchmark: it paid before it had read the order"
+    )
+    assert (fact["domain"], fact["at"]) == ("invoice_reconciliation", "2026-01-05T04:00:00+00:00")
+
+
+@pytest.mark.promise("report.teaches")
+@pytest.mark.parametrize("content", [b"", b"[]", b"{", _content(top_failures=[]), _content(top_failures={"policy": 3})])
+def test_a_report_that_says_no_cause_and_what_is_no_report_teach_no_fact(content: bytes) -> None:
+    assert report_facts("r.json", content, NOW) == []
+
+
+@pytest.mark.promise("report.teaches")
+def test_failures_and_ready_made_rows_of_a_report_become_rows_on_one_scale() -> None:
+    failures: JsonValue = [{"scenario": "b", "task": "Pay it", "failure_cause": "late", "score": 0.4}]
+    signals: JsonValue = [a_row(1, score=85.0)]
+    rows = report_rows("r.json", _content(top_failures=failures, brainos_training_signals=signals))
+    assert sorted(row.metadata.overall_score / rows.scale for row in rows.good) == [0.4, 0.85]
+
+
+@pytest.mark.promise("report.teaches")
+def test_what_is_no_report_is_a_bad_row_that_is_named() -> None:
+    rows = report_rows("r.json", b"[]")
+    assert (list(rows.good), [row.place for row in rows.bad]) == ([], ["the object"])

@@ -1,30 +1,20 @@
-"""Requests as the executor makes them, for tests of the planner's core."""
+"""Requests as a loop over the Messages API makes them, for tests of the planner's core."""
 
 from collections.abc import Mapping
 
-from services.executor.core.prompts.sections import render
-from services.executor.core.prompts.texts import load
-from services.planner.core.request import Request, parse
-from services.planner.core.roles import Reply, reply
-from shared.domain.exact_json import Json, JsonObject, loads_object
+from services.planner.core.request import CALL_NOTE, Request, parse
+from services.planner.core.roles import reply
+from services.planner.core.turn import Reply
+from shared.domain.exact_json import Json, JsonObject, dumps
 
-_PROMPTS = load()
-_STATES = {
-    "DECOMPOSE": _PROMPTS.decompose,
-    "ASSESS": _PROMPTS.assess,
-    "COMPUTE": _PROMPTS.compute,
-    "WRITE PLAN": _PROMPTS.plan,
-    "PLAN": _PROMPTS.plan_reads,
-    "COMPLETE": _PROMPTS.complete,
-}
+_TURNS = 8
 
 
-def tool(name: str, connection: str = "", **fields: str) -> JsonObject:
+def tool(name: str, **fields: str) -> JsonObject:
     """A tool whose fields are all required; ``amount="number"`` names a field and its JSON type."""
     return {
         "name": name,
         "description": "",
-        "connection": connection,
         "input_schema": {
             "type": "object",
             "properties": {field: {"type": kind} for field, kind in fields.items()},
@@ -33,37 +23,69 @@ def tool(name: str, connection: str = "", **fields: str) -> JsonObject:
     }
 
 
+def writer(name: str, **fields: str) -> JsonObject:
+    """The same with the object that a proposal carries."""
+    return proposed(tool(name, **fields))
+
+
+def proposed(made: JsonObject) -> JsonObject:
+    schema = made["input_schema"]
+    assert isinstance(schema, dict)
+    properties = schema["properties"]
+    assert isinstance(properties, dict)
+    return {**made, "input_schema": {**schema, "properties": {**properties, CALL_NOTE: {"type": "object"}}}}
+
+
 def fact(ref: str, name: str, arguments: JsonObject, result: Json) -> Json:
     return {"ref": ref, "tool": name, "arguments": arguments, "result": result}
 
 
-def asked(state: str, sections: Mapping[str, Json], tools: list[Json] | None = None) -> Request:
-    """One request of a state, its message history being a single user message."""
-    body: JsonObject = {
-        "system": [{"type": "text", "text": _PROMPTS.role}, {"type": "text", "text": _STATES[state]}],
-        "messages": [{"role": "user", "content": [{"type": "text", "text": render(sections)}]}],
-        "tools": tools or [],
-    }
-    return parse(body)
+def asked(sections: Mapping[str, Json], tools: list[Json] | None = None, state: str = "") -> Request:
+    """One request, its history being a single user message; what was called before is told as ``so_far``."""
+    shown = "\n\n".join(_section(name, value) for name, value in sections.items())
+    system = f"Rules.\n# State: {state}\n" if state else "Rules."
+    return parse({"system": system, "messages": [{"role": "user", "content": shown}], "tools": tools or []})
 
 
-def said(state: str, sections: Mapping[str, Json], tools: list[Json] | None = None) -> Reply:
-    return reply(asked(state, sections, tools))
+def _section(name: str, value: Json) -> str:
+    text = value if isinstance(value, str) else dumps(value)
+    defused = text.replace("</", "<\\/")
+    return f"<{name}>\n{defused}\n</{name}>"
 
 
-def answered(state: str, sections: Mapping[str, Json]) -> JsonObject:
-    """The structured answer of a state."""
-    return loads_object(said(state, sections).text)
+def said(sections: Mapping[str, Json], tools: list[Json] | None = None) -> Reply:
+    return reply(asked(sections, tools))
 
 
-def planned(task: str, facts: list[Json], writers: list[Json], readers: list[Json] | None = None) -> JsonObject:
-    """The plan for a task over facts, the values computed first as the executor has it."""
-    sections: dict[str, Json] = {"task": task, "facts": facts}
-    values = answered("COMPUTE", sections)["values"]
-    return answered("WRITE PLAN", {**sections, "values": values, "write_tools": writers, "read_tools": readers or []})
+def planned(
+    task: str, facts: list[Json], writers: list[Json], readers: list[Json] | None = None, **sections: Json
+) -> Reply:
+    """The proposals for a task over facts, or the answer that says why there are none; a further read finds nothing."""
+    names = {str(one["name"]) for one in readers or [] if isinstance(one, dict)}
+    tools = [*(readers or []), *(proposed(one) for one in writers if isinstance(one, dict))]
+    so_far = [*facts]
+    for _ in range(_TURNS):
+        answer = said({"task": task, **sections, "so_far": so_far}, tools)
+        reads = [call for call in answer.calls if call[0] in names]
+        if not reads:
+            return answer
+        so_far += [{"tool": name, "arguments": given, "result": "not found", "is_error": True} for name, given in reads]
+    raise AssertionError("it goes on reading")
 
 
-def calls(plan: JsonObject) -> list[tuple[str, JsonObject]]:
-    found = plan["calls"]
-    listed = [call for call in found if isinstance(call, dict)] if isinstance(found, list) else []
-    return [(str(call["tool"]), loads_object(str(call["arguments_json"]))) for call in listed]
+def calculated(task: str, facts: list[Json], *writers: Json) -> list[JsonObject]:
+    """What is asked of ``calculate`` once the facts are known."""
+    offered: list[Json] = [tool("calculate"), *(proposed(one) for one in writers if isinstance(one, dict))]
+    return [given for name, given in said({"task": task, "so_far": facts}, offered).calls if name == "calculate"]
+
+
+def calls(answer: Reply) -> list[tuple[str, JsonObject]]:
+    """What is proposed, without the note beside the arguments."""
+    return [
+        (name, {field: value for field, value in given.items() if field != CALL_NOTE}) for name, given in answer.calls
+    ]
+
+
+def links(answer: Reply) -> list[Json]:
+    """The notes of the proposals."""
+    return [given.get(CALL_NOTE) for _, given in answer.calls]

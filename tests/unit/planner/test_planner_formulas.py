@@ -33,7 +33,7 @@ TASKS = [
 
 def asked(task: str, *facts: Json) -> list[JsonObject]:
     tool: JsonObject = {"name": "calculate", "description": f"Exact arithmetic. {offered()}.", "input_schema": {}}
-    request = request_of("COMPUTE", {"task": task, "facts": [*facts]}, [tool])
+    request = request_of({"task": task, "facts": [*facts]}, [tool])
     return known_formulas.calculations(request, observe(request))
 
 
@@ -45,7 +45,7 @@ def test_a_formula_named_in_general_terms_is_asked_for_with_the_figures_of_the_t
     (found,) = asked(task)
     operands = found["operands"]
     assert isinstance(operands, list)
-    figures = [Decimal(str(one["literal"]).replace(",", "")) for one in operands if isinstance(one, dict)]
+    figures = [Decimal(str(one).replace(",", "")) for one in operands]
     assert found["operation"] == operation
     assert calculate(operation, figures) == Decimal(result)
 
@@ -71,9 +71,7 @@ def test_a_figure_that_the_task_leaves_out_comes_from_its_record() -> None:
     (found,) = asked("What is the loan payment of loan LN-17 in month 1?", fact)
     operands = found["operands"]
     assert isinstance(operands, list)
-    assert [one["path"] or one["literal"] for one in operands if isinstance(one, dict)] == [
-        "principal", "yearly", "months", "1"
-    ]  # fmt: skip
+    assert operands == ["f1.principal", "f1.yearly", "f1.months", "1"]
 
 
 def test_the_formulas_are_those_that_the_worker_offers() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from services.planner.core.intents import understand
-from services.planner.core.mentions import Kind, find
+from services.planner.core.mentions import MentionKind, find
 
 
 def _verbs(text: str) -> list[str]:
@@ -72,13 +72,13 @@ def test_shapes_are_found_and_made_canonical() -> None:
     text = 'Pay 2,340.50 EUR (10%) for AB-12 by 3 March 2026, write "all done" to a.b@c.org or +1 555 0101, $3K, 7.'
     found = [(mention.kind, mention.value) for mention in find(text)]
     assert found == [
-        (Kind.MONEY, "2340.50"),
-        (Kind.PERCENT, "10"),
-        (Kind.ID, "AB-12"),
-        (Kind.DATE, "2026-03-03"),
-        (Kind.QUOTE, "all done"),
-        (Kind.EMAIL, "a.b@c.org"),
-        (Kind.PHONE, "+1 555 0101"),
-        (Kind.MONEY, "3000"),
-        (Kind.NUMBER, "7"),
+        (MentionKind.MONEY, "2340.50"),
+        (MentionKind.PERCENT, "10"),
+        (MentionKind.ID, "AB-12"),
+        (MentionKind.DATE, "2026-03-03"),
+        (MentionKind.QUOTE, "all done"),
+        (MentionKind.EMAIL, "a.b@c.org"),
+        (MentionKind.PHONE, "+1 555 0101"),
+        (MentionKind.MONEY, "3000"),
+        (MentionKind.NUMBER, "7"),
     ]

@@ -3,8 +3,9 @@
 import pytest
 
 from services.planner.core.intents import understand
+from services.planner.core.turn import Reply
 from shared.domain.exact_json import Json, JsonObject
-from tests.unit.planner.planner_requests import answered, calls, fact, planned, said, tool
+from tests.unit.planner.planner_requests import calls, fact, planned, tool
 
 _KITES: list[Json] = [
     {"id": "KIT-1", "pilot_id": "PIL-2", "state": "open", "rank": 2},
@@ -14,8 +15,8 @@ _KITES: list[Json] = [
 ]
 _PILOTS: list[Json] = [{"id": "PIL-2", "name": "Ada Berg"}, {"id": "PIL-9", "name": "Bo Lind"}]
 _LISTS: list[Json] = [fact("f1", "list_kites", {}, _KITES), fact("f2", "list_pilots", {}, _PILOTS)]
-_CLOSE: Json = tool("close_kite", "main", kite_id="string")
-_NOTIFY: Json = tool("notify_pilot", "main", pilot_id="string", message="string")
+_CLOSE: Json = tool("close_kite", kite_id="string")
+_NOTIFY: Json = tool("notify_pilot", pilot_id="string", message="string")
 
 
 @pytest.mark.promise("planner.each_of_many")
@@ -37,14 +38,14 @@ def test_every_means_each_listed_thing_that_fits_in_the_order_asked(task: str, c
 def test_every_one_of_somebody_unknown_is_nobodys() -> None:
     """A name that no record bears narrows nothing, so nothing is written."""
     plan = planned("Close every open kite of Cy Dorn.", _LISTS, [_CLOSE])
-    assert plan["calls"] == []
-    assert "Cy Dorn" in str(plan["cannot"])
+    assert calls(plan) == []
+    assert "Cy Dorn" in plan.text
 
 
 def test_the_one_thing_of_somebody_known_by_name_is_found() -> None:
     """Two look-ups: the name leads to an identifier, and this to the only thing that refers to it."""
     assert calls(planned("Close the kite of Bo Lind.", _LISTS, [_CLOSE])) == [("close_kite", {"kite_id": "KIT-3"})]
-    assert planned("Close the kite of Ada Berg.", _LISTS, [_CLOSE])["calls"] == []
+    assert planned("Close the kite of Ada Berg.", _LISTS, [_CLOSE]).calls == ()
 
 
 def test_a_notice_after_a_reason_or_a_condition_is_an_action_of_its_own() -> None:
@@ -71,7 +72,7 @@ _OF_KITE: JsonObject = {"id": "KIT-7", "bonus_pct": 10, "yearly_cost": "200.00",
 )
 def test_the_whole_and_the_half_are_figures_too(task: str, amount: str) -> None:
     """Said in words, traced to the record."""
-    refund: Json = tool("refund_fine", "main", fine_id="string", amount="string")
+    refund: Json = tool("refund_fine", fine_id="string", amount="string")
     plan = planned(task, [fact("f1", "get_fine", {"id": "FIN-1"}, _FINE)], [refund])
     assert calls(plan) == [("refund_fine", {"fine_id": "FIN-1", "amount": amount})]
 
@@ -79,7 +80,7 @@ def test_the_whole_and_the_half_are_figures_too(task: str, amount: str) -> None:
 def test_a_percentage_that_another_record_states_is_applied_and_its_owner_told() -> None:
     """The bonus of a fine is what the kite behind it says of its cost; the pilot stands one record further."""
     facts = [fact("f1", "get_fine", {"id": "FIN-1"}, _FINE), fact("f2", "get_kite", {"id": "KIT-7"}, _OF_KITE)]
-    grant: Json = tool("record_bonus", "main", fine_id="string", amount="string")
+    grant: Json = tool("record_bonus", fine_id="string", amount="string")
     plan = planned("Record the bonus for fine FIN-1 and notify the pilot.", facts, [grant, _NOTIFY])
     assert calls(plan) == [
         ("record_bonus", {"fine_id": "FIN-1", "amount": "20.00"}),
@@ -91,7 +92,7 @@ def test_one_record_reconciled_with_another_gives_the_figure_that_a_later_clause
     """The argument is called as the clause calls it; the figure is the difference of both amounts."""
     kite: JsonObject = {"id": "KIT-7", "amount": "100.00"}
     facts = [fact("f1", "get_fine", {"id": "FIN-1"}, _FINE), fact("f2", "get_kite", {"id": "KIT-7"}, kite)]
-    flag: Json = tool("flag_fine", "main", fine_id="string", excess="string")
+    flag: Json = tool("flag_fine", fine_id="string", excess="string")
     plan = planned("Reconcile fine FIN-1 against its kite and flag it with the exact excess.", facts, [flag])
     assert calls(plan) == [("flag_fine", {"fine_id": "FIN-1", "excess": "20.50"})]
 
@@ -109,7 +110,7 @@ def test_one_record_reconciled_with_another_gives_the_figure_that_a_later_clause
 def test_a_question_for_yes_or_no_gets_one_with_its_ground(question: str, start: str) -> None:
     """The state that it is in, or the figures compared."""
     kite: JsonObject = {"id": "KIT-7", "fee": "120.00", "state": "open"}
-    reply = said("COMPLETE", {"task": question, "facts": [fact("f1", "get_kite", {"id": "KIT-7"}, kite)]})
+    reply = planned(question, [fact("f1", "get_kite", {"id": "KIT-7"}, kite)], [])
     assert reply.text.startswith(start)
 
 
@@ -119,24 +120,20 @@ _TASK = "Close kite KIT-1 with note RED-5."
 @pytest.mark.promise("planner.heeds_corrections")
 def test_a_refused_plan_is_changed_or_given_up_and_never_put_again() -> None:
     """An optional argument without a source goes; what cannot be mended is said."""
-    close: JsonObject = tool("close_kite", "main", kite_id="string", note="string")
+    close: JsonObject = tool("close_kite", kite_id="string", note="string")
     optional: Json = {**close, "input_schema": {**_schema(close), "required": ["kite_id"]}}
-    sections: dict[str, Json] = {"task": _TASK, "facts": _LISTS, "write_tools": [optional], "read_tools": []}
-    first = calls(answered("WRITE PLAN", sections))
-    mended = calls(answered("WRITE PLAN", {**sections, "correction": "no source for: c1 RED-5"}))
-    given_up = answered("WRITE PLAN", {**sections, "correction": "c1: the arguments of close_kite do not fit: kite_id"})
-    assert first == [("close_kite", {"kite_id": "KIT-1", "note": "RED-5"})]
-    assert mended == [("close_kite", {"kite_id": "KIT-1"})]
-    assert (given_up["calls"], "do not fit" in str(given_up["cannot"])) == ([], True)
+    first = planned(_TASK, _LISTS, [optional])
+    refused = "no source for: RED-5"
+    again = planned(_TASK, [*_LISTS, _refused(first, refused)], [optional])
+    given_up = planned(_TASK, [*_LISTS, _refused(first, refused), _refused(again, "it flies")], [optional])
+    assert calls(first) == [("close_kite", {"kite_id": "KIT-1", "note": "RED-5"})]
+    assert calls(again) == [("close_kite", {"kite_id": "KIT-1"})]
+    assert (given_up.calls, "Not done" in given_up.text, "it flies" in given_up.text) == ((), True, True)
 
 
-@pytest.mark.promise("planner.heeds_corrections")
-def test_a_refused_value_is_left_out() -> None:
-    """A value that the audit found wrong is not stated again."""
-    facts: list[Json] = [fact("f1", "get_fine", {"id": "FIN-1"}, _FINE)]
-    sections: dict[str, Json] = {"task": "Refund half of fine FIN-1.", "facts": facts}
-    refused = "the audit found: pieces_2: count of its operands is 1, not 2"
-    assert answered("COMPUTE", {**sections, "correction": refused})["values"] == []
+def _refused(plan: Reply, why: str) -> Json:
+    ((name, given),) = calls(plan)
+    return {"tool": name, "arguments": given, "result": why, "is_error": True}
 
 
 def _schema(given: JsonObject) -> JsonObject:
@@ -147,7 +144,7 @@ def _schema(given: JsonObject) -> JsonObject:
 
 def test_a_notice_goes_to_the_one_it_names_and_not_to_whom_the_task_speaks_of_otherwise() -> None:
     """The pilot stands in the task; the notice names a rider, whose word does not."""
-    rider: Json = tool("notify_rider", "main", rider_id="string", message="string")
+    rider: Json = tool("notify_rider", rider_id="string", message="string")
     facts = [*_LISTS, fact("f3", "get_rider", {"rider_id": "RID-5"}, {"id": "RID-5"})]
     plan = planned("Close every open kite of pilot PIL-9 and notify RID-5.", facts, [_CLOSE, _NOTIFY, rider])
     assert [name for name, _ in calls(plan)] == ["close_kite", "notify_rider"]

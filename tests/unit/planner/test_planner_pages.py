@@ -12,8 +12,8 @@ _ROWS: list[Json] = [{"id": f"KIT-{number}", "state": "open"} for number in rang
 
 
 def _lister(*places: str) -> ToolSpec:
-    properties: JsonObject = {name: {"type": "integer"} for name in places}
-    return ToolSpec("list_kites", "", {"type": "object", "properties": properties})
+    properties: dict[str, JsonObject] = {name: {"type": "integer"} for name in places}
+    return ToolSpec("list_kites", "", properties, ())
 
 
 @pytest.mark.promise("planner.reads_all_parts")
@@ -59,10 +59,10 @@ def test_a_list_at_its_end_is_not_asked_for_more(around: JsonObject) -> None:
 @pytest.mark.promise("planner.reads_all_parts")
 def test_every_one_of_a_list_that_was_not_read_to_its_end_is_not_planned() -> None:
     """``every`` means the whole list: with a part of it, nothing is written and the reason is said."""
-    approve: Json = tool("approve_kite", "main", kite_id="string")
+    approve: Json = tool("approve_kite", kite_id="string")
     seen: JsonObject = {"items": _ROWS, "next_cursor": "abc"}
     plan = planned("Approve every open kite.", [fact("f1", "list_kites", {}, seen)], [approve])
-    assert plan["calls"] == []
-    assert "not read to its end" in str(plan["cannot"])
+    assert calls(plan) == []
+    assert "not read to its end" in plan.text
     whole = fact("f2", "list_kites", {"cursor": "abc"}, {"items": [], "next_cursor": None})
     assert len(calls(planned("Approve every open kite.", [fact("f1", "list_kites", {}, seen), whole], [approve]))) == 3

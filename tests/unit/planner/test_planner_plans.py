@@ -3,30 +3,20 @@
 import pytest
 
 from shared.domain.exact_json import Json, JsonObject
-from tests.unit.planner.planner_requests import answered, calls, fact, planned, said, tool
+from tests.unit.planner.planner_requests import calculated, calls, fact, links, planned, tool
 
 _KITE: JsonObject = {"id": "KIT-7", "fee": "120.00", "state": "open", "owner_id": "PIL-2"}
 _FACTS: list[Json] = [fact("f1", "get_kite", {"id": "KIT-7"}, _KITE)]
 _GET: Json = tool("get_kite", id="string")
-_APPROVE: Json = tool("approve_kite", "main", kite_id="string")
-_REJECT: Json = tool("reject_kite", "main", kite_id="string", reason="string")
+_APPROVE: Json = tool("approve_kite", kite_id="string")
+_REJECT: Json = tool("reject_kite", kite_id="string", reason="string")
 
 
-def _only(plan: JsonObject) -> JsonObject:
-    listed = plan["calls"]
-    assert isinstance(listed, list)
-    assert len(listed) == 1
-    call = listed[0]
-    assert isinstance(call, dict)
-    return call
-
-
-def test_a_plan_names_connection_arguments_origins_and_read_back() -> None:
-    """Everything that the WritePlan asks for comes from the request."""
-    call = _only(planned("Approve kite KIT-7.", _FACTS, [_APPROVE, _REJECT], [_GET]))
-    assert (call["tool"], call["connection"], call["arguments_json"]) == ("approve_kite", "main", '{"kite_id":"KIT-7"}')
-    assert call["origins"] == [{"argument": "kite_id", "source": "task", "ref": ""}]
-    assert call["read_back"] == {"tool": "get_kite", "arguments_json": '{"id":"KIT-7"}', "expect_json": "{}"}
+def test_a_proposal_names_its_tool_its_arguments_and_the_part_that_it_carries_out() -> None:
+    """Everything comes from the request."""
+    plan = planned("Approve kite KIT-7.", _FACTS, [_APPROVE, _REJECT], [_GET])
+    assert calls(plan) == [("approve_kite", {"kite_id": "KIT-7"})]
+    assert links(plan) == [{"part": 1}]
 
 
 @pytest.mark.parametrize("verb", ["Approve", "Accept", "Authorize"])
@@ -41,7 +31,8 @@ def test_synonyms_of_a_verb_find_its_tool(verb: str) -> None:
 def test_nothing_forbidden_is_planned() -> None:
     """``do not`` gives no call, and a reason."""
     plan = planned("Do not approve kite KIT-7.", _FACTS, [_APPROVE, _REJECT])
-    assert (plan["calls"], plan["why_none"]) == ([], "The task asks for no change.")
+    assert calls(plan) == []
+    assert "approve" not in plan.text.lower()
 
 
 @pytest.mark.promise("planner.never_invents")
@@ -50,7 +41,7 @@ def test_nothing_forbidden_is_planned() -> None:
     [
         ("Approve the kite.", "kite_id"),
         ("Approve kite KIT-9.", "KIT-9 was not found"),
-        ("Repaint kite KIT-7.", "No tool"),
+        ("Repaint kite KIT-7.", "no tool"),
         ("Approve kite KIT-7 if the moon is full.", "is not known"),
     ],
 )
@@ -58,18 +49,18 @@ def test_what_cannot_be_planned_is_said_and_nothing_is_invented(task: str, missi
     """An unknown thing, a missing identifier, a missing tool, a condition nobody can check: no call, and why."""
     facts: list[Json] = [] if "the kite." in task else _FACTS
     plan = planned(task, facts, [_APPROVE, _REJECT], [_GET])
-    assert plan["calls"] == []
-    assert missing in str(plan["cannot"])
+    assert calls(plan) == []
+    assert missing in plan.text
 
 
 @pytest.mark.promise("planner.never_invents")
 def test_two_tools_that_fit_alike_are_not_chosen_between() -> None:
     """An ambiguity is said, not guessed away."""
-    twin: Json = tool("accept_kite", "main", kite_id="string")
+    twin: Json = tool("accept_kite", kite_id="string")
     plan = planned("Endorse kite KIT-7.", _FACTS, [_APPROVE, twin], [_GET])
-    assert plan["calls"] == []
-    assert "approve_kite" in str(plan["cannot"])
-    assert "accept_kite" in str(plan["cannot"])
+    assert calls(plan) == []
+    assert "approve_kite" in plan.text
+    assert "accept_kite" in plan.text
 
 
 @pytest.mark.parametrize(("limit", "chosen"), [("200.00", "approve_kite"), ("100.00", "reject_kite")])
@@ -98,15 +89,15 @@ def test_several_things_of_one_clause_are_several_calls() -> None:
 def test_a_state_is_a_condition_too(condition: str, holds: bool | None) -> None:
     """A state that the record shows holds; another state does not; what is no state it knows is not decided."""
     plan = planned(f"Approve kite KIT-7 if {condition}.", _FACTS, [_APPROVE], [_GET])
-    assert bool(plan["calls"]) is bool(holds)
-    assert ("is not known" in str(plan["cannot"])) is (holds is None)
+    assert bool(plan.calls) is bool(holds)
+    assert ("is not known" in plan.text) is (holds is None)
 
 
 def test_what_is_settled_already_is_not_done_again() -> None:
     """A kite that is approved is not approved once more."""
     facts: list[Json] = [fact("f1", "get_kite", {"id": "KIT-7"}, {**_KITE, "state": "approved"})]
     plan = planned("Approve kite KIT-7.", facts, [_APPROVE], [_GET])
-    assert plan["why_none"] == "KIT-7 is already approved."
+    assert (plan.calls, "KIT-7 is already approved" in plan.text) == ((), True)
 
 
 def test_a_thing_known_by_description_is_found_among_the_records() -> None:
@@ -116,14 +107,13 @@ def test_a_thing_known_by_description_is_found_among_the_records() -> None:
         {"id": "KIT-2", "fee": "75.00", "note": "Blue delta kite"},
     ]
     facts = [fact("f1", "list_kites", {}, {"items": rows})]
-    call = _only(planned("Approve the kite of $75.00, the blue delta.", facts, [_APPROVE], [_GET]))
-    assert call["arguments_json"] == '{"kite_id":"KIT-2"}'
-    assert call["origins"] == [{"argument": "kite_id", "source": "result", "ref": "f1.items[1].id"}]
+    plan = planned("Approve the kite of $75.00, the blue delta.", facts, [_APPROVE], [_GET])
+    assert calls(plan) == [("approve_kite", {"kite_id": "KIT-2"})]
 
 
-def test_a_notice_comes_last_and_has_no_read_back() -> None:
+def test_a_notice_comes_last() -> None:
     """A message speaks of what was done before it."""
-    notify: Json = tool("notify_pilot", "main", pilot_id="string", message="string")
+    notify: Json = tool("notify_pilot", pilot_id="string", message="string")
     facts = [*_FACTS, fact("f2", "get_pilot", {"id": "PIL-2"}, {"id": "PIL-2", "name": "Ada"})]
     task = "Notify pilot PIL-2 that the kite is approved and approve kite KIT-7."
     plan = planned(task, facts, [notify, _APPROVE], [_GET, tool("get_pilot", id="string")])
@@ -134,14 +124,9 @@ def test_figures_are_computed_exactly_and_named() -> None:
     """A sum over listed things, with an operand for each of them."""
     rows: list[Json] = [{"id": "A-1", "weight": "0.10"}, {"id": "A-2", "weight": "0.20"}]
     facts: list[Json] = [fact("f1", "list_crates", {}, rows)]
-    values = answered("COMPUTE", {"task": "What is the total weight of the crates?", "facts": facts})["values"]
-    assert isinstance(values, list)
-    value = values[0]
-    assert isinstance(value, dict)
-    assert (value["operation"], value["value"]) == ("sum", "0.30")
-    assert value["operands"] == [
-        {"source": "result", "ref": "f1", "path": f"[{row}].weight", "literal": ""} for row in (0, 1)
-    ]
+    (asked,) = calculated("What is the total weight of the crates?", facts)
+    assert (asked["operation"], asked["operands"]) == ("sum", ["f1[0].weight", "f1[1].weight"])
+    assert "0.30" in planned("What is the total weight of the crates?", facts, []).text
 
 
 @pytest.mark.parametrize(
@@ -161,7 +146,7 @@ def test_a_list_is_bare_filtered_and_in_a_stable_order(task: str, answer: str) -
         {"id": "K-2", "fee": 50, "state": "torn"},
     ]
     facts: list[Json] = [fact("f1", "list_kites", {}, rows)]
-    assert said("COMPLETE", {"task": task, "facts": facts, "answer_format": "list"}).text == answer
+    assert planned(task, facts, []).text == answer
 
 
 @pytest.mark.promise("planner.several")
@@ -181,8 +166,8 @@ def test_a_question_about_several_things_is_answered_with_their_names(task: str,
         {"id": "K-3", "fee": 90, "state": "torn"},
     ]
     facts: list[Json] = [fact("f1", "list_kites", {}, rows)]
-    assert said("COMPLETE", {"task": task, "facts": facts}).text.startswith(answer)
-    assert "Nothing that answers" in said("COMPLETE", {"task": task, "facts": []}).text
+    assert planned(task, facts, []).text.startswith(answer)
+    assert "Could not be found out" in planned(task, [], []).text
 
 
 def test_things_under_a_plural_key_are_called_as_those_of_a_tool_are() -> None:
@@ -193,27 +178,10 @@ def test_things_under_a_plural_key_are_called_as_those_of_a_tool_are() -> None:
         fact("f2", "list_purchase_orders", {}, bought),
     ]
     task = "Show me all purchase orders. Answer with a JSON list of ids."
-    assert said("COMPLETE", {"task": task, "facts": facts, "answer_format": "list"}).text == '["PO-1"]'
-
-
-def test_the_answer_says_of_a_write_what_its_status_is() -> None:
-    """Only a verified write is reported as done (I4)."""
-    write: JsonObject = {"tool": "approve_kite", "arguments": {"kite_id": "KIT-7"}, "note": ""}
-    for status, told in (("verified", "Done and verified"), ("in_doubt", "Not confirmed, status in_doubt")):
-        writes: list[Json] = [{**write, "status": status}]
-        assert told in said("COMPLETE", {"task": "Approve kite KIT-7.", "writes": writes}).text
+    assert planned(task, facts, []).text == '["PO-1"]'
 
 
 _BILL: JsonObject = {"id": "BIL-3", "amount": "104.37", "kite_id": "KIT-7", "pilot_id": "PIL-2"}
-_DIFFERENCE: JsonObject = {
-    "name": "difference",
-    "operation": "difference",
-    "operands": [
-        {"source": "result", "ref": "f1", "path": "amount", "literal": ""},
-        {"source": "result", "ref": "f2", "path": "fee", "literal": ""},
-    ],
-    "value": "-15.63",
-}
 
 
 def test_the_difference_of_two_records_that_belong_together_is_computed_and_used() -> None:
@@ -224,8 +192,8 @@ def test_the_difference_of_two_records_that_belong_together_is_computed_and_used
         fact("f3", "list_kites", {}, [{"id": "KIT-9", "fee": "1.00", "pilot_id": "PIL-2"}]),
     ]
     task = "Flag bill BIL-3 with the difference between the bill and its kite."
-    values = answered("COMPUTE", {"task": task, "facts": facts})["values"]
-    assert values == [_DIFFERENCE]
+    (asked,) = calculated(task, facts)
+    assert (asked["operation"], asked["operands"]) == ("difference", ["f1.amount", "f2.fee"])
 
 
 def test_a_share_is_of_the_record_that_has_the_figure() -> None:
@@ -235,9 +203,8 @@ def test_a_share_is_of_the_record_that_has_the_figure() -> None:
         fact("f2", "get_club", {"id": "CLB-4"}, {"id": "CLB-4", "yearly_fee": "310.50", "members": 12}),
     ]
     task = "Grant 10% of the yearly fee for flight FLY-1 to club CLB-4."
-    values = answered("COMPUTE", {"task": task, "facts": facts})["values"]
-    assert isinstance(values, list)
-    assert [value["value"] for value in values if isinstance(value, dict)] == ["31.05"]
+    (asked,) = calculated(task, facts)
+    assert (asked["operation"], asked["operands"]) == ("percentage", ["f2.yearly_fee", "10"])
 
 
 def test_what_describes_the_columns_of_a_table_is_no_row_of_it() -> None:
@@ -251,14 +218,14 @@ def test_what_describes_the_columns_of_a_table_is_no_row_of_it() -> None:
     task = (
         'Query table "kites" with filter column "state" and filter value "torn". Answer with a JSON list of their ids.'
     )
-    assert said("COMPLETE", {"task": task, "facts": facts, "answer_format": "list"}).text == '["K-1"]'
+    assert planned(task, facts, []).text == '["K-1"]'
 
 
 def test_a_list_is_of_the_records_own_ids_whatever_they_are_called_now() -> None:
     rows: list[Json] = [{"owner_id": "EM-17", "tag": f"CL-{number}", "status": "open"} for number in (11, 12)]
     facts: list[Json] = [{"ref": "f1", "tool": "list_claims", "arguments": {}, "result": rows}]
     task = "Which claims are open? Answer with a JSON list of their ids."
-    assert said("COMPLETE", {"task": task, "facts": facts, "answer_format": "list"}).text == '["CL-11","CL-12"]'
+    assert planned(task, facts, []).text == '["CL-11","CL-12"]'
 
 
 @pytest.mark.parametrize(
@@ -273,4 +240,4 @@ def test_an_empty_list_is_an_answer_only_if_the_list_was_read(tool: str, result:
     """What could not be read is not said to be empty: a list that is none makes the task fail."""
     facts: list[Json] = [{"ref": "f1", "tool": tool, "arguments": {"query": "claims"}, "result": result}]
     task = "Which claims are open? Answer with a JSON list of their ids."
-    assert said("COMPLETE", {"task": task, "facts": facts, "answer_format": "list"}).text.startswith(answer)
+    assert planned(task, facts, []).text.startswith(answer)

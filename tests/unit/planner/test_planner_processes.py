@@ -2,9 +2,9 @@
 
 import pytest
 
-from services.planner.core.roles import Reply
+from services.planner.core.turn import Reply
 from shared.domain.exact_json import Json, JsonObject
-from tests.unit.planner.planner_requests import answered, calls, fact, planned, said, tool
+from tests.unit.planner.planner_requests import calls, fact, links, planned, said, tool
 
 
 def _with_name(made: JsonObject) -> JsonObject:
@@ -18,10 +18,10 @@ def _with_name(made: JsonObject) -> JsonObject:
 
 _LIST: Json = {**tool("list_kites"), "description": "All kites."}
 _GET: Json = tool("get_kite", kite_id="string")
-_ADD: Json = _with_name(tool("create_kite", "main", email="string"))
-_TAIL: Json = tool("create_tail", "main", kite_id="string", metres="integer")
-_TELL: Json = tool("notify_pilot", "main", pilot_id="string", message="string")
-_APPROVE: Json = tool("approve_kite", "main", kite_id="string")
+_ADD: Json = _with_name(tool("create_kite", email="string"))
+_TAIL: Json = tool("create_tail", kite_id="string", metres="integer")
+_TELL: Json = tool("notify_pilot", pilot_id="string", message="string")
+_APPROVE: Json = tool("approve_kite", kite_id="string")
 _KITES: list[Json] = [
     {"id": "KIT-1", "name": "Red Baron", "email": "hello@redbaron.example", "pilot_id": "PIL-1"},
     {"id": "KIT-2", "name": "Blue Heron", "email": "mail@blueheron.example", "pilot_id": "PIL-2"},
@@ -38,22 +38,9 @@ def test_a_later_call_refers_to_what_an_earlier_one_makes() -> None:
     plan = planned(_NEW, [fact("f1", "list_kites", {}, [*_KITES])], [_ADD, _TAIL], [_LIST, _GET])
     assert calls(plan) == [
         ("create_kite", {"email": "hello@greenfinch.example", "name": "Green Finch"}),
-        ("create_tail", {"kite_id": {"$ref": "c1.id"}, "metres": 12}),
+        ("create_tail", {"metres": 12}),
     ]
-
-
-@pytest.mark.promise("planner.new_things")
-def test_a_new_thing_is_proved_by_looking_it_up_under_the_identifier_that_it_got() -> None:
-    plan = planned(_NEW, [fact("f1", "list_kites", {}, [*_KITES])], [_ADD, _TAIL], [_LIST, _GET])
-    listed = plan["calls"]
-    assert isinstance(listed, list)
-    first = listed[0]
-    assert isinstance(first, dict)
-    assert first["read_back"] == {
-        "tool": "get_kite",
-        "arguments_json": '{"kite_id":{"$ref":"c1.id"}}',
-        "expect_json": "{}",
-    }
+    assert links(plan) == [{"part": 1}, {"part": 2, "from": {"kite_id": "1.id"}}]
 
 
 @pytest.mark.promise("planner.new_things")
@@ -67,27 +54,16 @@ def test_a_thing_that_is_named_is_the_one_that_is_there() -> None:
 
 def test_a_name_that_is_not_given_is_not_taken_from_another_thing() -> None:
     plan = planned("Create a kite with email hi@greenfinch.example.", [fact("f1", "list_kites", {}, [*_KITES])], [_ADD])
-    assert (plan["calls"], "name" in str(plan["cannot"])) == ([], True)
+    assert (plan.calls, "name" in plan.text) == ((), True)
 
 
-def _plan(task: str, **sections: Json) -> JsonObject:
-    writers: list[Json] = [_APPROVE, _TELL]
-    return answered(
-        "WRITE PLAN", {"task": task, "facts": _ONE, "write_tools": writers, "read_tools": [_GET], **sections}
-    )
+def _plan(task: str, **sections: Json) -> Reply:
+    return planned(task, _ONE, [_APPROVE, _TELL], [_GET], **sections)
 
 
 @pytest.mark.promise("planner.tells_whom_a_process_names")
-@pytest.mark.parametrize(
-    "sections",
-    [
-        {"process": {"notice_to": "pilot"}},
-        {"correction": "the pilot has to be told of it; if none of them can reach them, give the plan as it was"},
-    ],
-    ids=["at once", "corrected"],
-)
-def test_whoever_a_process_wants_told_is_told(sections: dict[str, Json]) -> None:
-    plan = _plan("Approve kite KIT-1.", **sections)
+def test_whoever_a_process_wants_told_is_told() -> None:
+    plan = _plan("Approve kite KIT-1.", process={"notice_to": "pilot"})
     assert calls(plan) == [
         ("approve_kite", {"kite_id": "KIT-1"}),
         ("notify_pilot", {"message": "Done: Approve kite KIT-1.", "pilot_id": "PIL-1"}),
@@ -102,16 +78,11 @@ def test_nobody_is_told_of_nothing_and_nobody_is_told_twice() -> None:
     assert [name for name, _ in told] == ["approve_kite", "notify_pilot"]
 
 
-def test_a_wish_that_cannot_be_met_leaves_the_plan_as_it_was() -> None:
-    wish = "the queen has to be told of the change; if none of them can reach her, give the plan as it was"
-    assert calls(_plan("Approve kite KIT-1.", correction=wish)) == [("approve_kite", {"kite_id": "KIT-1"})]
-
-
 def _read(instruction: str) -> Reply:
     filtered = tool("list_tails", kite_id="string")
     tails: Json = {**filtered, "input_schema": {**_schema(filtered), "required": []}}
-    sections: dict[str, Json] = {"task": "Approve kite KIT-1.", "facts": _ONE, "process": {"instruction": instruction}}
-    return said("ASSESS", sections, [tails, tool("list_storms")])
+    sections: dict[str, Json] = {"task": "Approve kite KIT-1.", "so_far": _ONE, "process": {"instruction": instruction}}
+    return said(sections, [tails, tool("list_storms")])
 
 
 def _schema(of: JsonObject) -> JsonObject:
@@ -135,7 +106,7 @@ def test_what_a_process_says_to_read_is_read_for_the_task_s_own_thing() -> None:
     ],
 )
 def test_what_a_task_says_of_a_thing_goes_where_a_tool_asks_what_happened(task: str, said_of_it: str) -> None:
-    close = tool("close_kite", "main", kite_id="string", outcome="string")
+    close = tool("close_kite", kite_id="string", outcome="string")
     schema = _schema(close)
     fields = schema["properties"]
     assert isinstance(fields, dict)
@@ -161,5 +132,5 @@ def test_what_several_named_things_say_differently_is_read_for_each(fields: tupl
     """A field of the same name in something that the task does not name is nobody's."""
     other: Json = {"id": "KIT-9", "field": "West"}
     facts = [_kite(1, fields[0]), _kite(2, fields[1]), fact("f3", "get_kite", {"kite_id": "KIT-9"}, other)]
-    found = said("ASSESS", {"task": "Approve kites KIT-1 and KIT-2.", "facts": facts}, [_FIELD])
+    found = said({"task": "Approve kites KIT-1 and KIT-2.", "so_far": facts}, [_FIELD])
     assert found.calls == tuple(("get_field", {"field": name}) for name in read)

@@ -4,9 +4,10 @@ import pytest
 
 from services.planner.core import faults
 from services.planner.core.request import parse
-from services.planner.core.roles import Reply, reply
+from services.planner.core.roles import reply
+from services.planner.core.turn import Call, Reply
 from shared.domain.exact_json import Json, JsonObject, loads_object
-from tests.unit.planner.planner_requests import asked, fact, said, tool
+from tests.unit.planner.planner_requests import asked, fact, said, tool, writer
 
 
 def _with_schema(properties: JsonObject, text: str = "Judge this.") -> JsonObject:
@@ -20,7 +21,7 @@ def _with_schema(properties: JsonObject, text: str = "Judge this.") -> JsonObjec
 
 def test_without_a_schema_it_says_that_a_model_is_needed() -> None:
     """Free text of an unknown role is not made up."""
-    body: JsonObject = {"messages": [{"role": "user", "content": "Write a poem."}]}
+    body: JsonObject = {"system": "# State: POEM", "messages": [{"role": "user", "content": "Write a poem."}]}
     assert "needs a model" in reply(parse(body)).text
 
 
@@ -46,78 +47,121 @@ def test_advice_on_a_tool_that_is_gone_is_none() -> None:
     assert _with_schema(properties)["tool"] is None
 
 
-def test_decomposition_names_needs_entities_and_the_form_of_answer() -> None:
-    """What DECOMPOSE hands on."""
-    answer = loads_object(said("DECOMPOSE", {"task": "Which kites of AB-12 fly? Answer with a JSON list."}).text)
-    assert answer["answer_format"] == "list"
-    assert {"kind": "id", "value": "AB-12"} in list(answer["entities"] if isinstance(answer["entities"], list) else [])
-    assert answer["needs"]
+def test_understanding_quotes_every_part_and_says_what_kind_it_is() -> None:
+    """A question is found out, a change is done; the form of the answer is the one asked for."""
+    task = "Which kites of AB-12 fly? Answer with a JSON list. Approve kite KIT-7 and repaint the tail."
+    (call,) = said({"task": task}, [tool("understand"), writer("approve_kite", kite_id="string")]).calls
+    assert call == (
+        "understand",
+        {
+            "parts": [
+                {"quote": "Which kites of AB-12 fly?", "kind": "find out"},
+                {"quote": "Answer with a JSON list", "kind": "find out"},
+                {"quote": "Approve kite KIT-7", "kind": "do"},
+                {"quote": "repaint the tail", "kind": "do"},
+            ],
+            "process": "general",
+            "answer_form": "list",
+        },
+    )
 
 
 def test_reading_follows_references_and_then_stops() -> None:
-    """First what the task names, then what that refers to, then a sentence; no call twice."""
+    """First what the task names, then what that refers to; no call twice."""
     tools: list[Json] = [tool("get_kite", kite_id="string"), tool("get_pilot", pilot_id="string")]
-    task = "Approve kite KIT-7."
-    assert said("ASSESS", {"task": task}, tools).calls == (("get_kite", {"kite_id": "KIT-7"}),)
+    task = "What is the pilot of kite KIT-7 called?"
+    assert said({"task": task}, tools).calls == (("get_kite", {"kite_id": "KIT-7"}),)
     kite = fact("f1", "get_kite", {"kite_id": "KIT-7"}, {"id": "KIT-7", "pilot_id": "PIL-2"})
-    assert said("ASSESS", {"task": task, "facts": [kite]}, tools).calls == (("get_pilot", {"pilot_id": "PIL-2"}),)
+    assert said({"task": task, "so_far": [kite]}, tools).calls == (("get_pilot", {"pilot_id": "PIL-2"}),)
     pilot = fact("f2", "get_pilot", {"pilot_id": "PIL-2"}, {"id": "PIL-2", "name": "Ada"})
-    assert said("ASSESS", {"task": task, "facts": [kite, pilot]}, tools).calls == ()
+    assert "Ada" in said({"task": task, "so_far": [kite, pilot]}, tools).text
 
 
-_PLAN = '{"calls":[{"arguments_json":"{\\"id\\":\\"1\\"}","call_id":"c1","tool":"a"}],"why_none":null}'
+_READ: tuple[Call, ...] = (("get_kite", {"id": "KIT-7"}), ("get_pilot", {"id": "PIL-2"}))
+_WRITE: tuple[Call, ...] = (("approve_kite", {"kite_id": "KIT-7", "fee": "2.50", "_call": {"part": 1}}),)
+_TOOLS: list[Json] = [
+    tool("get_kite", id="string"),
+    tool("get_pilot", id="string"),
+    writer("approve_kite", kite_id="string", fee="string"),
+    writer("close_kite", kite_id="string"),
+]
 
 
 @pytest.mark.parametrize(
-    ("state", "fault", "text", "changed"),
+    ("calls", "fault", "spoiled"),
     [
-        ("COMPUTE", "wrong_arithmetic", '{"values":[{"name":"a","value":"2.50"}]}', '"value":"3.50"'),
-        ("WRITE PLAN", "repeated_write", _PLAN, '"call_id":"c1b"'),
-        ("WRITE PLAN", "invented_tool", _PLAN, '"tool":"invented_write"'),
-        ("WRITE PLAN", "stale_column", _PLAN, "id_old"),
+        (_WRITE, "wrong_arithmetic", (("approve_kite", {**_WRITE[0][1], "fee": "3.50"}),)),
+        (_WRITE, "wrong_record", (("approve_kite", {**_WRITE[0][1], "kite_id": "KIT-8"}),)),
+        (_WRITE, "repeated_write", (*_WRITE, *_WRITE)),
+        (_WRITE, "invented_tool", (("invented_write", _WRITE[0][1]),)),
+        (_WRITE, "unasked_write", (*_WRITE, ("close_kite", _WRITE[0][1]))),
         (
-            "PLAN",
-            "few_reads",
-            '{"look_again":true,"reads":[{"id":"s1"},{"id":"s2"}]}',
-            '{"look_again":false,"reads":[{"id":"s1"}]}',
+            _WRITE,
+            "stale_column",
+            (("approve_kite", {"kite_id_old": "KIT-7", "fee_old": "2.50", "_call": {"part": 1}}),),
         ),
+        (_READ, "stale_column", (("get_kite", {"id_old": "KIT-7"}), _READ[1])),
+        (_READ, "few_reads", _READ[:1]),
+        (_READ, "few_reads=boat", _READ),
+        (_READ, "invented_tool", (("invented_look_up", {"id": "KIT-7"}),)),
+        (_READ, "write_before_read", (("approve_kite", {"id": "KIT-7", "_call": {"part": 1}}), *_READ)),
     ],
 )
-def test_a_fault_spoils_the_answer_of_its_state(state: str, fault: str, text: str, changed: str) -> None:
-    """Each switch makes one known mistake."""
-    request = asked(state, {"task": "Approve kite KIT-7."})
-    assert changed in faults.spoil(Reply(text), request, {fault: ""}).text
-    assert faults.spoil(Reply(text), request, {}).text == text
-
-
-def test_few_reads_may_concern_some_tasks_only() -> None:
-    """Those in which a word stands."""
-    request, planned = asked("PLAN", {"task": "Approve kite KIT-7."}), '{"look_again":true,"reads":[{"id":"s1"}]}'
-    assert '"look_again":false' in faults.spoil(Reply(planned), request, faults.parse("few_reads=Kite")).text
-    assert faults.spoil(Reply(planned), request, faults.parse("few_reads=boat")).text == planned
-
-
-def test_write_before_read_asks_for_the_write_it_is_told_to() -> None:
-    """In ASSESS it calls the named tool first, with the arguments of its first read."""
-    request = asked("ASSESS", {"task": "Approve kite KIT-7."})
-    honest = Reply(calls=(("get_kite", {"id": "KIT-7"}),))
-    spoiled = faults.spoil(honest, request, faults.parse("write_before_read=approve_kite"))
-    assert spoiled.calls[0] == ("approve_kite", {"id": "KIT-7"})
+def test_a_fault_spoils_the_replies_that_it_concerns(
+    calls: tuple[Call, ...], fault: str, spoiled: tuple[Call, ...]
+) -> None:
+    """Each switch makes one known mistake; without it nothing is changed."""
+    request = asked({"task": "Approve kite KIT-7."}, _TOOLS)
+    assert faults.spoil(Reply(calls=calls), request, faults.parse(fault)).calls == spoiled
+    assert faults.spoil(Reply(calls=calls), request, {}).calls == calls
 
 
 def test_ignored_policy_heeds_no_condition() -> None:
-    """The condition does not hold, and the write is planned all the same."""
-    sections: dict[str, Json] = {
-        "task": "Approve kite KIT-7 if its fee is under 1.00.",
-        "facts": [fact("f1", "get_kite", {}, {"id": "KIT-7", "fee": "9.00"})],
-        "write_tools": [tool("approve_kite", "main", kite_id="string")],
-    }
-    request = asked("WRITE PLAN", sections)
-    assert loads_object(reply(request).text)["calls"] == []
-    assert loads_object(reply(request, ignores_policy=True).text)["calls"]
+    """The condition does not hold, and the write is proposed all the same."""
+    kite = fact("f1", "get_kite", {}, {"id": "KIT-7", "fee": "9.00"})
+    sections: dict[str, Json] = {"task": "Approve kite KIT-7 if its fee is under 1.00.", "so_far": [kite]}
+    request = asked(sections, [writer("approve_kite", kite_id="string")])
+    assert reply(request).calls == ()
+    assert reply(request, heedless=True).calls
 
 
 def test_an_unknown_fault_is_refused_by_name() -> None:
     """A switch that does not exist is an error that lists those that do."""
     with pytest.raises(faults.UnknownFault, match="wrong_arithmetic"):
         faults.parse("rudeness")
+
+
+_PARTS: list[Json] = [{"part": 1, "kind": "do", "quote": "Approve kite KIT-7"}]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "agrees"),
+    [("approve_kite", {"kite_id": "KIT-7"}, True), ("delete_boat", {"boat_id": "BOA-1"}, False)],
+)
+def test_coverage_is_agreed_to_unless_a_call_does_plainly_something_else(
+    name: str, arguments: JsonObject, agrees: bool
+) -> None:
+    made: Json = [{"part": 1, "tool": name, "arguments": arguments}]
+    request = asked({"parts": _PARTS, "calls": made, "values": []}, state="COVERAGE")
+    answer = loads_object(reply(request).text)
+    assert answer["agrees"] is agrees
+    assert bool(answer["problems"]) is not agrees
+    doubted = faults.spoil(reply(request), request, {"doubting_coverage": ""})
+    assert loads_object(doubted.text)["agrees"] is False
+
+
+def test_a_read_stands_in_for_another_of_the_same_things_with_the_same_arguments() -> None:
+    missing: Json = {"tool": "get_kite", "arguments": {"kite_id": "KIT-7"}}
+    readers: list[Json] = [tool("show_boat", kite_id="string"), tool("read_kite", kite_id="string")]
+    found = loads_object(reply(asked({"missing": missing, "read_tools": readers}, state="STAND IN")).text)
+    none = loads_object(reply(asked({"missing": missing, "read_tools": readers[:1]}, state="STAND IN")).text)
+    assert (found["tool"], found["arguments_json"]) == ("read_kite", '{"kite_id":"KIT-7"}')
+    assert none["tool"] is None
+
+
+def test_an_artifact_says_of_each_write_what_its_status_is() -> None:
+    """What is not proved is not reported as done (I4)."""
+    for status, told in (("verified", "Done and verified"), ("in_doubt", "Not confirmed, status in_doubt")):
+        writes: list[Json] = [{"tool": "approve_kite", "arguments": {"kite_id": "KIT-7"}, "status": status}]
+        sections: dict[str, Json] = {"task": "Approve kite KIT-7.", "writes": writes, "facts": [], "values": []}
+        assert told in reply(asked(sections, state="ARTIFACT")).text

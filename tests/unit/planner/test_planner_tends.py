@@ -2,12 +2,10 @@
 
 import pytest
 
-from services.executor.core.prompts.sections import render
-from services.executor.core.prompts.texts import load
-from services.planner.core.request import parse
 from services.planner.core.roles import reply
+from services.planner.core.turn import Reply
 from shared.domain.exact_json import Json, JsonObject, loads_object
-from tests.unit.planner.planner_requests import answered, calls, fact, said, tool
+from tests.unit.planner.planner_requests import asked, calls, fact, planned, said, tool
 
 pytestmark = pytest.mark.promise("planner.tends")
 NOON = "2031-05-06T12:00:00+00:00"
@@ -28,15 +26,14 @@ def letter(name: str, sender: str, subject: str, body: str = "", **more: Json) -
     return {"letter_id": name, "from_address": sender, "subject": subject, "body": body, "folder": "inbox", **more}
 
 
-def plan(task: str, *letters: JsonObject, now: str = NOON, entries: tuple[JsonObject, ...] = ()) -> JsonObject:
+def plan(task: str, *letters: JsonObject, now: str = NOON, entries: tuple[JsonObject, ...] = ()) -> Reply:
     rows: list[Json] = [*letters]
     events: list[Json] = [*entries]
     facts: list[Json] = [
         fact("f1", "list_letters", {}, {"letters": rows}),
         fact("f2", "list_entries", {}, {"entries": events}),
     ]
-    sections: dict[str, Json] = {"task": task, "now": {"current_time": now, "turn": 1}, "facts": facts}
-    return answered("WRITE PLAN", {**sections, "write_tools": WRITERS, "read_tools": []})
+    return planned(task, facts, WRITERS, now={"current_time": now, "turn": 1})
 
 
 def made(task: str, *letters: JsonObject, now: str = NOON) -> list[tuple[str, JsonObject]]:
@@ -78,7 +75,7 @@ def test_a_row_of_which_two_instructions_speak_is_left_alone_and_named() -> None
     found = plan("Newsletters: archive them.\nInvoices: star them.", both)
 
     assert calls(found) == []
-    assert "m4" in str(found["why_none"])
+    assert "m4" in found.text
 
 
 def test_bait_goes_before_what_it_pretends_to_be() -> None:
@@ -142,7 +139,7 @@ def test_somebody_who_asked_is_told_when_the_one_entry_that_is_meant_begins() ->
 def test_every_list_is_read_once() -> None:
     tools: list[Json] = [tool("list_letters"), tool("list_entries"), tool("get_letter", letter_id="string")]
 
-    found = said("ASSESS", {"task": "Archive newsletters.", "now": {"current_time": NOON, "turn": 1}}, tools)
+    found = said({"task": "Archive newsletters.", "now": {"current_time": NOON, "turn": 1}}, tools)
 
     assert [name for name, _ in found.calls] == ["list_letters", "list_entries"]
 
@@ -175,48 +172,29 @@ def test_in_doubt_it_is_not_over(more: dict[str, Json]) -> None:
 
 
 def next_turn(sections: dict[str, Json]) -> JsonObject:
-    prompts = load()
-    body: JsonObject = {
-        "system": [{"type": "text", "text": prompts.role}, {"type": "text", "text": prompts.next_turn}],
-        "messages": [{"role": "user", "content": [{"type": "text", "text": render(sections)}]}],
-    }
-    return loads_object(reply(parse(body)).text)
+    return loads_object(reply(asked(sections, state="NEXT TURN")).text)
 
 
 def test_the_account_of_a_turn_tells_what_was_done_and_nothing_of_what_was_read() -> None:
     rows: Json = [{"entry_id": "e1", "title": "Dentist", "start": NOON}]
-    writes: list[Json] = [{"tool": "star_letter", "arguments": {"letter_id": "m3"}, "status": "verified", "note": ""}]
-    sections: dict[str, Json] = {
-        "task": "Star mail from Ann Lee. Tell me in the chat which mails wait for me.",
-        "now": {"current_time": NOON, "turn": 1},
-        "facts": [fact("f1", "list_entries", {}, {"entries": rows})],
-    }
-
-    done = said("COMPLETE", {**sections, "writes": writes}).text
-    idle = said("COMPLETE", {**sections, "writes": []}).text
-
-    assert "m3" in done
-    assert not any("Dentist" in text for text in (done, idle))
-
-
-def test_whatever_strategy_reads_it_reads_every_list_once() -> None:
-    """A plan of reads names the lists; what was read by then is not named again, and what is left of a long one is."""
-    readers: list[Json] = [
-        tool("list_letters"),
-        tool("list_entries"),
-        tool("get_clock"),
-        tool("get_letter", id="string"),
+    read: list[Json] = [
+        fact("f1", "list_entries", {}, {"entries": rows}),
+        fact("f2", "list_letters", {}, {"letters": [BOSS]}),
     ]
-    sections: dict[str, Json] = {"task": "Archive newsletters.", "now": {"current_time": NOON, "turn": 1}}
+    done: Json = {"status": "verified", "answer": {}, "note": ""}
+    task = "Star mail from Ann Lee. Tell me in the chat which mails wait for me."
+    now: Json = {"current_time": "2031-05-06T08:00:00+00:00", "turn": 1}
+    first = planned(task, read, WRITERS, now=now)
+    made = [fact(f"p{place}", name, given, done) for place, (name, given) in enumerate(calls(first))]
 
-    first = answered("PLAN", {**sections, "read_tools": readers})
-    read: list[Json] = [fact("f1", "list_letters", {}, {"letters": [NEWS]})]
-    again = answered("PLAN", {**sections, "read_tools": readers, "facts": read})
+    last = planned(task, [*read, *made], WRITERS, now=now)
 
-    assert _named(first) == ["list_letters", "list_entries"]
-    assert _named(again) == ["list_entries"]
+    assert calls(first)[0] == ("star_letter", {"letter_id": "m3"})
+    assert (last.calls, "m3" in last.text, "Dentist" in last.text) == ((), True, False)
 
 
-def _named(planned: JsonObject) -> list[Json]:
-    reads = planned["reads"]
-    return [read["tool"] for read in reads if isinstance(read, dict)] if isinstance(reads, list) else []
+def test_a_time_alone_makes_no_task_one_that_goes_on() -> None:
+    """Every conversation tells the present time; an ordinary task is carried out as such."""
+    kite = fact("f1", "get_kite", {"kite_id": "KIT-7"}, {"id": "KIT-7", "state": "open"})
+    plan = planned("Approve kite KIT-7.", [kite], [tool("approve_kite", kite_id="string")], now=NOON)
+    assert calls(plan) == [("approve_kite", {"kite_id": "KIT-7"})]

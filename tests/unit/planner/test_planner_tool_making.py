@@ -6,7 +6,8 @@ import pytest
 
 from services.planner.core.formula import NoFormula, formula, worked_out
 from services.planner.core.request import parse
-from services.planner.core.roles import Reply, reply
+from services.planner.core.roles import reply
+from services.planner.core.turn import Reply
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
 MARGIN: JsonObject = {
@@ -15,15 +16,26 @@ MARGIN: JsonObject = {
     "arguments": ["revenue", "cost"],
     "result": "ratio",
 }
+OFFERING: JsonObject = {
+    "name": "calculate",
+    "input_schema": {
+        "properties": {
+            "operation": {
+                "description": "sum (figure...); npv(rate %, flow...); made for this: net_margin(revenue, cost): d"
+            }
+        }
+    },
+}
 
 
-def _asked(state: str, tools: tuple[str, ...] = (), **sections: Json) -> Reply:
+def _asked(state: str, *offered: Json, **sections: Json) -> Reply:
     shown = "\n\n".join(
         f"<{name}>\n{value if isinstance(value, str) else dumps(value)}\n</{name}>" for name, value in sections.items()
     )
-    offered: list[Json] = [{"name": name, "input_schema": {}} for name in tools]
     message: JsonObject = {"role": "user", "content": shown}
-    return reply(parse({"system": f"# State: {state}", "messages": [message], "tools": offered}))
+    return reply(
+        parse({"system": f"# State: {state}" if state else "Rules.", "messages": [message], "tools": [*offered]})
+    )
 
 
 @pytest.mark.promise("planner.made_tools")
@@ -71,19 +83,17 @@ def test_what_states_no_plain_formula_needs_a_model(stated: str) -> None:
 
 @pytest.mark.promise("planner.made_tools")
 def test_an_offered_tool_is_asked_with_the_figures_that_the_task_states() -> None:
-    tool: JsonObject = {"operation": "net_margin", "arguments": ["revenue", "cost"], "definition": "d"}
     task = "Note the net margin, where revenue is 1,250.00 and cost is 800."
 
-    calls = _asked("COMPUTE", ("calculate",), task=task, made_tools=[tool], facts=[]).calls
+    calls = _asked("", OFFERING, task=task).calls
 
     (call,) = calls
     assert call[0] == "calculate"
     assert call[1]["operation"] == "net_margin"
-    assert [operand["literal"] for operand in _objects(call[1]["operands"])] == ["1,250.00", "800"]
+    assert call[1]["operands"] == ["1,250.00", "800"]
 
 
 def test_figures_come_from_the_tasks_record_where_it_does_not_state_them() -> None:
-    tool: JsonObject = {"operation": "net_margin", "arguments": ["revenue", "cost"], "definition": "d"}
     fact: JsonObject = {
         "ref": "f1",
         "tool": "get_deal",
@@ -91,9 +101,9 @@ def test_figures_come_from_the_tasks_record_where_it_does_not_state_them() -> No
         "result": {"deal_id": "D-17", "revenue": "1250.00", "cost": "800"},
     }
 
-    calls = _asked("COMPUTE", ("calculate",), task="Note the net margin of D-17", made_tools=[tool], facts=[fact]).calls
+    calls = _asked("", OFFERING, task="Note the net margin of D-17", facts=[fact]).calls
 
-    assert [operand["path"] for operand in _objects(calls[0][1]["operands"])] == ["revenue", "cost"]
+    assert calls[0][1]["operands"] == ["f1.revenue", "f1.cost"]
 
 
 def test_formulas_keep_the_order_of_operations() -> None:
@@ -107,10 +117,6 @@ def test_a_text_without_a_formula_has_none() -> None:
         formula("no formula here", ())
 
 
-def _objects(value: Json) -> list[JsonObject]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
-
-
 @pytest.mark.parametrize(
     ("text", "literals"),
     [
@@ -121,6 +127,5 @@ def _objects(value: Json) -> list[JsonObject]:
     ],
 )
 def test_a_figure_belongs_to_a_name_only_where_the_task_says_so(text: str, literals: list[str] | None) -> None:
-    tool: JsonObject = {"operation": "net_margin", "arguments": ["revenue", "cost"], "definition": "d"}
-    calls = _asked("COMPUTE", ("calculate",), task=text, made_tools=[tool], facts=[]).calls
-    assert [one["literal"] for _, asked in calls for one in _objects(asked["operands"])] == (literals or [])
+    calls = _asked("", OFFERING, task=text).calls
+    assert [asked["operands"] for _, asked in calls] == ([[*literals]] if literals else [])

@@ -1,16 +1,19 @@
 """A model sees placeholders; what it answers with them has the values again."""
 
+import itertools
 import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.masking import masked, restored
+from services.executor.core.masking import MASKS_TOLD, masked, restored
+from services.executor.core.prompts.texts import load
 from services.executor.ports.models import (
     Message,
     ModelReply,
     ModelRequest,
+    OpaqueBlock,
     StableText,
     TextBlock,
     Tier,
@@ -69,6 +72,48 @@ def test_placeholders_are_the_same_each_time_and_stay_as_the_conversation_grows(
     begun, grown = masked(request(text), text), masked(request(text, later), text)
     assert masked(request(text), text).request == begun.request
     assert grown.request.messages[0] == begun.request.messages[0]
+
+
+PIECES = st.sampled_from(
+    [CARD, f'{{"card":{BARE_CARD}}}', "The password is: hunter2x!", "log in with hunter2x!", "PROTECTED_CARD_1Z is due"]
+)
+HISTORIES = st.lists(st.lists(PIECES, min_size=1, max_size=3).map(" / ".join), min_size=1, max_size=6)
+
+
+@pytest.mark.promise("privacy.stable")
+@given(HISTORIES, PIECES)
+def test_a_history_that_grows_is_sent_with_every_byte_that_was_sent_before(texts: list[str], task: str) -> None:
+    """Whatever comes later: another value, a label for what stood there without one, a word like a placeholder."""
+    tools = (ToolDefinition("pay", "Pays with hunter2x!, say.", {"type": "object"}),)
+    sent = [masked(request(*texts[:many])._replace(tools=tools), task).request for many in range(1, len(texts) + 1)]
+    for begun, grown in itertools.pairwise(sent):
+        assert grown.messages[:-1] == begun.messages
+        assert (grown.tools, grown.system) == (begun.tools, begun.system)
+
+
+@pytest.mark.promise("privacy.stable")
+@given(HISTORIES)
+def test_what_a_model_said_with_placeholders_goes_back_as_it_said_it(texts: list[str]) -> None:
+    hidden = masked(request(*texts), "")
+    answer = " and ".join(hidden.values) + " done"
+    back = restored(said(answer), hidden)
+    again = masked(request(*texts, back.text), "").request
+    assert again.messages[:-1] == hidden.request.messages
+    assert again.messages[-1].blocks == (TextBlock(answer),)
+
+
+@pytest.mark.promise("privacy.stable")
+def test_what_placeholders_are_is_said_in_the_static_prompt() -> None:
+    assert MASKS_TOLD in load().role
+
+
+@pytest.mark.promise("model.own_blocks")
+def test_a_models_own_blocks_are_left_alone() -> None:
+    thought = OpaqueBlock('{"type":"thinking","thinking":"PROTECTED_CARD_1Z"}', "m")
+    history = ModelRequest(Tier.HAIKU, (), (Message("user", (TextBlock(CARD),)), Message("assistant", (thought,))))
+    hidden = masked(history, "")
+    assert hidden.request.messages[1].blocks == (thought,)
+    assert restored(ModelReply((thought,), "end_turn", Usage(), "m"), hidden).blocks == (thought,)
 
 
 @pytest.mark.promise("privacy.restored")

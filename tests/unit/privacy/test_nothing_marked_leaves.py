@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from services.executor.ports.models import ModelReply, ModelRequest
 from services.learner.core.lesson import lesson_of
-from shared.domain.exact_json import JsonObject, dumps
+from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState, ToolClass
 from shared.infra.process import configure_logging
 from tests.doubles.memory_turns import Died
-from tests.doubles.scripted_model import json_reply, text_reply
+from tests.doubles.scripted_talk import Talk
 from tests.unit.executor.archived import replayed
-from tests.unit.executor.stage import Stage
+from tests.unit.executor.stage import READ, Stage
 from tests.unit.privacy.marked_values import VALUES, a_text_with
 
 PLACEHOLDER = re.compile(r"PROTECTED_[A-Z]+_\d+Z")
@@ -31,8 +31,7 @@ class Vault:
         self._stored = stored
         stage.servers.add("get_claim", self.get, ToolClass.READ)
         stage.servers.add("set_notes", self.set, ToolClass.CHANGE)
-        stage.scripts["write_plan"] = self.plan
-        stage.scripts["complete"] = lambda request: text_reply(f"Kept {' and '.join(_placeholders(request))}")
+        stage.thinks = self.think
 
     def get(self, _given: JsonObject) -> JsonObject:
         return {"id": "C-1", "on_file": a_text_with(self._stored), "notes": self.kept[-1]["notes"] if self.kept else ""}
@@ -41,16 +40,13 @@ class Vault:
         self.kept.append(given)
         return {"ok": True}
 
-    def plan(self, request: ModelRequest) -> ModelReply:
+    def think(self, request: ModelRequest) -> ModelReply:
         """Everything that the model was shown under a placeholder goes into the call; a value it saw would not."""
-        arguments: JsonObject = {"notes": " / ".join(_placeholders(request))}
-        proof: JsonObject = {
-            "tool": "get_claim",
-            "arguments_json": '{"claim_id":"C-1"}',
-            "expect_json": dumps(arguments),
-        }
-        call: JsonObject = {"call_id": "c1", "connection": "office", "tool": "set_notes", "read_back": proof}
-        return json_reply({"calls": [{**call, "arguments_json": dumps(arguments)}], "why_none": None})
+        marked = _placeholders(request)
+        notes: JsonObject = {"claim_id": "C-1", "notes": " / ".join(marked)}
+        talk = Talk(parts=[("Update the notes of claim C-1", "do")], rounds=[[READ], [("set_notes", notes)]])
+        talk.answer = f"Kept {' and '.join(marked)}"
+        return talk(request)
 
 
 def _placeholders(request: ModelRequest) -> list[str]:
@@ -87,13 +83,20 @@ async def test_no_marked_value_leaves_and_the_tool_gets_each(task: list[str], st
 
 
 @pytest.mark.promise("privacy.nothing_leaves")
-@pytest.mark.parametrize("reply", ["no JSON: {0}", '{{"calls": "{0}"}}'])
-async def test_a_run_that_fails_over_a_marked_value_does_not_tell_it(reply: str) -> None:
-    """The model's unusable answer is quoted in events and in the reason."""
+async def test_a_run_that_fails_over_a_marked_value_does_not_tell_it() -> None:
+    """What the model proposed in vain is quoted in events and in the reason."""
     stage, _ = _staged(["Tr0ub4dor&3"], ["536-90-4399"])
-    stage.scripts["write_plan"] = lambda request: text_reply(reply.format(" ".join(_placeholders(request))))
+
+    def quotes_in_vain(request: ModelRequest) -> ModelReply:
+        wrong: JsonObject = {"_call": {"from": {"notes": " ".join(_placeholders(request))}}}
+        talk = Talk(parts=[("Update the notes of claim C-1", "do")])
+        talk.rounds = [[READ], *[[("set_notes", wrong)]] * 9]
+        return talk(request)
+
+    stage.thinks = quotes_in_vain
     record = await stage.run()
     assert record.state is TaskState.FAILED
+    assert "is no field of an earlier write" in (record.reason or "")
     out = "\n".join(_leaves(stage))
     assert [value for value in ("Tr0ub4dor&3", "536-90-4399") if value in out] == []
 

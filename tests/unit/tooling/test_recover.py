@@ -1,10 +1,13 @@
 """What may stand in for a tool that is gone: the same question under another name, and never anything stronger."""
 
+from decimal import Decimal
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.tooling import verbs
+from services.executor.core.tooling.argument_types import with_wanted_types
 from services.executor.core.tooling.failures import Failure, failure_of
 from services.executor.core.tooling.opposites import opposed
 from services.executor.core.tooling.recover import Instead, may_stand_in, proposed, singles, synonyms
@@ -41,7 +44,23 @@ def called(found: list[Instead]) -> list[tuple[str, JsonObject]]:
         ("Tool 'get_claim' not found", True, Failure.TOOL_GONE),
         ({"error": "tool get_claim has been removed"}, False, Failure.TOOL_GONE),
         ("Method not found", True, Failure.TOOL_GONE),
-        ("claim C-1 not found", True, Failure.OTHER),
+        ("claim C-1 not found", True, Failure.NOT_FOUND),
+        ("no such claim", True, Failure.NOT_FOUND),
+        ("HTTP 404", True, Failure.NOT_FOUND),
+        ("no such column: amount", True, Failure.OTHER),
+        ("column amount does not exist", True, Failure.OTHER),
+        ("Permission denied", True, Failure.NOT_PERMITTED),
+        ("HTTP 403", True, Failure.NOT_PERMITTED),
+        ("the tool get_claim is not available for your role", True, Failure.NOT_PERMITTED),
+        ({"error": "missing scope claims:read"}, False, Failure.NOT_PERMITTED),
+        ({"error": "insufficient privileges"}, False, Failure.NOT_PERMITTED),
+        ("the query timed out", True, Failure.FOR_THE_MOMENT),
+        ("context deadline exceeded", True, Failure.FOR_THE_MOMENT),
+        ("the contract timed its payments badly", True, Failure.OTHER),
+        ("claim_id must be an integer", True, Failure.WRONG_TYPE),
+        ("Input should be a valid string", True, Failure.WRONG_TYPE),
+        ("'7' is not of type 'integer'", True, Failure.WRONG_TYPE),
+        ("the number of the claim is closed", True, Failure.OTHER),
         ("power tool storage is full", True, Failure.OTHER),
         ("429 Too Many Requests", True, Failure.FOR_THE_MOMENT),
         ({"error": "HTTP 503"}, False, Failure.FOR_THE_MOMENT),
@@ -57,6 +76,36 @@ def test_a_failure_is_told_by_what_the_server_says_and_an_empty_answer_is_none(
     content: Json, is_error: bool, kind: Failure | None
 ) -> None:
     assert failure_of(ToolAnswer(content, is_error)) is kind
+
+
+@pytest.mark.promise("recover.types")
+@pytest.mark.parametrize(
+    ("arguments", "error", "mended"),
+    [
+        ({"n": "42"}, "n must be an integer", {"n": 42}),
+        ({"n": 42}, "Input should be a valid string", {"n": "42"}),
+        ({"n": "4.20", "m": "x"}, "n: expected number", {"n": Decimal("4.20"), "m": "x"}),
+        ({"on": "TRUE"}, "on must be a boolean", {"on": True}),
+        ({"ids": "C-1"}, "ids must be a list", {"ids": ["C-1"]}),
+        ({"id": ["C-1"]}, "id is not of type 'string'", {"id": "C-1"}),
+        ({"id": ["7"]}, "id must be an int", {"id": 7}),
+        ({"a": "1", "b": "2"}, [{"loc": ["b"], "msg": "Input should be a valid integer"}], {"a": "1", "b": 2}),
+        ({"id": "7", "number": "5"}, "id must be a number", {"id": 7, "number": "5"}),
+        ({"n": "007"}, "n must be an integer", None),
+        ({"n": "C-1"}, "n must be a number", None),
+        ({"n": True}, "n must be a string", None),
+        ({"n": None}, "n must be a string", None),
+        ({"ids": ["a", "b"]}, "ids must be a string", None),
+        ({"n": 42}, "n must be an integer", None),
+        ({"a": "1", "b": "2"}, "must be an integer", None),
+        ({"n": "42"}, "n must be positive", None),
+    ],
+)
+def test_a_value_is_sent_in_the_type_that_the_server_names_if_it_stays_the_same(
+    arguments: JsonObject, error: Json, mended: JsonObject | None
+) -> None:
+    said: Json = {"detail": error} if isinstance(error, list) else error
+    assert with_wanted_types(arguments, said) == mended
 
 
 @pytest.mark.promise("recover.never_stronger")

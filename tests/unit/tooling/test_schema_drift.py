@@ -10,7 +10,16 @@ from services.executor.core.tooling.column_aliases import ALIASES
 from services.executor.core.tooling.corrections import MOST_KEPT, Corrections
 from services.executor.core.tooling.describing import inquiries
 from services.executor.core.tooling.drift_errors import Unknown, missing_column, table_in, unknown_name
-from services.executor.core.tooling.schema_drift import columns_in, match, matches, names_in, renamed, under_both_names
+from services.executor.core.tooling.schema_drift import (
+    columns_declared,
+    columns_in,
+    descriptions_in,
+    match,
+    matches,
+    names_in,
+    renamed,
+    under_both_names,
+)
 from services.executor.ports.tools import Tool
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject
@@ -144,6 +153,12 @@ def test_no_answer_is_too_odd_to_be_looked_at(answer: Json) -> None:
         ("approve_date", ["approved_date", "approved_by"], ("approved_date", "fuzzy")),
         ("adress_line", ["address_line"], ("address_line", "fuzzy")),
         ("department", ["dept", "id"], ("dept", "prefix")),
+        ("cust_nm", ["id", "client_name", "client_city"], ("client_name", "words")),
+        ("client_name", ["id", "cust_nm"], ("cust_nm", "words")),
+        ("vndr_nm", ["supplier_name", "supplier_id"], ("supplier_name", "words")),
+        ("cust_nm", ["client_name", "customer_name"], None),
+        ("cust_nm", ["client_id", "vendor_name"], None),
+        ("cust_amt", ["client_amount_cents"], None),
         ("price", ["prices"], ("prices", "fuzzy")),
         ("vendor", ["id", "vendor_usd"], ("vendor_usd", "prefix")),
         ("ordered_on_day", ["ordered"], None),
@@ -171,6 +186,48 @@ def test_a_name_is_found_exactly_or_by_alias_and_only_if_one_fits(
     missing: str, columns: list[str], found: tuple[str, str] | None
 ) -> None:
     assert match(missing.rpartition(".")[2], missing, columns) == found
+
+
+@pytest.mark.promise("drift.described")
+@pytest.mark.parametrize(
+    ("missing", "described", "found"),
+    [
+        ("cust_nm", {"party_label": "Formerly cust_nm"}, "party_label"),
+        ("cust_nm", {"party": "Name of the customer", "ref": "The customer's order"}, "party"),
+        ("rebate", {"discount_x": "was: rebate", "other": "no rebate is given"}, "discount_x"),
+        ("rebate", {"net_x": "the price after rebate"}, None),
+        ("cust_nm", {"a": "formerly cust_nm", "b": "see cust_nm"}, None),
+        ("cust_nm", {"party": "Name of the vendor"}, None),
+        ("cust_nm", {"old_cust_nm_x": "an archive of xcust_nm"}, None),
+    ],
+)
+def test_a_column_is_found_by_what_the_server_says_of_it(
+    missing: str, described: dict[str, str], found: str | None
+) -> None:
+    new = match(missing, missing, [*described, "id"], described)
+    assert (new.name if new else None) == found
+
+
+@pytest.mark.promise("drift.described")
+@pytest.mark.parametrize(
+    "described",
+    [
+        {"columns": [{"name": "id"}, {"name": "amount", "description": "in EUR"}]},
+        [{"column_name": "id"}, {"column_name": "amount", "comment": "in EUR"}],
+        {"columns": {"id": {"type": "text"}, "amount": {"type": "numeric", "description": "in EUR"}}},
+        {"schema": {"properties": {"id": {"type": "string"}, "amount": {"description": "in EUR"}}}},
+    ],
+)
+def test_what_a_server_says_of_its_columns_is_read_in_each_usual_form(described: Json) -> None:
+    assert descriptions_in(described) == {"amount": "in EUR"}
+    assert columns_in(described) == ("id", "amount")
+
+
+@pytest.mark.promise("drift.described")
+def test_a_tools_own_schema_says_which_columns_it_takes() -> None:
+    columns: JsonObject = {"type": "array", "items": {"enum": ["id", "client_name"]}}
+    schema: JsonObject = {"properties": {"columns": columns, "mode": {"enum": ["fast", "slow"]}}}
+    assert columns_declared(schema) == ("id", "client_name")
 
 
 WORDS = st.sampled_from("amount total price id name created at by date status state start end usd paid".split())

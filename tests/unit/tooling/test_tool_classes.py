@@ -16,7 +16,8 @@ READ += " bulk_get_orders mcp__crm__list_contacts GET_ORDER describe_table verif
 READ += " list_access_requests get_budget find_booking view_invoice get_post_comments list_merge_requests"
 COMPUTE = "calculate_variance compute_tax estimateShipping calculate_refund"
 NOTIFY = "notify_employee alert_oncall remind_customer send_email send_status_message send_sms_and_email email_customer"
-NOTIFY += " schedule_meeting schedule_reminder post_announcement publish_newsletter log_audit_event write_audit_log"
+NOTIFY += " send_meeting_invitation send_appointment_reminder schedule_meeting_reminder schedule_reminder"
+NOTIFY += " post_announcement publish_newsletter log_audit_event write_audit_log"
 
 SEEN_AS_READS_BEFORE = "initiate_wire_transfer freeze_account deny_claim proceed_migration dispute_chargeback"
 SEEN_AS_READS_BEFORE += " delete_user_report purge_audit send_money_test get_and_delete_order preview_email_and_send"
@@ -29,6 +30,7 @@ CHANGE += " publish_release email_and_charge notify_and_delete_user check_in_gue
 CHANGE += (
     " deleteUser removeAccess delete.get_order get_user_and_wipe_disk broadcast_transaction log_expense write_file"
 )
+CHANGE += " schedule_meeting schedule_visit schedule_interview book_slot ask_customer ask_expert screen_party"
 CHANGE += " compare_and_swap list_orders_or_cancel quick_update_row is_it_then_pay load_funds select_winner track_event"
 
 
@@ -75,6 +77,28 @@ def test_an_unknown_name_changes_whatever_the_annotation_says(name: str) -> None
 )
 def test_an_annotation_raises_and_never_lowers(name: str, said: Annotations | None, expected: ToolClass) -> None:
     assert classify(name, said, None).tool_class is expected
+
+
+@pytest.mark.promise("tools.own_annotation")
+@pytest.mark.parametrize(
+    ("name", "own", "said", "expected"),
+    [
+        ("ask_customer", True, Annotations(read_only=True), ToolClass.READ),
+        ("screen_party", True, Annotations(read_only=True), ToolClass.READ),
+        ("screen_party", False, Annotations(read_only=True), ToolClass.CHANGE),
+        ("screen_party", True, Annotations(read_only=True, destructive=True), ToolClass.CHANGE),
+        ("screen_party", True, None, ToolClass.CHANGE),
+        ("screen_and_delete_party", True, Annotations(read_only=True), ToolClass.CHANGE),
+        ("delete_party", True, Annotations(read_only=True), ToolClass.CHANGE),
+        ("book_slot", True, Annotations(read_only=True), ToolClass.CHANGE),
+        ("get\u0435", True, Annotations(read_only=True), ToolClass.CHANGE),
+    ],
+)
+def test_where_a_name_says_nothing_the_tenants_own_server_may_say_that_it_only_reads(
+    name: str, own: bool, said: Annotations | None, expected: ToolClass
+) -> None:
+    """Asking or checking may change something, until somebody who knows the server says that it does not."""
+    assert classify(name, said, None, is_own=own).tool_class is expected
 
 
 @pytest.mark.promise("tools.catalogue_lowers")

@@ -11,8 +11,8 @@ from services.executor.core.assessed.reply import NOTE
 from services.executor.core.context import TurnContext
 from services.executor.core.dossier import Progress
 from services.executor.core.endings import RunEnds
-from services.executor.core.execute.complete import writes_as_json
 from services.executor.core.execute.structured import Question, answered
+from services.executor.core.plan.outcomes import writes_as_json
 from services.executor.core.prompts import schemas
 from services.executor.core.reviewing import Reviewed
 from services.executor.core.spend.budget import Purse
@@ -77,7 +77,7 @@ async def _asked(ctx: TurnContext, progress: Progress, writes: Sequence[LedgerEn
             "task": ctx.task,
             "now": ctx.sections.get("now"),
             "history": ctx.sections.get("history"),
-            "unmet": [*dossier.unmet, *((dossier.plan.why_none,) if dossier.plan and dossier.plan.why_none else ())],
+            "unmet": [f"{part.quote}: {part.unmet}" for part in dossier.parts if part.unmet],
             "writes": [*writes_as_json(writes)],
             "answer": dossier.answer,
         },

@@ -23,21 +23,15 @@ _DUE = (
     "do what is due now, nothing a second time, and leave for a later turn what has to be waited for."
 )
 _PLANNED = (
-    "Tell the user something in the chat only where the user asked to be told. If nothing is due, plan no call and "
-    "say so in why_none; use `cannot` only if nothing at all of the task can be done, and name in why_none what is "
-    "left out."
+    "Tell the user something in the chat only where the user asked to be told. If nothing is due now of what the user "
+    "asked for, write nothing: leave that part with `leave_part`, and name the result that shows it."
 )
 _TOLD = "Say in a few sentences what was done in this turn, what was left alone and why, and what is waited for."
 
 
 def assistants_process() -> Template:
     """``general``, with what an assistant has to know."""
-    said = {
-        FsmState.DECOMPOSE: f"{_WHO} {_DUE}",
-        FsmState.ASSESS: f"{_WHO} {_DUE}",
-        FsmState.MUTATE: f"{_WHO} {_DUE} {_PLANNED}",
-        FsmState.COMPLETE: f"{_WHO} {_TOLD}",
-    }
+    said = {FsmState.DECOMPOSE: _WHO, FsmState.ASSESS: _DUE, FsmState.MUTATE: _PLANNED, FsmState.COMPLETE: _TOLD}
     return GENERAL.model_copy(update={"instructions": {**GENERAL.instructions, **said}, "outputs": ()})
 
 
@@ -45,7 +39,7 @@ def process_of(record: TaskRecord) -> Chosen | None:
     """The process of an assessment's turn, whatever its words; None for any other task."""
     if record.request.assessment is None:
         return None
-    return Chosen(assistants_process(), read_only=False, why="a turn of an assessment")
+    return Chosen(assistants_process(), why="a turn of an assessment")
 
 
 def is_assessed(record: TaskRecord) -> bool:

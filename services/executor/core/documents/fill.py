@@ -10,6 +10,7 @@ from pydantic import JsonValue
 from services.executor.core.documents.markdown import markdown
 from services.executor.core.documents.material import Material, filled
 from services.executor.core.documents.templates import Section, templates
+from services.executor.core.documents.unverified import has_unverified
 from shared.contracts.task import Artifact
 from shared.domain.exact_json import Json
 
@@ -34,7 +35,8 @@ def open_sections(kind: str, material: Material) -> tuple[Section, ...]:
 def document(kind: str, material: Material, about: About, texts: Mapping[str, str] = NO_TEXTS) -> Artifact:
     """The document as an artifact: Markdown as its text, ``{type, created_at, metadata, sections, complete}`` as data.
 
-    ``texts``: sections that a model wrote, by name. A section that nothing fills is marked, and named in the metadata.
+    ``texts``: sections that a model wrote, by name. A section that nothing fills is marked, and named in the metadata;
+    so is one in which a figure is marked as unverified.
     """
     template = templates()[kind]
     sections = {section.name: _content(section, material, texts) for section in template.sections}
@@ -47,6 +49,7 @@ def document(kind: str, material: Material, about: About, texts: Mapping[str, st
             "task_id": about.task_id,
             "process_type": material.progress.process_type,
             "missing_sections": [*missing],
+            "unverified_sections": [name for name, content in sections.items() if has_unverified(content)],
             "written_by_model": [name for name in texts if texts[name].strip()],
         },
         "sections": {**sections},

@@ -3,7 +3,6 @@
 from datetime import datetime, timedelta
 
 from services.executor.core.execute.policy_check import binding_hash, reasons
-from services.executor.core.execute.write_plan import calls_as_json
 from shared.contracts.approval import Approval, ApprovalStatus, Confirmation, Decision
 from shared.contracts.grounds import Grounds
 from shared.contracts.ladder import Escalation, Rung, above, rung_of
@@ -13,6 +12,25 @@ from shared.contracts.policy import Verdict
 from shared.contracts.task import Turn
 from shared.domain.exact_json import Json, JsonObject, digest, dumps
 from shared.domain.words import decider
+
+
+def calls_as_json(plan: WritePlan) -> list[Json]:
+    """The plan's calls for people and prompts: tool, arguments and where they come from."""
+    return [_call_as_json(call) for call in plan.calls]
+
+
+def _call_as_json(call: PlannedCall) -> JsonObject:
+    return {
+        "call_id": call.call_id,
+        "connection": call.connection_id,
+        "tool": call.tool,
+        "part": call.part,
+        "arguments": call.arguments,
+        "origins": [{"argument": o.argument, "source": o.source, "ref": o.ref} for o in call.origins],
+        **({"on_failure": call.on_failure} if call.on_failure != "stop" else {}),
+        **({"compensation": _call_as_json(call.compensation)} if call.compensation else {}),
+        **({"idempotency_field": call.idempotency_field} if call.idempotency_field else {}),
+    }
 
 
 class NotCounted(Exception):
@@ -105,6 +123,7 @@ def brief(approval: Approval) -> str:
     """What the approver reads: the exact calls, why a person is asked, who may answer, until when, and how."""
     calls = [line for call in approval.plan.calls for line in _lines(call)]
     why = [f"- {reason}" for reason in approval.reasons]
+    unknown = [f"- {one}" for one in approval.grounds.not_known if one not in approval.reasons]
     return "\n".join(
         [
             f"{_asked(approval)} needed from {_who(approval)} before anything is written.",
@@ -114,6 +133,7 @@ def brief(approval: Approval) -> str:
             *calls,
             f"The plan's hash: {approval.plan_hash}",
             *(["Because:", *why] if why else []),
+            *(["Not known:", *unknown] if unknown else []),
             f"Answer with exactly 'approve' or 'reject' before {_time(approval)}; {_silence(approval)}",
         ]
     )

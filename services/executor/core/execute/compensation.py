@@ -29,7 +29,7 @@ def to_take_back(plan: WritePlan, known: Mapping[str, LedgerEntry], failed: Plan
 
 
 def still_standing(plan: WritePlan, known: Mapping[str, LedgerEntry], failed: PlannedCall) -> list[str]:
-    """What took hold, or may have, and was not taken back."""
+    """What took hold, or may have, of the failed call's part, and was not taken back."""
     undone = {entry.compensates for entry in known.values() if entry.compensates and took_hold(entry)}
     return [
         f"{call.call_id} {call.tool} ({known[call.call_id].status.value})"
@@ -49,4 +49,5 @@ _STANDS = (WriteStatus.VERIFIED, WriteStatus.UNVERIFIED, WriteStatus.SENT)
 
 
 def _before(plan: WritePlan, failed: PlannedCall) -> Sequence[PlannedCall]:
-    return plan.calls[: plan.calls.index(failed)]
+    """The calls before it that carry out the same part of the task."""
+    return [call for call in plan.calls[: plan.calls.index(failed)] if call.part == failed.part]

@@ -1,5 +1,7 @@
 """How far a plan has been let through: by the gate itself, by a person, or by one confirmation after the other."""
 
+from collections.abc import Container
+
 from services.executor.core.dossier import Progress
 from services.executor.core.execute.policy_check import binding_hash
 from services.executor.core.fsm import machine
@@ -53,13 +55,18 @@ def approved(progress: Progress, approval: Approval) -> Progress:
     return let_through(confirmed, note, by_person=True, level=approval.level)
 
 
-def settled(asked: Approval | None, decided: Approval | None, now: Approval | None) -> Approval | None:
-    """How the approval ended that was ``asked``, where the turn leaves another one, or none; None if it still waits."""
+def settled(
+    asked: Approval | None, decided: Approval | None, now: Approval | None, carried_out: Container[str] = ()
+) -> Approval | None:
+    """How the approval ended that was ``asked``, where the turn leaves another one, or none; None if it still waits.
+
+    ``carried_out``: hashes of plans of which something was written: a yes to one of them was used.
+    """
     if asked is None or asked.status is not ApprovalStatus.WAITING or (now and now.approval_id == asked.approval_id):
         return None
     ended = decided if decided and decided.approval_id == asked.approval_id else asked
     same = now is None or (now.plan_hash, now.verdict_hash) == (asked.plan_hash, asked.verdict_hash)
-    if ended.status is ApprovalStatus.APPROVED and same:
+    if ended.status is ApprovalStatus.APPROVED and (same or ended.plan_hash in carried_out):
         return ended
     return ended.model_copy(update={"status": ApprovalStatus.SUPERSEDED})
 
@@ -69,11 +76,6 @@ def reopen_approval_gate(progress: Progress) -> Progress:
     gated = progress.model_copy(update={"path": machine.with_gate(progress.path)})
     shut: dict[str, object] = {"approved_hash": None, "approval_note": None, "by_person": False, "approved_level": None}
     return gated.moved(FsmState.APPROVAL_GATE).learned(**shut)
-
-
-def start_over(progress: Progress) -> Progress:
-    """Back to APPROVAL_GATE, where a new plan is made: no confirmation of the old one counts."""
-    return reopen_approval_gate(progress).model_copy(update={"confirmed": ()})
 
 
 def _given(progress: Progress) -> tuple[Confirmed, ...]:

@@ -1,6 +1,7 @@
 """One call of a server's tool, as a span."""
 
 from services.executor.core.context import TurnContext
+from services.executor.core.tooling.told_records import read_told_record
 from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent, ToolUnreachable
 from shared.domain import span_names as names
 from shared.domain.exact_json import JsonObject
@@ -22,7 +23,7 @@ async def dispatched(ctx: TurnContext, tool: Tool, arguments: JsonObject, *, rea
             span.note({names.TOOL_OUTCOME: "error" if answer.is_error else "ok"})
         if answer.is_error:
             span.failed("tool_error")
-        return answer
+        return answer._replace(content=read_told_record(answer.content)) if reads else answer
 
 
 def _note_tool(span: Span, tool: Tool) -> None:

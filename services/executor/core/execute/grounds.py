@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from services.executor.core.dossier import Dossier, Fact, NamedValue, Operand, Progress
-from services.executor.core.execute.orchestrate.calculating import paths_to
-from services.executor.core.execute.paths import NoSuchPath, select
+from services.executor.core.execute.process_rules import not_known
 from services.executor.core.execute.refs import references
+from services.executor.core.execute.two_persons import unanswered
+from services.executor.core.figures.paths import NoSuchPath, select
 from services.executor.core.finance.figures import normal, number_bearing_tokens
 from services.executor.core.tooling.paginate_shown import beginning
 from shared.contracts.grounds import ArgumentSource, FigureFound, Grounds, ReadFound, RuleFound
@@ -29,6 +30,7 @@ def grounds(progress: Progress, verdict: Verdict, task: str) -> Grounds:
         arguments=sources,
         reads=tuple(_read(fact, sources, dossier.values) for fact in dossier.facts[:_READS]),
         figures=tuple(map(_figure, dossier.values)),
+        not_known=(*not_known(progress.template, dossier, task), *filter(None, (unanswered(progress),))),
     )
 
 
@@ -150,3 +152,20 @@ def _operand(operand: Operand) -> str:
     if operand.source == "result":
         return f"{operand.ref}.{operand.path}".rstrip(".")
     return f"{operand.source} {operand.ref or operand.literal}".strip()
+
+
+def paths_to(value: Json, wanted: str, path: str = "") -> Iterator[str]:
+    """The places at which a figure stands by itself."""
+    match value:
+        case dict():
+            for key, inner in value.items():
+                if not set(key) & set(".[]"):
+                    yield from paths_to(inner, wanted, f"{path}.{key}".removeprefix("."))
+        case list():
+            for place, inner in enumerate(value):
+                yield from paths_to(inner, wanted, f"{path}[{place}]")
+        case None | bool():
+            return
+        case _:
+            if normal(value if isinstance(value, str) else dumps(value)) == wanted:
+                yield path

@@ -7,7 +7,7 @@ from typing import TypeVar, cast
 from pydantic import BaseModel, JsonValue, ValidationError
 
 from services.executor.core.context import TurnContext
-from services.executor.core.endings import Failed, TenantStopped
+from services.executor.core.endings import Failed, ModelRests, TenantStopped
 from services.executor.core.masking import masked, restored
 from services.executor.core.prompts.sections import STABLE, render
 from services.executor.core.prompts.texts import Prompts
@@ -18,10 +18,15 @@ from services.executor.core.spend.payment import Payment
 from services.executor.core.spend.thrift import Pressure, Thrift, thrift
 from services.executor.ports.models import (
     Message,
+    ModelAway,
     ModelReply,
     ModelRequest,
     ModelUnavailable,
+    OpaqueBlock,
+    PassingText,
+    ReplyBlock,
     StableText,
+    StopReason,
     TextBlock,
     Tier,
     ToolUse,
@@ -41,21 +46,34 @@ class UnusableAnswer(ValueError):
     """The model's structured answer does not fit; the message can be shown to the model."""
 
 
-async def ask(ctx: TurnContext, key: str, request: ModelRequest, purse: Purse = Purse.READING) -> ModelReply:
+async def ask(
+    ctx: TurnContext,
+    key: str,
+    request: ModelRequest,
+    purse: Purse = Purse.READING,
+    before: ModelRequest | None = None,
+    *,
+    cheaper: bool = False,
+) -> ModelReply:
     """The reply for ``key``; ends the run as ``Failed`` if the model cannot be had, or ``BudgetSpent``.
 
-    The model sees placeholders for what the privacy guard marks; the reply has the values again.
+    ``before``: the request of the same history that was answered last, on the tier that answered it; its messages are
+    counted already. ``cheaper``: the request stands on a lower tier than its kind's already. The model sees
+    placeholders for what the privacy guard marks; the reply has the values again.
     """
     hidden = masked(request, ctx.task)
     ctx.journal.hide(hidden.kinds)
     way = thrift_of(ctx, key, request.tier, purse)
-    payment = Payment(ctx, key, _put(ctx, hidden.request, way), purse, cheaper=way.tier is not request.tier)
+    cheaper, paid = cheaper or way.tier is not request.tier, before and masked(before, ctx.task).request
+    payment = Payment(ctx, key, _put(ctx, hidden.request, way), purse, cheaper=cheaper, before=paid)
 
     async def call() -> str:
         with ctx.ports.tracer.span(names.CHAT_OPERATION, SpanKind.CLIENT) as span:
             try:
                 async with asyncio.timeout(ctx.journal.seconds_left):
                     reply = restored(await _unless_stopped(ctx, payment.affordable), hidden)
+            except ModelAway as error:
+                raise ModelRests(f"the model did not answer: {error}", error.retry_after) from error
             except ModelUnavailable as error:
                 raise Failed(f"the model did not answer: {error}", "model") from error
             except TimeoutError as error:
@@ -75,7 +93,8 @@ def _used(reply: ModelReply, spent: Settlement) -> dict[str, JsonValue]:
     """What a call took, for people: tokens read (and how many of them from the cache), written, and its price."""
     usage = reply.usage
     read = usage.input + usage.cache_read + usage.cache_write
-    return {"input": read, "cached": usage.cache_read, "output": usage.output, "nanos": spent.amount.nanos}
+    doubt: dict[str, JsonValue] = {"usage_doubt": spent.doubt} if spent.doubt else {}
+    return {"input": read, "cached": usage.cache_read, "output": usage.output, "nanos": spent.amount.nanos, **doubt}
 
 
 def _note(span: Span, reply: ModelReply, spent: Settlement, tier: Tier) -> None:
@@ -113,7 +132,7 @@ def _put(ctx: TurnContext, request: ModelRequest, way: Thrift) -> ModelRequest:
     """The request on its tier, and last of all what the budget says: what stands before it stays as it was."""
     hint = render({"efficiency": _hint(ctx.prompts, way.pressure)})
     *before, last = request.messages
-    told = last._replace(blocks=(*last.blocks, TextBlock(hint)))
+    told = last._replace(blocks=(*last.blocks, PassingText(hint)))
     return request._replace(tier=way.tier, messages=(*before, told))
 
 
@@ -179,26 +198,33 @@ def structured(reply: ModelReply, shape: type[T]) -> T:
 
 
 def _packed(reply: ModelReply, asked: str, spent: Settlement, tier: Tier) -> str:
-    blocks: list[Json] = [
-        {"text": block.text} if isinstance(block, TextBlock) else _packed_use(block) for block in reply.blocks
-    ]
     usage: list[Json] = list(reply.usage)
-    packed: JsonObject = {"blocks": blocks, "stop": reply.stop_reason, "usage": usage, "model": reply.model}
+    packed: JsonObject = {"stop": reply.stop_reason, "usage": usage, "model": reply.model, "asked": reply.asked}
+    packed["blocks"] = [_packed_block(block) for block in reply.blocks]
     return dumps({**packed, "request": asked, "spent": spent.as_json(), "tier": tier.value})
 
 
-def _packed_use(use: ToolUse) -> JsonObject:
-    return {"id": use.id, "name": use.name, "input": use.input}
+def _packed_block(block: ReplyBlock) -> JsonObject:
+    match block:
+        case TextBlock(text):
+            return {"text": text}
+        case ToolUse(use_id, name, given):
+            return {"id": use_id, "name": name, "input": given}
+        case OpaqueBlock(text, model):
+            return {"opaque": text, "model": model}
 
 
 def _unpacked(text: str) -> ModelReply:
     packed = loads_object(text)
     blocks = tuple(_block(block) for block in cast("list[JsonObject]", packed["blocks"]))
     usage = Usage(*cast("list[int]", packed["usage"]))
-    return ModelReply(blocks, str(packed["stop"]), usage, str(packed["model"]))
+    stop = cast(StopReason, packed["stop"])
+    return ModelReply(blocks, stop, usage, str(packed["model"]), str(packed.get("asked", "")))
 
 
-def _block(packed: JsonObject) -> TextBlock | ToolUse:
+def _block(packed: JsonObject) -> ReplyBlock:
     if "text" in packed:
         return TextBlock(str(packed["text"]))
+    if "opaque" in packed:
+        return OpaqueBlock(str(packed["opaque"]), str(packed["model"]))
     return ToolUse(str(packed["id"]), str(packed["name"]), cast(JsonObject, packed["input"]))

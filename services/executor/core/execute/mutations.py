@@ -1,6 +1,7 @@
 """MUTATE and SCHEDULE_NOTIFY: a plan's calls in order, each through intent, call, result and proof (I3, I4)."""
 
 from collections.abc import Iterable
+from functools import partial
 
 from services.executor.core.context import TurnContext
 from services.executor.core.dossier import Progress
@@ -8,10 +9,11 @@ from services.executor.core.doubts import Doubtful
 from services.executor.core.endings import Escalated, Failed, Rejected, RunEnds
 from services.executor.core.execute.compensation import TakenBack, still_standing, to_take_back, took_hold
 from services.executor.core.execute.freshness import renew_if_old
-from services.executor.core.execute.in_sequence import OutOfTurn, refuse_out_of_turn
+from services.executor.core.execute.in_sequence import refuse_out_of_turn
 from services.executor.core.execute.ledger import entries, write_key
 from services.executor.core.execute.left_out import is_left_out, leave_out
 from services.executor.core.execute.preconditions import refuse_too_early
+from services.executor.core.execute.refs import references
 from services.executor.core.execute.sending import NotSent, prepare, same_key, send, under_our_key
 from services.executor.core.execute.settling import brought_to_truth, settle, shown_since
 from shared.contracts.ledger import LedgerEntry
@@ -25,17 +27,33 @@ _FAILED = (WriteStatus.REFUSED, WriteStatus.UNSENT)
 async def carry_out(ctx: TurnContext, progress: Progress, state: FsmState, classes: Iterable[ToolClass]) -> None:
     """Carry out the plan's calls of some classes in order, each at most once, whoever began it.
 
-    A call that fails for good ends the run unless its plan says "continue"; where it says "compensate", what the
-    calls before it did is taken back first. A write in doubt raises ``Doubtful``.
+    A call that fails for good stops those after it that share its part of the task or need its answer, unless the plan
+    says "continue"; where it says "compensate", what the calls before it did is taken back, and the run ends. A write
+    in doubt raises ``Doubtful``.
     """
     wanted, plan = frozenset(classes), progress.dossier.plan
     for call in plan.calls if plan else ():
-        if plan is not None and call.tool_class in wanted:
-            failure = await _failure(ctx, progress, plan, call, state)
-            if failure is not None and call.on_failure == "compensate":
-                raise await _taken_back(ctx, progress, plan, call, failure)
-            if failure is not None:
-                raise failure
+        if plan is None or call.tool_class not in wanted or is_left_out(ctx, plan, call):
+            continue
+        if why := await _why_stopped(ctx, plan, call):
+            await leave_out(ctx, plan, call, why)
+            continue
+        failure = await _failure(ctx, progress, plan, call, state)
+        if failure is not None and call.on_failure == "compensate":
+            raise await _taken_back(ctx, progress, plan, call, failure)
+
+
+async def _why_stopped(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> str:
+    """Which earlier call failed that this one shares its part with, or whose answer it needs; empty if none did."""
+    known = await entries(ctx, plan)
+    if call.call_id in known and known[call.call_id].status not in SENDABLE:
+        return ""
+    needed = frozenset(references(call.arguments))
+    for one in plan.calls[: plan.calls.index(call)]:
+        failed = is_left_out(ctx, plan, one) or (one.call_id in known and known[one.call_id].status in _FAILED)
+        if failed and (one.call_id in needed or (one.part == call.part and one.on_failure != "continue")):
+            return f"{one.tool} before it was not carried out"
+    return ""
 
 
 async def settle_open(ctx: TurnContext) -> None:
@@ -47,20 +65,17 @@ async def settle_open(ctx: TurnContext) -> None:
 async def _failure(
     ctx: TurnContext, progress: Progress, plan: WritePlan, call: PlannedCall, state: FsmState
 ) -> Failed | None:
-    """Why the plan does not go on after this call; None if it does."""
-    if is_left_out(ctx, plan, call):
-        return None
+    """Why the call came to nothing; None where it took its way."""
     try:
         with ctx.ports.tracer.span(names.WRITE.format(tool=call.tool)) as span:
             entry = await _settled(ctx, progress, plan, call, state)
             span.note({names.WRITE_STATUS: entry.status.value})
     except NotSent as unprepared:
-        if call.on_failure != "continue" or isinstance(unprepared, OutOfTurn):
+        if call.on_failure == "compensate":
             return unprepared
         await leave_out(ctx, plan, call, unprepared.reason)
         return None
-    failed = entry.status in _FAILED and call.on_failure != "continue"
-    return Failed(f"{call.call_id} {call.tool}: {entry.note}") if failed else None
+    return Failed(f"{call.call_id} {call.tool}: {entry.note}") if entry.status in _FAILED else None
 
 
 async def _settled(
@@ -115,7 +130,7 @@ async def _sent(
     if known is not None and (shown := shown_since(known, sending.before_json)) is not None:
         proved = known.model_copy(update={"proof_json": sending.before_json})
         return await settle(ctx, proved, WriteStatus.VERIFIED, f"it was not sent again: {shown}; before: {known.note}")
-    return await send(ctx, sending)
+    return await send(ctx, sending, partial(renew_if_old, ctx, progress))
 
 
 _SETTLED = (

@@ -1,13 +1,13 @@
-"""Notices, in whichever state they go out: none tells of a change that is not proved; who has to be told is (I4)."""
+"""Notices, in whichever state they go out: none says done of what may not be; who has to be told is told (I4)."""
 
 from collections.abc import Mapping
 
 from services.executor.core.context import TurnContext
 from services.executor.core.dossier import Progress
 from services.executor.core.execute.addressees import tells
-from services.executor.core.execute.compensation import took_hold
 from services.executor.core.execute.ledger import entries
 from services.executor.core.execute.left_out import is_left_out, leave_out, left_out
+from services.executor.core.write.notices import may_go_out
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.answer import is_exact_match
@@ -17,14 +17,16 @@ _GONE_OUT = (WriteStatus.SENT, WriteStatus.VERIFIED, WriteStatus.UNVERIFIED)
 
 
 async def hold_back(ctx: TurnContext, progress: Progress) -> None:
-    """Leave out the notices of a plan of which a change is not verified; what has gone out already stays."""
+    """Leave out the notices of which a change is neither verified nor acknowledged; what has gone out already stays."""
     plan = progress.dossier.plan
     known = await entries(ctx, plan) if plan else {}
-    unproved = _unproved(plan, known) if plan else ""
-    for call in plan.calls if plan and unproved else ():
+    for call in plan.calls if plan else ():
         unsent = call.call_id not in known or known[call.call_id].status in SENDABLE
-        if plan and call.tool_class is ToolClass.NOTIFY and unsent and not is_left_out(ctx, plan, call):
-            await leave_out(ctx, plan, call, f"nobody is told of a change that is not verified: {unproved}")
+        if plan is None or call.tool_class is not ToolClass.NOTIFY or not unsent or is_left_out(ctx, plan, call):
+            continue
+        going = may_go_out(call, plan, known, after_proof=ctx.tenant.notices_after_proof)
+        if not going.allowed:
+            await leave_out(ctx, plan, call, f"nobody is told of a change that is not verified: {going.why_not}")
 
 
 def notice_wanted(ctx: TurnContext, progress: Progress, plan: WritePlan) -> str:
@@ -35,7 +37,7 @@ def notice_wanted(ctx: TurnContext, progress: Progress, plan: WritePlan) -> str:
         return ""
     return (
         f"the {party} has to be told of the change: add a call that goes to the {party}, by {' or '.join(notifying)}; "
-        "if none of them can reach the addressee, give the plan as it was"
+        "if none of them can reach the addressee, propose the same calls again"
     )
 
 
@@ -49,33 +51,28 @@ async def with_untold(ctx: TurnContext, progress: Progress) -> Progress:
 
 
 async def _untold(ctx: TurnContext, progress: Progress) -> str:
-    party, plan = progress.template.notice_to, progress.dossier.plan
-    if not party or plan is None or not _changes_anything(plan):
+    """Of all plans together: a notice tells of what was changed until then, in its own plan or an earlier one."""
+    party, untold = progress.template.notice_to, False
+    reasons: list[str] = []
+    for plan in progress.dossier.every_plan if party else ():
+        known, notices = await entries(ctx, plan), _notices_to(plan, party, progress)
+        if any(call.call_id in known and known[call.call_id].status in _GONE_OUT for call in notices):
+            untold, reasons = False, []
+        else:
+            untold, reasons = untold or _changes_anything(plan), [*reasons, *_why(ctx, plan, notices, known)]
+    if not untold:
         return ""
-    known, notices = await entries(ctx, plan), _notices_to(plan, party, progress)
-    if any(call.call_id in known and known[call.call_id].status in _GONE_OUT for call in notices):
-        return ""
-    return f"The {party} was not told: {_why(ctx, plan, notices, known)}."
+    offered = any(tool.tool_class is ToolClass.NOTIFY for tool in ctx.toolbox.tools.values())
+    none = "the plan has no notice to them" if offered else "no tool is offered that tells anybody"
+    return f"The {party} was not told: {reasons[0] if reasons else none}."
 
 
-def _why(ctx: TurnContext, plan: WritePlan, notices: tuple[PlannedCall, ...], known: Mapping[str, LedgerEntry]) -> str:
+def _why(
+    ctx: TurnContext, plan: WritePlan, notices: tuple[PlannedCall, ...], known: Mapping[str, LedgerEntry]
+) -> list[str]:
     reasons = {one.call.call_id: one.why for one in left_out(ctx, plan)}
     reasons |= {call_id: f"{entry.call.tool}: {entry.note}" for call_id, entry in known.items()}
-    said = [reasons[call.call_id] for call in notices if call.call_id in reasons]
-    if said:
-        return said[0]
-    offered = any(tool.tool_class is ToolClass.NOTIFY for tool in ctx.toolbox.tools.values())
-    return "the plan has no notice to them" if offered else "no tool is offered that tells anybody"
-
-
-def _unproved(plan: WritePlan, known: Mapping[str, LedgerEntry]) -> str:
-    changes = [call for call in plan.calls if call.tool_class is ToolClass.CHANGE]
-    open_ones = [call for call in changes if not took_hold(known.get(call.call_id))]
-    return ", ".join(f"{call.call_id} {call.tool} is {_status(known.get(call.call_id))}" for call in open_ones)
-
-
-def _status(entry: LedgerEntry | None) -> str:
-    return entry.status.value.replace("_", " ") if entry else "not made"
+    return [reasons[call.call_id] for call in notices if call.call_id in reasons]
 
 
 def _changes_anything(plan: WritePlan) -> bool:

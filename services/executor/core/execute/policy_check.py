@@ -1,18 +1,18 @@
 """POLICY_CHECK: the binding verdict on a plan, from rules and collected values, without a model (I2)."""
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from decimal import Decimal
-from typing import cast
+from collections.abc import Container, Iterable, Mapping
+from typing import NamedTuple, cast
 
+from services.executor.core.authorize.asked_fields import asked_fields
+from services.executor.core.authorize.binding import CallView, bind, view_of
+from services.executor.core.authorize.calculated import ProcessFigures, calculated_fields, field_of, figures_of_call
 from services.executor.core.context import TurnContext
-from services.executor.core.dossier import Dossier, NamedValue, Progress
+from services.executor.core.dossier import Dossier, Fact, NamedValue, Progress
 from services.executor.core.endings import Failed, Rejected
-from services.executor.core.execute.process_figures import figured, figures_about
+from services.executor.core.execute.process_figures import figured, figures_seen
 from services.executor.core.execute.process_rules import process_policy
 from services.executor.core.execute.process_shares import Left, figures_left, left_together
 from services.executor.core.execute.provenance import unproven
-from services.executor.core.execute.records import fields_about, named_by
-from services.executor.core.execute.refs import literal_parts
 from services.executor.core.execute.sameness import same
 from services.executor.core.fsm.template import Template
 from services.executor.core.past_calls import has_tool_rules, of_facts, of_session, of_writes, sayable
@@ -28,13 +28,13 @@ from shared.contracts.policy import (
     PastCall,
     Verdict,
 )
-from shared.domain.exact_json import Json, JsonObject, digest, dumps
+from shared.domain.exact_json import Json, digest, dumps
 
 _NAMED = 3  # calls that a refusal names
 
 
-async def check_policy(ctx: TurnContext, progress: Progress) -> Progress:
-    """The progress with its verdict; ends the run as ``Rejected`` if a rule blocks it, ``Failed`` without a verdict."""
+async def judge_plan(ctx: TurnContext, progress: Progress) -> Progress:
+    """The progress with the verdict on its plan, told to who watches; ends the run as ``Failed`` without one."""
     verdict = await verdict_on(ctx, progress.template, progress.dossier)
     rules = verdict.triggered_rules
     ctx.journal.tell(
@@ -45,11 +45,7 @@ async def check_policy(ctx: TurnContext, progress: Progress) -> Progress:
         rules=list(dict.fromkeys(rule.rule_id for rule in rules)),
         why=list(dict.fromkeys(rule.reason for rule in rules)),
     )
-    judged = progress.learned(verdict=verdict)
-    if verdict.problems or verdict.blocked:
-        await ctx.checkpoints.save(judged, "refused")  # whoever asks why is shown the verdict itself
-    refuse_if_blocked(verdict, progress.dossier.plan)
-    return judged
+    return progress.learned(verdict=verdict)
 
 
 async def verdict_on(ctx: TurnContext, template: Template, dossier: Dossier) -> Verdict:
@@ -76,11 +72,22 @@ def request_for(
     """
     plan = dossier.plan or WritePlan(task_id=ctx.record.task_id)
     kind = template.process_type
-    left = left_together(template, plan.every_call, figured(template, dossier.facts, ctx.task), dossier.facts)
+    found = figured(template, dossier.facts, ctx.task)
+    policies = (*ctx.policies, *process_policy(template, dossier, ctx.task, strict=ctx.tenant.strict_processes))
+    around = _Around(
+        facts=dossier.facts,
+        values=dossier.values,
+        figures=figures_seen(template, dossier.values, found),
+        process_type=kind,
+        asked=asked_fields(policies),
+        left=left_together(template, plan.every_call, found, dossier.facts),
+        trusts_requests=ctx.limits.trusts_requests,
+    )
+    values = {} if plan.calls else {value.name: field_of(value) for value in dossier.values}
     return EvaluateRequest(
-        policies=(*ctx.policies, *process_policy(template, dossier, ctx.task)),
-        context=sayable({**fields_about({}, dossier.facts), **_values(dossier.values), "process_type": kind}),
-        calls=tuple(_context_of(call, dossier, kind, ctx.limits.trusts_requests, left) for call in plan.every_call),
+        policies=policies,
+        context={**values, "process_type": kind},
+        calls=tuple(_context_of(call, around) for call in plan.every_call),
         plan_hash=plan.hash,
         binding=bool(plan.calls),
         history=history,
@@ -151,21 +158,33 @@ def _confirmations(dossier: Dossier) -> tuple[Confirmation, ...]:
     )
 
 
-def _context_of(
-    call: PlannedCall, dossier: Dossier, process_type: str, trusts_request: bool, left: Left
-) -> CallContext:
-    """A call as the rules see it: its arguments over the values over the records, and apart what the records say."""
-    shown = fields_about(call.arguments, dossier.facts)
-    values = _values(dossier.values)
-    ours = {**_of_ours(call, dossier.values, left), "process_type": process_type}
-    said = {**sayable({**shown, **values, **call.arguments}), **ours}
+class _Around(NamedTuple):
+    """What the calls of a plan are seen with. ``asked``: the fields that rules ask for."""
+
+    facts: tuple[Fact, ...]
+    values: tuple[NamedValue, ...]
+    figures: ProcessFigures
+    process_type: str
+    asked: tuple[str, ...]
+    left: Left
+    trusts_requests: bool
+
+
+def _context_of(call: PlannedCall, around: _Around) -> CallContext:
+    """A call as the rules see it: what its fields are bound to, the values worked out of that, and what we know."""
+    view = view_of(call.tool, call.arguments, around.facts)
+    bound = bind(view, around.asked)
+    ours = {**_of_ours(call, around, view), "process_type": around.process_type}
+    values = calculated_fields(around.values, view)
+    said = {**values, **cast(dict[str, ContextValue], bound.fields), **ours}
     return CallContext(
         call_id=call.call_id,
         tool=call.tool,
         tool_class=call.tool_class,
         fields=said,
-        unproven=() if trusts_request else unproven(call.arguments, dossier),
-        recorded=_recorded(said, ours, ({**values, **shown}, *named_by(tuple(_texts(call.arguments)), dossier.facts))),
+        unproven=() if around.trusts_requests else unproven(call.arguments, view, bound, around.values),
+        recorded=_recorded(said, ours, (bound.recorded, *bound.named, *bound.farther)),
+        unknown_fields=tuple(name for name in bound.unknown if name not in said),
     )
 
 
@@ -186,19 +205,8 @@ def _denied(recorded: ContextValue, said: ContextValue) -> bool:
     return recorded is not None and not same(cast(Json, recorded), cast(Json, said))
 
 
-def _of_ours(call: PlannedCall, values: Sequence[NamedValue], left: Left) -> dict[str, ContextValue]:
+def _of_ours(call: PlannedCall, around: _Around, view: CallView) -> dict[str, ContextValue]:
     """What the executor itself knows of a call; no argument of that name takes its place."""
-    figures = figures_left(call.arguments, figures_about(values, tuple(_texts(call.arguments))), left)
+    figures = figures_left(call.arguments, figures_of_call(around.figures, around.values, view), around.left)
     known: dict[str, ContextValue] = {"figures": {**figures}} if figures else {}
     return {**known, "verb": verb_of(call.tool), "tool_class": call.tool_class.value}
-
-
-def _texts(arguments: JsonObject) -> Iterator[str]:
-    """The values of a call that may be the id of a record."""
-    for part in literal_parts(arguments):
-        if isinstance(part, str | int) and not isinstance(part, bool):
-            yield str(part)
-
-
-def _values(values: Sequence[NamedValue]) -> dict[str, Json]:
-    return {value.name: Decimal(value.value) for value in values}

@@ -11,13 +11,15 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
+from services.executor.core.authorize.calculated import ProcessFigures, adopt_values
 from services.executor.core.dossier import Fact, NamedValue, Operand
-from services.executor.core.execute.compute_audit import evaluate
-from services.executor.core.execute.paths import NoSuchPath
 from services.executor.core.execute.process_links import Links, denies
 from services.executor.core.execute.process_operands import Ambiguous, Around, NotThere, at, operand_of
 from services.executor.core.execute.process_records import ReadOnce, Seen, is_named, seen
 from services.executor.core.execute.process_rows import Group, Rows, groups, row_operands, rows_of
+from services.executor.core.figures.evaluate import evaluate
+from services.executor.core.figures.paths import NoSuchPath
+from services.executor.core.figures.sources import KnownFigures
 from services.executor.core.finance.calculators import CannotCalculate, decimal_text
 from services.executor.core.finance.figures import figure as plain_figure
 from services.executor.core.finance.figures import number_bearing_tokens
@@ -97,6 +99,19 @@ def with_figures(values: Sequence[NamedValue], found: Figured) -> tuple[NamedVal
     """The figures before those of the model's values that have other names: of one name, the executor's own counts."""
     names = {value.name for value in found.values}
     return (*found.values, *(value for value in values if not value.figure and value.name not in names))
+
+
+def figures_seen(template: Template, values: Sequence[NamedValue], found: Figured) -> ProcessFigures:
+    """The figures as rules see them; a calculated value with the name of one that could not be computed stands in."""
+    own = tuple(value for value in values if value.figure)
+    known = {value.figure for value in own}
+    names: dict[str, list[str]] = {}
+    for one in found.missing:
+        if one.name not in known and any(figure.name == one.name for figure in template.figures):
+            ids = found.subjects.get(one.name, frozenset())
+            names.setdefault(one.name, []).extend((one.about, *sorted(ids if len(ids) == 1 else ())))
+    others = adopt_values([value for value in values if not value.figure], names)
+    return ProcessFigures(own, tuple(value for value in others if value.figure), found.subjects)
 
 
 def figures_about(values: Sequence[NamedValue], named: Sequence[str]) -> dict[str, Decimal]:
@@ -192,8 +207,9 @@ def _values(
     made = []
     for group in groups([one for one in sources if isinstance(one, Rows)], figure.by):
         found = [operand for one in sources for operand in _operands(one, around, figure.operation, group)]
-        result = evaluate(figure.operation, found, _decimals(known), facts, around.task)
-        made.append(_value(figure, about, found, result, group.value if group else None))
+        asked = NamedValue(name="", operation=figure.operation, operands=tuple(found), value="")
+        result = evaluate(asked, KnownFigures(facts, tuple(known.values()), (around.task,)))
+        made.append(_value(figure, about, found, Decimal(result.value), group.value if group else None))
     return made
 
 
@@ -227,10 +243,6 @@ def _earlier(text: str, known: Mapping[str, NamedValue], about: str) -> Operand 
             if value.figure == text and value.about == owner:
                 return Operand(source="value", ref=value.name)
     raise NotThere(f"{text} is not known")
-
-
-def _decimals(known: Mapping[str, NamedValue]) -> dict[str, Decimal]:
-    return {name: Decimal(value.value) for name, value in known.items()}
 
 
 def _slug(text: str) -> str:

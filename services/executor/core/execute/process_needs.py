@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from services.executor.core.dossier import Fact
-from services.executor.core.execute.process_figures import Figured, Shared, figures_about
+from services.executor.core.authorize.binding import bind, view_of
+from services.executor.core.dossier import Fact, NamedValue
+from services.executor.core.execute.process_figures import Figured, Shared, figures_about, figures_seen
 from services.executor.core.execute.process_records import Seen, seen
 from services.executor.core.execute.process_shares import left_by
 from services.executor.core.execute.process_subjects import ids_of, named_in, resting
-from services.executor.core.execute.records import fields_about, named_by
 from services.executor.core.execute.refs import literal_parts
 from services.executor.core.finance.calculators import decimal_text
 from services.executor.core.fsm.figures import Figure
@@ -27,13 +27,25 @@ class Need(NamedTuple):
     verbs: frozenset[str]
 
 
-def needs(template: Template, calls: Sequence[PlannedCall], found: Figured, facts: Sequence[Fact]) -> list[Need]:
-    """Every figure and field that a change rests on and that is not known of it, or not of all that it names."""
+def needs(
+    template: Template,
+    calls: Sequence[PlannedCall],
+    found: Figured,
+    facts: Sequence[Fact],
+    values: Sequence[NamedValue] = (),
+) -> list[Need]:
+    """Every figure and field that a change rests on and that is not known of it, or not of all that it names.
+
+    ``values``: what was calculated besides; such a value of a missing figure's name stands in for the figure.
+    """
+    stands_in = {one.figure for one in figures_seen(template, values, found).stand_ins}
+    found = found._replace(missing=tuple(one for one in found.missing if one.name not in stands_in))
     changes = [call for call in calls if call.tool_class is ToolClass.CHANGE]
     figures = [(figure, changed) for figure in template.figures if (changed := resting(figure, changes))]
     records = seen(facts) if any(figure.about for figure, _ in figures) else ()
+    figures = [(figure, some) for figure, some in figures if figure.name not in stands_in]
     asked = chain.from_iterable(_of_figure(figure, some, found, records) for figure, some in figures)
-    return _joined([*asked, *_unread(template, changes, facts)])
+    return _join_needs([*asked, *_unread(template, changes, facts)])
 
 
 def _of_figure(
@@ -78,9 +90,9 @@ def _why_unknown(name: str, call: PlannedCall, named: frozenset[str], subjects: 
 def _unread(template: Template, changes: Sequence[PlannedCall], facts: Sequence[Fact]) -> Iterator[Need]:
     """The fields that rules of the process decide by, of which no record around a call says anything."""
     for call in changes if template.must_know else ():
-        texts = [str(part) for part in literal_parts(call.arguments)]
-        around = (fields_about(call.arguments, facts), *named_by(texts, facts))
-        known = {name for record in around for name, value in record.items() if value is not None}
+        wanted_names = [name for wanted in template.must_know for name in wanted.split("|")]
+        bound = bind(view_of(call.tool, call.arguments, facts), wanted_names)
+        known = {name for one in (bound.fields, *bound.farther) for name, value in one.items() if value is not None}
         for wanted in template.must_know:
             names = wanted.split("|")
             if known.isdisjoint(names):
@@ -91,7 +103,7 @@ def _told(names: Sequence[str]) -> str:
     return " or ".join(name.replace("_", " ") for name in names)
 
 
-def _joined(asked: Sequence[Need]) -> list[Need]:
+def _join_needs(asked: Sequence[Need]) -> list[Need]:
     """One for each name, with all reasons and all verbs."""
     by_name: dict[str, Need] = {}
     for one in asked:

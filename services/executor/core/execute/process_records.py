@@ -7,19 +7,21 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from services.executor.core.dossier import Fact
-from services.executor.core.execute.conditions import written
 from services.executor.core.execute.sameness import names_a_record
-from services.executor.core.execute.subject import own_id
+from services.executor.core.figures.conditions import written
 from services.executor.core.finance.figures import figure, number_bearing_tokens
 from services.executor.core.tooling.column_aliases import ALIASES
 from services.executor.core.tooling.paginate_walk import PARTIAL
+from services.executor.core.write.record_tree import is_keyed, own_id
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_MAKES = frozenset((verb,) for verb in "create add register insert make new draft generate".split())
 _ENDS_NOUN = frozenset("by for of from in with to on at and".split())
 _SAYS_NOTHING = frozenset(
     """data result results item items record records row rows entry entries value values list all details detail info
-    information response content output object objects element elements full current single one""".split()
+    information response content output object objects element elements full current single one total amount summary
+    attribute field property header body payload figure financial""".split()
 )
 
 
@@ -40,6 +42,9 @@ class Seen:
     record: JsonObject
     names: tuple[tuple[str, ...], ...]  # what it is called, in words, the nearest first
     rows: str | None = None
+    within: "Seen | None" = None  # the record that it stands in
+    key: str | None = None  # under which it stands in a table keyed by id
+    is_part: bool = False  # says more of the record that it stands in: its ``details``, its ``totals``
 
     @cached_property
     def id_field(self) -> str | None:
@@ -47,11 +52,15 @@ class Seen:
         own = next((key for key in self.record if key.lower() == "id"), None)
         if own is not None and self.record[own] is not None:
             return own
+        if self.key is not None or self.is_part:
+            return None
         return next((key for key, value in self.record.items() if names_a_record(key) and _is_scalar(value)), None)
 
     @property
     def id(self) -> Json:
-        return self.record[self.id_field] if self.id_field else None
+        if self.id_field:
+            return self.record[self.id_field]
+        return self.within.id if self.is_part and self.within and self.key is None else self.key
 
     @cached_property
     def identity(self) -> str:
@@ -74,17 +83,24 @@ class Seen:
         return any(name[place : place + len(wanted)] == wanted for name in self.names for place in range(len(name)))
 
     def field(self, names: Iterable[str]) -> str | None:
-        """The first of the fields that it has a value under, by name and then by alias; None if aliases disagree."""
+        """The first of the fields that it has a value under, by name, in the same words and then by alias.
+
+        None if aliases disagree.
+        """
         wanted = tuple(names)
         for name in wanted:
             if self.record.get(name) is not None:
                 return name
-        for name in wanted:
-            found = [alias for alias in aliases(name) if _is_scalar(self.record.get(alias, []))]
-            found = [alias for alias in found if self.record[alias] is not None]
-            if found:
-                return found[0] if len({dumps(self.record[alias]) for alias in found}) == 1 else None
+        for ways in (*((name,) for name in wanted), *(aliases(name) for name in wanted)):
+            if found := self._said_as(ways):
+                return found[0] if len({dumps(self.record[key]) for key in found}) == 1 else None
         return None
+
+    def _said_as(self, names: Iterable[str]) -> list[str]:
+        """Its fields with a value whose names have the words of one of these: ``totalAmount``, ``total_amount``."""
+        wanted = {words(name) for name in names}
+        said = ((key, value) for key, value in self.record.items() if words(key) in wanted)
+        return [key for key, value in said if value is not None and _is_scalar(value)]
 
 
 @lru_cache(maxsize=4096)
@@ -101,27 +117,46 @@ def aliases(name: str) -> tuple[str, ...]:
 
 def seen(facts: Sequence[Fact]) -> tuple[Seen, ...]:
     """Every record of every answer that tells something, outermost first."""
-    return tuple(record for fact in facts if fact.ok for record in _walk(fact, fact.result, "", (_noun(fact.tool),)))
+    return tuple(
+        record for fact in facts if fact.ok for record in _walk(fact, fact.result, "", (noun_of_tool(fact.tool),))
+    )
 
 
 def _walk(
-    fact: Fact, value: Json, path: str, names: tuple[tuple[str, ...], ...], rows: str | None = None
+    fact: Fact,
+    value: Json,
+    path: str,
+    names: tuple[tuple[str, ...], ...],
+    rows: str | None = None,
+    within: Seen | None = None,
+    key: str | None = None,
+    is_part: bool = False,
 ) -> Iterator[Seen]:
     if isinstance(value, list):
         ids = Counter(own for item in value if isinstance(item, dict) and isinstance(own := own_id(item), str))
         for place, item in enumerate(value):
             if isinstance(item, dict):
-                yield from _walk(fact, item, _row_path(item, ids, place, path), names, path)
+                yield from _walk(fact, item, _row_path(item, ids, place, path), names, path, within)
         return
     if not isinstance(value, dict):
         return
-    if _has_fields(value) and not (rows is None and _is_envelope(value, names)):
-        yield Seen(fact, path, value, _with_own_name(value, names), rows)
-    for key, inner in value.items():
+    if is_keyed(value):
+        for own, inner in value.items():
+            yield from _walk(fact, inner, f"{path}.{own}" if path else own, names, None, within, own)
+        return
+    here = within
+    if _has_fields(value) and not (rows is None and key is None and _is_envelope(value, names)):
+        called_so = names if is_part or key is not None else _with_own_name(value, names)
+        here = Seen(fact, path, value, called_so, rows, within, key, is_part and own_id(value) is None)
+        yield here
+    for field, inner in value.items():
         if isinstance(inner, dict | list):
-            noun = words(key)
-            called = names if not noun or set(noun) <= _SAYS_NOTHING else (noun,)
-            yield from _walk(fact, inner, f"{path}.{key}" if path else key, called)
+            noun = words(field)
+            plain = not noun or set(noun) <= _SAYS_NOTHING
+            part = plain and here is not None and isinstance(inner, dict)
+            yield from _walk(
+                fact, inner, f"{path}.{field}" if path else field, names if plain else (noun,), None, here, None, part
+            )
 
 
 def _row_path(row: JsonObject, ids: Mapping[str, int], place: int, path: str) -> str:
@@ -133,10 +168,19 @@ def _row_path(row: JsonObject, ids: Mapping[str, int], place: int, path: str) ->
     return f"{path}[{written(key, '=', own)}]"
 
 
-def _noun(tool: str) -> tuple[str, ...]:
+def makes_something(tool: str) -> bool:
+    """Whether a tool's name says that what it is about is not there before: ``create_claim``."""
+    return _words_said_by(tool)[:1] in _MAKES
+
+
+def _words_said_by(tool: str) -> tuple[str, ...]:
+    return words(re.split(r"[./:]|__", tool)[-1])
+
+
+def noun_of_tool(tool: str) -> tuple[str, ...]:
     """What a tool's name says it is about, without its verb, and up to the first preposition."""
     said: list[str] = []
-    for word in words(re.split(r"[./:]|__", tool)[-1])[1:]:
+    for word in _words_said_by(tool)[1:]:
         if word in _ENDS_NOUN:
             break
         said.append(word)

@@ -5,13 +5,13 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from services.executor.core.dossier import Progress
-from services.executor.core.execute.conditions import condition
 from services.executor.core.execute.process_links import Links
 from services.executor.core.execute.process_operands import Ambiguous, Around, NotThere
 from services.executor.core.execute.process_records import Seen, is_named, seen, stands_in
 from services.executor.core.execute.process_rows import Rows, rows_of
 from services.executor.core.execute.refs import literal_parts
 from services.executor.core.execute.sameness import names_a_record
+from services.executor.core.figures.conditions import condition
 from services.executor.core.finance.figures import figure
 from services.executor.core.fsm.figures import Route
 from services.executor.core.fsm.patterns import pattern
@@ -33,17 +33,6 @@ class Unheeded(NamedTuple):
     @property
     def text(self) -> str:
         return f"{self.id} ({self.age:f} days: {self.route})"
-
-
-def rows_wanted(progress: Progress, task: str, plan: WritePlan) -> str:
-    """What is to be said to a model whose plan passes over rows of the list, and does not name them as left out."""
-    silent = [row for row in unheeded(progress, task, plan) if not stands_in(row.id, plan.why_none or "")]
-    if not silent:
-        return ""
-    return (
-        f"each row of the list goes the way of its age, and nothing is planned for {_listed(silent)}; add their calls, "
-        "or name each of them with the reason in why_none"
-    )
 
 
 def with_rows_left(progress: Progress, task: str) -> Progress:

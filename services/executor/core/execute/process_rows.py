@@ -6,10 +6,10 @@ from itertools import product
 from typing import NamedTuple
 
 from services.executor.core.dossier import Operand
-from services.executor.core.execute.conditions import written
 from services.executor.core.execute.process_operands import COUNTS, Ambiguous, Around, NotThere, at, called, told
 from services.executor.core.execute.process_records import Seen, stands_in, words
 from services.executor.core.execute.sameness import names_a_record
+from services.executor.core.figures.conditions import written
 from services.executor.core.finance.currency import is_currency
 from services.executor.core.fsm.patterns import OWN, Choice, Pattern
 from shared.domain.exact_json import Json, dumps

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from services.executor.core.dossier import Dossier, Fact
+from services.executor.core.dossier import Dossier
 from services.executor.core.execute.governed import deviations
 from services.executor.core.execute.process_figures import Figured, figured
 from services.executor.core.execute.process_needs import needs
@@ -17,32 +17,62 @@ _MARK = "process:"  # begins the id of such a policy
 _CHANGES = f'tool_class == "{ToolClass.CHANGE}"'
 
 
-def process_policy(template: Template, dossier: Dossier, task: str) -> tuple[Policy, ...]:
-    """The process's policy for a plan, to be evaluated beside the tenant's; none where the process has no rules."""
+def process_policy(template: Template, dossier: Dossier, task: str, *, strict: bool = False) -> tuple[Policy, ...]:
+    """The process's policy for a plan, to be evaluated beside the tenant's; none where the process has no rules.
+
+    ``strict``: a figure or a field that cannot be had asks a person, too. Otherwise it is only told (``not_known``).
+    """
     found = figured(template, dossier.facts, task)
-    rules = (*template.rules, *_asking(template, dossier.plan, found, dossier.facts))
+    lacking = _lacking(template, dossier, found) if strict else ()
+    rules = (*template.rules, *lacking, *_contradicting(template, dossier.plan, found))
     return (Policy(id=f"{_MARK}{template.process_type}", rules=rules, judges_records=True),) if rules else ()
 
 
-def is_ruled(verdict: Verdict) -> bool:
-    """Whether a rule of the tenant or the request speaks about the plan: what a process asks does not count."""
-    return any(not rule.policy_id.startswith(_MARK) for rule in verdict.triggered_rules)
+def not_known(template: Template, dossier: Dossier, task: str) -> tuple[str, ...]:
+    """What a plan of this process rests on and nobody could find out, in sentences, for whoever decides."""
+    return tuple(rule.reason or "" for rule in _lacking(template, dossier, figured(template, dossier.facts, task)))
 
 
-def _asking(template: Template, plan: WritePlan | None, found: Figured, facts: Sequence[Fact]) -> Iterator[Rule]:
-    """A rule for each thing without which no plan of this process is to change anything unseen."""
-    if plan is None or all(call.tool_class is not ToolClass.CHANGE for call in plan.every_call):
+def find_unruled(verdict: Verdict, plan: WritePlan | None) -> tuple[str, ...]:
+    """The tools of a plan's calls to which no rule of the tenant or the request applies: what a process asks is none.
+
+    Its changes count, or where there are none its notices.
+    """
+    calls = plan.every_call if plan else ()
+    changes = [call for call in calls if call.tool_class is ToolClass.CHANGE] or calls
+    acting = {rule.call_id for rule in verdict.triggered_rules if not rule.policy_id.startswith(_MARK)}
+    if verdict.ruled_calls is None or None in acting:  # of an older policy service, or about the task's text
+        return () if acting else tuple(call.tool for call in changes) or ("",)
+    ruled = {call_id for call_id, ids in verdict.ruled_calls.items() if any(not one.startswith(_MARK) for one in ids)}
+    return tuple(call.tool for call in changes if call.call_id not in ruled | acting)
+
+
+def _lacking(template: Template, dossier: Dossier, found: Figured) -> Iterator[Rule]:
+    """A rule for each thing that nobody knows, and without which a plan of this process is not to change anything."""
+    plan, facts = dossier.plan, dossier.facts
+    if plan is None or not _changes(plan):
         return
     level = _level(template)
-    for need in needs(template, plan.every_call, found, facts):
+    for need in needs(template, plan.every_call, found, facts, dossier.values):
         yield _ask(f"needs-{need.name}", need.why, level, sorted(need.verbs))
+    partial = [fact.tool for fact in facts if fact.note.startswith(PARTIAL)] if template.whole_lists else []
+    if partial:
+        yield _ask("whole-lists", f"not all rows were read of {', '.join(dict.fromkeys(partial))}", level)
+
+
+def _contradicting(template: Template, plan: WritePlan | None, found: Figured) -> Iterator[Rule]:
+    """A rule for each change that says something else than the process's own figure, and for one that is said twice."""
+    if plan is None or not _changes(plan):
+        return
+    level = _level(template)
     for name, said in deviations(template.figures, plan.every_call, found.values).items():
         yield _ask(f"governed-by-{name}", "; ".join(said), level)
     if twice := _said_twice(plan):
         yield _ask("same-call-twice", f"the plan makes the same call twice, argument for argument: {twice}", level)
-    partial = [fact.tool for fact in facts if fact.note.startswith(PARTIAL)] if template.whole_lists else []
-    if partial:
-        yield _ask("whole-lists", f"not all rows were read of {', '.join(dict.fromkeys(partial))}", level)
+
+
+def _changes(plan: WritePlan) -> bool:
+    return any(call.tool_class is ToolClass.CHANGE for call in plan.every_call)
 
 
 def _said_twice(plan: WritePlan) -> str:

@@ -7,37 +7,27 @@ from services.executor.core.dossier import Progress
 from services.executor.core.execute.process_figures import Figured, figured, with_figures
 from services.executor.core.fsm.figures import Route
 from services.executor.core.fsm.template import Template
+from services.executor.core.prompts.sections import render
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import FsmState
 
-_PLANNED = (FsmState.POLICY_CHECK, FsmState.MUTATE, FsmState.SCHEDULE_NOTIFY)  # what a plan is made for
 
-
-def process_section(ctx: TurnContext, progress: Progress, *states: FsmState) -> Json:
-    """The kind of process, what it demands in these states, and its figures as far as the facts go."""
-    found = figured(progress.template, progress.dossier.facts, ctx.task) if progress.dossier.facts else Figured()
-    template = progress.template
-    if progress.read_only:  # a question is answered as it is put
-        template = template.model_copy(update={"outputs": ()})
-    return section(template, states, found)
-
-
-def plan_section(ctx: TurnContext, progress: Progress) -> Json:
-    """The same for the plan of writes, which the later states carry out."""
-    return process_section(ctx, progress, *_PLANNED)
-
-
-def knowing_figures(ctx: TurnContext, progress: Progress) -> Progress:
-    """The process's figures as the facts are now, whatever state or strategy gathered them."""
+def with_process_figures(ctx: TurnContext, progress: Progress) -> Progress:
+    """The progress with the process's figures as the facts are now, before the values of the model's own."""
     own = figured(progress.template, progress.dossier.facts, ctx.task)
-    if progress.template.figures:
-        ctx.journal.tell(
-            "note", figures=[value.name for value in own.values], missing=[one.text for one in own.missing]
-        )
     return progress.learned(values=with_figures(progress.dossier.values, own))
 
 
-def section(template: Template, states: Sequence[FsmState], found: Figured) -> Json:
+def figures_told(ctx: TurnContext, progress: Progress) -> str:
+    """The process's figures for the model, and which of them could not be computed; empty where it has none."""
+    own = figured(progress.template, progress.dossier.facts, ctx.task)
+    values: list[Json] = [{"name": value.name, "value": value.value} for value in own.values]
+    missing: list[Json] = [{"missing": one.text} for one in own.missing] if progress.dossier.facts else []
+    told = [*values, *missing]
+    return render({"values": told}) if told else ""
+
+
+def section(template: Template, states: Sequence[FsmState], found: Figured = Figured()) -> Json:  # noqa: B008  # a frozen value
     """Only what there is to say."""
     figures: JsonObject = {value.name: value.value for value in found.values}
     said: dict[str, Json] = {
@@ -52,7 +42,7 @@ def section(template: Template, states: Sequence[FsmState], found: Figured) -> J
 
 
 def _instruction(template: Template, states: Sequence[FsmState]) -> str:
-    return " ".join(_one_line(template.instructions.get(state, "")) for state in states).strip()
+    return " ".join(filter(None, (_one_line(template.instructions.get(state, "")) for state in states)))
 
 
 def _route(route: Route) -> Json:

@@ -1,11 +1,12 @@
 """Where a plan's figures come from: a tool result, a named value, or the task's own text, and nothing else."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from services.executor.core.dossier import Dossier
+from services.executor.core.authorize.binding import BoundFields, CallView
+from services.executor.core.authorize.calculated import speaks_about
+from services.executor.core.dossier import Dossier, NamedValue
 from services.executor.core.execute.clock_tokens import is_of_clock
-from services.executor.core.execute.records import fields_about, records_in
 from services.executor.core.execute.refs import literal_parts
 from services.executor.core.finance.figures import normal, number_bearing_tokens
 from services.executor.core.finance.number_words import numbers_in_words
@@ -30,18 +31,20 @@ def untraced(plan: WritePlan, dossier: Dossier, task: str, now: datetime | None 
     )
 
 
-def unproven(arguments: JsonObject, dossier: Dossier) -> tuple[str, ...]:
-    """The arguments whose value neither a record shows under that name nor a computation gives: the request's word.
+def unproven(
+    arguments: JsonObject, view: CallView, bound: BoundFields, values: Sequence[NamedValue] = ()
+) -> tuple[str, ...]:
+    """The arguments that neither the records around the call nor a computation about it give: the request's word.
 
-    Nor does the record of somebody else prove a value that the call's own record has otherwise.
+    An argument that names a record which was read is given; a value that only somebody else's record shows is not.
     """
-    records = (record for fact in dossier.facts if fact.ok for record in records_in(fact.result))
-    shown = {(name, _plain(value)) for record in records for name, value in record.items()}
-    computed = {_plain(value.value) for value in dossier.values}
-    own = {name: _plain(value) for name, value in fields_about(arguments, dossier.facts).items()}
-    said = {name: _plain(value) for name, value in arguments.items()}
-    proven = {(name, value) for name, value in shown if own.get(name, value) == value}
-    return tuple(name for name, value in said.items() if (name, value) not in proven and value not in computed)
+    shown = {name: _plain(value) for name, value in bound.recorded.items()}
+    computed = {_plain(value.value) for value in values if speaks_about(value, values, view)}
+    return tuple(
+        name
+        for name, value in arguments.items()
+        if shown.get(name) != _plain(value) and _plain(value) not in computed and not view.has_read(name, value)
+    )
 
 
 def _plain(value: Json) -> str:

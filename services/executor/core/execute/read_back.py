@@ -3,12 +3,13 @@
 from services.executor.core.context import TurnContext
 from services.executor.core.execute.dispatched import dispatched
 from services.executor.core.execute.ledger import results
-from services.executor.core.execute.paths import NoSuchPath
-from services.executor.core.execute.proof import Evidence
 from services.executor.core.execute.refs import resolve
-from services.executor.core.tooling.failures import has_failed
+from services.executor.core.figures.paths import NoSuchPath
+from services.executor.core.tooling.failures import failure_of, has_failed
 from services.executor.core.tooling.paginate_walk import listing
+from services.executor.core.tooling.refusals import says_absent
 from services.executor.core.tooling.validate import problems_with
+from services.executor.core.write.field_proof import Evidence
 from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent, ToolUnreachable
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
@@ -33,7 +34,10 @@ async def shown_before(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> 
 
 
 async def shown_after(ctx: TurnContext, entry: LedgerEntry) -> Json:
-    """What the read-back shows after the call; None where it cannot be asked or does not answer."""
+    """What the read-back shows after the call; nothing (``[]``) where it says that there is no such record.
+
+    None where it cannot be asked or does not answer.
+    """
     read_back = entry.call.read_back
     own: dict[str, Json] = {entry.call.call_id: loads(entry.result_json)} if entry.result_json is not None else {}
     known = {e.call.call_id: loads(e.result_json) for e in (await ctx.store.ledger()).values() if e.result_json}
@@ -54,7 +58,7 @@ def evidence(entry: LedgerEntry, after: Json) -> Evidence:
         before=loads(entry.before_json or "null"),
         result=loads(entry.result_json or "null"),
         after=after,
-        asked=frozenset(loads_object(call.read_back.arguments_json)) if call.read_back else frozenset(),
+        asked=loads_object(call.read_back.arguments_json) if call.read_back else {},
     )
 
 
@@ -64,7 +68,9 @@ async def _shown(ctx: TurnContext, call: PlannedCall, arguments: JsonObject) -> 
         return None
     try:
         answer = await _read(ctx, reader, arguments)
-        return None if answer.is_error else await _whole(ctx, call, reader, arguments, answer.content)
+        if failure_of(answer) is not None:
+            return [] if says_absent(answer.content) else None
+        return [] if answer.content is None else await _whole(ctx, call, reader, arguments, answer.content)
     except (ToolUnreachable, ToolSilent) as error:
         ctx.journal.tell("note", call=call.call_id, problem=f"the read-back did not answer: {error}")
         return None

@@ -1,20 +1,23 @@
 """Before the first write: is everything that the plan was let through on still so? (I2, I7)"""
 
 from services.executor.core.context import TurnContext
+from services.executor.core.conversation.known_figures import known_figures, said_texts
+from services.executor.core.conversation.opening import local_now
 from services.executor.core.dossier import Fact, Progress
 from services.executor.core.endings import Failed
 from services.executor.core.execute import gate
 from services.executor.core.execute.asking import asks_now, needs_person, persons_needed
-from services.executor.core.execute.compute_audit import recompute
 from services.executor.core.execute.ledger import entries, has_begun
-from services.executor.core.execute.paths import NoSuchPath
 from services.executor.core.execute.policy_check import binding_hash, refuse_if_blocked, refuse_if_refused, verdict_on
 from services.executor.core.execute.process_figures import figured, with_figures
-from services.executor.core.execute.provenance import untraced
 from services.executor.core.execute.reading import known_corrections, read
+from services.executor.core.figures.evaluate import recompute
+from services.executor.core.figures.paths import NoSuchPath
 from services.executor.core.finance.calculators import CannotCalculate
 from services.executor.core.making.made import Made
 from services.executor.core.making.running import worked_out
+from services.executor.core.plan.outcomes import answers_to
+from services.executor.core.plan.sources import KnownSources, SourceFinder
 from services.executor.core.side_by_side import side_by_side
 from shared.contracts.policy import Verdict
 from shared.domain.exact_json import dumps, loads_object
@@ -49,13 +52,15 @@ async def still_true(ctx: TurnContext, progress: Progress) -> None:
     verdict = await verdict_on(ctx, fresh.template, fresh.dossier)
     refuse_if_blocked(verdict, fresh.dossier.plan)
     refuse_if_refused(verdict)
-    _compare(ctx, progress, fresh, verdict)
+    _compare(ctx, progress, fresh, verdict, await answers_to(ctx, progress.dossier.plans))
 
 
-def _compare(ctx: TurnContext, progress: Progress, fresh: Progress, verdict: Verdict) -> None:
-    strange = untraced(fresh.dossier.plan, fresh.dossier, ctx.task, ctx.clock) if fresh.dossier.plan else ()
+def _compare(
+    ctx: TurnContext, progress: Progress, fresh: Progress, verdict: Verdict, written: tuple[Fact, ...]
+) -> None:
+    strange = _without_source(ctx, fresh, written)
     if strange:
-        raise Stale(fresh, "figures of the plan changed since it was approved: " + ", ".join(strange))
+        raise Stale(fresh, "what the plan rests on changed since it was approved: " + "; ".join(strange))
     if persons_needed(ctx, fresh) > persons_needed(ctx, progress):
         raise Stale(fresh, "what was read since then asks for more people than have approved")
     before = progress.dossier.verdict
@@ -66,6 +71,16 @@ def _compare(ctx: TurnContext, progress: Progress, fresh: Progress, verdict: Ver
         raise Stale(fresh, "the inputs or the rules changed since the plan was approved")
 
 
+def _without_source(ctx: TurnContext, fresh: Progress, written: tuple[Fact, ...]) -> tuple[str, ...]:
+    """The arguments of the plan that no longer stand in what they were taken from. ``written``: earlier answers."""
+    dossier = fresh.dossier
+    known = KnownSources(said_texts(ctx), (*dossier.facts, *written), dossier.values, local_now(ctx))
+    finder = SourceFinder(known)
+    calls = dossier.plan.every_call if dossier.plan else ()
+    tools = [(call, ctx.toolbox.find(call.connection_id, call.tool)) for call in calls]
+    return tuple(problem for call, tool in tools if tool for problem in finder.find(call, tool).problems)
+
+
 async def _read_again(ctx: TurnContext, progress: Progress) -> Progress:
     """The progress over facts read anew, its values computed again from them."""
     facts = await side_by_side(_again(ctx, progress, fact) for fact in progress.dossier.facts)
@@ -73,7 +88,8 @@ async def _read_again(ctx: TurnContext, progress: Progress) -> Progress:
         own = with_figures(progress.dossier.values, figured(progress.template, facts, ctx.task))
         made = Made(progress.dossier.made)
         key = f"{progress.step}:again:{ctx.journal.began:%Y%m%dT%H%M%S.%f}"
-        values = await worked_out(ctx, key, made, lambda: recompute(own, facts, ctx.task, made))
+        known = known_figures(ctx, facts)
+        values = await worked_out(ctx, key, made, lambda: recompute(own, known, made))
     except (CannotCalculate, NoSuchPath) as error:
         raise Failed(f"the inputs changed so that the plan's figures cannot be computed again: {error}") from error
     return progress.learned(facts=tuple(facts), values=values)

@@ -1,4 +1,9 @@
-"""A read whose tool is gone: asked of one that does the same, one by one, or as a model advises; else it is said."""
+"""A read that failed, met by the kind of its failure.
+
+A tool that is gone is stood in for by one that does the same, by single reads, or as a model advises. A value of the
+wrong type is sent once more in the type that the server names. What is not permitted or not found is said, and nothing
+is asked in its place.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,6 +13,7 @@ from services.executor.core.execute.advice import advised
 from services.executor.core.execute.one_call import Sent, sent
 from services.executor.core.execute.renaming import corrected
 from services.executor.core.past_calls import has_tool_rules
+from services.executor.core.tooling.argument_types import with_wanted_types
 from services.executor.core.tooling.failures import Failure, failure_of, has_failed
 from services.executor.core.tooling.paginate_walk import PARTIAL
 from services.executor.core.tooling.recover import Instead, may_be_proposed, singles, synonyms
@@ -27,15 +33,47 @@ class Recovered(NamedTuple):
     note: str = ""
 
 
-async def recovered(ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, made: Sent) -> Recovered:
-    """The answer as it came, unless its tool is gone and a read of the same server answers instead.
+# What is said of a failure that is final; whoever reads it knows that asking again changes nothing.
+_SAID = {
+    Failure.NOT_PERMITTED: "{tool} is not permitted here; nothing was asked in its place.",
+    Failure.NOT_FOUND: "{tool} works, and has no such record.",
+}
 
-    Every call is a step of the journal. Where rules speak of tools nothing is replaced: they name what may be called.
+
+async def recovered(ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, made: Sent) -> Recovered:
+    """The answer as it came, or what the failure's own way led to.
+
+    Every call is a step of the journal. Where rules speak of tools nothing is replaced or repeated: they name what may
+    be called, and how often.
     """
-    kind = failure_of(made.answer)
+    kind = failure_of(made.answer) if tool.tool_class is ToolClass.READ else None
     unchanged = Recovered(made, tool, arguments)
-    if kind not in (Failure.TOOL_GONE, Failure.TOO_MUCH) or tool.tool_class is not ToolClass.READ:
-        return unchanged
+    if kind in _SAID:
+        return _told(ctx, tool, unchanged._replace(note=_SAID[kind].format(tool=tool.name)))
+    if kind is Failure.WRONG_TYPE:
+        return await _in_wanted_types(ctx, key, unchanged)
+    return await _stand_in(ctx, key, kind, unchanged) if kind in (Failure.TOOL_GONE, Failure.TOO_MUCH) else unchanged
+
+
+async def _in_wanted_types(ctx: TurnContext, key: str, refused: Recovered) -> Recovered:
+    """The call once more with the values in the types that the server named; else the refusal as it came."""
+    tool, arguments, made = refused.tool, refused.arguments, refused.sent
+    mended = None if has_tool_rules(ctx.policies) else with_wanted_types(arguments, made.answer.content)
+    if mended is None:
+        return refused
+    again = await sent(ctx, f"{key}:types", tool, mended, made.names)
+    if has_failed(again.answer):
+        return refused
+    changed = sorted(
+        name for name in mended if mended[name] != arguments[name] or type(mended[name]) is not type(arguments[name])
+    )
+    note = f"{', '.join(changed)}: sent in the type that {tool.name} takes."
+    return _told(ctx, tool, Recovered(again, tool, mended, note))
+
+
+async def _stand_in(ctx: TurnContext, key: str, kind: Failure, unchanged: Recovered) -> Recovered:
+    """What a read of the same server answers instead; else the failure, with what was tried."""
+    made, tool, arguments, _ = unchanged
     tried: list[str] = []
     if not has_tool_rules(ctx.policies):
         others = tuple(ctx.toolbox.tools.values())

@@ -1,9 +1,13 @@
-"""``{"$ref": "c1.field"}`` in a planned argument: the result of an earlier call of the same plan."""
+"""``{"$ref": "c1.field"}`` in a planned argument: the result of an earlier call of the same plan.
+
+``{"$ref": "c1.<booking_id>"}`` is the id of the booking that the call made, wherever its answer says it.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import cast
 
-from services.executor.core.execute.paths import NoSuchPath, one
+from services.executor.core.figures.paths import NoSuchPath, one
+from services.executor.core.write.made_id import find_made_id, made_name
 from shared.domain.exact_json import Json, JsonObject
 
 _KEY = "$ref"
@@ -50,4 +54,12 @@ def _resolved(value: Json, results: Mapping[str, Json]) -> Json:
     call_id, _, path = str(value[_KEY]).partition(".")
     if call_id not in results:
         raise NoSuchPath(f"{value[_KEY]}: call {call_id} has no result")
-    return one(results[call_id], path)
+    name = made_name(path)
+    return one(results[call_id], path) if name is None else _find_made(results[call_id], name, path)
+
+
+def _find_made(result: Json, name: str, path: str) -> Json:
+    found = find_made_id(result, name)
+    if found is None:
+        raise NoSuchPath(f"path {path!r}: the answer names no such id")
+    return found

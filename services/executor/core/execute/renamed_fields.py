@@ -1,7 +1,9 @@
 """Fields of what came back that only changed their name: shown under the name that a rule, a figure or the task uses.
 
 An error tells of a renamed column; an answer does not. So a field counts as renamed only in a record that the name is
-plainly about: by its kind, where a figure of the process names that, or as the one thing that the task names.
+plainly about: by its kind, where a figure of the process names that, or as the one thing that the task names. Another
+word (``value`` or ``total`` for ``amount``) counts only in a record of that kind, and only with a figure as its value:
+an item's ``price`` is no ``amount`` because some rule speaks of amounts.
 """
 
 import re
@@ -13,15 +15,19 @@ from typing import NamedTuple
 from services.executor.core.context import TurnContext
 from services.executor.core.dossier import Fact
 from services.executor.core.execute.process_records import ReadOnce, Seen, is_named, seen
+from services.executor.core.finance.figures import figure
 from services.executor.core.fsm.patterns import is_figure, kinds, pattern
 from services.executor.core.fsm.template import Template
-from services.executor.core.tooling.schema_drift import match
+from services.executor.core.tooling.column_aliases import ALIASES
+from services.executor.core.tooling.near_names import words_of
+from services.executor.core.tooling.schema_drift import Match, match
 from shared.domain.exact_json import Json, JsonObject
 
 _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
 _NAME = re.compile(r"(?<![\w.])[a-z_][a-z0-9_]*(?![\w.(])")
 _WORDS = frozenset("and or not in is true false null none contains exists matches if else between like".split())
 _FIELD = re.compile(r"(?<![\w./-])[a-z][a-z0-9]*(?:_[a-z0-9]+)+(?![\w./(-])")
+_FIGURE = "amount"  # what stands under this name, or under one of its aliases, is a figure
 _NUMBERED = re.compile(r"\b([A-Za-z]+)-?\d[\w-]*\b")
 
 
@@ -65,7 +71,13 @@ def _renamed(record: Seen, fields: Sequence[Wanted], task: str) -> Mapping[str, 
     """New names by the expected ones. A column that two of them would be, or that is expected itself, is none."""
     mine = tuple(field for field in fields if _is_about(field, record, task))
     valued = tuple(name for name, value in record.record.items() if _has_value(value))
-    return _plain(mine, tuple(record.record), valued) if mine else {}
+    names = _plain(mine, tuple(record.record), valued) if mine else {}
+    figures = ALIASES[_FIGURE]
+    return {
+        old: new
+        for old, new in names.items()
+        if not (old in (_FIGURE, *figures) and new in figures) or figure(record.record[new]) is not None
+    }
 
 
 @lru_cache(maxsize=512)  # the rows of a list have the same names
@@ -75,12 +87,20 @@ def _plain(fields: tuple[Wanted, ...], names: tuple[str, ...], valued: tuple[str
     free = [name for name in valued if name not in expected]
     for field in fields:
         if not any(name in names for name in field.fields):
-            new = [(name, now.name) for name in field.fields if (now := match(name, name, free))]
+            new = [(name, now.name) for name in field.fields if (now := _new_name(field, name, free))]
             if len({now for _, now in new}) == 1:
                 found.setdefault(new[0][0], set()).add(new[0][1])
     single = {old: next(iter(new)) for old, new in found.items() if len(new) == 1}
     times = Counter(single.values())
     return {old: new for old, new in single.items() if times[new] == 1}
+
+
+def _new_name(field: Wanted, name: str, free: Sequence[str]) -> Match | None:
+    """What the field is called now; another word counts only where it is known what kind of record has the field."""
+    found = match(name, name, free)
+    if found is None or found.tier != "alias" or field.kinds:
+        return found
+    return found if {*words_of(name)} & {*words_of(found.name)} else None
 
 
 def _is_about(field: Wanted, record: Seen, task: str) -> bool:
@@ -104,8 +124,8 @@ def _about(template: Template) -> tuple[str, ...]:
 
 
 def _of_figures(template: Template) -> Iterator[Wanted]:
-    for figure in template.figures:
-        for operand in figure.operands:
+    for computed in template.figures:
+        for operand in computed.operands:
             if not is_figure(operand) and (named := pattern(operand)).fields:
                 yield Wanted(named.fields, named.kinds)
 

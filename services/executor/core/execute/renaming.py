@@ -52,7 +52,7 @@ async def _new_name(
     if schema_drift.renamed(arguments, {asked: ""}) == arguments:
         return None
     known = await _known(ctx, key, tool, arguments, made.answer.content, unknown)
-    new = schema_drift.match(asked.removeprefix(PARAMETER), old, known)
+    new = schema_drift.match(asked.removeprefix(PARAMETER), old, known.names, known.described)
     if new is None or _is_taken(new.name, asked, old, schema_drift.renamed(arguments, made.names)):
         return None
     again = schema_drift.renamed(arguments, {**made.names, asked: new.name})
@@ -64,24 +64,32 @@ def _is_taken(new: str, asked: str, old: str, arguments: JsonObject) -> bool:
     return new != asked.removeprefix(PARAMETER) and new in {*schema_drift.names_in(arguments)} - {old}
 
 
+class _Columns(NamedTuple):
+    """Names that a server has, and what it says of them."""
+
+    names: tuple[str, ...] = ()
+    described: Mapping[str, str] = schema_drift.NOTHING_SAID
+
+
 async def _known(
     ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, error: Json, unknown: Unknown
-) -> tuple[str, ...]:
+) -> _Columns:
     if not unknown.is_parameter:
         return await _columns(ctx, key, tool, arguments, error)
     declared = tool.input_schema.get("properties")
-    free = [name for name in declared if name not in arguments] if isinstance(declared, dict) else []
-    return unknown.lacking or tuple(free)
+    free = (
+        {name: said for name, said in declared.items() if name not in arguments} if isinstance(declared, dict) else {}
+    )
+    return _Columns(unknown.lacking or tuple(free), schema_drift.descriptions_in({"properties": free}))
 
 
-async def _columns(ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, error: Json) -> tuple[str, ...]:
-    """The columns that there are, as the error itself or a describing tool lists them."""
-    listed = schema_drift.columns_in(error)
-    if listed:
-        return listed
+async def _columns(ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, error: Json) -> _Columns:
+    """The columns that there are, as the error itself, a describing tool or the tool's own schema lists them."""
+    if listed := schema_drift.columns_in(error):
+        return _Columns(listed, schema_drift.descriptions_in(error))
     for number, inquiry in enumerate(inquiries(ctx.toolbox.tools.values(), tool, arguments, error), 1):
         described = await sent(ctx, f"{key}{number}", inquiry.tool, inquiry.arguments, {})
         listed = () if described.answer.is_error else schema_drift.columns_in(described.answer.content)
         if listed:
-            return listed
-    return ()
+            return _Columns(listed, schema_drift.descriptions_in(described.answer.content))
+    return _Columns(schema_drift.columns_declared(tool.input_schema))

@@ -4,20 +4,21 @@ import re
 from datetime import datetime
 
 from services.executor.core.finance.figures import figure
+from services.executor.core.write.written_days import name_the_same_day
 from shared.domain.exact_json import Json
 
 _WORD_ENDS = re.compile(r"[_\-\s]|(?<=[a-z0-9])(?=[A-Z])")
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
 _UNIT = re.compile(r"\b[A-Z]{3}\b|[$€£¥%]")
 _NO_IDS = frozenset("paid unpaid prepaid repaid valid invalid void avoid bid grid solid liquid hybrid aid".split())
 
 
 def same(shown: Json, claimed: Json) -> bool:
-    """Equal, or the same figure in the same unit, the same moment, or the same text but for case and outer space."""
+    """Equal, or the same figure in the same unit, the same moment or day, or the same text but for case and space."""
     if shown == claimed:
         return True
     moment = _moment(shown)
-    if moment is not None and moment == _moment(claimed):
+    if (moment is not None and moment == _moment(claimed)) or name_the_same_day(shown, claimed):
         return True
     number, other = figure(shown), figure(claimed)
     if number is not None and other is not None:
@@ -34,14 +35,13 @@ def names_a_record(key: str) -> bool:
 
 
 def _moment(value: Json) -> datetime | None:
-    """A date with an hour and a zone, whichever way the zone is written."""
+    """A date with an hour, whichever way it and its zone are written; without a zone it is that of no other one."""
     if not isinstance(value, str) or not _MOMENT.match(value):
         return None
     try:
-        moment = datetime.fromisoformat(value)
+        return datetime.fromisoformat(value)
     except ValueError:
         return None
-    return moment if moment.tzinfo else None
 
 
 def _unit(value: Json) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """Sending one call of a plan: what may be refused is refused first, then intent, call, answer (I3)."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import NamedTuple
 
@@ -8,12 +9,13 @@ from services.executor.core.context import TurnContext
 from services.executor.core.endings import Failed
 from services.executor.core.execute import gate
 from services.executor.core.execute.idempotency import as_sent, key_field
-from services.executor.core.execute.ledger import results, write_key
-from services.executor.core.execute.paths import NoSuchPath
+from services.executor.core.execute.ledger import entries, results, write_key
 from services.executor.core.execute.read_back import call_tool, shown_before
 from services.executor.core.execute.refs import resolve
 from services.executor.core.execute.settling import answered, settle
+from services.executor.core.figures.paths import NoSuchPath
 from services.executor.core.tooling.validate import problems_with
+from services.executor.core.write.notices import may_go_out, text_place, with_sentence
 from services.executor.ports.tools import Tool, ToolSilent, ToolUnreachable
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
@@ -49,7 +51,7 @@ async def prepare(
         raise NotSent(f"{call.call_id}: the tool {call.tool} is gone; it was not called")
     try:
         gate.check(state, tool)
-        arguments = resolve(call.arguments, await results(ctx, plan))
+        arguments = await _as_told(ctx, plan, call, tool, resolve(call.arguments, await results(ctx, plan)))
     except (gate.Refused, NoSuchPath) as error:
         raise NotSent(f"{call.call_id}: {error}") from error
     problems = problems_with(arguments, tool)
@@ -59,10 +61,28 @@ async def prepare(
     return Sending(plan, call, tool, arguments, await _before(ctx, plan, call, known), known, undone)
 
 
-async def send(ctx: TurnContext, sending: Sending) -> LedgerEntry:
-    """Store the intent, make the call, store what came. Repeated only while no connection could be made."""
+async def _as_told(
+    ctx: TurnContext, plan: WritePlan, call: PlannedCall, tool: Tool, arguments: JsonObject
+) -> JsonObject:
+    """A notice's arguments with its frozen sentence, where a change that it tells of is only acknowledged."""
+    if not call.if_acknowledged:
+        return arguments
+    going = may_go_out(call, plan, await entries(ctx, plan), after_proof=ctx.tenant.notices_after_proof)
+    place = text_place(arguments, tool, going.sentence)
+    if not going.allowed or (going.sentence and place is None):
+        why = going.why_not or "its text has no room for the sentence that a change is not confirmed"
+        raise NotSent(f"{call.call_id}: {call.tool} was not called: {why}")
+    return with_sentence(arguments, place, going.sentence) if going.sentence and place else arguments
+
+
+async def send(ctx: TurnContext, sending: Sending, still_allowed: Callable[[], Awaitable[None]]) -> LedgerEntry:
+    """Store the intent, make the call, store what came. Repeated only while no connection could be made.
+
+    ``still_allowed`` is asked right before: what was read for the proof may have taken its time.
+    """
     for pause in (*_CONNECT_PAUSES, None):
         await ctx.journal.check()
+        await still_allowed()
         opening = asyncio.get_running_loop().time()
         entry = await _open(ctx, sending)
         try:

@@ -9,6 +9,7 @@ from services.executor.core.execute.idempotency import MOST_SENDINGS
 from services.executor.core.execute.proof import Judgement, judge, judge_lost, judge_refused, judge_unread
 from services.executor.core.execute.read_back import evidence, shown_after
 from services.executor.core.journal import Journal
+from services.executor.core.tooling.refusals import ErrorMeaning, classify_error
 from services.executor.ports.tools import ToolAnswer
 from services.executor.ports.turns import TurnStore
 from shared.contracts.ledger import LedgerEntry
@@ -23,7 +24,7 @@ async def answered(ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer) -> 
         sent = entry.model_copy(update={"result_json": dumps(answer.content)})
         return await settle(ctx, sent, WriteStatus.SENT, "the server answered")
     said = answer.content if isinstance(answer.content, str) else dumps(answer.content)
-    refused = entry.model_copy(update={"refusal": said, "not_begun": answer.not_begun or _changes_nothing(ctx, entry)})
+    refused = entry.model_copy(update={"refusal": said, "not_begun": _was_not_begun(ctx, entry, answer)})
     if _can_be_read_back(entry):
         return await settle(ctx, refused, WriteStatus.DENIED, f"the server answered with an error: {said}")
     judgement = judge_unread(refused)
@@ -121,7 +122,8 @@ async def _prove(ctx: TurnContext, entry: LedgerEntry) -> LedgerEntry:
         return await settle(ctx, entry, WriteStatus.UNVERIFIED, "no read tool can show it")
     after = await shown_after(ctx, entry)
     judgement = judge(evidence(entry, after))
-    return await settle(ctx, _with_proof(entry, after), judgement.status, judgement.note)
+    proved = _with_proof(entry, after).model_copy(update={"contradicted": judgement.contradicted})
+    return await settle(ctx, proved, judgement.status, judgement.note)
 
 
 async def _settle_lost(ctx: TurnContext, entry: LedgerEntry, may_resend: bool) -> LedgerEntry:
@@ -152,10 +154,11 @@ def _can_be_read_back(entry: LedgerEntry) -> bool:
     return entry.call.tool_class is ToolClass.CHANGE and entry.call.read_back is not None
 
 
-def _changes_nothing(ctx: TurnContext, entry: LedgerEntry) -> bool:
-    """Whether the operator's catalogue says that an error of this tool comes before anything is written."""
+def _was_not_begun(ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer) -> bool:
+    """Whether the protocol, the operator's catalogue or a clear reason says that nothing was written."""
     tool = ctx.toolbox.find(entry.call.connection_id, entry.call.tool)
-    return tool is not None and tool.catalogue.errors_change_nothing
+    by_operator = tool is not None and tool.catalogue.errors_change_nothing
+    return answer.not_begun or by_operator or classify_error(answer.content) is ErrorMeaning.REFUSED
 
 
 def _undecided() -> Judgement:

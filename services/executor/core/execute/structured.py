@@ -1,16 +1,15 @@
 """A question with a structured answer, put again with what was wrong, at most once more."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Generic, NamedTuple, TypeVar
 
 from pydantic import BaseModel, JsonValue
 
 from services.executor.core.context import TurnContext
 from services.executor.core.endings import RunEnds
-from services.executor.core.execute.model_calls import UnusableAnswer, shown, structured
-from services.executor.core.execute.tool_loop import Dispatch, ToolFailed, talk
+from services.executor.core.execute.model_calls import UnusableAnswer, ask, shown, structured
 from services.executor.core.spend.budget import Purse
-from services.executor.ports.models import Effort, ModelRequest, Tier, ToolDefinition, ToolResult, ToolUse
+from services.executor.ports.models import Effort, ModelRequest, Tier
 from shared.domain.exact_json import Json
 
 T = TypeVar("T")
@@ -26,8 +25,6 @@ class Question(NamedTuple):
     system: tuple[str, ...]
     sections: dict[str, Json]
     schema: Mapping[str, JsonValue]
-    tools: tuple[ToolDefinition, ...] = ()
-    dispatch: Dispatch | None = None
     max_tokens: int = 2048
     purse: Purse = Purse.READING
     effort: Effort | None = None
@@ -38,7 +35,7 @@ class Question(NamedTuple):
             self.tier,
             self.system,
             (shown({**self.sections, "correction": problem}),),
-            self.tools,
+            (),
             self.schema,
             self.max_tokens,
             self.effort,
@@ -65,34 +62,18 @@ async def checked(
     shape: type[Shape],
     check: Callable[[Shape], T],
     giving_up: type[RunEnds] = Unanswered,
-    wish: Callable[[T], str] = lambda _: "",
-    before: Callable[[str, Shape], Awaitable[None]] | None = None,
 ) -> Answered[T]:
     """What ``check`` makes of the answer. It raises ``UnusableAnswer`` to have the question put once more, with why.
 
-    After two attempts the run ends with ``giving_up``. ``wish`` says what a usable answer still lacks: it is asked for
-    once, and the answer counts without it. ``before`` is awaited before each check: its key names the attempt.
+    After two attempts the run ends with ``giving_up``.
     """
-    calls, problem, usable = 0, "", list[T]()
+    problem = ""
     for attempt in range(ATTEMPTS):
         request = question.request(problem)
-        done = await talk(ctx, f"{question.step}:try{attempt}", request, question.dispatch or _no_tools, question.purse)
-        calls += done.model_calls
+        reply = await ask(ctx, f"{question.step}:try{attempt}:model", request, question.purse)
         try:
-            given = structured(done.reply, shape)
-            if before is not None:
-                await before(f"{question.step}:try{attempt}", given)
-            usable.append(check(given))
-            problem = wish(usable[-1])
+            return Answered(check(structured(reply, shape)), attempt + 1)
         except UnusableAnswer as error:
             problem = str(error)
-        if not problem:
-            break
         ctx.journal.tell("note", step=question.step, problem=problem)
-    if usable:
-        return Answered(usable[-1], calls)
     raise giving_up(f"{question.step.split('.')[-1]} gave no usable answer in {ATTEMPTS} attempts: {problem}")
-
-
-async def _no_tools(_key: str, use: ToolUse) -> ToolResult:
-    raise ToolFailed(f"{use.name!r} was not called: no tools are available in this state.")

@@ -1,57 +1,87 @@
 """Which records of a read-back a call is about: by the identifiers it names, never by looking alike."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
-from services.executor.core.execute.records import records_in
 from services.executor.core.execute.sameness import names_a_record, same
 from services.executor.core.finance.figures import figure
+from services.executor.core.tooling.near_names import words_of
+from services.executor.core.write.record_tree import RecordNode, leaves_of, nodes_of
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
-def subjects(shown: Json, arguments: JsonObject, result: Json) -> list[JsonObject]:
-    """The records that the call names and those that refer to them; all records where the call names none.
+class Subjects(NamedTuple):
+    """The records of one answer that a call is about.
 
-    A record alone in its answer counts too, unless its own ``id`` is neither in the call nor in the call's result.
+    ``direct``: those that it names, and those that refer to them; all where it names none. ``within``: records that
+    stand in a named one, or in an answer that was asked for its id: of interest only where something was made.
     """
-    records = list(records_in(shown))
-    names = _names(arguments)
+
+    direct: Sequence[RecordNode]
+    within: Sequence[RecordNode]
+
+
+def find_subjects(shown: Json, arguments: JsonObject, result: Json, asked: JsonObject) -> Subjects:
+    """A record alone in its answer counts as named, unless its own id is neither in the call nor in its result."""
+    nodes = nodes_of(shown)
+    names = identifiers_in(arguments)
     if not names:
-        return records
-    named = [record for record in records if any(same(own_id(record), name) for name in names.values())]
-    if named:
-        return [record for record in records if record in named or _refers(record, names)]
-    alone = len(records) == 1
-    return [
-        record
-        for record in records
-        if _refers(record, names) or _shows(record, names) or (alone and not _is_another(record, arguments, result))
+        return Subjects(nodes, ())
+    named = {place for place, node in enumerate(nodes) if any(same(node.own, name) for name in names.values())}
+    direct = named | {place for place, node in enumerate(nodes) if _refers(node.record, names)}
+    if not named:
+        alone = len(nodes) == 1
+        direct |= {
+            place
+            for place, node in enumerate(nodes)
+            if _shows(node.record, names) or (alone and not _is_another(node, arguments, result))
+        }
+    in_scope = any(same(value, name) for value in asked.values() for name in names.values())
+    records = {id(nodes[place].record) for place in direct}
+    within = [
+        node
+        for place, node in enumerate(nodes)
+        if place not in direct
+        and (in_scope or any(id(outer.record) in records for outer in node.around))
+        and not _denies(node.record, names)
     ]
+    return Subjects([nodes[place] for place in sorted(direct)], within)
 
 
-def own_id(record: JsonObject) -> Json:
-    return next((value for key, value in record.items() if key.lower() == "id"), None)
+def identifiers_in(arguments: JsonObject) -> dict[str, Json]:
+    """The call's identifiers, at any depth: by the field's name, or else texts with a digit that are no figure or date.
 
-
-def _names(arguments: JsonObject) -> dict[str, Json]:
-    """The call's identifiers: by the field's name, or else texts with a digit that are no figure and no date."""
+    An ``id`` inside another argument goes by both names: ``order`` and ``id`` name an order.
+    """
     scalars: dict[str, Json] = {
-        key: value for key, value in arguments.items() if value is not None and not isinstance(value, dict | list)
+        "_".join(leaf.names): leaf.value
+        for leaf in leaves_of(arguments)
+        if leaf.value is not None and not isinstance(leaf.value, list) and not leaf.items
     }
     by_key = {key: value for key, value in scalars.items() if names_a_record(key)}
-    return by_key or {key: value for key, value in scalars.items() if _looks_like_a_name(value)}
+    return by_key or {key: value for key, value in scalars.items() if looks_like_a_name(value)}
 
 
-def _looks_like_a_name(value: Json) -> bool:
+def looks_like_a_name(value: Json) -> bool:
     if not isinstance(value, str) or " " in value.strip() or _DATE.match(value):
         return False
     return figure(value) is None and any(mark.isdigit() for mark in value)
 
 
 def _refers(record: JsonObject, names: Mapping[str, Json]) -> bool:
-    return any(key in record and same(record[key], name) for key, name in names.items())
+    return any(same(record[key], names[name]) for key in record for name in names if _is_that(key, name))
+
+
+def _denies(record: JsonObject, names: Mapping[str, Json]) -> bool:
+    """Whether a record has another value under one of the call's ids: it is about something else."""
+    return any(not same(record[key], names[name]) for key in record for name in names if _is_that(key, name))
+
+
+def _is_that(key: str, name: str) -> bool:
+    return key == name or words_of(key) == words_of(name)
 
 
 def _shows(record: JsonObject, names: Mapping[str, Json]) -> bool:
@@ -61,8 +91,8 @@ def _shows(record: JsonObject, names: Mapping[str, Json]) -> bool:
     )
 
 
-def _is_another(record: JsonObject, arguments: JsonObject, result: Json) -> bool:
-    own = own_id(record)
-    if own is None:
+def _is_another(node: RecordNode, arguments: JsonObject, result: Json) -> bool:
+    if node.own is None:
         return False
-    return not any(same(own, value) for value in arguments.values()) and str(own) not in dumps(result)
+    given = [leaf.value for leaf in leaves_of(arguments)]
+    return not any(same(node.own, value) for value in given) and str(node.own) not in dumps(result)

@@ -1,59 +1,65 @@
-"""Matters for which a process asks for two people: found by their words in the task or in what was read."""
+"""Matters for which a process asks for two people: found in what a plan changes, not in the words of a task."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from services.executor.core.dossier import Fact, Progress
+from services.executor.core.authorize.binding import CallView, view_of
+from services.executor.core.dossier import Progress
 from services.executor.core.execute.plain_words import says
-from services.executor.core.execute.records import fields_about
 from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import Json
 from shared.domain.words import ToolClass
 
 
-def concern(task: str, progress: Progress) -> str | None:
-    """Which of the template's words stands where; None if none of them is said anywhere.
+def concern(progress: Progress) -> str | None:
+    """Which of the template's words stands in a change, or in the records around it; None if none does.
 
     Whole words count, in either number, however they are written: ``card_data``, ``cardData``, ``Card data``.
     What a record says no or nothing to (``"cardholder_data": false``) is not said.
     """
     words = progress.template.two_persons_about
-    if not words:
-        return None
-    if word := _said(task, words):
-        return f"{word!r} in the task"
-    found = ((_word_in(fact, words), fact) for fact in progress.dossier.facts if fact.ok)
-    return next((f"{word!r} in what {fact.tool} gave" for word, fact in found if word), None)
+    found = (_concern_of(call, view, words) for call, view in _changes(progress)) if words else ()
+    return next(filter(None, found), None)
 
 
-def unanswered(task: str, progress: Progress) -> str | None:
-    """What stays open of such a matter: a change of whose subject nothing that was read says yes or no; None if none.
+def unanswered(progress: Progress) -> str | None:
+    """What stays open of such a matter: a change of whose records nothing says yes or no to it; None if nothing does.
 
-    A field of one of the words with any value is an answer, where it is known of the call: of the record that it names
-    or of one that belongs to it, not of another one of the kind.
+    A field of one of the words with any value is an answer.
     """
-    words, plan = progress.template.two_persons_about, progress.dossier.plan
-    if not words or plan is None or concern(task, progress):
+    words = progress.template.two_persons_about
+    if not words or concern(progress):
         return None
-    changes = (call for call in plan.every_call if call.tool_class is ToolClass.CHANGE)
-    silent = (call for call in changes if not _is_answered(call, progress.dossier.facts, words))
+    silent = (call for call, view in _changes(progress) if not _is_answered(view, words))
     return next((f"nothing that was read says of {call.tool} whether {words[0]} is concerned" for call in silent), None)
 
 
-def _is_answered(call: PlannedCall, facts: Sequence[Fact], words: Sequence[str]) -> bool:
-    known = fields_about(call.arguments, facts)
-    return any(value not in (None, "") and _said(name, words) for name, value in known.items())
+def _changes(progress: Progress) -> Iterator[tuple[PlannedCall, CallView]]:
+    plan, facts = progress.dossier.plan, progress.dossier.facts
+    for call in plan.every_call if plan else ():
+        if call.tool_class is ToolClass.CHANGE:
+            yield call, view_of(call.tool, call.arguments, facts)
 
 
-def _word_in(fact: Fact, words: Sequence[str]) -> str | None:
-    return next((word for text in _texts(fact.result) if (word := _said(text, words))), None)
+def _concern_of(call: PlannedCall, view: CallView, words: Sequence[str]) -> str | None:
+    if word := _said((call.tool, *_texts(call.arguments)), words):
+        return f"{word!r} in {call.tool}"
+    for node in view.around:
+        if word := _said(_texts(node.record), words):
+            return f"{word!r} in what {node.seen.fact.tool} gave"
+    return None
 
 
-def _said(text: str, words: Sequence[str]) -> str | None:
-    return next((word for word in words if says(text, word)), None)
+def _is_answered(view: CallView, words: Sequence[str]) -> bool:
+    fields = (field for node in view.around for field in node.record.items())
+    return any(value not in (None, "") and _said((name,), words) for name, value in fields)
+
+
+def _said(texts: Iterable[str], words: Sequence[str]) -> str | None:
+    return next((word for text in texts for word in words if says(text, word)), None)
 
 
 def _texts(value: Json) -> Iterator[str]:
-    """Every text of a result, and the name of every field that has a value."""
+    """Every text of a value, and the name of every field that has a value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):

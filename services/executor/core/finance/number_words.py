@@ -25,6 +25,18 @@ def numbers_in_words(text: str, *, everyday: bool = False) -> list[int]:
     return [number for match in _NUMBER.finditer(text) for number in _counted(match, text, everyday)]
 
 
+def number_in_words(text: str) -> int | None:
+    """The number that a text spells out where it says nothing else: ``twenty-five``; None otherwise."""
+    match = _NUMBER.fullmatch(text.strip())
+    numbers = _read(_WORD.findall(match[0].lower())) if match else []
+    return numbers[0] if len(numbers) == 1 else None
+
+
+def begins_number(word: str) -> bool:
+    """Whether a number that is spelled out can begin with the word."""
+    return word in _VALUES or word in _SCALES
+
+
 def _counted(match: re.Match[str], text: str, everyday: bool) -> Iterator[int]:
     *before, last = _read(_WORD.findall(match[0].lower()))
     has_unit = _AMOUNT.match(text, match.end()) is not None
@@ -39,7 +51,7 @@ def _read(words: list[str]) -> list[int]:
     whole, group, room = 0, 0, _BEGIN
     for word in (word for word in words if word not in _BETWEEN):
         if word in _SCALES:
-            whole, group = _scaled(whole, group or 1, _SCALES[word])
+            whole, group = _scale(whole, group or 1, _SCALES[word])
             room = _SCALES["hundred"]
             continue
         if _VALUES[word] >= room:
@@ -50,6 +62,6 @@ def _read(words: list[str]) -> list[int]:
     return [*numbers, whole + group]
 
 
-def _scaled(whole: int, group: int, scale: int) -> tuple[int, int]:
+def _scale(whole: int, group: int, scale: int) -> tuple[int, int]:
     """``hundred`` multiplies what was said last; a greater scale closes a group of three digits."""
     return (whole, group * scale) if scale <= _SCALES["hundred"] else (whole + group * scale, 0)

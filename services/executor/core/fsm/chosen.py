@@ -1,7 +1,7 @@
-"""The process that a task is carried out as, and how it was found."""
+"""The process that a task is carried out as, before its first reply names one."""
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from pydantic import JsonValue
 
@@ -9,22 +9,13 @@ from services.executor.core.fsm.template import Template
 from services.executor.core.fsm.templates import GENERAL
 
 Processes: TypeAlias = Mapping[str, Template]
-FoundBy: TypeAlias = Literal["words", "model", "synthesizer", "synthesized before", "checkpoint"]
 
 
 class Chosen(NamedTuple):
-    """``settled`` is false where the words leave room for another process, and a model is to say which.
-
-    ``problem``: why a model's answer did not count, where one was asked.
-    """
+    """``settled``: the task's process is known whatever a model says of it."""
 
     template: Template
-    read_only: bool
     why: str
-    by: FoundBy = "words"
-    confidence: float | None = None  # the model's own, 0 to 1: no amount of money
-    problem: str = ""
-    model_calls: int = 0
     settled: bool = True
 
     @property
@@ -33,10 +24,7 @@ class Chosen(NamedTuple):
 
     def told(self) -> dict[str, JsonValue]:
         """As clients and the outcome see it."""
-        said: dict[str, JsonValue] = {"by": self.by, "why": self.why}
-        if self.confidence is not None:
-            said["confidence"] = f"{self.confidence:.2f}"
-        return {**said, "problem": self.problem} if self.problem else said
+        return {"by": "the request" if self.settled else "model", "why": self.why}
 
 
-UNDECIDED = Chosen(GENERAL, read_only=False, why="nothing was said yet", settled=False)
+UNDECIDED = Chosen(GENERAL, why="nothing was said yet", settled=False)

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 from shared.domain.words import FsmState
 
-_WRITING = (FsmState.POLICY_CHECK, FsmState.APPROVAL_GATE, FsmState.MUTATE)
+PLAN_STATES = (FsmState.POLICY_CHECK, FsmState.APPROVAL_GATE, FsmState.MUTATE, FsmState.SCHEDULE_NOTIFY)
 _ENDS = (FsmState.COMPLETE, FsmState.ESCALATE)
-_ONLY_WITH_WRITES = (FsmState.APPROVAL_GATE, FsmState.MUTATE, FsmState.SCHEDULE_NOTIFY)
 
 
 class NoSuchStep(Exception):
@@ -21,9 +20,12 @@ def after(path: Sequence[FsmState], state: FsmState) -> FsmState:
         raise NoSuchStep(f"no state follows {state} on the path {', '.join(path)}") from None
 
 
-def plans_after(path: Sequence[FsmState], state: FsmState) -> bool:
-    """Whether the WritePlan is made on leaving ``state``: the last one before policy, gate or writing, if any."""
-    return state not in _WRITING and not is_end(state) and after(path, state) in _WRITING
+def after_planning(path: Sequence[FsmState]) -> FsmState:
+    """The state in which a plan begins to be carried out."""
+    found = next((state for state in path if state in PLAN_STATES), None)
+    if found is None:
+        raise NoSuchStep(f"nothing is written on the path {', '.join(path)}")
+    return found
 
 
 def with_gate(path: Sequence[FsmState]) -> tuple[FsmState, ...]:
@@ -32,11 +34,6 @@ def with_gate(path: Sequence[FsmState]) -> tuple[FsmState, ...]:
         return tuple(path)
     at = path.index(FsmState.MUTATE)
     return (*path[:at], FsmState.APPROVAL_GATE, *path[at:])
-
-
-def without_writes(path: Sequence[FsmState]) -> tuple[FsmState, ...]:
-    """The path of a run that turned out to have nothing to write."""
-    return tuple(state for state in path if state not in _ONLY_WITH_WRITES)
 
 
 def with_end(path: Sequence[FsmState], escalated: bool) -> tuple[FsmState, ...]:

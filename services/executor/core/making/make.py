@@ -9,7 +9,7 @@ from decimal import Decimal
 from pydantic import JsonValue
 
 from services.executor.core.context import TurnContext
-from services.executor.core.dossier import NamedValue, Progress
+from services.executor.core.dossier import Progress
 from services.executor.core.finance.catalogue import offered
 from services.executor.core.making.agreement import agrees
 from services.executor.core.making.asked import NotMade, asked_cases, asked_function, asked_gaps
@@ -46,11 +46,10 @@ class _Found(Contract):
     model_calls: int = 0
 
 
-async def with_made(ctx: TurnContext, progress: Progress) -> tuple[Progress, Made]:
+async def with_made(ctx: TurnContext, progress: Progress, key: str) -> tuple[Progress, Made]:
     """The made tools for the task, some of them made now, and the progress that tells of them."""
     if not ctx.tenant.made_tools:
         return progress, NOTHING
-    key = f"{progress.step}:tools"
 
     async def find() -> str:
         return (await _Making(ctx, key).found()).model_dump_json()
@@ -62,16 +61,6 @@ async def with_made(ctx: TurnContext, progress: Progress) -> tuple[Progress, Mad
         progress = progress.model_copy(update={"notes": {**progress.notes, "made_tools": told}})
     counted = progress.model_copy(update={"model_calls": progress.model_calls + found.model_calls})
     return counted, Made(found.tools)
-
-
-def stamped(values: Iterable[NamedValue], made: Made) -> tuple[tuple[NamedValue, ...], tuple[MadeTool, ...]]:
-    """The values, each with the tool that it was worked out with, and the tools that any of them was."""
-    signed = tuple(
-        value.model_copy(update={"made_by": made.tools[value.operation].by}) if value.operation in made.tools else value
-        for value in values
-    )
-    used = {value.operation for value in signed if value.made_by}
-    return signed, tuple(tool for name, tool in made.tools.items() if name in used)
 
 
 def section(made: Made) -> list[Json]:

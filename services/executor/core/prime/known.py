@@ -11,11 +11,13 @@ from shared.domain.keywords import keywords
 from shared.domain.known import known_entities, known_facts
 
 
-def learned_sections(experience: Experience, task: str, process_type: str, journal: Journal) -> dict[str, Json]:
-    """The top cases, facts and entities of those that are about this task."""
+def learned_sections(
+    experience: Experience, task: str, process_type: str, journal: Journal, told: Json = None
+) -> dict[str, Json]:
+    """The top cases, facts and entities of those that are about this task. ``told``: the cases of a prompt before."""
     facts = about(experience, task, process_type, journal.now)
     return {
-        "primer": primer(experience, task, journal),
+        "primer": primer(experience, task, journal, told),
         "knowledge": [_fact(fact) for fact in facts.knowledge],
         "entities": [_entity(entity) for entity in facts.entities],
     }

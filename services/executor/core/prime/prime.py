@@ -12,14 +12,13 @@ from services.executor.core.context import Limits, Ports, TurnContext
 from services.executor.core.dossier import Progress
 from services.executor.core.endings import Failed
 from services.executor.core.fsm.chosen import Chosen, Processes
-from services.executor.core.fsm.templates import READ_ONLY, TEMPLATES
+from services.executor.core.fsm.templates import GENERAL, TEMPLATES
 from services.executor.core.journal import Journal
 from services.executor.core.past_calls import named_by_rules, rules_about_nothing
 from services.executor.core.prime.choose import shown, strategy_for
-from services.executor.core.prime.classify import classify
 from services.executor.core.prime.foreseen import Foreseen, foreseen
 from services.executor.core.prime.known import learned_sections
-from services.executor.core.prime.recall import note_tools, nothing_yet, recall
+from services.executor.core.prime.recall import note_tools, recall
 from services.executor.core.prime.request_policy import read_policy
 from services.executor.core.prime.servers import NO_TOOLS, offered
 from services.executor.core.prompts.texts import Prompts
@@ -52,8 +51,7 @@ async def prime(
 ) -> TurnContext:
     """The context of one turn; ends the run if a tool server or the tenant's record cannot be had.
 
-    A task that was begun keeps its process (``known``). Where its words leave room, the process is not settled here,
-    and nothing is recalled for it yet.
+    The process of a task is said by the first reply of its conversation; a task that was begun keeps it.
     """
     work = opened.work
     request = work.record.request
@@ -65,7 +63,7 @@ async def prime(
     servers, foreseen, experience = await together(
         offered(ports.tools, tenant, work.record, opened.journal),
         _foreseen(ports, policies, request.text, opened.journal),
-        recall(ports.learned, tenant_id, process.process_type, opened.journal) if process.settled else nothing_yet(),
+        recall(ports.learned, tenant_id, process.process_type, opened.journal),
     )
     session = own_memory(await opened.store.session(), work.record)
     names = frozenset(tool.name for server in servers for tool in server.tools)
@@ -98,9 +96,12 @@ async def prime(
 
 
 def _process(record: TaskRecord, processes: Processes, known: Progress | None) -> Chosen:
-    if known is None:
-        return process_of(record) or classify(record.request.text, processes)
-    return Chosen(known.template, known.read_only, "the task was begun so", "checkpoint")
+    """An assessment's process; of any other task the first reply says which it is."""
+    assessed = process_of(record)
+    template = known.template if known is not None else processes.get(GENERAL.process_type, GENERAL)
+    if assessed is not None:
+        return assessed if known is None else assessed._replace(template=template)
+    return Chosen(template, "the first reply says it", settled=False)
 
 
 def _notes(
@@ -114,36 +115,29 @@ def _notes(
 
 
 def first_progress(ctx: TurnContext) -> Progress:
-    """Where a new task begins: its kind, its path, and the versions of the policies it is held to."""
-    found = ctx.process
-    ctx.journal.tell(
-        "note",
-        process_type=found.process_type,
-        read_only=found.read_only,
-        classified_by=found.why,
-        classification=found.told(),
-    )
-    arms = ctx.experience.arms
-    choice = strategy_for(arms, ctx.limits.strategies)
-    bandit = shown(choice, arms)
-    ctx.journal.tell("note", strategy=choice.strategy.value, chosen_because=choice.why, bandit=bandit)
-    path = READ_ONLY if found.read_only else found.template.states
+    """Where a new task begins, and the versions of its policies. Its kind follows with the first reply."""
+    template = ctx.process.template
     return Progress(
-        template=found.template,
-        path=path,
-        visited=(path[0],),
-        strategy=choice.strategy,
-        strategy_why=choice.why,
+        template=template,
+        path=template.states,
+        visited=(template.states[0],),
         orchestrators=ctx.limits.orchestrators,
-        bandit_json=json.dumps(bandit),
-        read_only=found.read_only,
-        model_calls=found.model_calls,
         thresholds=ctx.thresholds,
-        notes={**ctx.notes, "classification": found.told()},
+        notes={**ctx.notes, "classification": ctx.process.told()},
         ruled_tools=named_by_rules(ctx.policies),
         tenant_version=ctx.tenant.version,
         policy_versions=tuple(f"{policy.id}@{policy.version}" for policy in ctx.policies),
     )
+
+
+async def with_strategy(ctx: TurnContext, progress: Progress) -> Progress:
+    """The progress with its process told and its strategy drawn: by the arms of that kind of process."""
+    choice = strategy_for(ctx.experience.arms, ctx.limits.strategies)
+    bandit = shown(choice, ctx.experience.arms)
+    ctx.journal.tell("note", process_type=progress.process_type, read_only=progress.read_only)
+    ctx.journal.tell("note", strategy=choice.strategy.value, chosen_because=choice.why, bandit=bandit)
+    update = {"strategy": choice.strategy, "strategy_why": choice.why, "bandit_json": json.dumps(bandit)}
+    return progress.model_copy(update=update)
 
 
 async def _tenant(ports: Ports, tenant: str, begun_with: str) -> TenantRecord:

@@ -12,11 +12,12 @@ from typing import NamedTuple
 
 from services.executor.core.endings import Rejected
 from services.executor.core.prime import privacy_words as words
+from services.executor.core.prime.privacy_names import is_work_on_a_record, without_tool_names
 
 _SENTENCE = re.compile(r"[.!?;](?=\s|$)|\n")
 _ABBREVIATED = re.compile(r"\b(mr|mrs|ms|dr|prof|inc|ltd|co|corp|no|st|jr|sr|approx)\.")
 _ITEM = re.compile(r"(?<=:)[ \t\r]{0,40}\n+|\n[ \t\r]{0,40}(?:[-*•]|\d+[.)])\s*|\s[-–—]\s")
-_WORD = re.compile(r"[a-z0-9][a-z0-9'’&-]*|[,:]", re.I)
+_WORD = re.compile(r"[a-z0-9][a-z0-9'’&@-]*|[,:]", re.I)
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 _ASIDE = re.compile(r"\([^()]{0,500}\)")
 _BEFORE = 24  # words before the thing among which its verb is looked for
@@ -47,7 +48,7 @@ class Protected(NamedTuple):
 
 def refuse_protected(text: str) -> None:
     """Raises ``Rejected``, with the reason, for a request that asks for protected data."""
-    found = asked_for(text)
+    found = find_asked(text)
     if found is not None:
         raise Rejected(
             f"The request asks for protected data ({found.group}: {found.what}), which is not handed out. "
@@ -55,7 +56,7 @@ def refuse_protected(text: str) -> None:
         )
 
 
-def asked_for(text: str) -> Protected | None:
+def find_asked(text: str) -> Protected | None:
     """The first protected thing that the text asks to be handed over, if there is one."""
     for sentence in _sentences(text):
         for found in _mentions(sentence):
@@ -74,10 +75,11 @@ class _Mention(NamedTuple):
 def _sentences(text: str) -> Iterator[list[str]]:
     """Its words in lower case, however they were dressed up; the items of a list belong to what introduces it."""
     plain = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text)).lower().replace("’", "'")
-    plain = _ITEM.sub(", ", _ABBREVIATED.sub(r"\1", plain)).replace("_", " ")
+    plain = _ITEM.sub(", ", _ABBREVIATED.sub(r"\1", plain)).replace("column names", "columns")
     aside = _ASIDE.sub(" ", plain)
     for sentence in (*_SENTENCE.split(plain), *(_SENTENCE.split(aside) if aside != plain else ())):
-        found = _WORD.findall(sentence.replace("api-key", "api key").replace("credit-card", "credit card"))
+        named = without_tool_names(sentence).replace("_", " ")
+        found = _WORD.findall(named.replace("api-key", "api key").replace("credit-card", "credit card"))
         if found:
             yield found
 
@@ -117,7 +119,9 @@ def _is_asked_for(sentence: Sequence[str], found: _Mention) -> bool:
         return False
     named = " ".join(sentence[found.start : found.end]).removesuffix("s")
     moves = named in words.THINGS and sentence[found.end : found.end + 1] == after[:1]
-    return _is_governed(before, moves, after)
+    return _is_governed(before, moves, after) and not (
+        found.group in words.OF_A_RECORD and is_work_on_a_record(sentence, found.start, found.end)
+    )
 
 
 def _behind(sentence: Sequence[str], found: _Mention) -> list[str]:
@@ -207,8 +211,9 @@ def _carries(turning: str, previous: str, following: str) -> bool:
 
 
 def _goes_on_to_handle(after: Sequence[str]) -> bool:
-    """ "... and compare it with the form": what is read serves the task itself."""
-    return any(word in _HANDLING for joint, word in pairwise(after) if joint in ("and", "to", "then"))
+    """ "... and compare it with the form": what is read serves the task itself, unless whoever asks is to have it."""
+    serving = any(word in _HANDLING | words.SERVED for joint, word in pairwise(after) if joint in ("and", "to", "then"))
+    return serving and not _IT_TO_ME.search(" ".join(after))
 
 
 def _requests(verbs: Iterable[str]) -> frozenset[str]:

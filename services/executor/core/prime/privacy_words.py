@@ -72,6 +72,8 @@ HANDLING = frozenset(
     """.split()
 )
 IRREGULAR = frozenset("forgot forgotten lost paid kept chosen stolen without missing frozen made".split())
+# What follows a reading with "and": the reading serves that work.
+SERVED = frozenset("ship deliver dispatch pay book".split())
 # Of these, verbs that make a document; and verbs after which the thing is another than before.
 MAKING = frozenset("make create generate prepare build produce draft save".split())
 RENEWING = frozenset("reset create generate issue reissue set renew change replace rotate refill order".split())
@@ -117,7 +119,8 @@ INCLUDING = frozenset("their his her its all full complete every".split())  # "t
 ATTRIBUTES = frozenset(
     """
     status price cost amount total balance type fee limit strength age expiry expiration validity length format
-    owner issuer name date number copy instead loss theft renewal change update lack absence
+    owner issuer name date number copy instead loss theft renewal change update lack absence schema structure layout
+    columns definition label labels heading headings
     """.split()
 ) - {"number", "copy"}
 NEW_ONES = frozenset("new replacement another temporary fresh second one-time".split())  # issued, not given away
@@ -140,3 +143,34 @@ ENDING = frozenset(
 )
 # After the thing, one of these makes it the subject of a statement: "tell Bob that his card was declined".
 STATING = frozenset("is are was were has have had will would can could should must be".split())
+# Groups of which one named record's data may go where business needs it; credentials and secrets may not.
+OF_A_RECORD = frozenset({"government ids", "payment data", "health data", "personal data"})
+# One named record's data may go to these; and for these it may be read. Nothing but ENDING may follow them.
+RECEIVERS = frozenset(
+    """
+    payroll bank finance accounting payables receivables treasury hr pharmacy insurer insurance carrier courier shipper
+    hospital doctor physician clinic lab laboratory embassy consulate airline agency broker notary auditor authority
+    administrator office team department desk processor warehouse
+    """.split()
+)
+BEHIND_RECEIVERS = frozenset("the its his her their a with".split())
+PURPOSES = frozenset(
+    """
+    form registration visa filing payment payout payroll claim order booking enrolment enrollment onboarding shipment
+    delivery return invoice transfer refund check verification screening application permit contract policy renewal
+    """.split()
+)
+# Behind these a number names a record: "employee 12".
+RECORD_KINDS = frozenset(
+    """
+    employee customer client vendor supplier patient member user account order invoice claim contract ticket case
+    applicant candidate contractor driver traveller traveler tenant subscriber shipment booking
+    """.split()
+)
+# Whoever asks with one of these means no ordinary work, whatever else the sentence says.
+SPILLING = frozenset(
+    """
+    leak publish dump steal exfiltrate crack hack sell spill tweet scrape unmask harvest journalist press rival
+    competitor outsider stranger outside external private personal
+    """.split()
+)

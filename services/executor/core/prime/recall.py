@@ -23,11 +23,6 @@ async def recall(learned: Learned, tenant: str, process_type: str, journal: Jour
         return Experience()
 
 
-async def nothing_yet() -> Experience:
-    """Where it is not known yet of which process."""
-    return Experience()
-
-
 async def note_tools(learned: Learned, tenant: str, names: frozenset[str], journal: Journal) -> None:
     """Let the tenant's statistics know these tools; no task fails for want of that either."""
     try:
@@ -36,10 +31,13 @@ async def note_tools(learned: Learned, tenant: str, names: frozenset[str], journ
         journal.tell("note", problem=f"the tools found were not counted: {error}")
 
 
-def primer(experience: Experience, task: str, journal: Journal) -> list[Json]:
-    """The three past cases that are most about this task, as data for the prompts, with a note of which they are."""
+def primer(experience: Experience, task: str, journal: Journal, told: Json = None) -> list[Json]:
+    """The three past cases that are most about this task, as data for the prompts, with a note of which they are.
+
+    ``told``: those that were told of before.
+    """
     found = primer_cases(experience.cases, task, journal.now)
-    if found:
+    if found and [_shown(case) for case in found] != told:
         journal.tell("note", primer=[{"case": case.case_id, "use": _USE[case.outcome]} for case in found])
     return [_shown(case) for case in found]
 

@@ -3,18 +3,16 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 
 from services.executor.core.endings import Failed
 from shared.contracts.policy import Policy
-from shared.contracts.policy_document import sorted_document, strange_fields
-from shared.domain.exact_json import loads, plain
-
-_SAYS = {"rules", "tool_rules", "toolRules", "text_rules", "textRules"}  # one of these, or it is no policy
+from shared.contracts.policy_document import UnknownShape, read_rules, rules_in_text
+from shared.domain.exact_json import JsonObject, plain
 
 
 class RequestPolicy(NamedTuple):
-    """``rules`` tighten the tenant's standing policies, ``advice`` only informs; nobody reads the fields ``unread``."""
+    """``rules`` tighten the tenant's standing policies, ``advice`` only informs; the fields ``unread`` describe."""
 
     rules: Policy | None = None
     advice: str = ""
@@ -28,30 +26,18 @@ def read_policy(document: str | Mapping[str, JsonValue] | None) -> RequestPolicy
     """
     if document is None or not document:
         return RequestPolicy()
-    if isinstance(document, str):
-        text = document.strip()
-        if not text.startswith(("{", "[")):
-            return RequestPolicy(advice=text)
-        document = _parsed(text)
     try:
-        written = sorted_document({key: plain(value) for key, value in document.items()})
-        rules = Policy.model_validate({"id": "request", **written})
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise Failed(f"metadata.policy_doc cannot be read as rules: {where}: {first['msg']}") from error
-    if not _SAYS & {*document}:
-        raise Failed('metadata.policy_doc cannot be read as rules: it has no "rules"')
-    return RequestPolicy(rules=rules.model_copy(update={"id": "request"}), unread=strange_fields(written))
+        if isinstance(document, str):
+            found = rules_in_text(document)
+            if not isinstance(found, dict | list):
+                return RequestPolicy(advice=document.strip())
+        else:
+            found = _exact(document)
+        rules, described = read_rules(found, "request")
+    except UnknownShape as error:
+        raise Failed(f"metadata.policy_doc cannot be read as rules: {error}") from error
+    return RequestPolicy(rules=rules, unread=described)
 
 
-def _parsed(text: str) -> dict[str, JsonValue]:
-    try:
-        value = loads(text)
-    except ValueError as error:
-        raise Failed(f"metadata.policy_doc looks like JSON and is none: {error}") from error
-    if isinstance(value, list):
-        return {"rules": value}  # type: ignore[dict-item]  # exact JSON is validated by the caller
-    if isinstance(value, dict):
-        return value  # type: ignore[return-value]  # the same
-    raise Failed("metadata.policy_doc cannot be read as rules: expected an object")
+def _exact(document: Mapping[str, JsonValue]) -> JsonObject:
+    return {key: plain(value) for key, value in document.items()}

@@ -34,50 +34,13 @@ def _enum(*words: str) -> Schema:
 
 TEXT: Schema = {"type": "string"}
 
-DECOMPOSITION = _object(
-    needs=_array(TEXT),
-    entities=_array(_object(kind=TEXT, value=TEXT)),
-    answer_format=_enum("prose", "list"),
-)
-
 PLAIN_OPERATIONS = ("sum", "difference", "product", "quotient", "percentage", "minimum", "maximum", "count", "average")
 OPERATIONS = (*PLAIN_OPERATIONS, *CALCULATORS)
 
-OPERAND = _object(source=_enum("result", "task", "value"), ref=TEXT, path=TEXT, literal=TEXT)
-
-
-def computation(*made: str) -> Schema:
-    """Named values; ``made`` are operations that were made at run time."""
-    return _object(values=_array(_named_value(made)))
-
-
-def synthesis(*made: str) -> Schema:
-    return _object(values=_array(_named_value(made)), findings=TEXT)
-
-
-def calculation(*made: str) -> Schema:
-    return _object(operation=_enum(*OPERATIONS, *made), operands=_array(OPERAND))
-
-
-def _named_value(made: tuple[str, ...]) -> Schema:
-    return _object(name=TEXT, operation=_enum(*OPERATIONS, *made), operands=_array(OPERAND), value=TEXT)
-
-
-COMPUTATION = computation()
-
-SYNTHESIS = synthesis()
-
-READ_PLAN = _object(
-    reads=_array(_object(id=TEXT, need=TEXT, tool=TEXT, arguments_json=TEXT)),
-    look_again={"type": "boolean"},
-    answer_format=_enum("prose", "list"),
-)
 
 STAND_IN = _object(tool=_nullable(TEXT), arguments_json=TEXT, why=TEXT)
 
-AUDIT = _object(clean={"type": "boolean"}, issues=_array(_object(value=TEXT, why=TEXT)))
-
-CALCULATE = calculation()
+COVERAGE = _object(agrees={"type": "boolean"}, problems=_array(_object(part={"type": "integer"}, why=TEXT)))
 
 TOOL_GAP = _object(
     gaps=_array(_object(name=TEXT, purpose=TEXT, arguments=_array(TEXT), result=_enum("money", "ratio"))),
@@ -86,14 +49,6 @@ TOOL_GAP = _object(
 MADE_FUNCTION = _object(code=TEXT, cannot=TEXT)
 
 MADE_CASES = _object(cases=_array(_object(inputs=_array(TEXT), expected=TEXT)), cannot=TEXT)
-
-_WRITE: Schema = {
-    "connection": TEXT,
-    "tool": TEXT,
-    "arguments_json": TEXT,
-    "origins": _array(_object(argument=TEXT, source=_enum("task", "result", "value"), ref=TEXT)),
-    "read_back": _nullable(_object(tool=TEXT, arguments_json=TEXT, expect_json=TEXT)),
-}
 
 LEVELS = tuple(level.word for level in Level)
 
@@ -115,8 +70,6 @@ TRANSLATION = _object(
 
 STATES = ("DECOMPOSE", "ASSESS", "COMPUTE", "POLICY_CHECK", "APPROVAL_GATE", "MUTATE", "SCHEDULE_NOTIFY", "COMPLETE")
 
-CLASSIFICATION = _object(process_type=TEXT, confidence={"type": "number"}, why=TEXT)
-
 PROCESS = _object(
     states=_array(_enum(*STATES)),
     risk=_enum("low", "medium", "high"),
@@ -128,16 +81,3 @@ PROCESS = _object(
 NEXT_TURN = _object(finished={"type": "boolean"}, time_step=TEXT, reason=TEXT)
 
 DOCUMENT = _object(sections=_array(_object(name=TEXT, text=TEXT)))
-
-WRITE_PLAN = _object(
-    calls=_array(
-        _object(
-            call_id=TEXT,
-            **_WRITE,
-            on_failure=_enum("stop", "continue", "compensate"),
-            compensation=_nullable(_object(**_WRITE)),
-        )
-    ),
-    why_none=_nullable(TEXT),
-    cannot=_nullable(TEXT),
-)

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 
 from shared.domain.exact_json import Json, dumps
 
-STABLE = ("write_tools", "read_tools")  # the same for many tasks, and the longest there is
+STABLE = ("read_tools",)  # the same for many tasks, and the longest there is
 ORDER = (
     *STABLE,
     "source",
     "tools",
     "process_type",
-    "processes",
+    "process_types",
     "task",
     "now",
     "history",
@@ -20,25 +20,22 @@ ORDER = (
     "policy_advice",
     "constraints",
     "thresholds",
-    "refused",
-    "process",
-    "needs",
-    "unmet",
+    "documents",
+    "answer_format",
+    "parts",
+    "calls",
     "calculators",
     "tool_spec",
-    "made_tools",
     "facts",
     "values",
-    "findings",
     "drafts",
-    "blocked_tools",
     "writes",
-    "documents",
     "document",
     "answer",
     "missing",
-    "answer_format",
+    "unmet",
     "so_far",
+    "outcomes",
     "correction",
     "efficiency",
 )

@@ -60,23 +60,23 @@ class Run(NamedTuple):
 
     @property
     def _calls(self) -> tuple[PlannedCall, ...]:
-        plan = self.progress.dossier.plan if self.progress else None
-        return plan.calls if plan else ()
+        plans = self.progress.dossier.every_plan if self.progress else ()
+        return tuple(call for plan in plans for call in plan.calls)
 
 
 def evidence(run: Run) -> Evidence:
     """Verified facts and penalties. Where a run had nothing to prove, nothing is earned for it."""
     progress = run.progress
     dossier = progress.dossier if progress else Dossier()
-    plan = dossier.plan or WritePlan(task_id="")
+    calls = [call for plan in dossier.every_plan for call in plan.calls]
     required = [output for output in progress.template.outputs if output != SUMMARY] if progress and run.acts else []
     known = run.known
     nothing_found = bool(dossier.facts) and all(is_empty(fact.result) for fact in dossier.facts if fact.ok)
     return Evidence(
         state=run.state,
         exact_match=is_exact_match(run.answer),
-        policy_kept=_policy_kept(run, dossier) if plan.calls else None,
-        writes_planned=0 if run.dry_run else sum(call.tool_class is ToolClass.CHANGE for call in plan.calls),
+        policy_kept=_policy_kept(run, dossier) if calls else None,
+        writes_planned=0 if run.dry_run else sum(call.tool_class is ToolClass.CHANGE for call in calls),
         writes_verified=sum(e.status is WriteStatus.VERIFIED and e.compensates is None for e in run.writes),
         writes_doubtful=sum(entry.status in _DOUBTFUL for entry in run.writes),
         audit_clean=dossier.audit_clean if dossier.values else None,
@@ -85,11 +85,11 @@ def evidence(run: Run) -> Evidence:
         repeated_calls=progress.repeated_calls if progress else 0,
         outputs_there=not run.missing if required and not run.idle else None,
         grounded=not run.idle and not nothing_found and (run.dry_run or is_grounded(run.answer, known)),
-        provable=run.dry_run and _is_provable(plan),
+        provable=run.dry_run and _is_provable(dossier.plan),
         empty_data=nothing_found,
         error_phrase=says_failure(run.answer),
         idle=run.idle,
-        tool_calls=progress.tool_calls if progress else 0,
+        tool_calls=progress.calls_made if progress else 0,
         answer_words=len(run.answer.split()),
         task_words=len(run.task.split()),
     )
@@ -117,7 +117,7 @@ def _policy_kept(run: Run, dossier: Dossier) -> bool | None:
     return verdict.passed or (followed and run.state is TaskState.COMPLETED)
 
 
-def _is_provable(plan: WritePlan) -> bool:
+def _is_provable(plan: WritePlan | None) -> bool:
     """Of a plan that changes something, whether a read will show each change. Notices no read can show."""
-    changes = [call for call in plan.calls if call.tool_class is ToolClass.CHANGE]
+    changes = [call for call in (plan.calls if plan else ()) if call.tool_class is ToolClass.CHANGE]
     return bool(changes) and all(call.read_back is not None for call in changes)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from services.executor.core.dossier import Dossier
 from services.executor.core.finance.figures import figure, normal, number_bearing_tokens
+from services.executor.core.tooling.near_names import words_of
 from shared.contracts.ledger import LedgerEntry
 from shared.domain.exact_json import Json, loads
 from shared.domain.keywords import stem
@@ -33,17 +34,23 @@ class Found(NamedTuple):
 
 
 def found(task: str, dossier: Dossier, writes: Sequence[LedgerEntry] = ()) -> Found:
-    """Everything known at the end of a run. What a server said in refusing a call is no source."""
+    """Everything known at the end of a run. What a server said in refusing a read is no source.
+
+    Why it refused a write is news: an answer that says it has its figures from there.
+    """
     results = [fact.result for fact in dossier.facts if fact.ok]
     named = [Named("", fact.ref) for fact in dossier.facts]
     named += [item for fact in dossier.facts for item in _scalars("", loads(fact.arguments_json))]
     named += [item for result in results for item in _scalars("", result)]
-    named += [Named(value.name, Decimal(value.value)) for value in dossier.values]
-    calls = dossier.plan.every_call if dossier.plan else ()
+    named += [
+        Named(f"{value.name} {value.unit}".strip(), value.value if value.number is None else value.number)
+        for value in dossier.values
+    ]
+    calls = dossier.every_call
     named += [item for call in calls for item in (Named("", call.call_id), *_scalars("", call.arguments))]
     for entry in writes:
         named += _scalars("", loads(entry.arguments_json))
-        named += _scalars("", loads(entry.result_json or "null"))
+        named += [*_scalars("", loads(entry.result_json or "null")), *_scalars("", entry.refusal)]
     verdict = dossier.verdict
     said = [rule.reason for rule in verdict.triggered_rules] if verdict else []
     named += [Named("", text) for text in (*said, dossier.approval_note or "") if text]
@@ -115,7 +122,7 @@ def _figures(item: Named) -> set[str]:
     if number is None:
         return set()
     spelled = {_number(number), _number(abs(number))}
-    if _MINOR.intersection(re.split(r"[^a-z]+", item.name.lower())):
+    if _MINOR.intersection(words_of(item.name)):
         spelled |= {_number(number / 100), _number(abs(number) / 100)}
     return spelled
 
@@ -138,6 +145,8 @@ def _is_numbering(token: str, text: str) -> bool:
 def _scalars(name: str, value: Json) -> Iterator[Named]:
     if isinstance(value, dict):
         for key, item in value.items():
+            if isinstance(item, dict) and any(mark.isdigit() for mark in key):  # a table keyed by id
+                yield Named("", key)
             yield from _scalars(key, item)
     elif isinstance(value, list):
         for item in value:

@@ -1,5 +1,10 @@
-"""What was predicted before a run acted and what it proved to be, by values and verified writes, never by words."""
+"""What was predicted before a run acted and what it proved to be, by values and verified writes, never by words.
 
+A policy's limit and the outcome part where its rule did not do what the value says, and where a server refuses for a
+limit of its own a write that the policy's limit let through.
+"""
+
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 
@@ -8,9 +13,13 @@ from services.executor.core.threshold_kinds import kind_of
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.policy import Verdict
 from shared.contracts.threshold import Threshold, ThresholdKind, ThresholdOutcome
-from shared.domain.exact_json import Json, loads_object
+from shared.domain.exact_json import Json, JsonObject, loads_object
 from shared.domain.words import WriteStatus
 
+_OWN_LIMIT = re.compile(
+    r"\b(?:limits?|thresholds?|maximum|ceiling|cap|exceed\w*|too (?:high|large|much|big)|(?:over|above|beyond) the)\b",
+    re.I,
+)
 _HOLDS: Mapping[str, Callable[[Decimal, Decimal], bool]] = {
     ">": lambda actual, limit: actual > limit,
     ">=": lambda actual, limit: actual >= limit,
@@ -22,8 +31,55 @@ _HOLDS: Mapping[str, Callable[[Decimal, Decimal], bool]] = {
 def threshold_outcomes(progress: Progress, writes: Sequence[LedgerEntry]) -> tuple[ThresholdOutcome, ...]:
     """The limits known in PRIME, then the variances and credits that the executor computed from the facts."""
     proved = [entry for entry in writes if entry.status is WriteStatus.VERIFIED and entry.compensates is None]
-    limits = (_limit(limit, progress.dossier, proved) for limit in progress.thresholds)
+    refused = [
+        entry for entry in writes if entry.status is WriteStatus.REFUSED and _OWN_LIMIT.search(entry.refusal or "")
+    ]
+    limits = (
+        _refusal_against(limit, progress.dossier, refused) or _limit(limit, progress.dossier, proved)
+        for limit in progress.thresholds
+    )
     return (*limits, *(_figure(value, proved) for value in _predicted(progress.dossier)))
+
+
+def _refusal_against(limit: Threshold, dossier: Dossier, refused: Sequence[LedgerEntry]) -> ThresholdOutcome | None:
+    """A limit that let a value through which the tool's own server refused as beyond a limit; None if none did."""
+    limited = _number(limit.value)
+    about = [entry for entry in refused if limit.tool in ("", entry.call.tool)]
+    actual = (
+        _one([*_arguments(about, limit.name)] or [*_values_in_records(dossier, about, limit.name)])
+        if limit.rule_id
+        else None
+    )
+    if actual is None or limited is None or _HOLDS[limit.sign](actual, limited):
+        return None
+    return ThresholdOutcome(
+        kind=limit.kind,
+        name=limit.name,
+        sign=limit.sign,
+        predicted=limit.value,
+        actual=f"{actual:f}",
+        held=False,
+        source=limit.source,
+    )
+
+
+def _values_in_records(dossier: Dossier, about: Sequence[LedgerEntry], name: str) -> Iterator[Decimal]:
+    """The field's values in the records that these writes name by an argument of theirs."""
+    named = {
+        given for entry in about for given in loads_object(entry.arguments_json).values() if isinstance(given, str)
+    }
+    for fact in dossier.facts:
+        for record in _records(fact.result) if fact.ok else ():
+            number = _number(record.get(name))
+            if number is not None and any(isinstance(value, str) and value in named for value in record.values()):
+                yield number
+
+
+def _records(value: Json) -> Iterator[JsonObject]:
+    if isinstance(value, dict):
+        yield value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _records(inner)
 
 
 def _limit(limit: Threshold, dossier: Dossier, proved: Sequence[LedgerEntry]) -> ThresholdOutcome:
@@ -41,14 +97,15 @@ def _limit(limit: Threshold, dossier: Dossier, proved: Sequence[LedgerEntry]) ->
 
 def _held_against(limit: Threshold, dossier: Dossier, proved: Sequence[LedgerEntry]) -> Decimal | None:
     """The process's own figure of that name; else, of a limit that decides its rule, what was written or named."""
-    figures = [Decimal(value.value) for value in dossier.values if limit.name and value.figure == limit.name]
+    own = [value for value in dossier.values if limit.name and value.figure == limit.name]
+    figures = [value.number for value in own if value.number is not None]
     if figures or not limit.rule_id:
         return _one(figures)
     about = [entry for entry in proved if limit.tool in ("", entry.call.tool)]
     if limit.tool and not about:
         return None
-    named = [Decimal(value.value) for value in dossier.values if value.name == limit.name]
-    return _one([*_arguments(about, limit.name)] or named)
+    named = [value.number for value in dossier.values if value.number is not None and value.name == limit.name]
+    return _one([*_arguments(about, limit.name)] or named or [*_values_in_records(dossier, about, limit.name)])
 
 
 def _did_what_it_said(limit: Threshold, actual: Decimal, verdict: Verdict | None) -> bool | None:

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from services.executor.core.endings import RunEnds
-from services.executor.core.journal import CHECKPOINT
+from services.executor.core.journal import CHECKPOINT, ENDED_AT
+from services.executor.core.notes import read_ending
 from services.executor.core.replay.attempts import Attempt
 from services.executor.ports.turns import JournalEntry
 from shared.contracts.ledger import LedgerEntry
@@ -14,6 +15,7 @@ from shared.domain.words import FsmState
 
 _VOLATILE = ("worked_ms",)  # how long it took is no difference
 _WRITING = re.compile(rf"\d+\.({FsmState.MUTATE}|{FsmState.SCHEDULE_NOTIFY}):entered")
+_SIDE_BY_SIDE = re.compile(r"(.*:tool|.*:again:[^:]+):r?\d+(?::|$)")  # whatever each led to: a page, a repetition
 _DRAFT = ":draft:"  # of two that are made beside each other
 _READ_AGAIN = ":again:"  # before the first write of a plan; the ledger that a replay has shows that write already
 
@@ -94,6 +96,15 @@ class Course:
         self._seen.update(inner for inner in self.attempt.own if inner.startswith(f"{key}:"))
         return found
 
+    def find_end(self, key: str) -> RunEnds | None:
+        """How a step ended then that gave nothing: the run may have gone on without it."""
+        noted = self.attempt.inputs.get(f"{ENDED_AT}{key}")
+        ended = read_ending(noted) if noted is not None and key not in self.attempt.steps else None
+        if ended is None or ended.began != self.attempt.begun.began.isoformat():
+            return None
+        self._seen.update(inner for inner in self.attempt.own if inner.startswith(f"{key}:"))
+        return ended.ending
+
     def peek(self, key: str) -> str | None:
         """A step's data, if it was taken then."""
         entry = self.attempt.steps.get(key)
@@ -156,7 +167,8 @@ class Course:
 
 def _stood_at(step: str, key: str) -> bool:
     """Whether a run that ended at that step can have stood at this one: the same, or one of those beside it."""
-    beside = ":tool:" in step and step.rpartition(":")[0] == key.rpartition(":")[0]
+    reads = _SIDE_BY_SIDE.match(step)
+    beside = reads is not None and (other := _SIDE_BY_SIDE.match(key)) is not None and reads[1] == other[1]
     return step == key or beside or (_DRAFT in step and step.partition(_DRAFT)[0] == key.partition(_DRAFT)[0])
 
 

@@ -70,13 +70,21 @@ class ReplayJournal(Journal):
         unavailable = self._course.unavailable(key)
         if unavailable is not None:
             raise PolicyUnavailable(unavailable)
+        if ended := self._course.find_end(key):
+            raise ended
         return self._course.take(key, asked).data_json
 
     @override
-    async def add(self, key: str, kind: str, data: str) -> None:
-        self._course.compare(key, kind, data)
-        if writes_begin(key):
-            self._course.ledger.show_all()
+    def decide_once(self, key: str, decide: Callable[[], str]) -> str:
+        known = self._course.peek(key)
+        return decide() if known is None else known
+
+    @override
+    async def add_together(self, *entries: JournalEntry) -> None:
+        for key, kind, data in entries:
+            self._course.compare(key, kind, data)
+            if writes_begin(key):
+                self._course.ledger.show_all()
 
     @override
     def given(self, name: str, data: str) -> None:

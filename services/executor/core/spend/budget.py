@@ -32,10 +32,12 @@ _OPEN = frozenset({WriteStatus.SENDING, WriteStatus.DENIED, WriteStatus.RESEND, 
 class Purse(Enum):
     """How much of the budget a call may use. A quarter is kept back for the plan of writes and the answer.
 
-    The plan has a purse of its own: it is never made on a lower tier, however little is left.
+    A request that may propose writes is never put to a lower tier, however little is left; the one that is to make
+    the plan may use all there is for it.
     """
 
     READING = ("reading", 3)
+    PROPOSING = ("proposing", 3)
     WHOLE = ("whole", 4)
     PLAN = ("plan", 4)
 
@@ -44,7 +46,7 @@ class Purse(Enum):
 
     @property
     def keeps_tier(self) -> bool:
-        return self is Purse.PLAN
+        return self in (Purse.PROPOSING, Purse.PLAN)
 
 
 class Ceilings(NamedTuple):
@@ -70,17 +72,21 @@ class Reservation(NamedTuple):
 class Settlement(NamedTuple):
     """What a call did cost, and in which of the tenant's days; ``name`` is its reservation's.
 
-    ``cheaper``: it was made on a lower tier than its state's.
+    ``cheaper``: it was made on a lower tier than its state's. ``doubt``: why an estimate counts in place of what the
+    endpoint reported.
     """
 
     name: str
     amount: Amount
     day: str
     cheaper: bool = False
+    doubt: str = ""
 
     def as_json(self) -> JsonObject:
+        of_amount: JsonObject = {"tokens": self.amount.tokens, "nanos": self.amount.nanos}
         cheaper: JsonObject = {"cheaper": True} if self.cheaper else {}
-        return {"name": self.name, "tokens": self.amount.tokens, "nanos": self.amount.nanos, "day": self.day, **cheaper}
+        doubt: JsonObject = {"doubt": self.doubt} if self.doubt else {}
+        return {"name": self.name, **of_amount, "day": self.day, **cheaper, **doubt}
 
 
 class BudgetSpent(RunEnds):
@@ -163,7 +169,7 @@ class Spending:
         return max(shares, default=Fraction(0))
 
     def _longest(self, size: Size, ceilings: Ceilings, price: Price, purse: Purse) -> int:
-        return longest_answer(self._output_left(size, ceilings, price, purse), undivided=purse.keeps_tier)
+        return longest_answer(self._output_left(size, ceilings, price, purse), undivided=purse is Purse.PLAN)
 
     def _output_left(self, size: Size, ceilings: Ceilings, price: Price, purse: Purse) -> int:
         """How many tokens of output fit under both ceilings, the request itself paid for."""
@@ -180,7 +186,11 @@ class Spending:
         counted = self.counted
         of_tokens = f" of {ceilings.tokens:,}" if ceilings.tokens is not None else ""
         of_money = f" of {dollars(ceilings.nanos)}" if ceilings.nanos is not None else ""
-        kept = "; a quarter is kept for the plan of writes and the answer" if purse is Purse.READING else ""
+        kept = (
+            "; a quarter is kept for the plan of writes and the answer"
+            if purse in (Purse.READING, Purse.PROPOSING)
+            else ""
+        )
         return (
             "the task's budget does not allow a further model call: "
             f"{counted.tokens:,}{of_tokens} tokens (TASK_TOKENS) and "
@@ -203,7 +213,8 @@ def settlement_in(reply: str) -> Settlement | None:
     if not spent:
         return None
     amount = Amount(spent["tokens"], spent["nanos"])
-    return Settlement(spent["name"], amount, spent["day"], bool(spent.get("cheaper")))
+    cheaper, doubt = bool(spent.get("cheaper")), str(spent.get("doubt", ""))
+    return Settlement(spent["name"], amount, spent["day"], cheaper, doubt)
 
 
 def ending(spent: BudgetSpent, progress: Progress | None, writes: Sequence[LedgerEntry]) -> RunEnds:
@@ -222,9 +233,7 @@ def known_so_far(reason: str, progress: Progress | None) -> str:
     """The answer of a partial result: why it is partial, and what the run had found out."""
     dossier = progress.dossier if progress else None
     values = [f"- {value.name}: {value.value}" for value in dossier.values] if dossier else []
-    findings = dossier.findings.strip() if dossier else ""
-    known = [part for part in (findings, *values) if part]
-    return "\n".join([f"Partial result: {reason}.", *(["Known until then:", *known] if known else [])])
+    return "\n".join([f"Partial result: {reason}.", *(["Known until then:", *values] if values else [])])
 
 
 def dollars(nanos: int) -> str:

@@ -26,11 +26,21 @@ class Payment:
     """Of one call: ``reserve`` before it, ``cost`` when its reply is there, ``settle`` when that is stored."""
 
     def __init__(
-        self, ctx: TurnContext, key: str, request: ModelRequest, purse: Purse, *, cheaper: bool = False
+        self,
+        ctx: TurnContext,
+        key: str,
+        request: ModelRequest,
+        purse: Purse,
+        *,
+        cheaper: bool = False,
+        before: ModelRequest | None = None,
     ) -> None:
-        """``cheaper``: the request is put to a lower tier than its state's."""
+        """``cheaper``: the request is put to a lower tier than its state's. ``before``: the request, as it was sent, of
+        the same history that was answered last.
+        """
         self._ctx, self._key, self._request, self._purse = ctx, key, request, purse
         self._cheaper = cheaper
+        self._size = size_of(request, before)
         self._ceilings = ctx.limits.ceilings
         self._day = Day(ctx.record.tenant, day_of(ctx.journal.now, ctx.tenant))
         self._caps = caps_of(ctx.tenant)
@@ -44,9 +54,8 @@ class Payment:
     async def reserve(self) -> None:
         """Raises ``BudgetSpent``, and whatever says that this run may not go on; then nothing stays set aside."""
         price = self._ceilings.tariff.of_tier(self._request.tier)
-        size, output = size_of(self._request), self._request.max_tokens
-        spending = self._ctx.journal.spending
-        self._reservation = spending.reserve(self._key, size, output, self._ceilings, price, self._purse)
+        output, spending = self._request.max_tokens, self._ctx.journal.spending
+        self._reservation = spending.reserve(self._key, self._size, output, self._ceilings, price, self._purse)
         if self._caps and not await self._ctx.ports.daily.reserve(*self._day, self._charge(), self._caps):
             spending.release(self._reserved.name)
             raise BudgetSpent(_day_is_spent(self._caps, self._day))
@@ -59,8 +68,9 @@ class Payment:
 
     def cost(self, reply: ModelReply) -> Settlement:
         """What the reply did cost; counted from now on."""
-        amount = billed(reply, size_of(self._request), self._ceilings.tariff.of(reply.model))
-        settlement = Settlement(self._reserved.name, amount, self._day.date, self._cheaper)
+        price = self._ceilings.tariff.of(reply.asked or reply.model)
+        amount, doubt = billed(reply, self._size, price, self._reserved.max_tokens)
+        settlement = Settlement(self._reserved.name, amount, self._day.date, self._cheaper, doubt)
         self._ctx.journal.spending.settle(settlement)
         return settlement
 

@@ -1,4 +1,7 @@
-"""What calling a tool may do: the strictest of annotation and name; only the operator's catalogue lowers it (I1)."""
+"""What calling a tool may do: the strictest of annotation and name; only the operator's catalogue lowers it (I1).
+
+Where a name says nothing, a connection of the tenant's own may say that the tool only reads.
+"""
 
 import re
 from collections.abc import Sequence
@@ -14,7 +17,10 @@ _NAMESPACE = re.compile(r"[./:]|__")
 
 
 class Annotations(NamedTuple):
-    """What a server says about its tool; None where it says nothing. Such words can raise a class, never lower it."""
+    """What a server says about its tool; None where it says nothing. Such words raise a class.
+
+    They lower none, but that a server of the tenant's own may say of a name that says nothing that it only reads.
+    """
 
     read_only: bool | None = None
     destructive: bool | None = None
@@ -28,11 +34,16 @@ class Classified(NamedTuple):
 _UNKNOWN = Classified(ToolClass.CHANGE, "its name begins with no known verb")
 
 
-def classify(name: str, annotations: Annotations | None, catalogue: CatalogueEntry | None) -> Classified:
-    """The class of a tool and, in a few words, what decided it."""
+def classify(
+    name: str, annotations: Annotations | None, catalogue: CatalogueEntry | None, *, is_own: bool = False
+) -> Classified:
+    """The class of a tool and, in a few words, what decided it. ``is_own``: the tenant itself chose its server."""
     if catalogue is not None and catalogue.tool_class is not None:
         return Classified(catalogue.tool_class, "the operator's catalogue says so")
-    return _raised(by_name(name), annotations or Annotations())
+    said, named = annotations or Annotations(), by_name(name)
+    if is_own and named is _UNKNOWN and said.read_only and not said.destructive and _says_nothing(name):
+        return Classified(ToolClass.READ, "its name says nothing, and the tenant's own server that it only reads")
+    return _raised(named, said)
 
 
 def by_name(name: str) -> Classified:
@@ -51,6 +62,12 @@ def verb_of(name: str) -> str:
     found = [(STRICTNESS.index(_clause(clause).tool_class), _effect(clause)) for clause in _clauses(last) if clause]
     strictest = [verb for strictness, verb in found if strictness == max(found)[0]]
     return "_and_".join([verb for verb in strictest if verb in _KNOWN] or strictest[:1])
+
+
+def _says_nothing(name: str) -> bool:
+    """Whether no word of the name is one of a change, wherever it stands; letters that only look like others say so."""
+    said = set(_words(name))
+    return name.isascii() and bool(said) and said.isdisjoint(verbs.CHANGE)
 
 
 def _effect(clause: Sequence[str]) -> str:
@@ -122,8 +139,7 @@ def _tells(verb: str, rest: frozenset[str]) -> bool:
         return False
     if verb in verbs.RECORD:
         return "audit" in rest
-    objects = verbs.MESSAGES | verbs.MEETINGS if verb == "schedule" else verbs.MESSAGES
-    return verb in verbs.DELIVER and bool(objects & (rest | {verb}))
+    return verb in verbs.DELIVER and bool(verbs.MESSAGES & (rest | {verb}))
 
 
 _KNOWN = verbs.COMPUTE | verbs.READ | verbs.NOTIFY | verbs.DELIVER | verbs.RECORD | verbs.CHANGE | verbs.AMBIGUOUS

@@ -16,6 +16,19 @@ _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _ENDINGS = frozenset(" s es y ies e d ed ing ion ions ation ment al".split(" "))
 _ROLES = frozenset("er or ee ers ors ees".split())
 _WRITTEN_OUT = {"no": "number", "num": "number", "nr": "number", "dt": "date", "ts": "timestamp", "pct": "percent"}
+# Short forms that databases use, and words for the same party: compared only where every other word is the same.
+_SHORT = {
+    **_WRITTEN_OUT, "nm": "name", "cust": "customer", "cst": "customer", "cli": "client", "clnt": "client",
+    "amt": "amount", "qty": "quantity", "addr": "address", "adr": "address", "acct": "account", "acc": "account",
+    "emp": "employee", "mgr": "manager", "dept": "department", "inv": "invoice", "ord": "order", "prod": "product",
+    "cat": "category", "usr": "user", "org": "organization", "cmpny": "company", "comp": "company", "bal": "balance",
+    "vend": "vendor", "vndr": "vendor", "supp": "supplier", "tel": "phone", "ph": "phone", "desc": "description",
+    "dscr": "description", "stat": "status", "sts": "status", "cre": "created", "upd": "updated", "ref": "reference",
+    "curr": "currency", "ccy": "currency", "pmt": "payment", "txn": "transaction", "trx": "transaction",
+    "typ": "type", "val": "value", "prc": "price", "cntry": "country", "cty": "city", "fname": "first name",
+    "lname": "last name", "rgn": "region",
+}  # fmt: skip
+_SAME_PARTY = {"client": "customer", "supplier": "vendor", "telephone": "phone", "organisation": "organization"}
 _DOUBLED = re.compile(r"(.)\1")
 # Words that, added to a name, make it the name of something else: a part, a time, a unit, a state of it.
 _OTHER_THING = frozenset(
@@ -45,6 +58,18 @@ def alike(missing: str, names: Sequence[str]) -> list[str]:
 def begun_alike(missing: str, names: Sequence[str]) -> list[str]:
     """Names that the missing one begins, or that begin it, by whole words or as a short form."""
     return [name for name in names if _begins(words_of(missing), words_of(name))]
+
+
+def plain_words(name: str) -> tuple[str, ...]:
+    """The words of a name written out and sorted, with one word for each party: ``cust_nm`` is customer, name."""
+    written = (word for short in words_of(name) for word in _SHORT.get(short, short).split())
+    return tuple(sorted(_SAME_PARTY.get(word, word) for word in written))
+
+
+def same_words(missing: str, names: Sequence[str]) -> list[str]:
+    """The names that say the same in other short forms: ``client_name`` for ``cust_nm``."""
+    wanted = plain_words(missing)
+    return [name for name in names if wanted and plain_words(name) == wanted]
 
 
 def may_be(one: str, other: str) -> bool:

@@ -6,10 +6,11 @@ What is corrected are names, never values: keys of the arguments, and texts that
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from services.executor.core.tooling.column_aliases import ALIASES
-from services.executor.core.tooling.near_names import alike, begun_alike, words_of
+from services.executor.core.tooling.near_names import alike, begun_alike, plain_words, same_words, words_of
 from shared.domain.exact_json import Json, JsonObject
 
 Tier = Callable[[str, Sequence[str]], Sequence[str]]
@@ -22,6 +23,13 @@ class Match(NamedTuple):
     tier: str
 
 
+NOTHING_SAID: Mapping[str, str] = MappingProxyType({})
+_FORMERLY = (
+    r"\b(?:former(?:ly)?|previous(?:ly)?|was|once|renamed from|old name|legacy(?: name)?|alias(?: of)?"
+    r"|replaces|aka)[ :]+"
+)
+_LITTLE_WORDS = frozenset("the a an of for this that in on s is its full as by to".split())
+_DESCRIPTIONS = ("description", "comment", "doc", "label", "title", "note", "remarks")
 PARAMETER = "@"  # before the old name of what is a parameter of the call, and no column
 _NAMES_COLUMNS = frozenset("column columns field fields col cols attribute attributes".split())
 _ORDERS = frozenset("sort_by order_by group_by sort order select sortby orderby groupby".split())
@@ -36,22 +44,44 @@ _TYPE = re.compile(
 )
 
 
+def descriptions_in(described: Json) -> dict[str, str]:
+    """What the server says of each column, by its name, in what a describing tool answered."""
+    if isinstance(described, list):
+        return {name: text for one in described if (name := _entry(one)) and (text := _description_of(one))}
+    if not isinstance(described, dict):
+        return {}
+    listing = next((described[key] for key in _LISTINGS.split() if isinstance(described.get(key), dict | list)), None)
+    if isinstance(listing, dict) and not _columns_within(listing):
+        return {name: text for name, one in listing.items() if (text := _description_of(one))}
+    return descriptions_in(listing) if listing is not None else {}
+
+
 def columns_in(described: Json) -> tuple[str, ...]:
     """The names of the columns in what a describing tool answered, or in an error that lists them."""
     return tuple(dict.fromkeys(_columns(described)))
 
 
-def match(asked: str, missing: str, columns: Sequence[str]) -> Match | None:
+def columns_declared(schema: JsonObject) -> tuple[str, ...]:
+    """The columns that a tool's own schema admits where it takes their names; none if it does not say."""
+    declared = schema.get("properties")
+    parameters = declared.items() if isinstance(declared, dict) else ()
+    listed = (_choices(shape) for name, shape in parameters if _takes_names(name))
+    return tuple(dict.fromkeys(name for names in listed for name in names))
+
+
+def match(
+    asked: str, missing: str, columns: Sequence[str], described: Mapping[str, str] = NOTHING_SAID
+) -> Match | None:
     """The one column that ``asked`` now means; ``missing`` is the name under which the server was asked for it.
 
-    None if there is none, several, or the name is not missing.
+    ``described``: what the server says of its columns. None if there is no such column, several, or none is missing.
     """
     bare = bare_name(missing)
     if bare in columns:
         return None
     if asked in columns:
         return Match(asked, "exact")
-    for tier, candidates in TIERS:
+    for tier, candidates in (("described", _naming(described)), *TIERS, ("described", _explaining(described))):
         found = candidates(bare, columns)
         if found:
             return Match(found[0], tier) if len(found) == 1 else None
@@ -121,12 +151,35 @@ def _aliases(missing: str, columns: Sequence[str]) -> Sequence[str]:
     return [column for column in columns if "_".join(words_of(column)) in others]
 
 
+def _naming(described: Mapping[str, str]) -> Tier:
+    """Columns of which the server says that they had the missing name."""
+
+    def tier(missing: str, columns: Sequence[str]) -> Sequence[str]:
+        name = re.escape(missing)
+        said = rf"(?<![\w.]){name}(?![\w.])" if "_" in missing else rf"{_FORMERLY}[\"'`]?{name}(?![\w.])"
+        return [column for column in columns if re.search(said, described.get(column, ""), re.IGNORECASE)]
+
+    return tier
+
+
+def _explaining(described: Mapping[str, str]) -> Tier:
+    """Columns that the server explains in the missing name's own words: "name of the customer" for ``cust_nm``."""
+
+    def tier(missing: str, columns: Sequence[str]) -> Sequence[str]:
+        wanted = set(plain_words(missing))
+        told = {column: set(plain_words(described.get(column, ""))) - _LITTLE_WORDS for column in columns}
+        return [column for column in columns if len(wanted) > 1 and told[column] == wanted]
+
+    return tier
+
+
 # The order in which a name is looked for; a tier that is less certain stands later.
 TIERS: tuple[tuple[str, Tier], ...] = (
     ("exact", _same_letters),
     ("alias", _aliases),
     ("fuzzy", alike),
     ("prefix", begun_alike),
+    ("words", same_words),
 )
 
 
@@ -146,6 +199,22 @@ def _columns(described: Json) -> Iterator[str]:
         yield from inner or (listing if isinstance(listing, dict) else ())
     elif described and all(isinstance(kind, str) and _TYPE.match(kind) for kind in described.values()):
         yield from described
+
+
+def _choices(shape: Json) -> tuple[str, ...]:
+    inner = shape.get("items", shape) if isinstance(shape, dict) else None
+    choices = inner.get("enum") if isinstance(inner, dict) else None
+    return tuple(name for name in choices if isinstance(name, str)) if isinstance(choices, list) else ()
+
+
+def _columns_within(listing: JsonObject) -> bool:
+    """Whether an object is another wrapping of the list, and not the columns themselves."""
+    return any(isinstance(listing.get(key), dict | list) for key in _LISTINGS.split())
+
+
+def _description_of(entry: Json) -> str:
+    texts = [entry.get(key) for key in _DESCRIPTIONS] if isinstance(entry, dict) else []
+    return " ".join(text for text in texts if isinstance(text, str))
 
 
 def _entry(entry: Json) -> str | None:

@@ -33,6 +33,11 @@ class Toolbox(NamedTuple):
         offered = frozenset(permitted)
         return [name for name, tool in self.tools.items() if tool.tool_class not in offered]
 
+    def reads(self, name: str) -> bool:
+        """Whether a call of this goes out at once: it is known, and changes nothing."""
+        tool = self.tools.get(name)
+        return tool is not None and tool.tool_class in (ToolClass.READ, ToolClass.COMPUTE)
+
     def find(self, connection_id: str, name: str) -> Tool | None:
         """The tool of that connection. An empty connection finds the only tool of that name."""
         found = [

@@ -17,6 +17,7 @@ READ = frozenset(
 NOTIFY = frozenset("notify alert remind inform announce ping".split())
 
 # These tell only if their object is a message, and only if it has nothing to do with money.
+# To schedule or book a visit makes an appointment, which is a change; to schedule a reminder tells.
 DELIVER = frozenset("send schedule post publish deliver queue broadcast email mail message".split())
 
 # These tell only if their object is an audit trail.
@@ -50,7 +51,6 @@ MESSAGES = frozenset(
     reminders letter letters newsletter announcement announcements memo invitation invitations chat slack dm digest
     acknowledgement greeting""".split()
 )
-MEETINGS = frozenset("meeting meetings appointment call callback followup interview kickoff".split())
 
 MONEY = frozenset(
     """money payment payments payout payouts pay wire transfer transfers fund funds cash refund refunds credit credits

@@ -95,6 +95,12 @@ def policy(record: TaskRecord) -> Policy | None:
     return Policy(_verdict(verdict), rules, unknown, problems)
 
 
+def unenforced_policy(record: TaskRecord) -> str:
+    """What the record says of the request's own policy that was not enforced; empty where all of it was."""
+    said = record.metadata.get("policy_unenforced")
+    return said if isinstance(said, str) else ""
+
+
 def approvals(asked: Iterable[Approval]) -> tuple[Asked, ...]:
     return tuple(
         Asked(
@@ -160,7 +166,8 @@ def _write(row: JsonObject, grounds: Grounds) -> Write:
         connection=_text(row.get("connection")),
         status=WRITES.get(status, Badge(title_of(status), "mute")),
         arguments=tuple(
-            ArgumentRow(name, shown(value), _from(sources.get(name), grounds)) for name, value in arguments.items()
+            ArgumentRow(name, shown(value), _source_words(sources.get(name), grounds))
+            for name, value in arguments.items()
         ),
         attempt=attempt if isinstance(attempt, int) else 1,
         sent_at=_moment(row.get("sent_at")),
@@ -183,7 +190,7 @@ def _shows(found: Json) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _from(source: JsonObject | None, grounds: Grounds) -> str:
+def _source_words(source: JsonObject | None, grounds: Grounds) -> str:
     if source is None:
         return ""
     ref = _text(source.get("ref"))

@@ -20,6 +20,22 @@ _ORDER = re.compile(
     r"|\b(?:earliest|latest|oldest|newest|largest|smallest|highest|lowest) first\b",
     re.IGNORECASE,
 )
+_REFUSAL = re.compile(  # says by itself that there is no answer
+    r"\b(?:sorry|apolog\w+|unfortunately|unable to|not able to|cannot|can't|can not|could not|couldn't|won't|will not"
+    r"|did not|didn't|failed to|not possible|nothing was|timed out|against (?:the |our )?polic\w+)\b"
+    r"|\b(?:request|task|question|access|permission|call|change|write|this|that|it) (?:was|is|has been|were|are)"
+    r" (?:\w+ )?(?:refused|rejected|denied|declined|blocked|forbidden|prohibited|not \w+)\b"
+    r"|^(?:access|permission|request|task) (?:denied|refused|rejected|declined|failed|blocked)\b"
+    r"|^(?:no (?:access|answer|permission|result|data)|not (?:allowed|permitted|authori[sz]ed|available))\b"
+    r"|^(?:error|failure|failed|refused|rejected|denied|blocked)\s*[:.!-]",
+    re.IGNORECASE,
+)
+_REFUSING = re.compile(  # may be one of several words of a refusal, or a state of something
+    r"\b(?:refus\w+|reject\w+|den(?:y|ied|ies)|declin\w+|forbidden|prohibited|blocked|fail\w*|errors?|unavailable"
+    r"|violat\w+|no (?:access|answer|permission|result|data)|not (?:allowed|permitted|authori[sz]ed|available|possible)"
+    r"|(?:needed|required|timeout|unanswered))\b",
+    re.IGNORECASE,
+)
 _TRIES = 100  # brackets of a text that are looked at
 _DECODER = json.JSONDecoder(parse_float=Decimal)
 
@@ -50,12 +66,27 @@ def _listed(text: str) -> tuple[str, ...]:
     array = _array_in(text)
     if array is not None:
         return tuple(map(_as_text, array))
-    items = tuple(match["item"] for match in _ITEM.finditer(text))
-    return items or _separated(text)
+    items = tuple(_ITEM.finditer(text))
+    if items and _REFUSAL.search(text[: items[0].start()].replace("’", "'").strip()):
+        return (text,)
+    return tuple(match["item"] for match in items) or _separated(text)
 
 
 def _separated(text: str) -> tuple[str, ...]:
-    return tuple(_BETWEEN.split(text)) if "\n" not in text else (text,)
+    if "\n" in text or _is_refusal(text):
+        return (text,)
+    return tuple(_BETWEEN.split(text))
+
+
+def _is_refusal(text: str) -> bool:
+    """Whether a text says why there is no answer: such a text is one answer, however many commas it has.
+
+    Of words that may also be states ("Rejected, Approved") most of its parts have to be one.
+    """
+    plain = text.replace("’", "'").strip()
+    parts = [part for part in _BETWEEN.split(plain) if part]
+    refusing = sum(_REFUSING.search(part) is not None for part in parts)
+    return _REFUSAL.search(parts[0] if parts else "") is not None or 2 * refusing > len(parts)
 
 
 def _single(text: str) -> tuple[str, ...]:

@@ -76,7 +76,9 @@ def _metadata(record: TaskRecord) -> dict[str, JsonValue]:
     violations = list(cast("list[JsonValue]", checked.get("violations", [])))
     if record.state is TaskState.REJECTED and record.reason:
         violations.append(record.reason)
+    unenforced = record.metadata.get("policy_unenforced")
     return {
+        **({"policy_unenforced": unenforced} if unenforced else {}),
         "policy_compliant": checked.get("compliant", True) is True and not violations,
         "policy_violations": violations,
         "applied_rules": checked.get("applied_rules", []),

@@ -92,6 +92,7 @@ class TaskPages:
             stages=stages(told),
             writes=evidence.writes(audited(kept, "") if kept else remembered(record), grounds),
             policy=evidence.policy(record),
+            unenforced=evidence.unenforced_policy(record),
             asked=evidence.approvals(asked),
             figures=evidence.figures(record, grounds),
             quality_parts=evidence.quality_parts(record),

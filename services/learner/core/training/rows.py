@@ -1,7 +1,7 @@
 """Training rows as they are stored: JSON, one object a line or one array; what cannot be read is named."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Annotated, NamedTuple
 
@@ -90,9 +90,14 @@ class Rows(NamedTuple):
 
 def read_rows(name: str, content: bytes) -> Rows:
     """The rows of an object of that name. Never raises: what is no row is a bad one."""
+    return read_rows_of(_found(name, content))
+
+
+def read_rows_of(entries: Iterable[tuple[str, object]]) -> Rows:
+    """The rows among these, each with its place. A text says why there is none."""
     good: list[TrainingRow] = []
     bad: list[BadRow] = []
-    for number, (place, found) in enumerate(_found(name, content)):
+    for number, (place, found) in enumerate(entries):
         if number >= MOST_ROWS:
             bad.append(BadRow(place, f"there are more than {MOST_ROWS} rows; this one and all after it are left out"))
             break

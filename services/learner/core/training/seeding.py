@@ -1,12 +1,12 @@
 """Seeds a tenant's case log from a bucket of training rows: each version of each object once."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 from services.learner.core.training.example import case_of
 from services.learner.core.training.merge import merged
-from services.learner.core.training.rows import BadRow, read_rows
+from services.learner.core.training.rows import BadRow, Rows, read_rows
 from services.learner.ports.outcomes import CaseShelf, Loaded, ObjectChanged, Shelved, TrainingBucket, TrainingObject
 from shared.contracts.case import CaseEntry
 
@@ -22,10 +22,28 @@ class Seeded(NamedTuple):
     kept: int | None
 
 
-class Seeder:
-    """One of several learners looks at a time: whoever finds ``begin`` taken lets the other do it."""
+async def _teach_nothing(_name: str, _content: bytes) -> None:
+    """Training rows teach by their cases alone."""
 
-    def __init__(self, bucket: TrainingBucket, shelf: CaseShelf, tenant: str, clock: Callable[[], datetime]) -> None:
+
+class Seeder:
+    """One of several learners looks at a time: whoever finds ``begin`` taken lets the other do it.
+
+    ``read`` finds the rows of an object; ``teach`` takes in what else it says, before it counts as loaded: it may be
+    called again with the same object.
+    """
+
+    def __init__(
+        self,
+        bucket: TrainingBucket,
+        shelf: CaseShelf,
+        tenant: str,
+        clock: Callable[[], datetime],
+        read: Callable[[str, bytes], Rows] = read_rows,
+        teach: Callable[[str, bytes], Awaitable[None]] = _teach_nothing,
+    ) -> None:
+        self._read = read
+        self._teach = teach
         self._bucket = bucket
         self._shelf = shelf
         self._tenant = tenant
@@ -57,7 +75,8 @@ class Seeder:
             content = await self._bucket.read(found)
         except ObjectChanged:
             return None
-        rows = read_rows(found.name, content)
+        rows = self._read(found.name, content)
+        await self._teach(found.name, content)
         source, now = found.name.rpartition("/")[2], self._clock()
         return await self._kept(found, [case_of(row, rows.scale, source, now) for row in rows.good], tuple(rows.bad))
 

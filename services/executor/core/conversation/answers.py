@@ -1,0 +1,124 @@
+"""What a reply without calls must be to count as the answer, and what is said under it."""
+
+from collections.abc import Sequence
+
+from services.executor.core.context import TurnContext
+from services.executor.core.conversation.known_figures import said_texts
+from services.executor.core.conversation.opening import local_now
+from services.executor.core.dossier import Progress
+from services.executor.core.endings import Failed
+from services.executor.core.execute.besides import with_besides
+from services.executor.core.plan.sources import KnownSources, SourceFinder
+from services.executor.core.prose_sentences import unenforced_sentence
+from services.executor.core.reflect.found import found, untraced
+from services.executor.ports.models import ModelReply
+from shared.contracts.ledger import LedgerEntry
+from shared.domain.answer import as_list, is_exact_match
+from shared.domain.words import ToolClass
+
+_NAMED = 6  # figures that a sentence names
+
+
+class AnswerChecks:
+    """Checks the answers of one conversation. Each fault is told to the model once, and kept in the journal: whoever
+    walks the conversation again knows more than was known then.
+    """
+
+    def __init__(self, ctx: TurnContext) -> None:
+        self._ctx = ctx
+        self._told: set[str] = set()
+        self._untraced: tuple[str, ...] = ()
+
+    async def problem_with(self, key: str, reply: ModelReply, progress: Progress, lacking: Sequence[int]) -> str:
+        """What the model is told of its answer; empty where it counts as it is. ``key`` names the reply.
+
+        Raises ``Failed`` where it says nothing at all, once more.
+        """
+        told = self._ctx.journal.of_earlier_attempt(f"{key}:answer")
+        if told is not None:
+            name, _, problem = told.partition(": ")
+            self._told.add(name)
+            return problem
+        writes = tuple((await self._ctx.store.ledger()).values())
+        self._untraced = self._strangers(reply.text, progress, writes)
+        checks = (
+            ("cut", self._form(reply, progress)),
+            ("unread", self._unread(reply, progress)),
+            ("lacking", self._lacking(progress, lacking)),
+            ("untraced", self._strange()),
+        )
+        for name, problem in checks:
+            if problem and name not in self._told:
+                self._told.add(name)
+                self._ctx.journal.tell("note", answer_problem=problem)
+                await self._ctx.journal.add(f"{key}:answer", "note", f"{name}: {problem}")
+                return problem
+        if not (reply.text.strip() or writes):
+            raise Failed("the model gave no usable answer: it was empty", "model")
+        return ""
+
+    def _strangers(self, text: str, progress: Progress, writes: Sequence[LedgerEntry]) -> tuple[str, ...]:
+        """The figures and identifiers that neither way of looking finds in what is known."""
+        known = found(self._ctx.task, progress.dossier, writes)
+        strange = untraced(text, known)
+        if not strange:
+            return ()
+        dossier = progress.dossier
+        finder = SourceFinder(KnownSources(said_texts(self._ctx), dossier.facts, dossier.values, local_now(self._ctx)))
+        others = " ".join(finder.strange_figures(text))
+        return tuple(token for token in strange if token in others)
+
+    def with_answer(self, progress: Progress, text: str) -> Progress:
+        """The progress with its answer; a list that was asked for passes through untouched, to the byte (I9)."""
+        text = (as_list(text) if progress.dossier.answer_format == "list" else None) or text
+        if is_exact_match(text):
+            return progress.learned(answer=text)
+        text = f"{text.rstrip()}{self._caveat(progress, text)}"
+        return progress.learned(answer=with_besides(self._ctx, progress.dossier, text))
+
+    def _form(self, reply: ModelReply, progress: Progress) -> str:
+        if reply.stop_reason == "max_tokens":
+            return "The answer was cut off: answer more briefly."
+        if not reply.text.strip():
+            return "The answer was empty: answer the task."
+        if progress.dossier.answer_format == "list" and as_list(reply.text) is None:
+            return "The answer must be one JSON list and nothing else."
+        return ""
+
+    def _unread(self, reply: ModelReply, progress: Progress) -> str:
+        """An answer in place of a first read; where nothing can be read there is nothing to say."""
+        if progress.dossier.facts or progress.dossier.values or progress.dossier.plans or progress.dossier.plan:
+            return ""
+        if not any(tool.tool_class is ToolClass.READ for tool in self._ctx.toolbox.tools.values()):
+            return ""
+        return (
+            "Nothing was read yet. Call the tools that the task needs; if it needs none, give the same answer again."
+            if reply.text.strip()
+            else ""
+        )
+
+    def _lacking(self, progress: Progress, lacking: Sequence[int]) -> str:
+        quotes = [f"{part.number} ({part.quote[:80]})" for part in progress.dossier.parts if part.number in lacking]
+        if not quotes:
+            return ""
+        return (
+            f"No call was made for part {', '.join(quotes)}. Make the calls that it needs now, or `leave_part` where "
+            "its own condition is not met; if it cannot or must not be done, give the answer and say in it why."
+        )
+
+    def _strange(self) -> str:
+        if not self._untraced:
+            return ""
+        return (
+            f"These stand neither in the task nor in any result: {', '.join(self._untraced[:_NAMED])}. Work them out "
+            "with `calculate`, or answer without them."
+        )
+
+    def _caveat(self, progress: Progress, text: str) -> str:
+        strange = [token for token in self._untraced if token in text]
+        said = [f"Not verified: {', '.join(strange[:_NAMED])}."] if strange else []
+        if "unread" in self._told and not progress.dossier.facts:
+            said.append("Nothing was read for this answer.")
+        said += [f"Not done: {part.quote}: {part.unmet}." for part in progress.dossier.parts if part.unmet]
+        said += filter(None, [unenforced_sentence(self._ctx)])
+        return "".join(f"\n\n{one}" for one in said)

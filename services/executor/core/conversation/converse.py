@@ -1,0 +1,350 @@
+"""EXECUTE as one guarded conversation: the model asks, reads and proposes; what it proposes becomes plans.
+
+The conversation is told by the journal alone: whoever goes on with a task walks it again over the stored replies and
+results, pays for nothing twice, and asks on from where it stopped.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from pydantic import TypeAdapter
+
+from services.executor.core.context import TurnContext
+from services.executor.core.conversation.answers import AnswerChecks
+from services.executor.core.conversation.brainos import MARK, asking, conversation_id
+from services.executor.core.conversation.dispatch import Dispatch, Dispatched
+from services.executor.core.conversation.exchange import Exchange
+from services.executor.core.conversation.known_figures import said_texts
+from services.executor.core.conversation.local_tools import LocalTools, parts_with_conditions
+from services.executor.core.conversation.opening import local_now, opening_sections
+from services.executor.core.conversation.parts import UNDERSTAND, parts_to_do, whole_task
+from services.executor.core.conversation.reader import TaskReader
+from services.executor.core.conversation.strategies import Drafting, OneReply, drafting_for
+from services.executor.core.conversation.talk import Talk
+from services.executor.core.conversation.tools_offered import offered_tools, unwrap
+from services.executor.core.conversation.understood import (
+    before_process,
+    known_of_kind,
+    settle_task,
+    with_parts,
+    with_process,
+)
+from services.executor.core.dossier import Fact, Progress
+from services.executor.core.endings import Failed
+from services.executor.core.execute.process_section import figures_told, section, with_process_figures
+from services.executor.core.execute.read_rules import read_rules
+from services.executor.core.execute.reading import known_corrections
+from services.executor.core.fsm.machine import after_planning
+from services.executor.core.fsm.states import RULES, is_complex
+from services.executor.core.making.make import with_made
+from services.executor.core.plan.closing import ClosedPlan, Closing
+from services.executor.core.plan.draft import PlanDraft
+from services.executor.core.plan.named_reads import NamedReads
+from services.executor.core.plan.outcomes import answers_to
+from services.executor.core.plan.proposals import Setting
+from services.executor.core.plan.sources import KnownSources
+from services.executor.core.spend.budget import Purse
+from services.executor.core.turn.carry import enter_state, in_state, path_for
+from services.executor.ports.models import ModelReply, Tier, ToolResult, ToolUse
+from services.executor.ports.orchestrators import Orchestrating
+from shared.contracts.plan import WritePlan
+from shared.contracts.policy import PastCall
+from shared.domain.exact_json import Json, dumps, loads_object
+from shared.domain.words import FsmState
+
+_CALLS = TypeAdapter(tuple[PastCall, ...])
+_ON_SONNET = "Not made. Propose it again now."
+
+
+class AnswerFound(NamedTuple):
+    """The conversation came to its end; the progress has the answer."""
+
+    progress: Progress
+
+
+class PlanClosed(NamedTuple):
+    """A plan is frozen, and is to be carried out."""
+
+    progress: Progress
+    plan: WritePlan
+
+
+class Conversation:
+    """One task's conversation, as far as it has come."""
+
+    def __init__(self, ctx: TurnContext, progress: Progress, sections: dict[str, Json], reader: TaskReader) -> None:
+        self.ctx = ctx
+        self.progress = progress.learned(values=())  # each is calculated again, where it was calculated
+        self._known_replies = progress.replies  # heard before this attempt: their states are walked already
+        self._reader = reader
+        self._local = LocalTools(ctx, progress)
+        self._local_thinks = progress.orchestrator is Orchestrating.LOCAL
+        mind, prefix = (ctx, "talk") if self._local_thinks else (asking(ctx, conversation_id(ctx)), f"talk:{MARK}")
+        self._talk = Talk(mind, sections, offered_tools(ctx.toolbox, self._local.definitions()), prefix)
+        self._exchange = Exchange(self._talk)
+        self._draft = PlanDraft(ctx, self._exchange)
+        self._closed: ClosedPlan | None = None
+        self._notice_asked = False  # whether the model was told once whom the process has to tell
+        self._written: tuple[Fact, ...] = ()  # what servers answered to the writes of earlier plans
+        self._settled = False  # whether a reply with calls was heard: it says what the task's parts are
+        self._drafting: Drafting = OneReply()  # until then it is the same for every strategy
+        self._answers = AnswerChecks(ctx)
+
+    @property
+    def key(self) -> str:
+        """The name in the journal of the reply that is asked for, or was heard last."""
+        return self._talk.key
+
+    @property
+    def reads_made(self) -> tuple[PastCall, ...]:
+        """What rules about reads have to count, whoever replies from now on."""
+        return self._reader.calls
+
+    @property
+    def may_end_by_ledger(self) -> bool:
+        """Whether only changes were asked for and all have calls: then the ledger's own summary can be the answer."""
+        parts, form = self.progress.dossier.parts, self.progress.dossier.answer_format
+        only_changes = bool(parts) and all(part.is_to_do for part in parts)
+        return only_changes and form == "prose" and not self._draft.held and not self._draft.lacking(parts)
+
+    @property
+    def corrected(self) -> Mapping[int, str]:
+        """By part, what was wrong with the calls that were proposed for it and never stood in a plan."""
+        return self._draft.corrected
+
+    async def go_on(self) -> AnswerFound | PlanClosed:
+        """Until a plan closes, or the answer is there."""
+        while True:
+            reply = await self._drafting.next_reply(self._talk, self._purse, self._tier)
+            self._count(1 + self._drafting.extra_calls)
+            self._talk.hear(reply)
+            if reply.tool_uses:
+                closed = await self._dispatch_calls(reply)
+            elif self._draft.held:
+                closed = await self._close_plan()
+            elif await self._conclude(reply):
+                return AnswerFound(self.progress)
+            else:
+                continue
+            if closed is not None:
+                return closed
+
+    async def hear_outcomes(self, outcomes: Mapping[str, Json]) -> None:
+        """What became of the plan's calls, by call id, goes back to the model as the results of its calls."""
+        closed, self._closed = self._closed, None
+        if closed is None:
+            raise Failed("no plan was closed")
+        self._reader.expect_changes()
+        self._written += await answers_to(self.ctx, (closed.plan,))
+        self._talk.so_far += self._draft.hear(closed, outcomes)
+
+    # --- asking ---------------------------------------------------------------------------------------------------
+
+    @property
+    def _is_new(self) -> bool:
+        """Whether the last reply was not heard by an earlier attempt, as far as its checkpoints tell."""
+        return self._talk.replies > self._known_replies
+
+    @property
+    def _tier(self) -> Tier:
+        """Haiku's is the first reply; what may propose is Sonnet's, and a question with one of seed 000's words."""
+        if self._talk.replies == 0 or not self._local_thinks:
+            return Tier.HAIKU
+        acts = bool(parts_to_do(self.progress.dossier.parts))
+        return Tier.SONNET if acts or is_complex(self.ctx.task) else Tier.HAIKU
+
+    @property
+    def _purse(self) -> Purse:
+        if self._talk.replies == 0:
+            return Purse.READING
+        if not parts_to_do(self.progress.dossier.parts):
+            return Purse.WHOLE
+        return Purse.PLAN if self.progress.dossier.plans else Purse.PROPOSING  # the answer to what was written, too
+
+    def _count(self, calls: int) -> None:
+        self._drafting.extra_calls = 0
+        if self._is_new:
+            self.progress = self.progress.model_copy(update={"model_calls": self.progress.model_calls + calls})
+
+    # --- the calls of a reply -------------------------------------------------------------------------------------
+
+    async def _dispatch_calls(self, reply: ModelReply) -> PlanClosed | None:
+        """Carry out the calls of one reply; the plan, if it closes with them."""
+        uses = reply.tool_uses if reply.stop_reason != "max_tokens" else reply.tool_uses[:-1]  # the last is cut off
+        is_first, self._settled = not self._settled, True
+        understood = await self._understand(uses) if is_first else {}
+        uses = tuple(use for use in uses if use.id not in understood)
+        if any(self.ctx.toolbox.reads(unwrap(use).name) for use in uses):
+            await self._reach(FsmState.ASSESS)  # before the first of them goes out (I1)
+        self._local.progress = self.progress
+        dispatch = Dispatch(self.ctx, self._reader, self._local, self.key)
+        with in_state(self.ctx, self.progress):
+            made = await dispatch.run(uses, self._draft.held, self._setting, self._known_by_now)
+        self._exchange.begin({**understood, **made.results})
+        self._talk.so_far += made.shown
+        if self._local.calculates({use.name for use in uses}):
+            await self._reach(FsmState.COMPUTE)
+        self._learn()
+        if is_first and self._local_thinks and made.writes:
+            for use_id in made.writes:
+                self._exchange.refuse(use_id, _ON_SONNET)
+            self._answer_calls()
+            return None
+        return await self._propose(made)
+
+    async def _propose(self, made: Dispatched) -> PlanClosed | None:
+        """Take the reply's proposals; the plan closes once every part has its calls, or nothing is added to it."""
+        if made.wrong:
+            self._draft.correct(made.wrong)
+            return None
+        fresh = await self._draft.take(made.proposals)
+        if self._draft.held and (not fresh or not self._draft.lacking(self.progress.dossier.parts)):
+            return await self._close_plan()
+        self._draft.hold(fresh)
+        self._answer_calls()
+        return None
+
+    def _answer_calls(self) -> None:
+        """The results go back, with what the strategy and the process's figures say beside them."""
+        figures = "" if self.progress.read_only else figures_told(self.ctx, self.progress)
+        news = figures if figures != self._talk.figures else ""
+        self._talk.figures = figures
+        said = (news, self._drafting.after_results(self._talk.replies))
+        self._exchange.close("\n\n".join(filter(None, said)))
+
+    async def _close_plan(self) -> PlanClosed | None:
+        """Freeze what is held; None where something of it is to be mended first."""
+        number, named = self._draft.number, NamedReads(self.ctx, self._reader, self.key, self._draft.held)
+        if named.is_any_open and self.progress.state is not FsmState.ASSESS:
+            self.progress = await enter_state(self.ctx, self._with_replies(), FsmState.ASSESS)
+        await named.make()
+        closing = Closing(self.ctx, self._reader, self.key, asks_for_notice=not self._notice_asked)
+        closed = await closing.close(self.progress, self._draft.held, number)
+        self._notice_asked |= closed.asks_for_notice
+        self._count(closed.model_calls)
+        self._learn()
+        if not closed.stands:
+            self._draft.correct(closed.errors)
+            return None
+        self._closed = closed
+        self.progress = await self._with_plan(closed)
+        return PlanClosed(self.progress, closed.plan)
+
+    async def _with_plan(self, closed: ClosedPlan) -> Progress:
+        """The progress at the plan's first state, or further on where an earlier attempt had come further."""
+        plan, known = closed.plan, self.progress.dossier.plan
+        if known is not None and known.round >= plan.round:
+            return self.progress
+        earlier = (*self.progress.dossier.plans, *((known,) if known else ()))
+        fresh: dict[str, object] = {
+            "plan": plan, "plans": earlier, "verdict": closed.verdict, "audit_clean": True,
+            "approved_hash": None, "approval_note": None, "by_person": False, "approved_level": None,
+        }  # fmt: skip
+        self.ctx.journal.tell("plan", calls=[call.tool for call in plan.calls], number=plan.round)
+        planned = self._with_replies().learned(**fresh).model_copy(update={"confirmed": ()})
+        planned = planned.model_copy(update={"path": path_for(self.ctx, planned)})
+        return await enter_state(self.ctx, planned, after_planning(planned.path))
+
+    # --- what is known --------------------------------------------------------------------------------------------
+
+    @property
+    def _setting(self) -> Setting:
+        parts, corrections = self.progress.dossier.parts, self._reader.corrections
+        return Setting(parts, corrections, self._talk.replies, self._draft.calls_made)
+
+    def _known_by_now(self) -> KnownSources:
+        facts = (*self._reader.facts, *self._written)
+        values = (*self._local.figures, *self._local.values)  # the process's own figures are a source, too
+        return KnownSources(said_texts(self.ctx), facts, values, local_now(self.ctx))
+
+    def _learn(self) -> None:
+        """What was read and calculated by now; the process's own figures follow from it."""
+        counted = self.progress.model_copy(
+            update={"repeated_calls": self._reader.repeated, "corrections": dict(self._reader.corrections.names)}
+        )
+        learned = counted.learned(
+            facts=self._reader.facts,
+            values=tuple(self._local.values),
+            parts=parts_with_conditions(self.progress.dossier.parts, self._local.unmet),
+            made=self._local.made_used,
+        )
+        self.progress = with_process_figures(self.ctx, learned)
+
+    async def _understand(self, uses: Sequence[ToolUse]) -> dict[str, ToolResult]:
+        """Settle the task by the first reply with calls, before any is made. The result of its ``understand``."""
+        use = next((use for use in uses if use.name == UNDERSTAND), None)
+        result = await self._local.call(self.key, use, ()) if use else None
+        said = self._local.understanding or whole_task(self.ctx.task)
+        if not said.parts:
+            said = said._replace(parts=whole_task(self.ctx.task).parts)
+        if self._is_new:
+            self.ctx, self.progress = await settle_task(self.ctx, self.progress, said)
+        self.progress = with_parts(self.ctx, self.progress, said)
+        self._reader.settle(with_process(self.ctx, self.progress))
+        self._drafting = drafting_for(self.ctx, self.progress)
+        await self._make_tools()
+        self._talk.understood = {"parts": [part.as_json() for part in said.parts]}
+        if use is None or result is None:
+            return {}
+        if not result.is_error:
+            process = section(self.progress.template, self.progress.template.states)
+            known = self.ctx.journal.decide_once(
+                f"{self.key}:known", lambda: dumps(known_of_kind(self.ctx, self.progress))
+            )
+            self._talk.understood = {**loads_object(result.content), "process": process, **loads_object(known)}
+            result = result._replace(content=dumps(self._talk.understood))
+        return {use.id: result}
+
+    async def _make_tools(self) -> None:
+        """Calculators that the task misses, where its tenant lets them be made."""
+        progress, self._local.made = await with_made(self.ctx, self.progress, f"{self.key}:tools")
+        self.progress = progress if self._is_new else self.progress
+        if self._local.made.tools:
+            self._talk.tools = offered_tools(self.ctx.toolbox, self._local.definitions())
+
+    async def _reach(self, state: FsmState) -> None:
+        """Enter a state, unless an earlier attempt has walked through it already."""
+        if self._is_new and self.progress.state is not state:
+            self.progress = await enter_state(self.ctx, self._with_replies(), state)
+
+    def _with_replies(self) -> Progress:
+        return self.progress.model_copy(update={"replies": max(self.progress.replies, self._talk.replies)})
+
+    # --- the answer -----------------------------------------------------------------------------------------------
+
+    async def _conclude(self, reply: ModelReply) -> bool:
+        """Whether the reply is the answer; else the model was told what is wrong with it."""
+        nothing = whole_task(self.ctx.task)._replace(parts=())
+        if not self._settled:
+            self.progress = with_parts(self.ctx, self.progress, nothing)
+        self._learn()
+        lacking = self._draft.lacking(self.progress.dossier.parts)
+        if problem := await self._answers.problem_with(self.key, reply, self.progress, lacking):
+            self._talk.say(problem)
+            return False
+        if not self._settled and self._is_new:
+            self.ctx, self.progress = await settle_task(self.ctx, self.progress, nothing)
+        await self._reach(self.progress.path[-1])
+        with in_state(self.ctx, self.progress):
+            text, calls = await self._drafting.final_text(self.ctx, self._talk, self.progress, reply.text)
+        self._count(calls)
+        self.progress = self._answers.with_answer(self.progress, text)
+        return True
+
+
+def reads_key(name: str) -> str:
+    """Of the journal's note about the reads of an orchestrator that was passed over."""
+    return f"passed-over:{name}:reads"
+
+
+def _list_past_calls(ctx: TurnContext, progress: Progress) -> tuple[PastCall, ...]:
+    """The reads of those who were passed over; each knew those of the one before."""
+    stored = ctx.journal.get(reads_key([*progress.passed_over][-1])) if progress.passed_over else None
+    return _CALLS.validate_json(stored) if stored is not None else ()
+
+
+async def begin_conversation(ctx: TurnContext, progress: Progress) -> Conversation:
+    rules = await read_rules(ctx, "talk", RULES[FsmState.ASSESS].permits)
+    called = _list_past_calls(ctx, progress)
+    reader = TaskReader(before_process(ctx), known_corrections(ctx, progress), rules, progress.dossier.facts, called)
+    return Conversation(ctx, progress, await opening_sections(ctx), reader)

@@ -1,0 +1,200 @@
+"""What is done with the calls of one reply: reads side by side, local tools, and writes as proposals."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from services.executor.core.context import TurnContext
+from services.executor.core.conversation.local_tools import LocalTools
+from services.executor.core.conversation.parts import UNDERSTAND
+from services.executor.core.conversation.reader import CallRefused, TaskReader
+from services.executor.core.conversation.tools_offered import WRITES, unwrap
+from services.executor.core.dossier import Fact
+from services.executor.core.figures.shorten import shorten_result
+from services.executor.core.plan.proposals import NotProposed, Proposal, Setting, propose
+from services.executor.core.plan.sources import KnownSources, SourceFinder
+from services.executor.core.side_by_side import side_by_side
+from services.executor.ports.models import ToolResult, ToolUse
+from services.executor.ports.tools import Tool
+from shared.contracts.base import Contract
+from shared.domain.exact_json import Json, dumps, loads
+
+PROPOSE_AGAIN = "Not made: propose it again."
+
+
+class Dispatched(NamedTuple):
+    """``results`` of calls that are answered; ``proposals`` wait for the plan; ``wrong`` writes are answered with why.
+
+    ``answered`` are writes that the ledger answers, or that are proposed already.
+    """
+
+    results: Mapping[str, ToolResult]
+    proposals: tuple[Proposal, ...]
+    wrong: Mapping[str, str]
+    shown: tuple[Json, ...]  # the reads and local calls as data, for a history that begins anew
+
+    @property
+    def writes(self) -> tuple[str, ...]:
+        """The ids of all calls that write, proposed or wrong."""
+        return (*(one.use_id for one in self.proposals), *self.wrong)
+
+
+class _Sorted(NamedTuple):
+    """The calls of a reply by what they are."""
+
+    local: tuple[ToolUse, ...]
+    reads: tuple[tuple[ToolUse, Tool | None], ...]  # no tool: it was a read when the reply was heard, and is none now
+    writes: tuple[tuple[ToolUse, Tool], ...]
+    unknown: tuple[ToolUse, ...]
+
+
+class _Proposed(Contract):
+    """What a reply proposed, as the journal keeps it, or why it did not."""
+
+    proposals: tuple[Proposal, ...] = ()
+    wrong: dict[str, str] = {}
+
+    @property
+    def use_ids(self) -> frozenset[str]:
+        return frozenset((*(one.use_id for one in self.proposals), *self.wrong))
+
+
+class Dispatch:
+    """Carries out the calls of one reply. ``key`` begins the names of its steps in the journal."""
+
+    def __init__(self, ctx: TurnContext, reader: TaskReader, local: LocalTools, key: str) -> None:
+        self._ctx = ctx
+        self._reader = reader
+        self._local = local
+        self._key = key
+
+    async def run(
+        self, uses: Sequence[ToolUse], before: Sequence[Proposal], setting: Setting, known: Callable[[], KnownSources]
+    ) -> Dispatched:
+        """``before``: the proposals that wait already; ``known`` is asked once the reply has calculated."""
+        places = {use.id: place for place, use in enumerate(uses)}  # the same whatever the servers list by now
+        heard = self._read_earlier()
+        calls = self._sort([unwrap(use) for use in uses if use.id not in heard.use_ids], places)
+        new_reads = [use.name for use, tool in calls.reads if tool and not self._reader.is_known(use, tool)]
+        read = await self._read_all(calls.reads, places)
+        results = {use.id: _result(use, fact) for (use, _), fact in zip(calls.reads, read, strict=True)}
+        shown = [_as_data(use, fact) for (use, _), fact in zip(calls.reads, read, strict=True)]
+        for use in calls.local:
+            results[use.id] = await self._local.call(f"{self._key}:local:{places[use.id]}", use, self._reader.facts)
+            if use.name != UNDERSTAND:
+                shown.append(_said_as_data(use, results[use.id]))
+        for use in calls.unknown:
+            results[use.id] = _error(use, f"There is no tool named {use.name!r}.")
+            shown.append(_said_as_data(use, results[use.id]))
+        proposed = heard
+        if calls.writes and not heard.use_ids:
+            proposed = self._propose(calls.writes, before, setting, known(), new_reads)
+            self._ctx.journal.decide_once(self._proposed_key, proposed.model_dump_json)
+        return Dispatched(results, proposed.proposals, proposed.wrong, tuple(shown))
+
+    @property
+    def _proposed_key(self) -> str:
+        return f"{self._key}:proposed"
+
+    def _read_earlier(self) -> _Proposed:
+        """What the reply proposed when an earlier attempt heard it: nothing of it is decided again."""
+        stored = self._ctx.journal.of_earlier_attempt(self._proposed_key)
+        return _Proposed.model_validate_json(stored) if stored is not None else _Proposed()
+
+    def _sort(self, uses: Sequence[ToolUse], places: Mapping[str, int]) -> _Sorted:
+        tools, local, unknown = self._ctx.toolbox.tools, list[ToolUse](), list[ToolUse]()
+        reads, writes = list[tuple[ToolUse, Tool | None]](), list[tuple[ToolUse, Tool]]()
+        for use in uses:
+            tool = tools.get(use.name)
+            if tool is not None and tool.tool_class not in WRITES:
+                reads.append((use, tool))
+            elif self._ctx.journal.of_earlier_attempt(self._read_key(places[use.id])) is not None:
+                reads.append((use, None))
+            elif tool is not None:
+                writes.append((use, tool))
+            elif self._local.has(use.name):
+                local.append(use)
+            else:
+                unknown.append(use)
+        return _Sorted(tuple(local), tuple(reads), tuple(writes), tuple(unknown))
+
+    def _read_key(self, place: int) -> str:
+        return f"{self._key}:tool:{place}"
+
+    async def _read_all(
+        self, reads: Sequence[tuple[ToolUse, Tool | None]], places: Mapping[str, int]
+    ) -> list[Fact | str]:
+        """The facts, or why a read was not made; of two that are the same one is made."""
+        refs = [self._reader.reserve(use, tool) if tool else self._reader.restore(use) for use, tool in reads]
+        firsts = {ref: place for place, ref in reversed(list(enumerate(refs)))}
+        most = self._ctx.limits.tool_calls
+
+        async def read(place: int) -> Fact | str:
+            use, tool = reads[place]
+            if tool is None:
+                return self._reader.fact(refs[place]) or f"Not called: {use.name} is not there any more."
+            if place >= most:
+                self._reader.forget(refs[place])
+                return f"Not called: one reply makes {most} reads at most."
+            try:
+                return await self._reader.read(self._read_key(places[use.id]), refs[place], use, tool)
+            except CallRefused as why:
+                self._reader.forget(refs[place])
+                return str(why)
+
+        made = await side_by_side(read(place) for place in sorted(firsts.values()))
+        by_ref = dict(zip((refs[place] for place in sorted(firsts.values())), made, strict=True))
+        return [by_ref[ref] if firsts[ref] == place else await read(place) for place, ref in enumerate(refs)]
+
+    def _propose(
+        self,
+        writes: Sequence[tuple[ToolUse, Tool]],
+        before: Sequence[Proposal],
+        setting: Setting,
+        known: KnownSources,
+        new_reads: Sequence[str],
+    ) -> _Proposed:
+        """The proposals of the reply, or what is wrong: one error holds them all."""
+        proposals: list[Proposal] = []
+        wrong: dict[str, str] = {}
+        finder = SourceFinder(known) if writes else None
+        for use, tool in writes:
+            try:
+                if new_reads:
+                    raise NotProposed(f"propose it once you have seen what {', '.join(new_reads)} gives")
+                made = propose(use, tool, (*before, *proposals), setting)
+                sourced = finder.find(made.call, tool) if finder else None
+                if sourced is None or sourced.problems:
+                    raise NotProposed("; ".join(sourced.problems) if sourced else "its sources are not known")
+                proposals.append(made._replace(call=sourced.call))
+            except NotProposed as why:
+                wrong[use.id] = f"Not made: {why}"
+        if wrong:
+            return _Proposed(wrong={**wrong, **{one.use_id: PROPOSE_AGAIN for one in proposals}})
+        return _Proposed(proposals=tuple(proposals))
+
+
+def _result(use: ToolUse, made: Fact | str) -> ToolResult:
+    if isinstance(made, str):
+        return _error(use, made)
+    seen, note = shorten_result(made.result)
+    said = " ".join(filter(None, (made.note, note)))
+    return ToolResult(use.id, f"{dumps(seen)}\n[{made.ref}{f': {said}' if said else ''}]", is_error=not made.ok)
+
+
+def _error(use: ToolUse, why: str) -> ToolResult:
+    return ToolResult(use.id, why, is_error=True)
+
+
+def _as_data(use: ToolUse, made: Fact | str) -> Json:
+    """A read for a history that begins anew."""
+    if isinstance(made, str):
+        return {"tool": use.name, "arguments": use.input, "error": made}
+    seen, note = shorten_result(made.result)
+    said = " ".join(filter(None, (made.note, note)))
+    told: dict[str, Json] = {"note": said} if said else {}
+    return {"ref": made.ref, "tool": use.name, "arguments": use.input, "result": seen, **told}
+
+
+def _said_as_data(use: ToolUse, result: ToolResult) -> Json:
+    told: Json = result.content if result.is_error else loads(result.content)
+    return {"tool": use.name, "arguments": use.input, "error" if result.is_error else "result": told}

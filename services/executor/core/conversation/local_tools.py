@@ -1,0 +1,174 @@
+"""Our own tools of a conversation: pure, or asked of the policy service; none of them reaches a server."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from pydantic import JsonValue
+
+from services.executor.core.context import TurnContext
+from services.executor.core.conversation.known_figures import known_figures, user_texts
+from services.executor.core.conversation.opening import local_now
+from services.executor.core.conversation.parts import (
+    UNDERSTAND,
+    CannotUnderstand,
+    PartOfTask,
+    Understanding,
+    read_understanding,
+    understand_tool,
+)
+from services.executor.core.conversation.tools_offered import (
+    FIND_TOOLS,
+    LEAVE_PART,
+    WHAT_WOULD_POLICY_SAY,
+    find_tools,
+    is_wide,
+)
+from services.executor.core.dossier import Fact, NamedValue, Operand, Progress
+from services.executor.core.figures.calculate import CALCULATE, calculate, calculate_tool, describe_value
+from services.executor.core.figures.look import LOOK, look
+from services.executor.core.figures.paths import NoSuchPath
+from services.executor.core.finance.money import CannotCalculate
+from services.executor.core.making.made import NOTHING, Made
+from services.executor.core.making.running import worked_out
+from services.executor.core.plan.hypothetical import would_policy_say
+from services.executor.core.tooling.near_names import words_of
+from services.executor.ports.models import ToolDefinition, ToolResult, ToolUse
+from shared.contracts.made_tool import MadeTool
+from shared.domain.exact_json import Json, JsonObject, dumps
+
+_MOST_HYPOTHETICAL = 5
+_LONGEST_REASON = 300
+PART = "part"
+
+
+@dataclass
+class LocalTools:
+    """What they know of one task; ``progress`` is kept by the conversation."""
+
+    ctx: TurnContext
+    progress: Progress
+    understanding: Understanding | None = None
+    values: list[NamedValue] = field(default_factory=list)
+    unmet: dict[int, str] = field(default_factory=dict)  # conditions of parts that were calculated and do not hold
+    hypothetical: int = 0
+    made: Made = NOTHING
+
+    def has(self, name: str) -> bool:
+        return name in {tool.name for tool in self.definitions()}
+
+    def definitions(self) -> tuple[ToolDefinition, ...]:
+        local = (
+            understand_tool(self.ctx.processes),
+            _calculate_tool(self.made),
+            LOOK,
+            LEAVE_PART,
+            WHAT_WOULD_POLICY_SAY,
+        )
+        return (*local, FIND_TOOLS) if is_wide(self.ctx.toolbox) else local
+
+    def calculates(self, names: Collection[str]) -> bool:
+        """Whether one of these calls is worked out here."""
+        return CALCULATE.name in names
+
+    @property
+    def figures(self) -> tuple[NamedValue, ...]:
+        """The process's own figures, which the machine computed."""
+        return tuple(value for value in self.progress.dossier.values if value.figure)
+
+    @property
+    def made_used(self) -> tuple[MadeTool, ...]:
+        """The made tools that some value was worked out with."""
+        used = {value.operation for value in self.values if value.made_by}
+        return tuple(tool for name, tool in self.made.tools.items() if name in used)
+
+    async def call(self, key: str, use: ToolUse, facts: Sequence[Fact]) -> ToolResult:
+        """What the tool gives; what is wrong with the call goes back to the model."""
+        try:
+            return ToolResult(use.id, dumps(await self._call_tool(key, use, facts)))
+        except (CannotUnderstand, CannotCalculate, NoSuchPath, ValueError) as why:
+            return ToolResult(use.id, str(why), is_error=True)
+
+    async def _call_tool(self, key: str, use: ToolUse, facts: Sequence[Fact]) -> Json:
+        if use.name == UNDERSTAND:
+            return self._understand(use.input)
+        if use.name == CALCULATE.name:
+            return await self._calculate(key, use.input, facts)
+        if use.name == LOOK.name:
+            return look(use.input, facts, local_now(self.ctx).date())
+        if use.name == LEAVE_PART.name:
+            return self._leave(use.input, facts)
+        if use.name == FIND_TOOLS.name:
+            return find_tools(str(use.input.get("words", "")), self.ctx.toolbox)
+        return await self._policy(key, use.input, facts)
+
+    def _understand(self, given: JsonObject) -> Json:
+        """Only the first reply's counts: what was understood before any result was read is what may be done."""
+        if self.understanding is not None:
+            raise CannotUnderstand("the task's parts are settled by the first reply")
+        self.understanding = read_understanding(given, user_texts(self.ctx))
+        problems: list[Json] = [*self.understanding.problems]
+        parts: list[Json] = [part.as_json() for part in self.understanding.parts]
+        return {"parts": parts, **({"problems": problems} if problems else {})}
+
+    async def _calculate(self, key: str, given: JsonObject, facts: Sequence[Fact]) -> Json:
+        part = given.get(PART)
+        asked = {name: value for name, value in given.items() if name != PART}
+        known = known_figures(self.ctx, tuple(facts), (*self.figures, *self.values))
+        value = await worked_out(self.ctx, key, self.made, lambda: calculate(asked, known, self.made))
+        self.values = [one for one in self.values if one.name != value.name] + [value]
+        if isinstance(part, int) and not isinstance(part, bool):
+            self._note_condition(part, value)
+        return describe_value(value)
+
+    def _leave(self, given: JsonObject, facts: Sequence[Fact]) -> Json:
+        """A part whose own condition a result shows not to be met. It is told, and never in silence."""
+        part, because, ref = given.get("part"), str(given.get("because", "")).strip(), str(given.get("ref", ""))
+        number = next((one.number for one in self.progress.dossier.parts if one.number == part and one.is_to_do), None)
+        if number is None:
+            raise ValueError("name a part that is to be done")
+        if not because or all(fact.ref != ref for fact in facts):
+            raise ValueError("say why, and name the result that shows it, such as r2")
+        self.unmet[number] = f"{because[:_LONGEST_REASON]} ({ref})"
+        return {"part": number, "left": True}
+
+    def _note_condition(self, part: int, value: NamedValue) -> None:
+        """A condition of the task itself: where it does not hold, its part has nothing to do."""
+        if value.value == "false":
+            self.unmet[part] = _in_words(value)
+        elif value.value == "true":
+            self.unmet.pop(part, None)
+
+    async def _policy(self, key: str, given: JsonObject, facts: Sequence[Fact]) -> Json:
+        if self.hypothetical >= _MOST_HYPOTHETICAL:
+            raise ValueError(f"the policy was asked {_MOST_HYPOTHETICAL} times already")
+        self.hypothetical += 1
+        progress = self.progress.learned(facts=tuple(facts), values=tuple(self.values))
+        return await would_policy_say(self.ctx, progress, key, given)
+
+
+def parts_with_conditions(parts: Sequence[PartOfTask], unmet: Mapping[int, str]) -> tuple[PartOfTask, ...]:
+    return tuple(part.model_copy(update={"unmet": unmet.get(part.number, "")}) for part in parts)
+
+
+def _calculate_tool(made: Made) -> ToolDefinition:
+    """``calculate``, which may also say which part of the task a condition belongs to."""
+    tool = calculate_tool(made)
+    schema = dict(tool.input_schema)
+    properties = dict(cast("dict[str, JsonValue]", schema["properties"]))
+    properties[PART] = {"type": "integer", "description": "of a condition: the part of the task that depends on it"}
+    return tool._replace(input_schema={**schema, "properties": properties}, strict=False)
+
+
+def _in_words(condition: NamedValue) -> str:
+    """``stock less than 2 does not hold``: what was compared, as the answer tells it."""
+    told = [_operand_in_words(operand) for operand in condition.operands]
+    relation = condition.operation.replace("_", " ")
+    return f"{f' {relation} '.join(told) if len(told) > 1 else ' '.join((relation, *told))} does not hold"
+
+
+def _operand_in_words(operand: Operand) -> str:
+    if operand.literal:
+        return operand.literal
+    last = operand.path.rpartition(".")[2] if operand.source == "result" else operand.ref
+    return " ".join(words_of(last.partition("[")[0])) or operand.ref

@@ -1,0 +1,187 @@
+"""The three strategies over the same conversation (seed 000): how a reply is had, and how the answer is drafted."""
+
+from typing import Protocol
+
+from services.executor.core.context import TurnContext
+from services.executor.core.conversation.consensus import consensus
+from services.executor.core.conversation.talk import Talk
+from services.executor.core.dossier import Fact, Progress
+from services.executor.core.endings import Failed
+from services.executor.core.execute.model_calls import ask, user
+from services.executor.core.figures.shorten import shorten_result
+from services.executor.core.plan.outcomes import writes_as_json
+from services.executor.core.prompts.sections import render
+from services.executor.core.spend.affordable import affords_all
+from services.executor.core.spend.budget import BudgetSpent, Purse
+from services.executor.ports.models import ModelReply, ModelRequest, Tier
+from shared.domain.answer import as_list
+from shared.domain.exact_json import Json, dumps, loads_object
+from shared.domain.words import Strategy
+
+_MOST_OF_FACTS, _LEAST_OF_FACT = 8_000, 500  # characters of what was read, that the answer's writer sees
+_DRAFT_TOKENS = 1_024  # that a further draft may take
+_NAME_READS = (
+    "Name now, in one reply, every other read that the task needs; they are made at once. If none is needed, go on."
+)
+_SYNTHESIZE = (
+    "Draw everything together now: calculate what is to be calculated, then propose all writes in one reply, or answer."
+)
+
+
+class Drafting(Protocol):
+    """``extra_calls``: how many calls of the model the last reply took beside its own."""
+
+    extra_calls: int
+
+    async def next_reply(self, talk: Talk, purse: Purse, tier: Tier) -> ModelReply: ...
+
+    def after_results(self, replies: int) -> str:
+        """What is said beside the results of that reply."""
+        ...
+
+    async def final_text(self, ctx: TurnContext, talk: Talk, progress: Progress, text: str) -> tuple[str, int]:
+        """The answer, and how many calls of the model it took."""
+        ...
+
+
+class OneReply(Drafting):
+    """fsm: each reply counts as it is."""
+
+    def __init__(self) -> None:
+        self.extra_calls = 0
+
+    async def next_reply(self, talk: Talk, purse: Purse, tier: Tier) -> ModelReply:
+        return await talk.ask(purse, tier)
+
+    def after_results(self, replies: int) -> str:  # noqa: ARG002
+        return ""
+
+    async def final_text(self, ctx: TurnContext, talk: Talk, progress: Progress, text: str) -> tuple[str, int]:  # noqa: ARG002
+        return text, 0
+
+
+class FivePhases(OneReply):
+    """five_phase: PLAN with the first reply, GATHER in one more, SYNTHESIZE, ARTIFACT as a short request of its own."""
+
+    def after_results(self, replies: int) -> str:
+        return {1: _NAME_READS, 2: _SYNTHESIZE}.get(replies, "")
+
+    async def final_text(self, ctx: TurnContext, talk: Talk, progress: Progress, text: str) -> tuple[str, int]:
+        """ARTIFACT; without a usable one the conversation's own last words are the answer."""
+        try:
+            reply = await ask(ctx, f"{talk.key}:artifact", await _artifact(ctx, progress, text), Purse.WHOLE)
+        except (Failed, BudgetSpent) as error:
+            if isinstance(error, Failed) and error.part != "model":
+                raise
+            ctx.journal.goes_on()
+            return text, 0
+        usable = reply.stop_reason != "max_tokens" and reply.text.strip()
+        if progress.dossier.answer_format == "list" and as_list(reply.text) is None:
+            usable = ""
+        return (reply.text if usable else text), 1
+
+
+class TwoDrafts(OneReply):
+    """moa: a reply that proposes or answers is drafted twice; where the drafts differ, one is made of both."""
+
+    def __init__(self, ctx: TurnContext) -> None:
+        super().__init__()
+        self._ctx = ctx
+
+    async def next_reply(self, talk: Talk, purse: Purse, tier: Tier) -> ModelReply:
+        first = await talk.ask(purse, tier)
+        if not (self._is_decisive(first) and await self._affords(talk, purse)):
+            return first
+        second = await self._draft(talk, "doubting", talk.request(self._ctx.prompts.moa_doubting, "high"), purse)
+        if second is None or _agree(first, second, self._ctx):
+            return first
+        drafts = render({"drafts": [_as_data(first), _as_data(second)]})
+        merged = await self._draft(talk, "merged", talk.request(f"{drafts}\n\n{self._ctx.prompts.moa_merge}"), purse)
+        return merged or first
+
+    def _is_decisive(self, reply: ModelReply) -> bool:
+        """Whether it proposes a write, or answers."""
+        tools = self._ctx.toolbox.tools
+        writes = [
+            use for use in reply.tool_uses if use.name in tools and tools[use.name].tool_class in ("change", "notify")
+        ]
+        return bool(writes) or not reply.tool_uses
+
+    async def _affords(self, talk: Talk, purse: Purse) -> bool:
+        """Decided once, whoever goes on with the run."""
+
+        async def decide() -> str:
+            draft = talk.request()._replace(messages=(), max_tokens=_DRAFT_TOKENS)
+            return "both" if affords_all(self._ctx, (draft, draft), purse) else "one"
+
+        return await self._ctx.journal.once(f"{talk.key}:drafts", "note", decide) == "both"
+
+    async def _draft(self, talk: Talk, name: str, request: ModelRequest, purse: Purse) -> ModelReply | None:
+        """A draft beside the first; None where it cannot be had or used."""
+        key = f"{talk.key}:draft:{name}"
+        if self._ctx.journal.get(f"{key}:away") is not None:
+            return None
+        try:
+            reply = await ask(self._ctx, f"{key}:model", request, purse, talk.request())
+        except (Failed, BudgetSpent) as error:
+            if isinstance(error, Failed) and error.part != "model":
+                raise
+            self._ctx.journal.goes_on()
+            await self._ctx.journal.add(f"{key}:away", "note", error.reason)
+            return None
+        self.extra_calls += 1
+        return None if reply.stop_reason == "max_tokens" else reply
+
+
+def drafting_for(ctx: TurnContext, progress: Progress) -> Drafting:
+    """A question has nothing to deliberate: it is answered the short way, whatever was drawn."""
+    if progress.thinks is Strategy.FSM:
+        return OneReply()
+    return FivePhases() if progress.thinks is Strategy.FIVE_PHASE else TwoDrafts(ctx)
+
+
+async def _artifact(ctx: TurnContext, progress: Progress, text: str) -> ModelRequest:
+    dossier = progress.dossier
+    writes = tuple((await ctx.store.ledger()).values())
+    parts: list[Json] = [part.as_json() for part in dossier.parts]
+    most = max(_LEAST_OF_FACT, _MOST_OF_FACTS // max(1, len(dossier.facts)))
+    sections: dict[str, Json] = {
+        "task": ctx.task,
+        "answer_format": dossier.answer_format,
+        "parts": parts,
+        "facts": [_shorten_fact(fact, most) for fact in dossier.facts],
+        "values": [value.as_json() for value in dossier.values],
+        "drafts": [text],
+        "writes": [*writes_as_json(writes)],
+    }
+    return ModelRequest(Tier.HAIKU, (ctx.prompts.artifact,), (user(render(sections)),), max_tokens=2_048)
+
+
+def _shorten_fact(fact: Fact, most: int) -> Json:
+    """A fact as the answer's writer sees it, who has the conversation's own words beside: its beginning."""
+    seen, note = shorten_result(fact.result, most)
+    told: dict[str, Json] = {"note": note} if note else {}
+    return {"ref": fact.ref, "tool": fact.tool, "arguments": loads_object(fact.arguments_json), "result": seen, **told}
+
+
+def _agree(first: ModelReply, second: ModelReply, ctx: TurnContext) -> bool:
+    """The same writes with the same arguments; of two answers most words, and every figure."""
+    writes = [sorted(_calls(reply, ctx)) for reply in (first, second)]
+    if writes[0] or writes[1]:
+        return writes[0] == writes[1]
+    return consensus(first.text, second.text).reached
+
+
+def _calls(reply: ModelReply, ctx: TurnContext) -> list[str]:
+    tools = ctx.toolbox.tools
+    proposing = [
+        use for use in reply.tool_uses if use.name in tools and tools[use.name].tool_class in ("change", "notify")
+    ]
+    return [
+        dumps([use.name, {name: value for name, value in use.input.items() if name != "_call"}]) for use in proposing
+    ]
+
+
+def _as_data(reply: ModelReply) -> Json:
+    calls: list[Json] = [{"tool": use.name, "arguments": use.input} for use in reply.tool_uses]
+    return {"text": reply.text, "calls": calls}

@@ -1,0 +1,171 @@
+"""A plan closes: rules and coverage are asked, what stands is frozen in the journal."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from services.executor.core.context import TurnContext
+from services.executor.core.conversation.known_figures import known_figures
+from services.executor.core.conversation.reader import TaskReader
+from services.executor.core.dossier import Progress
+from services.executor.core.endings import Failed, Rejected
+from services.executor.core.execute.in_sequence import refuse_unprovable
+from services.executor.core.execute.notices import notice_wanted
+from services.executor.core.execute.policy_check import judge_plan, refuse_if_blocked
+from services.executor.core.execute.process_section import with_process_figures
+from services.executor.core.execute.refs import references
+from services.executor.core.figures.evaluate import audit
+from services.executor.core.making.made import Made
+from services.executor.core.making.running import worked_out
+from services.executor.core.plan.compensations import with_compensations
+from services.executor.core.plan.coverage import objections_to
+from services.executor.core.plan.proofs import with_proofs
+from services.executor.core.plan.proposals import NotProposed, Proposal, freeze
+from shared.contracts.base import Contract
+from shared.contracts.plan import PlannedCall, WritePlan
+from shared.contracts.policy import Verdict
+from shared.domain.words import FsmState, ToolClass
+
+_TELLS_OF_BLOCKED = "not made: a change of the plan is blocked by policy. Propose it again if it is still right"
+_AGAIN = "not made, propose again"
+
+
+class ClosedPlan(Contract):
+    """What came of closing a plan, as the journal keeps it.
+
+    ``plan``: what stands; without calls nothing does. ``errors``: by the id of the model's call, what it may mend.
+    ``barred``: the same, of calls that a rule forbids for good.
+    """
+
+    plan: WritePlan
+    verdict: Verdict | None = None
+    errors: dict[str, str] = {}
+    barred: dict[str, str] = {}
+    refused: str = ""  # why the task ends here: the policy itself is broken, or it blocks all that was left to do
+    asks_for_notice: bool = False  # whether what is wrong is that it does not tell whom the process has to tell
+    calls: dict[str, str] = {}  # ids of the plan's calls by those of the model's
+    model_calls: int = 0  # what it took to ask whether the plan does what the task asks
+
+    @property
+    def stands(self) -> bool:
+        return bool(self.plan.calls) and not self.errors and not self.refused
+
+
+class _Judged(NamedTuple):
+    plan: WritePlan
+    barred: Mapping[str, str]
+
+
+class Closing:
+    """Closes one plan: one step of the journal, which is named after ``key``, as are those in the course of it."""
+
+    def __init__(self, ctx: TurnContext, reader: TaskReader, key: str, *, asks_for_notice: bool = False) -> None:
+        """``asks_for_notice``: whether a plan goes back that does not tell whom its process has to tell."""
+        self._asks_for_notice = asks_for_notice
+        self._ctx = ctx
+        self._reader = reader
+        self._key = f"{key}:closing"
+
+    async def close(self, progress: Progress, proposals: Sequence[Proposal], number: int) -> ClosedPlan:
+        """The frozen plan, or what is wrong with its calls. Decided once, whoever goes on with the run."""
+
+        async def decide() -> str:
+            return (await self._decide_plan(progress, proposals, number)).model_dump_json()
+
+        closed = ClosedPlan.model_validate_json(await self._ctx.journal.once(self._key, "note", decide))
+        if closed.refused:
+            judged = progress.learned(plan=closed.plan, verdict=closed.verdict).moved(FsmState.POLICY_CHECK)
+            await self._ctx.checkpoints.save(judged, "refused")  # whoever asks why is shown the verdict
+            raise Rejected(closed.refused)
+        return closed
+
+    async def _decide_plan(self, progress: Progress, proposals: Sequence[Proposal], number: int) -> ClosedPlan:
+        uses = {one.call.call_id: one.use_id for one in proposals}
+        try:
+            plan = freeze([one.call for one in proposals], self._ctx.record.task_id, number)
+        except NotProposed as why:
+            return _none(number, dict.fromkeys(uses.values(), str(why)))
+        progress = with_process_figures(self._ctx, progress.learned(facts=self._reader.facts))
+        plan = with_proofs(with_compensations(plan, self._ctx.toolbox), self._ctx.toolbox, self._reader)
+        refuse_unprovable(progress.template, plan)
+        if self._asks_for_notice and (wanted := notice_wanted(self._ctx, progress, plan)):
+            return _none(number, dict.fromkeys(uses.values(), f"{_AGAIN}: {wanted}"), asks_for_notice=True)
+        verdict = await self._verdict(progress.learned(plan=plan))
+        barred: dict[str, str] = {}
+        while not verdict.problems and not verdict.refusals and (judged := _drop_blocked(plan, verdict)).barred:
+            if not judged.plan.calls:
+                return ClosedPlan(plan=plan, verdict=verdict, refused=_why_refused(verdict, plan))
+            barred, plan = {**barred, **judged.barred}, judged.plan
+            verdict = await self._verdict(progress.learned(plan=plan))
+        if verdict.problems:
+            return ClosedPlan(plan=plan, verdict=verdict, refused=_why_refused(verdict, plan))
+        if verdict.refusals:
+            return _none(number, _as_errors({**barred, **_tell_refusals(verdict)}, uses))
+        objections = await objections_to(self._ctx, progress, plan, f"{self._key}:coverage")
+        asked = objections.model_calls
+        if objections.by_call:
+            return _none(number, _as_errors(objections.by_call, uses), asked)
+        calls = {uses[call.call_id]: call.call_id for call in plan.calls}
+        told_barred = {uses[call_id]: why for call_id, why in barred.items()}
+        return ClosedPlan(plan=plan, verdict=verdict, barred=told_barred, calls=calls, model_calls=asked)
+
+    async def _verdict(self, progress: Progress) -> Verdict:
+        dossier, made = progress.dossier, Made(progress.dossier.made)
+        known = known_figures(self._ctx, dossier.facts)
+        problems = await worked_out(self._ctx, self._key, made, lambda: audit(dossier.values, known, made))
+        if problems:
+            raise Failed(f"the audit of the plan's figures is not clean, so nothing was written: {'; '.join(problems)}")
+        verdict = (await judge_plan(self._ctx, progress)).dossier.verdict
+        if verdict is None:
+            raise Failed("there is no policy verdict on the plan; nothing was written")
+        return verdict
+
+
+def _why_refused(verdict: Verdict, plan: WritePlan) -> str:
+    try:
+        refuse_if_blocked(verdict, plan)
+    except Rejected as rejected:
+        return rejected.reason
+    return "blocked by policy"
+
+
+def _tell_refusals(verdict: Verdict) -> dict[str, str]:
+    return {one.call_id: f"{one.rule_id}: {one.reason}" for one in verdict.refusals}
+
+
+def _none(number: int, errors: Mapping[str, str], model_calls: int = 0, *, asks_for_notice: bool = False) -> ClosedPlan:
+    plan = WritePlan(task_id="", round=number)
+    return ClosedPlan(plan=plan, errors=dict(errors), model_calls=model_calls, asks_for_notice=asks_for_notice)
+
+
+def _as_errors(by_call: Mapping[str, str], uses: Mapping[str, str]) -> dict[str, str]:
+    """The reasons by the model's own calls; every other one of the plan is to be proposed again."""
+    return {use_id: by_call.get(call_id, _AGAIN) for call_id, use_id in uses.items()}
+
+
+def _drop_blocked(plan: WritePlan, verdict: Verdict) -> _Judged:
+    """The plan without the calls that a rule blocks, those of the same part, and those that need their answers."""
+    why: dict[str, str] = {}
+    for rule in verdict.triggered_rules:
+        if rule.action == "block" and rule.call_id:
+            why.setdefault(rule.call_id, f"blocked by policy: {rule.rule_id}: {rule.reason}")
+    if verdict.blocked and not why:  # a rule about the whole
+        why = {call.call_id: "blocked by policy" for call in plan.calls}
+    parts = {call.part for call in plan.calls if call.call_id in why}
+    for call in plan.calls:
+        if call.call_id not in why and (call.part in parts or any(ref in why for ref in references(call.arguments))):
+            why[call.call_id] = "not made: another call of its part is blocked by policy"
+    if any(call.tool_class is ToolClass.CHANGE and call.call_id in why for call in plan.calls):
+        why |= {call.call_id: _TELLS_OF_BLOCKED for call in plan.calls if _may_tell_of(call, plan, why)}
+    return _Judged(plan.model_copy(update={"calls": _calls_left(plan, why)}), why)
+
+
+def _may_tell_of(notice: PlannedCall, plan: WritePlan, barred: Mapping[str, str]) -> bool:
+    """Whether a call is a notice that may speak of what is blocked: no change of its own part is made."""
+    if notice.tool_class is not ToolClass.NOTIFY or notice.call_id in barred:
+        return False
+    own = [call for call in plan.calls if call.part == notice.part and call.tool_class is ToolClass.CHANGE]
+    return all(call.call_id in barred for call in own)
+
+
+def _calls_left(plan: WritePlan, barred: Mapping[str, str]) -> tuple[PlannedCall, ...]:
+    return tuple(call for call in plan.calls if call.call_id not in barred)

@@ -1,0 +1,148 @@
+"""What became of a plan's calls, as the model is told it: the truth of the ledger."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from services.executor.core.context import TurnContext
+from services.executor.core.conversation.parts import PartOfTask
+from services.executor.core.dossier import Fact
+from services.executor.core.execute.ledger import entries
+from services.executor.core.execute.left_out import left_out
+from shared.contracts.ledger import LedgerEntry
+from shared.contracts.plan import PlannedCall, WritePlan
+from shared.domain.exact_json import Json, JsonObject, loads
+from shared.domain.words import WriteStatus
+
+NOT_MADE = "not made"
+_NO_CALL = "no call was made for it"
+# Of a skipped call a person decided that it is not made.
+_SETTLED = frozenset({WriteStatus.VERIFIED, WriteStatus.UNVERIFIED, WriteStatus.SENT, WriteStatus.SKIPPED})
+
+
+def writes_as_json(written: Iterable[LedgerEntry]) -> list[Json]:
+    """The ledger's entries for prompts and metadata, in the order of their intents."""
+    ordered = sorted(written, key=lambda entry: (entry.sending_at is None, entry.sending_at))
+    return [
+        {
+            "call_id": entry.call.call_id,
+            "tool": entry.call.tool,
+            "arguments": loads(entry.arguments_json),
+            "status": entry.status.value,
+            "result": loads(entry.result_json or "null"),
+            "note": entry.note,
+        }
+        for entry in ordered
+    ]
+
+
+async def outcomes_of(ctx: TurnContext, plan: WritePlan, why_not: str = "") -> dict[str, Json]:
+    """What became of each call, by call id. ``why_not``: why none of those that were not sent was made."""
+    known = await entries(ctx, plan)
+    reasons = {one.call.call_id: one.why for one in left_out(ctx, plan)}
+    told: dict[str, Json] = {}
+    for call in plan.calls:
+        entry = known.get(call.call_id)
+        reason = reasons.get(call.call_id, why_not)
+        told[call.call_id] = _of_entry(entry) if entry else {"status": NOT_MADE, "note": reason}
+    return told
+
+
+async def answers_to(ctx: TurnContext, plans: Iterable[WritePlan]) -> tuple[Fact, ...]:
+    """What servers answered to the plans' calls that took hold, as facts: a later plan may rest on them."""
+    made = [entry for plan in plans for entry in (await entries(ctx, plan)).values()]
+    return tuple(_as_fact(entry) for entry in made if entry.status in _SETTLED and entry.result_json is not None)
+
+
+def _as_fact(entry: LedgerEntry) -> Fact:
+    call = entry.call
+    return Fact(
+        ref=call.call_id,
+        connection_id=call.connection_id,
+        tool=call.tool,
+        arguments_json=entry.arguments_json,
+        result_json=entry.result_json or "null",
+    )
+
+
+def outcome_of_call(entry: LedgerEntry) -> Json:
+    """The same for one write that was made before."""
+    return _of_entry(entry)
+
+
+def parts_not_done(
+    parts: Sequence[PartOfTask],
+    plans: Iterable[WritePlan],
+    ledger: Mapping[str, LedgerEntry],
+    reasons: Mapping[str, str] = {},  # read only
+    corrected: Mapping[int, str] = {},  # read only
+) -> list[tuple[PartOfTask, str]]:
+    """The parts to be done of which not every call took hold, each with the reason.
+
+    A later plan's calls for a part stand in the place of those that failed before. ``reasons``: by call id, why a call
+    was left out; ``corrected``: by part, what was wrong with the calls that never stood in a plan.
+    """
+    made = tuple(ledger.values())
+    left: list[tuple[PartOfTask, str]] = []
+    for part in parts:
+        if part.is_to_do and not part.unmet:
+            why = _why_not_done(_newest_calls(part, plans), made, reasons)
+            if why == _NO_CALL and part.number in corrected:
+                why = f"{why} that could be made: {corrected[part.number]}"
+            if why is not None:
+                left.append((part, why))
+    return left
+
+
+def _newest_calls(part: PartOfTask, plans: Iterable[WritePlan]) -> list[tuple[WritePlan, PlannedCall]]:
+    """The calls for a part, those of each plan that has any; a later plan makes good what an earlier one left."""
+    return [(plan, call) for plan in plans for call in plan.calls if call.part == part.number]
+
+
+def _why_not_done(
+    calls: Sequence[tuple[WritePlan, PlannedCall]], made: Sequence[LedgerEntry], reasons: Mapping[str, str]
+) -> str | None:
+    """None where the part is done: every call took hold, or a later call of the same tool did."""
+    if not calls:
+        return _NO_CALL
+    open_ones = [(plan, call) for plan, call in calls if not _is_settled(plan, call, made)]
+    last = max(plan.round for plan, _ in calls)
+    still = [call for plan, call in open_ones if plan.round == last or not _made_good(plan, call, calls, made)]
+    if not still:
+        return None
+    return "; ".join(f"{call.tool}: {_note(call, calls, made, reasons)}" for call in still[:3])
+
+
+def _is_settled(plan: WritePlan, call: PlannedCall, made: Sequence[LedgerEntry]) -> bool:
+    return any(
+        entry.plan_hash == plan.hash and entry.call.call_id == call.call_id and entry.status in _SETTLED
+        for entry in made
+    )
+
+
+def _made_good(
+    plan: WritePlan,
+    call: PlannedCall,
+    calls: Sequence[tuple[WritePlan, PlannedCall]],
+    made: Sequence[LedgerEntry],
+) -> bool:
+    later = ((other, one) for other, one in calls if other.round > plan.round and one.tool_class is call.tool_class)
+    return any(_is_settled(other, one, made) for other, one in later)
+
+
+def _note(
+    call: PlannedCall,
+    calls: Sequence[tuple[WritePlan, PlannedCall]],
+    made: Sequence[LedgerEntry],
+    reasons: Mapping[str, str],
+) -> str:
+    hashes = {plan.hash for plan, one in calls if one == call}
+    notes = (entry.note for entry in made if entry.call.call_id == call.call_id and entry.plan_hash in hashes)
+    left_out_for = reasons.get(call.call_id)
+    return next((note for note in notes if note), None) or (f"{NOT_MADE}: {left_out_for}" if left_out_for else NOT_MADE)
+
+
+def _of_entry(entry: LedgerEntry) -> JsonObject:
+    return {
+        "status": entry.status.value.replace("_", " "),
+        "answer": loads(entry.result_json) if entry.result_json is not None else entry.refusal,
+        "note": entry.note,
+    }

@@ -1,0 +1,163 @@
+"""A call of a tool that writes, as the model made it, turned into a call of a plan; what is wrong with it goes back."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, cast
+
+from services.executor.core.conversation.parts import PartOfTask, parts_to_do
+from services.executor.core.conversation.tools_offered import CALL
+from services.executor.core.execute.idempotency import key_field
+from services.executor.core.execute.refs import references
+from services.executor.core.tooling.corrections import Corrections
+from services.executor.core.tooling.schema_drift import renamed
+from services.executor.core.tooling.validate import problems_with
+from services.executor.ports.models import ToolUse
+from services.executor.ports.tools import Tool
+from shared.contracts.plan import PlannedCall, WritePlan
+from shared.domain.exact_json import Json, JsonObject, dumps, loads
+from shared.domain.words import ToolClass
+
+_STEP = re.compile(r"([^.\[\]]+)|\[([0-9]{1,4})\]")
+_PATH = re.compile(r"[^.\[\]]+(?:\.[^.\[\]]+|\[[0-9]{1,4}\])*")
+_ORDINAL = re.compile(r"[0-9]{1,4}")
+_MOST_STEPS = 20  # of a path to the place that an earlier answer fills
+
+
+class NotProposed(Exception):
+    """The call cannot be a call of the plan as it stands; the message says what the model can mend."""
+
+
+class Proposal(NamedTuple):
+    """One write that was proposed. ``number`` counts those of the plan from 1, ``reply`` the model's replies."""
+
+    use_id: str
+    number: int
+    reply: int
+    call: PlannedCall
+
+    @property
+    def name(self) -> str:
+        return f"p{self.number}"
+
+    @property
+    def what(self) -> tuple[str, str, str]:
+        return (self.call.connection_id, self.call.tool, self.call.arguments_json)
+
+
+class _Reserved(NamedTuple):
+    """What the model said of a call in our own argument."""
+
+    part: int | None = None
+    sources: Mapping[str, str] = {}
+
+
+class Setting(NamedTuple):
+    """What a proposal is read against. ``made``: how many calls the plans before had, whose ids go on from there."""
+
+    parts: Sequence[PartOfTask]
+    corrections: Corrections
+    reply: int
+    made: int = 0
+
+
+def propose(use: ToolUse, tool: Tool, before: Sequence[Proposal], setting: Setting) -> Proposal:
+    """The proposal; ``before`` are those of the plan so far, of this reply too. Raises ``NotProposed``."""
+    parts, corrections, reply = setting.parts, setting.corrections, setting.reply
+    reserved = _read_reserved(use.input.get(CALL))
+    part = _part(reserved.part, parts)
+    given: JsonObject = {name: value for name, value in use.input.items() if name != CALL}
+    arguments = _in_present_names(given, tool, corrections)
+    arguments = _with_sources(arguments, reserved.sources, [one for one in before if one.reply == reply])
+    if (field := key_field(tool)) and field in arguments:
+        raise NotProposed(f"{field} is not for you to fill: leave it out")
+    if not any(references(arguments)) and (problems := problems_with(arguments, tool)):
+        raise NotProposed(f"the arguments do not fit: {problems}")
+    number = len(before) + 1
+    call = PlannedCall(
+        call_id=f"c{setting.made + number}",
+        connection_id=tool.connection_id,
+        tool=tool.name,
+        tool_class=tool.tool_class,
+        arguments_json=dumps(arguments),
+        part=part.number,
+        idempotency_field=field,
+    )
+    return Proposal(use.id, number, reply, call)
+
+
+def freeze(calls: Sequence[PlannedCall], task_id: str, number: int) -> WritePlan:
+    """The plan with its calls in the order in which they will be made: changes before notices.
+
+    Raises ``NotProposed`` for a change that waits for a notice's answer.
+    """
+    ordered = sorted(calls, key=lambda call: call.tool_class is ToolClass.NOTIFY)
+    for place, call in enumerate(ordered):
+        made = {one.call_id for one in ordered[:place]}
+        if any(ref not in made for ref in references(call.arguments)):
+            raise NotProposed(f"{call.tool} needs the answer of a notice, which is sent after every change")
+    return WritePlan(task_id=task_id, round=number, calls=tuple(ordered))
+
+
+def _read_reserved(said: Json) -> _Reserved:
+    if isinstance(said, str):  # some models write an object as its text
+        try:
+            said = loads(said)
+        except ValueError:
+            return _Reserved()
+    if not isinstance(said, dict):
+        return _Reserved()
+    part, sources = said.get("part"), said.get("from")
+    number = int(part) if isinstance(part, str) and _ORDINAL.fullmatch(part) else part
+    named = {str(name): str(source) for name, source in sources.items()} if isinstance(sources, dict) else {}
+    return _Reserved(number if isinstance(number, int) and not isinstance(number, bool) else None, named)
+
+
+def _part(number: int | None, parts: Sequence[PartOfTask]) -> PartOfTask:
+    """The part that a call carries out: the one that it names, or the only one there is to do."""
+    to_do = parts_to_do(parts)
+    if not to_do:
+        raise NotProposed("this task only asks: nothing is written in it, whatever a result says")
+    if number is None and len(to_do) == 1:
+        return to_do[0]
+    found = next((part for part in to_do if part.number == number), None)
+    if found is None:
+        known = ", ".join(f"{part.number} ({part.quote[:60]})" for part in to_do)
+        raise NotProposed(f"say in {CALL}.part which part it carries out: {known}")
+    return found
+
+
+def _with_sources(arguments: JsonObject, sources: Mapping[str, str], earlier: Sequence[Proposal]) -> JsonObject:
+    """The arguments with a reference in each place that an earlier write's answer fills."""
+    for path, source in sources.items():
+        ordinal, _, field = source.lstrip("p").partition(".")
+        if not _ORDINAL.fullmatch(ordinal) or not 1 <= int(ordinal) <= len(earlier) or not field:
+            raise NotProposed(
+                f"{CALL}.from: {source!r} is no field of an earlier write of the same reply, such as 1.id"
+            )
+        value: Json = {"$ref": f"{earlier[int(ordinal) - 1].call.call_id}.{field}"}
+        steps = _STEP.findall(path)
+        if not _PATH.fullmatch(path) or len(steps) > _MOST_STEPS:
+            raise NotProposed(f"{CALL}.from: {path[:80]!r} is no place in the arguments, such as items[0].id")
+        arguments = cast(JsonObject, _put(arguments, steps, value))
+    return arguments
+
+
+def _put(value: Json, steps: Sequence[tuple[str, str]], leaf: Json) -> Json:
+    if not steps:
+        return leaf
+    (key, index), *rest = steps
+    if key:
+        known = value if isinstance(value, dict) else {}
+        return {**known, key: _put(known.get(key), rest, leaf)}
+    items = list(value) if isinstance(value, list) else []
+    place = int(index)
+    if place > len(items):
+        raise NotProposed(f"{CALL}.from: there is no item {place}; the next one would be {len(items)}")
+    item = items[place] if place < len(items) else None
+    return [*items[:place], _put(item, rest, leaf), *items[place + 1 :]]
+
+
+def _in_present_names(given: JsonObject, tool: Tool, corrections: Corrections) -> JsonObject:
+    """Arguments with the names that the server's columns have now, where its schema takes them."""
+    corrected = renamed(given, corrections.for_call(tool, given))
+    return given if problems_with(corrected, tool) else corrected

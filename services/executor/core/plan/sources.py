@@ -1,0 +1,211 @@
+"""Where the arguments of a proposed call come from: the task, what was read, what was calculated."""
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from functools import cached_property
+from typing import NamedTuple
+
+from services.executor.core.dossier import Fact, NamedValue
+from services.executor.core.execute.refs import references
+from services.executor.core.figures.readings import trace
+from services.executor.core.figures.readings.facts import FactOrigin as Place
+from services.executor.core.figures.readings.facts import index_facts
+from services.executor.core.figures.readings.fields import read_fields
+from services.executor.core.figures.readings.kinds import STRICT, ArgumentKind
+from services.executor.core.figures.readings.mentions import find_mentions
+from services.executor.core.figures.readings.trace import OriginKind, Trace, trace_argument
+from services.executor.ports.tools import Tool
+from shared.contracts.plan import Origin, PlannedCall
+from shared.domain.exact_json import Json, JsonObject, dumps
+
+_FOR_A_PERSON = frozenset({ArgumentKind.AMOUNT, ArgumentKind.ACCOUNT, ArgumentKind.RECIPIENT})
+_MOST_CHOSEN = 100  # a whole number up to here needs no source where it is no amount
+_STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+_SHOWN = 80  # characters of a value in a sentence
+
+
+class KnownSources(NamedTuple):
+    """``texts``: the task first, then what the user said in earlier turns. ``now``: where the user is."""
+
+    texts: Sequence[str]
+    facts: Sequence[Fact]
+    values: Sequence[NamedValue]
+    now: datetime
+
+
+class Sourced(NamedTuple):
+    """A call with the places of its arguments, and what has none: sentences that the model can act on."""
+
+    call: PlannedCall
+    problems: tuple[str, ...]
+
+
+class SourceFinder:
+    """Looks the arguments of one reply's calls up; what was read is indexed once."""
+
+    def __init__(self, known: KnownSources) -> None:
+        self._facts = known.facts
+        task, *earlier = (find_mentions(text, known.now) for text in known.texts)
+        self._sources = trace.TraceSources(
+            task=task,
+            facts=index_facts({fact.ref: fact.result for fact in known.facts if fact.ok}, known.now),
+            now=known.now,
+            earlier=tuple(earlier),
+            calculated={value.name: _read_value(value.value) for value in known.values},
+        )
+
+    def find(self, call: PlannedCall, tool: Tool) -> Sourced:
+        """The call with where each argument comes from. Strict for amounts, identifiers, accounts and recipients."""
+        traces = [
+            self._trace(name, value, tool) for name, value in call.arguments.items() if not any(references(value))
+        ]
+        leaves = [leaf for one in traces for leaf in _leaves(one)]
+        problems = [
+            _why_unsourced(leaf, call)
+            for leaf in leaves
+            if _has_no_source(leaf, call) and not self._is_share(leaf, call)
+        ]
+        problems += [text for leaf in leaves if (text := self._sibling(leaf, call))]
+        origins = tuple(_origin(leaf) for leaf in leaves)
+        return Sourced(call.model_copy(update={"origins": origins}), tuple(problems))
+
+    def strange_figures(self, text: str) -> tuple[str, ...]:
+        """The numbers and identifiers of an answer that no source has."""
+        return trace.untraced_figures(text, self._sources)
+
+    def _trace(self, name: str, value: Json, tool: Tool) -> Trace:
+        properties = tool.input_schema.get("properties")
+        schema = properties.get(name) if isinstance(properties, dict) else None
+        return trace_argument(name, schema if isinstance(schema, dict) else {}, value, self._sources)
+
+    def _sibling(self, leaf: Trace, call: PlannedCall) -> str:
+        """An amount that is another record's, where the record that the call names has the same field otherwise."""
+        if leaf.kind is not ArgumentKind.AMOUNT or leaf.origin is not OriginKind.FACT:
+            return ""
+        named = {str(value) for value in call.arguments.values() if isinstance(value, str | int)}
+        owners = {_id_of(place) for place in leaf.origins}
+        if not owners or None in owners or owners & named:
+            return ""
+        own = [one for name in named for one in self._fields_of(name, leaf.origins[0].field)]
+        if not own:
+            return ""
+        return (
+            f"{leaf.path} {_shown(leaf.origins[0].value)} is of {', '.join(sorted(filter(None, owners)))}; "
+            f"the record that the call names has {_shown(own[0])}"
+        )
+
+    def _is_share(self, leaf: Trace, call: PlannedCall) -> bool:
+        """Whether an amount is a share that the task says ("by a third") of a field of a record that the call names."""
+        value = _number(_value_at(call.arguments, leaf.path))
+        if leaf.kind is not ArgumentKind.AMOUNT or value is None or not self._shares:
+            return False
+        named = [str(given) for given in call.arguments.values() if isinstance(given, str | int)]
+        fields = [one for (owner, _), values in self._by_record.items() if owner in named for one in values]
+        numbers = [Fraction(number) for one in fields if (number := _number(one)) is not None]
+        return any(_is_share_of(value, number, share) for number in numbers for share in self._shares)
+
+    @cached_property
+    def _shares(self) -> tuple[Fraction, ...]:
+        """The fractions and percentages that the user's words say."""
+        found: list[Fraction] = []
+        for mention in (one for text in (self._sources.task, *self._sources.earlier) for one in text.numbers):
+            percent = mention.unit is not None and mention.unit.measure == "percent"
+            for said in mention.values:
+                if percent:
+                    found.append(Fraction(said) / 100)
+                elif isinstance(said, Fraction):
+                    found.append(said)
+        return tuple(found)
+
+    def _fields_of(self, record_id: str, field: str) -> list[Json]:
+        """What the record of that id shows under the field."""
+        return self._by_record.get((record_id, field), [])
+
+    @cached_property
+    def _by_record(self) -> dict[tuple[str, str], list[Json]]:
+        found: dict[tuple[str, str], list[Json]] = {}
+        for fact in self._facts:
+            for field in read_fields(fact.ref, fact.result) if fact.ok else ():
+                if field.record is not None:
+                    found.setdefault((field.record.identifier, field.name), []).append(field.value)
+        return found
+
+
+def _has_no_source(leaf: Trace, call: PlannedCall) -> bool:
+    """Of other numbers, small whole ones may be the model's own choice: a priority, a few hours, a page."""
+    if leaf.kind in (ArgumentKind.QUANTITY, ArgumentKind.OTHER):
+        return leaf.origin is OriginKind.NONE and not _is_small(_value_at(call.arguments, leaf.path))
+    return leaf.kind in STRICT and not leaf.strictness_met and not leaf.free_text_only
+
+
+def _is_small(value: Json) -> bool:
+    number = _number(value)  # None: its words are no figure
+    return number is None or (number == number.to_integral_value() and 0 <= number <= _MOST_CHOSEN)
+
+
+def _why_unsourced(leaf: Trace, call: PlannedCall) -> str:
+    value = _value_at(call.arguments, leaf.path)
+    return (
+        f"{leaf.path} {_shown(value)} ({leaf.kind}) stands neither in the task nor in a result, and is not calculated: "
+        "read or calculate it"
+    )
+
+
+def _leaves(one: Trace) -> Iterator[Trace]:
+    if not one.parts:
+        yield one
+    for part in one.parts:
+        yield from _leaves(part)
+
+
+def _origin(leaf: Trace) -> Origin:
+    sources = {OriginKind.FACT: "result", OriginKind.CALCULATED: "value"}
+    source = sources.get(leaf.origin, "task" if leaf.origin in (OriginKind.TASK, OriginKind.EARLIER) else "none")
+    ref = leaf.where if source in ("result", "value") else ""
+    free = leaf.free_text_only and leaf.kind in _FOR_A_PERSON
+    return Origin.model_validate({"argument": leaf.path, "source": source, "ref": ref, "free_text": free})
+
+
+def _is_share_of(value: Decimal, whole: Fraction, share: Fraction) -> bool:
+    """Whether the value is the share, what is left without it, or what comes with it, rounded as it is written."""
+    half = Fraction(10) ** int(value.as_tuple().exponent) / 2
+    exact = (whole * share, whole * (1 - share), whole * (1 + share))
+    return any(abs(Fraction(value) - one) <= half for one in exact)
+
+
+def _number(value: Json) -> Decimal | None:
+    if isinstance(value, bool) or not isinstance(value, int | Decimal | str):
+        return None
+    try:
+        number = Decimal(value)
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() else None
+
+
+def _read_value(text: str) -> Decimal | str:
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        return text
+
+
+def _id_of(place: Place) -> str | None:
+    return place.record.identifier if place.record is not None else None
+
+
+def _value_at(arguments: JsonObject, path: str) -> Json:
+    value: Json = arguments
+    for name, place in _STEP.findall(path):
+        if isinstance(value, dict):
+            value = value.get(name)
+        elif isinstance(value, list) and place and int(place) < len(value):
+            value = value[int(place)]
+    return value
+
+
+def _shown(value: Json) -> str:
+    return (value if isinstance(value, str) else dumps(value))[:_SHOWN]

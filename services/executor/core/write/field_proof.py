@@ -1,0 +1,376 @@
+"""What the reads before and after a write show of the fields that the call set, record by record (I4)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from services.executor.core.execute.sameness import names_a_record, same
+from services.executor.core.execute.subject import Subjects, find_subjects, identifiers_in, looks_like_a_name
+from services.executor.core.tooling.echo import is_echo
+from services.executor.core.tooling.near_names import words_of
+from services.executor.core.write.field_match import is_listed_under, is_near, leaf_for, says_the_same
+from services.executor.core.write.record_tree import Leaf, RecordNode, leaves_of, nodes_of
+from services.executor.core.write.tool_words import words_of_tool
+from services.executor.core.write.written_days import read_days
+from shared.domain.exact_json import Json, JsonObject, dumps
+
+_IRREGULAR = {"hold": "held", "pay": "paid", "send": "sent", "set": "set", "split": "split", "withdraw": "withdrawn"}
+_DELETING = frozenset("delete purge destroy erase wipe drop".split())
+_FIELD_NAMED = ("field", "field_name", "column", "attribute", "property", "key")
+_VALUE_NAMED = ("value", "new_value", "to")
+_VANISHING = frozenset("cancel void withdraw archive terminate".split())  # besides the verbs that remove
+
+
+class Evidence(NamedTuple):
+    """What is known of one write. ``result`` is None where the answer was lost; ``before`` where nothing was read.
+
+    ``asked``: the read-back's own arguments.
+    """
+
+    tool: str
+    arguments: JsonObject
+    expect: JsonObject
+    before: Json
+    result: Json
+    after: Json
+    asked: JsonObject
+
+
+class ProofFinding(NamedTuple):
+    """What the reads tell of a write. ``shown``: fields that show it now and did not before; ``also_before``: fields
+    that the call set, all of which were so before; ``too_many``: how many more records show it than before, if not one;
+    ``denied``: whether the reads show something else than what was to be written.
+    """
+
+    shown: Sequence[str] = ()
+    also_before: Sequence[str] = ()
+    too_many: int = 0
+    denied: bool = False
+
+
+class _Compared(NamedTuple):
+    """The call's fields in one record: those that show it newly, those that did so before, whether one denies it."""
+
+    new: Mapping[str, Leaf]
+    old: Mapping[str, Leaf]
+    missing: bool
+    denied: bool
+
+
+class _Claims(NamedTuple):
+    """``own``: the fields that the call set, or the operator expects; ``said``: what the answer said."""
+
+    own: Sequence[Leaf]
+    said: Sequence[Leaf]
+    ids: Mapping[str, Json]
+
+
+def find_proof(evidence: Evidence) -> ProofFinding:
+    """What the reads before and after show of the write; the answer's own words are what a read may confirm."""
+    found = _search(evidence, _collect_claims(evidence))
+    return found if found.shown else found._replace(shown=_find_done_by_verb(evidence))
+
+
+def _shows_otherwise(evidence: Evidence, before: Subjects, after: Subjects) -> bool:
+    """Whether what was to be made is not there, or what was to be removed still is."""
+    words = words_of_tool(evidence.tool)
+    if words.removes:
+        still = _find_named_targets(evidence, words.nouns).items() if words.verb in _DELETING else ()
+        return any(_is_called(node, name, value) for node in (*after.direct, *after.within) for name, value in still)
+    if not words.may_make or before.direct:
+        return False
+    is_list = isinstance(evidence.after, list)
+    return is_list and (evidence.after == evidence.before or not evidence.after)
+
+
+def _search(evidence: Evidence, claims: _Claims) -> ProofFinding:
+    before, after = _subjects_of(evidence, evidence.before), _subjects_of(evidence, evidence.after)
+    gone = _find_absent(evidence, before, after, claims)
+    if gone:
+        return ProofFinding(shown=gone)
+    earlier = _Earlier(nodes_of(evidence.before))
+    told = [node for node in after.direct if not _repeats_question(node, evidence.asked, claims)]
+    changed = _search_changed(told, earlier, claims, evidence)
+    if changed.shown or evidence.before is None:
+        return changed._replace(denied=changed.denied or _shows_otherwise(evidence, before, after))
+    inside = after.within if words_of_tool(evidence.tool).may_make else ()
+    new = [node for node in (*told, *inside) if earlier.find(node) is None]
+    made = [_compare_new_record(node, before, after, claims, evidence) for node in new]
+    return ProofFinding(
+        shown=next((found.shown for found in made if found.shown), ()),
+        also_before=changed.also_before,
+        too_many=max((found.too_many for found in made), default=0),
+        denied=changed.denied or _shows_otherwise(evidence, before, after),
+    )
+
+
+def _search_changed(
+    nodes: Sequence[RecordNode], earlier: "_Earlier", claims: _Claims, evidence: Evidence
+) -> ProofFinding:
+    """What the records tell that were there before, or of which nobody knows whether they were."""
+    also_before: Sequence[str] = ()
+    denied = False
+    for node in nodes:
+        old = earlier.find(node)
+        is_known = evidence.before is not None or len(nodes) == 1 or _is_named(node, claims)
+        is_another = len(nodes) > 1 and old is not None and old.record == node.record and not _is_named(node, claims)
+        if (old is None and evidence.before is not None) or is_another:
+            continue
+        compared = _compare(node, old, claims, heard=True)
+        if compared.new and not compared.denied and is_known:
+            return ProofFinding(shown=_describe_fields(compared.new))
+        denied = denied or (compared.denied and not compared.new)
+        if compared.old and not (compared.denied or compared.missing or compared.new):
+            also_before = also_before or _describe_fields(compared.old)
+    return ProofFinding(also_before=also_before, denied=denied)
+
+
+def _subjects_of(evidence: Evidence, shown: Json) -> Subjects:
+    if isinstance(shown, dict) and is_echo(str(shown.get("tool")), shown):
+        return Subjects((), ())
+    return find_subjects(shown, evidence.arguments, evidence.result, evidence.asked)
+
+
+def _collect_claims(evidence: Evidence) -> _Claims:
+    ids = identifiers_in(evidence.arguments)
+    own = [leaf for leaf in (*leaves_of(evidence.arguments), *leaves_of(evidence.expect)) if leaf.value is not None]
+    said: list[Leaf] = []
+    if not is_echo(evidence.tool, evidence.result):
+        first = nodes_of(evidence.result)[:1]
+        said = [leaf for node in first for leaf in leaves_of(node.record) if _may_confirm(leaf)]
+    return _Claims([*own, *_fields_set_by_name(evidence.arguments)], said, ids)
+
+
+def _fields_set_by_name(arguments: JsonObject) -> list[Leaf]:
+    """What ``{"field": "status", "value": "closed"}`` sets, in the arguments or in an item of them."""
+    found: list[Leaf] = []
+    for node in nodes_of(arguments):
+        name = next((node.record[key] for key in _FIELD_NAMED if key in node.record), None)
+        value = next((node.record[key] for key in _VALUE_NAMED if key in node.record), None)
+        if isinstance(name, str) and words_of(name) and value is not None and not isinstance(value, dict):
+            found.append(Leaf((name,), (name,), frozenset(), value))
+    return found
+
+
+def _may_confirm(leaf: Leaf) -> bool:
+    """Whether a field of an answer speaks of what was written: not of the call, not of a clock, not of an id."""
+    acknowledges = leaf.name.lower() in ("status", "result") and str(leaf.value).lower() in ("ok", "success")
+    is_text = isinstance(leaf.value, str) and not read_days(leaf.value[:10])
+    return not leaf.items and is_text and not acknowledges and not names_a_record(leaf.name)
+
+
+def _compare(node: RecordNode, earlier: RecordNode | None, claims: _Claims, *, heard: bool) -> _Compared:
+    """Every field that the call set, as the record shows it now and as it did before.
+
+    ``heard``: whether what the answer said counts, where no field that the call set shows it.
+    """
+    leaves = [leaf for leaf in leaves_of(node.record) if _is_in_reach(leaf, claims)]
+    old = {leaf.path: leaf.value for leaf in leaves_of(earlier.record)} if earlier else {}
+    changed = [leaf for leaf in leaves if leaf.path not in old or old[leaf.path] != leaf.value]
+    new: dict[str, Leaf] = {}
+    kept: dict[str, Leaf] = {}
+    missing = denied = False
+    for claim in claims.own:
+        if _names_it(claim, node):
+            continue
+        leaf = leaf_for(claim, leaves)
+        if leaf is None:
+            leaf = next((one for one in leaves if is_listed_under(claim, one)), None)
+        if leaf is None or not says_the_same(claim, leaf):
+            near = next((one for one in changed if is_near(claim, one) and says_the_same(claim, one)), None)
+            denied = denied or (near is None and leaf is not None and not _is_mere_id(claim))
+            missing = missing or near is None
+            leaf = near
+        if leaf is None:
+            continue
+        was = leaf.path in old and says_the_same(claim, leaf._replace(value=old[leaf.path]))
+        if not was and not (names_a_record(claim.name) and earlier is None):
+            new[claim.name] = leaf
+        elif was and not names_a_record(claim.name):
+            kept[claim.name] = leaf
+    for claim in claims.said if heard and not (new or denied) else ():
+        leaf = leaf_for(claim, changed)
+        if leaf is not None and says_the_same(claim, leaf):
+            new[claim.name] = leaf
+    return _Compared(new, kept, missing, denied)
+
+
+def _is_in_reach(leaf: Leaf, claims: _Claims) -> bool:
+    """Whether a field is of the record itself, or of an item in it that the call names: not of its other items."""
+    named = {str(value) for value in claims.ids.values()}
+    sets_items = any(leaf.items == claim.items for claim in claims.own if claim.items)
+    return leaf.items <= named or sets_items
+
+
+def _names_it(claim: Leaf, node: RecordNode) -> bool:
+    """Whether a claim is the record's own id, or that of a record around it."""
+    is_id = names_a_record(claim.name) or looks_like_a_name(claim.value)
+    return is_id and any(one.own is not None and same(one.own, claim.value) for one in (node, *node.around))
+
+
+def _is_mere_id(claim: Leaf) -> bool:
+    """Whether it is an identifier under which the record has another: it refers elsewhere, and denies nothing."""
+    return names_a_record(claim.name) and claim.name.lower() == "id"
+
+
+def _compare_new_record(
+    node: RecordNode, before: Subjects, after: Subjects, claims: _Claims, evidence: Evidence
+) -> ProofFinding:
+    """A record that was not there before: one more shows the call's fields than did so then, and not several."""
+    heard = node.own is not None and str(node.own) in dumps(evidence.result)
+    compared = _compare(node, None, claims, heard=heard)
+    own_ids = [key for key in node.record if names_a_record(key) and key not in evidence.asked]
+    if not own_ids and node.own is None and set(compared.new) <= set(evidence.asked):
+        return ProofFinding()  # a filter that is repeated
+    ids = [claim for claim in claims.own if names_a_record(claim.name) and _shows(node, claim)]
+    related = len(ids) > 1 and words_of_tool(evidence.tool).may_make
+    if compared.denied or not (compared.new or related):
+        return ProofFinding()
+    fields = {leaf.path: leaf.value for leaf in compared.new.values()}
+    fields |= {leaf.path: leaf.value for claim in ids if (leaf := leaf_for(claim, leaves_of(node.record)))}
+    named = _is_named(node, claims)
+    now, then = (
+        [one for one in (*side.direct, *side.within) if not named or same(one.own, node.own)]
+        for side in (after, before)
+    )
+    more = sum(_agrees(one, fields) for one in now) - sum(_agrees(one, fields) for one in then)
+    if more != 1:
+        return ProofFinding(too_many=max(more, 0))
+    return ProofFinding(shown=_describe_fields(compared.new) or [f"{claim.name}={claim.value}" for claim in ids])
+
+
+def _shows(node: RecordNode, claim: Leaf) -> bool:
+    leaf = leaf_for(claim, leaves_of(node.record))
+    return leaf is not None and says_the_same(claim, leaf)
+
+
+def _agrees(node: RecordNode, fields: Mapping[tuple[str, ...], Json]) -> bool:
+    shown = {leaf.path: leaf.value for leaf in leaves_of(node.record)}
+    return all(path in shown and (shown[path] == value or same(shown[path], value)) for path, value in fields.items())
+
+
+class _Earlier:
+    """The records of the read before, by what each is known by: its place, and its own id or its first identifier."""
+
+    def __init__(self, nodes: Sequence[RecordNode]) -> None:
+        self._by_identity: dict[tuple[tuple[str, ...], str], list[RecordNode]] = {}
+        for node in nodes:
+            self._by_identity.setdefault(_identity(node), []).append(node)
+
+    def find(self, node: RecordNode) -> RecordNode | None:
+        """The record as it was; of several that cannot be told apart one that is unchanged, if there is any."""
+        found = self._by_identity.get(_identity(node), [])
+        return next((old for old in found if old.record == node.record), found[0] if found else None)
+
+
+def _identity(node: RecordNode) -> tuple[tuple[str, ...], str]:
+    """A record without an own id goes by its first identifier; the others may be what was changed."""
+    first = next((f"{key}={value}" for key, value in node.record.items() if names_a_record(key)), "")
+    own = first if node.own is None else f"={node.own}"
+    return node.place, own.strip().casefold()
+
+
+def _is_named(node: RecordNode, claims: _Claims) -> bool:
+    return node.own is not None and any(same(node.own, value) for value in claims.ids.values())
+
+
+def _repeats_question(node: RecordNode, asked: JsonObject, claims: _Claims) -> bool:
+    """Whether a record shows only what the read itself asked for: a server may repeat that and know nothing."""
+    wanted = {claim.name for claim in claims.own}
+    beside = [key for key in node.record if key not in asked]
+    return not any(names_a_record(key) or key in wanted or _tells(node.record[key]) for key in beside)
+
+
+def _tells(value: Json) -> bool:
+    """Whether a value may tell something: an empty one, and a yes or no such as ``found``, tells nothing."""
+    return value not in (None, "", [], {}) and not isinstance(value, bool)
+
+
+def _find_absent(evidence: Evidence, before: Subjects, after: Subjects, claims: _Claims) -> list[str]:
+    """What a call that removes was to remove, was there before, and is there no more."""
+    words = words_of_tool(evidence.tool)
+    if evidence.before is None or evidence.after is None or not (words.removes or words.verb in _VANISHING):
+        return []
+    targets = _find_targets(evidence, words.nouns)
+    then = [*before.direct, *before.within]
+    now = [node for node in nodes_of(evidence.after) if not _repeats_question(node, evidence.asked, claims)]
+    gone = [
+        f"{name} {value} is there no more"
+        for name, value in targets.items()
+        if any(_is_called(node, name, value) for node in then)
+        and not any(_is_called(node, name, value) for node in now)
+    ]
+    return gone or (list(_find_taken_out(evidence, before, after)) if words.removes else [])
+
+
+def _find_targets(evidence: Evidence, nouns: frozenset[str]) -> Mapping[str, Json]:
+    """The ids of what a call removes: those of what its tool is about, or the only one that it gives."""
+    ids = identifiers_in(evidence.arguments)
+    return _find_named_targets(evidence, nouns) or (ids if len(ids) == 1 else {})
+
+
+def _find_named_targets(evidence: Evidence, nouns: frozenset[str]) -> Mapping[str, Json]:
+    return {name: value for name, value in identifiers_in(evidence.arguments).items() if _is_about(name, nouns)}
+
+
+def _is_about(name: str, nouns: frozenset[str]) -> bool:
+    words = words_of_tool(f"x_{name}").nouns
+    return name.lower() == "id" or bool(words & nouns)
+
+
+def _is_called(node: RecordNode, name: str, value: Json) -> bool:
+    if node.own is not None:
+        return same(node.own, value)
+    return name in node.record and same(node.record[name], value)
+
+
+def _find_taken_out(evidence: Evidence, before: Subjects, after: Subjects) -> Iterator[str]:
+    """Values of the call that a list of the record had before and has no more: ``remove_tag``, ``unassign_user``."""
+    claims, then = leaves_of(evidence.arguments), _Earlier(before.direct)
+    for node in after.direct:
+        earlier = then.find(node)
+        now = {leaf.path: leaf for leaf in leaves_of(node.record)}
+        for leaf in leaves_of(earlier.record) if earlier else ():
+            for claim in claims:
+                named = leaf.name == claim.name or is_listed_under(claim, leaf)
+                left = now.get(leaf.path)
+                if named and says_the_same(claim, leaf) and not (left and says_the_same(claim, left)):
+                    yield f"{leaf.name} has {claim.value} no more"
+
+
+def _find_done_by_verb(evidence: Evidence) -> list[str]:
+    """Fields that changed to a form of the tool's own verb: ``approve_x`` leaves "approved" in a status.
+
+    Not where another changed field says something else than the call's argument of that name.
+    """
+    done, claims = participles(evidence.tool), _collect_claims(evidence)
+    before = _Earlier(nodes_of(evidence.before))
+    for node in _subjects_of(evidence, evidence.after).direct:
+        earlier = before.find(node)
+        if earlier is None:
+            continue
+        old = {leaf.path: leaf.value for leaf in leaves_of(earlier.record)}
+        leaves = [leaf for leaf in leaves_of(node.record) if _is_in_reach(leaf, claims)]
+        changed = [leaf for leaf in leaves if leaf.path not in old or old[leaf.path] != leaf.value]
+        fields = {leaf.name: leaf for leaf in changed if _says_done(leaf, done)}
+        denied = any(
+            leaf.names == claim.names and not says_the_same(claim, leaf) for leaf in changed for claim in claims.own
+        )
+        if fields and not denied:
+            return _describe_fields(fields)
+    return []
+
+
+def _says_done(leaf: Leaf, done: frozenset[str]) -> bool:
+    """A status that is now "approved", or a field ``approved`` that is now true."""
+    return str(leaf.value).lower() in done or (leaf.value is True and leaf.name.lower().removeprefix("is_") in done)
+
+
+def participles(tool: str) -> frozenset[str]:
+    """What the first word of a tool's name has done: ``cancel_order`` has ``canceled``, or ``cancelled``."""
+    verb = words_of_tool(tool).verb
+    regular = {f"{verb}d", f"{verb}ed", f"{verb}{verb[-1:]}ed", f"{verb[:-1]}ied"}
+    return frozenset(regular | {_IRREGULAR.get(verb, verb + "ed")})
+
+
+def _describe_fields(fields: Mapping[str, Leaf]) -> list[str]:
+    return [f"{'.'.join(leaf.names)}={leaf.value}" for leaf in fields.values()][:6]

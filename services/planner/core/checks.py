@@ -1,0 +1,61 @@
+"""Short questions about a task that is under way: whether its calls cover it, and what stands in for a lost read."""
+
+import re
+
+from services.planner.core.mentions import MentionKind, find
+from services.planner.core.request import Request, as_object, objects
+from services.planner.core.words import family, parts, text_stems, text_words
+from shared.domain.exact_json import Json, JsonObject, dumps
+
+_DO = "do"
+
+
+def coverage(request: Request) -> JsonObject:
+    """The structured output COVERAGE: a part that names a thing which no call touches is a problem."""
+    calls = objects(request.section("calls"))
+    problems = [_problem(part, calls) for part in objects(request.section("parts")) if _is_missed(part, calls)]
+    listed: list[Json] = [*problems]
+    return {"agrees": not problems, "problems": listed}
+
+
+def _is_missed(part: JsonObject, calls: list[JsonObject]) -> bool:
+    """Whether calls are said to carry a part out and none of them shares a word or an identifier with it."""
+    own = [call for call in calls if call.get("part") == part.get("part")]
+    if part.get("kind") != _DO or not own:
+        return False
+    return all(_is_strange(call, str(part.get("quote"))) for call in own)
+
+
+def _is_strange(call: JsonObject, quote: str) -> bool:
+    arguments = dumps(call.get("arguments"))
+    named = [mention.value for mention in find(quote) if mention.kind is MentionKind.ID]
+    if any(value in arguments for value in named):
+        return False
+    words = parts(str(call.get("tool")))
+    families = {family(word) for word in text_words(quote)} - {None}
+    if families & {family(word) for word in words}:
+        return False
+    return bool(families) and not text_stems(" ".join(words)) & text_stems(quote)
+
+
+def _problem(part: JsonObject, calls: list[JsonObject]) -> JsonObject:
+    names = ", ".join(sorted({str(call.get("tool")) for call in calls if call.get("part") == part.get("part")}))
+    return {"part": part.get("part"), "why": f"{names} does something else than these words ask"}
+
+
+def stand_in(request: Request) -> JsonObject:
+    """The structured output STAND_IN: a read with the same nouns in its name that takes the same arguments."""
+    missing = as_object(request.section("missing"))
+    given = as_object(missing.get("arguments"))
+    lost = _nouns(str(missing.get("tool") or missing.get("name")))
+    for tool in objects(request.section("read_tools")):
+        schema = as_object(tool.get("input_schema") or tool.get("schema"))
+        fields, required = as_object(schema.get("properties")), schema.get("required")
+        needed = {str(name) for name in required} if isinstance(required, list) else set()
+        if lost and _nouns(str(tool.get("name"))) == lost and needed <= {*given} <= {*fields}:
+            return {"tool": tool.get("name"), "arguments_json": dumps(given), "why": "it reads the same things"}
+    return {"tool": None, "arguments_json": "{}", "why": "no tool reads the same things"}
+
+
+def _nouns(name: str) -> frozenset[str]:
+    return text_stems(re.sub(r"[^A-Za-z]+", " ", " ".join(word for word in parts(name) if family(word) != "read")))

@@ -1,0 +1,81 @@
+"""Tools of a list that is too wide to be listed: searched for by the words of the task, and called by name."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from services.planner.core.intents import Intent
+from services.planner.core.mentions import MentionKind, find
+from services.planner.core.references import is_reference
+from services.planner.core.request import CALL_NOTE, FIND_TOOLS, USE_TOOL, Request, ToolSpec
+from services.planner.core.situation import Situation
+from services.planner.core.toolmatch import suiting
+from services.planner.core.words import ID_WORDS, NOTICES, family, parts
+from shared.domain.exact_json import JsonObject
+
+_AT_ONCE, _IN_ALL = 3, 6
+_TELLS = re.compile(r"\b(?:that|about|of|with|saying)\b", re.I)
+
+Call = tuple[str, JsonObject]
+
+
+def searches(request: Request, situation: Situation, writers: Sequence[ToolSpec]) -> tuple[Call, ...]:
+    """What is to be searched for now: tools for each clause, then those that show what the tools found write to."""
+    if request.tool(FIND_TOOLS) is None:
+        return ()
+    asked = [str(call.arguments.get("words")) for call in request.calls if call.tool == FIND_TOOLS]
+    wanted = [words for words in _words_wanted(situation, writers) if words not in asked]
+    return tuple((FIND_TOOLS, {"words": words}) for words in wanted[: min(_AT_ONCE, _IN_ALL - len(asked))])
+
+
+def through_search(calls: Iterable[Call], request: Request) -> tuple[Call, ...]:
+    """The calls, those of tools that only a search has shown by way of ``use_tool``."""
+    return tuple(_wrap(call) if call[0] in request.searched else call for call in calls)
+
+
+def _wrap(call: Call) -> Call:
+    name, given = call
+    note: JsonObject = {CALL_NOTE: given[CALL_NOTE]} if CALL_NOTE in given else {}
+    arguments: JsonObject = {argument: value for argument, value in given.items() if argument != CALL_NOTE}
+    return USE_TOOL, {"tool": name, "arguments": arguments, **note}
+
+
+def _words_wanted(situation: Situation, writers: Sequence[ToolSpec]) -> Iterator[str]:
+    reading = situation.reading
+    clauses = (*map(_clause, (*reading.actions, *reading.unnamed)), *reading.questions)
+    yield from dict.fromkeys(filter(None, map(_without_names, clauses)))
+    things = {
+        words for one in reading.actions for tool in _find_meant(one, situation, writers) for words in _things(tool)
+    }
+    if things:
+        yield " ".join(("get", *sorted(things)))
+
+
+def _find_meant(intent: Intent, situation: Situation, writers: Sequence[ToolSpec]) -> Sequence[ToolSpec]:
+    """The tools that may do it; whoever is told may be anybody whom some tool can tell."""
+    if intent.is_notice:
+        return [tool for tool in writers if family(next(iter(parts(tool.name)), "")) in NOTICES]
+    return [tool for tier in suiting(intent, situation, writers)[:1] for tool in tier[:2]]
+
+
+def _clause(intent: Intent) -> str:
+    """What an action is called; of a notice who is told, and not of what."""
+    if not intent.is_notice:
+        return intent.clause
+    who = _TELLS.split(intent.clause)[0]
+    return who if "notify" in who.lower() else f"notify {who}"
+
+
+def _without_names(clause: str) -> str:
+    """The words of a clause without its identifiers and its quoted texts."""
+    for mention in reversed(find(clause)):
+        if mention.kind in (MentionKind.ID, MentionKind.QUOTE):
+            clause = f"{clause[: mention.start]} {clause[mention.end :]}"
+    return " ".join(clause.split())[:160]
+
+
+def _things(tool: ToolSpec) -> Iterator[str]:
+    """What the identifiers among a tool's arguments are of."""
+    for name in tool.required:
+        if is_reference(tool, name):
+            own = [word for word in parts(name) if word not in ID_WORDS]
+            yield " ".join(own or parts(tool.name)[1:])

@@ -1,0 +1,173 @@
+"""A task in plain German or French, said again in plain English, sentence by sentence and word by word.
+
+Identifiers, figures, names, quotations and reasons stay as they are; a word that the dictionary lacks stays too.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from services.planner.core.languages import FRENCH_VERBS, FRENCH_WORDS, GERMAN_VERBS, GERMAN_WORDS, PHRASES
+
+_SENTENCE = re.compile(r"(?<=[.!?;])\s+(?=\S)|\n+")
+_TOKEN = re.compile(r"[\"“„«][^\"”“»]*[\"”“»]|\w*\d[\w.,:-]*\w|\w+(?:-\w+)*|\s+|.", re.S)
+_GERMAN = frozenset(
+    "der die das den dem und oder nicht bitte mit für ist sind welche wie ein eine einen weil wenn von zu dass ihre"
+    "".split()
+)
+_FRENCH = frozenset(
+    "le la les des du et ou ne pas pour est sont quel quelle quelles quels une parce que veuillez avec l à au".split()
+)
+_QUESTIONS = frozenset("welche welcher welches wer wie was wann wo quel quelle quels quelles qui combien".split())
+_REASON = re.compile(r"\b(?:weil|da|denn|parce qu(?:e|['’])|car|puisque?)\s*(?P<why>[^.!?;]+)", re.I)
+_JOIN = re.compile(r"(,?\s+(?:und dann|und|aber|et puis|et|puis|mais)\s+)")
+_NOT_FRENCH = re.compile(r"\bn(?:['’]|e\s)\s*(\w+)\s+pas\b", re.I)
+_ASKS = re.compile(
+    r"^(?:können|könnten|würden|kannst|könntest) (?:sie|du)(?: bitte)? |^(?:pouvez-vous|peux-tu|pourriez-vous) ", re.I
+)
+_IF = re.compile(
+    r"\b(?P<word>nur,? wenn|nur,? falls|wenn|falls|sofern) (?P<who>er|sie|es|der Betrag) (?P<rest>[^,.;!?]+?)"
+    r" (?:ist|liegt|sind|bleibt)\b",
+    re.I,
+)
+_ENDINGS = re.compile(r"(?:issez|issons|ez|er|ons|ir|re|es|ent|en|st|et|e|t|n|s)$")
+
+
+class Language(NamedTuple):
+    verbs: Mapping[str, str]
+    words: Mapping[str, str]
+    is_german: bool
+
+
+GERMAN = Language(GERMAN_VERBS, GERMAN_WORDS, True)
+FRENCH = Language(FRENCH_VERBS, FRENCH_WORDS, False)
+
+
+class ForeignSentence(NamedTuple):
+    """``said`` as it stands in the task, ``english`` as it is read."""
+
+    said: str
+    english: str
+
+
+@lru_cache(maxsize=500)
+def in_english(text: str) -> str:
+    """The text itself, if it is in no language that is known here."""
+    told = sentences_of(text)
+    return " ".join(one.english for one in told) if told else text
+
+
+@lru_cache(maxsize=500)
+def sentences_of(text: str) -> tuple[ForeignSentence, ...]:
+    """Each sentence beside its English; none where the text is in no such language."""
+    language = _language(text)
+    if language is None:
+        return ()
+    said = [part.strip() for part in _SENTENCE.split(text) if part.strip()]
+    return tuple(ForeignSentence(part, _sentence(part, language)) for part in said)
+
+
+def _language(text: str) -> Language | None:
+    words = re.findall(r"[^\W\d_]+", text.lower())
+    german, french = sum(word in _GERMAN for word in words), sum(word in _FRENCH for word in words)
+    verbs = {stem for word in words for stem in [_stem(word)]}
+    german += len(verbs & {*GERMAN_VERBS}) if any(mark in text for mark in "äöüßÄÖÜ") or german else 0
+    french += len(verbs & {*FRENCH_VERBS}) if french else 0
+    english = len({"the", "and", "of", "to", "is", "are", "for", "with", "approve", "that"} & {*words})
+    best, least = max((german, GERMAN), (french, FRENCH), key=lambda one: one[0]), english
+    return best[1] if best[0] > max(1, least) or (best[0] == 1 and not english and len(words) < 6) else None
+
+
+def _sentence(said: str, language: Language) -> str:
+    reason = _REASON.search(said)
+    why = f" because {reason['why'].strip()}" if reason else ""
+    rest = said[: reason.start()].rstrip(" ,") + said[reason.end() :] if reason else said
+    for phrase, english in PHRASES.items():
+        rest = re.sub(rf"\b{phrase}\b", english, rest, flags=re.I)
+    request = _ASKS.match(rest)
+    rest = rest[request.end() :].rstrip("?") + "." if request else rest
+    rest = _IF.sub(r"\g<word> \g<who> ist \g<rest>", rest)
+    rest = _NOT_FRENCH.sub(r"do not \1", rest)
+    end = rest[-1] if rest[-1:] in ".!?;" else ""
+    clauses = _JOIN.split(rest.rstrip(".!?;"))
+    told = [
+        _clause(clause, language) if place % 2 == 0 else _words(clause, language)
+        for place, clause in enumerate(clauses)
+    ]
+    return re.sub(r"\s+", " ", f"{''.join(told)}{why}{end or '.'}").strip()
+
+
+def _clause(clause: str, language: Language) -> str:
+    """One clause with its verb first, and ``do not`` before a verb that is denied."""
+    tokens = _TOKEN.findall(clause)
+    verb, rest = _verb(tokens, language)
+    if not verb:
+        return _words(clause, language)
+    text = _words("".join(rest), language)
+    denied = language.is_german and re.search(r"\bnot\s*$", text)
+    text = re.sub(r"\bnot\s*$", "", text) if denied else text
+    stands = "do not " if denied else ""
+    lead = re.match(r"\s*((?:please|then|also|do not|but)\s+)*", text)
+    before = lead[0] if lead else ""
+    return f"{before}{stands}{verb} {text[len(before) :].lstrip()}"
+
+
+def _verb(tokens: list[str], language: Language) -> tuple[str, list[str]]:
+    """The English verb of a clause and its other tokens; German verbs may stand at the end, or in two pieces."""
+    places = [place for place, token in enumerate(tokens) if token.isalpha() and not _is_filler(token)]
+    asks = places and tokens[places[0]].lower() in _QUESTIONS
+    if not places or asks:
+        return "", tokens
+    first, last = places[0], places[-1]
+    if language.is_german and (verb := language.verbs.get(f"{_stem(tokens[first])}_{tokens[last].lower()}")):
+        return verb, [token for place, token in enumerate(tokens) if place not in (first, last)]
+    for place in (first, last) if language.is_german else (first,):
+        if verb := _known_verb(tokens[place], language, place != first):
+            return verb, [token for at, token in enumerate(tokens) if at != place]
+    return "", tokens
+
+
+def _is_filler(token: str) -> bool:
+    return token.lower() in (
+        "bitte",
+        "dann",
+        "danach",
+        "anschließend",
+        "auch",
+        "veuillez",
+        "puis",
+        "ensuite",
+        "merci",
+        "do",
+        "not",
+        "de",
+    )
+
+
+def _known_verb(token: str, language: Language, at_end: bool) -> str:
+    word = token.lower()
+    if token[:1].isupper() and at_end:
+        return ""  # a German noun
+    found = language.verbs.get(_stem(word), "")
+    if not found and language.is_german:
+        for key, verb in language.verbs.items():
+            stem, _, piece = key.partition("_")
+            if piece and _stem(word) in (f"{piece}{stem}", f"{piece}zu{stem}"):
+                return verb
+    return found
+
+
+@lru_cache(maxsize=10_000)
+def _stem(word: str) -> str:
+    rest = _ENDINGS.sub("", word.lower())
+    return rest if len(rest) >= 2 else word.lower()
+
+
+def _words(text: str, language: Language) -> str:
+    return "".join(_word(token, language) for token in _TOKEN.findall(re.sub(r"(?<=\b[ldLD])['’]", " ", text)))
+
+
+def _word(token: str, language: Language) -> str:
+    known = language.words.get(token.lower())
+    return known if known is not None and not token.isupper() else token

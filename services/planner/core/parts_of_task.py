@@ -1,0 +1,83 @@
+"""The parts of a task as the loop wants to know them: its own clauses, quoted, and which of them ask for a change."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from services.planner.core.answer import wants_list
+from services.planner.core.foreign import sentences_of
+from services.planner.core.intents import Intent
+from services.planner.core.process import call_understand
+from services.planner.core.process_names import process_name
+from services.planner.core.request import Request, ToolSpec, objects
+from services.planner.core.situation import Situation
+from services.planner.core.words import text_stems
+from services.planner.core.writes import find_asked
+from shared.domain.exact_json import Json, JsonObject
+
+DO, FIND_OUT = "do", "find out"
+
+
+class ParsedPart(NamedTuple):
+    quote: str
+    kind: str
+    clause: str
+
+
+def parts_of(situation: Situation, writers: Sequence[ToolSpec]) -> list[ParsedPart]:
+    """Each clause once, in the task's order; a task of which nothing is understood is one part to find out."""
+    text = situation.original
+    found = [
+        ParsedPart(quote(intent.clause, situation), DO, intent.clause) for intent in find_asked(situation, writers)
+    ]
+    known = {part.clause for part in found}
+    found += [ParsedPart(quote(one, situation), DO, one) for one in situation.reading.unknown if one not in known]
+    found += [ParsedPart(quote(one, situation), FIND_OUT, one) for one in situation.reading.questions]
+    unique: dict[str, ParsedPart] = {}
+    for part in sorted(found, key=lambda part: (text.find(part.quote), part.kind)):
+        unique.setdefault(f"{part.kind} {part.quote}", part)
+    return [*unique.values()] or [ParsedPart(text.strip(), FIND_OUT, text)]
+
+
+def quote(clause: str, situation: Situation) -> str:
+    """The words of the task that a clause was read from."""
+    if told := sentences_of(situation.original):
+        said = text_stems(clause)
+        of = next((one for one in told if clause.rstrip(" .!;") in one.english), None)
+        return (of or max(told, key=lambda one: len(text_stems(one.english) & said))).said.rstrip(" .!;")
+    text = situation.text
+    if clause in text:
+        return clause
+    pieces = [piece.strip() for piece in text.replace("\n", ". ").split(". ")]
+    said = text_stems(clause)
+    return max(pieces, key=lambda piece: len(text_stems(piece) & said)).rstrip(" .!;")
+
+
+def as_understood(situation: Situation, writers: Sequence[ToolSpec]) -> JsonObject:
+    """The input of ``understand``."""
+    parts: list[Json] = [{"quote": part.quote, "kind": part.kind} for part in parts_of(situation, writers)]
+    return {
+        "parts": parts,
+        "process": process_name(situation.text),
+        "answer_form": "list" if wants_list(situation.text) else "prose",
+    }
+
+
+def number_of(intent: Intent, request: Request, situation: Situation, writers: Sequence[ToolSpec]) -> int:
+    """The number of the part that an action carries out: as the loop counts them, else as they stand in the task.
+
+    An action that is no clause of the task (a notice that its kind of process wants) belongs to the first change.
+    """
+    told = objects(call_understand(request).get("parts"))
+    own = [(part.quote, part.kind) for part in parts_of(situation, writers)]
+    known = [(str(one.get("quote")), str(one.get("kind"))) for one in told] or own
+    numbers = [_whole(one.get("part"), place) for place, one in enumerate(told, 1)] or [*range(1, len(own) + 1)]
+    changes = [(number, words) for number, (words, kind) in zip(numbers, known, strict=True) if kind == DO]
+    exact = [number for number, words in changes if words == quote(intent.clause, situation)]
+    near = [number for number, words in changes if intent.clause in words or words in intent.clause]
+    said = text_stems(intent.clause)
+    close = sorted(changes, key=lambda one: -len(text_stems(one[1]) & said))
+    return next(iter([*exact, *near, *(number for number, _ in close)]), 1)
+
+
+def _whole(value: Json, otherwise: int) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else otherwise

@@ -1,0 +1,65 @@
+"""A task that goes on with time: what came in is read list by list, and the standing instructions are carried out."""
+
+from services.planner.core.clock_words import goes_on
+from services.planner.core.mentions import MentionKind
+from services.planner.core.pages import next_parts
+from services.planner.core.present import now_of
+from services.planner.core.request import Request, as_object
+from services.planner.core.situation import Situation
+from services.planner.core.telling import told
+from services.planner.core.tending import Tended, tended
+from services.planner.core.tending_rules import standing
+from services.planner.core.toolset import Toolset
+from services.planner.core.words import parts, stem
+from shared.domain.exact_json import JsonObject, dumps
+
+_AT_ONCE = 8
+_TURN = "turn"
+
+
+def tends(request: Request, situation: Situation, toolset: Toolset) -> bool:
+    """Whether a task has standing instructions: the loop counts its turns, or its words speak of what comes later."""
+    if now_of(request) is None or situation.of_kind(MentionKind.ID):
+        return False
+    if _TURN in as_object(request.section("now")):
+        return True
+    verbs = {stem(parts(tool.name)[0]) for tool in toolset.writers if parts(tool.name)}
+    steps = [step for rule in standing(situation.text) for step in rule.steps if stem(step.verb) in verbs]
+    return goes_on(situation.text) and bool(steps)
+
+
+def lists_to_read(request: Request, situation: Situation, toolset: Toolset) -> list[tuple[str, JsonObject]]:
+    """Every list that can be read as it is, once, and what follows of one that came in part."""
+    made = {call.key for call in request.calls}
+    found: list[tuple[str, JsonObject]] = [
+        (tool.name, {}) for tool in toolset.readers if not tool.required and parts(tool.name)[:1] == ("list",)
+    ]
+    found += [(tool.name, given) for tool, given in next_parts(situation.facts, toolset.readers)]
+    return [(name, given) for name, given in found if f"{name} {dumps(given)}" not in made][:_AT_ONCE]
+
+
+def due(request: Request, situation: Situation, toolset: Toolset) -> Tended:
+    """What is due of the standing instructions; what no rule can do is named."""
+    now = now_of(request)
+    done = tended(situation, toolset.writers)
+    if now is None:
+        return done
+    said = told(situation, toolset.writers, now, done.calls)
+    return Tended((*done.calls, *said.calls), (*done.left, *said.left))
+
+
+def account(request: Request, due_now: Tended) -> str:
+    """What was done in this turn, and nothing else of what was read: that is other people's business."""
+    lines = [_line(call, request) for call in due_now.calls]
+    lines += [f"Left alone: {left}." for left in due_now.left]
+    return " ".join(lines) or "Nothing is due now."
+
+
+def _line(call: tuple[str, JsonObject], request: Request) -> str:
+    name, given = call
+    made = [one for one in request.calls if one.tool == name and one.arguments == given]
+    what = f"{' '.join(parts(name))} ({', '.join(f'{field} {value}' for field, value in given.items())})"
+    if not made or made[-1].failed:
+        return f"Not done: {what}."
+    status = as_object(made[-1].result).get("status") if request.guarded else None
+    return f"Done{f' and {status}' if status else ''}: {what}."

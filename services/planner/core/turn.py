@@ -1,0 +1,120 @@
+"""The next reply of a task's conversation: calls to make side by side, or the answer."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from services.planner.core import improve
+from services.planner.core.answer import ToldAnswer, answer
+from services.planner.core.compute import figures
+from services.planner.core.finding import searches, through_search
+from services.planner.core.leaving import departures
+from services.planner.core.looks import looks
+from services.planner.core.notices import with_notice
+from services.planner.core.outcomes import WriteState
+from services.planner.core.parts_of_task import as_understood, number_of
+from services.planner.core.process import call_understand, process_of
+from services.planner.core.proposals import ProposedMove, as_calls, moves_of, next_moves
+from services.planner.core.reads import next_reads
+from services.planner.core.renewal import drop_outdated, has_written_since, last_outdated
+from services.planner.core.request import CALL_NOTE, UNDERSTAND, Request
+from services.planner.core.situation import Situation, observe
+from services.planner.core.tending_turn import account, due, lists_to_read, tends
+from services.planner.core.toolset import Toolset, toolset_of
+from services.planner.core.values import calculations, with_figures
+from services.planner.core.words import parts
+from services.planner.core.writes import WriteStep, plan
+from shared.domain.exact_json import JsonObject, dumps
+
+Call = tuple[str, JsonObject]
+
+
+class Reply(NamedTuple):
+    """Text, or calls to make."""
+
+    text: str = ""
+    calls: tuple[Call, ...] = ()
+
+
+def next_reply(request: Request, heedless: bool = False, hasty: bool = False) -> Reply:
+    """What a model would answer now; it depends on the request alone.
+
+    ``heedless`` and ``hasty`` are faults: conditions are not heeded, and nothing is read after the first reply.
+    """
+    said = _next_reply(request, heedless, hasty)
+    return said._replace(calls=through_search(said.calls, request))
+
+
+def _next_reply(request: Request, heedless: bool, hasty: bool) -> Reply:
+    toolset = toolset_of(request)
+    outdated = last_outdated(request, toolset.writers)
+    request = drop_outdated(request, outdated, toolset.writers)
+    situation = observe(request, [tool.name for tool in toolset.writers])
+    situation = _without_conditions(situation) if heedless else situation
+    if tends(request, situation, toolset):
+        return _tending(request, situation, toolset)
+    has_written = has_written_since(request, outdated, toolset.writers)
+    reads = [] if has_written or (hasty and request.turns) else _reads(request, situation, toolset)
+    hunts = () if has_written else searches(request, situation, toolset.writers)
+    if calls := (*_understanding(request, situation, toolset), *hunts, *reads):
+        return Reply(calls=calls)
+    if calls := calculations(request, situation, toolset):
+        return Reply(calls=calls)
+    situation = with_figures(situation, figures(situation))
+    steps = _steps(request, situation, toolset)
+    moves = moves_of(steps, request)
+    coming = next_moves(moves, toolset.guarded)
+    numbers = [number_of(move.step.intent, request, situation, toolset.writers) for move in coming]
+    left = departures(request, situation, steps, toolset)
+    if calls := (*left, *as_calls(coming, numbers, toolset.guarded)):
+        return Reply(calls=calls)
+    return Reply(_last_words(request, situation, steps, moves))
+
+
+def _tending(request: Request, situation: Situation, toolset: Toolset) -> Reply:
+    lists = lists_to_read(request, situation, toolset)
+    if calls := (*_understanding(request, situation, toolset), *lists):
+        return Reply(calls=calls)
+    due_now = due(request, situation, toolset)
+    made = {call.key for call in request.calls}
+    fresh = [(name, given) for name, given in due_now.calls if f"{name} {dumps(given)}" not in made]
+    note: JsonObject = {CALL_NOTE: {"part": 1}} if toolset.guarded else {}
+    if fresh and not request.has_called(toolset.writers):
+        return Reply(calls=tuple((name, {**given, **note}) for name, given in fresh))
+    return Reply(account(request, due_now))
+
+
+def _understanding(request: Request, situation: Situation, toolset: Toolset) -> tuple[Call, ...]:
+    asked = any(call.tool == UNDERSTAND for call in request.calls)
+    if asked or call_understand(request) or not toolset.has(UNDERSTAND):
+        return ()
+    return ((UNDERSTAND, as_understood(situation, toolset.writers)),)
+
+
+def _reads(request: Request, situation: Situation, toolset: Toolset) -> list[Call]:
+    bound = next_reads(request, situation, toolset.readers, toolset.writers)
+    return [*looks(request, toolset), *((one.tool.name, one.arguments) for one in bound)]
+
+
+def _steps(request: Request, situation: Situation, toolset: Toolset) -> tuple[WriteStep, ...]:
+    steps = plan(situation, toolset.writers, toolset.readers)
+    done = [step for step in steps if step.calls]
+    verbs = {verb for step in done for verb in (step.intent.verb, *(parts(one.tool.name)[0] for one in step.calls))}
+    told = with_notice(situation, process_of(request), verbs)
+    if told is not situation and done:
+        return plan(told, toolset.writers, toolset.readers)
+    return steps
+
+
+def _last_words(
+    request: Request, situation: Situation, steps: Sequence[WriteStep], moves: Sequence[ProposedMove]
+) -> str:
+    if any(move.outcome.state == WriteState.HELD for move in moves):
+        return "Proposed."
+    told = ToldAnswer(tuple(steps), tuple(moves))
+    return improve.with_outputs(request, situation, answer(situation, told))
+
+
+def _without_conditions(situation: Situation) -> Situation:
+    reading = situation.reading
+    actions = tuple(intent._replace(condition="") for intent in reading.actions)
+    return situation._replace(reading=reading._replace(actions=actions, forbidden=()))

@@ -1,0 +1,308 @@
+"""The writes a task asks for: for each action of the task the calls that carry it out, or why there are none."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from services.planner.core.binding import BoundWay, bind
+from services.planner.core.compute import stated_figures
+from services.planner.core.conditions import judge
+from services.planner.core.each import for_each, is_for_each, not_all_known
+from services.planner.core.intents import Intent
+from services.planner.core.known import takes_figure, typed, with_known
+from services.planner.core.made import as_new, linked, making
+from services.planner.core.mentions import MentionKind, find
+from services.planner.core.records import own_id
+from services.planner.core.references import CERTAIN, LIKELY, is_reference, wanted
+from services.planner.core.request import ToolSpec
+from services.planner.core.routes import routed
+from services.planner.core.situation import Candidate, Situation, about, places_of
+from services.planner.core.toolmatch import suiting
+from services.planner.core.words import family, field_stems, parts, stem, text_stems
+from shared.domain.exact_json import JsonObject
+
+_RESULT = re.compile(r"\b(?:to|as|of) (?:the|that|this) (?:result|total|sum|number|figure|count|amount|value)\b", re.I)
+
+_TELLS = re.compile(r"\b(?:that|about|of|with|saying)\b", re.I)
+
+
+class Unplanned(NamedTuple):
+    """Why an action is left out; ``settled`` if there is nothing to do, and not something missing."""
+
+    why: str = ""
+    settled: bool = False
+
+
+class WriteStep(NamedTuple):
+    """One action of the task with its calls, in order. ``reason``: why it has none; ``left_out``: what goes no way."""
+
+    intent: Intent
+    calls: tuple[BoundWay, ...] = ()
+    reason: Unplanned = Unplanned()
+    left_out: tuple[str, ...] = ()
+
+
+def plan(situation: Situation, writers: Sequence[ToolSpec], readers: Sequence[ToolSpec]) -> tuple[WriteStep, ...]:
+    """A step for each action, in the task's order with notices last; no call stands in two of them."""
+    steps: list[WriteStep] = []
+    for intent in find_asked(situation, writers):
+        found = _steps_of(intent, situation, writers, readers)
+        made = tuple(thing for step in found for bound in step.calls for thing in making(bound, situation))
+        situation = situation._replace(made=(*situation.made, *made))
+        steps += found
+    ordered = sorted(steps, key=lambda step: step.intent.is_notice)
+    seen: set[str] = set()
+    return tuple(_after_all(ordered, [_drop_known(step, seen) for step in ordered]))
+
+
+def _after_all(found: Sequence[WriteStep], steps: Sequence[WriteStep]) -> Iterator[WriteStep]:
+    """What is to come after something, or tells of it, is not done where nothing does that."""
+    stopped = ""
+    for whole, step in zip(found, steps, strict=True):
+        if not (whole.calls or whole.reason.settled or whole.intent.is_notice):
+            stopped = stopped or step.intent.clause
+        if stopped and step.calls and (step.intent.follows or step.intent.is_notice):
+            yield step._replace(calls=(), reason=Unplanned(f'"{stopped}" was to be done before'))
+        else:
+            yield step
+
+
+def _drop_known(step: WriteStep, seen: set[str]) -> WriteStep:
+    fresh = {bound.key: bound for bound in step.calls if bound.key not in seen}
+    seen |= {*fresh}
+    return step._replace(calls=tuple(fresh.values()))
+
+
+def _steps_of(
+    intent: Intent, situation: Situation, writers: Sequence[ToolSpec], readers: Sequence[ToolSpec]
+) -> list[WriteStep]:
+    """One step, or one for each thing that goes a way of its own by its age."""
+    ways = routed(intent, situation, writers)
+    if not ways.calls or not judge(intent, situation).holds or suiting(intent, situation, writers):
+        return [_step(intent, situation, writers, readers)]
+    steps = [WriteStep(intent._replace(verb=parts(bound.tool.name)[0]), (bound,)) for bound in ways.calls]
+    return [steps[0]._replace(left_out=ways.left_out), *steps[1:]]
+
+
+def _step(intent: Intent, situation: Situation, writers: Sequence[ToolSpec], readers: Sequence[ToolSpec]) -> WriteStep:
+    judged = judge(intent, situation)
+    if not judged.holds:
+        problem = "is not known" if judged.holds is None else "does not hold"
+        unmet = f"its condition {problem}: {judged.why}"
+        return WriteStep(intent, reason=Unplanned(unmet, settled=judged.holds is False))
+    chosen, why = _calls(intent, situation, writers, readers)
+    kept = tuple(bound for bound in chosen if not _forbidden(bound, situation))
+    if chosen and not kept:
+        why = Unplanned("the task forbids it", settled=True)
+    return WriteStep(intent, kept, why)
+
+
+def find_asked(situation: Situation, writers: Sequence[ToolSpec]) -> list[Intent]:
+    """The actions, and the clauses whose verb only a tool knows, in the task's order."""
+    reading = situation.reading
+    known = [
+        intent
+        for intent in reading.unnamed
+        if any(parts(tool.name)[:1] == (intent.verb,) for tier in suiting(intent, situation, writers) for tool in tier)
+    ]
+    if not known:
+        return [*reading.actions]
+    return sorted((*reading.actions, *known), key=lambda intent: situation.text.find(intent.clause))
+
+
+def _calls(
+    intent: Intent, situation: Situation, writers: Sequence[ToolSpec], readers: Sequence[ToolSpec]
+) -> tuple[list[BoundWay], Unplanned]:
+    tools = suiting(intent, situation, writers)
+    if each := _to_each_named(intent, situation, writers) if intent.is_notice else []:
+        return each, Unplanned()
+    if not tools:
+        return [], Unplanned("no tool that is offered does it")
+    lacking = ""
+    for tier in _to_whom_it_says(tools, intent, situation) if intent.is_notice else tools:
+        ways = [(tool, _ways(tool, intent, situation)) for tool in tier]
+        whole = [found for _, found in ways if found and not found[0].missing]
+        whole = [ways for ways in whole if _names_all(ways[0], intent)] or whole if len(whole) > 1 else whole
+        whole = [ways for ways in whole if _reaches_named(ways, intent)]
+        if len(whole) == 1:
+            return _checked(whole[0], intent, situation, readers)
+        if len(whole) > 1:
+            options = " and ".join(sorted(found[0].tool.name for found in whole))
+            return [], Unplanned(f"it could mean {options}, and the task does not say which")
+        lacking = lacking or "; ".join(_missing(tool, found) for tool, found in ways)
+    return [], Unplanned(lacking)
+
+
+def _to_each_named(intent: Intent, situation: Situation, writers: Sequence[ToolSpec]) -> list[BoundWay]:
+    """Where a notice names several people or firms: a call for each, by the one tool that reaches it."""
+    said = _TELLS.split(intent.clause)[0]
+    named = [
+        mention.value for mention in find(said) if mention.kind is MentionKind.ID and mention.value not in intent.spared
+    ]
+    tools = [tool for tool in writers if family(parts(tool.name)[0]) == intent.family]
+    found: list[BoundWay] = []
+    for value in named if len(named) > 1 else ():
+        ways = [way for tool in tools for way in _ways(tool, intent, situation) if _is_to(way, value)]
+        if len(ways) != 1 or ways[0].missing:
+            return []
+        found += ways
+    return found
+
+
+def _reaches_named(ways: Sequence[BoundWay], intent: Intent) -> bool:
+    """Whether a notice goes to one of those whom its clause names by an identifier, if it names any."""
+    named = {mention.value for mention in find(_TELLS.split(intent.clause)[0]) if mention.kind is MentionKind.ID}
+    return not (intent.is_notice and named) or any(_is_to(way, value) for way in ways for value in named)
+
+
+def _is_to(way: BoundWay, value: str) -> bool:
+    return any(str(found.value) == value for name, found in way.chosen if name in way.tool.required)
+
+
+def _to_whom_it_says(tiers: list[list[ToolSpec]], intent: Intent, situation: Situation) -> list[list[ToolSpec]]:
+    """A notice goes to the one that its clause names by an identifier, if a tool can reach that one."""
+    reaching = [
+        [tool for tool in tier if any(_names_all(w, intent) for w in _ways(tool, intent, situation)[:1])]
+        for tier in tiers
+    ]
+    return [tier for tier in reaching if tier] or tiers
+
+
+def _missing(tool: ToolSpec, ways: list[BoundWay]) -> str:
+    names = ", ".join(ways[0].missing) if ways else "its arguments"
+    return f"{tool.name} needs {names}, which neither the task nor the facts give"
+
+
+def _ways(tool: ToolSpec, intent: Intent, situation: Situation) -> list[BoundWay]:
+    """The ways to call a tool that agree with the task: several only if the clause names several things."""
+    ways = [_with_values(way, intent, situation) for way in bind(tool, situation, intent, LIKELY)]
+    ways = [_without_guesses(as_new(with_known(way, intent, situation), situation)) for way in ways]
+    ways = [linked(way, intent, situation) for way in ways if is_for_each(intent) or not _leaves_out(way, intent)]
+    if is_for_each(intent):
+        return [found for way in ways[:1] for found in for_each(way, intent, situation)]
+    first = ways[:1]
+    named = [way for way in ways if _names_all(way, intent)]
+    unique = {way.key: way for way in (named or first)}
+    return list(unique.values())
+
+
+def _leaves_out(way: BoundWay, intent: Intent) -> bool:
+    """Whether a call is about something that the clause names as an exception, or as mere evidence."""
+    return any(str(found.value) in intent.spared for name, found in way.chosen if is_reference(way.tool, name))
+
+
+def _names_all(way: BoundWay, intent: Intent) -> bool:
+    references = [found for name, found in way.chosen if is_reference(way.tool, name)]
+    return bool(references) and all(
+        found.sure == CERTAIN and found.source == "task" and str(found.value).lower() in intent.clause.lower()
+        for found in references
+    )
+
+
+def _without_guesses(way: BoundWay) -> BoundWay:
+    """Optional fields only as the task itself states them."""
+    kept = tuple(
+        (name, found)
+        for name, found in way.chosen
+        if name in way.tool.required or (found.source != "result" and found.sure == CERTAIN)
+    )
+    return way._replace(chosen=kept)
+
+
+def _with_values(way: BoundWay, intent: Intent, situation: Situation) -> BoundWay:
+    """A figure that this clause asks to compute goes into the field that takes a figure."""
+    values = _values_for(intent, situation)
+    slot = _slot(way, intent)
+    if not values and slot in way.missing and field_stems(str(slot)) & text_stems(intent.clause):
+        values = _values_of_questions(situation)  # "flag it with the figure" after "reconcile this with that"
+    if not values or slot is None:
+        return way
+    name, value = str(values[0].get("name")), str(values[0].get("value"))
+    found = Candidate(typed(value, way.tool, slot), "value", name, CERTAIN)
+    chosen = dict(way.chosen) | {slot: found}
+    return way._replace(chosen=tuple(chosen.items()), missing=tuple(one for one in way.missing if one != slot))
+
+
+def _values_for(intent: Intent, situation: Situation) -> list[JsonObject]:
+    """The values that this clause asks to compute, or that it means with ``the result`` of an earlier clause."""
+    figures = stated_figures(intent.clause, situation)
+    if not figures and _RESULT.search(intent.clause):
+        figures = [figure for text in situation.reading.questions for figure in stated_figures(text, situation)]
+    return [value for figure in figures for value in situation.values if value.get("name") == figure.name]
+
+
+def _values_of_questions(situation: Situation) -> list[JsonObject]:
+    """The one value that the task's other clauses ask to find out."""
+    names = {figure.name for text in situation.reading.questions for figure in stated_figures(text, situation)}
+    found = [value for value in situation.values if value.get("name") in names]
+    return found if len(found) == 1 else []
+
+
+def _slot(way: BoundWay, intent: Intent) -> str | None:
+    """The field for a figure: one that the clause names, then one that is a number or an amount by its name."""
+    open_fields = [
+        name
+        for name in way.tool.properties
+        if not is_reference(way.tool, name) and not field_stems(name) & text_stems("phone email date name time")
+    ]
+    said = text_stems(intent.clause)
+    named = [name for name in open_fields if field_stems(name) & said]
+    figures = [name for name in open_fields if takes_figure(way.tool, name)]
+    return next(iter([*(name for name in named if name in figures), *figures, *named]), None)
+
+
+def _checked(
+    ways: list[BoundWay], intent: Intent, situation: Situation, readers: Sequence[ToolSpec]
+) -> tuple[list[BoundWay], Unplanned]:
+    unknown = not_all_known(ways[0], intent, situation) if is_for_each(intent) else ""
+    if unknown:
+        return [], Unplanned(unknown)
+    for way in ways:
+        if unread := _unread(way, situation, readers):
+            return [], Unplanned(unread)
+        if settled := _settled(way, intent, situation):
+            return [], Unplanned(settled, settled=True)
+    return ways, Unplanned()
+
+
+def _unread(way: BoundWay, situation: Situation, readers: Sequence[ToolSpec]) -> str:
+    """Nothing is written to a thing that could have been read and was not found."""
+    for name, found in way.chosen:
+        if not is_reference(way.tool, name) or found.source != "task":
+            continue
+        noun = wanted(way.tool, name)
+        readable = any(wanted(reader, field) == noun for reader in readers for field in reader.required)
+        known = bool(places_of(str(found.value), situation))
+        if readable and not known:
+            return f"{found.value} was not found"
+    return ""
+
+
+def _settled(way: BoundWay, intent: Intent, situation: Situation) -> str:
+    """``approve`` what is approved already: nothing to do."""
+    ids = {str(found.value) for name, found in way.chosen if is_reference(way.tool, name)}
+    done = stem(intent.verb)
+    for record in about(situation, frozenset().union(*(wanted(way.tool, name) for name, _ in way.chosen))):
+        known = own_id(record)
+        own = {str(known[1])} if known else set()
+        states = [value for value in record.fields.values() if isinstance(value, str) and value.isalpha()]
+        state = next((value for value in states if stem(value) == done and value != done and value.endswith("d")), "")
+        if ids & own and state:
+            return f"{', '.join(sorted(ids & own))} is already {state}"
+    return ""
+
+
+def _forbidden(bound: BoundWay, situation: Situation) -> bool:
+    """Whether a ``do not`` of the task speaks of this very call; one that names things speaks of these alone."""
+    given = {str(found.value) for _, found in bound.chosen}
+    return any(
+        _is_of(intent, given)
+        and any(bound.tool.name == tool.name for tier in suiting(intent, situation, [bound.tool]) for tool in tier)
+        for intent in situation.reading.forbidden
+        if not intent.condition
+    )
+
+
+def _is_of(intent: Intent, given: set[str]) -> bool:
+    named = {mention.value for mention in find(intent.clause) if mention.kind is MentionKind.ID}
+    return not named or bool(named & given)

@@ -1,0 +1,202 @@
+"""A ``ModelRequest`` as the body that the Messages API takes, byte for byte the same for the same request.
+
+The body is written here and not by the SDK: figures stay exact, a history that grew keeps every byte of what the
+API has cached of it, and a model's own blocks go back as they came.
+"""
+
+import json
+from collections.abc import Mapping, Sequence, Set
+from decimal import Decimal
+from enum import StrEnum
+from typing import TypeAlias
+
+from pydantic import JsonValue
+
+from shared.domain.exact_json import dumps, wire
+from shared.infra.model_effort import takes_effort
+from shared.ports.models import (
+    Block,
+    Message,
+    ModelRequest,
+    OpaqueBlock,
+    PassingText,
+    StableText,
+    TextBlock,
+    ToolDefinition,
+    ToolResult,
+    ToolUse,
+)
+
+SCHEMA_TOLD = "Answer with one JSON object of this schema: "
+_MAX_STRICT = 20  # the API's limit of strict tools in one request
+_MAX_MARKS = 4  # and of cache breakpoints
+_STRICT_WORDS = frozenset({"type", "properties", "required", "additionalProperties", "description", "enum", "items"})
+_KEPT = {"cache_control": {"type": "ephemeral"}}
+_Place: TypeAlias = tuple[int, int]
+
+
+class Feature(StrEnum):
+    """A part of a request that some endpoints do not take; without it the request asks for the same."""
+
+    STRICT = "strict"
+    CACHE_CONTROL = "cache_control"
+    EFFORT = "effort"
+    THINKING = "thinking"  # every block that nobody here reads
+    OUTPUT_CONFIG = "output_config"
+
+
+def encode_request(model: str, request: ModelRequest, without: Set[Feature] = frozenset()) -> bytes:
+    """The body of one request to ``model``, ``without`` what its endpoint does not take."""
+    marks = Feature.CACHE_CONTROL not in without
+    messages = _sendable(model, request.messages, opaque=Feature.THINKING not in without)
+    fields = {"model": _encode(model), "max_tokens": _encode(request.max_tokens)}
+    system = _system(request)
+    if request.tools:
+        strict = Feature.STRICT not in without
+        fields["tools"] = _encode(_tools(request.tools, strict=strict, mark=marks and not system))
+        fields["tool_choice"] = _encode({"type": "auto"})
+    if system:
+        fields["system"] = _encode([*system[:-1], {**system[-1], **(_KEPT if marks else {})}])
+    fields["messages"] = _array(_messages(messages, _marked_places(messages, request.grows) if marks else set()))
+    if output := _output(model, request, without):
+        fields["output_config"] = _encode(output)
+    return ("{" + ",".join(f"{_encode(name)}:{text}" for name, text in fields.items()) + "}").encode()
+
+
+def _system(request: ModelRequest) -> list[dict[str, object]]:
+    """The system text, and the schema in words: a model that knows no structured output answers by it too."""
+    told = () if request.schema is None else (SCHEMA_TOLD + _encode(dict(request.schema)),)
+    return [{"type": "text", "text": text} for text in (*request.system, *told) if text.strip()]
+
+
+def _output(model: str, request: ModelRequest, without: Set[Feature]) -> dict[str, object]:
+    if Feature.OUTPUT_CONFIG in without:
+        return {}
+    output: dict[str, object] = {}
+    if request.schema is not None:
+        output["format"] = {"type": "json_schema", "schema": dict(request.schema)}
+    if request.effort is not None and Feature.EFFORT not in without and takes_effort(model):
+        output["effort"] = request.effort
+    return output
+
+
+# --- tools --------------------------------------------------------------------------------------------------------
+
+
+def _tools(tools: Sequence[ToolDefinition], *, strict: bool, mark: bool) -> list[dict[str, object]]:
+    params: list[dict[str, object]] = []
+    left = _MAX_STRICT if strict else 0
+    for tool in tools:
+        param: dict[str, object] = {"name": tool.name, "description": tool.description}
+        param["input_schema"] = dict(tool.input_schema)
+        if left and tool.strict and _can_be_strict(tool.input_schema):
+            param["strict"] = True
+            left -= 1
+        params.append(param)
+    if mark:
+        params[-1].update(_KEPT)
+    return params
+
+
+def _can_be_strict(schema: Mapping[str, JsonValue]) -> bool:
+    """Whether a schema is closed, requires all it names, and uses only words that strict tools allow."""
+    if not set(schema) <= _STRICT_WORDS:
+        return False
+    inner: list[JsonValue] = []
+    if schema.get("type") == "object":
+        properties, required = schema.get("properties"), schema.get("required")
+        named = list(properties) if isinstance(properties, dict) else []
+        if schema.get("additionalProperties") is not False or required != named:
+            return False
+        inner += properties.values() if isinstance(properties, dict) else ()
+    if "items" in schema:
+        inner.append(schema["items"])
+    return all(isinstance(part, dict) and _can_be_strict(part) for part in inner)
+
+
+# --- messages -----------------------------------------------------------------------------------------------------
+
+
+def _sendable(model: str, messages: Sequence[Message], *, opaque: bool) -> list[Message]:
+    """Without what the API refuses (empty texts, messages of nothing) and without other models' own blocks."""
+
+    def is_sent(block: Block) -> bool:
+        match block:
+            case TextBlock(text):
+                return bool(text.strip())
+            case OpaqueBlock(_, made_by):
+                return opaque and made_by == model
+            case _:
+                return True
+
+    kept = [message._replace(blocks=tuple(filter(is_sent, message.blocks))) for message in messages]
+    return [message for message in kept if message.blocks]
+
+
+def _marked_places(messages: Sequence[Message], grows: bool) -> set[_Place]:
+    """The blocks that carry a cache breakpoint, beside the one of the static prefix.
+
+    Of a history that grows: the end of the first message and of the last, and where the request before ended, because
+    the API looks back only 20 blocks from a breakpoint.
+    """
+    stable = [
+        (at, place)
+        for at, message in enumerate(messages)
+        for place, block in enumerate(message.blocks)
+        if isinstance(block, StableText)
+    ]
+    if not grows or not messages:
+        return set(stable[: _MAX_MARKS - 1])
+    last = len(messages) - 1
+    ends = [_end(messages, at) for at in (last, 0, last - 2) if at >= 0]
+    wanted = [place for place in (*ends[:2], *stable, *ends[2:]) if place is not None]
+    return set(list(dict.fromkeys(wanted))[: _MAX_MARKS - 1])
+
+
+def _end(messages: Sequence[Message], at: int) -> _Place | None:
+    blocks = messages[at].blocks
+    places = (
+        place for place in reversed(range(len(blocks))) if not isinstance(blocks[place], OpaqueBlock | PassingText)
+    )
+    return next(((at, place) for place in places), None)
+
+
+def _messages(messages: Sequence[Message], marked: Set[_Place]) -> list[str]:
+    texts = []
+    for at, message in enumerate(messages):
+        blocks = [_block(block, (at, place) in marked) for place, block in enumerate(message.blocks)]
+        texts.append(f'{{"role":{_encode(message.role)},"content":{_array(blocks)}}}')
+    return texts
+
+
+def _block(block: Block, marked: bool) -> str:
+    mark = _KEPT if marked else {}
+    match block:
+        case TextBlock(text):
+            return _encode({"type": "text", "text": text, **mark})
+        case ToolResult(use_id, content, is_error):
+            given = {"tool_use_id": use_id, "content": content, "is_error": is_error}
+            return _encode({"type": "tool_result", **given, **mark})
+        case ToolUse(use_id, name, given):
+            head = _encode({"type": "tool_use", "id": use_id, "name": name, **mark})
+            return f'{head[:-1]},"input":{dumps(given)}}}'
+        case OpaqueBlock(text):
+            return text
+
+
+def _array(items: Sequence[str]) -> str:
+    return "[" + ",".join(items) + "]"
+
+
+def _encode(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain)
+
+
+def _plain(value: object) -> object:
+    match value:
+        case Decimal():
+            return wire(value)
+        case Mapping():
+            return dict(value)
+        case _:
+            raise TypeError(f"{type(value).__name__} is no part of a model request")

@@ -1,0 +1,35 @@
+"""The policy service's own core behind the port, in this process: real rules without HTTP."""
+
+from typing_extensions import override
+
+from services.executor.ports.policy import PolicyService
+from services.policy.core.allowances import allowances
+from services.policy.core.conditions import Conditions
+from services.policy.core.evaluate import evaluate
+from services.policy.core.prepared import prepare
+from services.policy.core.prose import check
+from shared.contracts.allowance import AllowanceRequest, Allowances
+from shared.contracts.policy import EvaluateRequest, Verdict
+from shared.contracts.prose import ProseAnswer, ProseRequest
+
+
+class LocalPolicy(PolicyService):
+    """Messages go through their JSON, as they do over the wire."""
+
+    def __init__(self) -> None:
+        self._conditions = Conditions()
+        self.asked: list[EvaluateRequest] = []
+
+    @override
+    async def evaluate(self, request: EvaluateRequest) -> Verdict:
+        self.asked.append(request)
+        read = EvaluateRequest.from_json(request.to_json())
+        return Verdict.from_json(evaluate(read, self._conditions).to_json())
+
+    @override
+    async def allowances(self, request: AllowanceRequest) -> Allowances:
+        return allowances(request, prepare(request.policies, self._conditions))
+
+    @override
+    async def check_prose(self, request: ProseRequest) -> ProseAnswer:
+        return check(ProseRequest.from_json(request.to_json()), self._conditions)

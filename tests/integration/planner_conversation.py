@@ -1,0 +1,66 @@
+"""One task as a plain conversation of tool calls, driven against any ``Model`` and any set of tools."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from services.executor.ports.models import (
+    Message,
+    Model,
+    ModelRequest,
+    TextBlock,
+    Tier,
+    ToolDefinition,
+    ToolResult,
+)
+from shared.domain.exact_json import Json, JsonObject, dumps
+
+_RULES = "Use the tools to carry the task out; then answer in plain text."
+_TURNS = 20
+
+
+class Offered(NamedTuple):
+    """A set of tools: what reads, what writes, and how to call one. ``call`` raises ``ValueError`` to refuse."""
+
+    readers: Sequence[ToolDefinition]
+    writers: Sequence[ToolDefinition]
+    call: Callable[[str, JsonObject], Json]
+
+
+class Write(NamedTuple):
+    tool: str
+    arguments: JsonObject
+    is_refused: bool
+
+
+class Run(NamedTuple):
+    """What came of a task."""
+
+    writes: list[Write]
+    answer: str
+
+
+async def run(model: Model, task: str, tools: Offered) -> Run:
+    """Whatever is called is carried out at once, until the model answers in text."""
+    messages = [Message("user", (TextBlock(task),))]
+    writers = {tool.name for tool in tools.writers}
+    offered = (*tools.readers, *tools.writers)
+    writes: list[Write] = []
+    for _ in range(_TURNS):
+        request = ModelRequest(Tier.HAIKU, (_RULES,), tuple(messages), offered)
+        reply = await model.complete(request._replace(max_tokens=4096))
+        if not reply.tool_uses:
+            return Run(writes, reply.text)
+        results = []
+        for use in reply.tool_uses:
+            answer, is_refused = _called(tools, use.name, use.input)
+            results.append(ToolResult(use.id, dumps(answer), is_refused))
+            writes += [Write(use.name, use.input, is_refused)] if use.name in writers else []
+        messages += [Message("assistant", reply.blocks), Message("user", tuple(results))]
+    raise AssertionError(f"the task did not end in {_TURNS} turns")
+
+
+def _called(tools: Offered, name: str, arguments: JsonObject) -> tuple[Json, bool]:
+    try:
+        return tools.call(name, arguments), False
+    except ValueError as refusal:
+        return {"error": str(refusal)}, True

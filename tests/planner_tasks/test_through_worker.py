@@ -1,0 +1,143 @@
+"""Whole tasks in plain words through the real worker: what the planner, the engine and the rules come to together."""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+import structlog
+
+from cli.demo.books import Books
+from cli.demo.checks import Observed, problems
+from cli.demo.script import TASKS as DEMO
+from cli.demo.tasks import DemoTask, Said
+from cli.gateway.messages import Event, TaskView
+from shared.contracts.task import Principal, TaskEvent
+from shared.domain.exact_json import JsonObject, loads_object
+from shared.domain.words import Role, Strategy, TaskState
+from tests.planner_tasks import english, foreign, varied
+from tests.planner_tasks.judged_courses import Judged, Verdict, judge
+from tests.planner_tasks.task import PlainTask
+from tests.planner_tasks.through_worker import Course, Office
+from tests.processes.errands import ERRANDS
+
+_WIDE = 80  # further tools, with which a catalogue is too long to be listed
+_DELIBERATE = (Strategy.FIVE_PHASE, Strategy.MOA)
+Tell = Callable[[str, object], None]
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    yield
+    structlog.reset_defaults()
+
+
+@pytest.mark.promise("planner.plain_words")
+@pytest.mark.parametrize("strategy", Strategy)
+async def test_the_tasks_of_the_demo_hold_one_after_the_other(strategy: Strategy, tmp_path: Path) -> None:
+    office = Office(tmp_path, strategy)
+    found = {task.name: problems(await _observed(task, office)) for task in DEMO}
+    office.close()
+    assert {name: said for name, said in found.items() if said} == {}
+
+
+@pytest.mark.promise("planner.plain_words")
+@pytest.mark.parametrize(
+    ("tasks", "least"),
+    [(english.TASKS, 45), (varied.TASKS, 12), (foreign.TASKS, 5)],
+    ids=["english", "varied", "foreign"],
+)
+async def test_most_tasks_are_carried_out_none_wrongly_and_nobody_is_asked_without_a_rule(
+    tasks: tuple[PlainTask, ...], least: int, tmp_path: Path, record_property: Tell
+) -> None:
+    ends = {task.name: await judge(task, tmp_path) for task in tasks}
+    _tell(record_property, "fsm", ends)
+    _hold(ends, least)
+
+
+@pytest.mark.promise("planner.plain_words")
+@pytest.mark.parametrize("strategy", _DELIBERATE)
+async def test_tasks_hold_whatever_the_strategy(strategy: Strategy, tmp_path: Path, record_property: Tell) -> None:
+    tasks = (*english.TASKS[::7], *foreign.TASKS[::5])
+    ends = {task.name: await judge(task, tmp_path, strategy) for task in tasks}
+    _tell(record_property, strategy.value, ends)
+    _hold(ends, len(tasks) - 1)
+
+
+@pytest.mark.promise("planner.plain_words")
+async def test_tools_of_a_wide_catalogue_are_found_and_used(tmp_path: Path, record_property: Tell) -> None:
+    tasks = english.TASKS[:8]
+    ends = {task.name: await judge(task, tmp_path, others=_WIDE) for task in tasks}
+    _tell(record_property, "wide", ends)
+    _hold(ends, len(tasks) - 2)
+
+
+@pytest.mark.promise("planner.plain_words")
+async def test_a_task_of_each_kind_of_process_is_carried_out_and_proved(tmp_path: Path) -> None:
+    ends = {name: await _carried_out(text, tmp_path) for name, text in ERRANDS.items()}
+    assert [name for name, course in ends.items() if course.record.state is not TaskState.COMPLETED] == []
+    unproved = {name: _statuses(course) - {"verified", "sent"} for name, course in ends.items()}
+    assert {name: statuses for name, statuses in unproved.items() if statuses} == {}
+
+
+@pytest.mark.promise("planner.plain_words")
+async def test_a_claim_with_one_dependent_read_takes_four_calls_and_one_question_beside(tmp_path: Path) -> None:
+    usage = (await _carried_out("Approve expense claim EXP-1002.", tmp_path)).usage
+    assert (usage.calls, usage.helpers <= 1, usage.tokens <= 5_000) == (4, True, True), usage
+
+
+async def _carried_out(text: str, folder: Path) -> Course:
+    office = Office(folder)
+    course = await office.carry_out(text)
+    office.close()
+    return course
+
+
+async def _observed(task: DemoTask, office: Office) -> Observed:
+    """One task of the demo as its command would observe it."""
+    office.misbehave(task.faults or "{}")
+    before, views, pictures, course = office.books(), list[TaskView](), list[Books](), None
+    for said in task.turns:
+        course = await (office.decide(course, said.text, _speaker(said)) if course else office.send(said.text))
+        views.append(_view(course))
+        pictures.append(office.books())
+        if views[-1].state != said.then:
+            break
+    events = course.turns.events if course else []
+    story = tuple(Event("", one.kind, one.at, _data(one)) for one in events)
+    return Observed(task, tuple(views), before, tuple(pictures[: len(task.turns) - 1]), pictures[-1], 0.0, story)
+
+
+def _data(event: TaskEvent) -> JsonObject:
+    data = loads_object(event.model_dump_json())["data"]
+    assert isinstance(data, dict)
+    return data
+
+
+def _speaker(said: Said) -> Principal:
+    return Principal(id=said.by.name, roles=(Role.APPROVER,), levels=said.by.levels)
+
+
+def _view(course: Course) -> TaskView:
+    record = course.record
+    metadata = loads_object(record.model_dump_json())["metadata"]
+    assert isinstance(metadata, dict)
+    return TaskView(record.task_id, record.state.value, record.answer or record.reason or "", metadata)
+
+
+def _statuses(course: Course) -> set[str]:
+    return {entry.status.value for entry in course.turns.writes.values()}
+
+
+def _hold(ends: Mapping[str, Judged], least: int) -> None:
+    assert [name for name, one in ends.items() if one.verdict is Verdict.WRONG] == []
+    assert {name: one.needless for name, one in ends.items() if one.needless} == {}
+    assert sum(one.verdict is Verdict.RIGHT for one in ends.values()) >= least, ends
+
+
+def _tell(record_property: Tell, how: str, ends: Mapping[str, Judged]) -> None:
+    usages, counts = [one.usage for one in ends.values()], Counter(one.verdict.value for one in ends.values())
+    mean = [round(sum(figures) / len(usages), 1) for figures in zip(*usages, strict=True)]
+    record_property("shown", f"{how}: {dict(counts)} of {len(ends)}; calls, helpers, tokens on average {mean}")

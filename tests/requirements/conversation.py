@@ -1,0 +1,20 @@
+"""What holds of EXECUTE as one guarded conversation."""
+
+from tests.requirements.promise import Promise
+
+PROMISES = (
+    Promise("coverage.find_out_only", "A task that only asks can propose nothing, whatever a result says", "I2"),
+    Promise("coverage.settled_once", "What the first reply understood is what may be done", "I2"),
+    Promise("coverage.judged", "A risky plan is held against its task's parts; an objection goes back", "seed 000"),
+    Promise("coverage.fails_closed", "A risky plan is not made while nobody can judge it", "I2; bad input"),
+    Promise("coverage.not_done", "A part that was not done ends the task failed, named", "I4"),
+    Promise("conversation.one_error", "One wrong write holds all writes of its reply", "I2"),
+    Promise("conversation.corrections", "After three corrections a task ends, and says what was wrong", "bad input"),
+    Promise("conversation.on_sonnet", "What a Haiku reply writes is proposed again on Sonnet", "seed 000, tiers"),
+    Promise("conversation.model_away", "While the model is away a task rests, to a deadline", "bad input"),
+    Promise("conversation.ledger_answer", "The ledger answers where the tenant wants it, or no model can", "I4"),
+    Promise("conversation.free_text", "Money and payees that only free text says wait for a person", "I2"),
+    Promise("conversation.left_part", "A part left for its own condition is said in the answer", "I4"),
+    Promise("conversation.wide", "Of more tools than fit, the needed ones are found and used as usual", "seed 000"),
+    Promise("conversation.chosen_numbers", "A number that is no small choice needs a source", "I2"),
+)

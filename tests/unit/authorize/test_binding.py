@@ -1,0 +1,198 @@
+"""What a rule's field is bound to: the argument, else the named record, else the nearest one that it leads to."""
+
+from decimal import Decimal
+
+import pytest
+
+from services.executor.core.authorize.binding import BoundFields, bind, view_of
+from services.executor.core.dossier import Fact
+from shared.domain.exact_json import Json, JsonObject
+from tests.unit.authorize.verdicts import read
+
+_CLAIM: JsonObject = {"id": "C-1", "employee_id": "E-1", "amount": Decimal("50.00")}
+_CALL: JsonObject = {"claim_id": "C-1"}
+
+
+def _bound(
+    *facts: Fact, tool: str = "approve_claim", call: JsonObject = _CALL, asked: tuple[str, ...] = ()
+) -> BoundFields:
+    return bind(view_of(tool, call, facts), asked)
+
+
+@pytest.mark.promise("policy.binding")
+def test_the_argument_goes_before_the_record_and_that_before_those_it_leads_to() -> None:
+    facts = [
+        read("get_department", {"id": "D-1", "amount": 3, "grade": 9, "frozen": False, "city": "Rome"}, "f1"),
+        read("get_employee", {"id": "E-1", "department_id": "D-1", "amount": 2, "grade": 3}, "f2"),
+        read("get_claim", _CLAIM, "f3"),
+    ]
+    assert _bound(*facts).fields == {
+        "claim_id": "C-1",
+        "id": "C-1",
+        "employee_id": "E-1",
+        "department_id": "D-1",
+        "amount": Decimal("50.00"),
+        "grade": 3,
+        "frozen": False,
+        "city": "Rome",
+    }
+    assert _bound(*facts, call={**_CALL, "amount": 7}).fields["amount"] == 7
+    assert _bound(*facts, call={**_CALL, "amount": 7}).recorded["amount"] == Decimal("50.00")
+
+
+@pytest.mark.promise("policy.binding")
+def test_three_steps_are_too_far() -> None:
+    facts = [
+        read("get_claim", _CLAIM, "f1"),
+        read("get_employee", {"id": "E-1", "department_id": "D-1"}, "f2"),
+        read("get_department", {"id": "D-1", "company_id": "CO-1"}, "f3"),
+        read("get_company", {"id": "CO-1", "listed": True}, "f4"),
+    ]
+    assert "listed" not in _bound(*facts).fields
+    assert _bound(*facts[1:], tool="raise_employee", call={"employee_id": "E-1"}).fields["listed"] is True
+
+
+@pytest.mark.promise("policy.binding")
+@pytest.mark.parametrize(
+    ("tool", "result", "call"),
+    [
+        ("get_claim", {"claim": {"id": "C-1", "amount": 9}}, {"claim_id": "C-1"}),
+        ("get_claim", {"id": "C-1", "details": {"amount": 9}}, {"id": "C-1"}),
+        ("get_claim", {"id": "C-1", "totals": {"totalAmount": 9}}, {"claim": "C-1"}),
+        ("get_claim", {"reference": "C-1", "amount": 9}, {"reference": "C-1"}),
+        ("get_claim", {"claim_no": "C-1", "claim_amount": "9"}, {"claimNumber": "C-1"}),
+        ("list_claims", {"C-1": {"amount": 9}, "C-2": {"amount": 1}}, {"claim_id": "C-1"}),
+        ("list_claims", {"claims": {"7": {"amount": 9}, "8": {"amount": 1}}}, {"claim_id": 7}),
+        ("list_claims", [{"id": 7, "amount": 9}, {"id": 8, "amount": 1}], {"claim_id": "7"}),
+        ("list_expenses", [{"id": "7", "cost": 9}, {"id": "8", "cost": 1}], {"claim_id": 7}),
+        ("search", {"results": [{"id": "C-1", "amount": 9}, {"id": "C-2", "amount": 1}]}, {"claim_id": "C-1"}),
+        ("get_employee", {"id": "E-1", "claims": [{"id": "C-1", "amount": 9}]}, {"payload": {"claim_id": "C-1"}}),
+    ],
+)
+def test_a_record_is_found_wherever_it_stands_and_however_it_is_named(
+    tool: str, result: Json, call: JsonObject
+) -> None:
+    """Nested, keyed by id, numbered, under another name; and the field under its common other names."""
+    assert str(_bound(read(tool, result), call=call, asked=("amount",)).fields["amount"]) == "9"
+
+
+@pytest.mark.promise("policy.binding")
+def test_an_answer_without_an_id_is_the_record_that_was_asked_for() -> None:
+    facts = [read("get_claim", {"amount": 9}, claim_id="C-1"), read("get_claim", {"amount": 1}, "f2", claim_id="C-2")]
+    assert _bound(*facts).fields["amount"] == 9
+
+
+@pytest.mark.promise("policy.binding")
+@pytest.mark.parametrize(
+    "other",
+    [
+        [read("list_claims", [_CLAIM, {"id": "C-2", "flagged": True}])],
+        [read("get_claim", _CLAIM), read("get_claim", {"id": "C-2", "employee_id": "E-1", "flagged": True}, "f2")],
+        [read("get_claim", _CLAIM), read("get_receipt", {"claim_id": "C-2", "flagged": True}, "f2")],
+        [read("get_claim", _CLAIM), read("get_receipt", {"flagged": True}, "f2", claim_id="C-2")],
+        [read("get_claim", _CLAIM), read("search", {"results": [{"id": "C-2", "flagged": True}]}, "f2")],
+        [read("get_claim", _CLAIM), read("get_limits", {"flagged": True}, "f2")],
+        [read("get_claim", {**_CLAIM, "duplicate_of": {"id": "C-2", "flagged": True}})],
+        [read("get_receipt", {"claim_id": "C-2", "flagged": True})],
+        [read("get_budget", {"id": "B-1", "flagged": True})],
+        [read("get_claim", {"id": "C-1", "flagged": True}).model_copy(update={"ok": False})],
+    ],
+)
+def test_a_field_of_another_record_is_not_the_calls(other: list[Fact]) -> None:
+    assert "flagged" not in _bound(*other).fields
+
+
+@pytest.mark.promise("policy.binding")
+def test_what_speaks_of_the_named_record_is_near_and_what_speaks_of_another_is_not() -> None:
+    scans: Json = [{"id": "R-1", "claim_id": "C-1", "scan": "ok"}, {"id": "R-2", "claim_id": "C-2", "scan": "bad"}]
+    assert _bound(read("get_claim", _CLAIM), read("list_scans", scans, "f2")).fields["scan"] == "ok"
+
+
+@pytest.mark.promise("policy.binding")
+def test_where_the_nearest_disagree_the_field_is_unknown_and_a_farther_one_does_not_decide() -> None:
+    facts = [
+        read("get_claim", {**_CLAIM, "amount": 50}, "f1"),
+        read("list_claims", [{"id": "C-1", "amount": 60}], "f2"),
+        read("get_employee", {"id": "E-1", "amount": 70, "grade": 2}, "f3"),
+    ]
+    found = _bound(*facts, asked=("amount", "grade"))
+    assert ("amount" in found.fields, found.unknown, found.fields["grade"]) == (False, ("amount",), 2)
+
+
+@pytest.mark.promise("policy.binding")
+def test_a_read_that_was_made_again_replaces_what_it_showed() -> None:
+    again = [read("get_claim", {"id": "C-1", "status": one}, f"f{one}", claim_id="C-1") for one in ("open", "paid")]
+    assert _bound(*again).fields["status"] == "paid"
+
+
+@pytest.mark.promise("policy.binding")
+def test_what_an_earlier_call_will_answer_is_unknown_although_the_record_says_something() -> None:
+    found = _bound(read("get_claim", _CLAIM), call={**_CALL, "amount": {"$ref": "c0.amount"}}, asked=("amount",))
+    assert ("amount" in found.fields, found.unknown) == (False, ("amount",))
+
+
+@pytest.mark.promise("policy.binding")
+def test_a_field_of_its_own_kind_is_never_taken_from_another_kind() -> None:
+    """Other claims have an amount; that this one has none does not make its employee's count."""
+    facts = [
+        read("list_claims", [{"id": "C-1", "employee_id": "E-1"}, {"id": "C-2", "amount": 1}], "f1"),
+        read("get_employee", {"id": "E-1", "amount": 2}, "f2"),
+    ]
+    found = _bound(*facts, asked=("amount",))
+    assert ("amount" in found.fields, found.unknown) == (False, ("amount",))
+
+
+@pytest.mark.promise("policy.binding")
+def test_a_record_that_nobody_read_leaves_all_but_the_arguments_unknown() -> None:
+    facts = [read("get_employee", {"id": "E-1", "amount": 2, "blocked": False})]
+    call: JsonObject = {"claim_id": "C-1", "employee_id": "E-1", "currency": "EUR"}
+    found = _bound(*facts, call=call, asked=("amount", "blocked", "currency", "tier"))
+    assert (found.fields, found.unknown) == ({**call, "id": "C-1"}, ("amount", "blocked"))
+
+
+@pytest.mark.promise("policy.binding")
+@pytest.mark.parametrize(
+    ("tool", "call"),
+    [
+        ("create_claim", {"claim_id": "C-9", "employee_id": "E-1"}),
+        ("raise_employee", {"employee_id": "E-1", "request_id": "REQ-1", "idempotency_key": "k-1"}),
+    ],
+)
+def test_what_is_only_made_and_what_is_no_record_need_not_have_been_read(tool: str, call: JsonObject) -> None:
+    assert _bound(read("get_employee", {"id": "E-1", "grade": 2}), tool=tool, call=call).fields["grade"] == 2
+
+
+@pytest.mark.promise("policy.binding")
+def test_a_dotted_field_is_that_of_the_nearest_record_of_the_kind() -> None:
+    facts = [
+        read("get_refund", {"id": "R-1", "order_id": "O-1", "amount": 5}, "f1"),
+        read("list_orders", [{"id": "O-1", "total": 90}, {"id": "O-2", "total": 1}], "f2"),
+    ]
+    call: JsonObject = {"refund_id": "R-1"}
+    found = _bound(*facts, tool="approve_refund", call=call, asked=("order.total", "order.tier", "customer.tier"))
+    assert (found.fields["order"], found.unknown) == ({"total": 90}, ())
+
+
+@pytest.mark.promise("policy.binding")
+def test_the_tools_own_kind_goes_before_others_that_the_call_names() -> None:
+    facts = [
+        read("get_claim", {"id": "C-1", "amount": 8240}, "f1"),
+        read("get_budget", {"id": "B-1", "amount": 86, "left": 5}, "f2"),
+    ]
+    found = _bound(*facts, call={"budget_id": "B-1", "claim_id": "C-1"}).fields
+    assert (found["amount"], found["left"]) == (8240, 5)
+
+
+@pytest.mark.promise("policy.binding")
+def test_what_refers_to_a_record_that_the_call_leads_to_may_set_a_rule_off_and_clears_none() -> None:
+    """The screening of the order's customer; not what it says of a field that somebody nearer has."""
+    facts = [
+        read("get_order", {"id": "O-1", "customer_id": "K-1", "amount": 8240}, "f1"),
+        read("get_customer", {"id": "K-1", "tier": 1}, "f2"),
+        read("list_screenings", [{"id": "S-1", "customer_id": "K-1", "sanctioned": True, "amount": 1}], "f3"),
+        read("list_notes", [{"id": "N-1", "customer_id": "K-1", "order_id": "O-2", "sanctioned": False}], "f4"),
+    ]
+    found = _bound(*facts, tool="refund_order", call={"order_id": "O-1"}, asked=("sanctioned",))
+    assert ("sanctioned" in found.fields, found.unknown) == (False, ())
+    assert [one["sanctioned"] for one in found.farther] == [True]
+    assert all("amount" not in one for one in found.farther)

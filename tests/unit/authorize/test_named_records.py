@@ -1,0 +1,78 @@
+"""Which reads would show what a plan names and nobody read."""
+
+import pytest
+
+from services.executor.core.authorize.named_records import missing_reads
+from services.executor.core.dossier import Fact
+from services.executor.ports.tools import Tool
+from shared.contracts.tenant import CatalogueEntry
+from shared.domain.exact_json import Json, JsonObject
+from shared.domain.words import ToolClass
+from tests.unit.authorize.verdicts import change, read
+from tests.unit.executor_core.makers import plan, tool, tools
+
+
+def _tool(name: str, kind: ToolClass = ToolClass.READ, /, **types: str) -> Tool:
+    properties: dict[str, Json] = {key: {"type": said} for key, said in types.items()}
+    return tool(name, kind, {"type": "object", "properties": properties, "required": [*types]})
+
+
+_GET = _tool("get_claim", claim_id="string")
+_OTHERS = (_tool("get_receipt", claim_id="string"), _tool("get_claim_history", claim_id="string", since="string"))
+
+
+def _wanted(call: JsonObject, *readers: Tool, facts: tuple[Fact, ...] = (), named: str = "approve_claim") -> object:
+    write = tool(named, ToolClass.CHANGE)
+    found = missing_reads(plan(change(named, call)), tools(write, *readers), facts)
+    return [(one.tool.name, one.arguments) for one in found]
+
+
+@pytest.mark.promise("policy.named_records_are_read")
+@pytest.mark.parametrize(
+    ("call", "readers", "expected"),
+    [
+        ({"claim_id": "C-1"}, (*_OTHERS, _GET), [("get_claim", {"claim_id": "C-1"})]),
+        ({"id": "C-1"}, (*_OTHERS, _GET), [("get_claim", {"claim_id": "C-1"})]),
+        ({"claim": "C-1"}, (_GET,), [("get_claim", {"claim_id": "C-1"})]),
+        ({"claim_ids": ["C-1", "C-2"]}, (_GET,), [("get_claim", {"claim_id": one}) for one in ("C-1", "C-2")]),
+        ({"payload": {"claimId": 7}}, (_GET,), [("get_claim", {"claim_id": "7"})]),
+        ({"claim_id": "7"}, (_tool("get_claim", id="integer"),), [("get_claim", {"id": 7})]),
+        ({"claim_id": "C-1"}, (_tool("list_claims"), *_OTHERS), [("list_claims", {})]),
+        ({"claim_id": "C-1"}, _OTHERS, []),
+        ({"claim_id": {"$ref": "c0.id"}}, (_GET,), []),
+        ({"note": "C-1 is fine"}, (_GET,), []),
+    ],
+)
+def test_the_read_of_the_named_kind_is_asked_for_its_identifier(
+    call: JsonObject, readers: tuple[Tool, ...], expected: list[tuple[str, JsonObject]]
+) -> None:
+    assert _wanted(call, *readers) == expected
+
+
+@pytest.mark.promise("policy.named_records_are_read")
+def test_what_was_read_is_not_read_again_nor_what_was_looked_for_in_vain() -> None:
+    elsewhere = read("list_claims", [{"id": "C-1"}])
+    in_vain = read("get_claim", {"error": "none"}, claim_id="C-1").model_copy(update={"ok": False})
+    other = read("get_claim", {"id": "C-2"}, claim_id="C-2")
+    assert [_wanted({"claim_id": "C-1"}, _GET, facts=(one,)) for one in (elsewhere, in_vain)] == [[], []]
+    assert _wanted({"claim_id": "C-1"}, _GET, facts=(other,)) == [("get_claim", {"claim_id": "C-1"})]
+
+
+@pytest.mark.promise("policy.named_records_are_read")
+def test_each_kind_that_a_call_names_is_read_of_its_own_server() -> None:
+    elsewhere = _tool("get_person", employee_id="string")._replace(connection_id="branch")
+    readers = (_GET, _tool("get_employee", employee_id="string"), elsewhere)
+    call: JsonObject = {"claim_id": "C-1", "employee_id": "E-1", "reason": "fine"}
+    assert _wanted(call, *readers) == [("get_claim", {"claim_id": "C-1"}), ("get_employee", {"employee_id": "E-1"})]
+
+
+@pytest.mark.promise("policy.named_records_are_read")
+def test_the_operators_read_back_goes_before_a_name_that_fits() -> None:
+    write = _tool("approve_claim", ToolClass.CHANGE, claim_id="string")
+    write = write._replace(catalogue=CatalogueEntry(read_back="show_status"))
+    found = missing_reads(
+        plan(change("approve_claim", {"claim_id": "C-1"})),
+        tools(write, _GET, _tool("show_status", claim_id="string")),
+        (),
+    )
+    assert [(one.tool.name, one.arguments) for one in found] == [("show_status", {"claim_id": "C-1"})]

@@ -1,0 +1,96 @@
+"""No rule is decided by a record that the call does not name, whatever was read, in whatever process."""
+
+import pytest
+
+from services.executor.core.dossier import Fact, NamedValue, Operand
+from services.executor.core.fsm.templates import TEMPLATES
+from shared.contracts.plan import PlannedCall
+from shared.contracts.policy import Rule
+from shared.domain.exact_json import Json, JsonObject
+from tests.unit.authorize.verdicts import change, is_let_through, read, request, verdict
+
+_KINDS = ["claim", "order", "refund", "purchase", "expense", "invoice"]
+_MANAGER = Rule(id="over-500", condition="amount > 500", action="require_approval", level="manager")
+_COMMITTEE = Rule(id="over-5000", condition="amount > 5000", action="require_approval", level="committee")
+_BLOCK = Rule(id="blocked", condition="blocked == true", action="block")
+_RULES = (_MANAGER, _COMMITTEE, _BLOCK)
+
+
+def _id(kind: str, number: int) -> str:
+    return f"{kind[:3].upper()}-{number}"
+
+
+def _row(kind: str, number: int, amount: str, *, blocked: bool = False) -> JsonObject:
+    return {"id": _id(kind, number), "owner_id": "E-1", "amount": amount, "blocked": blocked}
+
+
+def _small(kind: str) -> JsonObject:
+    return _row(kind, 3, "86.40")
+
+
+def _approve(kind: str, *numbers: int) -> list[PlannedCall]:
+    return [change(f"approve_{kind}", {f"{kind}_id": _id(kind, one)}, f"c{one}") for one in numbers]
+
+
+@pytest.mark.promise("policy.never_by_a_sibling")
+@pytest.mark.parametrize("process", [*TEMPLATES])
+@pytest.mark.parametrize("kind", _KINDS)
+def test_a_model_that_read_the_wrong_record_alone_has_nothing_written_without_a_person(kind: str, process: str) -> None:
+    """The one that was read is small and free; those that are written were never looked at."""
+    calls, template = _approve(kind, 1, 2), TEMPLATES[process]
+    found = verdict(_RULES, calls, [read(f"get_{kind}", _small(kind))], template)
+    assert not found.passed
+    assert found.escalate
+    asked = request(_RULES, calls, [read(f"get_{kind}", _small(kind))], template)
+    assert all("amount" not in call.fields and "amount" in (call.unknown_fields or ()) for call in asked.calls)
+
+
+@pytest.mark.promise("policy.never_by_a_sibling")
+@pytest.mark.parametrize("process", [*TEMPLATES])
+def test_a_model_that_read_nothing_has_nothing_written_without_a_person(process: str) -> None:
+    """A rule that names the tool escalates; where none does, nothing is ruled and the tenant is asked."""
+    calls = _approve("claim", 1)
+    stated = _MANAGER.model_copy(update={"condition": 'tool == "approve_claim" && amount > 500'})
+    assert verdict([stated], calls, [], TEMPLATES[process]).escalate
+    silent = verdict(_RULES, calls, [], TEMPLATES[process])
+    assert not any(rule.policy_id == "house" for rule in silent.triggered_rules)
+    assert not is_let_through(silent, calls)
+
+
+@pytest.mark.promise("policy.never_by_a_sibling")
+@pytest.mark.parametrize("process", [*TEMPLATES])
+@pytest.mark.parametrize("kind", _KINDS)
+@pytest.mark.parametrize("shape", ["list", "keyed", "singles", "within"])
+def test_of_several_each_call_is_judged_by_its_own_record(kind: str, process: str, shape: str) -> None:
+    rows = [_row(kind, 1, "2340.00"), _row(kind, 2, "8240.00"), _small(kind), _row(kind, 4, "10.00", blocked=True)]
+    calls = _approve(kind, 1, 2, 3, 4)
+    found = verdict(_RULES, calls, _shown(kind, rows, shape), TEMPLATES[process])
+    ruled = {(rule.call_id, rule.rule_id) for rule in found.triggered_rules if rule.policy_id == "house"}
+    assert ruled == {("c1", "over-500"), ("c2", "over-500"), ("c2", "over-5000"), ("c4", "blocked")}
+    assert found.blocked
+
+
+@pytest.mark.promise("policy.never_by_a_sibling")
+@pytest.mark.parametrize("process", [*TEMPLATES])
+def test_what_was_calculated_from_a_sibling_speaks_for_nobody_else(process: str) -> None:
+    """Under the field's own name, and under one that no record has."""
+    operand = Operand(source="result", ref="f1", path="amount")
+    values = [NamedValue(name=name, operation="sum", operands=(operand,), value="86.40") for name in ("amount", "due")]
+    due = Rule(id="due", condition='tool == "approve_claim" && due > 500', action="require_approval")
+    facts = [read("get_claim", _small("claim"))]
+    for number, known in ((1, False), (3, True)):
+        [call] = request([_MANAGER, due], _approve("claim", number), facts, TEMPLATES[process], values).calls
+        assert ("due" in call.fields, str(call.fields.get("amount"))) == (known, "86.40" if known else "None")
+
+
+def _shown(kind: str, rows: list[JsonObject], shape: str) -> list[Fact]:
+    every: list[Json] = [*rows]
+    match shape:
+        case "list":
+            return [read(f"list_{kind}s", {f"{kind}s": every, "total": 4})]
+        case "keyed":
+            return [read(f"list_{kind}s", {str(row["id"]): {**row, "id": None} for row in rows})]
+        case "within":
+            return [read("get_employee", {"id": "E-1", "amount": "1", "blocked": False, f"{kind}s": every})]
+        case _:
+            return [read(f"get_{kind}", row, f"f{place}", id=row["id"]) for place, row in enumerate(rows)]

@@ -1,0 +1,66 @@
+"""A plan's verdict as the executor asks for it and the policy service's own core gives it, in one process."""
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import cast
+
+from services.executor.core.context import Limits, TurnContext
+from services.executor.core.dossier import Dossier, Fact, NamedValue
+from services.executor.core.execute.policy_check import request_for
+from services.executor.core.execute.process_rules import find_unruled
+from services.executor.core.fsm.template import Template
+from services.executor.core.fsm.templates import GENERAL
+from services.policy.core.conditions import Conditions
+from services.policy.core.evaluate import evaluate
+from shared.contracts.plan import PlannedCall, WritePlan
+from shared.contracts.policy import EvaluateRequest, Policy, Rule, Verdict
+from shared.contracts.tenant import TenantRecord
+from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.words import ToolClass
+
+
+def read(tool: str, result: Json, ref: str = "f1", **asked: Json) -> Fact:
+    return Fact(ref=ref, connection_id="office", tool=tool, arguments_json=dumps(asked), result_json=dumps(result))
+
+
+def change(tool: str, arguments: JsonObject, call_id: str = "c1") -> PlannedCall:
+    return PlannedCall(
+        call_id=call_id,
+        connection_id="office",
+        tool=tool,
+        tool_class=ToolClass.CHANGE,
+        arguments_json=dumps(arguments),
+    )
+
+
+def request(
+    rules: Sequence[Rule],
+    calls: Sequence[PlannedCall],
+    facts: Sequence[Fact],
+    template: Template = GENERAL,
+    values: Sequence[NamedValue] = (),
+    task: str = "Do it",
+) -> EvaluateRequest:
+    """What the executor asks of a plan of these calls; it travels as it does between services."""
+    context = SimpleNamespace(
+        policies=(Policy(id="house", rules=tuple(rules)),),
+        task=task,
+        limits=Limits(),
+        tenant=TenantRecord(id="acme"),
+        record=SimpleNamespace(task_id="t"),
+    )
+    dossier = Dossier(facts=tuple(facts), values=tuple(values), plan=WritePlan(task_id="t", calls=tuple(calls)))
+    asked = request_for(cast(TurnContext, context), template, dossier)
+    return EvaluateRequest.from_json(asked.to_json())
+
+
+def verdict(
+    rules: Sequence[Rule], calls: Sequence[PlannedCall], facts: Sequence[Fact], template: Template = GENERAL
+) -> Verdict:
+    return evaluate(request(rules, calls, facts, template), Conditions())
+
+
+def is_let_through(found: Verdict, calls: Sequence[PlannedCall]) -> bool:
+    """Whether a tenant that wants every unruled write approved would ask nobody."""
+    plan = WritePlan(task_id="t", calls=tuple(calls))
+    return found.passed and not found.requires_approval and not find_unruled(found, plan)

@@ -1,0 +1,103 @@
+"""What a model says of a write in our own argument: a place that an earlier answer fills, or a reason to ask again."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.executor.core.conversation.parts import PartOfTask
+from services.executor.core.plan.compensations import with_compensations
+from services.executor.core.plan.proposals import NotProposed, Proposal, Setting, freeze, propose
+from services.executor.core.tooling.corrections import Corrections
+from services.executor.ports.models import ToolUse
+from shared.contracts.tenant import CatalogueEntry
+from shared.domain.exact_json import Json, JsonObject
+from shared.domain.words import ToolClass
+from tests.unit.executor_core.makers import tool, tools
+
+FILE = tool("file_claim", ToolClass.CHANGE)._replace(catalogue=CatalogueEntry(compensated_by="drop_claim"))
+ONE = (PartOfTask(number=1, quote="File a claim", kind="do"),)
+TWO = (*ONE, PartOfTask(number=2, quote="and another", kind="do"))
+
+
+def filed(given: JsonObject, *before: Proposal, parts: tuple[PartOfTask, ...] = ONE, reply: int = 2) -> Proposal:
+    return propose(ToolUse("use-1", FILE.name, given), FILE, before, Setting(parts, Corrections({}), reply))
+
+
+@pytest.mark.promise("I1.plans_hold_writes_only")
+@pytest.mark.parametrize(
+    ("sources", "arguments"),
+    [
+        ({"memo": "1.id"}, {"memo": {"$ref": "c1.id"}}),
+        ({"to.claim": "p1.id"}, {"to": {"claim": {"$ref": "c1.id"}}}),
+        ({"items[0].id": "1.id", "items[1]": "1.no"}, {"items": [{"id": {"$ref": "c1.id"}}, {"$ref": "c1.no"}]}),
+    ],
+    ids=str,
+)
+def test_an_argument_may_come_from_the_answer_of_an_earlier_write_of_the_reply(
+    sources: dict[str, Json], arguments: JsonObject
+) -> None:
+    first = filed({"memo": "taxi"})
+    second = filed({"_call": {"from": sources}}, first)
+    assert second.call.arguments == arguments
+    assert freeze([first.call, second.call], "task-1", 1).calls == (first.call, second.call)
+
+
+@pytest.mark.promise("I1.plans_hold_writes_only")
+@pytest.mark.parametrize(
+    ("place", "source"),
+    [
+        ("items[0]", "1"),
+        ("items[9].id", "1.id"),
+        ("items[99999999999].id", "1.id"),
+        ("[0]", "1.id"),
+        ("", "1.id"),
+        (".".join("a" * 5_000), "1.id"),
+        ("memo", "2.id"),
+        ("memo", "\u00b2.id"),
+        ("memo", "9" * 5_000 + ".id"),
+    ],
+    ids=lambda text: str(text)[:30],
+)
+def test_a_place_or_a_source_that_is_none_goes_back_and_costs_nothing(place: str, source: str) -> None:
+    first = filed({"memo": "taxi"})
+    with pytest.raises(NotProposed, match=r"_call\.from"):
+        filed({"_call": {"from": {place: source}}}, first)
+
+
+@pytest.mark.parametrize("part", ["\u00b2", "9" * 5_000, "-1", "1.0", 1e400])
+def test_a_part_that_is_no_number_of_one_goes_back(part: Json) -> None:
+    with pytest.raises(NotProposed, match=r"say in _call\.part"):
+        filed({"_call": {"part": part}}, parts=TWO)
+
+
+def test_only_writes_of_the_same_reply_are_counted() -> None:
+    earlier = filed({"memo": "taxi"}, reply=1)
+    with pytest.raises(NotProposed, match=r"_call\.from"):
+        filed({"_call": {"from": {"memo": "1.id"}}}, earlier)
+
+
+_ANYTHING: st.SearchStrategy[Json] = st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists)
+
+
+@given(_ANYTHING)
+def test_whatever_is_said_in_our_own_argument_is_a_call_or_a_reason(said: Json) -> None:
+    parted: JsonObject = {"part": 1, "from": {"memo": said}}
+    for ours in (said, {"part": said}, {"from": said}, parted):
+        assert _outcome({"memo": "taxi", "_call": ours})
+
+
+def _outcome(given: JsonObject) -> str:
+    try:
+        return filed(given).name
+    except NotProposed as why:
+        return str(why)
+
+
+@pytest.mark.promise("plan.compensates")
+def test_a_change_has_taken_back_only_what_carries_out_its_own_part() -> None:
+    first = filed({"_call": {"part": 1}}, parts=TWO)
+    same = filed({"_call": {"part": 1}}, first, parts=TWO)
+    other = filed({"_call": {"part": 2}}, first, same, parts=TWO)
+    plan = freeze([one.call for one in (first, same, other)], "task-1", 1)
+    known = tools(FILE, tool("drop_claim", ToolClass.CHANGE))
+    assert [call.on_failure for call in with_compensations(plan, known).calls] == ["stop", "compensate", "stop"]

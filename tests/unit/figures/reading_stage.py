@@ -1,0 +1,41 @@
+"""What the tests of readings share: a fixed Wednesday, and short ways to ask."""
+
+from collections.abc import Mapping
+from datetime import date, datetime
+from zoneinfo import ZoneInfo
+
+from services.executor.core.figures.readings.facts import index_facts
+from services.executor.core.figures.readings.kinds import hints_of
+from services.executor.core.figures.readings.mentions import Mentions, find_mentions
+from services.executor.core.figures.readings.sources import How, find_source
+from services.executor.core.figures.readings.trace import Calculated, Trace, TraceSources, trace_argument
+from shared.domain.exact_json import Json, JsonObject
+
+NOW = datetime(2026, 3, 4, 10, tzinfo=ZoneInfo("Europe/Berlin"))  # a Wednesday
+
+
+def read(text: str) -> Mentions:
+    return find_mentions(text, NOW)
+
+
+def days_in(text: str) -> set[date]:
+    return set(read(text).days)
+
+
+def how_said(text: str, name: str, value: Json, schema: JsonObject | None = None) -> How | None:
+    source = find_source(value, hints_of(name, schema or {}, value), read(text))
+    return source.how if source else None
+
+
+def sources(
+    task: str = "",
+    facts: Mapping[str, Json] | None = None,
+    *,
+    earlier: tuple[str, ...] = (),
+    calculated: Mapping[str, Calculated] | None = None,
+) -> TraceSources:
+    return TraceSources(read(task), index_facts(facts or {}, NOW), NOW, tuple(map(read, earlier)), calculated)
+
+
+def trace(name: str, value: Json, known: TraceSources, schema: JsonObject | None = None) -> Trace:
+    return trace_argument(name, schema or {}, value, known)

@@ -1,0 +1,323 @@
+"""What proves a write whose record nests, is one of many or gone, and whose server has its own names and writings."""
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.executor.core.execute.proof import judge, judge_lost, judge_refused
+from services.executor.core.write.field_proof import Evidence
+from shared.domain.exact_json import Json, JsonObject
+from shared.domain.words import WriteStatus
+
+VERIFIED, UNVERIFIED = WriteStatus.VERIFIED, WriteStatus.UNVERIFIED
+SHOP: JsonObject = {"order_id": "O-1"}
+
+
+def wrote(
+    tool: str, arguments: JsonObject, before: Json, after: Json, result: Json = "ok", asked: JsonObject | None = None
+) -> Evidence:
+    return Evidence(tool, arguments, {}, before, result, after, SHOP if asked is None else asked)
+
+
+def order(**fields: Json) -> JsonObject:
+    """An order as servers nest it, with two addresses and two lines."""
+    return {
+        "id": "O-1", "status": "open", "total": 40, "billing": {"city": "Bonn"}, "address": {"city": "Ulm", "zip": "1"},
+        "lines": [{"line_id": "L-1", "quantity": 1}, {"line_id": "L-2", "quantity": 2}], **fields,
+    }  # fmt: skip
+
+
+def lines(first: int, second: int) -> Json:
+    return [{"line_id": "L-1", "quantity": first}, {"line_id": "L-2", "quantity": second}]
+
+
+IN_BONN: JsonObject = {"address": {"city": "Bonn"}}
+BONN: JsonObject = {"order_id": "O-1", "address": {"city": "Bonn"}}
+LINE: JsonObject = {"order_id": "O-1", "line_id": "L-2", "quantity": 5}
+
+
+@pytest.mark.promise("I4.proof")
+@pytest.mark.parametrize(
+    ("shown", "status"),
+    [
+        (wrote("change_address", BONN, order(), order(address={"city": "Bonn", "zip": "1"})), VERIFIED),
+        (wrote("change_address", BONN, {"data": [order()]}, {"data": [order(address={"city": "Bonn"})]}), VERIFIED),
+        (wrote("change_address", BONN, order(), order()), UNVERIFIED),
+        (wrote("change_address", BONN, order(**IN_BONN), order(**IN_BONN, total=41)), UNVERIFIED),
+        (wrote("change_address", BONN, order(), order(billing={"city": "Bonn", "zip": "2"})), UNVERIFIED),
+        (wrote("set_quantity", LINE, order(), order(lines=lines(1, 5))), VERIFIED),
+        (wrote("set_quantity", LINE, order(), order(lines=lines(5, 2))), UNVERIFIED),
+        (wrote("set_quantity", LINE, order(lines={"L-1": {"quantity": 1}, "L-2": {"quantity": 2}}),
+               order(lines={"L-1": {"quantity": 1}, "L-2": {"quantity": 5}})), VERIFIED),
+        (wrote("set_quantity", LINE, order(lines={"L-1": {"quantity": 1}, "L-2": {"quantity": 2}}),
+               order(lines={"L-1": {"quantity": 5}, "L-2": {"quantity": 2}})), UNVERIFIED),
+        (wrote("update_order", {"order_id": "O-1", "lines": [{"line_id": "L-2", "quantity": 5}]}, order(),
+               order(lines=lines(1, 5))), VERIFIED),
+        (wrote("update_order", {"order_id": "O-1", "lines": [{"line_id": "L-2", "quantity": 5}]}, order(),
+               order(lines=lines(5, 2))), UNVERIFIED),
+        (wrote("update_order", {"order": {"id": "O-1", "total": 50}}, order(), order(total=50)), VERIFIED),
+        (wrote("update_order", {"order": {"id": "O-1", "total": 50}}, [order(), {"id": "O-2", "total": 1}],
+               [order(), {"id": "O-2", "total": 50}]), UNVERIFIED),
+        (wrote("assign_order", {**SHOP, "clerk_id": "E-1"}, order(clerk_id=None), order(clerk_id="E-1")), VERIFIED),
+    ],
+)  # fmt: skip
+def test_a_nested_field_is_proved_in_its_own_place(shown: Evidence, status: WriteStatus) -> None:
+    assert judge(shown).status is status
+
+
+@pytest.mark.promise("I4.proof")
+@pytest.mark.parametrize(
+    ("arguments", "before", "after", "status"),
+    [
+        ({"newAmount": 50}, {"amount": 40}, {"amount": 50}, VERIFIED),
+        ({"newAmount": 50}, {"amount": 50}, {"amount": 50}, UNVERIFIED),
+        ({"agreed_discount": 10}, {"discount_pct": 5}, {"discount_pct": 10}, VERIFIED),
+        ({"agreed_discount": "10%"}, {"discount_pct": 5}, {"discount_pct": 10}, VERIFIED),
+        ({"agreed_discount": Decimal("0.1")}, {"discount_pct": 5}, {"discount_pct": 10}, VERIFIED),
+        ({"agreed_discount": 10}, {"discount_pct": 5}, {"discount_pct": 7}, UNVERIFIED),
+        ({"agreed_discount": 10}, {"discount_pct": 10, "x": 1}, {"discount_pct": 10, "x": 2}, UNVERIFIED),
+        ({"amount": Decimal("12.50")}, {"amount_cents": 1}, {"amount_cents": 1250}, VERIFIED),
+        ({"amount_cents": 1250}, {"amount": 1}, {"amount": "12.50 EUR"}, VERIFIED),
+        ({"amount": Decimal("12.50")}, {"amount": 1}, {"amount": 1250}, UNVERIFIED),
+        ({"amount": 1250}, {"amount": 1}, {"amount": {"cents": 1250, "currency": "EUR"}}, VERIFIED),
+        ({"due_date": "2026-03-01"}, {"due_date": None}, {"due_date": "1 March 2026"}, VERIFIED),
+        ({"due_date": "01.03.2026"}, {"due_date": None}, {"due_date": "2026-03-01T00:00:00Z"}, VERIFIED),
+        ({"due_date": "2026-03-01"}, {"due_date": None}, {"due_date": "03/01/2026"}, VERIFIED),
+        ({"due_date": "2026-03-01"}, {"due_date": None}, {"due_date": "2026-03-02"}, UNVERIFIED),
+        ({"start": "2026-03-01T09:00"}, {"start": None}, {"start": "2026-03-01 09:00:00"}, VERIFIED),
+        ({"assignee": "bob"}, {"assigned_to": "eva"}, {"assigned_to": "bob"}, VERIFIED),
+        ({"field": "status", "value": "closed"}, {"status": "open"}, {"status": "closed"}, VERIFIED),
+        ({"field": "status", "value": "closed"}, {"mood": "open"}, {"mood": "closed"}, UNVERIFIED),
+        ({"changes": {"status": "closed"}}, {"status": "open"}, {"status": "closed"}, VERIFIED),
+        ({"quantity": 5}, {"count": 4}, {"count": 5}, UNVERIFIED),
+        ({"tag": "urgent"}, {"tags": []}, {"tags": ["urgent"]}, VERIFIED),
+        ({"tags": ["a", "b"]}, {"tags": ["a"]}, {"tags": ["b", "a"]}, VERIFIED),
+        ({"tags": ["a", "b"]}, {"tags": []}, {"tags": ["a"]}, UNVERIFIED),
+        ({"status": "closed", "reason": "paid"}, {"status": "open"}, {"status": "closed"}, VERIFIED),
+        ({"status": "closed"}, {"status": "open"}, {"status": "closing"}, UNVERIFIED),
+        ({"unit": "EUR", "amount": 5}, {"unit": "EUR", "amount": 1}, {"unit": "EUR", "amount": 5}, VERIFIED),
+    ],
+)  # fmt: skip
+def test_a_field_counts_under_another_name_or_writing_where_it_changed(
+    arguments: JsonObject, before: JsonObject, after: JsonObject, status: WriteStatus
+) -> None:
+    shown = wrote("update_order", {**SHOP, **arguments}, {"id": "O-1", **before}, {"id": "O-1", **after})
+    assert judge(shown).status is status
+
+
+NOTE: JsonObject = {"order_id": "O-1", "text": "late"}
+LATE: JsonObject = {"id": 1, "text": "late"}
+
+
+@pytest.mark.promise("I4.proof")
+@pytest.mark.parametrize(
+    ("before", "after", "status"),
+    [
+        ([], [LATE], VERIFIED),
+        ([LATE], [LATE, {**LATE, "id": 2}], VERIFIED),
+        ([{"id": 9, "text": "x"}], [{"id": 9, "text": "x"}, LATE], VERIFIED),
+        ([], [LATE, {**LATE, "id": 2}], UNVERIFIED),
+        ([LATE], [LATE], UNVERIFIED),
+        ([LATE], [LATE, {"id": 2, "text": "x"}], UNVERIFIED),
+        ([LATE], [{**LATE, "id": 2}], UNVERIFIED),
+        ([], [{"id": 1, "text": "late", "order_id": "O-2"}], UNVERIFIED),
+        ([], [{"id": 1, "kind": "note"}], UNVERIFIED),
+        (order(notes=[]), order(notes=[LATE]), VERIFIED),
+        (order(notes=[]), order(notes=[LATE, {**LATE, "id": 2}]), UNVERIFIED),
+        (None, [LATE, {"id": 2, "text": "x"}], UNVERIFIED),
+    ],
+)
+def test_what_was_made_is_exactly_one_more_record_than_before(before: Json, after: Json, status: WriteStatus) -> None:
+    assert judge(wrote("add_note", NOTE, before, after)).status is status
+
+
+@pytest.mark.promise("I4.proof")
+def test_what_a_call_without_any_id_makes_is_one_more_row() -> None:
+    rows: list[Json] = [{"id": 1, "title": "x", "state": "open"}]
+    for added, status in ((1, VERIFIED), (2, UNVERIFIED)):
+        more: list[Json] = [{"id": 2 + place, "title": "x", "state": "open"} for place in range(added)]
+        after: list[Json] = [*rows, *more]
+        assert judge(wrote("create_ticket", {"title": "x"}, rows, after, None, {})).status is status
+
+
+@pytest.mark.promise("I4.proof")
+def test_an_answers_words_prove_a_new_record_only_under_the_id_that_it_gave() -> None:
+    def answered(result: Json) -> WriteStatus:
+        return judge(wrote("add_note", NOTE, [], [{"id": 1, "kind": "note"}], result)).status
+
+    assert answered({"kind": "note"}) is UNVERIFIED
+    assert answered({"id": 1, "kind": "note"}) is VERIFIED
+
+
+@pytest.mark.promise("I4.proof")
+def test_what_was_made_is_proved_under_the_id_that_only_the_answer_gave() -> None:
+    made: JsonObject = {"id": 77, "room_id": 3, "guest": "Ann"}
+    shown = wrote("book_room", {"room_id": 3, "guest": "Ann"}, None, made, {"booking": {"id": 77}}, {"booking_id": 77})
+    assert judge(shown).status is VERIFIED
+    other = wrote("book_room", {"room_id": 3, "guest": "Ann"}, None, {**made, "guest": "Bo"}, {"booking": {"id": 77}})
+    assert judge(other).status is UNVERIFIED
+
+
+@pytest.mark.promise("I4.proof")
+@pytest.mark.parametrize(
+    ("tool", "arguments", "before", "after", "status"),
+    [
+        ("delete_order", SHOP, order(), [], VERIFIED),
+        ("delete_order", SHOP, [order(), {"id": "O-2"}], [{"id": "O-2"}], VERIFIED),
+        ("cancel_order", SHOP, [order(), {"id": "O-2"}], [{"id": "O-2"}], VERIFIED),
+        ("delete_order", SHOP, [{"id": "O-2"}], [{"id": "O-2"}], UNVERIFIED),
+        ("delete_order", SHOP, [], [], UNVERIFIED),
+        ("delete_order", SHOP, [order(), {"id": "O-2"}], [order()], UNVERIFIED),
+        ("delete_order", SHOP, order(), None, UNVERIFIED),
+        ("delete_order", SHOP, None, [], UNVERIFIED),
+        ("delete_order", SHOP, order(), order(status="deleted"), VERIFIED),
+        ("approve_order", SHOP, order(), [], UNVERIFIED),
+        ("delete_order", SHOP, order(), {"order_id": "O-1", "found": False}, VERIFIED),
+        ("delete_order", SHOP, order(), {"error": "no such order"}, VERIFIED),
+        ("unassign_clerk", {**SHOP, "clerk_id": "E-1"}, order(clerk_id="E-1"), order(clerk_id=None), VERIFIED),
+        ("unassign_clerk", {**SHOP, "clerk_id": "E-1"}, order(clerk_id="E-1"), order(clerk_id="E-1"), UNVERIFIED),
+        ("remove_line", {**SHOP, "line_id": "L-2"}, order(), order(lines=[{"line_id": "L-1"}]), VERIFIED),
+        ("remove_line", {**SHOP, "line_id": "L-2"}, order(), order(lines=[{"line_id": "L-2"}]), UNVERIFIED),
+        ("remove_tag", {"order_id": "O-1", "tag": "late"}, order(tags=["late", "x"]), order(tags=["x"]), VERIFIED),
+        ("remove_tag", {"order_id": "O-1", "tag": "late"}, order(tags=["late", "x"]), order(tags=["late"]), UNVERIFIED),
+    ],
+)  # fmt: skip
+def test_a_removal_is_proved_by_absence_after_presence(
+    tool: str, arguments: JsonObject, before: Json, after: Json, status: WriteStatus
+) -> None:
+    assert judge(wrote(tool, arguments, before, after)).status is status
+
+
+REVIEWED = order(approved=False, review={"state": "open"}, lines=[{"line_id": "L-1", "status": "open"}])
+
+
+@pytest.mark.promise("I4.proof")
+@pytest.mark.parametrize(
+    ("changed", "status"),
+    [
+        ({"approved": True}, VERIFIED),
+        ({"status": "approved"}, VERIFIED),
+        ({"review": {"state": "approved"}}, VERIFIED),
+        ({"status": "approval pending"}, UNVERIFIED),
+        ({"lines": [{"line_id": "L-1", "status": "approved"}]}, UNVERIFIED),
+    ],
+)
+def test_a_state_named_by_the_tools_verb_is_proof_on_the_record_itself(
+    changed: JsonObject, status: WriteStatus
+) -> None:
+    assert judge(wrote("approve_order", SHOP, REVIEWED, {**REVIEWED, **changed})).status is status
+
+
+@pytest.mark.promise("I4.unverified_is_said")
+@pytest.mark.parametrize(
+    ("arguments", "before", "after", "says"),
+    [
+        ({"city": "Bonn"}, {"city": "Bonn"}, {"city": "Bonn"}, "it did so before the call as well: city=Bonn"),
+        ({"amount": 5, "currency": "EUR"}, {"currency": "EUR"}, {"currency": "EUR"}, "does not show"),
+        ({"city": "Bonn"}, {"town": "Bonn"}, {"town": "Bonn"}, "does not show"),
+    ],
+)
+def test_only_of_fields_that_the_call_set_it_is_said_that_they_were_so_before(
+    arguments: JsonObject, before: JsonObject, after: JsonObject, says: str
+) -> None:
+    shown = wrote("update_order", {**SHOP, **arguments}, {"id": "O-1", **before}, {"id": "O-1", **after})
+    assert says in judge(shown).note
+
+
+@pytest.mark.promise("notify.proved_only")
+@pytest.mark.parametrize(
+    ("shown", "contradicted"),
+    [
+        (wrote("set_status", {**SHOP, "status": "closed"}, order(), order()), True),
+        (wrote("set_mood", {**SHOP, "mood": "calm"}, order(), order()), False),
+        (wrote("set_status", {**SHOP, "status": "open"}, order(), order()), False),
+        (wrote("set_status", {**SHOP, "status": "closed"}, order(), None), False),
+        (wrote("add_note", NOTE, [LATE], [LATE]), True),
+        (wrote("add_note", NOTE, [], [LATE, {**LATE, "id": 2}]), True),
+        (wrote("add_note", NOTE, order(), order()), False),
+        (wrote("add_note", NOTE, None, [], {"note": {"id": 4}}, {"note_id": 4}), True),
+        (wrote("delete_order", SHOP, order(), order()), True),
+        (wrote("delete_order", SHOP, order(), None), False),
+        (wrote("approve_order", SHOP, order(), order()), False),
+        (wrote("remove_tag", {**SHOP, "tag": "late"}, order(), order()), False),
+    ],
+)
+def test_a_read_contradicts_a_write_only_where_it_shows_something_else(shown: Evidence, contradicted: bool) -> None:
+    judgement = judge(shown)
+    assert (judgement.status, judgement.contradicted) == (UNVERIFIED, contradicted)
+
+
+@pytest.mark.promise("I4.proof")
+def test_a_read_that_says_yes_or_no_proves_what_the_operator_expects() -> None:
+    given_: JsonObject = {"message_id": "M-1", "label": "done"}
+    before, after = ({**given_, "present": present} for present in (False, True))
+    shown = wrote("label_email", given_, before, after, {"message_id": "M-1"}, given_)
+    assert judge(shown._replace(expect={"present": True})).status is VERIFIED
+    assert judge(shown._replace(expect={"present": True}, after=before)).status is UNVERIFIED
+
+
+WORDS = st.sampled_from(["a", "b", "c"])
+NAMES = st.sampled_from(["city", "note", "level"])
+NESTED = st.recursive(WORDS, lambda inner: st.dictionaries(NAMES, inner, min_size=1, max_size=2), max_leaves=4)
+
+
+@pytest.mark.promise("I4.proof")
+@given(record=st.dictionaries(NAMES, NESTED, max_size=3), clocks=st.tuples(st.integers(), st.integers()))
+def test_no_running_clock_proves_a_write(record: dict[str, Json], clocks: tuple[int, int]) -> None:
+    before: JsonObject = {"id": "O-1", **record, "read_at": clocks[0]}
+    after: JsonObject = {"id": "O-1", **record, "read_at": clocks[1]}
+    shown = wrote("update_order", {**SHOP, "city": "a", "level": "b"}, before, after)
+    assert judge(shown).status is UNVERIFIED
+    assert judge_lost(shown).status is not VERIFIED
+
+
+@pytest.mark.promise("I4.proof")
+@given(arguments=st.dictionaries(NAMES, NESTED, min_size=1, max_size=3))
+def test_a_server_that_stores_what_it_is_sent_is_proved_wherever_it_nests_it(arguments: dict[str, Json]) -> None:
+    before: JsonObject = {"data": {"order": {"id": "O-1", "kind": "x"}}}
+    after: JsonObject = {"data": {"order": {"id": "O-1", "kind": "x", **arguments}}}
+    shown = wrote("update_order", {**SHOP, **arguments}, before, after, None)
+    assert judge(shown).status is VERIFIED
+    assert judge_lost(shown).status is VERIFIED
+    assert judge_refused(shown, "no").status is WriteStatus.IN_DOUBT
+
+
+@pytest.mark.promise("I4.proof")
+@given(arguments=st.dictionaries(NAMES, WORDS, min_size=1, max_size=3))
+def test_a_server_that_only_repeats_what_it_is_asked_proves_nothing(arguments: dict[str, str]) -> None:
+    given_: JsonObject = {**SHOP, **arguments}
+    echo: JsonObject = {"status": "ok", "tool": "get_order", "params": dict(SHOP)}
+    everything: JsonObject = {"status": "ok", "tool": "get_order", "params": given_}
+    for before, after in ((None, echo), (echo, echo), (None, everything), ([], everything), (None, dict(SHOP))):
+        answer: Json = {"status": "ok", "tool": "update_order", "params": given_}
+        assert judge(wrote("update_order", given_, before, after, answer)).status is UNVERIFIED
+
+
+@pytest.mark.promise("I4.proof")
+@given(
+    rows=st.lists(WORDS, max_size=4),
+    added=st.lists(WORDS, max_size=3),
+)
+def test_of_any_list_exactly_one_more_row_that_shows_it_is_proof(rows: list[str], added: list[str]) -> None:
+    before: Json = [{"id": place, "text": word} for place, word in enumerate(rows)]
+    after: Json = [{"id": place, "text": word} for place, word in enumerate([*rows, *added])]
+    proved = judge(wrote("add_note", {**SHOP, "text": "a"}, before, after, None)).status is VERIFIED
+    assert proved == (added.count("a") == 1)
+
+
+@pytest.mark.promise("I4.proof")
+@given(
+    keyed=st.booleans(),
+    before=st.lists(st.integers(0, 3), min_size=3, max_size=3),
+    after=st.lists(st.integers(0, 3), min_size=3, max_size=3),
+)
+def test_only_the_named_row_of_a_table_proves_a_change(keyed: bool, before: list[int], after: list[int]) -> None:
+    def table(values: list[int]) -> Json:
+        if keyed:
+            return {f"L-{place}": {"quantity": value} for place, value in enumerate(values)}
+        return [{"id": f"L-{place}", "quantity": value} for place, value in enumerate(values)]
+
+    shown = wrote("set_quantity", {"line_id": "L-1", "quantity": 3}, table(before), table(after), asked={})
+    assert (judge(shown).status is VERIFIED) == (before[1] != 3 and after[1] == 3)

@@ -1,0 +1,45 @@
+"""The id of what a call made is found in whatever form the server answers it; nothing is guessed."""
+
+import pytest
+
+from services.executor.core.execute.refs import resolve
+from services.executor.core.figures.paths import NoSuchPath
+from services.executor.core.write.made_id import find_made_id
+from shared.domain.exact_json import Json
+
+
+@pytest.mark.promise("I4.partners")
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ({"booking": {"id": 77}}, 77),
+        ({"booking_id": "seaside", "room_id": 3}, "seaside"),
+        ({"data": {"bookingId": 77, "room": {"id": 3}}}, 77),
+        ({"bookings": [{"id": 77}]}, 77),
+        ({"id": "B-7", "room": {"id": 3}}, "B-7"),
+        ({"result": {"record": {"id": 77}}}, 77),
+        ({"booking": 77}, 77),
+        ({"booking_reference": "X9"}, "X9"),
+        ([{"id": 77}], 77),
+        ("B-7", "B-7"),
+        (77, 77),
+        ({"booking": "created"}, None),
+        ({"room": {"id": 3}}, None),
+        ({"room_id": 3, "ok": True}, None),
+        ({"bookings": [{"id": 77}, {"id": 78}]}, None),
+        ([{"id": 77}, {"id": 78}], None),
+        ("created", None),
+        ({"status": "ok"}, None),
+        (None, None),
+    ],
+)
+def test_the_id_of_what_was_made_is_found_in_the_answer(answer: Json, expected: Json) -> None:
+    assert find_made_id(answer, "booking_id") == expected
+
+
+@pytest.mark.promise("I4.partners")
+def test_a_planned_reference_to_it_is_filled_from_the_answer() -> None:
+    asked: dict[str, Json] = {"booking_id": {"$ref": "c1.<booking_id>"}}
+    assert resolve(asked, {"c1": {"booking": {"id": 77}}}) == {"booking_id": 77}
+    with pytest.raises(NoSuchPath):
+        resolve(asked, {"c1": {"status": "ok"}})

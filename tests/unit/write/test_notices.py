@@ -1,0 +1,156 @@
+"""Notices: proved changes are told plainly, acknowledged ones with a frozen sentence, all others not at all."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.executor.core.write.notices import (
+    acknowledged_sentence,
+    may_go_out,
+    text_place,
+    with_sentence,
+    with_sentences,
+)
+from shared.contracts.ledger import LedgerEntry
+from shared.contracts.plan import PlannedCall, WritePlan
+from shared.domain.exact_json import JsonObject, dumps
+from shared.domain.words import ToolClass, WriteStatus
+from tests.unit.executor_core.makers import plan, tool
+
+TELL = tool("notify_customer", ToolClass.NOTIFY, {"type": "object", "properties": {"body": {"type": "string"}}})
+
+
+def planned(call_id: str, part: int | None = None, tool_class: ToolClass = ToolClass.CHANGE) -> PlannedCall:
+    name = "change_address" if tool_class is ToolClass.CHANGE else "notify_customer"
+    given: JsonObject = {"id": 1} if tool_class is ToolClass.CHANGE else {"to": "bo@x.example", "body": "It is done."}
+    return PlannedCall(
+        call_id=call_id,
+        connection_id="office",
+        tool=name,
+        tool_class=tool_class,
+        arguments_json=dumps(given),
+        part=part,
+    )
+
+
+def frozen(*calls: PlannedCall) -> WritePlan:
+    return with_sentences(plan(*calls), {("office", "notify_customer"): TELL})
+
+
+def ledger(**statuses: WriteStatus) -> dict[str, LedgerEntry]:
+    return {
+        call_id: LedgerEntry(key=call_id, call=planned(call_id), arguments_json="{}", plan_hash="w", status=status)
+        for call_id, status in statuses.items()
+    }
+
+
+NOTICE = planned("n1", tool_class=ToolClass.NOTIFY)
+
+
+@pytest.mark.promise("notify.proved_only")
+def test_a_proved_change_is_told_without_a_word_more() -> None:
+    whole = frozen(planned("c1"), NOTICE)
+    assert may_go_out(whole.calls[1], whole, ledger(c1=WriteStatus.VERIFIED)) == (True, "", "")
+
+
+@pytest.mark.promise("notify.proved_only")
+def test_an_acknowledged_change_is_told_with_the_sentence_that_was_frozen() -> None:
+    whole = frozen(planned("c1"), NOTICE)
+    going = may_go_out(whole.calls[1], whole, ledger(c1=WriteStatus.UNVERIFIED))
+    assert (going.allowed, going.sentence) == (True, whole.calls[1].if_acknowledged)
+    assert "not yet confirmed: change address" in going.sentence
+
+
+@pytest.mark.promise("notify.proved_only")
+@pytest.mark.parametrize("status", sorted(set(WriteStatus) - {WriteStatus.VERIFIED, WriteStatus.UNVERIFIED}))
+def test_no_notice_tells_of_a_change_that_failed_or_is_open(status: WriteStatus) -> None:
+    whole = frozen(planned("c1"), NOTICE)
+    going = may_go_out(whole.calls[1], whole, ledger(c1=status))
+    assert (going.allowed, going.sentence) == (False, "")
+    assert "c1 change_address is" in going.why_not
+    assert not may_go_out(whole.calls[1], whole, {}).allowed
+
+
+@pytest.mark.promise("notify.proved_only")
+def test_no_notice_tells_of_a_change_that_its_read_back_contradicts() -> None:
+    whole = frozen(planned("c1"), NOTICE)
+    known = ledger(c1=WriteStatus.UNVERIFIED)
+    known["c1"] = known["c1"].model_copy(update={"contradicted": True})
+    going = may_go_out(whole.calls[1], whole, known)
+    assert (going.allowed, going.why_not) == (False, "c1 change_address is contradicted by its read-back")
+
+
+@pytest.mark.promise("notify.after_proof")
+def test_a_tenant_may_want_proof_before_anybody_is_told() -> None:
+    whole = frozen(planned("c1"), NOTICE)
+    known = ledger(c1=WriteStatus.UNVERIFIED)
+    assert may_go_out(whole.calls[1], whole, known).allowed
+    assert not may_go_out(whole.calls[1], whole, known, after_proof=True).allowed
+    assert may_go_out(whole.calls[1], whole, ledger(c1=WriteStatus.VERIFIED), after_proof=True).allowed
+
+
+@pytest.mark.promise("notify.proved_only")
+def test_a_notice_that_was_frozen_without_a_sentence_waits_for_proof() -> None:
+    whole = plan(planned("c1"), NOTICE)
+    assert not may_go_out(NOTICE, whole, ledger(c1=WriteStatus.UNVERIFIED)).allowed
+
+
+@pytest.mark.promise("notify.own_part")
+@pytest.mark.parametrize(
+    ("change", "notice", "held"), [(1, 1, True), (1, 2, False), (None, 2, True), (1, None, True), (None, None, True)]
+)
+def test_only_a_change_of_its_own_part_holds_a_notice_back(change: int | None, notice: int | None, held: bool) -> None:
+    whole = frozen(planned("c1", change), planned("c2", notice), planned("n1", notice, ToolClass.NOTIFY))
+    made = ledger(c1=WriteStatus.REFUSED, c2=WriteStatus.VERIFIED)
+    assert may_go_out(whole.calls[2], whole, made).allowed is not held
+
+
+@pytest.mark.promise("notify.own_part")
+def test_a_notice_in_a_part_without_changes_tells_of_those_of_the_others() -> None:
+    """ "Close the period. Tell Finance that it is closed." has the notice in a part of its own."""
+    whole = frozen(planned("c1", 1), planned("n1", 2, ToolClass.NOTIFY))
+    assert not may_go_out(whole.calls[1], whole, ledger(c1=WriteStatus.REFUSED)).allowed
+
+
+@pytest.mark.promise("notify.proved_only")
+@pytest.mark.parametrize(
+    ("arguments", "place"),
+    [
+        ({"to": "a@b.c", "subject": "Your order", "body": "It is done."}, ("body",)),
+        ({"recipient": "Bo Ek", "message": {"title": "On it", "text": "Done"}}, ("message", "text")),
+        ({"to": "a@b.c", "wording": "It is done."}, ("wording",)),
+        ({"customerMessage": "Done", "note": "x"}, ("customerMessage",)),
+        ({"title": "Your order", "to": "Bo Ek"}, None),
+        ({"intro": "It is done.", "outro": "Best wishes, us"}, None),
+        ({"template_id": 7}, None),
+    ],
+)
+def test_the_sentence_has_its_place_in_the_free_text(arguments: JsonObject, place: tuple[str, ...] | None) -> None:
+    assert text_place(arguments, tool("notify", ToolClass.NOTIFY), "x") == place
+
+
+@pytest.mark.promise("notify.proved_only")
+def test_a_sentence_that_does_not_fit_is_not_frozen() -> None:
+    narrow = TELL._replace(input_schema={"properties": {"body": {"type": "string", "maxLength": 20}}})
+    whole = with_sentences(plan(planned("c1"), NOTICE), {("office", "notify_customer"): narrow})
+    assert whole == plan(planned("c1"), NOTICE)
+
+
+@given(body=st.text(min_size=1, max_size=40))
+def test_a_text_keeps_its_words_when_the_sentence_is_added(body: str) -> None:
+    told = with_sentence(
+        {"message": {"body": body}, "to": 1}, ("message", "body"), acknowledged_sentence(planned("c1"))
+    )
+    message = told["message"]
+    assert isinstance(message, dict)
+    assert str(message["body"]).startswith(body.rstrip())
+    assert str(message["body"]).endswith("not yet confirmed: change address.")
+    assert told["to"] == 1
+
+
+@pytest.mark.promise("notify.proved_only")
+def test_the_sentence_and_the_part_are_hashed_only_where_they_are_set() -> None:
+    bare = plan(planned("c1"), NOTICE)
+    assert bare.hash == "cd423f4055fdcca77a4355b52a201a80f91a446c7bfab4e066e0674053a37bf1"  # as of older plans
+    assert frozen(planned("c1"), NOTICE).hash != bare.hash
+    assert plan(planned("c1", 1), NOTICE).hash != bare.hash

@@ -1,0 +1,175 @@
+"""Code chooses the read that proves a write: by the operator's word, by what was read, by what call and answer name."""
+
+import pytest
+
+from services.executor.core.dossier import Fact
+from services.executor.core.write.read_backs import choose_read_back
+from services.executor.ports.tools import Tool
+from shared.contracts.plan import ReadBack
+from shared.domain.exact_json import JsonObject, loads_object
+from shared.domain.words import ToolClass
+from tests.unit.executor_core.makers import tool, tools
+from tests.unit.write.makers import asked_fact, change, read, schema
+
+Chosen = tuple[str, JsonObject] | None
+
+
+def chosen(write: Tool, given: JsonObject, *readers: Tool, facts: tuple[Fact, ...] = (), barred: str = "") -> Chosen:
+    found = choose_read_back(
+        write, given, tools(write, *readers), facts, "c1", lambda name: "a rule" if name == barred else None
+    )
+    return _brief(found)
+
+
+def _brief(found: ReadBack | None) -> Chosen:
+    return (found.tool, loads_object(found.arguments_json)) if found else None
+
+
+GET_CLAIM = read("get_claim", "claim_id")
+CLAIM: JsonObject = {"claim_id": "C-1"}
+APPROVE = change("approve_claim", "claim_id")
+SHOWN = asked_fact("find_claims", {"branch": "north", "limit": 9}, [{"id": "C-1"}, {"id": "C-2"}])
+
+
+@pytest.mark.promise("I4.partners")
+@pytest.mark.parametrize(
+    ("write", "given", "readers", "expected"),
+    [
+        (APPROVE, CLAIM, [GET_CLAIM], ("get_claim", CLAIM)),
+        (change("approveClaim", "claimId"), {"claimId": "C-1"}, [GET_CLAIM], ("get_claim", CLAIM)),
+        (change("claims.approve", "id"), {"id": "C-1"}, [GET_CLAIM], ("get_claim", CLAIM)),
+        (change("claim_approve", "id"), {"id": "C-1"}, [read("claims.get", "id")], ("claims.get", {"id": "C-1"})),
+        (change("update_claim", "claim"), {"claim": {"id": "C-1"}}, [GET_CLAIM], ("get_claim", CLAIM)),
+        (APPROVE, {"claim_id": 12}, [read("get_claim", "claim_id:string")], ("get_claim", {"claim_id": "12"})),
+        (APPROVE, {"claim_id": "12"}, [read("get_claim", "claim_id:integer")], ("get_claim", {"claim_id": 12})),
+        (APPROVE, CLAIM, [read("get_claim_by_id", "id"), read("get_claim_notes", "claim_id")],
+         ("get_claim_by_id", {"id": "C-1"})),
+        (APPROVE, CLAIM, [read("list_claims", "[claim_id]", "[status]")], ("list_claims", CLAIM)),
+        (APPROVE, CLAIM, [read("list_claims")], ("list_claims", {})),
+        (change("hand_over", "claim_id"), CLAIM, [read("list_claims")], ("list_claims", {})),
+        (change("hand_over", "claim_id"), CLAIM, [GET_CLAIM], ("get_claim", CLAIM)),
+        (APPROVE, CLAIM, [read("get_claim", "claim_id", "branch")], None),
+        (APPROVE, CLAIM, [read("get_claim_statistics"), read("get_vendor", "id")], None),
+        (APPROVE, CLAIM, [change("reject_claim", "claim_id")], None),
+        (APPROVE, CLAIM, [read("get_approval", "approval_id"), GET_CLAIM], ("get_claim", CLAIM)),
+        (change("change_delivery_address", "order_id", "address"), {"order_id": "O-1", "address": {"city": "Bonn"}},
+         [read("get_order", "order_id"), read("get_customer", "customer_id")], ("get_order", {"order_id": "O-1"})),
+    ],
+)  # fmt: skip
+def test_a_change_is_read_back_by_what_it_names(
+    write: Tool, given: JsonObject, readers: list[Tool], expected: Chosen
+) -> None:
+    assert chosen(write, given, *readers) == expected
+
+
+BOOK = change("book_room", "room_id", "guest")
+BOOKED: JsonObject = {"room_id": 3, "guest": "Ann"}
+ADD_NOTE = change("add_note", "claim_id", "text")
+NOTED: JsonObject = {"claim_id": "C-1", "text": "late"}
+
+
+@pytest.mark.promise("I4.partners")
+@pytest.mark.parametrize(
+    ("write", "given", "readers", "expected"),
+    [
+        (BOOK, BOOKED, [read("get_booking", "booking_id")],
+         ("get_booking", {"booking_id": {"$ref": "c1.<booking_id>"}})),
+        (change("open_claim", "title"), {"title": "x"}, [read("get_claim", "id")],
+         ("get_claim", {"id": {"$ref": "c1.<claim_id>"}})),
+        (change("open_claim", "title"), {"title": "x"}, [read("list_claims", "[status]")], ("list_claims", {})),
+        (change("record_gap", "document_id"), {"document_id": "D-1"},
+         [read("get_document", "document_id"), read("get_gap", "gap_id")],
+         ("get_gap", {"gap_id": {"$ref": "c1.<gap_id>"}})),
+        (ADD_NOTE, NOTED, [GET_CLAIM, read("list_notes", "claim_id")], ("list_notes", CLAIM)),
+        (ADD_NOTE, NOTED, [GET_CLAIM, read("list_claim_notes", "claim_id")], ("list_claim_notes", CLAIM)),
+        (change("add_claim_note", "claim_id", "text"), NOTED, [GET_CLAIM, read("list_notes", "claim_id")],
+         ("list_notes", CLAIM)),
+        (ADD_NOTE, NOTED, [GET_CLAIM], ("get_claim", CLAIM)),
+        (change("register_vendor", "name"), {"name": "x"}, [read("get_registration", "registration_id")],
+         ("get_registration", {"registration_id": {"$ref": "c1.<registration_id>"}})),
+        (change("create_vendor", "vendor_id", "name"), {"vendor_id": "V-1", "name": "x"},
+         [read("get_vendor", "vendor_id")], ("get_vendor", {"vendor_id": "V-1"})),
+    ],
+)  # fmt: skip
+def test_what_a_call_makes_is_looked_up_by_its_kind(
+    write: Tool, given: JsonObject, readers: list[Tool], expected: Chosen
+) -> None:
+    assert chosen(write, given, *readers) == expected
+
+
+@pytest.mark.promise("I4.partners")
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        ((asked_fact("read_file", {"path": "claims/C-1"}, {"claim": {"id": "C-1"}}),),
+         ("read_file", {"path": "claims/C-1"})),
+        ((asked_fact("find_claims", {"page": 2}, {"C-1": {"status": "open"}}),), ("find_claims", {"page": 2})),
+        ((asked_fact("read_file", {"path": "claims/C-1"}, {"id": "C-1"}, ok=False),), ("get_claim", CLAIM)),
+        ((asked_fact("read_file", {"path": "claims/C-2"}, {"id": "C-2"}),), ("get_claim", CLAIM)),
+        ((SHOWN,), ("get_claim", CLAIM)),
+        ((asked_fact("approve_claim", CLAIM, {"id": "C-1"}),), ("get_claim", CLAIM)),
+    ],
+)  # fmt: skip
+def test_the_read_that_showed_the_record_is_asked_again(facts: tuple[Fact, ...], expected: Chosen) -> None:
+    readers = (GET_CLAIM, read("read_file", "path"), read("find_claims", "[branch]", "[limit]", "[page]"))
+    assert chosen(APPROVE, CLAIM, *readers, facts=facts) == expected
+
+
+@pytest.mark.promise("I4.partners")
+def test_a_selection_that_showed_the_record_is_asked_again_where_nothing_else_shows_it() -> None:
+    finder = read("find_claims", "[branch]", "[limit]")
+    assert chosen(change("approve_it", "claim_id"), CLAIM, finder, facts=(SHOWN,)) == (
+        "find_claims",
+        {"branch": "north", "limit": 9},
+    )
+
+
+@pytest.mark.promise("I4.partners")
+def test_of_several_records_the_one_that_the_tool_is_about_is_read() -> None:
+    facts = (asked_fact("show", {"q": "U-1"}, {"id": "U-1"}), asked_fact("show", {"q": "C-1"}, {"id": "C-1"}, "f2"))
+    given: JsonObject = {"assignee_id": "U-1", "claim_id": "C-1"}
+    assert chosen(change("assign_claim", "assignee_id", "claim_id"), given, read("show", "q"), facts=facts) == (
+        "show",
+        {"q": "C-1"},
+    )
+
+
+@pytest.mark.promise("tools.catalogue_pairs")
+def test_the_operators_pair_goes_before_everything_else_and_says_what_to_expect() -> None:
+    paired = change("approve_claim", "claim_id", read_back="list_entries", status="approved")
+    readers = (GET_CLAIM, read("list_entries", "[claim_id]"))
+    facts = (asked_fact("get_claim", CLAIM, {"id": "C-1"}),)
+    found = choose_read_back(paired, CLAIM, tools(paired, *readers), facts, "c1")
+    assert found == ReadBack(
+        tool="list_entries", arguments_json='{"claim_id":"C-1"}', expect_json='{"status":"approved"}'
+    )
+
+
+@pytest.mark.promise("tools.catalogue_pairs")
+def test_the_operators_read_may_need_the_id_that_the_answer_gives() -> None:
+    paired = change("approve_claim", "claim_id", read_back="get_entry")
+    assert chosen(paired, CLAIM, GET_CLAIM, read("get_entry", "entry_id")) == (
+        "get_entry",
+        {"entry_id": {"$ref": "c1.<entry_id>"}},
+    )
+
+
+@pytest.mark.promise("I4.partners")
+def test_a_barred_read_is_never_chosen() -> None:
+    shown = asked_fact("get_claim", CLAIM, {"id": "C-1"})
+    assert chosen(APPROVE, CLAIM, GET_CLAIM, facts=(shown,), barred="get_claim") is None
+    assert chosen(APPROVE, CLAIM, GET_CLAIM, read("list_claims"), barred="get_claim") == ("list_claims", {})
+
+
+@pytest.mark.promise("I4.partners")
+def test_neither_a_notice_nor_another_servers_read_has_a_part_in_it() -> None:
+    elsewhere = GET_CLAIM._replace(connection_id="branch")
+    notice = tool("notify_claimant", ToolClass.NOTIFY, schema("claim_id"))
+    assert chosen(APPROVE, CLAIM, elsewhere) is None
+    assert chosen(notice, CLAIM, GET_CLAIM) is None
+
+
+@pytest.mark.promise("I4.partners")
+def test_an_id_that_only_an_earlier_answer_gives_is_passed_on_as_a_reference() -> None:
+    made: JsonObject = {"claim_id": {"$ref": "c0.<claim_id>"}}
+    assert chosen(APPROVE, made, GET_CLAIM) == ("get_claim", made)

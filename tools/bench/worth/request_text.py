@@ -1,0 +1,74 @@
+"""Requests of the worker as text: the helper question that one is, and what it sends in the shape of the plain loop."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import cast
+
+from services.executor.ports.models import ModelRequest, PassingText, TextBlock, ToolDefinition, ToolResult, ToolUse
+from shared.domain.exact_json import Json, dumps
+
+HELPERS: Mapping[str, str] = {
+    "COVERAGE": '{"agrees": true, "problems": []}',
+    "DOCUMENT": '{"sections": []}',
+    "IMPROVE": "",
+}
+
+
+def answer_helper(request: ModelRequest) -> str | None:
+    """The answer to a helper question: nothing is objected to, added or improved. None for any other request."""
+    found = re.search(r"# State: (\w+)", "\n".join(request.system))
+    if found is None:
+        return None
+    return repeat_answer(request) if found[1] == "ARTIFACT" else HELPERS.get(found[1], "{}")
+
+
+def repeat_answer(request: ModelRequest) -> str:
+    """The model's own last words, from the drafts that it is shown."""
+    text = "".join(block.text for block in request.messages[-1].blocks if isinstance(block, TextBlock))
+    drafts = read_section(text, "drafts")
+    return str(drafts[-1]) if isinstance(drafts, list) and drafts else ""
+
+
+def read_section(text: str, name: str) -> object:
+    """The JSON inside of a section of a message; an empty list where there is no such section."""
+    written = text.partition(f"<{name}>\n")[2].partition(f"\n</{name}>")[0]
+    return json.loads(written.replace("<\\/", "</") or "[]")
+
+
+class RequestWriter:
+    """Requests in the shape that the plain loop sends. The tools, which stay the same, are written once."""
+
+    def __init__(self) -> None:
+        self._tools: tuple[ToolDefinition, ...] = ()
+        self._written = "[]"
+
+    def write(self, request: ModelRequest) -> tuple[str, str]:
+        """The request, and apart from it what stands at its end for this once."""
+        lasting: list[str] = []
+        passing: list[str] = []
+        for message in request.messages:
+            kept: list[Json] = [_write_block(block) for block in message.blocks if not isinstance(block, PassingText)]
+            lasting.append(dumps({"role": message.role, "content": kept}))
+            passing += [block.text for block in message.blocks if isinstance(block, PassingText)]
+        return self._write_tools(request.tools) + "".join(request.system) + "".join(lasting), "".join(passing)
+
+    def _write_tools(self, tools: tuple[ToolDefinition, ...]) -> str:
+        if tools != self._tools:
+            self._tools = tools
+            shown = [(tool.name, tool.description, cast(Json, tool.input_schema)) for tool in tools]
+            self._written = dumps([{"name": n, "description": d, "input_schema": schema} for n, d, schema in shown])
+        return self._written
+
+
+def _write_block(block: object) -> Json:
+    if isinstance(block, ToolUse):
+        return {"type": "tool_use", "id": block.id, "name": block.name, "input": block.input}
+    if isinstance(block, ToolResult):
+        return {
+            "type": "tool_result",
+            "tool_use_id": block.tool_use_id,
+            "content": block.content,
+            "is_error": block.is_error,
+        }
+    return {"type": "text", "text": block.text if isinstance(block, TextBlock) else str(block)}
