@@ -64,7 +64,7 @@ def cases(request: Request) -> JsonObject:
 def calculations(request: Request, situation: Situation) -> list[JsonObject]:
     """What to ask ``calculate`` of the made tools whose every argument the task or a record gives."""
     asked: list[JsonObject] = []
-    for operation, names in _offered(request):
+    for operation, names in _list_offered(request):
         operands = [_bound(name.strip(), situation) for name in names.split(",")]
         if all(operands):
             given: list[Json] = [one.written for one in operands if one]
@@ -72,7 +72,7 @@ def calculations(request: Request, situation: Situation) -> list[JsonObject]:
     return asked
 
 
-def _offered(request: Request) -> list[tuple[str, str]]:
+def _list_offered(request: Request) -> list[tuple[str, str]]:
     """The made tools that ``calculate`` names after those that are built in, each with its arguments."""
     tool = request.tool(CALCULATE)
     told = str(tool.properties.get("operation", {}).get("description", "")) if tool else ""
