@@ -45,7 +45,6 @@ async def _journal(whole: WholeStack, task_id: str) -> str:
     return " ".join(value for _, fields in rows for value in fields.values())
 
 
-@pytest.mark.xfail(reason="the planner takes a stated fact for a part to be done", strict=False)
 @pytest.mark.promise("rl.status")
 @pytest.mark.promise("prime.primer")
 @pytest.mark.promise("knowledge.end_to_end")

@@ -85,7 +85,6 @@ async def test_a_prose_policy_of_eight_sentences_shows_which_rules_it_became(sta
     assert listed["enforced"] is False
 
 
-@pytest.mark.xfail(reason='the planner takes "name their ids" for a part to be done', strict=False)
 @pytest.mark.promise("solver.ground_truth")
 async def test_the_solver_says_what_the_policy_says_of_a_task(stack: WholeStack) -> None:
     """The flag is the evaluator's, whatever the model answers."""

@@ -46,7 +46,6 @@ async def simulator() -> AsyncIterator[AsyncUESClient]:
         await server.stop()
 
 
-@pytest.mark.xfail(reason="the planner says the first part of every call that tends a box", strict=False)
 @pytest.mark.promise("participant.whole_turn")
 async def test_what_the_user_asks_for_in_the_chat_is_done_in_the_world() -> None:
     async with simulator() as proctor, planner_server() as url, model_at(url) as model:

@@ -7,7 +7,6 @@ from tests.processes.expectations import statuses, values
 from tests.processes.stage import Stage
 
 
-@pytest.mark.xfail(reason="the planner does not find the formulas of calculate", strict=False)
 @pytest.mark.promise("planner.formulas")
 async def test_a_refund_is_of_the_prorated_amount_that_the_task_describes(stage: Stage) -> None:
     """120.00 less 10 of 30 days: 80.00, though the order itself has another total."""

@@ -44,7 +44,6 @@ def _each(step: int, *named: str) -> Choice:
     return chosen
 
 
-@pytest.mark.xfail(reason="the planner gives up where it could propose again", strict=False)
 @pytest.mark.promise("company.misfortunes")
 async def test_what_befalls_the_company_leads_to_no_wrong_write(
     tmp_path: Path, redis_url: str, capsys: pytest.CaptureFixture[str]

@@ -45,9 +45,12 @@ class ToldAnswer(NamedTuple):
     moves: tuple[ProposedMove, ...] = ()
 
 
-def answer(situation: Situation, told: ToldAnswer) -> str:
-    """A bare JSON list where one is asked for, else prose: what was done, what was not and why, then what was asked."""
-    if wants_list(situation.text) and not told.moves:
+def answer(situation: Situation, told: ToldAnswer, *, as_a_list: bool = False) -> str:
+    """A bare JSON list where one is asked for, else prose: what was done, what was not and why, then what was asked.
+
+    ``as_a_list``: who asks reads nothing else, whatever the task's own words say.
+    """
+    if (as_a_list or wants_list(situation.text)) and not told.moves:
         found = as_list(situation)
         return dumps(found) if found or _was_read(situation) else _UNREAD
     said = [*map(_write, told.moves), *_tell_undone(situation, told)]

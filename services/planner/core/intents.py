@@ -125,6 +125,18 @@ _COMMANDS = re.compile(
     r"[a-z]{3,}\s+(?:the|an?|all|every|each|its|their|it|them|this|that)\b",
     re.I,
 )
+_TO_ANSWER = re.compile(
+    r"^(?:please |also |and |then |only )*(?:name|say|state|tell me|tell us)\s+"
+    r"(?:(?:me|us|only|all|each|every|both|their|its|his|her|them|it|which|who|what|how|whether)\b|"
+    r"the (?:ids?|names?)\b)",
+    re.I,
+)
+_STATES = re.compile(
+    r"^(?!(?:ensure|make|let|have|see|check|assume)\b)"
+    r"(?:(?:the|an?|its?|our|my|their|his|her|this|these|that|there|they|we|i|he|she)\b|[^,;:]*?\w['’]s\s)"
+    r"(?:(?!\b(?:which|who|what|whatever|if|when|that)\b)[^,;:])*?\b(?:is|are|was|were)\s+(?!to\b)",
+    re.I,
+)
 _AFTER = re.compile(r"\b(?:then|after that|afterwards|thereafter),?\s+(?:also\s+)?$", re.I)
 _LEADS = frozenset(
     "please then also kindly now and but just you should must need needs to can could would will go ahead immediately "
@@ -146,9 +158,16 @@ def understand(text: str) -> Reading:
     questions += [intent.clause for intent in intents if intent.family == "read" and not intent.negated]
     actions = [_placed(intent, text) for intent in intents if not intent.negated and intent.family != "read"]
     forbidden = tuple(intent for intent in intents if intent.negated)
+    if questions or len(actions) > 1:
+        actions = [intent for intent in actions if not _is_statement(intent)]
     specific = _specific(actions)
     unnamed = tuple(intent for intent in actions if intent not in specific and not intent.is_generic)
     return Reading(text, specific, forbidden, tuple(questions), unnamed)
+
+
+def _is_statement(intent: Intent) -> bool:
+    """``Globex's terms are net 30.``: it says how things are, by no verb that is known, and asks for nothing."""
+    return not is_verb(intent.verb) and not intent.is_heading and bool(_STATES.match(intent.clause))
 
 
 def _placed(intent: Intent, text: str) -> Intent:
@@ -234,6 +253,8 @@ def _of_clause(clause: str, reason: str) -> Intent:
     for verb, pattern in _PHRASALS:
         if pattern.match(clause):
             return Intent(verb, clause, reason=reason)
+    if _TO_ANSWER.match(clause):
+        return Intent("report", clause, reason=reason)
     if match := _HAPPENED.match(clause):
         return Intent(match["verb"].lower(), clause, reason=reason)
     if match := _NEGATED.search(clause):

@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 from services.planner.core.compute import subjects
 from services.planner.core.figures import Operand, operand
-from services.planner.core.request import Request
+from services.planner.core.request import CALCULATE, Request, ToolSpec
 from services.planner.core.selection import numeric_fields
 from services.planner.core.situation import Situation
+from services.planner.core.tool_making import MADE_HERE
 from services.planner.core.words import field_stems, stems, text_stems
 from shared.domain.exact_json import Json, JsonObject
 
-_CALCULATE = "calculate"
 _OFFERED = re.compile(r"\b([a-z][a-z_]*)\(([^()]*)\)")
 _FIGURE = r"[-+]?[$€£]?(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)(?![\d-]|\.\d)"
 _IS = r"\s*(?:is|are|was|were|of|at|being|=|:)?\s*"
@@ -26,8 +26,8 @@ class _Bound(NamedTuple):
 
 def calculations(request: Request, situation: Situation) -> list[JsonObject]:
     """What to ask ``calculate``: the formula that the task names, if the task or a record gives all that it needs."""
-    tool = next((tool for tool in request.tools if tool.name == _CALCULATE), None)
-    known = formulas(tool.description if tool else "")
+    tool = request.tool(CALCULATE)
+    known = formulas(tool) if tool else {}
     for name in _named(situation.text, known):
         operands = _operands(known[name], situation)
         if operands:
@@ -36,9 +36,12 @@ def calculations(request: Request, situation: Situation) -> list[JsonObject]:
     return []
 
 
-def formulas(description: str) -> dict[str, str]:
-    """The formulas that a tool's description lists, each with its arguments: ``npv(rate %, flow...); irr(...)``."""
-    return dict(_OFFERED.findall(description))
+def formulas(tool: ToolSpec) -> dict[str, str]:
+    """The formulas that the tool's ``operation`` may be, each with its arguments: ``npv(rate %, flow...)``."""
+    operation = tool.properties.get("operation", {})
+    told, offered = str(operation.get("description") or ""), operation.get("enum")
+    listed = dict(_OFFERED.findall(told.split(MADE_HERE)[0]))
+    return {name: listed[name] for name in listed if not isinstance(offered, list) or name in offered}
 
 
 def _named(text: str, known: dict[str, str]) -> list[str]:

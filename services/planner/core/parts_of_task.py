@@ -63,7 +63,12 @@ def as_understood(situation: Situation, writers: Sequence[ToolSpec]) -> JsonObje
 
 
 def number_of(intent: Intent, request: Request, situation: Situation, writers: Sequence[ToolSpec]) -> int:
-    """The number of the part that an action carries out: as the loop counts them, else as they stand in the task.
+    """The number of the part that an action carries out."""
+    return number_of_clause(intent.clause, request, situation, writers)
+
+
+def number_of_clause(clause: str, request: Request, situation: Situation, writers: Sequence[ToolSpec]) -> int:
+    """The number of the part that carries a clause out: as the loop counts them, else as they stand in the task.
 
     An action that is no clause of the task (a notice that its kind of process wants) belongs to the first change.
     """
@@ -72,11 +77,17 @@ def number_of(intent: Intent, request: Request, situation: Situation, writers: S
     known = [(str(one.get("quote")), str(one.get("kind"))) for one in told] or own
     numbers = [_whole(one.get("part"), place) for place, one in enumerate(told, 1)] or [*range(1, len(own) + 1)]
     changes = [(number, words) for number, (words, kind) in zip(numbers, known, strict=True) if kind == DO]
-    exact = [number for number, words in changes if words == quote(intent.clause, situation)]
-    near = [number for number, words in changes if intent.clause in words or words in intent.clause]
-    said = text_stems(intent.clause)
+    exact = [number for number, words in changes if words == quote(clause, situation)]
+    near = [number for number, words in changes if clause in words or words in clause]
+    said = text_stems(clause)
     close = sorted(changes, key=lambda one: -len(text_stems(one[1]) & said))
     return next(iter([*exact, *near, *(number for number, _ in close)]), 1)
+
+
+def changes_of(request: Request) -> list[int]:
+    """The numbers of the parts that ask for a change, as the loop counts them."""
+    told = objects(call_understand(request).get("parts"))
+    return [_whole(one.get("part"), place) for place, one in enumerate(told, 1) if one.get("kind") == DO]
 
 
 def _whole(value: Json, otherwise: int) -> int:

@@ -41,15 +41,19 @@ class Row(NamedTuple):
 
 
 class Tended(NamedTuple):
-    """``calls`` as they are made; ``left``: what an instruction wants and no tool does."""
+    """``calls`` as they are made; ``left``: what an instruction wants and no tool does.
+
+    ``clauses``: the words of the instruction that each call carries out, as many as are known.
+    """
 
     calls: tuple[Call, ...] = ()
     left: tuple[str, ...] = ()
+    clauses: tuple[str, ...] = ()
 
 
 def tended(situation: Situation, writers: Sequence[ToolSpec]) -> Tended:
     """Each row by the one instruction that speaks of it; where several do it is left alone, unless one guards."""
-    rules, calls, left = standing(situation.text), list[Call](), list[str]()
+    rules, calls, left, clauses = standing(situation.text), list[Call](), list[str](), list[str]()
     for row in _arrived(situation):
         spoken = [rule for rule in rules if _speaks_of(rule, row)]
         guarding = [rule for rule in spoken if rule.guards]
@@ -60,8 +64,9 @@ def tended(situation: Situation, writers: Sequence[ToolSpec]) -> Tended:
             for step in rule.steps:
                 call, why = _call(step, row, writers)
                 calls += [call] if call else []
+                clauses += [step.clause] if call else []
                 left += [why] if why else []
-    return Tended(tuple(calls), tuple(dict.fromkeys(left)))
+    return Tended(tuple(calls), tuple(dict.fromkeys(left)), tuple(clauses))
 
 
 def rows_of(situation: Situation) -> Iterator[Row]:

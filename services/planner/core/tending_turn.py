@@ -3,11 +3,12 @@
 from services.planner.core.clock_words import goes_on
 from services.planner.core.mentions import MentionKind
 from services.planner.core.pages import next_parts
+from services.planner.core.parts_of_task import changes_of, number_of_clause
 from services.planner.core.present import now_of
-from services.planner.core.request import Request, as_object
+from services.planner.core.request import CALL_NOTE, LEAVE_PART, Request, as_object
 from services.planner.core.situation import Situation
 from services.planner.core.telling import told
-from services.planner.core.tending import Tended, tended
+from services.planner.core.tending import Call, Tended, tended
 from services.planner.core.tending_rules import standing
 from services.planner.core.toolset import Toolset
 from services.planner.core.words import parts, stem
@@ -45,7 +46,37 @@ def due(request: Request, situation: Situation, toolset: Toolset) -> Tended:
     if now is None:
         return done
     said = told(situation, toolset.writers, now, done.calls)
-    return Tended((*done.calls, *said.calls), (*done.left, *said.left))
+    return Tended((*done.calls, *said.calls), (*done.left, *said.left), done.clauses)
+
+
+def calls_due(request: Request, situation: Situation, toolset: Toolset, due_now: Tended) -> list[Call]:
+    """What is due and was not called yet, each with the part of the task that it carries out, if the loop asks for it.
+
+    A call of which no clause is known belongs to the part that its tool's name speaks of.
+    """
+    made = {call.key for call in request.calls}
+    found: list[Call] = []
+    for place, (name, given) in enumerate(due_now.calls):
+        if f"{name} {dumps(given)}" in made:
+            continue
+        clause = due_now.clauses[place] if place < len(due_now.clauses) else " ".join(parts(name))
+        number = number_of_clause(clause, request, situation, toolset.writers) if toolset.guarded else 0
+        note: JsonObject = {CALL_NOTE: {"part": number}} if number else {}
+        found.append((name, {**given, **note}))
+    return found
+
+
+def parts_without_calls(request: Request, situation: Situation, toolset: Toolset, due_now: Tended) -> tuple[Call, ...]:
+    """Each part of the task for which nothing is due now: left, as what was read has nothing for it."""
+    told = {call.arguments.get("part") for call in request.calls if call.tool == LEAVE_PART}
+    ref = situation.facts[-1].ref if situation.facts else ""
+    if not toolset.has(LEAVE_PART) or not ref:
+        return ()
+    clauses = [*due_now.clauses, *(" ".join(parts(name)) for name, _ in due_now.calls[len(due_now.clauses) :])]
+    busy = {number_of_clause(clause, request, situation, toolset.writers) for clause in clauses}
+    idle = [number for number in changes_of(request) if number not in told | busy]
+    because = "nothing that was read calls for it now"
+    return tuple((LEAVE_PART, {"part": number, "because": because, "ref": ref}) for number in idle)
 
 
 def account(request: Request, due_now: Tended) -> str:

@@ -17,7 +17,7 @@ from shared.domain.exact_json import Json, JsonObject
 
 _CASES = 4
 _SIZES = ("1250", "40.5", "7", "310.25", "18", "2600", "3", "95.75", "12", "508")
-_MADE_HERE = "made for this:"
+MADE_HERE = "made for this:"
 _MADE = re.compile(r"\b(?P<name>[a-z]\w*)\((?P<arguments>[^()]+)\):")
 _EXACT_ENOUGH = Decimal("1E-12")
 _FIGURE = r"(?P<figure>(?:(?<=[a-z=:]\s)[-+])?[$€£]?\d[\d,]*(?:\.\d+)?)\b"
@@ -76,7 +76,7 @@ def _list_offered(request: Request) -> list[tuple[str, str]]:
     """The made tools that ``calculate`` names after those that are built in, each with its arguments."""
     tool = request.tool(CALCULATE)
     told = str(tool.properties.get("operation", {}).get("description", "")) if tool else ""
-    return [(match["name"], match["arguments"]) for match in _MADE.finditer(told.partition(_MADE_HERE)[2])]
+    return [(match["name"], match["arguments"]) for match in _MADE.finditer(told.partition(MADE_HERE)[2])]
 
 
 def _spec(request: Request) -> JsonObject:

@@ -16,14 +16,21 @@ from services.planner.core.process import call_understand, process_of
 from services.planner.core.proposals import ProposedMove, as_calls, moves_of, next_moves
 from services.planner.core.reads import next_reads
 from services.planner.core.renewal import drop_outdated, has_written_since, last_outdated
-from services.planner.core.request import CALL_NOTE, UNDERSTAND, Request
+from services.planner.core.request import UNDERSTAND, Request
 from services.planner.core.situation import Situation, observe
-from services.planner.core.tending_turn import account, due, lists_to_read, tends
+from services.planner.core.tending_turn import (
+    account,
+    calls_due,
+    due,
+    lists_to_read,
+    parts_without_calls,
+    tends,
+)
 from services.planner.core.toolset import Toolset, toolset_of
 from services.planner.core.values import calculations, with_figures
 from services.planner.core.words import parts
 from services.planner.core.writes import WriteStep, plan
-from shared.domain.exact_json import JsonObject, dumps
+from shared.domain.exact_json import JsonObject
 
 Call = tuple[str, JsonObject]
 
@@ -75,11 +82,9 @@ def _tending(request: Request, situation: Situation, toolset: Toolset) -> Reply:
     if calls := (*_understanding(request, situation, toolset), *lists):
         return Reply(calls=calls)
     due_now = due(request, situation, toolset)
-    made = {call.key for call in request.calls}
-    fresh = [(name, given) for name, given in due_now.calls if f"{name} {dumps(given)}" not in made]
-    note: JsonObject = {CALL_NOTE: {"part": 1}} if toolset.guarded else {}
-    if fresh and not request.has_called(toolset.writers):
-        return Reply(calls=tuple((name, {**given, **note}) for name, given in fresh))
+    fresh = () if request.has_called(toolset.writers) else calls_due(request, situation, toolset, due_now)
+    if calls := (*parts_without_calls(request, situation, toolset, due_now), *fresh):
+        return Reply(calls=calls)
     return Reply(account(request, due_now))
 
 
@@ -111,10 +116,15 @@ def _last_words(
     if any(move.outcome.state == WriteState.HELD for move in moves):
         return "Proposed."
     told = ToldAnswer(tuple(steps), tuple(moves))
-    return improve.with_outputs(request, situation, answer(situation, told))
+    return improve.with_outputs(request, situation, answer(situation, told, as_a_list=_is_list_wanted(request)))
 
 
 def _without_conditions(situation: Situation) -> Situation:
     reading = situation.reading
     actions = tuple(intent._replace(condition="") for intent in reading.actions)
     return situation._replace(reading=reading._replace(actions=actions, forbidden=()))
+
+
+def _is_list_wanted(request: Request) -> bool:
+    """Whether who asks reads a list and nothing else, as the section of that name says."""
+    return request.sections.get("answer_format", "").strip().strip('"') == "list"

@@ -1,14 +1,16 @@
 """The planner asks `calculate` for the figure that a task names in general terms, and makes none up."""
 
+import json
 from decimal import Decimal
 
 import pytest
 
+from services.executor.core.figures.calculate import calculate_tool
 from services.executor.core.finance.calculators import calculate
-from services.executor.core.finance.catalogue import CALCULATORS, offered
+from services.executor.core.finance.catalogue import CALCULATORS
 from services.planner.core import known_formulas
 from services.planner.core.situation import observe
-from shared.domain.exact_json import Json, JsonObject
+from shared.domain.exact_json import Json, JsonObject, loads_object
 from tests.unit.planner.planner_requests import asked as request_of
 
 TASKS = [
@@ -31,9 +33,18 @@ TASKS = [
 ]  # fmt: skip
 
 
+def offered() -> JsonObject:
+    """The tool as a request lists it."""
+    tool = calculate_tool()
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "input_schema": loads_object(json.dumps(tool.input_schema)),
+    }
+
+
 def asked(task: str, *facts: Json) -> list[JsonObject]:
-    tool: JsonObject = {"name": "calculate", "description": f"Exact arithmetic. {offered()}.", "input_schema": {}}
-    request = request_of({"task": task, "facts": [*facts]}, [tool])
+    request = request_of({"task": task, "facts": [*facts]}, [offered()])
     return known_formulas.calculations(request, observe(request))
 
 
@@ -75,6 +86,15 @@ def test_a_figure_that_the_task_leaves_out_comes_from_its_record() -> None:
 
 
 def test_the_formulas_are_those_that_the_worker_offers() -> None:
-    assert dict(known_formulas.formulas(f"Exact arithmetic. {offered()}.")) == {
-        name: calculator.arguments for name, calculator in CALCULATORS.items()
-    }
+    """Its plain operations have no names for their figures, and are no formulas."""
+    (tool,) = request_of({"task": ""}, [offered()]).tools
+    assert known_formulas.formulas(tool) == {name: calculator.arguments for name, calculator in CALCULATORS.items()}
+
+
+def test_neither_a_made_tool_nor_one_that_may_not_be_called_is_a_formula() -> None:
+    """Made tools are asked for by a reading of their own."""
+    told = "sum (figure...); npv(rate %, flow...); irr(flow...); made for this: net_margin(revenue, cost): a margin"
+    operation: JsonObject = {"enum": ["sum", "npv", "net_margin"], "description": told}
+    schema: JsonObject = {"properties": {"operation": operation}}
+    (tool,) = request_of({"task": ""}, [{"name": "calculate", "input_schema": schema}]).tools
+    assert known_formulas.formulas(tool) == {"npv": "rate %, flow..."}

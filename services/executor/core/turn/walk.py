@@ -26,6 +26,7 @@ from services.executor.core.turn.model_rest import rest_for_model
 from services.executor.ports.turns import JournalEntry
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import WritePlan
+from shared.domain.answer import as_list
 from shared.domain.exact_json import Json, dumps, loads_object
 from shared.domain.words import DOUBTS, ToolClass, WriteStatus
 
@@ -163,7 +164,10 @@ async def _finish(conversation: Conversation) -> Finished:
         raise Failed("the conversation ended before it was known what became of a write")
     reasons = {one.call.call_id: one.why for one in not_made(ctx, dossier)}
     left = parts_not_done(dossier.parts, dossier.every_plan, ledger, reasons, conversation.corrected)
-    return Finished(said, "; ".join(f"part {part.number} ({part.quote[:120]}): {why}" for part, why in left))
+    not_done = [f"part {part.number} ({part.quote[:120]}): {why}" for part, why in left]
+    if dossier.answer_format == "list" and as_list(dossier.answer or "") is None:
+        not_done.append("the answer is not the JSON list that was asked for")
+    return Finished(said, "; ".join(not_done))
 
 
 def _is_open(entry: LedgerEntry) -> bool:
