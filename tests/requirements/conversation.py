@@ -17,4 +17,5 @@ PROMISES = (
     Promise("conversation.left_part", "A part left for its own condition is said in the answer", "I4"),
     Promise("conversation.wide", "Of more tools than fit, the needed ones are found and used as usual", "seed 000"),
     Promise("conversation.chosen_numbers", "A number that is no small choice needs a source", "I2"),
+    Promise("writes.proposed_twice", "A call that is proposed twice for one part is made once", "I3"),
 )

@@ -269,3 +269,31 @@ async def test_a_write_that_comes_by_use_tool_is_no_read() -> None:
     )
     await stage.run()
     assert (stage.claims.applied, stage.turns.writes) == ([], {})
+
+
+# --- the same call twice ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.promise("writes.proposed_twice")
+@pytest.mark.parametrize("rounds", [[[READ], [APPROVE, APPROVE]], [[READ, APPROVE], [APPROVE, APPROVE]]])
+async def test_a_call_that_one_reply_proposes_twice_is_made_once(rounds: list[list[tuple[str, JsonObject]]]) -> None:
+    stage = Stage()
+    stage.talk.rounds = [*rounds]
+    record = await stage.run()
+    assert (record.state, stage.claims.applied) == (TaskState.COMPLETED, ["C-1"])
+
+
+@pytest.mark.promise("writes.proposed_twice")
+async def test_for_two_parts_the_same_call_is_made_twice_with_ids_of_their_own() -> None:
+    """A task that asks for two says so in two parts; a repetition among them takes nobody's id."""
+    stage = Stage("Send a note to Ann. Send another note to Ann. Approve claim C-1")
+    quotes = ("Send a note to Ann", "Send another note to Ann", "Approve claim C-1")
+    stage.talk.parts = [(quote, "do") for quote in quotes]
+    first, second = (("notify_person", {"text": "Hello Ann.", "_call": {"part": number}}) for number in (1, 2))
+    approve = ("approve_claim", {"claim_id": "C-1", "_call": {"part": 3}})
+    stage.talk.rounds = [[READ], [first], [first, second], [approve]]
+    record = await stage.run()
+    assert record.state is TaskState.COMPLETED, record.reason
+    calls = [entry.call for entry in stage.turns.writes.values()]
+    assert sorted(call.tool for call in calls) == ["approve_claim", "notify_person", "notify_person"]
+    assert len({call.call_id for call in calls}) == 3

@@ -21,7 +21,6 @@ class Hearing:
         self.endings: dict[str, CallEnding] = {}
         self.held: set[str] = set()
         self.complaints: list[str] = []
-        self.values: dict[str, str] = {}
         self._shown: dict[str, ShownResult] = {}
 
     @property
@@ -42,19 +41,13 @@ class Hearing:
     def _hear_result(self, block: ToolResult) -> None:
         content, _, note = block.content.rpartition("\n[")
         if block.tool_use_id not in self.called:
-            self._hear_own(block)
+            self.complaints += [block.content] * (block.is_error and block.content not in self.complaints)
             return
         if content:
             self._show(note.partition("]")[0].partition(":")[0], content)
         self.endings[block.tool_use_id] = _read_ending(block, content or block.content)
         if '"held":' in block.content:
             self.held.add(block.tool_use_id)
-
-    def _hear_own(self, block: ToolResult) -> None:
-        """What a tool of the worker itself says: the value of a calculation, or what is wrong with a call."""
-        told = {} if block.is_error else json.loads(block.content)
-        self.complaints += [block.content] * (block.is_error and block.content not in self.complaints)
-        self.values[block.tool_use_id] = str(told.get("value", ""))
 
     def _show(self, ref: str, content: str) -> None:
         self._shown[ref] = ShownResult(ref, cast(Json, json.loads(content)))

@@ -250,7 +250,7 @@ class Conversation:
     @property
     def _setting(self) -> Setting:
         parts, corrections = self.progress.dossier.parts, self._reader.corrections
-        return Setting(parts, corrections, self._talk.replies, self._draft.calls_made)
+        return Setting(parts, corrections, self._talk.replies, self._draft.last_number)
 
     def _known_by_now(self) -> KnownSources:
         facts = (*self._reader.facts, *self._written)

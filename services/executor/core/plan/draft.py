@@ -9,7 +9,7 @@ from services.executor.core.endings import Failed
 from services.executor.core.execute.ledger import entries
 from services.executor.core.plan.closing import ClosedPlan
 from services.executor.core.plan.outcomes import NOT_MADE, outcome_of_call
-from services.executor.core.plan.proposals import Proposal
+from services.executor.core.plan.proposals import Proposal, call_number
 from services.executor.core.prompts.sections import render
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import WritePlan
@@ -40,9 +40,9 @@ class PlanDraft:
         return len(self.plans) + 1
 
     @property
-    def calls_made(self) -> int:
-        """How many calls the plans before had, whose ids go on from there."""
-        return sum(len(plan.calls) for plan in self.plans)
+    def last_number(self) -> int:
+        """The highest number of a call in the plans before: the ids of the next one go on from there."""
+        return max((call_number(call) for plan in self.plans for call in plan.calls), default=0)
 
     def lacking(self, parts: Sequence[PartOfTask]) -> list[int]:
         """The parts to be done that have no call yet, in a plan or waiting for one."""
@@ -51,8 +51,11 @@ class PlanDraft:
 
     async def take(self, proposals: Sequence[Proposal]) -> list[Proposal]:
         """Those of the proposals that are new; one that waits or was made already is answered from there."""
-        fresh = [one for one in proposals if not await self._is_answered(one)]
-        self.held += fresh
+        fresh: list[Proposal] = []
+        for one in proposals:  # one by one: the same call twice in a reply is one call, too
+            if not await self._is_answered(one):
+                self.held.append(one)
+                fresh.append(one)
         return fresh
 
     def hold(self, fresh: Sequence[Proposal]) -> None:

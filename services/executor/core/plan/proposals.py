@@ -52,7 +52,7 @@ class _Reserved(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """What a proposal is read against. ``made``: how many calls the plans before had, whose ids go on from there."""
+    """What a proposal is read against. ``made``: the last number of a call in the plans before."""
 
     parts: Sequence[PartOfTask]
     corrections: Corrections
@@ -72,7 +72,7 @@ def propose(use: ToolUse, tool: Tool, before: Sequence[Proposal], setting: Setti
         raise NotProposed(f"{field} is not for you to fill: leave it out")
     if not any(references(arguments)) and (problems := problems_with(arguments, tool)):
         raise NotProposed(f"the arguments do not fit: {problems}")
-    number = len(before) + 1
+    number = max((one.number for one in before), default=0) + 1
     call = PlannedCall(
         call_id=f"c{setting.made + number}",
         connection_id=tool.connection_id,
@@ -83,6 +83,11 @@ def propose(use: ToolUse, tool: Tool, before: Sequence[Proposal], setting: Setti
         idempotency_field=field,
     )
     return Proposal(use.id, number, reply, call)
+
+
+def call_number(call: PlannedCall) -> int:
+    """The number in the id of a call that was proposed: 3 of ``c3``."""
+    return int(call.call_id.removeprefix("c"))
 
 
 def freeze(calls: Sequence[PlannedCall], task_id: str, number: int) -> WritePlan:
