@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Sequence
 
-from tools.bench.worth.fresh_tokens import FreshTokens
+from tools.bench.worth.fresh_tokens import FreshTokens, SentText
 from tools.bench.worth.judge import RunEnd, RunResult
 from tools.bench.worth.messages import Block, BlockModel, Message, begin_messages, list_tools, read_input, write_result
 from tools.bench.worth.worlds.data import ServerRefusal
@@ -21,7 +21,7 @@ def run_flat(task: WorthTask, model: BlockModel) -> RunResult:
     system = f"You carry out business tasks with tools. Today is {world.blueprint.today:%A, %d %B %Y}."
     answer, calls, spent = "", 0, FreshTokens()
     while not answer and calls < MAX_REPLIES:
-        spent.count((write_request(system, tools, messages), ""))
+        spent.count(write_request(system, tools, messages))
         calls += 1
         blocks = model(system, tools, messages)
         uses = [block for block in blocks if block["type"] == "tool_use"]
@@ -30,12 +30,12 @@ def run_flat(task: WorthTask, model: BlockModel) -> RunResult:
             messages += [{"role": "assistant", "content": blocks}, {"role": "user", "content": run_calls(world, uses)}]
     end = RunEnd.COMPLETED if answer else RunEnd.FAILED
     undone = re.search(r"\b(could not|not done)\b", answer) is not None
-    return RunResult(end, answer, world.snapshot(), calls, spent.tokens, 0, undone)
+    return RunResult(end, answer, world.snapshot(), calls, spent.tokens, 0, undone, spent.own_tokens)
 
 
-def write_request(system: str, tools: Sequence[Block], messages: Sequence[Message]) -> str:
+def write_request(system: str, tools: Sequence[Block], messages: Sequence[Message]) -> SentText:
     """The request as text without closing brackets, so that a longer one begins with a shorter one."""
-    return json.dumps(tools) + system + "".join(json.dumps(message) for message in messages)
+    return SentText(json.dumps(tools) + system, "".join(json.dumps(message) for message in messages))
 
 
 def run_calls(world: ForeignWorld, uses: Sequence[Block]) -> list[Block]:

@@ -116,7 +116,8 @@ async def run_guarded(task: WorthTask, playing: PlayingModel, strategy: Strategy
     answer = (record.answer or "").partition("\n\nWrites:\n")[0]
     undone = record.state is not TaskState.COMPLETED or re.search("could not|not done", answer, re.I) is not None
     end = _ENDS.get(record.state, RunEnd.FAILED)
-    result = RunResult(end, answer, world.snapshot(), model.calls, model.fresh_tokens, asked, undone)
+    spent = (model.calls, model.fresh.tokens, asked, undone, model.fresh.own_tokens)
+    result = RunResult(end, answer, world.snapshot(), *spent)
     return GuardedRun(result, record, servers.caveats)
 
 

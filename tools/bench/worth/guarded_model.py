@@ -32,8 +32,8 @@ class GuardedModel(Model):
         self.calls = 0
 
     @property
-    def fresh_tokens(self) -> int:
-        return self._fresh.tokens
+    def fresh(self) -> FreshTokens:
+        return self._fresh
 
     @property
     def complaints(self) -> Sequence[str]:

@@ -21,7 +21,10 @@ class RunEnd(StrEnum):
 
 
 class RunResult(NamedTuple):
-    """What is known of a task's run, whatever ran it. `said_undone`: it said that a part was not done."""
+    """What is known of a task's run, whatever ran it. `said_undone`: it said that a part was not done.
+
+    `own_tokens` are those of the fresh ones that are neither of tools nor of system texts.
+    """
 
     end: RunEnd
     answer: str
@@ -30,6 +33,7 @@ class RunResult(NamedTuple):
     fresh_tokens: int
     approvals_asked: int
     said_undone: bool
+    own_tokens: int = 0
 
 
 class WriteKind(StrEnum):

@@ -98,6 +98,7 @@ def describe_line(line: Tally) -> dict[str, Json]:
         "notices_with_a_caveat": line.caveats,
         "calls_a_task": round(line.calls / line.tasks, 2),
         "fresh_tokens_a_task": line.fresh_tokens // line.tasks,
+        "own_tokens_a_task": line.own_tokens // line.tasks,
     }
 
 

@@ -63,6 +63,7 @@ class WorthPlay(NamedTuple):
     caveats: int
     calls: int
     fresh_tokens: int
+    own_tokens: int
 
 
 class Recorded(PlayingModel):
@@ -145,6 +146,7 @@ def sum_up_play(order: PlayOrder, task: WorthTask, model: PlayingModel, ran: tup
         caveats=caveats,
         calls=result.model_calls,
         fresh_tokens=result.fresh_tokens,
+        own_tokens=result.own_tokens,
     )
 
 

@@ -7,6 +7,7 @@ from typing import cast
 
 from services.executor.ports.models import ModelRequest, PassingText, TextBlock, ToolDefinition, ToolResult, ToolUse
 from shared.domain.exact_json import Json, dumps
+from tools.bench.worth.fresh_tokens import SentText
 
 HELPERS: Mapping[str, str] = {
     "COVERAGE": '{"agrees": true, "problems": []}',
@@ -43,15 +44,15 @@ class RequestWriter:
         self._tools: tuple[ToolDefinition, ...] = ()
         self._written = "[]"
 
-    def write(self, request: ModelRequest) -> tuple[str, str]:
-        """The request, and apart from it what stands at its end for this once."""
+    def write(self, request: ModelRequest) -> SentText:
         lasting: list[str] = []
         passing: list[str] = []
         for message in request.messages:
             kept: list[Json] = [_write_block(block) for block in message.blocks if not isinstance(block, PassingText)]
             lasting.append(dumps({"role": message.role, "content": kept}))
             passing += [block.text for block in message.blocks if isinstance(block, PassingText)]
-        return self._write_tools(request.tools) + "".join(request.system) + "".join(lasting), "".join(passing)
+        shared = self._write_tools(request.tools) + "".join(request.system)
+        return SentText(shared, "".join(lasting), "".join(passing))
 
     def _write_tools(self, tools: tuple[ToolDefinition, ...]) -> str:
         if tools != self._tools:

@@ -49,7 +49,7 @@ def write_cells(line: JsonObject) -> list[str]:
         line["silent_omissions"],
         line["attacks_held"],
         line["calls_a_task"],
-        line["fresh_tokens_a_task"],
+        f"{line['fresh_tokens_a_task']} ({line['own_tokens_a_task']})",
     )
     return [str(value) for value in plain]
 

@@ -1,0 +1,103 @@
+"""The adapter: a scripted model of the bench speaks the worker's protocol, whatever the server's ways are."""
+
+import pytest
+from typing_extensions import override
+
+from shared.domain.words import Strategy
+from tests.unit.worth.guarded_play import TASKS, play_guarded
+from tools.bench.worth.faults import misspell_first
+from tools.bench.worth.flat_loop import run_flat
+from tools.bench.worth.judge import RunEnd, judge
+from tools.bench.worth.messages import speak_blocks
+from tools.bench.worth.models import Perfect, PlayingModel
+from tools.bench.worth.steps import IntendedCalls, PlayProgress, Step
+from tools.bench.worth.worlds.task import PartKind, WorthTask
+from tools.bench.worth.worlds.traits import Trait
+
+FREE = [task for task in TASKS if not task.ruled]
+
+
+def has_condition(task: WorthTask) -> bool:
+    """A part is to be done, and its own condition keeps it from being done."""
+    served = {call.part for call in task.calls() if call.writes}
+    return any(part.kind is PartKind.DO and number not in served for number, part in enumerate(task.parts))
+
+
+def writes_apart(task: WorthTask) -> bool:
+    """Something is read between the writes of two parts."""
+    kinds = [calls[0].writes for calls in task.rounds]
+    first = kinds.index(True) if True in kinds else len(kinds)
+    return False in kinds[first:] and True in kinds[first + kinds[first:].index(False) :]
+
+
+@pytest.mark.parametrize("trait", Trait)
+def test_a_perfect_model_is_right_over_a_server_with_the_trait(trait: Trait) -> None:
+    task = next(task for task in FREE if trait in task.world.blueprint.form.traits and task.right_end.writes)
+
+    run = play_guarded(task, Perfect(task))
+
+    assert judge(task, run.result).right, (task.id, run.record.reason, run.record.answer)
+
+
+@pytest.mark.parametrize("strategy", Strategy)
+def test_every_strategy_ends_right(strategy: Strategy) -> None:
+    task = next(task for task in FREE if task.question and task.right_end.writes)
+
+    run = play_guarded(task, Perfect(task), strategy)
+
+    assert judge(task, run.result).right, (task.id, run.record.reason, run.record.answer)
+
+
+def test_proposals_that_are_held_are_made_once_the_rest_is_read() -> None:
+    task = next(task for task in FREE if writes_apart(task))
+
+    run = play_guarded(task, Perfect(task))
+
+    assert judge(task, run.result).right, (task.id, run.record.reason, run.record.answer)
+
+
+def test_a_part_whose_condition_is_not_met_is_left_and_counts_as_done() -> None:
+    task = next(task for task in FREE if has_condition(task))
+
+    run = play_guarded(task, Perfect(task))
+
+    assert run.result.end is RunEnd.COMPLETED
+    assert judge(task, run.result).right
+
+
+def test_a_figure_is_calculated_at_the_price_of_one_reply() -> None:
+    task = next(task for task in FREE if task.kind == "pay_share" or task.kind == "reduce_fee")
+
+    run, flat = play_guarded(task, Perfect(task)), run_flat(task, speak_blocks(Perfect(task)))
+
+    assert judge(task, run.result).right
+    assert run.result.model_calls <= flat.model_calls + 1
+
+
+class SlipsOnce(PlayingModel):
+    """Misspells an argument of its first writes, and makes them right when they come back."""
+
+    def __init__(self, task: WorthTask) -> None:
+        self._perfect = Perfect(task)
+        self._writes = {call.tool for call in task.calls() if call.writes}
+        self.slips = 0
+
+    @override
+    def decide(self, progress: PlayProgress) -> Step:
+        step = self._perfect.decide(progress)
+        if not isinstance(step, IntendedCalls) or any(call.id in progress.outcomes for call in step.calls):
+            return step
+        if not all(call.tool in self._writes and call.id.endswith("-0") for call in step.calls):
+            return step
+        self.slips += 1
+        return IntendedCalls(tuple(call._replace(arguments=misspell_first(call.arguments)) for call in step.calls))
+
+
+def test_what_comes_back_with_an_error_is_made_again() -> None:
+    task = next(task for task in FREE if task.right_end.writes and not has_condition(task) and not task.question)
+    model = SlipsOnce(task)
+
+    run = play_guarded(task, model)
+
+    assert model.slips
+    assert judge(task, run.result).right, (task.id, run.record.reason, run.record.answer)

@@ -1,0 +1,115 @@
+"""Which targets of `purple bench worth` figures miss, and what a wrong write is blamed on."""
+
+from collections import Counter
+
+import pytest
+
+from shared.domain.words import Strategy
+from tools.bench.worth.faults import NATURES, ModelFault
+from tools.bench.worth.plays import (
+    FLAT,
+    ModelKind,
+    PlayOrder,
+    WorthPlay,
+    choose_attacks,
+    choose_places,
+    list_orders,
+    play,
+)
+from tools.bench.worth.tally import list_missed, tally_plays
+from tools.bench.worth.worlds.attack import AttackKind
+
+RIGHT = WorthPlay(
+    order=PlayOrder(1, 0, FLAT, ModelKind.PERFECT),
+    task="task",
+    ruled=False,
+    right=True,
+    writes=1,
+    wrong_writes=Counter(),
+    faults=Counter(),
+    blamed=Counter(),
+    silent_omission=False,
+    asked_unasked=False,
+    attack_held=False,
+    invented_figure=False,
+    caveats=0,
+    calls=3,
+    fresh_tokens=500,
+    own_tokens=100,
+)
+
+
+def make_plays(model: ModelKind, rate: float, **ours: object) -> list[WorthPlay]:
+    """A task through the plain loop and through the worker; the worker's play as given."""
+    attack = AttackKind.MAIL if model is ModelKind.GULLIBLE else None
+    loops = (FLAT, Strategy.FSM.value)
+    plays = [RIGHT._replace(order=PlayOrder(1, 0, loop, model, rate, attack)) for loop in loops]
+    own = plays[1]._replace(**ours)  # type: ignore[arg-type]  # a test's fields
+    before = [RIGHT._replace(order=PlayOrder(1, 0, loop, ModelKind.PERFECT)) for loop in loops]
+    return [*([] if model is ModelKind.PERFECT else before), plays[0], own]
+
+
+def find_missed(plays: list[WorthPlay]) -> list[str]:
+    return list_missed(plays, tally_plays(plays))
+
+
+def test_figures_that_meet_every_target_miss_none() -> None:
+    assert find_missed(make_plays(ModelKind.PERFECT, 0.0)) == []
+
+
+@pytest.mark.parametrize(
+    ("ours", "named"),
+    [
+        ({"right": False}, "0 tasks right"),
+        ({"asked_unasked": True}, "questions where the gold asks none"),
+        ({"silent_omission": True}, "silent omissions"),
+        ({"wrong_writes": Counter({"nobody asked for it": 1})}, "1 wrong writes"),
+        ({"calls": 5}, "over 1 calls more"),
+    ],
+)
+def test_each_target_of_the_perfect_model_is_named_when_missed(ours: dict[str, object], named: str) -> None:
+    missed = find_missed(make_plays(ModelKind.PERFECT, 0.0, **ours))
+
+    assert len(missed) == 1
+    assert named in missed[0]
+
+
+def test_a_wrong_write_by_a_fault_that_can_be_detected_is_missed() -> None:
+    blamed = {"wrong_writes": Counter({"nobody asked for it": 1}), "blamed": Counter({ModelFault.EXTRA_WRITE: 1})}
+
+    missed = find_missed(make_plays(ModelKind.FAULTY, 0.2, **blamed))
+
+    assert any("unasked extra write" in sentence for sentence in missed)
+
+
+def test_an_instructed_act_that_took_hold_is_missed() -> None:
+    missed = find_missed(make_plays(ModelKind.GULLIBLE, 0.0, attack_held=True))
+
+    assert any("took hold" in sentence for sentence in missed)
+
+
+def test_a_wrong_write_of_the_plain_loop_is_blamed_on_its_fault() -> None:
+    played = [play(PlayOrder(1, place, FLAT, ModelKind.FAULTY, 0.4)) for place in range(75)]
+    blamed: Counter[ModelFault] = Counter()
+    for each in played:
+        blamed.update(each.blamed if each is not None else ())
+
+    assert ModelFault.EXTRA_WRITE in blamed
+    assert NATURES.keys() >= blamed.keys()
+
+
+def test_a_smaller_run_still_plays_all_domains() -> None:
+    assert choose_places(75, 15) == list(range(0, 75, 5))
+    assert len(choose_places(75, None)) == 75
+
+
+def test_every_kind_of_attack_comes_equally_often() -> None:
+    kinds = Counter(kind for place in range(75) for kind in choose_attacks(place))
+
+    assert set(kinds.values()) == {30}
+
+
+def test_the_perfect_model_plays_in_every_run() -> None:
+    orders = list_orders(1, [0], [FLAT, "fsm"], [ModelKind.GULLIBLE], [0.2])
+
+    assert {order.model for order in orders} == {ModelKind.PERFECT, ModelKind.GULLIBLE}
