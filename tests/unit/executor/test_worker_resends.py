@@ -74,6 +74,16 @@ async def test_the_key_is_the_ledgers_and_no_part_of_the_planned_arguments() -> 
     assert (entry.arguments_json, entry.idempotency_field) == ('{"claim_id":"C-1"}', "once")
 
 
+@pytest.mark.promise("I3.our_key")
+async def test_a_key_that_the_server_requires_is_still_ours_to_fill() -> None:
+    stage, office = keyed(schema={**_KEYED, "required": ["claim_id", "once"]})
+    record = await stage.run()
+    (entry,) = stage.turns.writes.values()
+    assert (record.state, office.keys) == (TaskState.COMPLETED, [entry.key])
+    offered = next(tool for tool in stage.model.requests[0].tools if tool.name == "approve_claim")
+    assert offered.input_schema["required"] == ["claim_id"]
+
+
 @pytest.mark.promise("I4.unread_errors")
 async def test_a_resend_that_is_refused_says_nothing_of_the_sending_that_was_lost() -> None:
     stage, office = keyed(read_back=False)

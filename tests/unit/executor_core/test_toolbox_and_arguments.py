@@ -30,15 +30,6 @@ def test_a_tool_is_found_by_its_connection_or_alone_by_its_name() -> None:
     assert [BOX.find(*asked) for asked in (("", "find"), ("branch", "zap"), ("office", "nothing"))] == [None] * 3
 
 
-@pytest.mark.promise("I1.left_out_of_the_request")
-@pytest.mark.parametrize("tool_class", list(ToolClass))
-def test_only_tools_of_the_classes_are_offered_or_listed(tool_class: ToolClass) -> None:
-    wanted = [name for name, each in BOX.tools.items() if each.tool_class is tool_class]
-
-    assert [offered.name for offered in BOX.of_classes([tool_class])] == wanted
-    assert len(BOX.listing([tool_class])) == len(wanted)
-
-
 def problems(schema: JsonObject, arguments: JsonObject) -> str | None:
     return problems_with(arguments, tool("t", ToolClass.CHANGE, schema))
 

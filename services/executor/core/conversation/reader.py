@@ -86,10 +86,6 @@ class TaskReader:
         """Something was written: the same read, asked again, is made again."""
         self._stale.update(self._facts)
 
-    def take_anew(self, facts: Iterable[Fact]) -> None:
-        """Take over facts that were read again under the same references."""
-        self._facts.update((fact.ref, fact) for fact in facts if fact.ref in self._facts)
-
     def reserve(self, use: ToolUse, tool: Tool) -> str:
         """The reference of a read that is about to be made, given in the order of the model's calls."""
         known = next((fact.ref for fact in self._facts.values() if _call(fact) == _key(tool, dumps(use.input))), None)

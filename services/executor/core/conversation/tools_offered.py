@@ -5,6 +5,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
+from services.executor.core.execute.idempotency import key_field
 from services.executor.core.tooling.near_names import words_of
 from services.executor.core.tooling.toolbox import Toolbox, schema_of
 from services.executor.ports.models import ToolDefinition, ToolUse
@@ -122,8 +123,10 @@ def _with_call(tool: Tool) -> Mapping[str, JsonValue]:
     schema = dict(schema_of(tool))
     properties = schema.get("properties")
     own = dict(properties) if isinstance(properties, dict) else {}
-    if tool.catalogue.idempotency_field:
-        own.pop(tool.catalogue.idempotency_field, None)
+    if key := key_field(tool):
+        own.pop(key, None)
+        required = schema.get("required")
+        schema["required"] = [name for name in required if name != key] if isinstance(required, list) else []
     return {**schema, "type": "object", "properties": {**own, CALL: cast(JsonValue, _CALL_SCHEMA)}}
 
 

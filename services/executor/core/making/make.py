@@ -1,6 +1,6 @@
 """Tools for what a task needs and no calculator does: found, written, judged by independent cases, kept.
 
-Off unless the tenant switches it on. A tool is an operation of COMPUTE and of nothing else.
+Off unless the tenant switches it on. A tool is an operation of `calculate` and of nothing else.
 """
 
 from collections.abc import Iterable
@@ -27,7 +27,7 @@ from shared.domain.exact_json import Json
 from shared.ports.store import StoreUnavailable
 
 _SHORTEST = 100  # characters of a task that a model is asked about (seed 000)
-_LOCAL = frozenset({*OPERATIONS, "calculate", "sum_field", "group_by", "fetch_all_matching"})
+_LOCAL = frozenset({*OPERATIONS, "calculate", "look"})
 
 
 class _Gap(Contract):
@@ -61,14 +61,6 @@ async def with_made(ctx: TurnContext, progress: Progress, key: str) -> tuple[Pro
         progress = progress.model_copy(update={"notes": {**progress.notes, "made_tools": told}})
     counted = progress.model_copy(update={"model_calls": progress.model_calls + found.model_calls})
     return counted, Made(found.tools)
-
-
-def section(made: Made) -> list[Json]:
-    """What a model is told of them, as data: their purposes were written by models."""
-    return [
-        {"operation": tool.name, "arguments": list[Json](tool.arguments), "definition": tool.purpose}
-        for tool in made.tools.values()
-    ]
 
 
 class _Making:

@@ -1,7 +1,7 @@
 """Having made tools run: each result is a step of the journal, so that a resumed turn and a replay have the same."""
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from services.executor.core.context import TurnContext
 from services.executor.core.making.code import program
@@ -19,17 +19,6 @@ async def worked_out(ctx: TurnContext, key: str, made: Made, act: Callable[[], T
             return act()
         except NotRun as missing:
             made.learn(missing.call, await _journaled(ctx, key, missing.call))
-
-
-class Bench(NamedTuple):
-    """Where one run works with its made tools."""
-
-    ctx: TurnContext
-    made: Made
-
-    async def worked_out(self, key: str, act: Callable[[Made], T]) -> T:
-        made = self.made.fresh()
-        return await worked_out(self.ctx, key, made, lambda: act(made))
 
 
 async def run(sandbox: Sandbox, call: Call) -> Outcome:

@@ -2,7 +2,7 @@
 
 from services.executor.core.tooling.paginate import Page, page_in, put
 from services.executor.core.tooling.shortened import shortened
-from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.exact_json import Json, dumps
 
 MOST = 16_000  # characters of one result that a prompt holds
 
@@ -32,13 +32,3 @@ def _first_rows(content: Json, page: Page, most: int) -> tuple[Json, str]:
         return content, ""
     cut = f"Only the first {kept} of {len(page.rows)} rows are shown here; what is computed over them takes all."
     return put(content, page.place, page.rows[:kept]), cut
-
-
-def with_note(content: Json, note: str) -> Json:
-    """A result as the answer to a call, and what is to be said of it."""
-    seen, cut = beginning(content)
-    said = " ".join(filter(None, (note, cut)))
-    if not said:
-        return content
-    told: JsonObject = {"_note": said}
-    return {**seen, **told} if isinstance(seen, dict) else {"rows": seen, **told}

@@ -5,10 +5,9 @@ from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
-from services.executor.ports.models import ToolDefinition
 from services.executor.ports.tools import Tool
 from shared.contracts.tenant import Connection
-from shared.domain.exact_json import Json, JsonObject, wire
+from shared.domain.exact_json import wire
 from shared.domain.words import ToolClass
 
 
@@ -17,21 +16,6 @@ class Toolbox(NamedTuple):
 
     tools: Mapping[str, Tool]
     connections: Mapping[str, Connection]
-
-    def of_classes(self, classes: Iterable[ToolClass]) -> tuple[ToolDefinition, ...]:
-        """The definitions of all tools of some classes, in a fixed order, so that prompt caching holds."""
-        wanted = frozenset(classes)
-        return tuple(_definition(name, tool) for name, tool in self.tools.items() if tool.tool_class in wanted)
-
-    def listing(self, classes: Iterable[ToolClass]) -> list[Json]:
-        """The same tools as data, for a prompt that plans calls without making them."""
-        wanted = frozenset(classes)
-        return [_listed(tool) for tool in self.tools.values() if tool.tool_class in wanted]
-
-    def blocked(self, permitted: Iterable[ToolClass]) -> list[Json]:
-        """The names of the tools of all other classes: what there is, and may not be called now."""
-        offered = frozenset(permitted)
-        return [name for name, tool in self.tools.items() if tool.tool_class not in offered]
 
     def reads(self, name: str) -> bool:
         """Whether a call of this goes out at once: it is known, and changes nothing."""
@@ -65,29 +49,5 @@ def _called(tool: Tool, ambiguous: bool) -> str:
     return f"{tool.connection_id}__{tool.name}" if ambiguous else tool.name
 
 
-def _definition(name: str, tool: Tool) -> ToolDefinition:
-    return ToolDefinition(name, tool.description, schema_of(tool))
-
-
 def schema_of(tool: Tool) -> Mapping[str, JsonValue]:
     return cast("Mapping[str, JsonValue]", wire(tool.input_schema))
-
-
-def _listed(tool: Tool) -> JsonObject:
-    return {
-        "name": tool.name,
-        "connection": tool.connection_id,
-        "description": tool.description,
-        "input_schema": _to_be_filled(tool),
-        "class": tool.tool_class.value,
-        **({"read_back": tool.catalogue.read_back} if tool.catalogue.read_back else {}),
-    }
-
-
-def _to_be_filled(tool: Tool) -> JsonObject:
-    """The schema without the argument that is ours to fill: the idempotency key."""
-    properties = tool.input_schema.get("properties")
-    if tool.catalogue.idempotency_field is None or not isinstance(properties, dict):
-        return tool.input_schema
-    kept = {name: schema for name, schema in properties.items() if name != tool.catalogue.idempotency_field}
-    return {**tool.input_schema, "properties": cast(Json, kept)}

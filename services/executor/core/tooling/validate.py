@@ -9,6 +9,7 @@ from jsonschema.validators import extend
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import EMPTY_REGISTRY
 
+from services.executor.core.execute.idempotency import key_field
 from services.executor.ports.tools import Tool
 from shared.domain.exact_json import JsonObject
 
@@ -19,8 +20,10 @@ def problems_with(arguments: JsonObject, tool: Tool) -> str | None:
     """What is wrong with the arguments, naming each field; None if they fit. Numbers are compared exactly (I8).
 
     A server whose schema is itself invalid, endless or refers to what is not in it gets the benefit of the doubt: it
-    will judge the call. Nothing that a schema refers to is ever fetched.
+    will judge the call. Nothing that a schema refers to is ever fetched. Our own key is filled in as it goes out.
     """
+    if (key := key_field(tool)) and key not in arguments:
+        arguments = {**arguments, key: "key"}
     try:
         Draft202012Validator.check_schema(tool.input_schema)
         found = _Exact(tool.input_schema, registry=EMPTY_REGISTRY).iter_errors(arguments)
