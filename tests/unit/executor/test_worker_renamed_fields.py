@@ -105,3 +105,9 @@ async def test_rows_of_a_list_are_shown_so_each() -> None:
     shown = found["claims"]
     assert isinstance(shown, list)
     assert shown[0] == {"id": "C-1", "total_amount": "1", "amount": "1"}
+
+
+async def test_a_name_that_lacks_the_last_word_of_the_expected_one_is_another_field() -> None:
+    shown: JsonObject = {"id": "C-1", "claim": "taxi", "state": "open"}
+    fact = await read(shown, condition="claim_price > 5000")
+    assert (fact.result, fact.note) == (shown, "")

@@ -92,7 +92,12 @@ def _plain(fields: tuple[Wanted, ...], names: tuple[str, ...], valued: tuple[str
                 found.setdefault(new[0][0], set()).add(new[0][1])
     single = {old: next(iter(new)) for old, new in found.items() if len(new) == 1}
     times = Counter(single.values())
-    return {old: new for old, new in single.items() if times[new] == 1}
+    return {old: new for old, new in single.items() if times[new] == 1 and not _lacks_its_noun(old, new)}
+
+
+def _lacks_its_noun(old: str, new: str) -> bool:
+    """``item`` is no ``item_price``: it lacks the word that says what that is."""
+    return words_of(old)[:-1] == words_of(new)
 
 
 def _new_name(field: Wanted, name: str, free: Sequence[str]) -> Match | None:
