@@ -166,7 +166,7 @@ def understand(text: str) -> Reading:
 
 
 def _is_statement(intent: Intent) -> bool:
-    """``Globex's terms are net 30.``: it says how things are, by no verb that is known, and asks for nothing."""
+    """``Their terms are thirty days.``: it says how things are, by no verb that is known, and asks for nothing."""
     return not is_verb(intent.verb) and not intent.is_heading and bool(_STATES.match(intent.clause))
 
 

@@ -200,8 +200,12 @@ async def test_a_run_with_figures_and_rules_of_its_own_is_replayed_to_the_same_e
 
 @pytest.mark.promise("process.said_twice")
 async def test_a_plan_that_makes_the_same_change_twice_asks_a_person() -> None:
-    """A model that repeats itself writes nothing twice unseen; a person may want just that."""
-    stage = await _stage(PROCESS, APPROVE, APPROVE)
+    """Two parts that ask for the same change may mean one or two of it: a person may want just that."""
+    text = f"{TASK}. {TASK}, for the second time"
+    first, second = ((APPROVE[0], {**APPROVE[1], "_call": {"part": number}}) for number in (1, 2))
+    stage = await begun_as(PROCESS, first, second, text=text)
+    stage.talk.parts = [(TASK, "do"), (f"{TASK}, for the second time", "do")]
+    stage.policy = RealPolicy()
 
     waiting = await stage.run()
 
