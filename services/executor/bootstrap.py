@@ -31,16 +31,16 @@ from services.executor.adapters.stored_tenants import StoredTenants
 from services.executor.adapters.timed_tracer import TimedTracer
 from services.executor.adapters.tool_servers import DetectingToolServers
 from services.executor.adapters.ues_tools import NoWorlds, WorldKeys
-from services.executor.core.answer_rules import AnswerRules
-from services.executor.core.context import Limits, Ports
-from services.executor.core.journal import Bounds
+from services.executor.core.budget.budget import Ceilings
+from services.executor.core.budget.tariff import NANO, Tariff
 from services.executor.core.prompts.texts import Prompts
 from services.executor.core.prompts.texts import load as load_prompts
-from services.executor.core.runner import RunsTurns
-from services.executor.core.spend.budget import Ceilings
-from services.executor.core.spend.tariff import NANO, Tariff
-from services.executor.core.tooling.paginate_walk import ListBounds
-from services.executor.core.worker import Worker
+from services.executor.core.session.answer_rules import AnswerRules
+from services.executor.core.session.context import Limits, Ports
+from services.executor.core.session.journal import Bounds
+from services.executor.core.tools.paginate_walk import ListBounds
+from services.executor.core.turn.runner import RunsTurns
+from services.executor.core.turn.worker import Worker
 from services.executor.entrypoints.catalogue_file import CatalogueExists, refuse_overwriting, write
 from services.executor.entrypoints.tools import Discovered, Wanted, parsed, shown
 from services.executor.hosting import run_sessions

@@ -15,13 +15,13 @@ from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.redis_seats import RedisSeats
 from services.executor.adapters.redis_sessions import RedisSessions
 from services.executor.adapters.redis_upkeep import RedisUpkeep
-from services.executor.core.archiver import Archiver
-from services.executor.core.evictor import Evictor
-from services.executor.core.fair import Shares
-from services.executor.core.mended import Mended
-from services.executor.core.near_first import NearFirst
-from services.executor.core.reaper import Reaper
-from services.executor.core.runner import Runner, RunnerLimits, RunsTurns
+from services.executor.core.turn.archiver import Archiver
+from services.executor.core.turn.evictor import Evictor
+from services.executor.core.turn.fair_share import Shares
+from services.executor.core.turn.mended import Mended
+from services.executor.core.turn.near_first import NearFirst
+from services.executor.core.turn.reaper import Reaper
+from services.executor.core.turn.runner import Runner, RunnerLimits, RunsTurns
 from services.executor.entrypoints.archive_loop import News, TellingWorker, keep_archived
 from services.executor.entrypoints.arq_worker import WakeWorker, queue_pool
 from services.executor.entrypoints.errands import keep_importing

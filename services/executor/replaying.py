@@ -5,9 +5,9 @@ import logging
 import sys
 from collections.abc import Sequence
 
-from services.executor.core.context import Limits
 from services.executor.core.prompts.texts import load as load_prompts
 from services.executor.core.replay.replay import CannotReplay, Replayed, replay
+from services.executor.core.session.context import Limits
 from services.executor.entrypoints.replay import CANNOT, DIFFERS, SAME, WantedTask, parsed, shown
 from shared.contracts.archive import read_archived
 from shared.infra.archive_open import ArchiveSettings

@@ -13,7 +13,7 @@ import typer.main
 import yaml
 
 from cli.main import app
-from services.executor.core.tooling.breaker import Circuit
+from services.executor.core.tools.breaker import Circuit
 from services.executor.ports.sessions import Fault
 from shared.domain import words
 from shared.domain.metric_names import BUILD, METRICS, Kind, Metric

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TypeVar, cast
 
-from services.executor.core.context import Ports
+from services.executor.core.session.context import Ports
 from services.executor.ports.turns import JournalEntry, TurnStore
 from shared.contracts.ledger import LedgerEntry
 from tests.e2e.fuse import FUSE

@@ -16,10 +16,10 @@ from typing_extensions import override
 
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.bootstrap import carry_out_turns
-from services.executor.core.context import Limits, Ports
 from services.executor.core.prompts.texts import Prompts
-from services.executor.core.runner import RunsTurns
-from services.executor.core.worker import Worker
+from services.executor.core.session.context import Limits, Ports
+from services.executor.core.turn.runner import RunsTurns
+from services.executor.core.turn.worker import Worker
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import TurnStore
 from services.executor.settings import Settings

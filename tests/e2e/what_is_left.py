@@ -4,7 +4,7 @@ import re
 from typing import NamedTuple, cast
 
 from examples.company import ledger as company
-from services.executor.core.journal import NO_STEPS
+from services.executor.core.session.journal import NO_STEPS
 from shared.contracts.ledger import LedgerEntry
 from shared.domain.exact_json import loads_object
 from shared.domain.words import TaskState

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_sessions import RedisSessions
-from services.executor.core.execute import approval_gate
+from services.executor.core.authorize import approval_gate
 from services.executor.ports.sessions import Lease, Work
 from services.executor.ports.turns import SessionState, Timer, TurnEnd
 from services.gateway.bootstrap import build

@@ -9,9 +9,9 @@ from typing_extensions import override
 from services.assessor.adapters.ues_server import UESServerManager
 from services.assessor.core.permissions import USER_PERMISSIONS
 from services.executor.adapters.ues_tools import UesTools, WorldKeys
-from services.executor.core.context import Ports
 from services.executor.core.prompts.texts import load
-from services.executor.core.worker import Worker
+from services.executor.core.session.context import Ports
+from services.executor.core.turn.worker import Worker
 from shared.contracts.assessment.messages import DEFAULT_ASSESSMENT_INSTRUCTIONS
 from shared.contracts.assessment.participation import AssessedTurn
 from shared.contracts.task import TaskRecord

@@ -12,7 +12,7 @@ from services.executor.adapters.file_tenants import FileTenants
 from services.executor.adapters.mcp_tools import McpTools
 from services.executor.adapters.rest_bridge import RestBridge
 from services.executor.adapters.tool_servers import DetectingToolServers
-from services.executor.core.write.read_backs import likely_proof
+from services.executor.core.records.read_backs import likely_proof
 from services.executor.entrypoints.catalogue_file import CatalogueExists, document, write
 from services.executor.entrypoints.tools import Discovered, described
 from shared.contracts.tenant import CatalogueEntry, Connection

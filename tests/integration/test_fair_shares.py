@@ -8,8 +8,8 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_seats import RedisSeats
-from services.executor.core.fair import Shares
-from services.executor.core.runner import Runner, RunnerLimits, RunsTurns
+from services.executor.core.turn.fair_share import Shares
+from services.executor.core.turn.runner import Runner, RunnerLimits, RunsTurns
 from services.executor.ports.policy import Tenants
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import TurnStore

@@ -7,10 +7,10 @@ from collections import Counter
 
 import pytest
 
-from services.executor.core.context import Limits, Ports
 from services.executor.core.prompts.texts import load
-from services.executor.core.tooling.classes import classify
-from services.executor.core.worker import Worker
+from services.executor.core.session.context import Limits, Ports
+from services.executor.core.tools.classes import classify
+from services.executor.core.turn.worker import Worker
 from services.executor.ports.models import Model, ToolDefinition
 from services.executor.ports.tools import ToolAnswer
 from shared.domain.exact_json import Json, JsonObject, plain

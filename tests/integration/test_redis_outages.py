@@ -11,7 +11,7 @@ import pytest
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.executor.core.runner import Runner, RunnerLimits, RunsTurns
+from services.executor.core.turn.runner import Runner, RunnerLimits, RunsTurns
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import JournalEntry, TurnStore
 from services.gateway.entrypoints.operating.solver import PATH as SOLVER

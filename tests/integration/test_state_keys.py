@@ -8,8 +8,8 @@ from redis.asyncio import Redis
 
 from services.executor.adapters.redis_ended import RedisEndedTasks
 from services.executor.adapters.redis_upkeep import RedisUpkeep
-from services.executor.core.archiver import Archiver
-from services.executor.core.reaper import Reaper
+from services.executor.core.turn.archiver import Archiver
+from services.executor.core.turn.reaper import Reaper
 from services.executor.ports.turns import JournalEntry, Timer
 from shared.contracts.approval import Approval
 from shared.contracts.plan import WritePlan

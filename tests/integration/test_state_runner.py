@@ -9,7 +9,7 @@ import pytest
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.executor.core.runner import Runner, RunnerLimits, RunsTurns
+from services.executor.core.turn.runner import Runner, RunnerLimits, RunsTurns
 from services.executor.ports.sessions import Lease, Work
 from services.executor.ports.turns import MemoryUnavailable, TurnStore
 from shared.domain.exact_json import JsonObject

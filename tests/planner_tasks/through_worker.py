@@ -14,10 +14,10 @@ from examples.company.books import Books
 from examples.company.faults import Faults
 from examples.company.seed import plant
 from services.executor.adapters.file_tenants import FileTenants
-from services.executor.core.context import Limits, Ports
+from services.executor.core.budget.budget import Ceilings
 from services.executor.core.prompts.texts import load
-from services.executor.core.spend.budget import Ceilings
-from services.executor.core.worker import Worker
+from services.executor.core.session.context import Limits, Ports
+from services.executor.core.turn.worker import Worker
 from services.planner.core.request import parse
 from shared.contracts.approval import Approval
 from shared.contracts.task import Principal, TaskRecord, TaskRequest, Turn, TurnKind

@@ -23,9 +23,9 @@ from services.executor.adapters.policy_http import HttpPolicy
 from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.redis_sessions import RedisSessions
 from services.executor.adapters.redis_spend import RedisSpend
-from services.executor.core.context import Limits, Ports
 from services.executor.core.prompts.texts import load
-from services.executor.core.worker import Worker
+from services.executor.core.session.context import Limits, Ports
+from services.executor.core.turn.worker import Worker
 from shared.contracts.task import Principal, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.contracts.tenant import TenantRecord
 from shared.domain.words import Dialect

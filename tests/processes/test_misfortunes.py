@@ -8,7 +8,7 @@ import pytest
 
 from cli.demo.script import TASKS
 from cli.demo.tasks import DemoTask
-from services.executor.core.context import Limits
+from services.executor.core.session.context import Limits
 from tests.processes.misfortunes import TOOL_SECONDS, Misfortune, Tally, Theatre, judged, misfortunes
 from tests.processes.stage import open_stage
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import pytest
 
 from cli.demo.books import Change
-from services.executor.core.context import Limits
+from services.executor.core.session.context import Limits
 from shared.contracts.task import TaskRecord
 from shared.domain.words import Strategy, TaskState
 from tests.processes.expectations import exactly, path, row, statuses

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 import structlog
 from typing_extensions import override
 
-from services.executor.core.runner import RunsTurns
+from services.executor.core.turn.runner import RunsTurns
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import TurnStore
 

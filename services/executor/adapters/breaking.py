@@ -8,7 +8,7 @@ from typing import TypeVar
 import structlog
 from typing_extensions import override
 
-from services.executor.core.tooling.breaker import USUAL, Breaker, BreakerLimits, Circuit
+from services.executor.core.tools.breaker import USUAL, Breaker, BreakerLimits, Circuit
 from services.executor.ports.tools import Tool, ToolAnswer, ToolForbidden, ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject

@@ -10,8 +10,8 @@ from typing_extensions import override
 
 from services.executor.adapters.timed_tracer import TOOK
 from services.executor.adapters.told_events import count_event
-from services.executor.core.endings import TenantStopped
-from services.executor.core.runner import RunsTurns
+from services.executor.core.dossier.endings import TenantStopped
+from services.executor.core.turn.runner import RunsTurns
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import (
     HandedOver,

@@ -13,7 +13,7 @@ from mcp.types import CallToolResult, EmbeddedResource, PaginatedRequestParams, 
 from mcp.types import Tool as ListedTool
 from pydantic import ValidationError
 
-from services.executor.core.tooling.classes import Annotations, classify
+from services.executor.core.tools.classes import Annotations, classify
 from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent
 from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.exact_json import Json, JsonObject, loads, loads_object

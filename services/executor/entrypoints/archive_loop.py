@@ -8,7 +8,7 @@ from typing import Protocol
 import structlog
 from typing_extensions import override
 
-from services.executor.core.runner import RunsTurns
+from services.executor.core.turn.runner import RunsTurns
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import TurnStore
 from shared.domain.partition import PARTITIONS, partition_of

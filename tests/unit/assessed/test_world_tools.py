@@ -10,7 +10,7 @@ from typing_extensions import override
 from services.assessor.core.permissions import USER_PERMISSIONS
 from services.executor.adapters.tool_servers import DetectingToolServers
 from services.executor.adapters.ues_tools import OPERATIONS, UesTools
-from services.executor.core.write.read_backs import likely_proof
+from services.executor.core.records.read_backs import likely_proof
 from services.executor.ports.tools import ToolForbidden, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import dumps

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 from pydantic import JsonValue
 from typing_extensions import override
 
-from services.executor.core.context import Ports
 from services.executor.core.prompts.texts import load
-from services.executor.core.worker import Worker
+from services.executor.core.session.context import Ports
+from services.executor.core.turn.worker import Worker
 from shared.contracts.assessment.messages import DEFAULT_ASSESSMENT_INSTRUCTIONS
 from shared.contracts.assessment.participation import AssessedTurn
 from shared.contracts.task import TaskRecord

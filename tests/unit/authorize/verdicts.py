@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import cast
 
-from services.executor.core.context import Limits, TurnContext
-from services.executor.core.dossier import Dossier, Fact, NamedValue
-from services.executor.core.execute.policy_check import request_for
-from services.executor.core.execute.process_rules import find_unruled
-from services.executor.core.fsm.template import Template
-from services.executor.core.fsm.templates import GENERAL
+from services.executor.core.authorize.policy_check import request_for
+from services.executor.core.dossier.dossier import Dossier, Fact, NamedValue
+from services.executor.core.process.rules import find_unruled
+from services.executor.core.session.context import Limits, TurnContext
+from services.executor.core.states.template import Template
+from services.executor.core.states.templates import GENERAL
 from services.policy.core.conditions import Conditions
 from services.policy.core.evaluate import evaluate
 from shared.contracts.plan import PlannedCall, WritePlan

@@ -9,7 +9,7 @@ from pydantic import JsonValue, ValidationError
 from examples.company import ledger
 from examples.company.books import Books, Refused
 from examples.company.catalogue import TOOLS
-from services.executor.core.tooling.classes import by_name
+from services.executor.core.tools.classes import by_name
 from shared.domain.exact_json import Json
 from shared.domain.words import ToolClass
 from tests.company_stage import open_books

@@ -4,11 +4,11 @@ from datetime import time, timedelta
 from random import Random
 from typing import NamedTuple
 
-from services.executor.core.context import Limits, Ports
-from services.executor.core.fsm.templates import TEMPLATES
+from services.executor.core.budget.budget import Ceilings
 from services.executor.core.prompts.texts import load
-from services.executor.core.spend.budget import Ceilings
-from services.executor.core.worker import Worker
+from services.executor.core.session.context import Limits, Ports
+from services.executor.core.states.templates import TEMPLATES
+from services.executor.core.turn.worker import Worker
 from shared.contracts.task import Principal, TaskRecord, Turn, TurnKind
 from shared.contracts.tenant import Connection, QuietHours, TenantRecord
 from shared.domain.exact_json import dumps, loads_object

@@ -2,9 +2,9 @@
 
 from typing import Protocol
 
-from services.executor.core.context import Limits
 from services.executor.core.prompts.texts import Prompts, load
 from services.executor.core.replay.replay import Replayed, replay
+from services.executor.core.session.context import Limits
 from shared.contracts.archive import ArchivedStep, ArchivedTask, read_archived
 from tests.doubles.memory_turns import MemoryTurns
 

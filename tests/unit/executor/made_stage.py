@@ -6,9 +6,9 @@ from typing import cast
 from pydantic import JsonValue
 from typing_extensions import override
 
-from services.executor.core.context import Ports
 from services.executor.core.prompts.texts import load
-from services.executor.core.worker import Worker
+from services.executor.core.session.context import Ports
+from services.executor.core.turn.worker import Worker
 from services.executor.ports.models import ModelReply, ModelRequest, ToolDefinition
 from services.executor.ports.sandbox import Sandbox
 from services.planner.core.request import parse

@@ -7,9 +7,9 @@ from typing import NamedTuple
 from typing_extensions import override
 
 from services.executor.adapters.brainos import Account, BrainOS
-from services.executor.core.context import Ports
 from services.executor.core.prompts.texts import load
-from services.executor.core.worker import Worker
+from services.executor.core.session.context import Ports
+from services.executor.core.turn.worker import Worker
 from services.executor.ports.orchestrators import Orchestrating, Orchestrator
 from shared.domain.exact_json import Json, JsonObject
 from tests.doubles.mock_brainos import MockBrainOS, Round, answer, call, events, mock_brainos

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from services.executor.core.context import Limits, Ports
+from services.executor.core.budget.unmetered import Unmetered
 from services.executor.core.prompts.texts import load
-from services.executor.core.spend.unmetered import Unmetered
-from services.executor.core.worker import Worker
+from services.executor.core.session.context import Limits, Ports
+from services.executor.core.turn.worker import Worker
 from services.executor.ports.models import ModelReply, ModelRequest
 from services.executor.ports.policy import PolicyService, PolicyUnavailable, Tenants
 from services.executor.ports.spend import DailySpend

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import pytest
 from typing_extensions import override
 
-from services.executor.core.context import Ports
-from services.executor.core.fsm.templates import GENERAL, TEMPLATES
 from services.executor.core.prompts.texts import load
-from services.executor.core.worker import Worker
+from services.executor.core.session.context import Ports
+from services.executor.core.states.templates import GENERAL, TEMPLATES
+from services.executor.core.turn.worker import Worker
 from services.executor.ports.learned import Experience
 from services.executor.ports.models import Tier
 from services.executor.ports.turns import SessionState

@@ -2,9 +2,9 @@
 
 import pytest
 
-from services.executor.core.fsm.synthesis import Proposed, synthesized
-from services.executor.core.fsm.template import Template
-from services.executor.core.fsm.templates import TEMPLATES
+from services.executor.core.states.synthesis import Proposed, synthesized
+from services.executor.core.states.template import Template
+from services.executor.core.states.templates import TEMPLATES
 from services.policy.core.conditions import Conditions
 from services.policy.core.evaluate import evaluate
 from shared.contracts.policy import EvaluateRequest, Verdict

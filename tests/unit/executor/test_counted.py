@@ -5,9 +5,9 @@ import pytest
 from services.executor.adapters.counted_calls import CountedPolicy, CountedTools
 from services.executor.adapters.counted_turns import CountedTurns
 from services.executor.adapters.timed_tracer import TimedTracer
-from services.executor.core.context import Ports
 from services.executor.core.prompts.texts import load
-from services.executor.core.worker import Worker
+from services.executor.core.session.context import Ports
+from services.executor.core.turn.worker import Worker
 from services.executor.ports.turns import LeaseLost
 from shared.contracts.task import Turn
 from shared.domain.words import TaskState

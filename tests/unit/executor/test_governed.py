@@ -4,12 +4,12 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.dossier import NamedValue
-from services.executor.core.execute.governed import deviations
-from services.executor.core.fsm.figures import Figure
-from services.executor.core.fsm.template import Template
-from services.executor.core.fsm.templates import TEMPLATES
-from services.executor.core.fsm.validity import problems
+from services.executor.core.dossier.dossier import NamedValue
+from services.executor.core.process.governed import deviations
+from services.executor.core.states.figures import Figure
+from services.executor.core.states.template import Template
+from services.executor.core.states.templates import TEMPLATES
+from services.executor.core.states.validity import problems
 from services.policy.core.conditions import Conditions
 from services.policy.core.evaluate import evaluate
 from shared.contracts.plan import PlannedCall

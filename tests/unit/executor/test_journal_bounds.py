@@ -2,8 +2,8 @@
 
 import pytest
 
-from services.executor.core.context import Limits
-from services.executor.core.journal import NO_STEPS, Bounds
+from services.executor.core.session.context import Limits
+from services.executor.core.session.journal import NO_STEPS, Bounds
 from services.executor.ports.turns import SessionState
 from shared.domain.words import TaskState, WriteStatus
 from tests.doubles.scripted_model import text_reply

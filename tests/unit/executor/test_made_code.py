@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.executor.adapters.monty_sandbox import MontySandbox
+from services.executor.core.figures.made_formulas import Made, readable
 from services.executor.core.finance.catalogue import CALCULATORS
 from services.executor.core.finance.money import CannotCalculate
-from services.executor.core.making.agreement import agrees
-from services.executor.core.making.code import BadCode, admitted, program
-from services.executor.core.making.gaps import named_gaps
-from services.executor.core.making.made import Made, readable
-from services.executor.core.making.spec import BadSpec, Spec, checked
+from services.executor.core.made_tools.agreement import agrees
+from services.executor.core.made_tools.code import BadCode, admitted, program
+from services.executor.core.made_tools.gaps import named_gaps
+from services.executor.core.made_tools.spec import BadSpec, Spec, checked
 from services.executor.core.prompts.schemas import OPERATIONS
 from shared.contracts.made_tool import MadeTool
 

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from services.executor.core.fsm.templates import TEMPLATES
+from services.executor.core.states.templates import TEMPLATES
 from services.policy.core.conditions import Conditions
 from services.policy.core.evaluate import evaluate
 from shared.contracts.policy import EvaluateRequest, Verdict

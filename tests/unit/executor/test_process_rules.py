@@ -4,9 +4,9 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.fsm.figures import Figure
-from services.executor.core.fsm.template import Template
-from services.executor.core.fsm.templates import TEMPLATES
+from services.executor.core.states.figures import Figure
+from services.executor.core.states.template import Template
+from services.executor.core.states.templates import TEMPLATES
 from services.policy.core.conditions import Conditions
 from services.policy.core.evaluate import evaluate
 from shared.contracts.policy import EvaluateRequest, Policy, Rule, Verdict

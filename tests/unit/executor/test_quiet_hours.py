@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from services.executor.core.fsm.templates import TEMPLATES
-from services.executor.core.reaper import deadline_turn
+from services.executor.core.states.templates import TEMPLATES
+from services.executor.core.turn.reaper import deadline_turn
 from services.executor.ports.upkeep import DueTimer
 from shared.contracts.task import TaskRecord, Turn
 from shared.contracts.tenant import QuietHours, TenantRecord

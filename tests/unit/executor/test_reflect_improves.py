@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from services.executor.core.answer_rules import AnswerRules
-from services.executor.core.dossier import Dossier, Progress
+from services.executor.core.budget.budget import Ceilings
+from services.executor.core.dossier.dossier import Dossier, Progress
 from services.executor.core.reflect.evidence import Run
 from services.executor.core.reflect.improvement import refusal, wanted
-from services.executor.core.spend.budget import Ceilings
+from services.executor.core.session.answer_rules import AnswerRules
 from services.executor.ports.models import ModelReply, ModelRequest, ModelUnavailable, Tier, Usage
 from shared.contracts.task import SolverRequest, TaskRecord
 from shared.domain.exact_json import Json, JsonObject

@@ -7,9 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from services.executor.core.context import Limits
 from services.executor.core.prompts.texts import load
 from services.executor.core.replay.replay import CannotReplay, replay
+from services.executor.core.session.context import Limits
 from services.executor.ports.models import ModelAway, ModelReply, ModelRequest, ModelUnavailable
 from services.executor.ports.tools import ToolSilent
 from shared.domain.exact_json import Json, JsonObject

@@ -4,9 +4,9 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.authorize.binding import bind, view_of
-from services.executor.core.dossier import Dossier, Fact, NamedValue
-from services.executor.core.execute.provenance import unproven
+from services.executor.core.authorize.provenance import unproven
+from services.executor.core.dossier.dossier import Dossier, Fact, NamedValue
+from services.executor.core.records.binding import bind, view_of
 from services.policy.core.conditions import Conditions
 from services.policy.core.evaluate import evaluate
 from shared.contracts.policy import CallContext, EvaluateRequest, Policy, Rule, ToolRule

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from services.executor.core.past_calls import remembered
+from services.executor.core.dossier.past_calls import remembered
 from services.executor.ports.tools import ToolAnswer, ToolSilent
 from services.executor.ports.turns import SessionCall
 from shared.contracts.allowance import Bar, ToolAllowance, counts

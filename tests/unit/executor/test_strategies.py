@@ -2,8 +2,8 @@
 
 import pytest
 
-from services.executor.core.journal import CHECKPOINT
 from services.executor.core.prime.choose import AVAILABLE
+from services.executor.core.session.journal import CHECKPOINT
 from services.executor.ports.models import Tier
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.bandit import Arm

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.core.execute.one_call import told
+from services.executor.core.reads.one_call import told
 from shared.domain.redaction import redacted
 
 _IBAN = "DE89370400440532013000"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from services.executor.core.endings import TenantStopped
-from services.executor.core.spend.budget import Ceilings
+from services.executor.core.budget.budget import Ceilings
+from services.executor.core.dossier.endings import TenantStopped
 from services.executor.ports.models import ModelReply, ModelRequest
 from services.executor.ports.spend import Charge, DailySpend, DayCaps
 from shared.domain.exact_json import Json, JsonObject

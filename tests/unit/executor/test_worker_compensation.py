@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.core.execute.approval_gate import brief
+from services.executor.core.authorize.approval_gate import brief
 from services.executor.ports.tools import ToolAnswer, ToolSilent, ToolUnreachable
 from shared.contracts.task import TaskRecord
 from shared.contracts.tenant import CatalogueEntry, Connection

@@ -2,8 +2,8 @@
 
 import pytest
 
-from services.executor.core.fsm.machine import with_end
-from services.executor.core.fsm.templates import TEMPLATES
+from services.executor.core.states.machine import with_end
+from services.executor.core.states.templates import TEMPLATES
 from shared.contracts.policy import TriggeredRule
 from shared.domain.words import FsmState, RuleAction, TaskState
 from tests.unit.executor.stage import Stage

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from services.executor.core.context import Ports
 from services.executor.core.prompts.texts import load
-from services.executor.core.worker import Worker
+from services.executor.core.session.context import Ports
+from services.executor.core.turn.worker import Worker
 from services.executor.ports.models import Model, ModelReply, ModelRequest
 from services.executor.ports.turns import HandedOver
 from shared.domain.words import TaskState

@@ -2,9 +2,9 @@
 
 import pytest
 
-from services.executor.core.context import Ports
 from services.executor.core.prompts.texts import load
-from services.executor.core.worker import Worker
+from services.executor.core.session.context import Ports
+from services.executor.core.turn.worker import Worker
 from shared.contracts.task import Turn
 from shared.domain.words import TaskState
 from tests.doubles.kept_spans import KeptSpan, KeptSpans

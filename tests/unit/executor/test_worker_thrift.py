@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.spend.budget import Ceilings, Purse, Settlement, Spending
-from services.executor.core.spend.tariff import Amount
-from services.executor.core.spend.thrift import Pressure, longest_answer, thrift
+from services.executor.core.budget.budget import Ceilings, Purse, Settlement, Spending
+from services.executor.core.budget.tariff import Amount
+from services.executor.core.budget.thrift import Pressure, longest_answer, thrift
 from services.executor.ports.models import ModelReply, ModelRequest, TextBlock, Tier
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState

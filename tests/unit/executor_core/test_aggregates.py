@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.dossier import Fact, NamedValue
+from services.executor.core.dossier.dossier import Fact, NamedValue
 from services.executor.core.figures.calculate import CannotCalculate, calculate, describe_value
 from services.executor.core.figures.conditions import condition, written
 from services.executor.core.figures.evaluate import audit

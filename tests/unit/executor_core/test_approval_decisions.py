@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.execute.approval_gate import NotCounted, ask, brief, decide, is_expired, refusal
+from services.executor.core.authorize.approval_gate import NotCounted, ask, brief, decide, is_expired, refusal
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.task import Principal, Turn, TurnKind
 from shared.domain.words import Role

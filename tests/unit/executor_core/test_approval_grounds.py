@@ -2,8 +2,8 @@
 
 import pytest
 
-from services.executor.core.dossier import Dossier, Fact, NamedValue, Operand, Progress
-from services.executor.core.execute.grounds import grounds
+from services.executor.core.authorize.grounds import grounds
+from services.executor.core.dossier.dossier import Dossier, Fact, NamedValue, Operand, Progress
 from shared.contracts.grounds import ArgumentSource, Grounds
 from shared.contracts.plan import Origin, PlannedCall, WritePlan
 from shared.contracts.policy import TriggeredRule, Verdict

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.execute.approval_gate import NotCounted, ask, decide, escalated, is_expired
+from services.executor.core.authorize.approval_gate import NotCounted, ask, decide, escalated, is_expired
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.ladder import Rung
 from shared.contracts.plan import WritePlan

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.dossier import Dossier, Progress
-from services.executor.core.spend.budget import (
+from services.executor.core.budget.budget import (
     BudgetSpent,
     Ceilings,
     Purse,
@@ -16,7 +15,8 @@ from services.executor.core.spend.budget import (
     ending,
     settlement_in,
 )
-from services.executor.core.spend.tariff import Amount, Bill, Price, Size, Tariff, billed, estimated, size_of
+from services.executor.core.budget.tariff import Amount, Bill, Price, Size, Tariff, billed, estimated, size_of
+from services.executor.core.dossier.dossier import Dossier, Progress
 from services.executor.ports.models import (
     Message,
     ModelReply,

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.conversation.parts import PartOfTask
+from services.executor.core.dossier.parts import PartOfTask
 from services.executor.core.plan.compensations import with_compensations
 from services.executor.core.plan.proposals import NotProposed, Proposal, Setting, freeze, propose
-from services.executor.core.tooling.corrections import Corrections
+from services.executor.core.tools.corrections import Corrections
 from services.executor.ports.models import ToolUse
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject

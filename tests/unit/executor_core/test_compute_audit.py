@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.dossier import NamedValue
+from services.executor.core.dossier.dossier import NamedValue
 from services.executor.core.figures.evaluate import audit, recompute
 from services.executor.core.figures.paths import NoSuchPath
 from services.executor.core.figures.sources import KnownFigures

@@ -5,12 +5,12 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.documents.asked import asked_documents, asking_words
-from services.executor.core.documents.fill import About, document, open_sections, own_documents
-from services.executor.core.documents.material import SOURCES, Material
-from services.executor.core.documents.templates import templates
-from services.executor.core.documents.unverified import mark_unverified
-from services.executor.core.dossier import Dossier, Progress
+from services.executor.core.dossier.dossier import Dossier, Progress
+from services.executor.core.reflect.document_asked import asked_documents, asking_words
+from services.executor.core.reflect.document_material import SOURCES, Material
+from services.executor.core.reflect.document_templates import templates
+from services.executor.core.reflect.fill_document import About, document, open_sections, own_documents
+from services.executor.core.reflect.unverified_numbers import mark_unverified
 from shared.contracts.approval import Approval, ApprovalStatus, Decision
 from shared.contracts.task import Artifact, Principal
 from shared.domain.words import FsmState, WriteStatus

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.dossier import NamedValue, Operand
+from services.executor.core.dossier.dossier import NamedValue, Operand
 from services.executor.core.figures.calculate import CALCULATE, calculate
 from services.executor.core.figures.evaluate import audit
 from services.executor.core.figures.sources import KnownFigures

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.core.near_first import FEW, NearFirst, TakesSessions
+from services.executor.core.turn.near_first import FEW, NearFirst, TakesSessions
 from services.executor.ports.sessions import Wakes
 from shared.ports.store import StoreUnavailable
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.execute.provenance import untraced
+from services.executor.core.authorize.provenance import untraced
 from services.executor.core.finance.number_words import numbers_in_words
 from tests.unit.executor_core.makers import call, dossier, fact, plan
 

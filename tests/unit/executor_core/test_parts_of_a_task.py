@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.conversation.parts import (
+from services.executor.core.dossier.parts import (
     CannotUnderstand,
     PartOfTask,
     parts_to_do,
@@ -12,8 +12,8 @@ from services.executor.core.conversation.parts import (
     understand_tool,
     whole_task,
 )
-from services.executor.core.conversation.process_names import process_name
-from services.executor.core.fsm.templates import TEMPLATES
+from services.executor.core.states.process_names import process_name
+from services.executor.core.states.templates import TEMPLATES
 from shared.domain.exact_json import Json, JsonObject
 
 TASK = "List the open orders, and cancel order O-7.\nThen tell  Ann “it is done”"

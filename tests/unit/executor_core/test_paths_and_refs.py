@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.execute.refs import literal_parts, references, resolve
 from services.executor.core.figures.paths import NoSuchPath, one, select
+from services.executor.core.records.refs import literal_parts, references, resolve
 from shared.domain.exact_json import Json, JsonObject
 
 ORDER: Json = {"id": "O-1", "lines": [{"sku": "A", "price": Decimal("1.50")}, {"sku": "B", "price": 2}]}

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 import pytest
 
-from services.executor.core.dossier import Fact
-from services.executor.core.execute.process_figures import Figured, figured, figures_about, with_figures
+from services.executor.core.dossier.dossier import Fact
 from services.executor.core.figures.evaluate import audit
 from services.executor.core.figures.sources import KnownFigures
-from services.executor.core.fsm.figures import Figure
-from services.executor.core.fsm.template import Template
-from services.executor.core.fsm.templates import TEMPLATES
+from services.executor.core.process.figures import Figured, figured, figures_about, with_figures
+from services.executor.core.states.figures import Figure
+from services.executor.core.states.template import Template
+from services.executor.core.states.templates import TEMPLATES
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import FsmState
 from tests.unit.executor_core.makers import fact, from_task, value

@@ -2,10 +2,10 @@
 
 import pytest
 
-from services.executor.core.execute.process_rules import not_known, process_policy
-from services.executor.core.fsm.template import Template
-from services.executor.core.fsm.templates import GENERAL, TEMPLATES
-from services.executor.core.tooling.classes import verb_of
+from services.executor.core.process.rules import not_known, process_policy
+from services.executor.core.states.template import Template
+from services.executor.core.states.templates import GENERAL, TEMPLATES
+from services.executor.core.tools.classes import verb_of
 from shared.contracts.plan import PlannedCall
 from shared.contracts.policy import Rule
 from shared.domain.words import ToolClass

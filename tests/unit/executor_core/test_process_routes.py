@@ -4,9 +4,9 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.dossier import Dossier, Progress
-from services.executor.core.execute.process_routes import Unheeded, unheeded, with_rows_left
-from services.executor.core.fsm.templates import TEMPLATES
+from services.executor.core.dossier.dossier import Dossier, Progress
+from services.executor.core.process.routes import Unheeded, unheeded, with_rows_left
+from services.executor.core.states.templates import TEMPLATES
 from shared.contracts.plan import WritePlan
 from shared.domain.exact_json import Json, JsonObject
 from tests.unit.executor_core.makers import call, fact, plan

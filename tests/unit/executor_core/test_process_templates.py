@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.fsm.machine import NoSuchStep, after, after_planning, with_gate
-from services.executor.core.fsm.templates import READ_ONLY, TEMPLATES, Template
+from services.executor.core.states.machine import NoSuchStep, after, after_planning, with_gate
+from services.executor.core.states.templates import READ_ONLY, TEMPLATES, Template
 from shared.domain.words import FsmState as S
 
 TABLE = {

@@ -6,11 +6,11 @@ from typing import cast
 
 import pytest
 
-from services.executor.core.conversation.parts import PartOfTask
+from services.executor.core.dossier.parts import PartOfTask
 from services.executor.core.plan.compensations import with_compensations
 from services.executor.core.plan.proposals import NotProposed, Proposal, Setting, freeze, propose
 from services.executor.core.plan.sources import KnownSources, SourceFinder
-from services.executor.core.tooling.corrections import Corrections
+from services.executor.core.tools.corrections import Corrections
 from services.executor.ports.models import ToolUse
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import PlannedCall, ReadBack, WritePlan

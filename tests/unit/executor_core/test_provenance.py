@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.dossier import Dossier
-from services.executor.core.execute.provenance import untraced
+from services.executor.core.authorize.provenance import untraced
+from services.executor.core.dossier.dossier import Dossier
 from shared.domain.exact_json import Json
 from tests.unit.executor_core.makers import call, dossier, fact, from_fact, plan, value
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from services.executor.core.endings import Failed
+from services.executor.core.dossier.endings import Failed
 from services.executor.core.prime.request_policy import RequestPolicy, read_policy
 
 RULE: dict[str, JsonValue] = {"id": "r1", "condition": "amount > 100", "action": "block"}

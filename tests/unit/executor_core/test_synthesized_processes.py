@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.fsm.machine import after, is_end
-from services.executor.core.fsm.synthesis import Instruction, Proposed, read_kept, synthesized
-from services.executor.core.fsm.validity import BadTemplate
+from services.executor.core.states.machine import after, is_end
+from services.executor.core.states.synthesis import Instruction, Proposed, read_kept, synthesized
+from services.executor.core.states.validity import BadTemplate
 from shared.domain.words import FsmState
 
 S = FsmState

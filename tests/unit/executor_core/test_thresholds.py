@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.dossier import Progress
+from services.executor.core.dossier.dossier import Progress
 from services.executor.core.prime.predictions import shown
 from services.executor.core.prime.thresholds import thresholds
 from services.executor.core.reflect.thresholds import threshold_outcomes

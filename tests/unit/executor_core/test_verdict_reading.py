@@ -2,8 +2,8 @@
 
 import pytest
 
-from services.executor.core.endings import Rejected
-from services.executor.core.execute.policy_check import binding_hash, reasons, refuse_if_blocked
+from services.executor.core.authorize.policy_check import binding_hash, reasons, refuse_if_blocked
+from services.executor.core.dossier.endings import Rejected
 from shared.contracts.plan import WritePlan
 from tests.unit.executor_core.makers import call, verdict
 

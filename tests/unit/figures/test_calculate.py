@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.dossier import NamedValue
+from services.executor.core.dossier.dossier import NamedValue
 from services.executor.core.figures.calculate import (
     CALCULATE,
     CannotCalculate,
@@ -14,9 +14,9 @@ from services.executor.core.figures.calculate import (
     describe_value,
 )
 from services.executor.core.figures.evaluate import audit, recompute
+from services.executor.core.figures.made_formulas import Made, NotRun, Outcome
 from services.executor.core.figures.sources import KnownFigures
 from services.executor.core.finance.catalogue import CALCULATORS
-from services.executor.core.making.made import Made, NotRun, Outcome
 from shared.contracts.made_tool import MadeTool
 from shared.domain.exact_json import Json, JsonObject, dumps
 from tests.unit.executor_core.makers import fact

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.executor.core.dossier import NamedValue
+from services.executor.core.dossier.dossier import NamedValue
 from services.executor.core.figures.calculate import CannotCalculate, calculate, describe_value
 from services.executor.core.figures.dates import read_possible_dates
 from services.executor.core.figures.evaluate import audit, recompute

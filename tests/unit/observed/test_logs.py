@@ -14,7 +14,7 @@ from starlette.routing import Route
 from structlog.contextvars import merge_contextvars
 
 from services.executor.adapters.bound_turns import BoundTurns
-from services.executor.core.runner import RunsTurns
+from services.executor.core.turn.runner import RunsTurns
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import TurnStore
 from shared.domain.secrets_in_text import without_secrets

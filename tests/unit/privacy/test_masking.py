@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.masking import MASKS_TOLD, masked, restored
+from services.executor.core.model.masking import MASKS_TOLD, masked, restored
 from services.executor.core.prompts.texts import load
 from services.executor.ports.models import (
     Message,

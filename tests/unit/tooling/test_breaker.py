@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.adapters.breaking import MAX_REMEMBERED, BreakingTools
-from services.executor.core.tooling.breaker import Breaker, BreakerLimits, Circuit
+from services.executor.core.tools.breaker import Breaker, BreakerLimits, Circuit
 from services.executor.entrypoints.http import health_app
 from services.executor.ports.tools import ToolAnswer, ToolForbidden, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection

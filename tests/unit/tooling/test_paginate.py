@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.executor.core.tooling.paginate import page_in
-from services.executor.core.tooling.paginate_walk import ListBounds, Listing, listing, report
-from services.executor.core.tooling.validate import problems_with
+from services.executor.core.tools.paginate import page_in
+from services.executor.core.tools.paginate_walk import ListBounds, Listing, listing, report
+from services.executor.core.tools.validate import problems_with
 from services.executor.ports.tools import Tool
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject

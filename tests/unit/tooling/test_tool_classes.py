@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.tooling import verbs
-from services.executor.core.tooling.classes import Annotations, by_name, classify
+from services.executor.core.tools import verbs
+from services.executor.core.tools.classes import Annotations, by_name, classify
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.words import STRICTNESS, ToolClass
 

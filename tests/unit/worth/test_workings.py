@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from services.executor.core.dossier import Fact, NamedValue
+from services.executor.core.dossier.dossier import Fact, NamedValue
 from services.executor.core.figures.calculate import calculate
 from services.executor.core.figures.sources import KnownFigures
 from shared.domain.exact_json import dumps, loads, loads_object

@@ -5,7 +5,7 @@ It is started by the bench ``queue`` and by tests alone; ``python -m services.ex
 
 import asyncio
 
-from services.executor.core.runner import RunsTurns
+from services.executor.core.turn.runner import RunsTurns
 from services.executor.hosting import run_sessions
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import JournalEntry, TurnEnd, TurnStore

@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 
-from services.executor.core.context import TurnContext
-from services.executor.core.conversation.known_figures import said_texts
-from services.executor.core.conversation.opening import local_now
-from services.executor.core.dossier import Progress
-from services.executor.core.endings import Failed
-from services.executor.core.execute.besides import with_besides
+from services.executor.core.dossier.dossier import Progress
+from services.executor.core.dossier.endings import Failed
+from services.executor.core.model.opening import local_now
+from services.executor.core.plan.known_figures import said_texts
 from services.executor.core.plan.sources import KnownSources, SourceFinder
-from services.executor.core.prose_sentences import unenforced_sentence
+from services.executor.core.prime.prose_sentences import unenforced_sentence
 from services.executor.core.reflect.found import found, untraced
+from services.executor.core.session.context import TurnContext
+from services.executor.core.write.besides import with_besides
 from services.executor.ports.models import ModelReply
 from shared.contracts.ledger import LedgerEntry
 from shared.domain.answer import as_list, is_exact_match

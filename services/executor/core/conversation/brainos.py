@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from typing_extensions import override
 
-from services.executor.core.context import TurnContext
+from services.executor.core.budget.budget import Spending
+from services.executor.core.budget.tariff import Tariff, size_of
 from services.executor.core.prompts.sections import render
-from services.executor.core.spend.budget import Spending
-from services.executor.core.spend.tariff import Tariff, size_of
+from services.executor.core.session.context import TurnContext
 from services.executor.ports.models import (
     Message,
     Model,

@@ -9,19 +9,12 @@ from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
-from services.executor.core.context import TurnContext
+from services.executor.core.budget.budget import Purse
 from services.executor.core.conversation.answers import AnswerChecks
 from services.executor.core.conversation.brainos import MARK, asking, conversation_id
 from services.executor.core.conversation.dispatch import Dispatch, Dispatched
-from services.executor.core.conversation.exchange import Exchange
-from services.executor.core.conversation.known_figures import said_texts
 from services.executor.core.conversation.local_tools import LocalTools, parts_with_conditions
-from services.executor.core.conversation.opening import local_now, opening_sections
-from services.executor.core.conversation.parts import UNDERSTAND, parts_to_do, whole_task
-from services.executor.core.conversation.reader import TaskReader
 from services.executor.core.conversation.strategies import Drafting, OneReply, drafting_for
-from services.executor.core.conversation.talk import Talk
-from services.executor.core.conversation.tools_offered import offered_tools, unwrap
 from services.executor.core.conversation.understood import (
     before_process,
     known_of_kind,
@@ -29,22 +22,29 @@ from services.executor.core.conversation.understood import (
     with_parts,
     with_process,
 )
-from services.executor.core.dossier import Fact, Progress
-from services.executor.core.endings import Failed
-from services.executor.core.execute.process_section import figures_told, section, with_process_figures
-from services.executor.core.execute.read_rules import read_rules
-from services.executor.core.execute.reading import known_corrections
-from services.executor.core.fsm.machine import after_planning
-from services.executor.core.fsm.states import RULES, is_complex
-from services.executor.core.making.make import with_made
+from services.executor.core.dossier.dossier import Fact, Progress
+from services.executor.core.dossier.endings import Failed
+from services.executor.core.dossier.parts import UNDERSTAND, parts_to_do, whole_task
+from services.executor.core.made_tools.make import with_made
+from services.executor.core.model.exchange import Exchange
+from services.executor.core.model.opening import local_now, opening_sections
+from services.executor.core.model.talk import Talk
+from services.executor.core.plan.carry import enter_state, in_state, path_for
 from services.executor.core.plan.closing import ClosedPlan, Closing
 from services.executor.core.plan.draft import PlanDraft
+from services.executor.core.plan.known_figures import said_texts
 from services.executor.core.plan.named_reads import NamedReads
 from services.executor.core.plan.outcomes import answers_to
 from services.executor.core.plan.proposals import Setting
 from services.executor.core.plan.sources import KnownSources
-from services.executor.core.spend.budget import Purse
-from services.executor.core.turn.carry import enter_state, in_state, path_for
+from services.executor.core.process.section import figures_told, section, with_process_figures
+from services.executor.core.reads.read_rules import read_rules
+from services.executor.core.reads.reader import TaskReader
+from services.executor.core.reads.reading import known_corrections
+from services.executor.core.session.context import TurnContext
+from services.executor.core.states.machine import after_planning
+from services.executor.core.states.states import RULES, is_complex
+from services.executor.core.tools.tools_offered import offered_tools, unwrap
 from services.executor.ports.models import ModelReply, Tier, ToolResult, ToolUse
 from services.executor.ports.orchestrators import Orchestrating
 from shared.contracts.plan import WritePlan

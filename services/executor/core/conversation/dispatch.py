@@ -3,16 +3,16 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from services.executor.core.context import TurnContext
 from services.executor.core.conversation.local_tools import LocalTools
-from services.executor.core.conversation.parts import UNDERSTAND
-from services.executor.core.conversation.reader import CallRefused, TaskReader
-from services.executor.core.conversation.tools_offered import WRITES, unwrap
-from services.executor.core.dossier import Fact
+from services.executor.core.dossier.dossier import Fact
+from services.executor.core.dossier.parts import UNDERSTAND
 from services.executor.core.figures.shorten import shorten_result
 from services.executor.core.plan.proposals import NotProposed, Proposal, Setting, propose
 from services.executor.core.plan.sources import KnownSources, SourceFinder
-from services.executor.core.side_by_side import side_by_side
+from services.executor.core.reads.reader import CallRefused, TaskReader
+from services.executor.core.session.context import TurnContext
+from services.executor.core.session.side_by_side import side_by_side
+from services.executor.core.tools.tools_offered import WRITES, unwrap
 from services.executor.ports.models import ToolResult, ToolUse
 from services.executor.ports.tools import Tool
 from shared.contracts.base import Contract

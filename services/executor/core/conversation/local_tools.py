@@ -6,10 +6,8 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from services.executor.core.context import TurnContext
-from services.executor.core.conversation.known_figures import known_figures, user_texts
-from services.executor.core.conversation.opening import local_now
-from services.executor.core.conversation.parts import (
+from services.executor.core.dossier.dossier import Fact, NamedValue, Operand, Progress
+from services.executor.core.dossier.parts import (
     UNDERSTAND,
     CannotUnderstand,
     PartOfTask,
@@ -17,22 +15,24 @@ from services.executor.core.conversation.parts import (
     read_understanding,
     understand_tool,
 )
-from services.executor.core.conversation.tools_offered import (
+from services.executor.core.figures.calculate import CALCULATE, calculate, calculate_tool, describe_value
+from services.executor.core.figures.look import LOOK, look
+from services.executor.core.figures.made_formulas import NOTHING, Made
+from services.executor.core.figures.paths import NoSuchPath
+from services.executor.core.finance.money import CannotCalculate
+from services.executor.core.made_tools.running import worked_out
+from services.executor.core.model.opening import local_now
+from services.executor.core.plan.hypothetical import would_policy_say
+from services.executor.core.plan.known_figures import known_figures, user_texts
+from services.executor.core.session.context import TurnContext
+from services.executor.core.tools.near_names import words_of
+from services.executor.core.tools.tools_offered import (
     FIND_TOOLS,
     LEAVE_PART,
     WHAT_WOULD_POLICY_SAY,
     find_tools,
     is_wide,
 )
-from services.executor.core.dossier import Fact, NamedValue, Operand, Progress
-from services.executor.core.figures.calculate import CALCULATE, calculate, calculate_tool, describe_value
-from services.executor.core.figures.look import LOOK, look
-from services.executor.core.figures.paths import NoSuchPath
-from services.executor.core.finance.money import CannotCalculate
-from services.executor.core.making.made import NOTHING, Made
-from services.executor.core.making.running import worked_out
-from services.executor.core.plan.hypothetical import would_policy_say
-from services.executor.core.tooling.near_names import words_of
 from services.executor.ports.models import ToolDefinition, ToolResult, ToolUse
 from shared.contracts.made_tool import MadeTool
 from shared.domain.exact_json import Json, JsonObject, dumps

@@ -5,24 +5,24 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.executor.core.bounded_model import BoundedModel
-from services.executor.core.context import TurnContext
-from services.executor.core.conversation.process_names import process_name
-from services.executor.core.endings import Failed, RunEnds
-from services.executor.core.execute.model_calls import UnusableAnswer, ask, structured, user
-from services.executor.core.fsm.synthesis import (
+from services.executor.core.budget.budget import BudgetSpent
+from services.executor.core.dossier.endings import Failed, RunEnds
+from services.executor.core.model.bounded_model import BoundedModel
+from services.executor.core.model.model_calls import UnusableAnswer, ask, structured, user
+from services.executor.core.prompts import schemas
+from services.executor.core.prompts.sections import render
+from services.executor.core.session.context import TurnContext
+from services.executor.core.states.process_names import process_name
+from services.executor.core.states.synthesis import (
     Proposed,
     general_with_a_person,
     may_ask_a_person,
     read_kept,
     synthesized,
 )
-from services.executor.core.fsm.template import Template
-from services.executor.core.fsm.templates import GENERAL
-from services.executor.core.fsm.validity import BadTemplate
-from services.executor.core.prompts import schemas
-from services.executor.core.prompts.sections import render
-from services.executor.core.spend.budget import BudgetSpent
+from services.executor.core.states.template import Template
+from services.executor.core.states.templates import GENERAL
+from services.executor.core.states.validity import BadTemplate
 from services.executor.ports.models import ModelRequest, Tier
 from shared.contracts.base import Contract
 from shared.domain.exact_json import Json

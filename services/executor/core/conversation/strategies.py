@@ -2,17 +2,17 @@
 
 from typing import Protocol
 
-from services.executor.core.context import TurnContext
+from services.executor.core.budget.budget import BudgetSpent, Purse
 from services.executor.core.conversation.consensus import consensus
-from services.executor.core.conversation.talk import Talk
-from services.executor.core.dossier import Fact, Progress
-from services.executor.core.endings import Failed
-from services.executor.core.execute.model_calls import ask, user
+from services.executor.core.dossier.dossier import Fact, Progress
+from services.executor.core.dossier.endings import Failed
 from services.executor.core.figures.shorten import shorten_result
+from services.executor.core.model.affordable import affords_all
+from services.executor.core.model.model_calls import ask, user
+from services.executor.core.model.talk import Talk
 from services.executor.core.plan.outcomes import writes_as_json
 from services.executor.core.prompts.sections import render
-from services.executor.core.spend.affordable import affords_all
-from services.executor.core.spend.budget import BudgetSpent, Purse
+from services.executor.core.session.context import TurnContext
 from services.executor.ports.models import ModelReply, ModelRequest, Tier
 from shared.domain.answer import as_list
 from shared.domain.exact_json import Json, dumps, loads_object

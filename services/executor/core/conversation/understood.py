@@ -2,16 +2,16 @@
 
 from dataclasses import replace
 
-from services.executor.core.context import TurnContext
-from services.executor.core.conversation.parts import Understanding, parts_to_do
 from services.executor.core.conversation.process_named import settle_process
-from services.executor.core.dossier import Progress
-from services.executor.core.fsm.chosen import UNDECIDED
-from services.executor.core.fsm.templates import GENERAL, READ_ONLY
-from services.executor.core.held_to import with_thresholds
+from services.executor.core.dossier.dossier import Progress
+from services.executor.core.dossier.parts import Understanding, parts_to_do
+from services.executor.core.prime.held_to import with_thresholds
 from services.executor.core.prime.known import learned_sections
 from services.executor.core.prime.prime import with_strategy
 from services.executor.core.prime.recall import recall
+from services.executor.core.session.context import TurnContext
+from services.executor.core.states.chosen import UNDECIDED
+from services.executor.core.states.templates import GENERAL, READ_ONLY
 from services.executor.ports.orchestrators import Orchestrating
 from shared.domain.exact_json import Json
 from shared.domain.words import Strategy

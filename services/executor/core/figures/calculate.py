@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from services.executor.core.dossier import NamedValue, Operand, RowCondition
+from services.executor.core.dossier.dossier import NamedValue, Operand, RowCondition
 from services.executor.core.figures.cells import find_field_around, open_rows, plain_name, select_cells
 from services.executor.core.figures.conditions import (
     IS_EMPTY,
@@ -18,6 +18,7 @@ from services.executor.core.figures.conditions import (
     parse_condition,
 )
 from services.executor.core.figures.evaluate import evaluate_over
+from services.executor.core.figures.made_formulas import NOTHING, Made
 from services.executor.core.figures.operations import (
     AGGREGATES,
     FREE_LIMITS,
@@ -31,7 +32,6 @@ from services.executor.core.figures.paths import NoSuchPath
 from services.executor.core.figures.sources import KnownFigures, OperandSources, read_operand_texts
 from services.executor.core.finance.catalogue import CALCULATORS, offered
 from services.executor.core.finance.money import CannotCalculate as CannotCalculate
-from services.executor.core.making.made import NOTHING, Made
 from services.executor.ports.models import ToolDefinition
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object
 

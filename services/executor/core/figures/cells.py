@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from services.executor.core.figures.conditions import CONDITION, find_meeting, parse_condition
 from services.executor.core.figures.paths import NoSuchPath
-from services.executor.core.tooling.near_names import words_of
-from services.executor.core.tooling.paginate import page_in
-from services.executor.core.write.record_tree import is_keyed
+from services.executor.core.figures.record_tree import is_keyed
+from services.executor.core.tools.near_names import words_of
+from services.executor.core.tools.paginate import page_in
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 _STEP = re.compile(rf"\.?([^.\[\]]+)|\[(\*|\d+)\]|\[({CONDITION})\]|\[\]")

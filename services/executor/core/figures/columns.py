@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 from typing import NamedTuple
 
-from services.executor.core.dossier import Operand
+from services.executor.core.dossier.dossier import Operand
 from services.executor.core.figures.cells import Cell, find_currency_name, plain_name, unwrap_money
 from services.executor.core.figures.conditions import is_empty
 from services.executor.core.figures.dates import DateOrder, read_date, read_moment, read_possible_dates

@@ -5,7 +5,7 @@ from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 
-from services.executor.core.dossier import NamedValue, Operand, RowCondition
+from services.executor.core.dossier.dossier import NamedValue, Operand, RowCondition
 from services.executor.core.figures.call import Answer, CalculationCall, to_decimal
 from services.executor.core.figures.cells import Cell, Selection, find_field_around, list_names, open_rows, select_cells
 from services.executor.core.figures.columns import ListColumn, drop_empty_cells, take_single_cell
@@ -20,6 +20,7 @@ from services.executor.core.figures.conditions import (
     is_empty,
 )
 from services.executor.core.figures.dates import DateOrder, find_date_order, read_date, read_possible_dates
+from services.executor.core.figures.made_formulas import NOTHING, Made
 from services.executor.core.figures.operations import (
     AGGREGATES,
     FREE_LIMITS,
@@ -36,7 +37,6 @@ from services.executor.core.figures.written import add_currency_code, read_amoun
 from services.executor.core.finance.calculators import decimal_text
 from services.executor.core.finance.currency import is_currency, one_currency
 from services.executor.core.finance.money import CannotCalculate
-from services.executor.core.making.made import NOTHING, Made
 from shared.domain.exact_json import Json, dumps, loads_object
 
 _MOST_GROUPS = 500

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.executor.core.dossier import Fact
+from services.executor.core.dossier.dossier import Fact
 from services.executor.core.figures.calculate import CannotCalculate, read_conditions
 from services.executor.core.figures.cells import Cell, find_field_around, list_names, select_cells
 from services.executor.core.figures.conditions import OVERDUE, SIGNS, find_meeting, is_empty
@@ -14,8 +14,8 @@ from services.executor.core.figures.dates import find_date_order, read_date, rea
 from services.executor.core.figures.paid import is_paid
 from services.executor.core.figures.paths import NoSuchPath
 from services.executor.core.figures.written import read_amount
-from services.executor.core.tooling.paginate import page_in
-from services.executor.core.tooling.shortened import shortened
+from services.executor.core.tools.paginate import page_in
+from services.executor.core.tools.shortened import shortened
 from services.executor.ports.models import ToolDefinition
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 

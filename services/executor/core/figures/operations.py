@@ -25,6 +25,7 @@ from services.executor.core.figures.columns import (
     take_single_cell,
 )
 from services.executor.core.figures.date_operations import compute_age, find_calendar_day, measure_time, shift_date
+from services.executor.core.figures.made_formulas import Made
 from services.executor.core.figures.row_operations import (
     ORDERS,
     are_cells_empty,
@@ -38,7 +39,6 @@ from services.executor.core.finance import calculators
 from services.executor.core.finance.catalogue import CALCULATORS, Calculator, Result
 from services.executor.core.finance.currency import places
 from services.executor.core.finance.money import CannotCalculate
-from services.executor.core.making.made import Made
 
 
 def perform(call: CalculationCall, made: Made) -> Answer:

@@ -1,8 +1,8 @@
 """How a long result is shown: its first rows, its fields and how many rows there are."""
 
 from services.executor.core.figures.cells import list_names
-from services.executor.core.tooling.paginate import page_in
-from services.executor.core.tooling.paginate_shown import beginning
+from services.executor.core.tools.paginate import page_in
+from services.executor.core.tools.paginate_shown import beginning
 from shared.domain.exact_json import Json, dumps
 
 MOST = 6_000  # characters

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from typing import NamedTuple
 
-from services.executor.core.dossier import Fact, NamedValue, Operand
+from services.executor.core.dossier.dossier import Fact, NamedValue, Operand
 from services.executor.core.figures.cells import plain_name, select_cells
 from services.executor.core.figures.conditions import written
 from services.executor.core.figures.dates import find_dates, read_possible_dates

@@ -3,23 +3,23 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from services.executor.core.context import TurnContext
-from services.executor.core.conversation.known_figures import known_figures
-from services.executor.core.conversation.reader import TaskReader
-from services.executor.core.dossier import Progress
-from services.executor.core.endings import Failed, Rejected
-from services.executor.core.execute.in_sequence import refuse_unprovable
-from services.executor.core.execute.notices import notice_wanted
-from services.executor.core.execute.policy_check import judge_plan, refuse_if_blocked
-from services.executor.core.execute.process_section import with_process_figures
-from services.executor.core.execute.refs import references
+from services.executor.core.authorize.policy_check import judge_plan, refuse_if_blocked
+from services.executor.core.dossier.dossier import Progress
+from services.executor.core.dossier.endings import Failed, Rejected
 from services.executor.core.figures.evaluate import audit
-from services.executor.core.making.made import Made
-from services.executor.core.making.running import worked_out
+from services.executor.core.figures.made_formulas import Made
+from services.executor.core.made_tools.running import worked_out
 from services.executor.core.plan.compensations import with_compensations
 from services.executor.core.plan.coverage import objections_to
+from services.executor.core.plan.known_figures import known_figures
 from services.executor.core.plan.proofs import with_proofs
 from services.executor.core.plan.proposals import NotProposed, Proposal, freeze
+from services.executor.core.process.section import with_process_figures
+from services.executor.core.reads.reader import TaskReader
+from services.executor.core.records.refs import references
+from services.executor.core.session.context import TurnContext
+from services.executor.core.write.in_sequence import refuse_unprovable
+from services.executor.core.write.sent_notices import notice_wanted
 from shared.contracts.base import Contract
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict

@@ -1,9 +1,9 @@
 """What takes a call of a plan back: the tool that the operator's catalogue names, its arguments found by name."""
 
-from services.executor.core.execute.idempotency import key_field
-from services.executor.core.tooling.toolbox import Toolbox
-from services.executor.core.write.made_id import reference_to_made
-from services.executor.core.write.tool_words import identifies, properties_of, required_arguments
+from services.executor.core.records.made_id import reference_to_made
+from services.executor.core.records.tool_words import identifies, properties_of, required_arguments
+from services.executor.core.tools.idempotency import key_field
+from services.executor.core.tools.toolbox import Toolbox
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.exact_json import Json, dumps

@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 from pydantic import BaseModel
 
-from services.executor.core.context import TurnContext
-from services.executor.core.dossier import Progress
-from services.executor.core.endings import Failed
-from services.executor.core.execute.model_calls import UnusableAnswer
-from services.executor.core.execute.structured import Question, Unanswered, checked
+from services.executor.core.budget.budget import Purse
+from services.executor.core.dossier.dossier import Progress
+from services.executor.core.dossier.endings import Failed
+from services.executor.core.model.model_calls import UnusableAnswer
+from services.executor.core.model.structured import Question, Unanswered, checked
 from services.executor.core.prompts import schemas
-from services.executor.core.spend.budget import Purse
+from services.executor.core.session.context import TurnContext
 from services.executor.ports.models import Tier
 from shared.contracts.plan import WritePlan
 from shared.domain.exact_json import Json

@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 
-from services.executor.core.context import TurnContext
-from services.executor.core.conversation.exchange import Exchange
-from services.executor.core.conversation.parts import PartOfTask, parts_to_do
-from services.executor.core.endings import Failed
-from services.executor.core.execute.ledger import entries
+from services.executor.core.dossier.endings import Failed
+from services.executor.core.dossier.parts import PartOfTask, parts_to_do
+from services.executor.core.model.exchange import Exchange
 from services.executor.core.plan.closing import ClosedPlan
 from services.executor.core.plan.outcomes import NOT_MADE, outcome_of_call
 from services.executor.core.plan.proposals import Proposal, call_number
 from services.executor.core.prompts.sections import render
+from services.executor.core.session.context import TurnContext
+from services.executor.core.session.ledger import entries
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import WritePlan
 from shared.domain.exact_json import Json, JsonObject

@@ -1,8 +1,8 @@
 """What the rules would say of a call that nobody makes."""
 
-from services.executor.core.context import TurnContext
-from services.executor.core.dossier import Progress
-from services.executor.core.execute.policy_check import reasons, told, verdict_on
+from services.executor.core.authorize.policy_check import reasons, told, verdict_on
+from services.executor.core.dossier.dossier import Progress
+from services.executor.core.session.context import TurnContext
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict
 from shared.domain.exact_json import Json, JsonObject, dumps, loads

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from services.executor.core.authorize.named_records import missing_reads
-from services.executor.core.context import TurnContext
-from services.executor.core.conversation.reader import CallRefused, TaskReader
 from services.executor.core.plan.proposals import Proposal
+from services.executor.core.reads.reader import CallRefused, TaskReader
+from services.executor.core.records.named_records import missing_reads
+from services.executor.core.session.context import TurnContext
 from services.executor.ports.models import ToolUse
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import WritePlan

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from services.executor.core.context import TurnContext
-from services.executor.core.conversation.parts import PartOfTask
-from services.executor.core.dossier import Fact
-from services.executor.core.execute.ledger import entries
-from services.executor.core.execute.left_out import left_out
+from services.executor.core.dossier.dossier import Fact
+from services.executor.core.dossier.parts import PartOfTask
+from services.executor.core.session.context import TurnContext
+from services.executor.core.session.ledger import entries
+from services.executor.core.write.left_out import left_out
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.exact_json import Json, JsonObject, loads

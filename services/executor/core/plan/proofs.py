@@ -1,9 +1,9 @@
 """How each call of a plan is proved and told of, chosen by code before the plan's hash is taken."""
 
-from services.executor.core.conversation.reader import TaskReader
-from services.executor.core.tooling.toolbox import Toolbox
+from services.executor.core.reads.reader import TaskReader
+from services.executor.core.records.read_backs import choose_read_back
+from services.executor.core.tools.toolbox import Toolbox
 from services.executor.core.write.notices import with_sentences
-from services.executor.core.write.read_backs import choose_read_back
 from shared.contracts.plan import PlannedCall, WritePlan
 
 

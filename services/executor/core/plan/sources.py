@@ -8,8 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
 
-from services.executor.core.dossier import Fact, NamedValue
-from services.executor.core.execute.refs import references
+from services.executor.core.dossier.dossier import Fact, NamedValue
 from services.executor.core.figures.readings import trace
 from services.executor.core.figures.readings.facts import FactOrigin as Place
 from services.executor.core.figures.readings.facts import index_facts
@@ -17,6 +16,7 @@ from services.executor.core.figures.readings.fields import read_fields
 from services.executor.core.figures.readings.kinds import STRICT, ArgumentKind
 from services.executor.core.figures.readings.mentions import find_mentions
 from services.executor.core.figures.readings.trace import OriginKind, Trace, trace_argument
+from services.executor.core.records.refs import references
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import Origin, PlannedCall
 from shared.domain.exact_json import Json, JsonObject, dumps

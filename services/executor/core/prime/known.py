@@ -2,8 +2,8 @@
 
 from datetime import datetime
 
-from services.executor.core.journal import Journal
 from services.executor.core.prime.recall import primer
+from services.executor.core.session.journal import Journal
 from services.executor.ports.learned import Experience
 from shared.contracts.knowledge import KnownEntity, KnownFact
 from shared.domain.exact_json import Json, JsonObject

@@ -7,14 +7,9 @@ from pydantic import JsonValue
 
 from services.executor.core.assessed.memory import own_memory
 from services.executor.core.assessed.world import as_assessed, now_section, process_of
-from services.executor.core.checkpoints import Checkpoints
-from services.executor.core.context import Limits, Ports, TurnContext
-from services.executor.core.dossier import Progress
-from services.executor.core.endings import Failed
-from services.executor.core.fsm.chosen import Chosen, Processes
-from services.executor.core.fsm.templates import GENERAL, TEMPLATES
-from services.executor.core.journal import Journal
-from services.executor.core.past_calls import named_by_rules, rules_about_nothing
+from services.executor.core.dossier.dossier import Progress
+from services.executor.core.dossier.endings import Failed
+from services.executor.core.dossier.past_calls import named_by_rules, rules_about_nothing
 from services.executor.core.prime.choose import shown, strategy_for
 from services.executor.core.prime.foreseen import Foreseen, foreseen
 from services.executor.core.prime.known import learned_sections
@@ -22,8 +17,13 @@ from services.executor.core.prime.recall import note_tools, recall
 from services.executor.core.prime.request_policy import read_policy
 from services.executor.core.prime.servers import NO_TOOLS, offered
 from services.executor.core.prompts.texts import Prompts
-from services.executor.core.side_by_side import together
-from services.executor.core.tooling.toolbox import toolbox
+from services.executor.core.session.checkpoints import Checkpoints
+from services.executor.core.session.context import Limits, Ports, TurnContext
+from services.executor.core.session.journal import Journal
+from services.executor.core.session.side_by_side import together
+from services.executor.core.states.chosen import Chosen, Processes
+from services.executor.core.states.templates import GENERAL, TEMPLATES
+from services.executor.core.tools.toolbox import toolbox
 from services.executor.ports.policy import PolicyUnavailable, UnknownTenant
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import TurnStore

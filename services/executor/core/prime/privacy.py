@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from services.executor.core.endings import Rejected
+from services.executor.core.dossier.endings import Rejected
 from services.executor.core.prime import privacy_words as words
 from services.executor.core.prime.privacy_names import is_work_on_a_record, without_tool_names
 

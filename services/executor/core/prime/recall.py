@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from services.executor.core.journal import Journal
+from services.executor.core.session.journal import Journal
 from services.executor.ports.learned import Experience, Learned
 from shared.contracts.case import CaseEntry
 from shared.domain.cases import CaseOutcome, pruned, relevant

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.executor.core.endings import Failed
+from services.executor.core.dossier.endings import Failed
 from shared.contracts.policy import Policy
 from shared.contracts.policy_document import UnknownShape, read_rules, rules_in_text
 from shared.domain.exact_json import JsonObject, plain

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from services.executor.core.assessed.world import only_world
-from services.executor.core.endings import Failed
-from services.executor.core.journal import Journal
-from services.executor.core.side_by_side import side_by_side
-from services.executor.core.tooling.named import named_tools
+from services.executor.core.dossier.endings import Failed
+from services.executor.core.session.journal import Journal
+from services.executor.core.session.side_by_side import side_by_side
+from services.executor.core.tools.named import named_tools
 from services.executor.ports.tools import Tool, ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.task import TaskRecord
 from shared.contracts.tenant import Connection, TenantRecord

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 
-from services.executor.core.threshold_kinds import kind_of
+from services.executor.core.dossier.threshold_kinds import kind_of
 from shared.contracts.policy import Policy, Rule
 from shared.contracts.threshold import Threshold
 

@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from services.executor.core.documents.asked import asked_documents
-from services.executor.core.dossier import Dossier, Progress
+from services.executor.core.dossier.dossier import Dossier, Progress
+from services.executor.core.reflect.document_asked import asked_documents
 from services.executor.core.reflect.found import Found, found, is_empty, says_something, untraced
 from services.executor.core.reflect.outputs import SUMMARY, missing_outputs
 from shared.contracts.ledger import LedgerEntry

@@ -8,12 +8,12 @@ from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
-from services.executor.core.answer_rules import AnswerRules
-from services.executor.core.dossier import Progress
-from services.executor.core.doubts import described, open_doubts, spoken
-from services.executor.core.dry_run import is_dry_run
+from services.executor.core.dossier.dossier import Progress
+from services.executor.core.dossier.doubts import described, open_doubts, spoken
+from services.executor.core.dossier.dry_run import is_dry_run
 from services.executor.core.reflect.evidence import Run, evidence
 from services.executor.core.reflect.thresholds import threshold_outcomes
+from services.executor.core.session.answer_rules import AnswerRules
 from services.executor.ports.turns import Timer
 from shared.contracts.approval import Confirmed
 from shared.contracts.ledger import LedgerEntry

@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 
-from services.executor.core.dossier import Dossier, NamedValue, Progress
-from services.executor.core.threshold_kinds import kind_of
+from services.executor.core.dossier.dossier import Dossier, NamedValue, Progress
+from services.executor.core.dossier.threshold_kinds import kind_of
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.policy import Verdict
 from shared.contracts.threshold import Threshold, ThresholdKind, ThresholdOutcome

@@ -5,15 +5,15 @@ from datetime import datetime
 
 from pydantic import JsonValue
 
-from services.executor.core.answer_rules import AnswerRules
 from services.executor.core.assessed.reply import turn_reply
-from services.executor.core.documents.fill import About, document
-from services.executor.core.documents.material import Material
-from services.executor.core.dry_run import KEY, artifacts, is_dry_run
-from services.executor.core.past_calls import of_facts, of_writes, remembered
+from services.executor.core.dossier.dry_run import KEY, artifacts, is_dry_run
+from services.executor.core.dossier.past_calls import of_facts, of_writes, remembered
+from services.executor.core.dossier.resting import ends_rest
 from services.executor.core.reflect.answer import Footer, final_answer, policy_status
+from services.executor.core.reflect.document_material import Material
+from services.executor.core.reflect.fill_document import About, document
 from services.executor.core.reflect.outcome import Ended, metadata, outcome, run_of, score
-from services.executor.core.resting import ends_rest
+from services.executor.core.session.answer_rules import AnswerRules
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import SessionState, Timer, TurnEnd
 from shared.contracts.approval import Approval, ApprovalStatus

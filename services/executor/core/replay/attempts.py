@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from services.executor.core.journal import INPUT, NO_STEPS, TURN
-from services.executor.core.notes import Begun, EndedBefore, read_ending, read_turn
+from services.executor.core.session.journal import INPUT, NO_STEPS, TURN
+from services.executor.core.turn.notes import Begun, EndedBefore, read_ending, read_turn
 from services.executor.ports.turns import JournalEntry
 from shared.contracts.archive import ArchivedTask
 from shared.contracts.ledger import LedgerEntry

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from services.executor.core.endings import RunEnds
-from services.executor.core.journal import CHECKPOINT, ENDED_AT
-from services.executor.core.notes import read_ending
+from services.executor.core.dossier.endings import RunEnds
 from services.executor.core.replay.attempts import Attempt
+from services.executor.core.session.journal import CHECKPOINT, ENDED_AT
+from services.executor.core.turn.notes import read_ending
 from services.executor.ports.turns import JournalEntry
 from shared.contracts.ledger import LedgerEntry
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object

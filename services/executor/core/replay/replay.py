@@ -4,7 +4,6 @@ import re
 from functools import partial
 from typing import NamedTuple
 
-from services.executor.core.context import Limits, Ports
 from services.executor.core.prompts.texts import Prompts
 from services.executor.core.reflect.answer import without_footer
 from services.executor.core.replay.attempts import CannotReplay, attempts_of
@@ -18,7 +17,8 @@ from services.executor.core.replay.stand_ins import (
     ReplayTenants,
     ReplayTools,
 )
-from services.executor.core.worker import Worker
+from services.executor.core.session.context import Limits, Ports
+from services.executor.core.turn.worker import Worker
 from services.executor.ports.sessions import Work
 from shared.contracts.approval import Approval
 from shared.contracts.archive import ArchivedTask

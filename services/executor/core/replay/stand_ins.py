@@ -7,9 +7,10 @@ from datetime import datetime
 
 from typing_extensions import override
 
-from services.executor.core.journal import Bounds, Journal
-from services.executor.core.notes import read_session
-from services.executor.core.recording import (
+from services.executor.core.replay.course import Course, StoppedHere, writes_begin
+from services.executor.core.session.journal import Bounds, Journal
+from services.executor.core.turn.notes import read_session
+from services.executor.core.turn.recording import (
     call_name,
     policy_name,
     raise_failure,
@@ -18,7 +19,6 @@ from services.executor.core.recording import (
     read_verdict,
     tools_name,
 )
-from services.executor.core.replay.course import Course, StoppedHere, writes_begin
 from services.executor.ports.learned import Experience, Learned
 from services.executor.ports.models import Model, ModelReply, ModelRequest
 from services.executor.ports.policy import PolicyService, PolicyUnavailable, Tenants

@@ -1,7 +1,7 @@
 """The ledger's own summary as the answer: no model is asked once the changes are made, or none can be had."""
 
-from services.executor.core.context import TurnContext
-from services.executor.core.dossier import Progress
+from services.executor.core.dossier.dossier import Progress
+from services.executor.core.session.context import TurnContext
 
 _NOTHING = "Nothing was written."
 

@@ -2,10 +2,10 @@
 
 from datetime import datetime
 
-from services.executor.core.context import TurnContext
 from services.executor.core.conversation.away import next_try
-from services.executor.core.endings import ModelRests
-from services.executor.core.execute.quiet_hours import Rest
+from services.executor.core.dossier.endings import ModelRests
+from services.executor.core.session.context import TurnContext
+from services.executor.core.write.quiet_hours import Rest
 from services.executor.ports.models import ModelAway
 
 

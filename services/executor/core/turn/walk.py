@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from services.executor.core.assessed.world import is_assessed
-from services.executor.core.context import TurnContext
+from services.executor.core.authorize.approval_needed import approval_needed
 from services.executor.core.conversation.converse import (
     AnswerFound,
     Conversation,
@@ -11,18 +11,18 @@ from services.executor.core.conversation.converse import (
     begin_conversation,
     reads_key,
 )
-from services.executor.core.dossier import Progress
-from services.executor.core.dry_run import as_answer, is_dry_run
-from services.executor.core.endings import Failed, ModelRests
-from services.executor.core.execute.approval_needed import approval_needed
-from services.executor.core.execute.besides import not_made
-from services.executor.core.execute.insight import with_insight
-from services.executor.core.execute.notices import with_untold
-from services.executor.core.execute.process_routes import with_rows_left
+from services.executor.core.dossier.dossier import Progress
+from services.executor.core.dossier.dry_run import as_answer, is_dry_run
+from services.executor.core.dossier.endings import Failed, ModelRests
+from services.executor.core.plan.carry import Outdated, Resting, Waiting, carry_plan
 from services.executor.core.plan.outcomes import outcomes_of, parts_not_done
-from services.executor.core.turn.carry import Outdated, Resting, Waiting, carry_plan
+from services.executor.core.process.routes import with_rows_left
+from services.executor.core.session.context import TurnContext
+from services.executor.core.turn.insight import with_insight
 from services.executor.core.turn.ledger_answer import ledger_answer
 from services.executor.core.turn.model_rest import rest_for_model
+from services.executor.core.write.besides import not_made
+from services.executor.core.write.sent_notices import with_untold
 from services.executor.ports.turns import JournalEntry
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import WritePlan

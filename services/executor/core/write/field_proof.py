@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from services.executor.core.execute.sameness import names_a_record, same
-from services.executor.core.execute.subject import Subjects, find_subjects, identifiers_in, looks_like_a_name
-from services.executor.core.tooling.echo import is_echo
-from services.executor.core.tooling.near_names import words_of
-from services.executor.core.write.field_match import is_listed_under, is_near, leaf_for, says_the_same
-from services.executor.core.write.record_tree import Leaf, RecordNode, leaves_of, nodes_of
-from services.executor.core.write.tool_words import words_of_tool
-from services.executor.core.write.written_days import read_days
+from services.executor.core.figures.record_tree import Leaf, RecordNode, leaves_of, nodes_of
+from services.executor.core.figures.sameness import names_a_record, same
+from services.executor.core.figures.written_days import read_days
+from services.executor.core.records.field_match import is_listed_under, is_near, leaf_for, says_the_same
+from services.executor.core.records.subject import Subjects, find_subjects, identifiers_in, looks_like_a_name
+from services.executor.core.records.tool_words import words_of_tool
+from services.executor.core.tools.echo import is_echo
+from services.executor.core.tools.near_names import words_of
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 _IRREGULAR = {"hold": "held", "pay": "paid", "send": "sent", "set": "set", "split": "split", "withdraw": "withdrawn"}

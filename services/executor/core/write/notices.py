@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from services.executor.core.execute.compensation import took_hold
-from services.executor.core.tooling.near_names import words_of
-from services.executor.core.write.tool_words import properties_of
+from services.executor.core.records.tool_words import properties_of
+from services.executor.core.tools.near_names import words_of
+from services.executor.core.write.compensation import took_hold
 from services.executor.ports.tools import Tool
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan

@@ -1,0 +1,251 @@
+"""APPROVAL_GATE: who has to say yes to which exact calls, and what an answer counts for (I7)."""
+
+from datetime import datetime, timedelta
+
+from services.executor.core.authorize.policy_check import binding_hash, reasons
+from shared.contracts.approval import Approval, ApprovalStatus, Confirmation, Decision
+from shared.contracts.grounds import Grounds
+from shared.contracts.ladder import Escalation, Rung, above, rung_of
+from shared.contracts.notice import NoticeTarget
+from shared.contracts.plan import PlannedCall, WritePlan
+from shared.contracts.policy import Verdict
+from shared.contracts.task import Turn
+from shared.domain.exact_json import Json, JsonObject, digest, dumps
+from shared.domain.words import decider
+
+
+def calls_as_json(plan: WritePlan) -> list[Json]:
+    """The plan's calls for people and prompts: tool, arguments and where they come from."""
+    return [_call_as_json(call) for call in plan.calls]
+
+
+def _call_as_json(call: PlannedCall) -> JsonObject:
+    return {
+        "call_id": call.call_id,
+        "connection": call.connection_id,
+        "tool": call.tool,
+        "part": call.part,
+        "arguments": call.arguments,
+        "origins": [{"argument": o.argument, "source": o.source, "ref": o.ref} for o in call.origins],
+        **({"on_failure": call.on_failure} if call.on_failure != "stop" else {}),
+        **({"compensation": _call_as_json(call.compensation)} if call.compensation else {}),
+        **({"idempotency_field": call.idempotency_field} if call.idempotency_field else {}),
+    }
+
+
+class NotCounted(Exception):
+    """A decision that does not count; the message says why, and the task goes on waiting."""
+
+
+def ask(
+    plan: WritePlan,
+    verdict: Verdict,
+    requester_id: str,
+    now: datetime,
+    hours: float,
+    needed: int,
+    why: tuple[str, ...] = (),
+    confirmation: Confirmation | None = None,
+    ladder: tuple[Rung, ...] = (),
+    grounds: Grounds | None = None,
+    notices: tuple[NoticeTarget, ...] = (),
+) -> Approval:
+    """A new approval of a plan, bound to its hash and to the verdict it was asked on.
+
+    ``hours`` and ``needed`` hold for a level that is none of the tenant's ``ladder``, and are the least for all.
+    """
+    binding = binding_hash(verdict)
+    number: list[Json] = [confirmation.number] if confirmation else []
+    first = rung_of(ladder, verdict.escalation_level)
+    later = tuple(_settled(rung, hours, needed) for rung in above(ladder, verdict.escalation_level))
+    return Approval(
+        approval_id=digest([plan.task_id, plan.hash, binding, now.isoformat(), *number])[:16],
+        task_id=plan.task_id,
+        plan=plan,
+        plan_hash=plan.hash,
+        verdict_hash=binding,
+        level=verdict.escalation_level,
+        requester_id=requester_id,
+        reasons=(*why, *reasons(verdict)),
+        needed=max(needed, first.approvers) if first else needed,
+        asked_at=now,
+        deadline=now + timedelta(hours=(first.hours if first else None) or hours),
+        confirmation=confirmation,
+        grounds=grounds or Grounds(),
+        ladder=later,
+        notices=notices,
+    )
+
+
+def _settled(rung: Rung, hours: float, needed: int) -> Rung:
+    """With nothing left to look up when its time comes."""
+    return rung.model_copy(update={"hours": rung.hours or hours, "approvers": max(needed, rung.approvers)})
+
+
+def escalated(approval: Approval, now: datetime) -> Approval | None:
+    """The same question to the next level, with a fresh deadline; None if there is none. What was agreed stays agreed.
+
+    It is never decided by this alone: the next level has to say something itself.
+    """
+    if not approval.ladder:
+        return None
+    rung, *later = approval.ladder
+    passed = Escalation(level=approval.level, deadline=approval.deadline, at=now)
+    return approval.model_copy(
+        update={
+            "level": rung.level,
+            "needed": max(rung.approvers, len(approval.decisions) + 1),
+            "deadline": now + timedelta(hours=rung.hours or 0),
+            "ladder": tuple(later),
+            "escalations": (*approval.escalations, passed),
+        }
+    )
+
+
+def decide(approval: Approval, turn: Turn, now: datetime) -> Approval:
+    """The approval with one more decision. Raises ``NotCounted`` for one that has no right to be made."""
+    _may_decide(approval, turn, now)
+    word = str(turn.data.get("decision", "")).strip().lower()
+    if word not in ("approve", "reject"):
+        raise NotCounted('a decision is "approve" or "reject"')
+    decision = Decision(
+        approve=word == "approve", by=turn.principal, at=now, comment=str(turn.data.get("comment") or "")
+    )
+    decisions = (*approval.decisions, decision)
+    return approval.model_copy(update={"decisions": decisions, "status": _status(decisions, approval.needed)})
+
+
+def is_expired(approval: Approval, now: datetime) -> bool:
+    return approval.status is ApprovalStatus.WAITING and now >= approval.deadline
+
+
+def brief(approval: Approval) -> str:
+    """What the approver reads: the exact calls, why a person is asked, who may answer, until when, and how."""
+    calls = [line for call in approval.plan.calls for line in _lines(call)]
+    why = [f"- {reason}" for reason in approval.reasons]
+    unknown = [f"- {one}" for one in approval.grounds.not_known if one not in approval.reasons]
+    return "\n".join(
+        [
+            f"{_asked(approval)} needed from {_who(approval)} before anything is written.",
+            *_given(approval),
+            *_passed(approval),
+            "Proposed calls:",
+            *calls,
+            f"The plan's hash: {approval.plan_hash}",
+            *(["Because:", *why] if why else []),
+            *(["Not known:", *unknown] if unknown else []),
+            f"Answer with exactly 'approve' or 'reject' before {_time(approval)}; {_silence(approval)}",
+        ]
+    )
+
+
+def described(approval: Approval) -> JsonObject:
+    """What is asked of whom, and how far it is, for programs."""
+    asked = approval.confirmation
+    return {
+        "approval_id": approval.approval_id,
+        "status": approval.status.value,
+        "plan_hash": approval.plan_hash,
+        "calls": calls_as_json(approval.plan),
+        "level": approval.level,
+        "needed": approval.needed,
+        "decisions": [_described(decision) for decision in approval.decisions],
+        "reasons": list(approval.reasons),
+        "asked_at": approval.asked_at.isoformat(),
+        "deadline": approval.deadline.isoformat(),
+        "escalated_from": [one.level for one in approval.escalations],
+        "goes_on_to": [rung.level for rung in approval.ladder],
+        "confirmation": {"about": asked.about, "number": asked.number, "of": asked.of} if asked else None,
+        "confirmed": [{"about": one.about, "by": list(one.by)} for one in asked.given] if asked else [],
+    }
+
+
+def refusal(approval: Approval) -> str:
+    """Why an approval came to a no."""
+    asked = approval.confirmation
+    return f"{_asked(approval)}: {_refusal(approval)}" if asked else _refusal(approval)
+
+
+def _refusal(approval: Approval) -> str:
+    if approval.status is ApprovalStatus.EXPIRED:
+        return f"not approved: no decision before {approval.deadline:%Y-%m-%d %H:%M} UTC; nothing was written"
+    no = next(decision for decision in approval.decisions if not decision.approve)
+    comment = f": {no.comment}" if no.comment else ""
+    return f"rejected by {no.by.id}{comment}; nothing was written"
+
+
+def _asked(approval: Approval) -> str:
+    asked = approval.confirmation
+    return f"Confirmation {asked.number} of {asked.of} ({asked.about})" if asked else "Approval"
+
+
+def _who(approval: Approval) -> str:
+    who = decider(approval.level)
+    if approval.needed == 1:
+        return who
+    given = [decision.by.id for decision in approval.decisions if decision.approve]
+    so_far = f"; {len(given)} of {approval.needed} given, by {', '.join(given)}" if given else ""
+    return f"{who} ({approval.needed} different people{so_far})"
+
+
+def _given(approval: Approval) -> list[str]:
+    """The confirmations before this one; each was given on the same calls."""
+    given = approval.confirmation.given if approval.confirmation else ()
+    return [f"Confirmed before: {one.about} by {', '.join(one.by)}" for one in given]
+
+
+def _passed(approval: Approval) -> list[str]:
+    """The levels that let their time pass."""
+    passed = approval.escalations
+    return [f"Not decided by {decider(one.level)} before {one.deadline:%Y-%m-%d %H:%M} UTC." for one in passed]
+
+
+def _time(approval: Approval) -> str:
+    return f"{approval.deadline:%Y-%m-%d %H:%M} UTC"
+
+
+def _silence(approval: Approval) -> str:
+    """What no answer comes to."""
+    return f"then it goes on to {decider(approval.ladder[0].level)}." if approval.ladder else "no answer means no."
+
+
+def _described(decision: Decision) -> JsonObject:
+    said: JsonObject = {"approve": decision.approve, "by": decision.by.id, "verified": decision.by.verified}
+    return {**said, "at": decision.at.isoformat(), "comment": decision.comment}
+
+
+_ON_FAILURE = {
+    "stop": "",
+    "continue": "; if it fails, the rest goes on",
+    "compensate": "; if it fails, the calls before it are taken back",
+}
+
+
+def _lines(call: PlannedCall) -> list[str]:
+    """A call as the approver reads it: what is sent, what happens if it fails, and what would take it back."""
+    lines = [f"- {_shown(call)}{_ON_FAILURE[call.on_failure]}"]
+    if call.compensation:
+        lines.append(f"  taken back, if a later call asks for it, by {_shown(call.compensation)}")
+    return lines
+
+
+def _shown(call: PlannedCall) -> str:
+    key = f" [sent with a key of ours in {call.idempotency_field}]" if call.idempotency_field else ""
+    return f"{call.tool}({_arguments(call.arguments)}){key}"
+
+
+def _may_decide(approval: Approval, turn: Turn, now: datetime) -> None:
+    if turn.data.get("approval_id") not in (None, approval.approval_id):
+        raise NotCounted("it answers an earlier question, and what is asked has changed since")
+    if objection := approval.objection(turn.principal, now):
+        raise NotCounted(objection)
+
+
+def _status(decisions: tuple[Decision, ...], needed: int) -> ApprovalStatus:
+    if any(not decision.approve for decision in decisions):
+        return ApprovalStatus.REJECTED
+    return ApprovalStatus.APPROVED if len(decisions) >= needed else ApprovalStatus.WAITING
+
+
+def _arguments(arguments: JsonObject) -> str:
+    return ", ".join(f"{key}={dumps(value)}" for key, value in arguments.items())

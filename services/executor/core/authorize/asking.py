@@ -1,0 +1,55 @@
+"""When a plan needs a person's decision, and how many different people it takes."""
+
+from fnmatch import fnmatchcase
+
+from services.executor.core.authorize.escalation import ends_escalated
+from services.executor.core.authorize.two_persons import concern, unanswered
+from services.executor.core.dossier.dossier import Progress
+from services.executor.core.process.rules import find_unruled
+from services.executor.core.session.context import TurnContext
+from shared.contracts.policy import Verdict
+
+
+def needs_person(ctx: TurnContext, progress: Progress) -> bool:
+    """Whether a rule or the process asks for a person, or the tenant does for every write that no rule speaks about."""
+    verdict, template = progress.dossier.verdict, progress.template
+    if verdict is None or template.confirmations or why_process_asks(ctx, progress):
+        return True
+    if verdict.requires_approval or not (verdict.passed or ends_escalated(template, verdict)):
+        return True
+    return ctx.tenant.unruled_writes == "approve" and bool(find_unruled(verdict, progress.dossier.plan))
+
+
+def asks_now(ctx: TurnContext, progress: Progress, verdict: Verdict) -> bool:
+    """Whether a renewed verdict asks for a person where the one before asked for nobody, whatever its hashes say."""
+    return needs_person(ctx, progress.learned(verdict=verdict)) and not needs_person(ctx, progress)
+
+
+def persons_needed(ctx: TurnContext, progress: Progress) -> int:  # noqa: ARG001  as the others are called
+    """How many different people have to approve the plan."""
+    verdict = progress.dossier.verdict
+    approvers = max(progress.template.approvers, verdict.approvers if verdict else 1)
+    return max(approvers, 2) if concern(progress) else approvers
+
+
+def why_process_asks(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
+    """The reasons to ask that no rule gives: arguments that stand in free text alone, and the process's own."""
+    return (*arguments_for_a_person(ctx, progress), *_why_the_process_asks(ctx, progress))
+
+
+def arguments_for_a_person(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
+    """Money, accounts and payees that only free text says, such as a mail's body, and the tenant does not trust."""
+    plan = progress.dossier.plan
+    return tuple(
+        f"{call.tool}: {origin.argument} stands only in free text ({origin.ref})"
+        for call in (plan.calls if plan else ())
+        for origin in call.origins
+        if origin.free_text and not any(fnmatchcase(origin.ref, field) for field in ctx.tenant.trusted_texts)
+    )
+
+
+def _why_the_process_asks(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
+    if found := concern(progress):
+        return (f"the process asks for two different people, because of {found}",)
+    left = unanswered(progress) if ctx.tenant.strict_processes else None
+    return (left,) if left else ()

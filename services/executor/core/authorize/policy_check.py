@@ -1,0 +1,212 @@
+"""POLICY_CHECK: the binding verdict on a plan, from rules and collected values, without a model (I2)."""
+
+from collections.abc import Container, Iterable, Mapping
+from typing import NamedTuple, cast
+
+from services.executor.core.authorize.provenance import unproven
+from services.executor.core.dossier.dossier import Dossier, Fact, NamedValue, Progress
+from services.executor.core.dossier.endings import Failed, Rejected
+from services.executor.core.dossier.past_calls import has_tool_rules, of_facts, of_session, of_writes, sayable
+from services.executor.core.figures.sameness import same
+from services.executor.core.process.figures import figured, figures_seen
+from services.executor.core.process.rules import process_policy
+from services.executor.core.process.shares import Left, figures_left, left_together
+from services.executor.core.records.asked_fields import asked_fields
+from services.executor.core.records.binding import CallView, bind, view_of
+from services.executor.core.records.calculated import ProcessFigures, calculated_fields, field_of, figures_of_call
+from services.executor.core.session.context import TurnContext
+from services.executor.core.states.template import Template
+from services.executor.core.tools.classes import verb_of
+from services.executor.ports.policy import PolicyUnavailable
+from shared.contracts.plan import PlannedCall, WritePlan
+from shared.contracts.policy import (
+    CallContext,
+    CallRefusal,
+    Confirmation,
+    ContextValue,
+    EvaluateRequest,
+    PastCall,
+    Verdict,
+)
+from shared.domain.exact_json import Json, digest, dumps
+
+_NAMED = 3  # calls that a refusal names
+
+
+async def judge_plan(ctx: TurnContext, progress: Progress) -> Progress:
+    """The progress with the verdict on its plan, told to who watches; ends the run as ``Failed`` without one."""
+    verdict = await verdict_on(ctx, progress.template, progress.dossier)
+    rules = verdict.triggered_rules
+    ctx.journal.tell(
+        "verdict",
+        passed=verdict.passed,
+        blocked=verdict.blocked,
+        escalates=verdict.escalate,
+        rules=list(dict.fromkeys(rule.rule_id for rule in rules)),
+        why=list(dict.fromkeys(rule.reason for rule in rules)),
+    )
+    return progress.learned(verdict=verdict)
+
+
+async def verdict_on(ctx: TurnContext, template: Template, dossier: Dossier) -> Verdict:
+    """A fresh verdict; fails closed: a service that is down, slow or talks about something else means no writes."""
+    request = request_for(ctx, template, dossier, await _history(ctx, dossier))
+    try:
+        verdict = await ctx.ports.policy.evaluate(request)
+    except PolicyUnavailable as error:
+        raise Failed(f"no policy verdict, so nothing was written: {error}", "policy_service") from error
+    if verdict.plan_hash != request.plan_hash or verdict.binding is not request.binding:
+        raise Failed(
+            "no policy verdict, so nothing was written: the service answered about another plan", "policy_service"
+        )
+    ctx.last_verdict.plan_hash, ctx.last_verdict.at = request.plan_hash or "", ctx.journal.now
+    return verdict
+
+
+def request_for(
+    ctx: TurnContext, template: Template, dossier: Dossier, history: tuple[PastCall, ...] = ()
+) -> EvaluateRequest:
+    """The rules' view of a plan: the tenant's, the request's and the process's own, which only add to them.
+
+    Without calls the verdict is provisional: a missing field then harms nothing.
+    """
+    plan = dossier.plan or WritePlan(task_id=ctx.record.task_id)
+    kind = template.process_type
+    found = figured(template, dossier.facts, ctx.task)
+    policies = (*ctx.policies, *process_policy(template, dossier, ctx.task, strict=ctx.tenant.strict_processes))
+    around = _Around(
+        facts=dossier.facts,
+        values=dossier.values,
+        figures=figures_seen(template, dossier.values, found),
+        process_type=kind,
+        asked=asked_fields(policies),
+        left=left_together(template, plan.every_call, found, dossier.facts),
+        trusts_requests=ctx.limits.trusts_requests,
+    )
+    values = {} if plan.calls else {value.name: field_of(value) for value in dossier.values}
+    return EvaluateRequest(
+        policies=policies,
+        context={**values, "process_type": kind},
+        calls=tuple(_context_of(call, around) for call in plan.every_call),
+        plan_hash=plan.hash,
+        binding=bool(plan.calls),
+        history=history,
+        text=ctx.task if plan.calls else None,
+        confirmations=_confirmations(dossier),
+    )
+
+
+def binding_hash(verdict: Verdict) -> str:
+    """What an approval is bound to: the policy, the context and the plan that the verdict was made on."""
+    return digest([verdict.policy_hash, verdict.context_hash, verdict.plan_hash])
+
+
+def refuse_if_blocked(verdict: Verdict, plan: WritePlan | None = None) -> None:
+    """Raises ``Rejected`` naming the rules, if the verdict says no outright or the policy itself is broken.
+
+    ``plan``: what it was made on; where that has several calls, those that the rules block are named too.
+    """
+    if verdict.problems:
+        problems = "; ".join(f"{problem.rule_id}: {problem.message}" for problem in verdict.problems)
+        raise Rejected(f"policy invalid, so nothing was written: {problems}")
+    if verdict.blocked:
+        raise Rejected("blocked by policy: " + "; ".join(reasons(verdict, blocking=True)) + _blocked(verdict, plan))
+
+
+def _blocked(verdict: Verdict, plan: WritePlan | None) -> str:
+    """In words, some of several calls that may not be made; empty where that goes without saying."""
+    ids = {rule.call_id for rule in verdict.triggered_rules if rule.action == "block"}
+    calls = [call for call in plan.every_call if call.call_id in ids] if plan else []
+    if plan is None or not calls or len(calls) == len(tuple(plan.every_call)):
+        return ""
+    more = f" and {len(calls) - _NAMED} more" if len(calls) > _NAMED else ""
+    return f" ({', '.join(f'{call.tool} {dumps(call.arguments)}' for call in calls[:_NAMED])}{more})"
+
+
+def refuse_if_refused(verdict: Verdict) -> None:
+    """Raises ``Rejected`` naming the rules about tools that a call breaks."""
+    if verdict.refusals:
+        raise Rejected("refused by policy, so nothing was written: " + "; ".join(map(told, verdict.refusals)))
+
+
+def told(refusal: CallRefusal) -> str:
+    return f"{refusal.call_id} {refusal.tool}: {refusal.rule_id}: {refusal.reason}"
+
+
+def reasons(verdict: Verdict, blocking: bool = False) -> tuple[str, ...]:
+    """One sentence for each triggered rule, once."""
+    rules = [rule for rule in verdict.triggered_rules if not blocking or rule.action == "block"]
+    return tuple(dict.fromkeys(f"{rule.rule_id}: {rule.reason}" for rule in rules))
+
+
+async def _history(ctx: TurnContext, dossier: Dossier) -> tuple[PastCall, ...]:
+    """The session's calls before the plan: its own do not count against it, however often its verdict is renewed."""
+    if not has_tool_rules(ctx.policies):
+        return ()
+    plan_hash = dossier.plan.hash if dossier.plan else None
+    written = [entry for entry in (await ctx.store.ledger()).values() if entry.plan_hash != plan_hash]
+    return (*of_session(ctx.session.calls, ctx.record.task_id), *of_facts(dossier.facts), *of_writes(written))
+
+
+def _confirmations(dossier: Dossier) -> tuple[Confirmation, ...]:
+    """A person's yes to the plan as it stands covers each of its calls."""
+    plan = dossier.plan
+    if plan is None or dossier.approved_hash != plan.hash or not dossier.by_person:
+        return ()
+    return tuple(
+        Confirmation(tool=call.tool, level=dossier.approved_level, call_id=call.call_id) for call in plan.every_call
+    )
+
+
+class _Around(NamedTuple):
+    """What the calls of a plan are seen with. ``asked``: the fields that rules ask for."""
+
+    facts: tuple[Fact, ...]
+    values: tuple[NamedValue, ...]
+    figures: ProcessFigures
+    process_type: str
+    asked: tuple[str, ...]
+    left: Left
+    trusts_requests: bool
+
+
+def _context_of(call: PlannedCall, around: _Around) -> CallContext:
+    """A call as the rules see it: what its fields are bound to, the values worked out of that, and what we know."""
+    view = view_of(call.tool, call.arguments, around.facts)
+    bound = bind(view, around.asked)
+    ours = {**_of_ours(call, around, view), "process_type": around.process_type}
+    values = calculated_fields(around.values, view)
+    said = {**values, **cast(dict[str, ContextValue], bound.fields), **ours}
+    return CallContext(
+        call_id=call.call_id,
+        tool=call.tool,
+        tool_class=call.tool_class,
+        fields=said,
+        unproven=() if around.trusts_requests else unproven(call.arguments, view, bound, around.values),
+        recorded=_recorded(said, ours, (bound.recorded, *bound.named, *bound.farther)),
+        unknown_fields=tuple(name for name in bound.unknown if name not in said),
+    )
+
+
+def _recorded(
+    said: Mapping[str, ContextValue], ours: Container[str], records: Iterable[Mapping[str, Json]]
+) -> tuple[dict[str, ContextValue], ...]:
+    """What the call's records say otherwise, together as far as they agree, and each by itself."""
+    found: list[dict[str, ContextValue]] = []
+    for record in records:
+        shown = sayable(record).items()
+        other = {name: value for name, value in shown if name not in ours and _denied(value, said.get(name))}
+        if other and other not in found:
+            found.append(other)
+    return tuple(found)
+
+
+def _denied(recorded: ContextValue, said: ContextValue) -> bool:
+    return recorded is not None and not same(cast(Json, recorded), cast(Json, said))
+
+
+def _of_ours(call: PlannedCall, around: _Around, view: CallView) -> dict[str, ContextValue]:
+    """What the executor itself knows of a call; no argument of that name takes its place."""
+    figures = figures_left(call.arguments, figures_of_call(around.figures, around.values, view), around.left)
+    known: dict[str, ContextValue] = {"figures": {**figures}} if figures else {}
+    return {**known, "verb": verb_of(call.tool), "tool_class": call.tool_class.value}

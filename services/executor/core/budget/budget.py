@@ -1,0 +1,244 @@
+"""The ceilings of one task (I11): each model call is paid for before it is made, and settled by what it did cost.
+
+Both stand in the task's journal: a reservation as an entry of its own, stored before the call; what the call cost in
+the entry of its reply, which names the reservation. A reservation without such an entry stays counted: whoever died
+may have been billed.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from services.executor.core.budget.tariff import NANO, Amount, Price, Size, Tariff, estimated
+from services.executor.core.budget.thrift import FEWEST, longest_answer
+from services.executor.core.dossier.dossier import Progress
+from services.executor.core.dossier.endings import Failed, RunEnds
+from services.executor.ports.turns import JournalEntry
+from shared.contracts.ledger import LedgerEntry
+from shared.domain.exact_json import JsonObject
+from shared.domain.words import DOUBTS, TaskState, WriteStatus
+
+RESERVED = "reserved"  # the kinds of journal entries: a reservation, and one whose call was never made
+RELEASED = "released"
+_DONE = frozenset({WriteStatus.VERIFIED, WriteStatus.UNVERIFIED, WriteStatus.SENT, WriteStatus.SKIPPED})
+_OPEN = frozenset({WriteStatus.SENDING, WriteStatus.DENIED, WriteStatus.RESEND, *DOUBTS})
+
+
+class Purse(Enum):
+    """How much of the budget a call may use. A quarter is kept back for the plan of writes and the answer.
+
+    A request that may propose writes is never put to a lower tier, however little is left; the one that is to make
+    the plan may use all there is for it.
+    """
+
+    READING = ("reading", 3)
+    PROPOSING = ("proposing", 3)
+    WHOLE = ("whole", 4)
+    PLAN = ("plan", 4)
+
+    def share(self, whole: int) -> int:
+        return whole * self.value[1] // 4
+
+    @property
+    def keeps_tier(self) -> bool:
+        return self in (Purse.PROPOSING, Purse.PLAN)
+
+
+class Ceilings(NamedTuple):
+    """What one task may use: fresh tokens, and nano-dollars. None is no limit."""
+
+    tokens: int | None = None
+    nanos: int | None = None
+    tariff: Tariff = Tariff()
+
+
+class Reservation(NamedTuple):
+    """One call that may be made: its name in the journal, what is set aside for it, and how long its answer may be."""
+
+    name: str
+    amount: Amount
+    max_tokens: int
+
+    @property
+    def entry(self) -> JournalEntry:
+        return JournalEntry(self.name, RESERVED, json.dumps([self.amount.tokens, self.amount.nanos]))
+
+
+class Settlement(NamedTuple):
+    """What a call did cost, and in which of the tenant's days; ``name`` is its reservation's.
+
+    ``cheaper``: it was made on a lower tier than its state's. ``doubt``: why an estimate counts in place of what the
+    endpoint reported.
+    """
+
+    name: str
+    amount: Amount
+    day: str
+    cheaper: bool = False
+    doubt: str = ""
+
+    def as_json(self) -> JsonObject:
+        of_amount: JsonObject = {"tokens": self.amount.tokens, "nanos": self.amount.nanos}
+        cheaper: JsonObject = {"cheaper": True} if self.cheaper else {}
+        doubt: JsonObject = {"doubt": self.doubt} if self.doubt else {}
+        return {"name": self.name, **of_amount, "day": self.day, **cheaper, **doubt}
+
+
+class BudgetSpent(RunEnds):
+    """There is not enough left for the next model call. How the task ends depends on what stands: see ``ending``."""
+
+
+class Partial(RunEnds):
+    """The budget is spent, and nothing was left undone that had been planned: what is known is the result."""
+
+    state = TaskState.COMPLETED
+    fsm_state = None
+    partial = True
+
+
+class Spending:
+    """What a task has spent and set aside, as its journal tells."""
+
+    def __init__(self, entries: Iterable[JournalEntry] = ()) -> None:
+        self.spent = Amount()
+        self.calls = 0
+        self.cheaper_calls = 0  # made on a lower tier than their state's, because little was left
+        self._open: dict[str, Amount] = {}
+        self._reserved = 0
+        for entry in entries:
+            self._read(entry)
+
+    @property
+    def counted(self) -> Amount:
+        """Everything that was or may have been billed."""
+        return sum(self._open.values(), self.spent)
+
+    @property
+    def unanswered(self) -> tuple[str, ...]:
+        """The keys of calls that may have been made and whose replies are not stored, the latest last."""
+        return tuple(name.split(":", 2)[2] for name in self._open)
+
+    def as_json(self, ceilings: Ceilings) -> dict[str, JsonValue]:
+        """For people: what was spent, and what may have been billed besides, by runs that died in a call."""
+        aside = sum(self._open.values(), Amount())
+        of_tokens: dict[str, JsonValue] = {} if ceilings.tokens is None else {"token_limit": ceilings.tokens}
+        of_money: dict[str, JsonValue] = {} if ceilings.nanos is None else {"dollar_limit": dollars(ceilings.nanos)}
+        return {
+            **of_tokens,
+            **of_money,
+            "tokens": self.spent.tokens,
+            "dollars": dollars(self.spent.nanos),
+            "calls": self.calls,
+            "cheaper_calls": self.cheaper_calls,
+            "set_aside_tokens": aside.tokens,
+            "set_aside_dollars": dollars(aside.nanos),
+        }
+
+    def reserve(self, key: str, size: Size, output: int, ceilings: Ceilings, price: Price, purse: Purse) -> Reservation:
+        """Set aside what the call may cost, with a shorter answer where the whole one does not fit.
+
+        Raises ``BudgetSpent``. The caller stores the reservation's entry before it makes the call.
+        """
+        affordable = min(output, self._longest(size, ceilings, price, purse))
+        if affordable < min(output, FEWEST):
+            raise BudgetSpent(self._reason(ceilings, purse))
+        self._reserved += 1
+        reservation = Reservation(f"reserve:{self._reserved}:{key}", estimated(size, affordable, price), affordable)
+        self._open[reservation.name] = reservation.amount
+        return reservation
+
+    def release(self, name: str) -> None:
+        self._open.pop(name, None)
+
+    def settle(self, settlement: Settlement) -> None:
+        """The call of that reservation was answered, and cost so much."""
+        self._open.pop(settlement.name, None)
+        self.spent += settlement.amount
+        self.calls += 1
+        self.cheaper_calls += settlement.cheaper
+
+    def used(self, ceilings: Ceilings, purse: Purse) -> Fraction:
+        """The share of the purse that is settled, of tokens or of money, whichever is more."""
+        pairs = ((self.spent.tokens, ceilings.tokens), (self.spent.nanos, ceilings.nanos))
+        shares = (Fraction(used, max(1, purse.share(whole))) for used, whole in pairs if whole is not None)
+        return max(shares, default=Fraction(0))
+
+    def _longest(self, size: Size, ceilings: Ceilings, price: Price, purse: Purse) -> int:
+        return longest_answer(self._output_left(size, ceilings, price, purse), undivided=purse is Purse.PLAN)
+
+    def _output_left(self, size: Size, ceilings: Ceilings, price: Price, purse: Purse) -> int:
+        """How many tokens of output fit under both ceilings, the request itself paid for."""
+        counted, asked = self.counted, estimated(size, 0, price)
+        left = []
+        if ceilings.tokens is not None:
+            left.append(purse.share(ceilings.tokens) - counted.tokens - asked.tokens)
+        if ceilings.nanos is not None:
+            money = purse.share(ceilings.nanos) - counted.nanos - asked.nanos
+            left.append(money // price.output if price.output else (0 if money < 0 else _ANY))
+        return min(left, default=_ANY)
+
+    def _reason(self, ceilings: Ceilings, purse: Purse) -> str:
+        counted = self.counted
+        of_tokens = f" of {ceilings.tokens:,}" if ceilings.tokens is not None else ""
+        of_money = f" of {dollars(ceilings.nanos)}" if ceilings.nanos is not None else ""
+        kept = (
+            "; a quarter is kept for the plan of writes and the answer"
+            if purse in (Purse.READING, Purse.PROPOSING)
+            else ""
+        )
+        return (
+            "the task's budget does not allow a further model call: "
+            f"{counted.tokens:,}{of_tokens} tokens (TASK_TOKENS) and "
+            f"{dollars(counted.nanos)}{of_money} US dollars (TASK_MONEY) are used or set aside{kept}"
+        )
+
+    def _read(self, entry: JournalEntry) -> None:
+        if entry.kind == RESERVED:
+            self._open[entry.key] = Amount(*json.loads(entry.data_json))
+            self._reserved += 1
+        elif entry.kind == RELEASED:
+            self.release(entry.data_json)
+        elif entry.kind == "model" and (told := settlement_in(entry.data_json)) is not None:
+            self.settle(told)
+
+
+def settlement_in(reply: str) -> Settlement | None:
+    """What a reply's entry says of its cost; None in one that was stored before costs were."""
+    spent = json.loads(reply).get("spent")
+    if not spent:
+        return None
+    amount = Amount(spent["tokens"], spent["nanos"])
+    cheaper, doubt = bool(spent.get("cheaper")), str(spent.get("doubt", ""))
+    return Settlement(spent["name"], amount, spent["day"], cheaper, doubt)
+
+
+def ending(spent: BudgetSpent, progress: Progress | None, writes: Sequence[LedgerEntry]) -> RunEnds:
+    """``Partial`` if no write is open and none was planned and not made; else ``Failed``."""
+    plan = progress.dossier.plan if progress else None
+    done = {(entry.plan_hash, entry.call.call_id) for entry in writes if entry.status in _DONE}
+    undone = [call.tool for call in plan.calls if (plan.hash, call.call_id) not in done] if plan else []
+    if undone:
+        return Failed(f"{spent.reason}; planned and not done: {', '.join(undone)}")
+    if any(entry.status in _OPEN for entry in writes):
+        return Failed(spent.reason)
+    return Partial(spent.reason)
+
+
+def known_so_far(reason: str, progress: Progress | None) -> str:
+    """The answer of a partial result: why it is partial, and what the run had found out."""
+    dossier = progress.dossier if progress else None
+    values = [f"- {value.name}: {value.value}" for value in dossier.values] if dossier else []
+    return "\n".join([f"Partial result: {reason}.", *(["Known until then:", *values] if values else [])])
+
+
+def dollars(nanos: int) -> str:
+    """An exact amount for people and records, in US dollars."""
+    return format((Decimal(nanos) / NANO).normalize(), "f")
+
+
+_ANY = 2**53  # no ceiling speaks about it

@@ -1,0 +1,119 @@
+"""Records as servers nest them: which record stands where, and its fields at any depth by their path.
+
+Items of a list are known by their own ids, not by their positions; so are the entries of a table ``{"C-1": {...}}``.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from services.executor.core.figures.sameness import names_a_record
+from shared.domain.exact_json import Json, JsonObject
+
+_ITEM = ("sku", "code", "key", "number", "name")  # by which an item without an id is known
+_UNNAMED = "[]"
+
+
+class RecordNode(NamedTuple):
+    """One record. ``place``: the names on the way; ``own``: its own id; ``around``: the records that it stands in."""
+
+    record: JsonObject
+    place: tuple[str, ...]
+    own: Json
+    around: tuple["RecordNode", ...]
+
+
+class Leaf(NamedTuple):
+    """A field at the end of a path: a scalar, or a list of scalars.
+
+    ``names``: the path without ids; ``items``: the ids of the list items on the way, ``[]`` for one that has none.
+    """
+
+    path: tuple[str, ...]
+    names: tuple[str, ...]
+    items: frozenset[str]
+    value: Json
+
+    @property
+    def name(self) -> str:
+        return self.names[-1]
+
+
+def nodes_of(value: Json) -> list[RecordNode]:
+    """Every record in a value that has fields of its own, outermost first."""
+    return list(_nodes(value, (), None, ()))
+
+
+def leaves_of(record: JsonObject) -> list[Leaf]:
+    return list(_leaves(record, (), (), frozenset()))
+
+
+def own_id(record: JsonObject) -> Json:
+    return next((value for key, value in record.items() if key.lower() == "id"), None)
+
+
+def _nodes(value: Json, place: tuple[str, ...], key: Json, around: tuple[RecordNode, ...]) -> Iterator[RecordNode]:
+    if isinstance(value, list):
+        for item in value:
+            yield from _nodes(item, place, None, around)
+    elif isinstance(value, dict):
+        inside = around
+        own = own_id(value)
+        if any(_is_field(item) for item in value.values()):
+            node = RecordNode(value, place, key if own is None else own, around)
+            inside = (*around, node)
+            yield node
+        table = _is_table(value)
+        for name, item in value.items():
+            yield from _nodes(item, place if table else (*place, name), name if table else None, inside)
+
+
+def _leaves(value: Json, path: tuple[str, ...], names: tuple[str, ...], items: frozenset[str]) -> Iterator[Leaf]:
+    if isinstance(value, dict):
+        table = _is_table(value)
+        for name, inner in value.items():
+            if table:
+                yield from _leaves(inner, (*path, name), names, items | {name})
+            else:
+                yield from _leaves(inner, (*path, name), (*names, name), items)
+    elif isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
+        known_by = _item_key(value)
+        for item in value:
+            own = str(item[known_by]) if known_by and isinstance(item, dict) else _UNNAMED
+            yield from _leaves(item, (*path, own), names, items | {own})
+    elif names:
+        yield Leaf(path, names, items, value)
+
+
+def _is_field(value: Json) -> bool:
+    if isinstance(value, list):
+        return not any(isinstance(item, dict | list) for item in value)
+    return not isinstance(value, dict)
+
+
+def _is_table(record: JsonObject) -> bool:
+    """Whether an object is a list of records by their ids."""
+    return bool(record) and all(
+        isinstance(value, dict) and any(mark.isdigit() for mark in key) for key, value in record.items()
+    )
+
+
+def _item_key(items: list[Json]) -> str | None:
+    """The field by which the items of a list are told apart; None where none has another value in each."""
+    records = [item for item in items if isinstance(item, dict)]
+    if len(records) != len(items):
+        return None
+    first = records[0]
+    candidates = [key for key in first if key.lower() == "id"] + [key for key in first if names_a_record(key)]
+    for key in [*candidates, *(key for key in first if key.lower() in _ITEM)]:
+        values = [str(record[key]) for record in records if isinstance(record.get(key), str | int)]
+        if len(set(values)) == len(records):
+            return key
+    return None
+
+
+def is_keyed(value: JsonObject) -> bool:
+    """Whether an object is a table keyed by id: ``{"C-1": {...}, "C-2": {...}}``."""
+    rows = [(key, row) for key, row in value.items() if isinstance(row, dict)]
+    if not rows or len(rows) != len(value):
+        return False
+    return all(any(mark.isdigit() for mark in key) or str(own_id(row)) == key for key, row in rows)

@@ -1,0 +1,139 @@
+"""What models are asked while a tool is made: each a call of its own, and none sees another's reply."""
+
+from dataclasses import replace
+from typing import Literal, TypeVar
+
+from pydantic import BaseModel
+
+from services.executor.core.budget.budget import BudgetSpent
+from services.executor.core.dossier.endings import Failed
+from services.executor.core.made_tools.agreement import BadCases, checked_cases
+from services.executor.core.made_tools.code import BadCode, admitted
+from services.executor.core.made_tools.spec import BadSpec, Spec, checked
+from services.executor.core.model.bounded_model import BoundedModel
+from services.executor.core.model.model_calls import UnusableAnswer, ask, structured, user
+from services.executor.core.prompts import schemas
+from services.executor.core.prompts.sections import render
+from services.executor.core.session.context import TurnContext
+from services.executor.ports.models import ModelRequest, Tier
+from shared.contracts.made_tool import MadeCase
+from shared.domain.exact_json import Json
+from shared.domain.marks import marked
+
+_GAP_SECONDS, _MAKE_SECONDS = 8.0, 10.0  # seed 000
+_MOST_GAPS = 2
+Shape = TypeVar("Shape", bound=BaseModel)
+
+
+class NotMade(Exception):
+    """No tool comes of it; the message says why."""
+
+
+class _Gap(BaseModel):
+    name: str
+    purpose: str
+    arguments: tuple[str, ...]
+    result: Literal["money", "ratio"]
+
+
+class _Gaps(BaseModel):
+    gaps: tuple[_Gap, ...]
+
+
+class _Function(BaseModel):
+    code: str
+    cannot: str = ""
+
+
+class _Case(BaseModel):
+    inputs: tuple[str, ...]
+    expected: str
+
+
+class _Cases(BaseModel):
+    cases: tuple[_Case, ...]
+    cannot: str = ""
+
+
+async def asked_gaps(ctx: TurnContext, key: str, calculators: str, kept: list[Json]) -> tuple[Spec, ...]:
+    """What a model says is missing, two at most; raises ``NotMade``."""
+    request = ModelRequest(
+        tier=Tier.HAIKU,
+        system=(ctx.prompts.role, ctx.prompts.tool_gap),
+        messages=(user(render({"task": ctx.task, "calculators": calculators, "made_tools": kept})),),
+        schema=schemas.TOOL_GAP,
+        max_tokens=600,
+    )
+    found = await _asked(ctx, key, request, _GAP_SECONDS, _Gaps)
+    try:
+        return tuple(_general(gap, ctx.task) for gap in found.gaps[:_MOST_GAPS])
+    except BadSpec as error:
+        raise NotMade(str(error)) from error
+
+
+async def asked_function(ctx: TurnContext, key: str, spec: Spec) -> str:
+    """The code of a function, as it may be run; raises ``NotMade``."""
+    request = ModelRequest(
+        tier=Tier.SONNET,
+        system=(ctx.prompts.role, ctx.prompts.make_tool),
+        messages=(user(render({"tool_spec": spec.as_json()})),),
+        schema=schemas.MADE_FUNCTION,
+        max_tokens=1_200,
+    )
+    found = await _asked(ctx, key, request, _MAKE_SECONDS, _Function)
+    if found.cannot or not found.code.strip():
+        raise NotMade(f"no function was written: {found.cannot[:200] or 'the answer is empty'}")
+    try:
+        return admitted(found.code, spec)
+    except BadCode as error:
+        raise NotMade(f"the function is not one that may be run: {error}") from error
+
+
+async def asked_cases(ctx: TurnContext, key: str, spec: Spec) -> tuple[MadeCase, ...]:
+    """The cases that the function has to meet, by a model that has not seen it; raises ``NotMade``."""
+    request = ModelRequest(
+        tier=Tier.HAIKU,
+        system=(ctx.prompts.role, ctx.prompts.tool_cases),
+        messages=(user(render({"tool_spec": spec.as_json()})),),
+        schema=schemas.MADE_CASES,
+        max_tokens=1_200,
+    )
+    found = await _asked(ctx, key, request, _MAKE_SECONDS, _Cases)
+    if found.cannot:
+        raise NotMade(f"no cases were given to judge it by: {found.cannot[:200]}")
+    try:
+        return checked_cases([MadeCase(inputs=case.inputs, expected=case.expected) for case in found.cases], spec)
+    except BadCases as error:
+        raise NotMade(f"the cases cannot be used: {error}") from error
+
+
+def _general(gap: _Gap, task: str) -> Spec:
+    """The gap as it may be told to later tasks: nothing of this one stands in it."""
+    purpose = " ".join(gap.purpose.split())
+    names = " ".join((gap.name, *gap.arguments))
+    if marked(purpose) or _own(task) & _own(f"{purpose} {names}"):
+        raise BadSpec(f"the purpose of {gap.name[:40]} speaks of the one task that it was found in")
+    return checked(Spec(gap.name, purpose, gap.arguments, gap.result, by_words=False))
+
+
+def _own(text: str) -> frozenset[str]:
+    """Words of three or more characters with a digit: identifiers, amounts, dates."""
+    words = (word.strip(".,:;()'\"").lower() for word in text.split())
+    return frozenset(word for word in words if len(word) > 2 and any(mark.isdigit() for mark in word))
+
+
+async def _asked(ctx: TurnContext, key: str, request: ModelRequest, seconds: float, shape: type[Shape]) -> Shape:
+    """The answer; ``NotMade`` if the model is late, down, not affordable or unusable: the run goes on without it."""
+    patient = replace(ctx, ports=ctx.ports._replace(model=BoundedModel(ctx.ports.model, seconds)))
+    try:
+        return structured(await ask(patient, key, request), shape)
+    except UnusableAnswer as error:
+        raise NotMade(f"the model's answer cannot be used: {error}") from error
+    except Failed as error:
+        if error.part != "model":
+            raise
+        ctx.journal.goes_on()
+        raise NotMade(error.reason) from error
+    except BudgetSpent as error:
+        ctx.journal.goes_on()
+        raise NotMade(error.reason) from error

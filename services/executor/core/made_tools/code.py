@@ -1,0 +1,153 @@
+"""What a made function may consist of: arithmetic on decimals, and nothing that leads anywhere else.
+
+The sandbox holds whatever runs in it; this list of what is allowed keeps it from having to, keeps binary floating
+point out (I8), and keeps texts of a model out of what is shown to later tasks.
+"""
+
+import ast
+import re
+from hashlib import sha256
+
+from services.executor.core.made_tools.spec import Spec
+
+LONGEST = 4_000
+_NUMBER = re.compile(r"-?\d{1,24}(?:\.\d{1,24})?", re.ASCII)
+_CALLED = frozenset(
+    {"Decimal", "abs", "enumerate", "int", "len", "list", "max", "min", "range", "reversed", "sorted", "sum", "zip"}
+)
+_METHODS = frozenset({"append", "exp", "ln", "log10", "quantize", "sqrt", "to_integral_value"})
+_NODES: tuple[type[ast.AST], ...] = (
+    ast.FunctionDef, ast.arguments, ast.arg, ast.Return, ast.Assign, ast.AugAssign, ast.For, ast.While, ast.If,
+    ast.Expr, ast.Break, ast.Continue, ast.Pass, ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.IfExp, ast.Compare, ast.Call,
+    ast.keyword, ast.Constant, ast.Attribute, ast.Subscript, ast.Slice, ast.Name, ast.List, ast.Tuple, ast.ListComp,
+    ast.comprehension, ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop,
+)  # fmt: skip
+_WITHOUT = (ast.MatMult, ast.LShift, ast.RShift, ast.BitAnd, ast.BitOr, ast.BitXor, ast.Invert)
+
+# Only whole numbers and decimals exist in a program, and these two are all that could make a float of whole numbers.
+PRELUDE = """
+from decimal import ROUND_HALF_UP, Decimal, getcontext
+getcontext().prec = 50
+def _divided(one, other):
+    return Decimal(one) / Decimal(other)
+def _raised(one, other):
+    return Decimal(one) ** Decimal(other)
+"""
+
+
+class BadCode(ValueError):
+    """It is not a pure function over decimals; the message says what is in it."""
+
+
+def admitted(code: str, spec: Spec) -> str:
+    """The function as it is kept: one spelling, without comments. Raises ``BadCode``."""
+    if len(code) > LONGEST:
+        raise BadCode(f"it is longer than {LONGEST} characters")
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise BadCode(f"it is no Python: {type(error).__name__}") from error
+    function = _only_function(tree, spec)
+    for node in ast.walk(function):
+        _refuse(node, function)
+    exact = ast.fix_missing_locations(_Exact().visit(_without_docstring(function)))
+    return ast.unparse(exact)
+
+
+def code_hash(code: str) -> str:
+    """Of the function and of what stands around it, so that the same hash means the same program."""
+    return sha256((PRELUDE + code).encode()).hexdigest()
+
+
+def program(code: str, name: str, arguments: tuple[str, ...]) -> str:
+    """The whole program; it takes decimal texts as ``_inputs`` and gives a decimal text."""
+    fixed = len(arguments) - arguments[-1].endswith("...")
+    rest = ", _given[_fixed:]" if arguments[-1].endswith("...") else ""
+    given = "".join(f"_given[{place}], " for place in range(fixed))
+    return (
+        f"{PRELUDE}{code}\n_given = [Decimal(_figure) for _figure in _inputs]\n_fixed = {fixed}\n"
+        f"_result = {name}({(given + rest.removeprefix(', ')).removesuffix(', ')})\n"
+        "str(Decimal(_result)) if type(_result) in (int, Decimal) else type(_result)"
+    )
+
+
+def _only_function(tree: ast.Module, spec: Spec) -> ast.FunctionDef:
+    match tree.body:
+        case [ast.FunctionDef() as function] if function.name == spec.name:
+            pass
+        case _:
+            raise BadCode(f"it is not the one function {spec.name}")
+    given = function.args
+    plain = not (given.posonlyargs or given.kwonlyargs or given.vararg or given.kwarg or given.defaults)
+    names = tuple(argument.arg for argument in given.args)
+    if not plain or names != tuple(argument.removesuffix("...") for argument in spec.arguments):
+        raise BadCode(f"it does not take {', '.join(spec.arguments)}")
+    if function.decorator_list or any(
+        isinstance(inner, ast.FunctionDef) for inner in ast.walk(function) if inner is not function
+    ):
+        raise BadCode("it has decorators, or functions within")
+    return function
+
+
+def _without_docstring(function: ast.FunctionDef) -> ast.FunctionDef:
+    if ast.get_docstring(function) is not None:
+        function.body = function.body[1:] or [ast.Pass()]
+    function.returns = None
+    for argument in function.args.args:
+        argument.annotation = None
+    return function
+
+
+def _refuse(node: ast.AST, function: ast.FunctionDef) -> None:
+    if not isinstance(node, _NODES) or isinstance(node, _WITHOUT):
+        raise BadCode(f"there is {type(node).__name__} in it")
+    match node:
+        case ast.Name(id=name) | ast.arg(arg=name) if name.startswith("_"):
+            raise BadCode(f"there is the name {name[:40]} in it")
+        case ast.Attribute(attr=name) if name not in _METHODS:
+            raise BadCode(f"there is the attribute {name[:40]} in it")
+        case ast.Call():
+            _refuse_call(node)
+        case ast.Name(id=name, ctx=ast.Store()) if name in _CALLED or name == function.name:
+            raise BadCode(f"it calls something else {name}")
+        case ast.Constant(value=value):
+            _refuse_constant(value, node, function)
+
+
+def _refuse_call(call: ast.Call) -> None:
+    match call.func:
+        case ast.Name(id=name) if name in _CALLED:
+            plain = all(one.arg in ("key", "reverse", "start", "rounding") for one in call.keywords)
+        case ast.Attribute():
+            plain = all(one.arg == "rounding" for one in call.keywords)
+        case _:
+            raise BadCode("it calls what is no calculator's business")
+    if not plain:
+        raise BadCode("it calls with names that are not meant")
+
+
+def _refuse_constant(value: object, node: ast.Constant, function: ast.FunctionDef) -> None:
+    is_docstring = isinstance(function.body[0], ast.Expr) and function.body[0].value is node
+    if isinstance(value, str) and not is_docstring and not _NUMBER.fullmatch(value):
+        raise BadCode("there is a text in it that is no number")
+    if not isinstance(value, str | int | None):
+        raise BadCode(f"there is a {type(value).__name__} in it: figures are Decimal")
+
+
+class _Exact(ast.NodeTransformer):
+    """Divisions and powers of whole numbers are those of decimals."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:  # the name that ast asks for
+        self.generic_visit(node)
+        word = {ast.Div: "_divided", ast.Pow: "_raised"}.get(type(node.op))
+        return ast.Call(ast.Name(word, ast.Load()), [node.left, node.right], []) if word else node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        self.generic_visit(node)
+        word = {ast.Div: "_divided", ast.Pow: "_raised"}.get(type(node.op))
+        if word is None:
+            return node
+        if not isinstance(node.target, ast.Name):
+            raise BadCode("it divides what stands in a list in place")
+        read = ast.Name(node.target.id, ast.Load())
+        return ast.Assign([node.target], ast.Call(ast.Name(word, ast.Load()), [read, node.value], []))

@@ -1,0 +1,117 @@
+"""Figures that a task names and no calculator works out: known measures, and formulas that stand in the task."""
+
+import re
+from collections.abc import Iterator
+
+from services.executor.core.made_tools.formulas import formulas
+from services.executor.core.made_tools.spec import Spec
+
+MOST = 3  # tools made for one task by its words (seed 000)
+
+_PERCENT = "in percent (5 means 5 %)"
+# Measures that people name, and the textbook definition that the name stands for.
+_MEASURES: tuple[tuple[str, Spec], ...] = (
+    (
+        r"\bCAGR\b|\bcompound annual growth\b",
+        Spec(
+            "compound_annual_growth",
+            f"compound annual growth rate {_PERCENT}: ((ending / beginning) ** (1 / years) - 1) * 100",
+            ("beginning", "ending", "years"),
+        ),
+    ),
+    (
+        r"\bbreak-?\s?even (?:point|units|quantity|volume)\b",
+        Spec(
+            "break_even_units",
+            "units to sell until fixed costs are covered: fixed_cost / (price - variable_cost)",
+            ("fixed_cost", "price", "variable_cost"),
+        ),
+    ),
+    (
+        r"\bpayback (?:period|time)\b",
+        Spec(
+            "payback_period",
+            "years until an investment is paid back: investment / yearly_flow",
+            ("investment", "yearly_flow"),
+        ),
+    ),
+    (
+        r"\bgross margin\b",
+        Spec("gross_margin_percent", f"gross margin {_PERCENT}: (revenue - cost) / revenue * 100", ("revenue", "cost")),
+    ),
+    (
+        r"\bmark-?up (?:percentage|percent|%|rate)",
+        Spec("markup_percent", f"markup on cost {_PERCENT}: (price - cost) / cost * 100", ("price", "cost")),
+    ),
+    (
+        r"\binventory turnover\b|\bstock turns?\b",
+        Spec(
+            "inventory_turnover",
+            "how often stock is sold: cost_of_goods_sold / average_inventory",
+            ("cost_of_goods_sold", "average_inventory"),
+        ),
+    ),
+    (
+        r"\breturn on investment\b|\bROI\b",
+        Spec("return_on_investment", f"return on investment {_PERCENT}: (gain - cost) / cost * 100", ("gain", "cost")),
+    ),
+    (
+        r"\bsharpe ratio\b",
+        Spec(
+            "sharpe_ratio",
+            "Sharpe ratio: (portfolio_return - risk_free_rate) / deviation",
+            ("portfolio_return", "risk_free_rate", "deviation"),
+        ),
+    ),
+    (
+        r"\bcurrent ratio\b",
+        Spec(
+            "current_ratio",
+            "current ratio: current_assets / current_liabilities",
+            ("current_assets", "current_liabilities"),
+        ),
+    ),
+    (
+        r"\bquick ratio\b|\bacid[- ]test\b",
+        Spec(
+            "quick_ratio",
+            "quick ratio: (current_assets - inventory) / current_liabilities",
+            ("current_assets", "inventory", "current_liabilities"),
+        ),
+    ),
+    (
+        r"\bdebt[- ]to[- ]equity\b",
+        Spec("debt_to_equity", "debt-to-equity ratio: total_debt / total_equity", ("total_debt", "total_equity")),
+    ),
+    (
+        r"\bmedian\b",
+        Spec("median", "the median: the middle figure, or the mean of the two middle ones", ("figures...",)),
+    ),
+    (
+        r"\bstandard deviation\b",
+        Spec(
+            "sample_standard_deviation",
+            "sample standard deviation: square root of (sum of squared distances from the mean / (number - 1))",
+            ("figures...",),
+        ),
+    ),
+    (
+        r"\bgeometric mean\b",
+        Spec("geometric_mean", "geometric mean: the n-th root of the product of n figures", ("figures...",)),
+    ),
+)
+
+
+def named_gaps(text: str) -> tuple[Spec, ...]:
+    """What the words of a task ask for that no calculator covers, its own formulas first; at most three."""
+    unique: dict[str, Spec] = {}
+    for spec in _found(text):
+        unique.setdefault(spec.name, spec)
+    return tuple(unique.values())[:MOST]
+
+
+def _found(text: str) -> Iterator[Spec]:
+    yield from formulas(text)
+    for pattern, spec in _MEASURES:
+        if re.search(pattern, text, re.IGNORECASE):
+            yield spec

@@ -1,0 +1,173 @@
+"""Tools for what a task needs and no calculator does: found, written, judged by independent cases, kept.
+
+Off unless the tenant switches it on. A tool is an operation of `calculate` and of nothing else.
+"""
+
+from collections.abc import Iterable
+from decimal import Decimal
+
+from pydantic import JsonValue
+
+from services.executor.core.dossier.dossier import Progress
+from services.executor.core.figures.made_formulas import NOTHING, Call, Made, Outcome
+from services.executor.core.finance.catalogue import offered
+from services.executor.core.made_tools.agreement import agrees
+from services.executor.core.made_tools.asked import NotMade, asked_cases, asked_function, asked_gaps
+from services.executor.core.made_tools.code import code_hash
+from services.executor.core.made_tools.gaps import named_gaps
+from services.executor.core.made_tools.running import run
+from services.executor.core.made_tools.spec import BadSpec, Spec, checked
+from services.executor.core.prompts.schemas import OPERATIONS
+from services.executor.core.session.context import TurnContext
+from services.executor.core.session.side_by_side import together
+from services.executor.ports.sandbox import SandboxUnavailable
+from shared.contracts.base import Contract
+from shared.contracts.made_tool import MadeCase, MadeTool
+from shared.domain.exact_json import Json
+from shared.ports.store import StoreUnavailable
+
+_SHORTEST = 100  # characters of a task that a model is asked about (seed 000)
+_LOCAL = frozenset({*OPERATIONS, "calculate", "look"})
+
+
+class _Gap(Contract):
+    """A gap that nothing was made for, and why."""
+
+    name: str
+    why: str
+
+
+class _Found(Contract):
+    """What came of looking, as the journal keeps it: with the code, so that a replay needs nobody."""
+
+    tools: tuple[MadeTool, ...] = ()
+    fresh: tuple[str, ...] = ()  # the names of those that were made now
+    gaps: tuple[_Gap, ...] = ()
+    model_calls: int = 0
+
+
+async def with_made(ctx: TurnContext, progress: Progress, key: str) -> tuple[Progress, Made]:
+    """The made tools for the task, some of them made now, and the progress that tells of them."""
+    if not ctx.tenant.made_tools:
+        return progress, NOTHING
+
+    async def find() -> str:
+        return (await _Making(ctx, key).found()).model_dump_json()
+
+    found = _Found.model_validate_json(await ctx.journal.once(key, "note", find))
+    told = _told(found)
+    if told:
+        ctx.journal.tell("note", made_tools=told)
+        progress = progress.model_copy(update={"notes": {**progress.notes, "made_tools": told}})
+    counted = progress.model_copy(update={"model_calls": progress.model_calls + found.model_calls})
+    return counted, Made(found.tools)
+
+
+class _Making:
+    """One look at one task. It ends with tools or with reasons, never with an error of the making."""
+
+    def __init__(self, ctx: TurnContext, key: str) -> None:
+        self._ctx, self._key = ctx, key
+        self._calls = 0
+        self._gaps: list[_Gap] = []
+
+    async def found(self) -> _Found:
+        every = await self._kept()
+        newest = _newest(every)
+        tools, fresh = list[MadeTool](), list[str]()
+        for number, spec in enumerate(await self._missing(newest)):
+            known = newest.get(spec.name)
+            try:
+                self._refuse_shadow(checked(spec).name)
+                if known is not None and spec.is_met_by(known):
+                    tools.append(known)
+                    continue
+                tools.append(await self._made(f"{self._key}:{number}", spec, every))
+                fresh.append(spec.name)
+            except (NotMade, BadSpec) as error:
+                self._gaps.append(_Gap(name=spec.name, why=str(error)))
+        return _Found(tools=tuple(tools), fresh=tuple(fresh), gaps=tuple(self._gaps), model_calls=self._calls)
+
+    async def _kept(self) -> tuple[MadeTool, ...]:
+        try:
+            return await self._ctx.ports.made.all(self._ctx.record.tenant)
+        except StoreUnavailable as error:
+            self._ctx.journal.tell("note", problem=f"the tools made before are not known: {error}")
+            return ()
+
+    async def _missing(self, newest: dict[str, MadeTool]) -> tuple[Spec, ...]:
+        """By the task's words at no cost; else, for a task of some length, by a model."""
+        named = named_gaps(self._ctx.task)
+        if named or len(self._ctx.task) < _SHORTEST:
+            return named
+        self._calls += 1
+        listed: list[Json] = [
+            {"name": one.name, "arguments": list[Json](one.arguments), "definition": one.purpose}
+            for one in newest.values()
+        ]
+        try:
+            return await asked_gaps(self._ctx, f"{self._key}:gap", offered(), listed)
+        except NotMade as error:
+            self._gaps.append(_Gap(name="?", why=f"whether a calculator is missing is not known: {error}"))
+            return ()
+
+    async def _made(self, key: str, spec: Spec, every: tuple[MadeTool, ...]) -> MadeTool:
+        """Raises ``NotMade``. The two calls know nothing of each other."""
+        self._calls += 2
+        code, cases = await together(
+            asked_function(self._ctx, f"{key}:function", spec), asked_cases(self._ctx, f"{key}:cases", spec)
+        )
+        tool = MadeTool(
+            name=spec.name,
+            purpose=spec.purpose,
+            arguments=spec.arguments,
+            result=spec.result,
+            code=code,
+            code_sha256=code_hash(code),
+            cases=cases,
+            made_at=self._ctx.journal.now,
+            task_id=self._ctx.record.task_id,
+        )
+        if any(one.removed_at and (one.name, one.code_sha256) == (tool.name, tool.code_sha256) for one in every):
+            raise NotMade("the same code was removed by an operator")
+        for case in cases:
+            await self._prove(tool, case)
+        try:
+            return await self._ctx.ports.made.keep(self._ctx.record.tenant, tool)
+        except StoreUnavailable as error:
+            raise NotMade(f"it could not be kept: {error}") from error
+
+    async def _prove(self, tool: MadeTool, case: MadeCase) -> None:
+        """Run the case twice, each time in a fresh sandbox: what differs from run to run is no calculator."""
+        try:
+            outcomes: list[Outcome] = [await run(self._ctx.ports.sandbox, Call(tool, case.inputs)) for _ in range(2)]
+        except SandboxUnavailable as error:
+            raise NotMade(f"the sandbox cannot be had: {error}") from error
+        first, again = outcomes
+        figures = ", ".join(case.inputs)
+        if first.error or again.error:
+            raise NotMade(f"it fails on {figures}: {first.error or again.error}")
+        if first != again:
+            raise NotMade(f"it gives different results for {figures}")
+        if not agrees(Decimal(first.value), Decimal(case.expected)):
+            raise NotMade(f"it gives {first.value[:40]} for {figures}, and an independent case says {case.expected}")
+
+    def _refuse_shadow(self, name: str) -> None:
+        tools = self._ctx.toolbox.tools
+        if name in _LOCAL or name in tools or any(tool.name == name for tool in tools.values()):
+            raise NotMade("there is a tool of that name, and none is ever put in its place")
+
+
+def _newest(every: Iterable[MadeTool]) -> dict[str, MadeTool]:
+    """The newest version of each name that is not removed."""
+    standing = sorted((tool for tool in every if tool.removed_at is None), key=lambda tool: tool.version)
+    return {tool.name: tool for tool in standing}
+
+
+def _told(found: _Found) -> list[JsonValue]:
+    made: list[JsonValue] = [
+        {**tool.by.model_dump(mode="json", exclude={"v"}), "made": "now" if tool.name in found.fresh else "before"}
+        for tool in found.tools
+    ]
+    missing: list[JsonValue] = [{"gap": gap.name, "why": gap.why} for gap in found.gaps]
+    return [*made, *missing]

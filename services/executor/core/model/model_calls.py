@@ -1,0 +1,230 @@
+"""Asking the model, with the journal between: a reply that was paid for is never paid for again."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import TypeVar, cast
+
+from pydantic import BaseModel, JsonValue, ValidationError
+
+from services.executor.core.budget.budget import Purse, Settlement
+from services.executor.core.budget.thrift import Pressure, Thrift, thrift
+from services.executor.core.dossier.endings import Failed, ModelRests, TenantStopped
+from services.executor.core.model.masking import masked, restored
+from services.executor.core.model.payment import Payment
+from services.executor.core.model.request_digest import request_digest
+from services.executor.core.prompts.sections import STABLE, render
+from services.executor.core.prompts.texts import Prompts
+from services.executor.core.session.context import TurnContext
+from services.executor.core.session.side_by_side import side_by_side
+from services.executor.ports.models import (
+    Message,
+    ModelAway,
+    ModelReply,
+    ModelRequest,
+    ModelUnavailable,
+    OpaqueBlock,
+    PassingText,
+    ReplyBlock,
+    StableText,
+    StopReason,
+    TextBlock,
+    Tier,
+    ToolUse,
+    Usage,
+)
+from services.executor.ports.turns import HandedOver
+from shared.domain import span_names as names
+from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
+from shared.ports.store import StoreUnavailable
+from shared.ports.tracing import Span, SpanKind
+
+T = TypeVar("T", bound=BaseModel)
+_LOOK_SECONDS = 1.0  # between two looks whether the task is to stop, while the model thinks
+
+
+class UnusableAnswer(ValueError):
+    """The model's structured answer does not fit; the message can be shown to the model."""
+
+
+async def ask(
+    ctx: TurnContext,
+    key: str,
+    request: ModelRequest,
+    purse: Purse = Purse.READING,
+    before: ModelRequest | None = None,
+    *,
+    cheaper: bool = False,
+) -> ModelReply:
+    """The reply for ``key``; ends the run as ``Failed`` if the model cannot be had, or ``BudgetSpent``.
+
+    ``before``: the request of the same history that was answered last, on the tier that answered it; its messages are
+    counted already. ``cheaper``: the request stands on a lower tier than its kind's already. The model sees
+    placeholders for what the privacy guard marks; the reply has the values again.
+    """
+    hidden = masked(request, ctx.task)
+    ctx.journal.hide(hidden.kinds)
+    way = thrift_of(ctx, key, request.tier, purse)
+    cheaper, paid = cheaper or way.tier is not request.tier, before and masked(before, ctx.task).request
+    payment = Payment(ctx, key, _put(ctx, hidden.request, way), purse, cheaper=cheaper, before=paid)
+
+    async def call() -> str:
+        with ctx.ports.tracer.span(names.CHAT_OPERATION, SpanKind.CLIENT) as span:
+            try:
+                async with asyncio.timeout(ctx.journal.seconds_left):
+                    reply = restored(await _unless_stopped(ctx, payment.affordable), hidden)
+            except ModelAway as error:
+                raise ModelRests(f"the model did not answer: {error}", error.retry_after) from error
+            except ModelUnavailable as error:
+                raise Failed(f"the model did not answer: {error}", "model") from error
+            except TimeoutError as error:
+                raise ctx.journal.out_of_time() from error
+            spent = payment.cost(reply)
+            _note(span, reply, spent, way.tier)
+        ctx.journal.tell("model", step=key, model=reply.model, tier=way.tier.value, **_used(reply, spent))
+        return _packed(reply, asked, spent, way.tier)
+
+    asked = request_digest(request)
+    stored = await ctx.journal.once(key, "model", call, asked, payment.reserve)
+    await payment.settle(stored)
+    return _unpacked(stored)
+
+
+def _used(reply: ModelReply, spent: Settlement) -> dict[str, JsonValue]:
+    """What a call took, for people: tokens read (and how many of them from the cache), written, and its price."""
+    usage = reply.usage
+    read = usage.input + usage.cache_read + usage.cache_write
+    doubt: dict[str, JsonValue] = {"usage_doubt": spent.doubt} if spent.doubt else {}
+    return {"input": read, "cached": usage.cache_read, "output": usage.output, "nanos": spent.amount.nanos, **doubt}
+
+
+def _note(span: Span, reply: ModelReply, spent: Settlement, tier: Tier) -> None:
+    """What the call took, in OpenTelemetry's words: their input counts all that was read."""
+    if not span.is_recording:
+        return
+    usage = reply.usage
+    read = usage.input + usage.cache_read + usage.cache_write
+    span.note(
+        {
+            names.OPERATION: names.CHAT_OPERATION,
+            names.RESPONSE_MODEL: reply.model,
+            names.FINISH_REASONS: (reply.stop_reason,),
+            names.INPUT_TOKENS: read,
+            names.OUTPUT_TOKENS: usage.output,
+            names.CACHE_READ_TOKENS: usage.cache_read,
+            names.CACHE_WRITE_TOKENS: usage.cache_write,
+            names.TIER: tier.value,
+            names.COST_NANOS: spent.amount.nanos,
+        }
+    )
+
+
+def thrift_of(ctx: TurnContext, key: str, tier: Tier, purse: Purse) -> Thrift:
+    """How the call for ``key`` was made, if it was answered before; else how it will be."""
+    used = ctx.journal.spending.used(ctx.limits.ceilings, purse)
+    now = thrift(tier, used, keeps_tier=purse.keeps_tier)
+    stored = ctx.journal.get(key)
+    if stored is None:
+        return now
+    return now._replace(tier=Tier(str(loads_object(stored).get("tier", tier))))
+
+
+def _put(ctx: TurnContext, request: ModelRequest, way: Thrift) -> ModelRequest:
+    """The request on its tier, and last of all what the budget says: what stands before it stays as it was."""
+    hint = render({"efficiency": _hint(ctx.prompts, way.pressure)})
+    *before, last = request.messages
+    told = last._replace(blocks=(*last.blocks, PassingText(hint)))
+    return request._replace(tier=way.tier, messages=(*before, told))
+
+
+def _hint(prompts: Prompts, pressure: Pressure) -> str:
+    match pressure:
+        case Pressure.MILD:
+            return prompts.efficiency_mild
+        case Pressure.STRICT:
+            return prompts.efficiency_strict
+        case Pressure.EMERGENCY:
+            return prompts.efficiency_emergency
+
+
+async def _unless_stopped(ctx: TurnContext, request: ModelRequest) -> ModelReply:
+    """The reply, unless somebody wants the task to stop first: a model may think for minutes, and changes nothing."""
+    replies: list[ModelReply] = []
+    answered = asyncio.Event()
+
+    async def asked() -> None:
+        replies.append(await ctx.ports.model.complete(request))
+        answered.set()
+
+    async def watched() -> None:
+        while not answered.is_set():
+            try:
+                async with asyncio.timeout(_LOOK_SECONDS):
+                    await answered.wait()
+            except TimeoutError:
+                await _heed_a_cancel(ctx)
+
+    await side_by_side((asked(), watched()))
+    return replies[0]
+
+
+async def _heed_a_cancel(ctx: TurnContext) -> None:
+    try:
+        await ctx.journal.check()
+    except StoreUnavailable:  # the lease's heartbeat decides how long that may last
+        return
+    except (TenantStopped, HandedOver):  # the reply is paid for: it is stored, and the next call is not made
+        return
+
+
+def user(text: str) -> Message:
+    return Message("user", (TextBlock(text),))
+
+
+def shown(sections: Mapping[str, Json]) -> Message:
+    """The sections as a message of the user; those that are the same for many tasks first, as a block of their own."""
+    stable = render({name: sections[name] for name in STABLE if name in sections})
+    text = TextBlock(render({name: value for name, value in sections.items() if name not in STABLE}))
+    return Message("user", (StableText(stable), text) if stable else (text,))
+
+
+def structured(reply: ModelReply, shape: type[T]) -> T:
+    """The reply's JSON as ``shape``; raises ``UnusableAnswer`` with what does not fit."""
+    try:
+        return shape.model_validate_json(reply.text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "the answer"
+        raise UnusableAnswer(f"{where}: {first['msg']}") from error
+
+
+def _packed(reply: ModelReply, asked: str, spent: Settlement, tier: Tier) -> str:
+    usage: list[Json] = list(reply.usage)
+    packed: JsonObject = {"stop": reply.stop_reason, "usage": usage, "model": reply.model, "asked": reply.asked}
+    packed["blocks"] = [_packed_block(block) for block in reply.blocks]
+    return dumps({**packed, "request": asked, "spent": spent.as_json(), "tier": tier.value})
+
+
+def _packed_block(block: ReplyBlock) -> JsonObject:
+    match block:
+        case TextBlock(text):
+            return {"text": text}
+        case ToolUse(use_id, name, given):
+            return {"id": use_id, "name": name, "input": given}
+        case OpaqueBlock(text, model):
+            return {"opaque": text, "model": model}
+
+
+def _unpacked(text: str) -> ModelReply:
+    packed = loads_object(text)
+    blocks = tuple(_block(block) for block in cast("list[JsonObject]", packed["blocks"]))
+    usage = Usage(*cast("list[int]", packed["usage"]))
+    stop = cast(StopReason, packed["stop"])
+    return ModelReply(blocks, stop, usage, str(packed["model"]), str(packed.get("asked", "")))
+
+
+def _block(packed: JsonObject) -> ReplyBlock:
+    if "text" in packed:
+        return TextBlock(str(packed["text"]))
+    if "opaque" in packed:
+        return OpaqueBlock(str(packed["opaque"]), str(packed["model"]))
+    return ToolUse(str(packed["id"]), str(packed["name"]), cast(JsonObject, packed["input"]))

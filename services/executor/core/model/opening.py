@@ -1,0 +1,94 @@
+"""How a conversation begins: the task and what is known before it; and how it begins anew with another model."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from services.executor.core.prompts.sections import render
+from services.executor.core.session.context import TurnContext
+from services.executor.ports.models import Message, TextBlock
+from shared.contracts.policy import Policy, Rule
+from shared.domain.exact_json import Json, dumps, loads_object
+from shared.ports.store import StoreUnavailable
+
+_KEY = "talk:opening"
+_FIRST = (
+    "task", "now", "history", "primer", "knowledge", "entities", "policy_advice", "constraints", "thresholds",
+    "documents", "answer_format", "process_types",
+)  # fmt: skip
+_MOST_RULES, _MOST_RULE = 60, 300
+
+
+async def opening_sections(ctx: TurnContext) -> dict[str, Json]:
+    """What the first message says; journaled, so that the conversation keeps its beginning to the byte."""
+
+    async def compose() -> str:
+        return dumps(_sections(ctx) | await _list_designed_kinds(ctx))
+
+    return loads_object(await ctx.journal.once(_KEY, "note", compose))
+
+
+async def _list_designed_kinds(ctx: TurnContext) -> dict[str, Json]:
+    """The kinds of task that were designed for the tenant, so that they keep their names."""
+    if ctx.process.settled:
+        return {}
+    try:
+        names = await ctx.ports.learned.process_types(ctx.record.tenant)
+    except StoreUnavailable:
+        return {}
+    return {"process_types": [*names]} if names else {}
+
+
+def first_message(sections: dict[str, Json]) -> Message:
+    return Message("user", (TextBlock(render(sections)),))
+
+
+def first_message_anew(sections: dict[str, Json], parts: Json, so_far: Sequence[Json]) -> Message:
+    """The first message of a new history: the task again, its parts, and what was called so far as data."""
+    return first_message({**sections, "parts": parts, "so_far": list(so_far)})
+
+
+def _sections(ctx: TurnContext) -> dict[str, Json]:
+    solver = ctx.record.request.solver
+    wanted: dict[str, Json] = {**ctx.sections, "now": _now(ctx), "constraints": _constraints(ctx)}
+    if solver is not None:
+        wanted["answer_format"] = "prose" if solver.expected_format == "single" else "list"
+    return {name: wanted[name] for name in _FIRST if wanted.get(name) not in (None, "", [], {})}
+
+
+def _now(ctx: TurnContext) -> Json:
+    """The present time where the tenant is; in an assessed world, that world's."""
+    told = ctx.sections.get("now")
+    if told:
+        return told
+    local = local_now(ctx)
+    return {"current_time": local.isoformat(timespec="minutes"), "weekday": local.strftime("%A")}
+
+
+def local_now(ctx: TurnContext) -> datetime:
+    """The time that the task is read by, where the tenant is: fixed when the task was accepted."""
+    return (ctx.clock or ctx.record.accepted_at).astimezone(ZoneInfo(ctx.tenant.time_zone))
+
+
+def _constraints(ctx: TurnContext) -> str:
+    """What was foreseen, and every standing rule in words."""
+    foreseen = str(ctx.sections.get("constraints") or "")
+    process = "\n".join(ctx.process.template.instructions.values()) if ctx.process.settled else ""
+    rules = [_in_words(rule) for policy in ctx.policies for rule in policy.rules if not rule.report_only]
+    rules += [_tool_rule_in_words(policy) for policy in ctx.policies if policy.tool_rules]
+    standing = "\n".join(f"- {text[:_MOST_RULE]}" for text in rules[:_MOST_RULES])
+    said = f"Standing rules; a write that one of them concerns is checked, and may wait for a person:\n{standing}"
+    return "\n".join(filter(None, (process, foreseen, said if standing else "")))
+
+
+def _in_words(rule: Rule) -> str:
+    who = f" by {rule.level}" if rule.level else ""
+    return f"{rule.action.replace('_', ' ')}{who} when {rule.condition}" + (f": {rule.reason}" if rule.reason else "")
+
+
+def _tool_rule_in_words(policy: Policy) -> str:
+    told = (
+        f"{rule.kind.replace('_', ' ')} {rule.tool}" + (f": {rule.reason}" if rule.reason else "")
+        for rule in policy.tool_rules
+    )
+    return "; ".join(told)

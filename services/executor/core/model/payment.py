@@ -1,0 +1,120 @@
+"""Paying for one model call: set aside before it, by the task and by the tenant's day; settled after it."""
+
+from datetime import datetime
+from decimal import Decimal
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+from services.executor.core.budget.budget import BudgetSpent, Purse, Reservation, Settlement, dollars, settlement_in
+from services.executor.core.budget.tariff import NANO, billed, size_of
+from services.executor.core.dossier.endings import RunEnds, TenantStopped
+from services.executor.core.session.context import TurnContext
+from services.executor.ports.models import ModelReply, ModelRequest
+from services.executor.ports.spend import Charge, DayCaps
+from services.executor.ports.turns import HandedOver
+from shared.contracts.tenant import TenantRecord
+
+
+class Day(NamedTuple):
+    """One day of a tenant, in its own time zone."""
+
+    tenant: str
+    date: str
+
+
+class Payment:
+    """Of one call: ``reserve`` before it, ``cost`` when its reply is there, ``settle`` when that is stored."""
+
+    def __init__(
+        self,
+        ctx: TurnContext,
+        key: str,
+        request: ModelRequest,
+        purse: Purse,
+        *,
+        cheaper: bool = False,
+        before: ModelRequest | None = None,
+    ) -> None:
+        """``cheaper``: the request is put to a lower tier than its state's. ``before``: the request, as it was sent, of
+        the same history that was answered last.
+        """
+        self._ctx, self._key, self._request, self._purse = ctx, key, request, purse
+        self._cheaper = cheaper
+        self._size = size_of(request, before)
+        self._ceilings = ctx.limits.ceilings
+        self._day = Day(ctx.record.tenant, day_of(ctx.journal.now, ctx.tenant))
+        self._caps = caps_of(ctx.tenant)
+        self._reservation: Reservation | None = None
+
+    @property
+    def affordable(self) -> ModelRequest:
+        """The request, its answer no longer than what was set aside for it."""
+        return self._request._replace(max_tokens=self._reserved.max_tokens)
+
+    async def reserve(self) -> None:
+        """Raises ``BudgetSpent``, and whatever says that this run may not go on; then nothing stays set aside."""
+        price = self._ceilings.tariff.of_tier(self._request.tier)
+        output, spending = self._request.max_tokens, self._ctx.journal.spending
+        self._reservation = spending.reserve(self._key, self._size, output, self._ceilings, price, self._purse)
+        if self._caps and not await self._ctx.ports.daily.reserve(*self._day, self._charge(), self._caps):
+            spending.release(self._reserved.name)
+            raise BudgetSpent(_day_is_spent(self._caps, self._day))
+        try:
+            await self._ctx.journal.reserve(self._reserved)
+        except (RunEnds, TenantStopped, HandedOver):  # the call is not made
+            await self._ctx.journal.release(self._reserved)
+            await self._give_back()
+            raise
+
+    def cost(self, reply: ModelReply) -> Settlement:
+        """What the reply did cost; counted from now on."""
+        price = self._ceilings.tariff.of(reply.asked or reply.model)
+        amount, doubt = billed(reply, self._size, price, self._reserved.max_tokens)
+        settlement = Settlement(self._reserved.name, amount, self._day.date, self._cheaper, doubt)
+        self._ctx.journal.spending.settle(settlement)
+        return settlement
+
+    async def settle(self, stored: str) -> None:
+        """Count the stored reply for the tenant's day. One that an earlier run stored was counted then, unless that
+        run died in between: with a cap, its reservation tells.
+        """
+        told = settlement_in(stored)
+        if told is not None and (self._caps or self._reservation):
+            charge = Charge(f"{self._ctx.record.task_id}:{told.name}", told.amount.tokens, told.amount.nanos)
+            await self._ctx.ports.daily.settle(self._day.tenant, told.day, charge, reserved=self._caps is not None)
+
+    async def _give_back(self) -> None:
+        if self._caps:
+            nothing = self._charge()._replace(tokens=0, nanos=0)
+            await self._ctx.ports.daily.settle(*self._day, nothing, reserved=True)
+
+    def _charge(self) -> Charge:
+        amount = self._reserved.amount
+        return Charge(f"{self._ctx.record.task_id}:{self._reserved.name}", amount.tokens, amount.nanos)
+
+    @property
+    def _reserved(self) -> Reservation:
+        if self._reservation is None:
+            raise AssertionError("nothing was set aside for this call")
+        return self._reservation
+
+
+def day_of(now: datetime, tenant: TenantRecord) -> str:
+    """The date in the tenant's time zone."""
+    return now.astimezone(ZoneInfo(tenant.time_zone)).date().isoformat()
+
+
+def caps_of(tenant: TenantRecord) -> DayCaps | None:
+    """What the tenant may use in a day; None where nothing limits it."""
+    if tenant.tokens_per_day is None and tenant.dollars_per_day is None:
+        return None
+    money = tenant.dollars_per_day
+    return DayCaps(tenant.tokens_per_day, None if money is None else int(Decimal(money) * NANO))
+
+
+def _day_is_spent(caps: DayCaps, day: Day) -> str:
+    tokens = [] if caps.tokens is None else [f"{caps.tokens:,} tokens"]
+    money = [] if caps.nanos is None else [f"{dollars(caps.nanos)} US dollars"]
+    return (
+        f"the tenant's budget of {' and '.join([*tokens, *money])} for {day.date} does not allow a further model call"
+    )

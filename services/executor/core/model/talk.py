@@ -1,0 +1,125 @@
+"""The history of one task's conversation with a model: it only grows, and begins anew where another tier goes on."""
+
+from collections.abc import Sequence
+
+from services.executor.core.budget.budget import Purse
+from services.executor.core.dossier.endings import Failed
+from services.executor.core.model.model_calls import ask, thrift_of
+from services.executor.core.model.opening import first_message, first_message_anew
+from services.executor.core.session.context import TurnContext
+from services.executor.ports.models import (
+    Effort,
+    Message,
+    ModelReply,
+    ModelRequest,
+    PassingText,
+    TextBlock,
+    Tier,
+    ToolDefinition,
+    ToolResult,
+)
+from shared.domain.exact_json import Json, JsonObject
+
+_LONGEST_REPLY = 4_096
+_MOST_PAUSES = 4  # times that a model may pause within one reply
+_MOST_HISTORY = 240_000  # characters; beyond that a new history begins
+
+
+class Talk:
+    """Messages and tier as they stand. ``so_far`` tells, as data, what was called in all histories."""
+
+    def __init__(
+        self, ctx: TurnContext, sections: dict[str, Json], tools: tuple[ToolDefinition, ...], prefix: str = "talk"
+    ) -> None:
+        """``prefix`` begins the names of its replies in the journal."""
+        self._prefix = prefix
+        self._ctx = ctx
+        self._sections = sections
+        self.tools = tools
+        self.tier = Tier.HAIKU
+        self.messages: tuple[Message, ...] = (first_message(sections),)
+        self.replies = 0
+        self.understood: JsonObject = {}
+        self.so_far: list[Json] = []
+        self.figures = ""  # the process's own, as the model was told them last
+        self._before: ModelRequest | None = None  # what was asked last in this history
+
+    @property
+    def key(self) -> str:
+        """The name of the present reply in the journal: what is done for it is named after it."""
+        return f"{self._prefix}:{self.replies}"
+
+    async def ask(self, purse: Purse, tier: Tier) -> ModelReply:
+        """The model's next reply. Ends the run where the conversation has become too long."""
+        if self.replies >= self._ctx.limits.iterations:
+            raise Failed(f"the task took {self.replies} replies of the model without an end")
+        self.replies += 1
+        now = thrift_of(self._ctx, f"{self.key}:model", tier, purse).tier
+        if now is not self.tier or self._is_long():
+            self.begin_anew(now)
+        request, before = self.request(), self._before
+        self._before = request
+        wanted = request._replace(tier=tier)  # where it is put to a lower one, that is counted
+        return await self._ask_model(f"{self.key}:model", wanted, purse, before)
+
+    def request(self, said: str = "", effort: Effort | None = None) -> ModelRequest:
+        """What is asked next; ``said``: what stands at its end for this once."""
+        messages = self.messages
+        if said:
+            *before, last = messages
+            messages = (*before, last._replace(blocks=(*last.blocks, PassingText(said))))
+        return ModelRequest(
+            tier=self.tier,
+            system=(self._ctx.prompts.rules,),
+            messages=messages,
+            tools=self.tools,
+            max_tokens=_LONGEST_REPLY,
+            effort=effort,
+            grows=True,
+        )
+
+    def hear(self, reply: ModelReply) -> None:
+        self.messages = (*self.messages, Message("assistant", reply.blocks))
+
+    def answer_calls(self, results: Sequence[ToolResult], said: str = "") -> None:
+        """The results of the last reply's calls, and what is said beside them."""
+        text = (TextBlock(said),) if said else ()
+        self.messages = (*self.messages, Message("user", (*results, *text)))
+
+    def say(self, text: str) -> None:
+        """A message of the machine itself."""
+        self.messages = (*self.messages, Message("user", (TextBlock(text),)))
+
+    def begin_anew(self, tier: Tier) -> None:
+        """A new history: the first message, the parts, and what was called so far as data (caches are by model).
+
+        What was said beside the last results goes with it, and the process's figures as they were told last.
+        """
+        self.tier = tier
+        if len(self.messages) > 1:
+            said = [block for block in self.messages[-1].blocks if isinstance(block, TextBlock)]
+            if self.figures and not any(self.figures in block.text for block in said):
+                said.insert(0, TextBlock(self.figures))
+            first = first_message_anew(self._sections, self.understood, self.so_far)
+            self.messages = (first._replace(blocks=(*first.blocks, *said)),)
+            self._before = None
+
+    async def _ask_model(
+        self, key: str, request: ModelRequest, purse: Purse, before: ModelRequest | None
+    ) -> ModelReply:
+        """One reply; a model that pauses goes on where it was."""
+        reply = await ask(self._ctx, key, request, purse, before)
+        for number in range(_MOST_PAUSES):
+            if reply.stop_reason != "pause_turn":
+                break
+            said = (*request.messages, Message("assistant", reply.blocks))
+            more = await ask(self._ctx, f"{key}:more{number}", request._replace(messages=said), purse, request)
+            reply = more._replace(blocks=(*reply.blocks, *more.blocks))
+        return reply
+
+    def _is_long(self) -> bool:
+        return len(self.messages) > 2 and sum(_length(message) for message in self.messages) > _MOST_HISTORY
+
+
+def _length(message: Message) -> int:
+    return sum(len(block.text) if isinstance(block, TextBlock) else len(str(block)) for block in message.blocks)

@@ -1,0 +1,22 @@
+"""What a calculation of this task may draw on."""
+
+from collections.abc import Sequence
+
+from services.executor.core.dossier.dossier import Fact, NamedValue
+from services.executor.core.figures.sources import KnownFigures
+from services.executor.core.model.opening import local_now
+from services.executor.core.session.context import TurnContext
+
+
+def known_figures(ctx: TurnContext, facts: Sequence[Fact], values: Sequence[NamedValue] = ()) -> KnownFigures:
+    return KnownFigures(facts, values, said_texts(ctx), local_now(ctx).date())
+
+
+def said_texts(ctx: TurnContext) -> tuple[str, ...]:
+    """The task, and everything that was said in the session before it: what a value may be taken from."""
+    return (ctx.task, *(text for _, text in ctx.session.turns))
+
+
+def user_texts(ctx: TurnContext) -> tuple[str, ...]:
+    """The user's own words: the task, and those of earlier turns; only these say what is to be done."""
+    return (ctx.task, *(text for role, text in ctx.session.turns if role == "user"))

@@ -1,0 +1,210 @@
+"""Policies in plain words: translated once into rules that their source bears out, then advice, or enforced."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import NamedTuple, cast
+
+from pydantic import BaseModel, JsonValue
+
+from services.executor.core.dossier.endings import Failed, Part
+from services.executor.core.model.structured import Question, Unanswered, answered
+from services.executor.core.prime.prose_sentences import UNENFORCED, binding_sentences, say_unenforced
+from services.executor.core.prompts import schemas
+from services.executor.core.session.context import TurnContext
+from services.executor.ports.models import Tier
+from services.executor.ports.policy import PolicyUnavailable
+from services.executor.ports.tools import Tool
+from shared.contracts.policy import Policy, Rule, ToolRule
+from shared.contracts.prose import Candidate, KnownTool, ProseAnswer, ProseRequest
+from shared.contracts.tenant import ProsePolicy
+from shared.domain.exact_json import Json, digest
+from shared.ports.store import StoreUnavailable
+
+_VERSION = 1  # of the translation: a new one translates every text anew
+_REQUEST = "request"
+_VALUES = "condition"
+
+
+class Proposed(BaseModel):
+    """One rule as the model writes it; what a kind does not use is empty."""
+
+    quote: str
+    kind: str
+    tool: str = ""
+    limit: int | None = None
+    after: tuple[str, ...] = ()
+    condition: str = ""
+    action: str = ""
+    level: str = ""
+    reason: str = ""
+
+
+class Proposals(BaseModel):
+    rules: tuple[Proposed, ...]
+
+
+class Translated(NamedTuple):
+    source: ProsePolicy
+    answer: ProseAnswer
+
+    @property
+    def policy(self) -> Policy:
+        return self.answer.policy.model_copy(update={"id": f"prose:{self.source.id}"})
+
+
+class _Translations(NamedTuple):
+    """The translations of the policies, and of those that have none why."""
+
+    translated: tuple[Translated, ...] = ()
+    problems: tuple[JsonValue, ...] = ()
+
+
+async def with_prose(ctx: TurnContext) -> TurnContext:
+    """The context with its prose policies as rules: enforced if the tenant says so, and listed in any case.
+
+    An enforced policy without a translation, or with a sentence that commands or forbids and became no rule, ends the
+    run. One that only advises stays prose; what of a request's own policy is not enforced is noted, to be said.
+    """
+    sources = _sources(ctx)
+    if not sources:
+        return ctx
+    enforced = ctx.tenant.enforce_prose
+    read = await _read(ctx, sources)
+    if enforced:
+        for one in read.translated:
+            _refuse_untranslated(one)
+    rules = tuple(one.policy for one in read.translated) if enforced else ()
+    told = [*(_told(one, enforced) for one in read.translated), *read.problems]
+    said = _own_policy_note(sources, read, enforced)
+    return replace(
+        ctx,
+        policies=(*ctx.policies, *rules),
+        sections={**ctx.sections, "policy_advice": "\n\n".join(source.text for source in sources)},
+        notes={**ctx.notes, "prose_policy": told, **({UNENFORCED: said} if said else {})},
+    )
+
+
+async def _read(ctx: TurnContext, sources: Sequence[ProsePolicy]) -> _Translations:
+    found: list[Translated] = []
+    problems: list[JsonValue] = []
+    for source in sources:
+        try:
+            found.append(await _translated(ctx, source))
+        except (PolicyUnavailable, StoreUnavailable, Unanswered) as error:
+            if ctx.tenant.enforce_prose:
+                why = f"the policy {source.id!r} could not be translated into rules: {error}"
+                raise Failed(why, _part(error)) from error
+            problems.append({"policy": source.id, "enforced": False, "problem": str(error)})
+    return _Translations(tuple(found), tuple(problems))
+
+
+def _refuse_untranslated(one: Translated) -> None:
+    """Raises ``Failed`` where a sentence that commands or forbids is in no rule, whatever the translator returned."""
+    left = binding_sentences(one.answer.untranslated)
+    if left:
+        raise Failed(f"the policy {one.source.id!r} is to be enforced, and no rule says: {' | '.join(left)}")
+
+
+def _own_policy_note(sources: Sequence[ProsePolicy], read: _Translations, enforced: bool) -> str:
+    """What is to be said of the request's own policy."""
+    own = next((source for source in reversed(sources) if source.id == _REQUEST), None)
+    left = next((one.answer.untranslated for one in read.translated if one.source is own), ())
+    return say_unenforced(own.text if own else "", left, enforced)
+
+
+def _part(error: Exception) -> Part:
+    return "model" if isinstance(error, Unanswered) else "policy_service"
+
+
+def _sources(ctx: TurnContext) -> tuple[ProsePolicy, ...]:
+    """The tenant's, and the request's own if it brought one in plain words."""
+    advice = ctx.sections.get("policy_advice")
+    own = (ProsePolicy(id=_REQUEST, text=advice),) if isinstance(advice, str) and advice.strip() else ()
+    return (*ctx.tenant.prose_policies, *own)
+
+
+async def _translated(ctx: TurnContext, source: ProsePolicy) -> Translated:
+    """From the journal, or kept from an earlier task of the tenant, or translated and checked now."""
+    tools = _known_tools(ctx.toolbox.tools.values())
+    known: list[Json] = [[tool.name, *tool.fields] for tool in tools]
+    key = digest([_VERSION, source.text, known, ctx.prompts.translate, ctx.limits.translator])[:32]
+
+    async def find() -> str:
+        kept = await ctx.ports.learned.translation(ctx.record.tenant, key)
+        if kept is not None:
+            return kept
+        fresh = (await _translate(ctx, source, tools, key)).to_json()
+        await ctx.ports.learned.keep_translation(ctx.record.tenant, key, fresh)
+        return fresh
+
+    return Translated(source, ProseAnswer.from_json(await ctx.journal.once(f"prose:{key}", "verdict", find)))
+
+
+async def _translate(ctx: TurnContext, source: ProsePolicy, tools: Sequence[KnownTool], key: str) -> ProseAnswer:
+    question = Question(
+        step=f"prose:{key}:asked",
+        tier=Tier.HAIKU,
+        system=(ctx.prompts.role, ctx.prompts.translate),
+        sections={"source": source.text, "tools": _listed(ctx.toolbox.tools.values())},
+        schema=schemas.TRANSLATION,
+        max_tokens=4096,
+    )
+    proposals = (await answered(ctx, question, Proposals)).value
+    candidates = tuple(_candidate(number, rule) for number, rule in enumerate(proposals.rules, 1))
+    fields = tuple(sorted({field for tool in tools for field in tool.fields}))
+    return await ctx.ports.policy.check_prose(
+        ProseRequest(source=source.text, candidates=candidates, tools=tuple(tools), fields=fields)
+    )
+
+
+def _candidate(number: int, said: Proposed) -> Candidate:
+    """The proposal as a rule; whether it can be meant is for the policy service to say."""
+    rule_id, reason = f"P{number}", said.reason or said.quote
+    if said.kind == _VALUES:
+        condition = f'tool == "{said.tool}" && ({said.condition})' if said.tool and said.condition else said.condition
+        rule = Rule(
+            id=rule_id,
+            condition=condition or f'tool == "{said.tool}"',
+            action=said.action,
+            level=said.level or None,
+            reason=reason,
+            quote=said.quote,
+        )
+        return Candidate(quote=said.quote, rule=rule)
+    tool_rule = ToolRule(
+        id=rule_id,
+        kind=said.kind,
+        tool=said.tool,
+        limit=said.limit,
+        after=said.after,
+        condition=said.condition or None,
+        level=said.level or None,
+        reason=reason,
+        quote=said.quote,
+    )
+    return Candidate(quote=said.quote, tool_rule=tool_rule)
+
+
+def _told(one: Translated, enforced: bool) -> JsonValue:
+    """What clients see of it: the rules it became, those refused, and the sentences that became none."""
+    answer = one.answer
+    rules = [
+        rule.model_dump(mode="json", exclude_defaults=True)
+        for rule in (*answer.policy.rules, *answer.policy.tool_rules)
+    ]
+    refused = [{"rule": refused.rule_id, "cause": refused.cause} for refused in answer.refused]
+    said = {"policy": one.source.id, "enforced": enforced, "rules": rules, "refused": refused}
+    return cast(JsonValue, {**said, "untranslated": list(answer.untranslated)})
+
+
+def _known_tools(tools: Iterable[Tool]) -> list[KnownTool]:
+    return [KnownTool(name=tool.name, fields=_fields(tool)) for tool in tools]
+
+
+def _listed(tools: Iterable[Tool]) -> list[Json]:
+    return [{"name": tool.name, "class": tool.tool_class.value, "fields": [*_fields(tool)]} for tool in tools]
+
+
+def _fields(tool: Tool) -> tuple[str, ...]:
+    properties = tool.input_schema.get("properties")
+    return tuple(properties) if isinstance(properties, dict) else ()

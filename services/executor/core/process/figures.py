@@ -1,0 +1,249 @@
+"""The figures of a process, computed by the executor itself: exact, with their operands, or not at all and why.
+
+A figure is computed only where each operand has exactly one match around what the task is about. They are named values
+like any other: audited, recomputed, traced, and seen by policy.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from functools import lru_cache
+from types import MappingProxyType
+from typing import NamedTuple
+
+from services.executor.core.dossier.dossier import Fact, NamedValue, Operand
+from services.executor.core.figures.evaluate import evaluate
+from services.executor.core.figures.paths import NoSuchPath
+from services.executor.core.figures.sources import KnownFigures
+from services.executor.core.finance.calculators import CannotCalculate, decimal_text
+from services.executor.core.finance.figures import figure as plain_figure
+from services.executor.core.finance.figures import number_bearing_tokens
+from services.executor.core.process.links import Links, denies
+from services.executor.core.process.operands import Ambiguous, Around, NotThere, at, operand_of
+from services.executor.core.process.rows import Group, Rows, groups, row_operands, rows_of
+from services.executor.core.records.calculated import ProcessFigures, adopt_values
+from services.executor.core.records.called_records import ReadOnce, Seen, is_named, seen
+from services.executor.core.states.figures import Figure
+from services.executor.core.states.patterns import Pattern, is_figure, kinds, pattern
+from services.executor.core.states.template import Template
+from shared.domain.exact_json import Json
+
+_NO_WORD = re.compile(r"[^a-z0-9]+")
+
+
+class Missing(NamedTuple):
+    """A figure that could not be computed. ``about``: the record it would have been about, where there are several."""
+
+    name: str
+    why: str
+    about: str = ""
+
+    @property
+    def text(self) -> str:
+        return f"{self.name}{f' of {self.about}' if self.about else ''} could not be computed: {self.why}"
+
+
+class Shared(NamedTuple):
+    """Records whose differences have an operand in common. ``whole``: what all are taken from, where it is that."""
+
+    ids: frozenset[str]
+    whole: Decimal | None
+
+
+class Figured(NamedTuple):
+    """What was computed, and what could not be."""
+
+    values: tuple[NamedValue, ...] = ()
+    missing: tuple[Missing, ...] = ()
+    subjects: Mapping[str, frozenset[str]] = MappingProxyType({})  # by figure: the ids of the records it is about
+    shared: Mapping[str, tuple[Shared, ...]] = MappingProxyType({})  # by figure
+
+
+class _Subject(NamedTuple):
+    """What a figure is about: records that stand for one thing. ``id`` is empty where the task is about one only."""
+
+    anchors: tuple[Seen, ...]
+    id: str = ""
+
+
+def figured(template: Template, facts: Sequence[Fact], task: str) -> Figured:
+    """All figures of the template over the facts, in its order; the first way that can be gone counts."""
+    return _figured(template.figures, tuple(facts), task) if template.figures else Figured()
+
+
+@lru_cache(maxsize=8)  # each state of a run asks for the same
+def _figured(figures: tuple[Figure, ...], given: tuple[Fact, ...], task: str) -> Figured:
+    facts = [ReadOnce.model_validate(dict(fact)) for fact in given]
+    records = seen(facts)
+    links = Links(records)
+    known: dict[str, NamedValue] = {}
+    missing: dict[tuple[str, str], Missing] = {}
+    about: dict[str, set[str]] = {}
+    for figure in figures:
+        for subject in _subjects(figure, records, task):
+            about.setdefault(figure.name, set()).update(_ids(figure, subject))
+            if _has(known, figure.name, subject.id):
+                continue
+            try:
+                found = _values(figure, Around(subject.anchors, records, task, links), subject.id, facts, known)
+            except (Ambiguous, NotThere, NoSuchPath, CannotCalculate) as why:
+                missing.setdefault((figure.name, subject.id), Missing(figure.name, str(why), subject.id))
+                continue
+            known |= {value.name: value for value in found}
+            missing.pop((figure.name, subject.id), None)
+    subjects = {name: frozenset(ids) for name, ids in about.items()}
+    return Figured(tuple(known.values()), tuple(missing.values()), subjects, _shared(known.values(), records))
+
+
+def with_figures(values: Sequence[NamedValue], found: Figured) -> tuple[NamedValue, ...]:
+    """The figures before those of the model's values that have other names: of one name, the executor's own counts."""
+    names = {value.name for value in found.values}
+    return (*found.values, *(value for value in values if not value.figure and value.name not in names))
+
+
+def figures_seen(template: Template, values: Sequence[NamedValue], found: Figured) -> ProcessFigures:
+    """The figures as rules see them; a calculated value with the name of one that could not be computed stands in."""
+    own = tuple(value for value in values if value.figure)
+    known = {value.figure for value in own}
+    names: dict[str, list[str]] = {}
+    for one in found.missing:
+        if one.name not in known and any(figure.name == one.name for figure in template.figures):
+            ids = found.subjects.get(one.name, frozenset())
+            names.setdefault(one.name, []).extend((one.about, *sorted(ids if len(ids) == 1 else ())))
+    others = adopt_values([value for value in values if not value.figure], names)
+    return ProcessFigures(own, tuple(value for value in others if value.figure), found.subjects)
+
+
+def figures_about(values: Sequence[NamedValue], named: Sequence[str]) -> dict[str, Decimal]:
+    """The figures by their names in the process file, as they are about a call that names these records.
+
+    A figure of one among several records speaks only for calls that name it.
+    """
+    own = {name.casefold() for name in named}
+    said = [value for value in values if value.figure and (not value.about or value.about.casefold() in own)]
+    single = [value for value in said if sum(one.figure == value.figure for one in said) == 1]
+    return {value.figure: Decimal(value.value) for value in single}
+
+
+def _ids(figure: Figure, subject: _Subject) -> Iterator[str]:
+    """What a subject of the figure's own kind is called by."""
+    wanted = kinds(figure.about)
+    for anchor in subject.anchors:
+        if anchor.id is not None and any(anchor.is_called(kind) for kind in wanted):
+            yield str(anchor.id).casefold()
+
+
+def _shared(values: Iterable[NamedValue], records: Sequence[Seen]) -> dict[str, tuple[Shared, ...]]:
+    """Of differences of several records each: those that are taken from the same, or take the same off."""
+    places = {
+        (record.fact.ref, at(record.path, key)): (record.identity, key)
+        for record in records
+        for key in record.record
+        if key != "currency"
+    }
+    drawn: dict[str, dict[tuple[str, str], list[tuple[str, int]]]] = {}
+    for value in values:
+        if value.about and value.operation == "difference":
+            for rank, operand in enumerate(value.operands):
+                if place := places.get((operand.ref, operand.path)):
+                    drawn.setdefault(value.figure, {}).setdefault(place, []).append((value.about.casefold(), rank))
+    found = {name: [_drawn(uses, place, records) for place, uses in by.items()] for name, by in drawn.items()}
+    return {name: tuple(one for one in some if len(one.ids) > 1) for name, some in found.items()}
+
+
+def _drawn(uses: Sequence[tuple[str, int]], place: tuple[str, str], records: Sequence[Seen]) -> Shared:
+    """``whole`` only where every difference begins with it, and it was the same whenever it was read."""
+    identity, key = place
+    same = [record.record for record in records if record.identity == identity]
+    read = {plain_figure(record[key]) for record in same if key in record}
+    whole = read.pop() if len(read) == 1 and all(rank == 0 for _, rank in uses) else None
+    return Shared(frozenset(about for about, _ in uses), whole)
+
+
+def _has(known: Mapping[str, NamedValue], name: str, about: str) -> bool:
+    return any(value.about == about and (value.figure == name or value.group == name) for value in known.values())
+
+
+def _subjects(figure: Figure, records: Sequence[Seen], task: str) -> list[_Subject]:
+    """Each record of the figure's kind that the task names; or the one there is, or whose amount it states; or all
+    that the task names."""
+    wanted = kinds(figure.about)
+    of_kind = _by_identity([record for record in records if any(record.is_called(kind) for kind in wanted)])
+    named = {identity: same for identity, same in of_kind.items() if any(is_named(one, task) for one in same)}
+    if not named and len(of_kind) == 1:
+        named = of_kind
+    if len(named) > 1:
+        return [_Subject(tuple(same), str(same[0].id)) for same in named.values()]
+    if named:
+        return [_Subject(tuple(next(iter(named.values()))))]
+    others = tuple(record for record in records if is_named(record, task))
+    stated = [same for same in of_kind.values() if _is_stated(figure, same, others, task)]
+    return [_Subject(tuple(stated[0]), str(stated[0][0].id)) if len(stated) == 1 else _Subject(others)]
+
+
+def _is_stated(figure: Figure, same: Sequence[Seen], others: Sequence[Seen], task: str) -> bool:
+    """Whether the task states what the record gives to the figure, and the record belongs to those that it names."""
+    amounts = {amount for token in number_bearing_tokens(task) if (amount := plain_figure(token)) is not None}
+    wanted = [pattern(text) for text in figure.operands if not is_figure(text)]
+    own = [one for one in wanted if any(record.is_called(kind) for record in same for kind in one.kinds)]
+    given = [record.record[field] for record in same for one in own if (field := record.field(one.fields)) is not None]
+    return any(plain_figure(value) in amounts for value in given) and not any(
+        denies(record, other) for record in same for other in others
+    )
+
+
+def _by_identity(records: Sequence[Seen]) -> dict[str, list[Seen]]:
+    found: dict[str, list[Seen]] = {}
+    for record in records:
+        found.setdefault(record.identity, []).append(record)
+    return found
+
+
+def _values(
+    figure: Figure, around: Around, about: str, facts: Sequence[Fact], known: Mapping[str, NamedValue]
+) -> list[NamedValue]:
+    wanted = [_earlier(text, known, about) or pattern(text) for text in figure.operands]
+    sources = [rows_of(one, around) if isinstance(one, Pattern) and one.rows else one for one in wanted]
+    made = []
+    for group in groups([one for one in sources if isinstance(one, Rows)], figure.by):
+        found = [operand for one in sources for operand in _operands(one, around, figure.operation, group)]
+        asked = NamedValue(name="", operation=figure.operation, operands=tuple(found), value="")
+        result = evaluate(asked, KnownFigures(facts, tuple(known.values()), (around.task,)))
+        made.append(_value(figure, about, found, Decimal(result.value), group.value if group else None))
+    return made
+
+
+def _operands(source: Operand | Pattern | Rows, around: Around, operation: str, group: Group | None) -> list[Operand]:
+    if isinstance(source, Operand):
+        return [source]
+    if isinstance(source, Rows):
+        return row_operands(source, operation, group)
+    return operand_of(source, around, operation)
+
+
+def _value(figure: Figure, about: str, found: list[Operand], result: Decimal, group: Json) -> NamedValue:
+    own = figure.name if group is None else f"{figure.name}_{_slug(str(group))}"
+    return NamedValue(
+        name=f"{own}_{_slug(about)}" if about else own,
+        operation=figure.operation,
+        operands=tuple(found),
+        value=decimal_text(result),
+        figure=own,
+        about=about,
+        group=figure.name if group is not None else "",
+    )
+
+
+def _earlier(text: str, known: Mapping[str, NamedValue], about: str) -> Operand | None:
+    """An earlier figure as an operand: of the same record, or of all there is."""
+    if not is_figure(text):
+        return None
+    for owner in (about, ""):
+        for value in known.values():
+            if value.figure == text and value.about == owner:
+                return Operand(source="value", ref=value.name)
+    raise NotThere(f"{text} is not known")
+
+
+def _slug(text: str) -> str:
+    return _NO_WORD.sub("_", text.lower()).strip("_")

@@ -1,0 +1,108 @@
+"""The list whose rows each go their own way: is every row of it that the task is about heeded by the plan?"""
+
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from typing import NamedTuple
+
+from services.executor.core.dossier.dossier import Progress
+from services.executor.core.figures.conditions import condition
+from services.executor.core.figures.sameness import names_a_record
+from services.executor.core.finance.figures import figure
+from services.executor.core.process.links import Links
+from services.executor.core.process.operands import Ambiguous, Around, NotThere
+from services.executor.core.process.rows import Rows, rows_of
+from services.executor.core.records.called_records import Seen, is_named, seen, stands_in
+from services.executor.core.records.refs import literal_parts
+from services.executor.core.states.figures import Route
+from services.executor.core.states.patterns import pattern
+from services.executor.core.states.template import Template
+from shared.contracts.plan import WritePlan
+from shared.domain.answer import is_exact_match
+from shared.domain.exact_json import Json, dumps
+
+_NAMED = 20  # how many rows a sentence names; the rest are counted
+
+
+class Unheeded(NamedTuple):
+    """A row for which the plan has no call."""
+
+    id: str
+    age: Decimal
+    route: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.id} ({self.age:f} days: {self.route})"
+
+
+def with_rows_left(progress: Progress, task: str) -> Progress:
+    """The answered progress, which names the rows for which nothing was done; a list stays one (I9)."""
+    plan, answer = progress.dossier.plan, progress.dossier.answer or ""
+    left = [] if plan is None else [row for row in unheeded(progress, task, plan) if not stands_in(row.id, answer)]
+    if not left or plan is None:
+        return progress
+    why = f" {plan.why_none}" if plan.why_none else ""
+    said = f"Nothing was done for {_listed(left)}.{why}"
+    noted = progress.model_copy(update={"notes": {**progress.notes, "rows_left_out": said}})
+    return noted if is_exact_match(answer) else noted.learned(answer=f"{answer.rstrip()}\n\n{said}")
+
+
+def unheeded(progress: Progress, task: str, plan: WritePlan) -> list[Unheeded]:
+    """The rows whose age gives them a way, and that no call names; none where no one list is plainly meant."""
+    template = progress.template
+    if not template.routes or not template.routed:
+        return []
+    records = seen(progress.dossier.facts)
+    named = [record for record in records if is_named(record, task)]
+    around = Around(named, records, task, Links(records))
+    try:
+        rows = _meant(rows_of(pattern(template.routed), around))
+    except (Ambiguous, NotThere):
+        return []
+    spoken_of = _texts_of(plan)
+    common = _common(rows)
+    return [row for record in rows if not (_names(record) - common) & spoken_of for row in _due(template, record)]
+
+
+def _meant(rows: Rows) -> list[Seen]:
+    tests = [[condition(text) for text in alternative] for alternative in rows.alternatives]
+    return [record for record in rows.records if any(all(holds(record.record) for holds in each) for each in tests)]
+
+
+def _due(template: Template, record: Seen) -> Iterator[Unheeded]:
+    field = record.field(pattern(template.routed).fields)
+    age = figure(record.record[field]) if field else None
+    route = _route(template.routes, age) if age is not None else None
+    if age is not None and route is not None and record.id is not None:
+        yield Unheeded(_text(record.id), age, route.name)
+
+
+def _route(routes: Sequence[Route], age: Decimal) -> Route | None:
+    return next((one for one in routes if age > one.over and (one.up_to is None or age <= one.up_to)), None)
+
+
+def _names(record: Seen) -> set[str]:
+    """The ids that stand in a row, its own and those of whom it is about."""
+    return {
+        _text(value).casefold()
+        for key, value in record.record.items()
+        if (key == record.id_field or names_a_record(key) or key.lower().endswith("email")) and value is not None
+    }
+
+
+def _common(rows: Sequence[Seen]) -> set[str]:
+    """What stands in every row tells none from the others."""
+    return set.intersection(*(_names(record) for record in rows)) if len(rows) > 1 else set()
+
+
+def _texts_of(plan: WritePlan) -> set[str]:
+    return {_text(part).strip().casefold() for call in plan.calls for part in literal_parts(call.arguments)}
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else dumps(value)
+
+
+def _listed(rows: Sequence[Unheeded]) -> str:
+    more = len(rows) - _NAMED
+    return ", ".join(row.text for row in rows[:_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,209 @@
+"""The rows that a figure is computed over: which list they stand in, which of them count, and the paths to them."""
+
+import re
+from collections.abc import Sequence
+from itertools import product
+from typing import NamedTuple
+
+from services.executor.core.dossier.dossier import Operand
+from services.executor.core.figures.conditions import written
+from services.executor.core.figures.sameness import names_a_record
+from services.executor.core.finance.currency import is_currency
+from services.executor.core.process.operands import COUNTS, Ambiguous, Around, NotThere, at, called, told
+from services.executor.core.records.called_records import Seen, stands_in, words
+from services.executor.core.states.patterns import OWN, Choice, Pattern
+from shared.domain.exact_json import Json, dumps
+
+_MONTHS = "january february march april may june july august september october november december".split()
+_MONTH = re.compile(rf"\b({'|'.join(_MONTHS)})\s+(\d{{4}})\b", re.IGNORECASE)
+
+
+class Group(NamedTuple):
+    """Rows that have one value under a field."""
+
+    fields: tuple[str, ...]
+    value: Json
+
+
+class Rows(NamedTuple):
+    """All rows of one list, and what chooses among them: of each alternative every condition holds."""
+
+    pattern: Pattern
+    records: tuple[Seen, ...]
+    alternatives: tuple[tuple[str, ...], ...]
+
+    @property
+    def first(self) -> Seen:
+        return self.records[0]
+
+    def values(self, fields: Sequence[str]) -> list[Json]:
+        """What the rows have under a field, each value once; raises ``NotThere`` if a row has nothing there."""
+        found: dict[str, Json] = {}
+        for record in self.records:
+            field = record.field(fields)
+            if field is None:
+                raise NotThere(f"not every row has a {fields[0]}")
+            found.setdefault(dumps(record.record[field]), record.record[field])
+        return list(found.values())
+
+
+def rows_of(pattern: Pattern, around: Around) -> Rows:
+    """Raises ``NotThere`` or ``Ambiguous`` where it is not plain which rows are meant."""
+    records = _list(pattern, around)
+    if not all(record.is_whole for record in records):
+        raise NotThere(f"not all rows of the list of {_kind(pattern)} were read")
+    found = [*(_chosen(choice, records, around) for choice in pattern.choices), _belonging(pattern, records, around)]
+    alternatives = tuple(tuple(one for part in parts for one in part) for parts in product(*found))
+    return Rows(pattern, records, alternatives)
+
+
+def groups(rows: Sequence[Rows], by: str) -> list[Group | None]:
+    """A group for each value of the field; one without a value where nothing is grouped."""
+    if not by:
+        return [None]
+    if not rows:
+        raise NotThere(f"there are no rows to group by {by}")
+    fields = tuple(by.split("|"))
+    return [Group(fields, value) for value in rows[0].values(fields)]
+
+
+def row_operands(rows: Rows, operation: str, group: Group | None) -> list[Operand]:
+    """The paths to the field of the rows, an operand for each alternative; and to their currency, if they say one."""
+    found = []
+    for conditions in rows.alternatives:
+        path = f"{rows.first.rows}{''.join(f'[{one}]' for one in (*conditions, *_of_group(rows, group))) or '[*]'}"
+        found.append(_operand(rows, path, _field(rows)))
+        if operation not in COUNTS and is_currency(rows.first.record.get("currency")):
+            found.append(_operand(rows, path, "currency"))
+    return found
+
+
+def _operand(rows: Rows, path: str, field: str) -> Operand:
+    return Operand(source="result", ref=rows.first.fact.ref, path=at(path, field) if field else path)
+
+
+def _of_group(rows: Rows, group: Group | None) -> tuple[str, ...]:
+    field = rows.first.field(group.fields) if group else None
+    return (written(field, "=", group.value),) if group and field else ()
+
+
+def _field(rows: Rows) -> str:
+    """The field's name, which all rows have to agree in; empty where the rows themselves are counted."""
+    if not rows.pattern.fields:
+        return ""
+    names = {record.field(rows.pattern.fields) for record in rows.records}
+    name = rows.first.field(rows.pattern.fields)
+    if name is None or len(names) > 1:
+        raise NotThere(f"nothing was read that is {told(rows.pattern)}")
+    return name
+
+
+def _list(pattern: Pattern, around: Around) -> tuple[Seen, ...]:
+    """The rows of the one list of this kind: the subject's own, or the one that holds all others."""
+    of_kind = called(around.records, pattern.kinds)
+    lists: dict[tuple[str, str], list[Seen]] = {}
+    for record in around.records:
+        if record.rows is not None and of_kind(record):
+            lists.setdefault((record.fact.ref, record.rows), []).append(record)
+    lists = {place: found for place, found in lists.items() if _tells(pattern, found)} or lists
+    own = [found for place, found in lists.items() if any(_holds(anchor, place) for anchor in around.anchors)]
+    candidates = own or list(lists.values())
+    if not candidates:
+        raise NotThere(f"no list of {_kind(pattern)} was read")
+    every = {record.identity for found in candidates for record in found}
+    whole = [found for found in candidates if {record.identity for record in found} == every]
+    if not whole:
+        raise Ambiguous(f"there are {len(candidates)} lists of {_kind(pattern)}, and none holds all rows")
+    return tuple(whole[0])
+
+
+def _tells(pattern: Pattern, rows: Sequence[Seen]) -> bool:
+    """Whether the list has the field that is wanted of it."""
+    return not pattern.fields or any(row.field(pattern.fields) is not None for row in rows)
+
+
+def _holds(anchor: Seen, place: tuple[str, str]) -> bool:
+    """Whether a list stands within the record."""
+    ref, path = place
+    return anchor.fact.ref == ref and anchor.rows != path and path.startswith(anchor.path)
+
+
+def _chosen(choice: Choice, records: Sequence[Seen], around: Around) -> list[tuple[str, ...]]:
+    """What a condition of the pattern comes to: alternatives, each of them conditions that hold together."""
+    field = next((name for record in records if (name := record.field(choice.fields)) is not None), None)
+    if choice.sign == "~":
+        return _named_in_task(field, records, around.task)
+    if choice.values == (OWN,):
+        own = _own_value(choice, around)
+        if field is None:
+            raise NotThere(f"the rows have no {choice.fields[0]}")
+        return [(written(field, choice.sign, own),)]
+    if choice.sign == "!=":
+        return [tuple(written(field, "!=", value) for value in _as_written(field, choice, records))] if field else [()]
+    if field is None:
+        raise NotThere(f"the rows have no {choice.fields[0]}")
+    return [(written(field, "=", value),) for value in _as_written(field, choice, records)]
+
+
+def _as_written(field: str, choice: Choice, records: Sequence[Seen]) -> list[Json]:
+    """The values as the rows have them, whatever the case; as the pattern has them where no row does."""
+    present = {_plain(record.record.get(field)): record.record.get(field) for record in records}
+    wanted = [value.replace("_", " ") for value in choice.values]
+    found = [value for text, value in present.items() if text.replace("_", " ") in wanted]
+    return found or [choice.values[0]]
+
+
+def _own_value(choice: Choice, around: Around) -> Json:
+    for anchor in around.anchors:
+        field = anchor.field(choice.fields)
+        if field is not None:
+            return anchor.record[field]
+    raise NotThere(f"what this is about has no {choice.fields[0]}")
+
+
+def _named_in_task(field: str | None, records: Sequence[Seen], task: str) -> list[tuple[str, ...]]:
+    if field is None:
+        return [()]
+    present = {_plain(record.record.get(field)): record.record.get(field) for record in records}
+    said = _with_months(task)
+    named = [value for text, value in present.items() if text and stands_in(text, said)]
+    if named:
+        return [(written(field, "=", value),) for value in named]
+    if len(present) > 1:
+        raise Ambiguous(f"the rows have {len(present)} values of {field}, and the task names none")
+    return [()]
+
+
+def _with_months(task: str) -> str:
+    """The task, and each month that it names as ``2026-02`` besides."""
+    return " ".join([task, *(f"{year}-{_MONTHS.index(month.lower()) + 1:02d}" for month, year in _MONTH.findall(task))])
+
+
+def _belonging(pattern: Pattern, records: Sequence[Seen], around: Around) -> list[tuple[str, ...]]:
+    """Only the rows of what this is about: those that it names itself, or those that say whose they are."""
+    if any(OWN in choice.values for choice in pattern.choices):
+        return [()]
+    anchors = {anchor.identity for anchor in around.anchors}
+    named = [record for record in records if record.identity in anchors and record.id_field]
+    if named:
+        return [(written(str(record.id_field), "=", record.id),) for record in named]
+    owners = {*(_owner(records, anchor) for anchor in around.anchors)}
+    owners.discard("")
+    return [(owner,) for owner in sorted(owners)] or [()]
+
+
+def _owner(records: Sequence[Seen], anchor: Seen) -> str:
+    """The condition that a row belongs to the record; empty where rows do not say whose they are."""
+    for key in records[0].record:
+        prefix = "_".join(words(key)[:-1])
+        if names_a_record(key) and prefix and anchor.is_called(prefix) and anchor.id is not None:
+            return written(key, "=", anchor.id)
+    return ""
+
+
+def _kind(pattern: Pattern) -> str:
+    return pattern.kinds[0].replace("_", " ")
+
+
+def _plain(value: Json) -> str:
+    return (value if isinstance(value, str) else dumps(value)).strip().casefold()

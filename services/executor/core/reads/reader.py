@@ -1,0 +1,169 @@
+"""The reads of a conversation: each checked at dispatch, made once, journaled, and kept as a fact."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from services.executor.core.dossier.dossier import Fact
+from services.executor.core.dossier.past_calls import read_outcome, sayable
+from services.executor.core.reads import gate
+from services.executor.core.reads.read_rules import ReadRules
+from services.executor.core.reads.reading import read
+from services.executor.core.reads.renamed_fields import as_expected
+from services.executor.core.session.context import TurnContext
+from services.executor.core.tools.corrections import Corrections
+from services.executor.core.tools.validate import problems_with
+from services.executor.ports.models import ToolUse
+from services.executor.ports.tools import Tool
+from shared.contracts.policy import CallOutcome, PastCall
+from shared.domain.exact_json import dumps
+from shared.domain.words import FsmState
+
+
+class CallRefused(Exception):
+    """A call that was not made; the message tells the model why."""
+
+
+class TaskReader:
+    """Makes the reads of one task and keeps what they gave, under references r1, r2 ... in the order of asking."""
+
+    def __init__(
+        self,
+        ctx: TurnContext,
+        corrections: Corrections,
+        rules: ReadRules,
+        before: Iterable[Fact] = (),
+        called: Iterable[PastCall] = (),
+    ) -> None:
+        """``before``: what earlier attempts had read by their last checkpoint. ``called``: reads of an
+        orchestrator that thought before; rules about reads count them.
+        """
+        self._ctx = ctx
+        self._rules = rules
+        self._before = {(fact.tool, fact.arguments_json): fact for fact in before}
+        self._facts: dict[str, Fact] = {}
+        self._reserved = 0
+        self._stale: set[str] = set()  # references of what was read before the last writes
+        self._calls: list[PastCall] = [*called]
+        self._asked: Counter[tuple[str, str, str]] = Counter()
+        self.corrections = corrections
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        return tuple(fact for fact in self._facts.values() if fact.result_json)
+
+    @property
+    def fresh_facts(self) -> tuple[Fact, ...]:
+        """The facts that were read since the last writes."""
+        return tuple(fact for fact in self.facts if fact.ref not in self._stale)
+
+    @property
+    def calls(self) -> tuple[PastCall, ...]:
+        """The calls that rules about reads count."""
+        return tuple(self._calls)
+
+    @property
+    def repeated(self) -> int:
+        """How many reads were the same as an earlier one, argument for argument."""
+        return self._asked.total() - len(self._asked)
+
+    def settle(self, ctx: TurnContext) -> None:
+        """The task's process is known: what was read before shows the names that it expects, like all later reads."""
+        self._ctx = ctx
+        for ref, fact in self._facts.items():
+            shown = as_expected(ctx, fact) if fact.ok and fact.result_json else None
+            if shown is not None and shown.note:
+                note = " ".join(filter(None, (fact.note, shown.note)))
+                self._facts[ref] = fact.model_copy(update={"result_json": dumps(shown.content), "note": note})
+
+    def why_barred(self, tool: str) -> str | None:
+        return self._rules.barred(tool)
+
+    def is_known(self, use: ToolUse, tool: Tool) -> bool:
+        """Whether the same read was made since the last writes: it is answered from there."""
+        return self._find_known(tool, dumps(use.input)) is not None
+
+    def expect_changes(self) -> None:
+        """Something was written: the same read, asked again, is made again."""
+        self._stale.update(self._facts)
+
+    def reserve(self, use: ToolUse, tool: Tool) -> str:
+        """The reference of a read that is about to be made, given in the order of the model's calls."""
+        known = next((fact.ref for fact in self._facts.values() if _call(fact) == _key(tool, dumps(use.input))), None)
+        if known is not None:
+            return known
+        self._reserved += 1
+        ref = f"r{self._reserved}"
+        self._facts[ref] = _unread(ref, tool, dumps(use.input))
+        return ref
+
+    def restore(self, use: ToolUse) -> str:
+        """The reference of what an earlier attempt read with a tool that is gone, or may change things by now."""
+        self._reserved += 1
+        fact = self._before.get((use.name, dumps(use.input)))
+        if fact is None:
+            return f"r{self._reserved}"
+        self._facts[fact.ref] = fact
+        return fact.ref
+
+    def fact(self, ref: str) -> Fact | None:
+        return self._facts.get(ref)
+
+    async def read(self, key: str, ref: str, use: ToolUse, tool: Tool) -> Fact:
+        """The fact of one read. Raises ``CallRefused``, and ends the run where the server does not answer."""
+        self._asked[_key(tool, dumps(use.input))] += 1
+        known = self._find_known(tool, dumps(use.input))
+        if known is not None:
+            return known
+        if self._ctx.journal.get(key) is None:  # what was read is known, whatever its server takes by now
+            self._refuse_forbidden(use, tool)
+        mine = len(self._calls)
+        self._calls.append(PastCall(tool=tool.name, outcome=CallOutcome.UNKNOWN, fields=sayable(use.input)))
+        await self._refuse_by_rule(key, use, tool, mine)
+        reading = await read(self._ctx, key, tool, use.input, self.corrections)
+        self.corrections = self.corrections.learned(tool, use.input, reading.learned)
+        fact = _unread(ref, tool, dumps(use.input)).model_copy(
+            update={"result_json": dumps(reading.answer.content), "ok": reading.tells, "note": reading.note}
+        )
+        self._facts[ref] = fact
+        self._stale.discard(ref)
+        self._came_to(mine, read_outcome(fact))
+        return fact
+
+    def forget(self, ref: str) -> None:
+        """The read was not made after all; its reference is given to nothing else."""
+        if ref in self._facts and not self._facts[ref].result_json:
+            del self._facts[ref]
+
+    def _refuse_forbidden(self, use: ToolUse, tool: Tool) -> None:
+        try:
+            gate.check(FsmState.ASSESS, tool)
+        except gate.Refused as refusal:
+            self._ctx.journal.tell("tool", tool=use.name, state=FsmState.ASSESS.value, refused=str(refusal))
+            raise CallRefused(str(refusal)) from refusal
+        if problems := problems_with(use.input, tool):
+            raise CallRefused(f"Not called, the arguments do not fit: {problems}")
+
+    async def _refuse_by_rule(self, key: str, use: ToolUse, tool: Tool, mine: int) -> None:
+        refused = await self._rules.refusal(key, tool, use.input, self._calls[:mine])
+        if refused is not None:
+            self._ctx.journal.tell("tool", tool=use.name, state=FsmState.ASSESS.value, refused=refused)
+            self._came_to(mine, CallOutcome.UNSENT)
+            raise CallRefused(f"Refused by policy rule {refused}. It was not called.")
+
+    def _came_to(self, mine: int, outcome: CallOutcome) -> None:
+        self._calls[mine] = self._calls[mine].model_copy(update={"outcome": outcome})
+
+    def _find_known(self, tool: Tool, arguments: str) -> Fact | None:
+        return next((fact for fact in self.fresh_facts if _call(fact) == _key(tool, arguments)), None)
+
+
+def _unread(ref: str, tool: Tool, arguments: str) -> Fact:
+    return Fact(ref=ref, connection_id=tool.connection_id, tool=tool.name, arguments_json=arguments, result_json="")
+
+
+def _call(fact: Fact) -> tuple[str, str, str]:
+    return (fact.connection_id, fact.tool, fact.arguments_json)
+
+
+def _key(tool: Tool, arguments: str) -> tuple[str, str, str]:
+    return (tool.connection_id, tool.name, arguments)

@@ -1,0 +1,148 @@
+"""A read that failed, met by the kind of its failure.
+
+A tool that is gone is stood in for by one that does the same, by single reads, or as a model advises. A value of the
+wrong type is sent once more in the type that the server names. What is not permitted or not found is said, and nothing
+is asked in its place.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from services.executor.core.dossier.past_calls import has_tool_rules
+from services.executor.core.reads.advice import advised
+from services.executor.core.reads.one_call import Sent, sent
+from services.executor.core.reads.renaming import corrected
+from services.executor.core.session.context import TurnContext
+from services.executor.core.tools.argument_types import with_wanted_types
+from services.executor.core.tools.failures import Failure, failure_of, has_failed
+from services.executor.core.tools.paginate_walk import PARTIAL
+from services.executor.core.tools.recover import Instead, may_be_proposed, singles, synonyms
+from services.executor.ports.tools import Tool, ToolAnswer
+from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.words import ToolClass
+
+_SHOWN = 120  # characters of each failure that are told
+
+
+class Recovered(NamedTuple):
+    """What came in the end; ``tool`` and ``arguments``: what was asked for it; ``note``: what is to be said of it."""
+
+    sent: Sent
+    tool: Tool
+    arguments: JsonObject
+    note: str = ""
+
+
+# What is said of a failure that is final; whoever reads it knows that asking again changes nothing.
+_SAID = {
+    Failure.NOT_PERMITTED: "{tool} is not permitted here; nothing was asked in its place.",
+    Failure.NOT_FOUND: "{tool} works, and has no such record.",
+}
+
+
+async def recovered(ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, made: Sent) -> Recovered:
+    """The answer as it came, or what the failure's own way led to.
+
+    Every call is a step of the journal. Where rules speak of tools nothing is replaced or repeated: they name what may
+    be called, and how often.
+    """
+    kind = failure_of(made.answer) if tool.tool_class is ToolClass.READ else None
+    unchanged = Recovered(made, tool, arguments)
+    if kind in _SAID:
+        return _told(ctx, tool, unchanged._replace(note=_SAID[kind].format(tool=tool.name)))
+    if kind is Failure.WRONG_TYPE:
+        return await _in_wanted_types(ctx, key, unchanged)
+    return await _stand_in(ctx, key, kind, unchanged) if kind in (Failure.TOOL_GONE, Failure.TOO_MUCH) else unchanged
+
+
+async def _in_wanted_types(ctx: TurnContext, key: str, refused: Recovered) -> Recovered:
+    """The call once more with the values in the types that the server named; else the refusal as it came."""
+    tool, arguments, made = refused.tool, refused.arguments, refused.sent
+    mended = None if has_tool_rules(ctx.policies) else with_wanted_types(arguments, made.answer.content)
+    if mended is None:
+        return refused
+    again = await sent(ctx, f"{key}:types", tool, mended, made.names)
+    if has_failed(again.answer):
+        return refused
+    changed = sorted(
+        name for name in mended if mended[name] != arguments[name] or type(mended[name]) is not type(arguments[name])
+    )
+    note = f"{', '.join(changed)}: sent in the type that {tool.name} takes."
+    return _told(ctx, tool, Recovered(again, tool, mended, note))
+
+
+async def _stand_in(ctx: TurnContext, key: str, kind: Failure, unchanged: Recovered) -> Recovered:
+    """What a read of the same server answers instead; else the failure, with what was tried."""
+    made, tool, arguments, _ = unchanged
+    tried: list[str] = []
+    if not has_tool_rules(ctx.policies):
+        others = tuple(ctx.toolbox.tools.values())
+        gone = kind is Failure.TOOL_GONE
+        found = await _by_synonym(ctx, key, tool, arguments, others, tried) if gone else None
+        found = found or await _one_by_one(ctx, key, singles(tool, arguments, others), tried)
+        found = found or (await _as_advised(ctx, key, tool, arguments, others, tried) if gone else None)
+        if found is not None:
+            return _told(ctx, tool, found)
+    what = f"tried instead: {'; '.join(tried)}" if tried else "nothing could stand in for it"
+    failed = made._replace(answer=made.answer._replace(is_error=True))
+    return _told(ctx, tool, unchanged._replace(sent=failed, note=f"{tool.name} could not be read; {what}."))
+
+
+async def _by_synonym(
+    ctx: TurnContext, key: str, gone: Tool, arguments: JsonObject, others: Sequence[Tool], tried: list[str]
+) -> Recovered | None:
+    for number, instead in enumerate(synonyms(gone, arguments, others), 1):
+        found = await _instead(ctx, f"{key}:instead{number}", gone, instead, tried)
+        if found is not None:
+            return found
+    return None
+
+
+async def _as_advised(
+    ctx: TurnContext, key: str, gone: Tool, arguments: JsonObject, others: Sequence[Tool], tried: list[str]
+) -> Recovered | None:
+    """What a model proposes among the reads about the same kind of record, if there are any that were not tried."""
+    before = [said.partition(":")[0] for said in tried]
+    open_to_advice = [tool for tool in others if tool.name not in before and may_be_proposed(gone, tool)]
+    instead = await advised(ctx, key, gone, arguments, open_to_advice) if open_to_advice else None
+    return await _instead(ctx, f"{key}:advised", gone, instead, tried) if instead else None
+
+
+async def _instead(ctx: TurnContext, step: str, gone: Tool, call: Instead, tried: list[str]) -> Recovered | None:
+    tool, given = call
+    made, _ = await corrected(ctx, step, tool, given, await sent(ctx, step, tool, given, {}))
+    if not has_failed(made.answer):
+        return Recovered(made, tool, given, f"{gone.name} is gone; {tool.name} answered instead.")
+    tried.append(_failure(tool, made.answer))
+    return None
+
+
+async def _one_by_one(ctx: TurnContext, key: str, calls: Sequence[Instead], tried: list[str]) -> Recovered | None:
+    """The rows of single reads, in the order of the ids; None if not one could be made."""
+    rows: list[Json] = []
+    missing: list[str] = []
+    made: Sent | None = None
+    for number, (tool, given) in enumerate(calls, 1):
+        one = await sent(ctx, f"{key}:single{number}", tool, given, {})
+        if has_failed(one.answer):
+            missing.append(_failure(tool, one.answer))
+        else:
+            made = one
+            rows.append(one.answer.content)
+    if made is None:
+        tried += missing[:1]
+        return None
+    tool, arguments = calls[0]
+    note = f"Read one by one with {tool.name}: {len(rows)} of {len(calls)}."
+    if missing:
+        note = f"{PARTIAL}: {note} Not read: {'; '.join(missing[:3])}"
+    return Recovered(made._replace(answer=ToolAnswer(rows)), tool, arguments, note)
+
+
+def _told(ctx: TurnContext, asked: Tool, found: Recovered) -> Recovered:
+    ctx.journal.tell("note", tool=asked.name, recovered=not found.sent.answer.is_error, how=found.note)
+    return found
+
+
+def _failure(tool: Tool, answer: ToolAnswer) -> str:
+    return f"{tool.name}: {dumps(answer.content)[:_SHOWN]}"

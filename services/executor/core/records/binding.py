@@ -1,0 +1,317 @@
+"""Which value a rule's field has for a planned call: the call's own, or that of the records it names, or nobody's.
+
+A field binds to the call's argument; else to the record that the call names; else to the nearest record of another
+kind that those refer to, two steps at most. Never to a record of the called one's kind that the call does not name, nor
+to one that belongs to such a record. Where records that are as near disagree, and where a record that the call names
+was not read, the field is unknown.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple, cast
+
+from services.executor.core.dossier.dossier import Fact
+from services.executor.core.records.called_records import makes_something, noun_of_tool, words
+from services.executor.core.records.identifiers import (
+    Noun,
+    RecordReference,
+    agree,
+    reference_of,
+    references_in,
+    shape_of,
+)
+from services.executor.core.records.record_graph import GraphNode, RecordGraph, record_graph
+from services.executor.core.records.said_fields import (
+    OPEN,
+    Open,
+    Said,
+    arguments_of,
+    fields_of,
+    find_said,
+    one_value,
+)
+from shared.domain.exact_json import Json, JsonObject, dumps
+
+_STEPS = 2
+_FARTHER = 40
+
+
+class NamedRecords(NamedTuple):
+    """The records that a call names. ``unread_*``: references to records that nobody read.
+
+    ``subjects``: those of the kind that the tool is about; all of them where none is. ``kinds``: of the subjects.
+    ``mentioned``: every record whose identifier stands anywhere in the call.
+    """
+
+    subjects: tuple[GraphNode, ...]
+    others: tuple[GraphNode, ...]
+    unread_subjects: tuple[RecordReference, ...]
+    unread_others: tuple[RecordReference, ...]
+    kinds: tuple[Noun, ...]
+    mentioned: tuple[GraphNode, ...] = ()
+
+    @property
+    def records(self) -> tuple[GraphNode, ...]:
+        return (*self.subjects, *self.others)
+
+    @property
+    def unread(self) -> tuple[RecordReference, ...]:
+        return (*self.unread_subjects, *self.unread_others)
+
+    @property
+    def ids(self) -> frozenset[str]:
+        """All that the named records are called by, and all that the call calls those by which nobody read."""
+        read = (name for node in self.records for names in node.names[:2] for name in names)
+        return frozenset((*read, *(one.text for one in self.unread)))
+
+
+class BoundFields(NamedTuple):
+    """What rules see of a call. ``unknown``: fields that they ask for and that its records have, without a value.
+
+    ``recorded``: what the records say by themselves, without the arguments. ``named``: the records that it
+    names, and those whose identifiers stand in it besides: each may set off a rule of the process, and clears none.
+    ``farther``: what records say that refer to one which the call leads to, of fields that nobody nearer has: a
+    screening of the order's customer. They set off rules that lack the field, and clear none.
+    """
+
+    fields: Mapping[str, Json]
+    unknown: tuple[str, ...]
+    recorded: Mapping[str, Json]
+    named: tuple[JsonObject, ...]
+    farther: tuple[JsonObject, ...] = ()
+
+
+def view_of(tool: str, arguments: JsonObject, facts: Sequence[Fact]) -> "CallView":
+    """The records around a call of this tool."""
+    return CallView(record_graph(tuple(facts)), tool, arguments)
+
+
+def bind(view: "CallView", asked: Iterable[str] = ()) -> BoundFields:
+    """The fields of a call. ``asked``: names that rules ask for, ``kind.field`` among them."""
+    wanted = [*dict.fromkeys(asked)]
+    said = {name: view.value(name) for name in (*view.names, *(name for name in wanted if "." not in name))}
+    fields = {name: value for name, value in said.items() if not isinstance(value, Open)}
+    recorded = {name: value for name in said if not isinstance(value := view.value_in_records(name), Open)}
+    for dotted in (name for name in wanted if "." in name):
+        said[dotted] = value = view.value_of_kind(dotted)
+        if not isinstance(value, Open):
+            _put(fields, dotted, value)
+    unknown = tuple(name for name in wanted if isinstance(said[name], Open) and view.carries(name))
+    return BoundFields(fields, unknown, recorded, tuple(node.record for node in view.mentioned), _records_beyond(view))
+
+
+def named_records(tool: str, arguments: JsonObject, graph: RecordGraph) -> NamedRecords:
+    """Which records a call names, by whatever argument; an identifier goes before a text that is one too."""
+    about = noun_of_tool(tool)
+    found = [(reference, graph.find_meant(reference)) for reference in references_in(arguments, about)]
+    nodes = _most_plainly(found)
+    unread = [one for one, meant in found if one.must_exist and not meant and not _is_made(tool, one)]
+    subjects = [node for node in nodes if agree(about, node.kind)]
+    unread_subjects = [one for one in unread if agree(about, one.noun)]
+    if not subjects and not unread_subjects:
+        subjects, unread_subjects = nodes, unread
+    kinds = (*(node.kind for node in subjects), *(one.noun for one in unread_subjects), about)
+    return NamedRecords(
+        tuple(subjects),
+        tuple(node for node in nodes if node not in subjects),
+        tuple(unread_subjects),
+        tuple(one for one in unread if one not in unread_subjects),
+        tuple(dict.fromkeys(kind for kind in kinds if kind)),
+        tuple({id(node): node for _, meant in found for node in meant}.values()),
+    )
+
+
+class CallView:
+    """The records around one call, the nearest first, and what they say."""
+
+    def __init__(self, graph: RecordGraph, tool: str, arguments: JsonObject) -> None:
+        self._graph = graph
+        self._about = noun_of_tool(tool)
+        self._named = named_records(tool, arguments, graph)
+        self._arguments = arguments_of(arguments)
+        shapes = [shape for node in self._named.subjects for shape in node.shapes]
+        self._shapes = {*shapes, *(shape_of(one.text) for one in self._named.unread_subjects)} - {""}
+        self.ids = self._named.ids
+        self._strange: dict[int, bool] = {}
+        self.own = graph.whole(self._named.records)
+        self._own = {id(node) for node in self.own}
+        self.mentioned = graph.whole(self._named.mentioned)
+        self._levels = self._find_levels()
+        self._siblings = _one_of_each(node for node in graph.nodes if self.is_sibling(node))
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Every field that the call or a record around it has."""
+        given = {key for key, _ in self._arguments if "." not in key}
+        return sorted(given.union(key for level in self._levels for node in level for key, _ in fields_of(node.record)))
+
+    def value(self, name: str) -> Said:
+        """The value of the field; open where there is none, or no single one."""
+        given = find_said(name, self._arguments, self._named.kinds)
+        return one_value(given) if given else self.value_in_records(name)
+
+    def value_in_records(self, name: str) -> Said:
+        """The same without the arguments."""
+        if self._named.unread_subjects:
+            return OPEN
+        for place, level in enumerate(self._levels):
+            if place == 1 and (_say(self._siblings, name) or _say(self._of_unread_kinds, name)):
+                return OPEN  # its own kind has the field, so nobody else's is meant
+            if found := _say(level, name):
+                return OPEN if place == 1 and self._named.unread_others else one_value(found)
+        return OPEN
+
+    def value_of_kind(self, dotted: str) -> Said:
+        """``order.total``: of the nearest record of that kind."""
+        kind, name = words(dotted.partition(".")[0]), dotted.partition(".")[2]
+        if given := [value for path, value in self._arguments if path == dotted]:
+            return one_value(given)
+        if any(agree(kind, one.noun) for one in self._named.unread):
+            return OPEN
+        for level in self._levels:
+            if of_kind := [node for node in level if agree(kind, node.kind)]:
+                found = _say(of_kind, name)
+                return one_value(found) if found else OPEN
+        return OPEN
+
+    def carries(self, name: str) -> bool:
+        """Whether the call, a record around it or one of the called kind has the field, with whatever value."""
+        head, _, field = name.rpartition(".")
+        if find_said(name, self._arguments, self._named.kinds):
+            return True
+        around = [*self.around, *self._siblings, *self._of_unread_kinds]
+        return bool(_say([node for node in around if not head or agree(words(head), node.kind)], field))
+
+    @cached_property
+    def _of_unread_kinds(self) -> list[GraphNode]:
+        """Records of the kinds of those that the call names besides, and that nobody read."""
+        kinds = [one.noun for one in self._named.unread]
+        return _one_of_each(node for node in self._graph.nodes if any(agree(kind, node.kind) for kind in kinds))
+
+    def _find_levels(self) -> list[list[GraphNode]]:
+        """The named records, then those one and two steps away."""
+        subjects, others = (self._graph.whole(nodes) for nodes in (self._named.subjects, self._named.others))
+        levels, near = [subjects, others], [*subjects, *others]
+        about = [node for one in subjects for node in self._graph.records_about(one)]
+        for step in range(_STEPS):
+            before = {id(node) for level in levels for node in level}
+            plain = {id(node): node for one in near for node in self._graph.find_plainly_named(one)}
+            found = [*plain.values(), *(node for one in near for node in self._graph.records_around(one))]
+            found += about if step == 0 else []
+            fresh = {id(node): node for node in found if id(node) not in before}
+            near = [node for key, node in fresh.items() if self._is_open_to(node, key in plain, at_first=step == 0)]
+            levels.append(self._graph.whole(near))
+        return levels
+
+    def _is_open_to(self, node: GraphNode, is_plain: bool, *, at_first: bool) -> bool:
+        """Whether a record speaks about the call, although it is not named by it."""
+        if is_plain and at_first:
+            return not self._is_of_called_kind(node)
+        return not (self._is_strange(node) if is_plain else self._is_strange(node) or self.is_sibling(node))
+
+    def is_own(self, node: GraphNode) -> bool:
+        """Whether the call names it, or it is a part of such a record."""
+        return id(node) in self._own
+
+    @property
+    def around(self) -> list[GraphNode]:
+        """The records that speak about the call, the nearest first."""
+        return [node for level in self._levels for node in level]
+
+    @cached_property
+    def farther(self) -> list[GraphNode]:
+        """Records that refer to one which the call leads to in a step; of many the first, for each costs a decision."""
+        near = {id(node) for node in self.around}
+        found = [node for one in (*self._levels[1], *self._levels[2]) for node in self._graph.records_about(one)]
+        free = {id(node): node for node in found if id(node) not in near and not self._is_strange(node)}
+        return [node for node in free.values() if not self.is_sibling(node)][:_FARTHER]
+
+    def is_around(self, node: GraphNode) -> bool:
+        return any(node is one for one in self.around)
+
+    @property
+    def unread(self) -> tuple[RecordReference, ...]:
+        """What the call names and nobody read."""
+        return self._named.unread
+
+    @property
+    def names_records(self) -> bool:
+        """Whether the call names any record, read or not."""
+        return bool(self.ids)
+
+    def has_read(self, argument: str, value: Json) -> bool:
+        """Whether an argument names a record that was read."""
+        found = reference_of(argument, value, self._about)
+        return found is not None and any(map(self.is_own, self._graph.find_meant(found)))
+
+    def is_field_of_records(self, name: str) -> bool:
+        """Whether the call or any record that was read has a field of that name."""
+        return bool(find_said(name, self._arguments, ())) or name in self._graph.field_names
+
+    def records_at(self, ref: str, path: str) -> list[GraphNode]:
+        """The records of a read that stand at a path."""
+        return self._graph.records_at(ref, path)
+
+    def is_sibling(self, node: GraphNode) -> bool:
+        """Whether it is another record of the called one's kind, by its name or by the look of its id."""
+        if self.is_own(node):
+            return False
+        return self._is_of_called_kind(node) or not node.shapes.isdisjoint(self._shapes)
+
+    def _is_of_called_kind(self, node: GraphNode) -> bool:
+        return not self.is_own(node) and any(agree(kind, node.kind) for kind in self._named.kinds)
+
+    def _is_strange(self, node: GraphNode) -> bool:
+        """Whether it is such a record, or belongs to one."""
+        if self.is_own(node):
+            return False
+        if id(node) not in self._strange:
+            told = (*node.references, *node.asked)
+            elsewhere = self._is_of_called_kind(node) or any(map(self._is_elsewhere, told))
+            outer = self._graph.record_around(node)
+            inside = (
+                outer is not None and not self.is_own(outer) and (self._is_strange(outer) or self.is_sibling(outer))
+            )
+            self._strange[id(node)] = elsewhere or inside
+        return self._strange[id(node)]
+
+    def _is_elsewhere(self, reference: RecordReference) -> bool:
+        """Whether it names a record of the called kind that the call does not name."""
+        if reference.text in self.ids:
+            return False
+        if reference.must_exist and any(agree(kind, reference.noun) for kind in self._named.kinds):
+            return True
+        return reference.looks_like_id and shape_of(reference.text) in self._shapes
+
+
+def _records_beyond(view: CallView) -> tuple[JsonObject, ...]:
+    """The fields of farther records that the call and what it is bound to say nothing of."""
+    found = [{key: value for key, value in fields_of(node.record) if not view.carries(key)} for node in view.farther]
+    return tuple({dumps(one): one for one in cast(list[JsonObject], found) if one}.values())
+
+
+def _say(nodes: Iterable[GraphNode], name: str) -> list[Said]:
+    return [value for node in nodes for value in find_said(name, fields_of(node.record), (node.kind,))]
+
+
+def _one_of_each(nodes: Iterable[GraphNode]) -> list[GraphNode]:
+    """One record for each kind and set of fields: enough to tell which fields such records have."""
+    return [*{(node.kind, *node.record): node for node in nodes}.values()]
+
+
+def _most_plainly(found: Sequence[tuple[RecordReference, list[GraphNode]]]) -> list[GraphNode]:
+    """The records that are named; of one kind only those that its own identifier names, where one does."""
+    plain = {id(node): node for one, nodes in found for node in nodes if one.is_id and agree(one.noun, node.kind)}
+    every = {id(node): node for _, nodes in found for node in nodes}
+    settled = [node.kind for node in plain.values()]
+    return [node for key, node in every.items() if key in plain or not any(agree(node.kind, kind) for kind in settled)]
+
+
+def _is_made(tool: str, reference: RecordReference) -> bool:
+    return makes_something(tool) and agree(reference.noun, noun_of_tool(tool))
+
+
+def _put(fields: dict[str, Json], dotted: str, value: Json) -> None:
+    head, _, name = dotted.partition(".")
+    inner = fields.get(head)
+    fields[head] = {**inner, name: value} if isinstance(inner, dict) else {name: value}

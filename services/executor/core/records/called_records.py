@@ -1,0 +1,247 @@
+"""The records in the facts by what they are called, where they stand, and what they refer to."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from services.executor.core.dossier.dossier import Fact
+from services.executor.core.figures.conditions import written
+from services.executor.core.figures.record_tree import is_keyed, own_id
+from services.executor.core.figures.sameness import names_a_record
+from services.executor.core.finance.figures import figure, number_bearing_tokens
+from services.executor.core.tools.column_aliases import ALIASES
+from services.executor.core.tools.paginate_walk import PARTIAL
+from shared.domain.exact_json import Json, JsonObject, dumps, loads
+
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_MAKES = frozenset((verb,) for verb in "create add register insert make new draft generate".split())
+_ENDS_NOUN = frozenset("by for of from in with to on at and".split())
+_SAYS_NOTHING = frozenset(
+    """data result results item items record records row rows entry entries value values list all details detail info
+    information response content output object objects element elements full current single one total amount summary
+    attribute field property header body payload figure financial""".split()
+)
+
+
+class ReadOnce(Fact):
+    """A fact whose result is parsed once, however many figures are computed from it."""
+
+    @cached_property
+    def result(self) -> Json:
+        return loads(self.result_json)
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """A record of a fact. ``path`` leads to it; ``rows`` to the list that it is a row of, if it is one."""
+
+    fact: Fact
+    path: str
+    record: JsonObject
+    names: tuple[tuple[str, ...], ...]  # what it is called, in words, the nearest first
+    rows: str | None = None
+    within: "Seen | None" = None  # the record that it stands in
+    key: str | None = None  # under which it stands in a table keyed by id
+    is_part: bool = False  # says more of the record that it stands in: its ``details``, its ``totals``
+
+    @cached_property
+    def id_field(self) -> str | None:
+        """What tells it from others of its kind: its own ``id``, or else the first of its identifiers."""
+        own = next((key for key in self.record if key.lower() == "id"), None)
+        if own is not None and self.record[own] is not None:
+            return own
+        if self.key is not None or self.is_part:
+            return None
+        return next((key for key, value in self.record.items() if names_a_record(key) and _is_scalar(value)), None)
+
+    @property
+    def id(self) -> Json:
+        if self.id_field:
+            return self.record[self.id_field]
+        return self.within.id if self.is_part and self.within and self.key is None else self.key
+
+    @cached_property
+    def identity(self) -> str:
+        """One text for each record, however often it was seen."""
+        head = self.names[0][-1] if self.names and self.names[0] else ""
+        return f"{head} {dumps(self.id)}" if self.id is not None else dumps(self.record)
+
+    @property
+    def is_whole(self) -> bool:
+        return not self.fact.note.startswith(PARTIAL)
+
+    def is_called(self, kind: str) -> bool:
+        """Whether the kind is what its name ends in: ``order`` is a ``purchase_order``, no ``order_line``."""
+        wanted = words(kind)
+        return any(name[-len(wanted) :] == wanted for name in self.names)
+
+    def mentions(self, kind: str) -> bool:
+        """Whether the kind stands anywhere in its name."""
+        wanted = words(kind)
+        return any(name[place : place + len(wanted)] == wanted for name in self.names for place in range(len(name)))
+
+    def field(self, names: Iterable[str]) -> str | None:
+        """The first of the fields that it has a value under, by name, in the same words and then by alias.
+
+        None if aliases disagree.
+        """
+        wanted = tuple(names)
+        for name in wanted:
+            if self.record.get(name) is not None:
+                return name
+        for ways in (*((name,) for name in wanted), *(aliases(name) for name in wanted)):
+            if found := self._said_as(ways):
+                return found[0] if len({dumps(self.record[key]) for key in found}) == 1 else None
+        return None
+
+    def _said_as(self, names: Iterable[str]) -> list[str]:
+        """Its fields with a value whose names have the words of one of these: ``totalAmount``, ``total_amount``."""
+        wanted = {words(name) for name in names}
+        said = ((key, value) for key, value in self.record.items() if words(key) in wanted)
+        return [key for key, value in said if value is not None and _is_scalar(value)]
+
+
+@lru_cache(maxsize=4096)
+def words(name: str) -> tuple[str, ...]:
+    """The words of a name, in the singular: ``get_purchase_orders`` is get, purchase, order."""
+    return tuple(_singular(word.lower()) for word in _WORDS.findall(name))
+
+
+def aliases(name: str) -> tuple[str, ...]:
+    """Other names of a field, both ways (seed 002)."""
+    variants = sorted(ALIASES.get(name, frozenset()))
+    return (*variants, *(canonical for canonical, known in ALIASES.items() if name in known))
+
+
+def seen(facts: Sequence[Fact]) -> tuple[Seen, ...]:
+    """Every record of every answer that tells something, outermost first."""
+    return tuple(
+        record for fact in facts if fact.ok for record in _walk(fact, fact.result, "", (noun_of_tool(fact.tool),))
+    )
+
+
+def _walk(
+    fact: Fact,
+    value: Json,
+    path: str,
+    names: tuple[tuple[str, ...], ...],
+    rows: str | None = None,
+    within: Seen | None = None,
+    key: str | None = None,
+    is_part: bool = False,
+) -> Iterator[Seen]:
+    if isinstance(value, list):
+        ids = Counter(own for item in value if isinstance(item, dict) and isinstance(own := own_id(item), str))
+        for place, item in enumerate(value):
+            if isinstance(item, dict):
+                yield from _walk(fact, item, _row_path(item, ids, place, path), names, path, within)
+        return
+    if not isinstance(value, dict):
+        return
+    if is_keyed(value):
+        for own, inner in value.items():
+            yield from _walk(fact, inner, f"{path}.{own}" if path else own, names, None, within, own)
+        return
+    here = within
+    if _has_fields(value) and not (rows is None and key is None and _is_envelope(value, names)):
+        called_so = names if is_part or key is not None else _with_own_name(value, names)
+        here = Seen(fact, path, value, called_so, rows, within, key, is_part and own_id(value) is None)
+        yield here
+    for field, inner in value.items():
+        if isinstance(inner, dict | list):
+            noun = words(field)
+            plain = not noun or set(noun) <= _SAYS_NOTHING
+            part = plain and here is not None and isinstance(inner, dict)
+            yield from _walk(
+                fact, inner, f"{path}.{field}" if path else field, names if plain else (noun,), None, here, None, part
+            )
+
+
+def _row_path(row: JsonObject, ids: Mapping[str, int], place: int, path: str) -> str:
+    """By the row's own id where that is plain: it stays the same when rows come or go."""
+    own = own_id(row)
+    if not isinstance(own, str) or ids[own] > 1:
+        return f"{path}[{place}]"
+    key = next(key for key in row if key.lower() == "id")
+    return f"{path}[{written(key, '=', own)}]"
+
+
+def makes_something(tool: str) -> bool:
+    """Whether a tool's name says that what it is about is not there before: ``create_claim``."""
+    return _words_said_by(tool)[:1] in _MAKES
+
+
+def _words_said_by(tool: str) -> tuple[str, ...]:
+    return words(re.split(r"[./:]|__", tool)[-1])
+
+
+def noun_of_tool(tool: str) -> tuple[str, ...]:
+    """What a tool's name says it is about, without its verb, and up to the first preposition."""
+    said: list[str] = []
+    for word in _words_said_by(tool)[1:]:
+        if word in _ENDS_NOUN:
+            break
+        said.append(word)
+    while said and said[-1] in _SAYS_NOTHING:
+        said.pop()
+    return tuple(said)
+
+
+def _with_own_name(record: JsonObject, names: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
+    """A record without an ``id`` is also called by its first identifier: one with an ``order_id`` is an order."""
+    if own_id(record) is not None:
+        return names
+    key = next((key for key in record if names_a_record(key)), "")
+    return (*names, words(key)[:-1]) if len(words(key)) > 1 else names
+
+
+def _is_envelope(value: JsonObject, names: tuple[tuple[str, ...], ...]) -> bool:
+    """Whether an answer only holds the list that was asked for: its own fields are about the list."""
+    if any(names_a_record(key) for key in value):
+        return False
+    lists = [words(key) for key, inner in value.items() if isinstance(inner, list)]
+    return any(set(own) <= _SAYS_NOTHING or own[-1:] == name[-1:] for own in lists for name in names or ((),))
+
+
+def _has_fields(value: JsonObject) -> bool:
+    return any(_is_scalar(item) for item in value.values())
+
+
+def _is_scalar(value: Json) -> bool:
+    return not isinstance(value, dict | list)
+
+
+def _singular(word: str) -> str:
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    return word[:-1] if word.endswith("s") and not word.endswith(("ss", "us", "is")) and len(word) > 3 else word
+
+
+def is_named(record: Seen, task: str) -> bool:
+    """Whether the task names the record: by its id, its number or its name."""
+    named = ((key, value) for key, value in record.record.items() if key == record.id_field or _tells_apart(key))
+    return any(isinstance(value, str) and value.strip() and stands_in(value, task) for _, value in named)
+
+
+def stands_in(value: str, task: str) -> bool:
+    """Whether the task says these words, or this identifier; a bare figure names nothing."""
+    wanted = value.strip()
+    said, tokens = _said_in(task)
+    if wanted.casefold() not in said or figure(wanted) is not None:
+        return False
+    if " " not in wanted and any(mark.isdigit() for mark in wanted):
+        return wanted.casefold() in tokens
+    return re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", task, re.IGNORECASE) is not None
+
+
+@lru_cache(maxsize=16)
+def _said_in(task: str) -> tuple[str, frozenset[str]]:
+    """The task in one case, and its words with digits."""
+    return task.casefold(), frozenset(token.casefold() for token in number_bearing_tokens(task))
+
+
+def _tells_apart(key: str) -> bool:
+    """Fields that name the record itself; those of others (``vendor_id``) do not."""
+    return key.lower() in ("name", "number", "code", "title") or key.lower().endswith(("_number", "_code", "_no"))

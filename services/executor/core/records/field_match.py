@@ -1,0 +1,103 @@
+"""Whether a field of a record is the one that a call set: under another name or in another writing, too."""
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+from services.executor.core.figures.record_tree import Leaf
+from services.executor.core.figures.sameness import same
+from services.executor.core.finance.figures import figure
+from services.executor.core.tools.column_aliases import ALIASES
+from services.executor.core.tools.near_names import may_be, words_of
+from shared.domain.keywords import stem
+
+_MINOR = frozenset("cent cents minor pence".split())
+_PERCENT = frozenset("pct percent percentage".split())
+_ALIKE = tuple({name.removesuffix("_id") for name in (canonical, *more)} for canonical, more in ALIASES.items())
+_HUNDRED = Decimal(100)
+# Words that a call adds to a field's name, or a record does, which do not make another thing of it.
+_ADDED = frozenset("new updated target requested agreed desired proposed final current to set value".split())
+_UNITS = _MINOR | _PERCENT | frozenset("eur usd gbp units".split())
+
+
+def leaf_for(claim: Leaf, leaves: Sequence[Leaf]) -> Leaf | None:
+    """The field of the claim's own name; of several the one whose path is most like the claim's; None if unclear."""
+    wanted = _words(claim)
+    found = [leaf for leaf in leaves if _words(leaf)[-1] == wanted[-1]]
+    if claim.items:
+        found = [leaf for leaf in found if leaf.items == claim.items] or found
+    if not found:
+        return None
+    best = max(_likeness(claim, leaf) for leaf in found)
+    closest = [leaf for leaf in found if _likeness(claim, leaf) == best]
+    return closest[0] if len(closest) == 1 or all(one.value == closest[0].value for one in closest) else None
+
+
+def is_near(claim: Leaf, leaf: Leaf) -> bool:
+    """Whether a field may be what the call set under another name: ``newAmount``, ``amount``."""
+    one, other = claim.name, leaf.name
+    if may_be(one, other) or _bare(one) == _bare(other) or _is_alias(one, other):
+        return True
+    return len(leaf.names) > 1 and _bare(one) == _bare(" ".join(leaf.names[-2:]))
+
+
+def says_the_same(claim: Leaf, leaf: Leaf) -> bool:
+    """Whether the field has the claimed value: the same, in another unit by its name, or one of a list."""
+    if isinstance(leaf.value, list):
+        wanted = claim.value if isinstance(claim.value, list) else [claim.value]
+        return bool(wanted) and all(any(same(item, one) for item in leaf.value) for one in wanted)
+    if isinstance(claim.value, list):
+        return False
+    return same(leaf.value, claim.value) or _in_other_unit(claim, leaf)
+
+
+def is_listed_under(claim: Leaf, leaf: Leaf) -> bool:
+    """Whether a field lists such things: ``tags`` for a ``tag``."""
+    return isinstance(leaf.value, list) and tuple(map(stem, _words(leaf)[-1])) == tuple(map(stem, _words(claim)[-1]))
+
+
+def _in_other_unit(claim: Leaf, leaf: Leaf) -> bool:
+    """Cents for whole units, or a per cent for a fraction, where the names (or a sign) say that one of them is."""
+    claimed, shown = figure(claim.value), figure(leaf.value)
+    if claimed is None or shown is None or not claimed:
+        return False
+    for has_unit in (_is_minor, _is_percent):
+        ours, theirs = has_unit(claim), has_unit(leaf)
+        if ours and not theirs and claimed == shown * _HUNDRED:
+            return True
+        if theirs and not ours and shown == claimed * _HUNDRED:
+            return True
+    return False
+
+
+def _is_minor(leaf: Leaf) -> bool:
+    return not _MINOR.isdisjoint(words_of(" ".join(leaf.names[-2:])))
+
+
+def _is_percent(leaf: Leaf) -> bool:
+    return not _PERCENT.isdisjoint(words_of(leaf.name)) or "%" in str(leaf.value)
+
+
+def _bare(name: str) -> frozenset[str]:
+    words = words_of(name)
+    kept = [word for word in words if word not in _ADDED] or words
+    return frozenset(map(stem, [word for word in kept if word not in _UNITS] or kept))
+
+
+def _is_alias(one: str, other: str) -> bool:
+    left, right = ("_".join(words_of(name)).removesuffix("_id") for name in (one, other))
+    return any({left, right} <= alike for alike in _ALIKE)
+
+
+def _words(leaf: Leaf) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(words_of(name)) for name in leaf.names)
+
+
+def _likeness(claim: Leaf, leaf: Leaf) -> tuple[int, int]:
+    """How many names their paths share from the end; then how near the field stands to its record's top."""
+    pairs = zip(reversed(_words(claim)), reversed(_words(leaf)), strict=False)
+    shared = 0
+    for one, other in pairs:
+        if one != other:
+            break
+        shared += 1
+    return shared, -len(leaf.names)

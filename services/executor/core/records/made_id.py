@@ -1,0 +1,112 @@
+"""The id of the record that a call made, found in the server's answer once it is there.
+
+A read-back is frozen before the answer is known, so it says only what to look for: ``{"$ref": "c1.<booking_id>"}``.
+"""
+
+import re
+from collections.abc import Iterator
+
+from services.executor.core.tools.near_names import words_of
+from shared.domain.exact_json import Json, JsonObject
+from shared.domain.keywords import stem
+
+_FORM = re.compile(r"^<([A-Za-z][\w-]*)>$")
+_NUMBERING = ("id", "number", "no", "reference", "ref", "code", "key", "uuid")
+_WRAPPERS = frozenset("result results data record item object response payload created entity body row".split())
+_LONGEST = 64  # characters of a text that is an id
+
+
+def reference_to_made(call_id: str, name: str) -> JsonObject:
+    """What stands for the id, under its full name such as ``booking_id``, in a planned argument."""
+    return {"$ref": f"{call_id}.<{name}>"}
+
+
+def made_name(path: str) -> str | None:
+    """The id's name if a reference's path asks for the id of what was made."""
+    match = _FORM.match(path)
+    return match[1] if match else None
+
+
+def find_made_id(answer: Json, name: str) -> Json:
+    """The id, by its name, by the name of its record, or as the plain ``id`` of the answer; None if none is plain.
+
+    Several different ones are none: nothing is guessed.
+    """
+    words = _stems(name)
+    noun = words[:-1] if len(words) > 1 and words_of(name)[-1] in _NUMBERING else words
+    if not isinstance(answer, dict | list):
+        return answer if _looks_like_id(answer) else None
+    levels = list(_levels(answer))
+    for find in (_by_full_name, _by_noun, _by_other_numbering):
+        for level in levels:
+            found = [value for record in level for value in find(record, words, noun) if _may_be_id(value)]
+            if found:
+                return found[0] if all(value == found[0] for value in found) else None
+    return _plain_id(answer)
+
+
+def _levels(answer: Json) -> Iterator[list[JsonObject]]:
+    """The objects of an answer, outermost first; of a list only the single item that it has."""
+    level = _objects_in(answer)
+    while level:
+        yield level
+        level = [inner for record in level for value in record.values() for inner in _objects_in(value)]
+
+
+def _objects_in(value: Json) -> list[JsonObject]:
+    if isinstance(value, list) and len(value) == 1:
+        return _objects_in(value[0])
+    return [value] if isinstance(value, dict) else []
+
+
+def _by_full_name(record: JsonObject, words: tuple[str, ...], _noun: tuple[str, ...]) -> list[Json]:
+    return [value for key, value in record.items() if _stems(key) == words]
+
+
+def _by_noun(record: JsonObject, _words: tuple[str, ...], noun: tuple[str, ...]) -> list[Json]:
+    """``{"booking": {"id": 77}}`` and ``{"booking": 77}``."""
+    found: list[Json] = []
+    for key, value in record.items():
+        if _stems(key) == noun:
+            found += [own for inner in _objects_in(value) for own in _own_ids(inner)]
+            found += [value] if _looks_like_id(value) else []
+    return found
+
+
+def _by_other_numbering(record: JsonObject, _words: tuple[str, ...], noun: tuple[str, ...]) -> list[Json]:
+    return [
+        value
+        for key, value in record.items()
+        if _stems(key)[:-1] == noun and words_of(key)[-1:] and words_of(key)[-1] in _NUMBERING
+    ]
+
+
+def _plain_id(answer: Json) -> Json:
+    """The ``id`` of the answer itself, or of what its wrapper holds."""
+    level = _objects_in(answer)
+    while level:
+        found = [own for record in level for own in _own_ids(record)]
+        if found:
+            return found[0] if len(found) == 1 else None
+        held = [value for record in level for key, value in record.items() if key.lower() in _WRAPPERS]
+        level = [inner for value in held for inner in _objects_in(value)]
+    return None
+
+
+def _own_ids(record: JsonObject) -> list[Json]:
+    return [value for key, value in record.items() if key.lower() in ("id", "uuid") and _may_be_id(value)][:1]
+
+
+def _may_be_id(value: Json) -> bool:
+    if isinstance(value, str):
+        return 0 < len(value) <= _LONGEST and not re.search(r"\s", value)
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _looks_like_id(value: Json) -> bool:
+    """The same of a value whose name does not say that it is one: "created" is none."""
+    return _may_be_id(value) and any(mark.isdigit() for mark in str(value))
+
+
+def _stems(key: str) -> tuple[str, ...]:
+    return tuple(map(stem, words_of(key))) or ("",)

@@ -1,0 +1,101 @@
+"""Which records a plan's calls name that nobody read, and which read of the same server would show each of them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from services.executor.core.dossier.dossier import Fact
+from services.executor.core.records.binding import view_of
+from services.executor.core.records.called_records import noun_of_tool, words
+from services.executor.core.records.identifiers import RecordReference, agree, reference_of
+from services.executor.core.records.read_backs import read_back_by_operator
+from services.executor.core.records.refs import references
+from services.executor.core.tools.toolbox import Toolbox
+from services.executor.ports.tools import Tool
+from shared.contracts.plan import PlannedCall, WritePlan
+from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
+from shared.domain.words import ToolClass
+
+
+class MissingRead(NamedTuple):
+    """A read to be made before the verdict: it shows a record that a call names."""
+
+    tool: Tool
+    arguments: JsonObject
+
+
+def missing_reads(plan: WritePlan, toolbox: Toolbox, facts: Sequence[Fact]) -> tuple[MissingRead, ...]:
+    """The reads that would show what the plan's changes name and nobody read, each once, in the order of the calls.
+
+    None for a record that was asked for in vain: that its fields stay unknown is then for the rules.
+    """
+    changes = (call for call in plan.every_call if call.tool_class is ToolClass.CHANGE)
+    wanted = [read for call in changes for read in _of_call(call, toolbox, facts)]
+    made = {(fact.connection_id, fact.tool, fact.arguments_json) for fact in facts}
+    found = {(read.tool.connection_id, read.tool.name, dumps(read.arguments)): read for read in wanted}
+    return tuple(read for key, read in found.items() if key not in made)
+
+
+def _of_call(call: PlannedCall, toolbox: Toolbox, facts: Sequence[Fact]) -> Iterator[MissingRead]:
+    readers = [
+        tool
+        for tool in toolbox.tools.values()
+        if tool.connection_id == call.connection_id and tool.tool_class is ToolClass.READ
+    ]
+    for reference in view_of(call.tool, call.arguments, facts).unread:
+        if read := _read_back(call, toolbox, reference) or _by_noun(call, reference, readers):
+            yield read
+
+
+def _read_back(call: PlannedCall, toolbox: Toolbox, reference: RecordReference) -> MissingRead | None:
+    """The read that proves the write, where the catalogue names one and it asks for this very record."""
+    write = toolbox.find(call.connection_id, call.tool)
+    if write is None or not write.catalogue.read_back:
+        return None
+    chosen = read_back_by_operator(write, call.arguments, toolbox, call.call_id, lambda _: None)
+    reader = toolbox.find(call.connection_id, chosen.tool) if chosen else None
+    asked = loads_object(chosen.arguments_json) if chosen else {}
+    if reader is None or [*references(asked)] or reference.value not in asked.values():
+        return None
+    return MissingRead(reader, asked)
+
+
+def _by_noun(call: PlannedCall, reference: RecordReference, readers: Sequence[Tool]) -> MissingRead | None:
+    """The read of that kind of record that asks for its identifier alone; else the list of all there are."""
+    kind = reference.noun or noun_of_tool(call.tool)
+    fitting = [tool for tool in readers if agree(kind, noun_of_tool(tool.name))]
+    exact = sorted(fitting, key=lambda tool: (noun_of_tool(tool.name) != kind, len(noun_of_tool(tool.name)), tool.name))
+    for tool in exact:
+        if name := _identifier(tool, kind):
+            return MissingRead(tool, {name: _as_wanted(reference.value, _properties(tool)[name])})
+    whole = next((tool for tool in exact if not _required(tool)), None)
+    return MissingRead(whole, {}) if whole else None
+
+
+def _identifier(tool: Tool, kind: tuple[str, ...]) -> str | None:
+    """The argument that asks for one record of the kind, where the tool needs no other; None if there is none."""
+    needed, properties = _required(tool), _properties(tool)
+    own = [name for name in properties if _identifies(name, kind) and needed <= {name}]
+    return next((name for name in own if name in needed), own[0] if own else None)
+
+
+def _identifies(name: str, kind: tuple[str, ...]) -> bool:
+    found = reference_of(name, "x-1", kind)
+    return found is not None and agree(found.noun, kind) and (found.is_id or words(name)[-1:] == kind[-1:])
+
+
+def _as_wanted(value: Json, schema: Json) -> Json:
+    """The identifier in the type that the tool's schema names: some servers number their records."""
+    wanted = schema.get("type") if isinstance(schema, dict) else None
+    if wanted == "string" and isinstance(value, int):
+        return str(value)
+    return int(value) if wanted in ("integer", "number") and isinstance(value, str) and value.isdigit() else value
+
+
+def _properties(tool: Tool) -> Mapping[str, Json]:
+    properties = tool.input_schema.get("properties")
+    return properties if isinstance(properties, dict) else {}
+
+
+def _required(tool: Tool) -> frozenset[str]:
+    required = tool.input_schema.get("required")
+    return frozenset(str(name) for name in required) if isinstance(required, list) else frozenset()

@@ -1,0 +1,389 @@
+"""Which read proves a write, chosen by code when the plan is frozen: no model has a say in its own proof (I4)."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain
+from typing import NamedTuple
+
+from services.executor.core.dossier.dossier import Fact
+from services.executor.core.figures.record_tree import nodes_of
+from services.executor.core.figures.sameness import names_a_record
+from services.executor.core.records.made_id import reference_to_made
+from services.executor.core.records.named_ids import NamedId, named_ids
+from services.executor.core.records.refs import references
+from services.executor.core.records.tool_words import (
+    ToolWords,
+    identifies,
+    properties_of,
+    required_arguments,
+    subject_of,
+    words_of_tool,
+)
+from services.executor.core.tools.near_names import words_of
+from services.executor.core.tools.toolbox import Toolbox
+from services.executor.core.tools.validate import problems_with
+from services.executor.ports.tools import Tool
+from shared.contracts.plan import ReadBack
+from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object, plain
+from shared.domain.keywords import stem
+from shared.domain.words import ToolClass
+
+_PAGING = frozenset("limit page size offset cursor count per start max sort order fields include expand".split())
+
+_OWN = ""  # stands for a record's own id among the names of fields
+
+
+class ReadTool(NamedTuple):
+    """A read tool, with what its name and schema say once for all calls."""
+
+    tool: Tool
+    words: ToolWords
+    required: frozenset[str]
+    identifiers: Mapping[str, frozenset[str]]  # its arguments that name a record, by what they identify
+    argument_words: Mapping[str, tuple[str, ...]]
+
+
+class NamedWrite(NamedTuple):
+    """One planned call with what it names. ``by_words``: its own scalar arguments by the words of their names."""
+
+    tool: Tool
+    words: ToolWords
+    call_id: str
+    ids: Sequence[NamedId]
+    by_words: Mapping[tuple[str, ...], Json]
+
+    @property
+    def makes(self) -> bool:
+        """Whether it may make a record: what it is about is named by none of its ids."""
+        return self.words.may_make and not any(self.words.head in named.noun for named in self.ids)
+
+    def is_about(self, read: ToolWords) -> bool:
+        """Whether a read is about the same kind of thing: ``revenue bookings`` are among the ``bookings``.
+
+        So they are among the ``period bookings`` where a period is named; among the ``tax bookings`` they may not be.
+        """
+        named = {word for one in self.ids for word in one.noun}
+        return read.head == self.words.head != "" and not read.nouns - self.words.nouns - named
+
+
+class AskedRead(NamedTuple):
+    """A read with the arguments to ask it with."""
+
+    reader: ReadTool
+    arguments: JsonObject
+
+
+def choose_read_back(
+    tool: Tool,
+    arguments: JsonObject,
+    toolbox: Toolbox,
+    facts: Sequence[Fact],
+    call_id: str,
+    barred: Callable[[str], str | None] = lambda _: None,
+) -> ReadBack | None:
+    """The read that will prove the call; None for a notice, and where no read fits.
+
+    The first of these that can be asked: the read that the operator's catalogue names; for what the call makes, a
+    read of that kind; the read of this task that showed the named record; a read that takes an id of the
+    call; a read under the id that only the answer gives; a list of the kind. ``barred`` says why a read tool must not
+    be called, or None.
+    """
+    if tool.tool_class is not ToolClass.CHANGE:
+        return None
+    write = _describe_write(tool, arguments, call_id)
+    readers = [reader for reader in _readers(toolbox).get(tool.connection_id, ()) if not barred(reader.tool.name)]
+    ways = chain(_reads_named_by_operator(write, readers), _candidate_reads(write, readers, facts))
+    chosen = next((asked for asked in ways if _can_be_asked(asked)), None)
+    return _read_back(chosen, tool) if chosen else None
+
+
+def _read_back(asked: AskedRead, tool: Tool) -> ReadBack:
+    name = asked.reader.tool.name
+    expect = plain(tool.catalogue.expect) if name == tool.catalogue.read_back else {}
+    return ReadBack(tool=name, arguments_json=dumps(asked.arguments), expect_json=dumps(expect))
+
+
+class LikelyProof(NamedTuple):
+    """Which read will prove calls of a write, as far as its schema tells: a read of the task itself may go first."""
+
+    reader: str
+    why: str
+    by_operator: bool
+
+
+def likely_proof(tool: Tool, tools: Iterable[Tool]) -> LikelyProof | None:
+    """What ``choose_read_back`` comes to for a call with all arguments of the schema, before anything is read."""
+    if tool.tool_class is not ToolClass.CHANGE:
+        return None
+    write = _describe_write(tool, dict.fromkeys(properties_of(tool), "x"), "c1")
+    readers = [_describe_reader(one) for one in tools if one.connection_id == tool.connection_id and _reads(one)]
+    asked = next(chain(_reads_named_by_operator(write, readers), _candidate_reads(write, readers, ())), None)
+    if asked is None:
+        return None
+    name = asked.reader.tool.name
+    if name == tool.catalogue.read_back:
+        return LikelyProof(name, "the operator's catalogue says so", by_operator=True)
+    if any(references(asked.arguments)):
+        return LikelyProof(name, "it takes the id that the write answers with", by_operator=False)
+    given = ", ".join(asked.arguments)
+    return LikelyProof(name, f"it takes the same {given}" if given else "it lists them all", by_operator=False)
+
+
+def read_back_by_operator(
+    tool: Tool, arguments: JsonObject, toolbox: Toolbox, call_id: str, barred: Callable[[str], str | None]
+) -> ReadBack | None:
+    """The read that the operator's catalogue names, where it can be asked and is not barred."""
+    write = _describe_write(tool, arguments, call_id)
+    readers = [reader for reader in _readers(toolbox).get(tool.connection_id, ()) if not barred(reader.tool.name)]
+    chosen = next((asked for asked in _reads_named_by_operator(write, readers) if _can_be_asked(asked)), None)
+    return _read_back(chosen, tool) if chosen else None
+
+
+def _candidate_reads(write: NamedWrite, readers: Sequence[ReadTool], facts: Sequence[Fact]) -> Iterator[AskedRead]:
+    """Every way to read the write back, the best first."""
+    if write.makes:
+        made = [reader for reader in readers if write.is_about(reader.words)]
+        yield from _reads_by_ids(write, made)
+        yield from _reads_by_answer(write, readers)
+        yield from _list_reads(write, made)
+    shown = _ranked_facts(write, readers, facts)
+    yield from (fact.asked for fact in shown if fact.is_own and not fact.selects)
+    yield from _reads_by_ids(write, readers)
+    yield from (fact.asked for fact in shown if not fact.is_own and not fact.selects)
+    yield from (fact.asked for fact in shown if fact.selects)
+    yield from _reads_by_answer(write, readers)
+    yield from _list_reads(write, readers)
+
+
+def _reads_named_by_operator(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[AskedRead]:
+    """The catalogue's read, asked with what the call gives, or else with the id that its answer gives."""
+    for reader in readers:
+        if reader.tool.name == write.tool.catalogue.read_back:
+            given = _arguments_for(write, reader)
+            if reader.required.issubset(given):
+                yield AskedRead(reader, given)
+            missing = sorted(reader.required.difference(given))
+            if len(missing) == 1:
+                yield AskedRead(reader, {**given, missing[0]: _reference_to_made(write, reader, missing[0])})
+
+
+class _ShownBy(NamedTuple):
+    """A read of this task that showed a record which the call names.
+
+    ``is_own``: it showed that very record, and not others that only refer to it. ``selects``: it asked for a selection.
+    """
+
+    asked: AskedRead
+    is_own: bool
+    selects: bool
+
+
+def _ranked_facts(write: NamedWrite, readers: Sequence[ReadTool], facts: Sequence[Fact]) -> list[_ShownBy]:
+    """Reads of this task that showed a record which the call names.
+
+    First those that showed what the tool is about, then those that showed the fewest records, then the latest.
+    """
+    by_name = {reader.tool.name: reader for reader in readers}
+    ranked: list[tuple[tuple[bool, int, int, int], _ShownBy]] = []
+    for place, fact in enumerate(facts):
+        reader = by_name.get(fact.tool)
+        if reader is None or not fact.ok or fact.connection_id != write.tool.connection_id:
+            continue
+        found = _find_named_record(write, fact)
+        if found is not None:
+            asked = AskedRead(reader, loads_object(fact.arguments_json))
+            order = (not write.ids[found.rank].noun & write.words.nouns, found.rank, found.records, -place)
+            ranked.append((order, _ShownBy(asked, found.is_own, _selects(asked.arguments, write))))
+    return [shown for _, shown in sorted(ranked, key=lambda one: one[0])]
+
+
+class _Holding(NamedTuple):
+    """Which of the call's ids a fact shows (``rank`` is its place among them), and how many records the fact has."""
+
+    rank: int
+    records: int
+    is_own: bool
+
+
+def _find_named_record(write: NamedWrite, fact: Fact) -> _Holding | None:
+    """The first of the call's ids whose record a fact holds."""
+    shown = _index_ids(fact.result_json)
+    for rank, named in enumerate(write.ids):
+        keys = shown.keys_of.get(str(named.value), ()) if named.is_known else ()
+        if any(key == _OWN or _is_named_alike(key, named) for key in keys):
+            return _Holding(rank, shown.records, _OWN in keys)
+    return None
+
+
+class _ShownIds(NamedTuple):
+    """Under which fields a result shows each value (``_OWN``: as a record's own id), and how many records it has."""
+
+    keys_of: Mapping[str, frozenset[str]]
+    records: int
+
+
+@lru_cache(maxsize=256)  # every call of a plan asks of the same facts
+def _index_ids(result_json: str) -> _ShownIds:
+    nodes = nodes_of(loads(result_json))
+    found: dict[str, set[str]] = {}
+    for node in nodes:
+        for key, value in ((_OWN, node.own), *node.record.items()):
+            if isinstance(value, str | int):
+                found.setdefault(str(value), set()).add(key)
+    return _ShownIds({value: frozenset(keys) for value, keys in found.items()}, len(nodes))
+
+
+def _is_named_alike(key: str, named: NamedId) -> bool:
+    return words_of(key) == words_of(named.name) or subject_of(key, frozenset()) == named.noun
+
+
+def _selects(asked: JsonObject, write: NamedWrite) -> bool:
+    """Whether a read asked for more than the named record: a state, a date, that the write itself may change."""
+    ids = [str(named.value) for named in write.ids if named.is_known]
+    return any(
+        not (set(words_of(name)) & _PAGING) and not any(given in str(value) for given in ids)
+        for name, value in asked.items()
+    )
+
+
+def _reads_by_ids(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[AskedRead]:
+    """Reads of what the call names, asked with its own arguments; the best fitting first."""
+    fitting: list[tuple[int, int, str, AskedRead]] = []
+    for reader in readers:
+        given = _arguments_for(write, reader)
+        if given and reader.required.issubset(given) and (fit := _fit(write, reader, given)):
+            fitting.append((-fit, len(reader.argument_words), reader.tool.name, AskedRead(reader, given)))
+    yield from (found for *_, found in sorted(fitting, key=lambda one: one[:3]))
+
+
+def _fit(write: NamedWrite, reader: ReadTool, given: JsonObject) -> int:
+    """How well a read of the write's own arguments suits; 0: not at all."""
+    own = reader.words.nouns
+    akin = {word for word in own if word in write.words.nouns or write.words.is_akin_to(frozenset({word}))}
+    spoken_of = {word for name in given for word in reader.identifiers.get(name, ())}
+    if not (akin or own & spoken_of):
+        return 0
+    one = any(reader.identifiers.get(name) == own for name in reader.required)
+    return max(1, 10 + 3 * len(akin) - len(own - akin) + one)
+
+
+def _arguments_for(write: NamedWrite, reader: ReadTool) -> JsonObject:
+    """A read's arguments as far as the call has them: those it needs, and those that name a record."""
+    given: JsonObject = {}
+    for name, words in reader.argument_words.items():
+        if name not in reader.required and name not in reader.identifiers:
+            continue
+        value = write.by_words.get(words)
+        if value is None and name in reader.identifiers:
+            value = _id_for(reader.identifiers[name], write)
+        if value is not None:
+            given[name] = _as_typed(value, reader.tool, name)
+    return given
+
+
+def _id_for(noun: frozenset[str], write: NamedWrite) -> Json:
+    """The call's id of such a thing; None where it has several, or none."""
+    values = [named.value for named in write.ids if named.noun == noun]
+    return values[0] if values and all(value == values[0] for value in values) else None
+
+
+def _reads_by_answer(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[AskedRead]:
+    """Reads that need one id which the call does not have: that of what it makes."""
+    for reader in readers:
+        if not (write.is_about(reader.words) or _is_made(reader, write)):
+            continue
+        given = _arguments_for(write, reader)
+        missing = sorted(reader.required.difference(given))
+        if len(missing) == 1 and reader.identifiers.get(missing[0]) == reader.words.nouns:
+            yield AskedRead(reader, {**given, missing[0]: _reference_to_made(write, reader, missing[0])})
+
+
+def _is_made(reader: ReadTool, write: NamedWrite) -> bool:
+    """Whether a read shows what the write's verb makes: who books a room makes a booking."""
+    return write.words.may_make and write.words.is_akin_to(reader.words.nouns)
+
+
+def _reference_to_made(write: NamedWrite, reader: ReadTool, name: str) -> JsonObject:
+    """The reference to the id of what is made; a plain ``id`` is looked for by the name of the reader's thing."""
+    if len(words_of(name)) > 1:
+        return reference_to_made(write.call_id, name)
+    noun = [word for word in words_of(reader.tool.name) if stem(word) in reader.words.nouns]
+    return reference_to_made(write.call_id, "_".join([*noun, name]))
+
+
+def _list_reads(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[AskedRead]:
+    """Reads of all records of the kind, whose rows before and after are compared; of the write's own kind first."""
+    named = [one.noun for one in write.ids]
+    found = [
+        (not write.is_about(reader.words), len(reader.argument_words), reader.tool.name, AskedRead(reader, given))
+        for reader in readers
+        if write.is_about(reader.words) or _is_made(reader, write) or reader.words.nouns in named
+        if reader.required.issubset(given := _arguments_for(write, reader))
+    ]
+    yield from (asked for *_, asked in sorted(found, key=lambda one: one[:3]))
+
+
+def _can_be_asked(asked: AskedRead) -> bool:
+    return any(references(asked.arguments)) or problems_with(asked.arguments, asked.reader.tool) is None
+
+
+def _as_typed(value: Json, tool: Tool, name: str) -> Json:
+    """An id as the read's schema wants it: some servers give numbers, and take them back as texts or the reverse."""
+    schema = properties_of(tool).get(name)
+    kind = schema.get("type") if isinstance(schema, dict) else None
+    if kind == "string" and isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if kind in ("integer", "number") and isinstance(value, str) and value.isascii() and value.isdecimal():
+        return int(value)
+    return value
+
+
+def _describe_write(tool: Tool, arguments: JsonObject, call_id: str) -> NamedWrite:
+    scalars = {name: value for name, value in arguments.items() if value is not None and not isinstance(value, list)}
+    by_words = {
+        tuple(words_of(name)): value
+        for name, value in scalars.items()
+        if not isinstance(value, dict) or set(value) == {"$ref"}
+    }
+    return NamedWrite(tool, words_of_tool(tool.name), call_id, named_ids(tool.name, arguments), by_words)
+
+
+class _Unchanged:
+    """A toolbox as the key of a cache: the same one, not an equal one."""
+
+    def __init__(self, toolbox: Toolbox) -> None:
+        self.toolbox = toolbox
+
+    def __hash__(self) -> int:
+        return id(self.toolbox.tools)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Unchanged) and self.toolbox.tools is other.toolbox.tools
+
+
+def _readers(toolbox: Toolbox) -> Mapping[str, tuple[ReadTool, ...]]:
+    return _index_readers(_Unchanged(toolbox))
+
+
+@lru_cache(maxsize=64)
+def _index_readers(of: _Unchanged) -> Mapping[str, tuple[ReadTool, ...]]:
+    """The read tools of a toolbox by connection, in the toolbox's order."""
+    found: dict[str, list[ReadTool]] = {}
+    for tool in of.toolbox.tools.values():
+        if _reads(tool):
+            found.setdefault(tool.connection_id, []).append(_describe_reader(tool))
+    return {connection: tuple(readers) for connection, readers in found.items()}
+
+
+def _reads(tool: Tool) -> bool:
+    return tool.tool_class is ToolClass.READ
+
+
+def _describe_reader(tool: Tool) -> ReadTool:
+    words, required, names = words_of_tool(tool.name), required_arguments(tool), list(properties_of(tool))
+    identifiers = {
+        name: subject_of(name, words.nouns)
+        for name in names
+        if names_a_record(name) or (name in required and identifies(name))
+    }
+    return ReadTool(tool, words, required, identifiers, {name: tuple(words_of(name)) for name in names})

@@ -1,0 +1,179 @@
+"""The records that were read, what each is called by, and which of them refer to each other."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from services.executor.core.dossier.dossier import Fact
+from services.executor.core.figures.paths import NoSuchPath, select
+from services.executor.core.records.called_records import Seen, noun_of_tool, seen
+from services.executor.core.records.identifiers import (
+    Noun,
+    RecordReference,
+    agree,
+    as_id,
+    is_like_an_id,
+    rank_of,
+    reference_of,
+    references_in,
+    shape_of,
+    speaks_of,
+)
+from shared.domain.exact_json import JsonObject, dumps, loads_object
+
+
+@dataclass(frozen=True, eq=False)
+class GraphNode:
+    """A record. ``names``: what it is called by, ids before numbers before names. ``asked``: what it was asked with."""
+
+    seen: Seen
+    kind: Noun
+    names: tuple[frozenset[str], frozenset[str], frozenset[str]]
+    asked: tuple[RecordReference, ...]
+
+    @property
+    def record(self) -> JsonObject:
+        return self.seen.record
+
+    @cached_property
+    def references(self) -> tuple[RecordReference, ...]:
+        """The other records that it names."""
+        fields = ((key, value) for key, value in self.record.items() if rank_of(key, self.kind) is None)
+        return tuple(found for key, value in fields if (found := reference_of(key, value)))
+
+    @cached_property
+    def identity(self) -> tuple[str, ...]:
+        """One for each record, however often it was seen."""
+        own = sorted(self.names[0]) or sorted(self.names[1])
+        return (self.kind[-1] if self.kind else "", *own) if own else (self.seen.fact.ref, self.seen.path)
+
+    @cached_property
+    def text(self) -> str:
+        return dumps(self.record)
+
+    @cached_property
+    def shapes(self) -> frozenset[str]:
+        return frozenset(filter(None, map(shape_of, self.names[0])))
+
+
+class RecordGraph:
+    """All records of what was read. A read that was made again with the same arguments replaces what it showed."""
+
+    def __init__(self, facts: Sequence[Fact]) -> None:
+        self.nodes = _latest([_node(record) for record in seen(facts)])
+        self._by_seen = {id(node.seen): node for node in self.nodes}
+        self._inside: dict[int, list[GraphNode]] = {}
+        for node in self.nodes:
+            if node.seen.within is not None:
+                self._inside.setdefault(id(node.seen.within), []).append(node)
+        self._called: tuple[dict[str, list[GraphNode]], ...] = ({}, {}, {})
+        for node in self.nodes:
+            for called, names in zip(self._called, node.names, strict=True):
+                for name in names:
+                    called.setdefault(name, []).append(node)
+
+    def find_meant(self, reference: RecordReference) -> list[GraphNode]:
+        """The records that a reference names: of the kind that it says; by a text that is an id, of any kind."""
+        for called in self._called:
+            if found := [node for node in called.get(reference.text, ()) if agree(reference.noun, node.kind)]:
+                return found
+        if reference.is_number or not (reference.is_id or reference.looks_like_id):
+            return []
+        return [*self._called[0].get(reference.text, ())]
+
+    def find_plainly_named(self, node: GraphNode) -> Iterator[GraphNode]:
+        """The records that it names, of the kind that it says."""
+        for reference in node.references:
+            yield from (other for other in self.find_meant(reference) if agree(reference.noun, other.kind))
+
+    def records_around(self, node: GraphNode) -> Iterator[GraphNode]:
+        """The records that it names, that stand in it, and the one that it stands in."""
+        for reference in node.references:
+            yield from self.find_meant(reference)
+        if outer := self.record_around(node):
+            yield outer
+        yield from self.parts_and_children(node)
+
+    def records_about(self, node: GraphNode) -> Sequence[GraphNode]:
+        """The records that name it, and those that were shown when it was asked for."""
+        return self._naming.get(id(node), ())
+
+    @cached_property
+    def _naming(self) -> dict[int, list[GraphNode]]:
+        found: dict[int, list[GraphNode]] = {}
+        for other in self.nodes:
+            for named in {id(one): one for ref in (*other.references, *other.asked) for one in self.find_meant(ref)}:
+                found.setdefault(named, []).append(other)
+        return found
+
+    @cached_property
+    def field_names(self) -> frozenset[str]:
+        return frozenset(key for node in self.nodes for key in node.record)
+
+    def records_at(self, ref: str, path: str) -> list[GraphNode]:
+        """The records of a read that stand at a path, be it to a list or to rows of it."""
+        of_read = [node for node in self.nodes if node.seen.fact.ref == ref]
+        try:
+            found = select(of_read[0].seen.fact.result, path) if of_read else []
+        except NoSuchPath:
+            return []
+        flat = [item for one in found for item in (one if isinstance(one, list) else [one])]
+        texts = {dumps(item) for item in flat if isinstance(item, dict)}
+        return [node for node in of_read if node.text in texts]
+
+    def record_around(self, node: GraphNode) -> GraphNode | None:
+        outer = node.seen.within
+        return self._by_seen.get(id(outer)) if outer else None
+
+    def parts_and_children(self, node: GraphNode) -> list[GraphNode]:
+        return self._inside.get(id(node.seen), [])
+
+    def whole(self, nodes: Iterable[GraphNode]) -> list[GraphNode]:
+        """The records and their parts (``details``, ``totals``), which say no more than more of the same."""
+        found = list(nodes)
+        for node in found:
+            found += [one for one in self.parts_and_children(node) if one.seen.is_part and one not in found]
+        return found
+
+
+@lru_cache(maxsize=8)
+def record_graph(facts: tuple[Fact, ...]) -> RecordGraph:
+    """The graph of these facts; every call of a plan asks for the same."""
+    return RecordGraph(facts)
+
+
+def _node(record: Seen) -> GraphNode:
+    kind = next((name for name in record.names if name), ())
+    asked = tuple(references_in(loads_object(record.fact.arguments_json), noun_of_tool(record.fact.tool)))
+    names: tuple[set[str], set[str], set[str]] = (set(), set(), set())
+    for key, value in () if record.is_part else record.record.items():
+        rank, text = rank_of(key, kind), as_id(value)
+        if rank is not None and text is not None:
+            names[rank].add(text)
+    if record.key is not None and (own := as_id(record.key)):
+        names[0].add(own)
+    if answered := _asked_for(record, kind, names[0], asked):
+        names[min(1, len(names[0]))].add(answered)
+    first, second, third = map(frozenset, names)
+    return GraphNode(record, kind, (first, second, third), asked)
+
+
+def _asked_for(record: Seen, kind: Noun, own: set[str], asked: Sequence[RecordReference]) -> str | None:
+    """The id that a read asked for, where its answer is that one record and does not call itself otherwise."""
+    alone = record.rows is None and record.within is None and record.key is None
+    if not alone or (own and any(is_like_an_id(one) for one in own)):
+        return None
+    spoken = [one for one in asked if agree(one.noun, kind)] or [one for one in asked if speaks_of(one.noun, kind)]
+    texts = {one.text for one in spoken if one.is_id or one.looks_like_id}
+    return texts.pop() if len(texts) == 1 else None
+
+
+def _latest(nodes: Sequence[GraphNode]) -> list[GraphNode]:
+    """Of one record that one tool showed to one question several times, the last."""
+    found: dict[tuple[str, ...], GraphNode] = {}
+    for node in nodes:
+        fact = node.seen.fact
+        place = (fact.connection_id, fact.tool, fact.arguments_json, node.seen.path)
+        known = node.names[0] or node.names[1]
+        found[(*place, *node.identity) if known else (*place, dumps(node.record), fact.ref)] = node
+    return [*found.values()]

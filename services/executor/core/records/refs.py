@@ -1,0 +1,65 @@
+"""``{"$ref": "c1.field"}`` in a planned argument: the result of an earlier call of the same plan.
+
+``{"$ref": "c1.<booking_id>"}`` is the id of the booking that the call made, wherever its answer says it.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import cast
+
+from services.executor.core.figures.paths import NoSuchPath, one
+from services.executor.core.records.made_id import find_made_id, made_name
+from shared.domain.exact_json import Json, JsonObject
+
+_KEY = "$ref"
+
+
+def references(value: Json) -> Iterator[str]:
+    """The ids of the calls that a value refers to."""
+    if isinstance(value, dict):
+        if set(value) == {_KEY}:
+            yield str(value[_KEY]).partition(".")[0]
+            return
+        for item in value.values():
+            yield from references(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from references(item)
+
+
+def literal_parts(value: Json) -> Iterator[Json]:
+    """The scalar values that stand in a value as they are, references left out."""
+    if isinstance(value, dict):
+        if set(value) != {_KEY}:
+            for item in value.values():
+                yield from literal_parts(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from literal_parts(item)
+    else:
+        yield value
+
+
+def resolve(arguments: JsonObject, results: Mapping[str, Json]) -> JsonObject:
+    """The arguments with every reference replaced. Raises ``NoSuchPath`` if a result has no such field."""
+    return cast(JsonObject, _resolved(arguments, results))
+
+
+def _resolved(value: Json, results: Mapping[str, Json]) -> Json:
+    if isinstance(value, list):
+        return [_resolved(item, results) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if set(value) != {_KEY}:
+        return {key: _resolved(item, results) for key, item in value.items()}
+    call_id, _, path = str(value[_KEY]).partition(".")
+    if call_id not in results:
+        raise NoSuchPath(f"{value[_KEY]}: call {call_id} has no result")
+    name = made_name(path)
+    return one(results[call_id], path) if name is None else _find_made(results[call_id], name, path)
+
+
+def _find_made(result: Json, name: str, path: str) -> Json:
+    found = find_made_id(result, name)
+    if found is None:
+        raise NoSuchPath(f"path {path!r}: the answer names no such id")
+    return found

@@ -1,0 +1,255 @@
+"""What a document can be filled from: the task's own data, as plain JSON for each kind of source."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date
+from typing import NamedTuple
+
+from services.executor.core.dossier.dossier import Dossier, Fact, Progress
+from services.executor.core.reflect.found import is_empty, stems_of
+from shared.contracts.approval import Approval
+from shared.contracts.ledger import LedgerEntry
+from shared.contracts.plan import PlannedCall, WritePlan
+from shared.contracts.policy import Verdict
+from shared.domain.answer import is_exact_match
+from shared.domain.exact_json import Json, JsonObject
+from shared.domain.words import ToolClass, decider
+
+_ROWS = 50
+_DATE = re.compile(r"\A\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}\S*)?\Z")
+
+
+class Material(NamedTuple):
+    """Everything known of a task, for its documents."""
+
+    task: str
+    progress: Progress
+    writes: Sequence[LedgerEntry]
+    answer: str = ""
+    approval: Approval | None = None
+
+    @property
+    def dossier(self) -> Dossier:
+        return self.progress.dossier
+
+    @property
+    def plan(self) -> WritePlan:
+        return self.dossier.plan or WritePlan(task_id="")
+
+
+def filled(source: str, material: Material) -> Json:
+    """What a source has; empty where it has nothing. ``records: a b`` are the records that one of the words names."""
+    kind, _, words = source.partition(":")
+    if kind == "records":
+        return _records(material, stems_of(words))
+    return _SOURCES[kind](material)
+
+
+def _request(material: Material) -> Json:
+    return material.task
+
+
+def _answer(material: Material) -> Json:
+    return "" if is_exact_match(material.answer) else material.answer
+
+
+def _values(material: Material) -> Json:
+    return [{"name": value.name, "value": value.value, "by": value.operation} for value in material.dossier.values]
+
+
+def _calls(material: Material) -> Json:
+    """The planned calls; of those that were made, what came of them."""
+    came = {(entry.plan_hash, entry.call.call_id): entry for entry in material.writes}
+    rows: list[Json] = []
+    for call in material.plan.calls:
+        entry = came.get((material.plan.hash, call.call_id))
+        row = _call(call)
+        rows.append({**row, "status": entry.status.value, "proof": entry.note} if entry else row)
+    return rows
+
+
+def _call(call: PlannedCall) -> JsonObject:
+    proved = call.read_back.tool if call.read_back else None
+    taken_back = call.compensation.tool if call.compensation else None
+    return {
+        "call": call.call_id,
+        "tool": call.tool,
+        "arguments": call.arguments,
+        "class": call.tool_class.value,
+        "proved by": proved,
+        "if it fails": call.on_failure,
+        "taken back by": taken_back,
+    }
+
+
+def _policy(material: Material) -> Json:
+    verdict = material.dossier.verdict
+    rules = _rules(verdict) if verdict else []
+    return [_status(verdict), *rules] if verdict and (material.plan.calls or rules) else []
+
+
+def _status(verdict: Verdict) -> str:
+    if verdict.blocked:
+        return "Blocked by policy."
+    if verdict.escalate or verdict.requires_approval:
+        return f"Needs the decision of {decider(verdict.escalation_level)}."
+    return "Passed." if verdict.passed else "Not passed."
+
+
+def _rules(verdict: Verdict) -> list[Json]:
+    said = [f"{rule.rule_id}: {rule.reason}" for rule in verdict.triggered_rules]
+    said += [f"{refusal.rule_id}: {refusal.reason}" for refusal in verdict.refusals]
+    return [*dict.fromkeys(said)]
+
+
+def _risk(material: Material) -> Json:
+    """What a plan can do wrong, from what is known of it; empty without one."""
+    calls = material.plan.calls
+    if not calls:
+        return []
+    changes = [call for call in calls if call.tool_class is ToolClass.CHANGE]
+    unproved = [call.call_id for call in changes if call.read_back is None]
+    lasting = [call.call_id for call in changes if call.compensation is None]
+    said: list[Json] = [
+        f"Risk of the process {material.progress.process_type}: {material.progress.template.risk}.",
+        f"{len(changes)} changes and {len(calls) - len(changes)} notices are planned.",
+    ]
+    if unproved:
+        said.append(f"No read can show whether these took hold: {', '.join(unproved)}.")
+    if lasting:
+        said.append(f"Nothing takes these back by itself: {', '.join(lasting)}.")
+    return said
+
+
+def _decision(material: Material) -> Json:
+    """Who decides or did; empty where nobody is asked."""
+    approval = material.approval
+    if approval is None:
+        note = material.dossier.approval_note
+        return [note] if note else []
+    who = f"{approval.needed} different approvers" if approval.needed > 1 else "an approver"
+    level = f" at level {approval.level}" if approval.level else ""
+    said: list[Json] = [
+        f"Status: {approval.status.value}.",
+        f"Decided by {who}{level}, not by {approval.requester_id}, before {approval.deadline:%Y-%m-%d %H:%M} UTC.",
+        f"The plan's hash: {approval.plan_hash}",
+    ]
+    for one in approval.decisions:
+        comment = f": {one.comment}" if one.comment else ""
+        said.append(
+            f"{'Approved' if one.approve else 'Rejected'} by {one.by.id} at {one.at:%Y-%m-%d %H:%M} UTC{comment}"
+        )
+    return said
+
+
+def _reads(material: Material) -> Json:
+    return [f"{fact.tool} {fact.arguments_json}: {_came(fact)}" for fact in material.dossier.facts]
+
+
+def _came(fact: Fact) -> str:
+    if not fact.ok:
+        return "it failed"
+    rows = max((len(rows) for rows in _lists(fact.result)), default=None)
+    empty = "nothing was found" if is_empty(fact.result) else "one record"
+    return " ".join(filter(None, (f"{rows} rows" if rows else empty, fact.note)))
+
+
+def _gaps(material: Material) -> Json:
+    """What was looked for and not found, and what rules could not be told."""
+    facts, verdict = material.dossier.facts, material.dossier.verdict
+    said = [
+        f"{fact.tool} {fact.arguments_json}: {_came(fact)}" for fact in facts if not fact.ok or is_empty(fact.result)
+    ]
+    said += [f"not known: {field}" for field in (verdict.indeterminate if verdict else ())]
+    return [*dict.fromkeys(said)]
+
+
+def _dates(material: Material) -> Json:
+    """Every date that was read, with what it is the date of, and when each write went out; in their order."""
+    rows = {
+        (str(value), key, _name_of(record))
+        for record in _all_records(material.dossier.facts)
+        for key, value in record.items()
+        if isinstance(value, str) and _DATE.match(value) and _is_date(value)
+    }
+    sent = {(e.sending_at.isoformat(), e.call.tool, e.call.call_id) for e in material.writes if e.sending_at}
+    ordered = sorted(rows | sent)[:_ROWS]
+    return [{"when": when, "what": what.replace("_", " "), "of": of} for when, what, of in ordered]
+
+
+def _is_date(text: str) -> bool:
+    try:
+        date.fromisoformat(text[:10])
+    except ValueError:
+        return False
+    return True
+
+
+def _records(material: Material, words: frozenset[str]) -> Json:
+    """The records of which a field or the tool that showed them is named by one of the words; at most fifty."""
+    chosen: list[JsonObject] = []
+    for fact in material.dossier.facts:
+        by_tool = bool(stems_of(fact.tool) & words)
+        for record in _in(fact.result) if fact.ok else ():
+            if by_tool or any(stems_of(key) & words for key in record):
+                flat = _flat(record)
+                if flat not in chosen:
+                    chosen.append(flat)
+    return [*chosen[:_ROWS]]
+
+
+def _flat(record: JsonObject) -> JsonObject:
+    """Its scalars, what tells it from others first."""
+    ordered = sorted(record, key=lambda key: (key.lower() != "id", not key.lower().endswith("id")))
+    return {key: record[key] for key in ordered if not isinstance(record[key], dict | list)}
+
+
+def _all_records(facts: Sequence[Fact]) -> Iterator[JsonObject]:
+    for fact in facts:
+        yield from _in(fact.result) if fact.ok else ()
+
+
+def _in(value: Json) -> Iterator[JsonObject]:
+    """Every object that has two scalars of its own at least: fewer are a wrapper, not a record."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _in(item)
+    elif isinstance(value, dict):
+        if sum(not isinstance(item, dict | list) for item in value.values()) > 1 and not _wraps(value):
+            yield value
+        for item in value.values():
+            yield from _in(item)
+
+
+def _wraps(value: JsonObject) -> bool:
+    """Whether an object is the page around a list of records."""
+    return any(isinstance(item, list) and item and isinstance(item[0], dict) for item in value.values())
+
+
+def _name_of(record: JsonObject) -> str:
+    """What tells a record from others: its own id, else the first field that ends so."""
+    named = [key for key in record if key.lower() == "id"] + [key for key in record if key.lower().endswith("id")]
+    return str(record[named[0]]) if named else ""
+
+
+def _lists(value: Json) -> Iterator[list[Json]]:
+    if isinstance(value, list):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _lists(item)
+
+
+_SOURCES: Mapping[str, Callable[[Material], Json]] = {
+    "request": _request,
+    "answer": _answer,
+    "values": _values,
+    "calls": _calls,
+    "policy": _policy,
+    "risk": _risk,
+    "decision": _decision,
+    "reads": _reads,
+    "gaps": _gaps,
+    "dates": _dates,
+}
+SOURCES = frozenset({*_SOURCES, "records"})

@@ -1,0 +1,133 @@
+"""The conversation before this task, kept within bounds: recent turns whole, older ones as a summary.
+
+There are two rules. The history that a client of the solver endpoint brings along is summarized for that one task (seed
+001). What a session remembers is summarized once, where a message begins a turn (seeds 002 and 003): so a session that
+never speaks again pays nothing, no answer waits for it, and no call stands between a tool's call and its result.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from services.executor.core.budget.budget import BudgetSpent
+from services.executor.core.dossier.endings import Failed
+from services.executor.core.model.model_calls import ask, user
+from services.executor.core.prompts.sections import render
+from services.executor.core.session.context import TurnContext
+from services.executor.core.session.journal import Journal
+from services.executor.ports.models import ModelRequest, Tier
+from services.executor.ports.turns import SessionState
+from shared.contracts.task import Turn, TurnKind
+from shared.domain.conversation import KEPT, SUMMARY_WORDS, Said, concatenated, is_long
+from shared.domain.exact_json import Json, dumps, loads_object
+
+_SOLVER_TURNS = 8
+_SESSION_TURNS = 20
+_SOLVER_STEP = "memory:summary"
+_SESSION_STEP = "memory:session"
+_ASKED = "asked"
+_LABEL = "[Earlier conversation summary]"
+
+
+class Split(NamedTuple):
+    """``older`` is to be summarized, ``recent`` stays as it was said."""
+
+    older: Sequence[Said]
+    recent: Sequence[Said]
+
+
+def split(turns: Sequence[Said], most: int = _SOLVER_TURNS) -> Split:
+    """Nothing is older unless the conversation is long, by its turns or by its text."""
+    cut = max(0, len(turns) - KEPT) if is_long(turns, most) else 0
+    return Split(turns[:cut], turns[cut:])
+
+
+async def with_history(ctx: TurnContext) -> TurnContext:
+    """The context with the conversation: the one that came with the request, where one did, else the session's."""
+    return await (_with_session(ctx) if ctx.record.request.solver is None else _with_brought(ctx))
+
+
+def compressed(session: SessionState, journal: Journal, turn: Turn) -> SessionState:
+    """The session with its older turns as the summary that this turn made of them, if it made one."""
+    made = journal.get(_session_step(turn))
+    if made is None:
+        return session
+    told = loads_object(made)
+    return session._replace(summary=str(told["summary"]), turns=session.turns[int(str(told["older"])) :])
+
+
+async def _with_session(ctx: TurnContext) -> TurnContext:
+    session, notes = ctx.session, ctx.notes
+    older, _ = split([Said(*turn) for turn in session.turns], _SESSION_TURNS)
+    if older and ctx.turn.kind is TurnKind.MESSAGE:
+        await _compress(ctx, older)
+        session = compressed(session, ctx.journal, ctx.turn)
+        told: dict[str, JsonValue] = {"compressed": True, "summary": session.summary}
+        notes = {**notes, "memory": told}
+    return replace(ctx, session=session, sections={**ctx.sections, "history": _shown(session)}, notes=notes)
+
+
+async def _compress(ctx: TurnContext, older: Sequence[Said]) -> None:
+    """Journal the summary of the older turns and of what was summarized before."""
+    step = _session_step(ctx.turn)
+    before = (Said("summary", ctx.session.summary),) if ctx.session.summary else ()
+
+    async def made() -> str:
+        summary, by = await _summary_or_words(ctx, f"{step}:{_ASKED}", (*before, *older))
+        ctx.journal.tell("note", memory="compressed", turns=len(older), summarized_by=by)
+        return dumps({"summary": summary, "older": len(older), "by": by})
+
+    await ctx.journal.once(step, "note", made)
+
+
+async def _summary_or_words(ctx: TurnContext, key: str, turns: Sequence[Said]) -> tuple[str, str]:
+    """The model's summary; the beginnings of the turns if it gives none: no task fails for want of a summary."""
+    try:
+        if summary := await _summary(ctx, key, turns):
+            return summary, "model"
+    except (Failed, BudgetSpent) as error:
+        if isinstance(error, Failed) and error.part != "model":
+            raise
+        ctx.journal.stopped_at = None  # the run did not end there
+        ctx.journal.tell("note", problem=f"the older conversation was shortened without a model: {error}")
+    return concatenated(turns), "words"
+
+
+async def _with_brought(ctx: TurnContext) -> TurnContext:
+    """The conversation that came with the request; it is all that the run remembers."""
+    solver = ctx.record.request.solver
+    brought = [Said(turn.role, turn.content) for turn in solver.history] if solver else []
+    older, recent = split(brought)
+    summary = await _summary(ctx, _SOLVER_STEP, older) if older else None
+    turns = [_told(turn) for turn in recent]
+    if summary is not None:
+        turns.insert(0, {"role": "summary", "text": f"[Prior context summary: {summary}]"})
+    told: dict[str, JsonValue] = {"compressed": bool(older), "summary": summary}
+    return replace(ctx, sections={**ctx.sections, "history": turns}, notes={**ctx.notes, "memory": told})
+
+
+async def _summary(ctx: TurnContext, key: str, turns: Sequence[Said]) -> str:
+    request = ModelRequest(
+        tier=Tier.HAIKU,
+        system=(ctx.prompts.role, ctx.prompts.summarize),
+        messages=(user(render({"history": [_told(turn) for turn in turns]})),),
+        max_tokens=512,
+    )
+    reply = await ask(ctx, key, request)
+    return " ".join(reply.text.split()[:SUMMARY_WORDS])
+
+
+def _session_step(turn: Turn) -> str:
+    return f"{_SESSION_STEP}:{turn.turn_id}"
+
+
+def _shown(session: SessionState) -> list[Json]:
+    turns = [_told(Said(*turn)) for turn in session.turns]
+    summary = _told(Said("summary", f"{_LABEL} {session.summary}"))
+    return [summary, *turns] if session.summary else turns
+
+
+def _told(turn: Said) -> Json:
+    return {"role": turn.role, "text": turn.text}

@@ -1,0 +1,213 @@
+"""REFLECT's two questions to a model: a weak answer better said, and the sections of documents that no data fills.
+
+Neither can fail a task: without a usable answer everything stays as it was, and the metadata says why. Both are asked
+once, and what came of them is a step of the journal.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from pydantic import BaseModel, JsonValue
+
+from services.executor.core.budget.budget import BudgetSpent, Purse
+from services.executor.core.dossier.dossier import Progress
+from services.executor.core.dossier.dry_run import is_dry_run
+from services.executor.core.dossier.endings import Failed
+from services.executor.core.model.model_calls import UnusableAnswer, ask, structured, user
+from services.executor.core.plan.outcomes import writes_as_json
+from services.executor.core.prompts import schemas
+from services.executor.core.prompts.sections import render
+from services.executor.core.reflect.document_asked import asked_documents, asking_words
+from services.executor.core.reflect.document_material import Material
+from services.executor.core.reflect.document_templates import Section
+from services.executor.core.reflect.evidence import Run
+from services.executor.core.reflect.fill_document import About, document, open_sections, own_documents
+from services.executor.core.reflect.found import untraced
+from services.executor.core.reflect.improvement import refusal, wanted
+from services.executor.core.reflect.unverified_numbers import mark_unverified
+from services.executor.core.session.context import TurnContext
+from services.executor.core.write.besides import besides
+from services.executor.ports.models import ModelRequest, Tier
+from shared.contracts.task import Artifact
+from shared.domain.answer import is_exact_match
+from shared.domain.exact_json import Json, dumps, loads_object
+from shared.domain.words import FsmState, TaskState
+
+_PATIENCE_SECONDS = 20.0  # neither is worth more of a client's time
+
+
+class Reviewed(NamedTuple):
+    """The run with its last answer, its documents, and what is said of both in the task's metadata."""
+
+    progress: Progress
+    documents: tuple[Artifact, ...] = ()
+    notes: Mapping[str, JsonValue] = {}
+
+
+class Drafted(BaseModel):
+    name: str
+    text: str
+
+
+class Drafts(BaseModel):
+    sections: tuple[Drafted, ...]
+
+
+def with_documents(ctx: TurnContext) -> TurnContext:
+    """The context whose prompts say which documents are written besides, so that nobody plans a call for them."""
+    words: list[Json] = [*asking_words(ctx.task)]
+    return replace(ctx, sections={**ctx.sections, "documents": words}) if words else ctx
+
+
+async def reviewed(ctx: TurnContext, progress: Progress) -> Reviewed:
+    """The answer improved if it is weak and can be, and the documents that the task is to leave.
+
+    A solver's answer is parsed by its caller, so nothing is done to it.
+    """
+    if not ctx.limits.answers.reviews or is_dry_run(ctx.record) or ctx.record.request.solver is not None:
+        return Reviewed(progress)
+    answer, tail = _parted(ctx, progress)
+    run = await _run(ctx, progress, answer)
+    text, notes = await _improved(ctx, run)
+    better = progress.learned(answer=run.answer if text is None else text)
+    documents, told = await _documents(ctx, better, run)
+    said = better.learned(answer=f"{better.dossier.answer}{tail}")
+    calls = int(bool(notes)) + int(bool(told))
+    return Reviewed(said.model_copy(update={"model_calls": said.model_calls + calls}), documents, {**notes, **told})
+
+
+def _parted(ctx: TurnContext, progress: Progress) -> tuple[str, str]:
+    """The answer as it was drafted, and what stands under it besides, which is no part of what is improved."""
+    answer, said = progress.dossier.answer or "", besides(ctx, progress.dossier)
+    under = [part for part in (said, f"\n\n{progress.notes.get('not_told', '')}".rstrip()) if part]
+    at = min((place for part in under if (place := answer.find(part)) >= 0), default=len(answer))
+    return answer[:at], answer[at:]
+
+
+async def _run(ctx: TurnContext, progress: Progress, answer: str) -> Run:
+    """The run as it would end now."""
+    writes = tuple((await ctx.store.ledger()).values())
+    escalated = progress.state is FsmState.ESCALATE
+    return Run(TaskState.COMPLETED, answer, progress, writes, ctx.task, escalated)
+
+
+async def _improved(ctx: TurnContext, run: Run) -> tuple[str | None, dict[str, JsonValue]]:
+    """A better text, if there is one; and what came of asking, if it was asked for."""
+    wish = wanted(run, ctx.limits.answers.formula)
+    if wish is None or run.progress is None:
+        return None, {}
+    sections: dict[str, Json] = {**_known(ctx, run), "answer": run.answer, "missing": [*wish.told]}
+    request = ModelRequest(
+        tier=Tier.HAIKU,
+        system=(ctx.prompts.role, ctx.prompts.improve),
+        messages=(user(render(sections)),),
+        max_tokens=2048,
+    )
+    key = f"{run.progress.step}:improve"
+
+    async def put() -> str:
+        reply = await ask(ctx, f"{key}:model", request, Purse.WHOLE)
+        return "" if reply.stop_reason == "max_tokens" else reply.text.strip()
+
+    text, problem = await _optional(ctx, key, put)
+    why = problem or refusal(run, text)
+    asked: list[JsonValue] = [*wish.told]
+    ctx.journal.tell("note", improved=why is None, missing_outputs=[*wish.outputs])
+    return (None if why else text), {"improvement": {"wanted": asked, "accepted": why is None, "why": why}}
+
+
+async def _documents(
+    ctx: TurnContext, progress: Progress, run: Run
+) -> tuple[tuple[Artifact, ...], dict[str, JsonValue]]:
+    """The documents that are asked for in words, and those that the process leaves by itself."""
+    answer = progress.dossier.answer or ""
+    own = () if progress.read_only or is_exact_match(answer) else own_documents(progress.process_type)
+    kinds = tuple(dict.fromkeys((*asked_documents(ctx.task), *own)))
+    if not kinds:
+        return (), {}
+    material = Material(ctx.task, progress, run.writes, answer)
+    wanted_sections = {kind: open_sections(kind, material) for kind in kinds}
+    texts, told = await _drafted(ctx, progress, run._replace(answer=answer), wanted_sections)
+    about = About(ctx.record.task_id, ctx.journal.now)
+    return tuple(document(kind, material, about, texts.get(kind, {})) for kind in kinds), told
+
+
+async def _drafted(
+    ctx: TurnContext, progress: Progress, run: Run, wanted_sections: Mapping[str, tuple[Section, ...]]
+) -> tuple[dict[str, dict[str, str]], dict[str, JsonValue]]:
+    """The texts of the sections that no data fills, all documents in one question, untraced figures marked."""
+    asked: list[Json] = [
+        {"name": f"{kind}.{section.name}", "write": section.write}
+        for kind, sections in wanted_sections.items()
+        for section in sections
+    ]
+    if not asked:
+        return {}, {}
+    sections: dict[str, Json] = {**_known(ctx, run), "answer": run.answer, "document": asked}
+    request = ModelRequest(
+        tier=Tier.HAIKU,
+        system=(ctx.prompts.role, ctx.prompts.document),
+        messages=(user(render(sections)),),
+        schema=schemas.DOCUMENT,
+        max_tokens=4096,
+    )
+    key = f"{progress.step}:document"
+
+    async def put() -> str:
+        drafts = structured(await ask(ctx, f"{key}:model", request, Purse.WHOLE), Drafts)
+        return dumps({draft.name: draft.text for draft in drafts.sections})
+
+    stored, problem = await _optional(ctx, key, put)
+    given = {str(name): str(text) for name, text in loads_object(stored or "{}").items()}
+    return _mark_untraced(given, wanted_sections, run), {"drafting": {"sections": len(asked), "problem": problem}}
+
+
+def _mark_untraced(
+    given: Mapping[str, str], wanted_sections: Mapping[str, tuple[Section, ...]], run: Run
+) -> dict[str, dict[str, str]]:
+    """Of what was drafted the sections that were asked for; a figure that stands in nothing that is known is marked."""
+    known = run.known
+    return {
+        kind: {
+            section.name: mark_unverified(text, untraced(text, known))
+            for section in sections
+            if (text := given.get(f"{kind}.{section.name}", "").strip())
+        }
+        for kind, sections in wanted_sections.items()
+    }
+
+
+def _known(ctx: TurnContext, run: Run) -> dict[str, Json]:
+    dossier = run.progress.dossier if run.progress else None
+    return {
+        "task": ctx.task,
+        "facts": [fact.as_json() for fact in dossier.facts] if dossier else [],
+        "values": [value.as_json() for value in dossier.values] if dossier else [],
+        "writes": [*writes_as_json(run.writes)],
+    }
+
+
+async def _optional(ctx: TurnContext, key: str, put: Callable[[], Awaitable[str]]) -> tuple[str, str | None]:
+    """What came of a question that a task can do without, or why nothing came of it; the same for whoever goes on."""
+    stored = ctx.journal.get(key)
+    if stored is None:
+        stored = dumps(await _tried(ctx, put))
+        await ctx.journal.add(key, "note", stored)
+    known = loads_object(stored)
+    problem = known.get("problem")
+    return str(known.get("text", "")), None if problem is None else str(problem)
+
+
+async def _tried(ctx: TurnContext, put: Callable[[], Awaitable[str]]) -> dict[str, Json]:
+    try:
+        async with asyncio.timeout(_PATIENCE_SECONDS):
+            return {"text": await put()}
+    except TimeoutError:
+        return {"problem": f"no answer within {_PATIENCE_SECONDS:.0f} seconds"}
+    except UnusableAnswer as error:
+        return {"problem": f"the answer does not fit: {error}"}
+    except (BudgetSpent, Failed) as error:
+        ctx.journal.stopped_at = None  # the run goes on without it
+        return {"problem": error.reason}

@@ -1,0 +1,115 @@
+"""What one turn works with: the task, the ports, the limits and the journal."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from services.executor.core.budget.budget import Ceilings
+from services.executor.core.budget.unmetered import Unmetered
+from services.executor.core.prompts.texts import Prompts
+from services.executor.core.session.answer_rules import AnswerRules
+from services.executor.core.session.checkpoints import Checkpoints
+from services.executor.core.session.journal import Bounds, Journal
+from services.executor.core.states.chosen import UNDECIDED, Chosen, Processes
+from services.executor.core.states.templates import TEMPLATES
+from services.executor.core.tools.paginate_walk import ListBounds
+from services.executor.core.tools.toolbox import Toolbox
+from services.executor.ports.learned import Experience, Learned
+from services.executor.ports.models import Model
+from services.executor.ports.orchestrators import Orchestrating, Orchestrator
+from services.executor.ports.policy import PolicyService, Tenants
+from services.executor.ports.sandbox import MadeTools, NoSandbox, NothingKept, Sandbox
+from services.executor.ports.spend import DailySpend
+from services.executor.ports.tools import ToolServers
+from services.executor.ports.turns import SessionState, TurnStore
+from shared.contracts.policy import Policy
+from shared.contracts.task import TaskRecord, Turn
+from shared.contracts.tenant import TenantRecord
+from shared.contracts.threshold import Threshold
+from shared.domain.exact_json import Json
+from shared.domain.words import Strategy
+from shared.ports.tracing import NO_TRACER, Tracer
+
+
+class Limits(NamedTuple):
+    """Seconds, counts (seed 000: 20 replies of a model, 18 calls in each), and what a task's journal may hold."""
+
+    tool_seconds: float = 10.0
+    task_seconds: float = 120.0
+    rest_seconds: float = 3600.0  # how long a task rests while no model answers, before it fails
+    settle_margin_seconds: float = 1.0
+    verdict_seconds: float = 30.0  # how old a verdict may be when a call goes out
+    iterations: int = 20
+    tool_calls: int = 18
+    plans: int = 8  # of one task, each through its own states
+    strategies: tuple[Strategy, ...] = tuple(Strategy)  # that the bandit chooses among; the first one begins
+    orchestrators: tuple[Orchestrating, ...] = (Orchestrating.LOCAL,)  # in the order in which they are tried
+    synthesize_seconds: float = 15.0  # how long a model is waited for that designs a process
+    translator: str = ""  # the model that translates prose: another one translates anew
+    audits_values: bool = True  # whether a model looks over the figures that a plan of writes is built on
+    trusts_requests: bool = True  # whether a value that only the request gives can keep a rule from acting
+    journal: Bounds = Bounds()
+    lists: ListBounds = ListBounds()
+    ceilings: Ceilings = Ceilings()
+    answers: AnswerRules = AnswerRules()
+
+
+class Ports(NamedTuple):
+    model: Model
+    tools: ToolServers
+    policy: PolicyService
+    tenants: Tenants
+    learned: Learned
+    daily: DailySpend = Unmetered()
+    sandbox: Sandbox = NoSandbox()
+    made: MadeTools = NothingKept()
+    brainos: Orchestrator | None = None
+    tracer: Tracer = NO_TRACER
+
+
+@dataclass
+class LastVerdict:
+    """When this attempt at the turn last had a verdict, and on which plan."""
+
+    plan_hash: str = ""
+    at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class TurnContext:
+    """``sections`` are the parts of every prompt of this task: its text, advice, history, constraints;
+    ``notes`` say how its request was read, for the task's metadata; ``processes`` are those it can be carried out as.
+    """
+
+    ports: Ports
+    limits: Limits
+    prompts: Prompts
+    store: TurnStore
+    journal: Journal
+    checkpoints: Checkpoints
+    record: TaskRecord
+    turn: Turn
+    tenant: TenantRecord
+    policies: tuple[Policy, ...]
+    toolbox: Toolbox
+    session: SessionState
+    experience: Experience
+    sections: Mapping[str, Json]
+    last_verdict: LastVerdict = field(default_factory=LastVerdict)
+    notes: Mapping[str, JsonValue] = field(default_factory=dict)
+    processes: Processes = field(default_factory=lambda: TEMPLATES)
+    process: Chosen = UNDECIDED
+    thresholds: tuple[Threshold, ...] = ()
+
+    @property
+    def task(self) -> str:
+        return self.record.request.text
+
+    @property
+    def clock(self) -> datetime | None:
+        """The time of the world that the task is in, where it has one of its own."""
+        assessed = self.record.request.assessment
+        return assessed.current_time if assessed else None

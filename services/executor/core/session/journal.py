@@ -1,0 +1,255 @@
+"""The journal of one task: every paid or binding step once, whoever runs it and however often (I5)."""
+
+import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
+from datetime import datetime
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from services.executor.core.budget.budget import RELEASED, RESERVED, Reservation, Spending
+from services.executor.core.dossier.endings import Canceled, Failed, ModelRests, RunEnds, TenantStopped
+from services.executor.ports.policy import PolicyUnavailable
+from services.executor.ports.turns import JournalEntry, Pulse, TurnStore
+from shared.contracts.task import TaskEvent
+from shared.domain.marks import MarkKind
+from shared.domain.redaction import HIDDEN, without_marks
+
+CHECKPOINT = "checkpoint"
+TURN = "turn"  # an attempt at a turn began
+ENDED_AT = (
+    "ended at "  # begins the name of an input: how a step ended that gave nothing, whether the run went on or not
+)
+INPUT = "input"  # what the run was given by the world outside its steps; key: name#number
+NO_STEPS = frozenset({TURN, INPUT, RESERVED, RELEASED})  # kinds that say what a run was given, not what it did
+
+
+def ending_note(ending: RunEnds, began: datetime, **more: JsonValue) -> str:
+    """How a run, or a step of it, ended in the attempt that began then."""
+    said = {"kind": type(ending).__name__, "reason": ending.reason, "part": ending.part, "began": began.isoformat()}
+    away = {"retry_after": ending.retry_after} if isinstance(ending, ModelRests) else {}
+    return json.dumps({**said, **away, **more})
+
+
+_STEP: ContextVar[str] = ContextVar("step", default="")
+
+
+def present_step() -> str:
+    """The step in the course of which this is done; empty outside of all. Whoever has its result does none of it."""
+    return _STEP.get()
+
+
+class Bounds(NamedTuple):
+    """What a task's journal may hold. Beyond it no further step is taken; what is in flight can always be settled.
+
+    ``size`` is in characters. Checkpoints repeat what steps found, so a journal may grow to twice that.
+    """
+
+    steps: int = 1_000
+    size: int = 8_000_000
+
+
+class Journal:
+    """Finished steps by key. A step that is there is answered from memory and not done again."""
+
+    def __init__(
+        self,
+        store: TurnStore,
+        entries: Iterable[JournalEntry],
+        now: datetime,
+        seconds: float,
+        bounds: Bounds = Bounds(),  # noqa: B008  # a frozen value
+    ) -> None:
+        """``seconds``: the working time that is left for the task."""
+        self._store = store
+        self._steps: dict[str, str] = {}
+        self._given: dict[str, str] = {}
+        self._size = 0
+        self._inputs = 0
+        self._waiting: list[JournalEntry] = []
+        self._events: list[TaskEvent] = []
+        self._now = now
+        self._began = now
+        self._seconds = seconds
+        self._bounds = bounds
+        self.stopped_at: str | None = None  # the step at which the run ended, if it ended there
+        entries = tuple(entries)
+        self.spending = Spending(entries)
+        self.hidden: dict[str, MarkKind] = {}  # what the guard marked in this run, and nobody who watches is told
+        for entry in entries:
+            self._know(entry)
+        self._earlier = frozenset(self._steps)
+
+    @property
+    def now(self) -> datetime:
+        """The store's time when it last answered."""
+        return self._now
+
+    @property
+    def began(self) -> datetime:
+        """When this attempt at the turn began: no two attempts have the same."""
+        return self._began
+
+    @property
+    def worked_seconds(self) -> float:
+        """How long this turn has been worked on."""
+        return (self._now - self._began).total_seconds()
+
+    @property
+    def seconds_left(self) -> float:
+        """The working time that is left for the task."""
+        return self._seconds - self.worked_seconds
+
+    def get(self, key: str) -> str | None:
+        return self._steps.get(key)
+
+    def of_earlier_attempt(self, key: str) -> str | None:
+        """A step's data, if an earlier attempt finished it."""
+        return self.get(key) if key in self._earlier else None
+
+    def tell(self, kind: str, **data: JsonValue) -> None:
+        """An event for people who watch; it is published with the next thing stored. What is hidden is not in it."""
+        self._events.append(TaskEvent(kind=kind, at=self._now, data=without_marks(data, self.hidden)))
+
+    def hide(self, values: Mapping[str, MarkKind]) -> None:
+        """From now on events and log lines of this run hold a word for these values, wherever they appear."""
+        self.hidden.update(values)
+        HIDDEN.set(self.hidden)
+
+    def untold(self) -> tuple[TaskEvent, ...]:
+        """Events not published yet; they count as published from now on."""
+        events, self._events = tuple(self._events), []
+        return events
+
+    def given(self, name: str, data: str) -> None:
+        """What the world gave this run, for whoever replays it; stored with the next step, and only if it is new."""
+        if self._given.get(name) != data:
+            self._wait(JournalEntry(f"{name}#{self._inputs}", INPUT, data))
+
+    def given_before(self, name: str) -> str | None:
+        """What it gave last, if it gave anything."""
+        return self._given.get(name)
+
+    def begins(self, turn_id: str, data: str) -> None:
+        """An attempt at a turn; stored with its first step."""
+        self._wait(JournalEntry(f"turn:{turn_id}#{self._inputs}", TURN, data))
+
+    async def once(
+        self,
+        key: str,
+        kind: str,
+        step: Callable[[], Awaitable[str]],
+        asked: str = "",  # noqa: ARG002  # a replay looks at it
+        before: Callable[[], Awaitable[None]] | None = None,
+    ) -> str:
+        """The step's result: from the journal if it was finished before, else done now and stored before it is used.
+
+        ``before`` asks the store whether the step may be taken, in place of ``check``.
+
+        ``asked`` is a digest of what is asked for; a replay compares it with what was asked for then.
+        """
+        known = self._steps.get(key)
+        if known is not None:
+            return known
+        try:
+            result = await self._done(key, step, before or self.check)
+        except RunEnds as ending:
+            self.stopped_at = self.stopped_at or key
+            self.given(f"{ENDED_AT}{key}", ending_note(ending, self._began))
+            raise
+        except PolicyUnavailable as error:
+            self.given(f"unavailable:{key}", str(error))
+            raise
+        await self.add(key, kind, result)
+        return result
+
+    def decide_once(self, key: str, decide: Callable[[], str]) -> str:
+        """What was decided here, once: it is stored with the next step, for whoever goes on from there."""
+        known = self._steps.get(key)
+        if known is None:
+            known = decide()
+            self._wait(JournalEntry(key, "note", known))
+        return known
+
+    async def add(self, key: str, kind: str, data: str) -> None:
+        await self.add_together(JournalEntry(key, kind, data))
+
+    async def add_together(self, *entries: JournalEntry) -> None:
+        """Store all of them or none."""
+        for entry in entries:
+            self._know(entry)
+        waiting, self._waiting = self._waiting, []
+        await self._append([*waiting, *entries])
+
+    async def reserve(self, reservation: Reservation) -> None:
+        """Store what is set aside for a model call; raises what ``check`` raises."""
+        waiting, self._waiting = self._waiting, []
+        self._know(reservation.entry)
+        self.heard(await self._store.append_ahead([*waiting, reservation.entry], self.untold()))
+
+    async def release(self, reservation: Reservation) -> None:
+        """What was set aside for a call that was never made is free again."""
+        self.spending.release(reservation.name)
+        await self.add(f"released:{reservation.name}", RELEASED, reservation.name)
+
+    async def flush(self) -> None:
+        """Store what waits to be stored with the next step, if there is to be none."""
+        if self._waiting:
+            waiting, self._waiting = self._waiting, []
+            await self._append(waiting)
+
+    def goes_on(self) -> None:
+        """A step ended, and the run does without it: that is not where the run ends."""
+        self.stopped_at = None
+
+    async def check(self) -> None:
+        """Ask the store whether this run may go on: raises ``Canceled``, ``Failed`` or ``LeaseLost``."""
+        self.heard(await self._store.pulse())
+
+    def heard(self, pulse: Pulse) -> None:
+        """Take note of what the store said; ends the run if somebody wants it to stop, or its time is used up."""
+        self._now = pulse.now
+        if pulse.cancel is not None:
+            raise Canceled(f"canceled by {pulse.cancel.principal.id}")
+        if pulse.stopped is not None:
+            raise TenantStopped(pulse.stopped)
+        if self.seconds_left <= 0:
+            raise self.out_of_time()
+
+    def out_of_time(self) -> Failed:
+        return Failed("the task used up its working time (TASK_TIMEOUT)")
+
+    def noted(self, pulse: Pulse) -> None:
+        """Take note of the time only: between a write's intent and its result nothing may interrupt."""
+        self._now = pulse.now
+
+    async def _done(self, key: str, step: Callable[[], Awaitable[str]], before: Callable[[], Awaitable[None]]) -> str:
+        if len(self._steps) >= self._bounds.steps:
+            raise Failed(
+                f"the task took {self._bounds.steps} steps without an end (JOURNAL_STEPS); {key} was not begun"
+            )
+        await before()
+        outer = _STEP.set(key)
+        try:
+            result = await step()
+        finally:
+            _STEP.reset(outer)
+        if self._size + len(result) > self._bounds.size:
+            raise Failed(f"the task collected more than one task may hold (JOURNAL_BYTES, {self._bounds.size}): {key}")
+        return result
+
+    def _wait(self, entry: JournalEntry) -> None:
+        self._waiting.append(entry)
+        self._know(entry)
+
+    def _know(self, entry: JournalEntry) -> None:
+        self._size += len(entry.data_json)
+        if entry.kind in NO_STEPS:
+            self._inputs += 1
+            self._given[entry.key.rpartition("#")[0]] = entry.data_json
+        else:
+            self._steps.setdefault(entry.key, entry.data_json)
+
+    async def _append(self, entries: Sequence[JournalEntry]) -> None:
+        self.noted(await self._store.append(entries, self.untold()))

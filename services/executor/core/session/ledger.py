@@ -1,0 +1,29 @@
+"""The ledger of one plan: what each of its writes is called, and what is known of it."""
+
+from services.executor.core.session.context import TurnContext
+from shared.contracts.ledger import LedgerEntry
+from shared.contracts.plan import PlannedCall, WritePlan
+from shared.domain.exact_json import Json, digest, loads
+from shared.domain.words import SENDABLE, Resolution, WriteStatus
+
+
+def write_key(plan: WritePlan, call: PlannedCall) -> str:
+    """The name of one intended write for good: the same in whichever process and attempt it is computed."""
+    return digest([plan.task_id, plan.round, plan.hash, call.call_id])[:32]
+
+
+async def entries(ctx: TurnContext, plan: WritePlan) -> dict[str, LedgerEntry]:
+    """The ledger's entries of a plan by call id."""
+    return {entry.call.call_id: entry for entry in (await ctx.store.ledger()).values() if entry.plan_hash == plan.hash}
+
+
+async def results(ctx: TurnContext, plan: WritePlan) -> dict[str, Json]:
+    """What the servers answered to the plan's calls, by call id."""
+    known = await entries(ctx, plan)
+    return {call_id: loads(entry.result_json) for call_id, entry in known.items() if entry.result_json is not None}
+
+
+def has_begun(entry: LedgerEntry) -> bool:
+    """Whether a write may have changed something, or a person has decided about it as it was planned."""
+    retried = entry.resolved is not None and entry.resolved.resolution is Resolution.RETRY
+    return not (entry.status is WriteStatus.UNSENT or (entry.status in SENDABLE and retried))

@@ -1,0 +1,145 @@
+"""What calling a tool may do: the strictest of annotation and name; only the operator's catalogue lowers it (I1).
+
+Where a name says nothing, a connection of the tenant's own may say that the tool only reads.
+"""
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from services.executor.core.tools import verbs
+from shared.contracts.tenant import CatalogueEntry
+from shared.domain.words import STRICTNESS, ToolClass
+
+_TOKEN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_NAMESPACE = re.compile(r"[./:]|__")
+
+
+class Annotations(NamedTuple):
+    """What a server says about its tool; None where it says nothing. Such words raise a class.
+
+    They lower none, but that a server of the tenant's own may say of a name that says nothing that it only reads.
+    """
+
+    read_only: bool | None = None
+    destructive: bool | None = None
+
+
+class Classified(NamedTuple):
+    tool_class: ToolClass
+    why: str
+
+
+_UNKNOWN = Classified(ToolClass.CHANGE, "its name begins with no known verb")
+
+
+def classify(
+    name: str, annotations: Annotations | None, catalogue: CatalogueEntry | None, *, is_own: bool = False
+) -> Classified:
+    """The class of a tool and, in a few words, what decided it. ``is_own``: the tenant itself chose its server."""
+    if catalogue is not None and catalogue.tool_class is not None:
+        return Classified(catalogue.tool_class, "the operator's catalogue says so")
+    said, named = annotations or Annotations(), by_name(name)
+    if is_own and named is _UNKNOWN and said.read_only and not said.destructive and _says_nothing(name):
+        return Classified(ToolClass.READ, "its name says nothing, and the tenant's own server that it only reads")
+    return _raised(named, said)
+
+
+def by_name(name: str) -> Classified:
+    """The class that a name alone suggests; a name that is not understood means "changes"."""
+    if not name.isascii():  # letters that only look like those of a known verb
+        return _UNKNOWN
+    *namespaces, last = [_words(part) for part in _NAMESPACE.split(name) if _words(part)] or [[]]
+    found = [_clause(clause) for clause in _clauses(last)] or [_UNKNOWN]
+    found += [_changes(word) for part in namespaces for word in part if word in verbs.CHANGE]
+    return max(found, key=lambda each: STRICTNESS.index(each.tool_class))
+
+
+def verb_of(name: str) -> str:
+    """The verb by which a tool's name is read: the one that makes it as strict as it is; several such are joined."""
+    *_, last = [_words(part) for part in _NAMESPACE.split(name) if _words(part)] or [[]]
+    found = [(STRICTNESS.index(_clause(clause).tool_class), _effect(clause)) for clause in _clauses(last) if clause]
+    strictest = [verb for strictness, verb in found if strictness == max(found)[0]]
+    return "_and_".join([verb for verb in strictest if verb in _KNOWN] or strictest[:1])
+
+
+def _says_nothing(name: str) -> bool:
+    """Whether no word of the name is one of a change, wherever it stands; letters that only look like others say so."""
+    said = set(_words(name))
+    return name.isascii() and bool(said) and said.isdisjoint(verbs.CHANGE)
+
+
+def _effect(clause: Sequence[str]) -> str:
+    """What is done: who creates a refund refunds."""
+    return clause[-1] if clause[0] == "create" and clause[-1] in verbs.CHANGE | verbs.AMBIGUOUS else clause[0]
+
+
+def _raised(named: Classified, said: Annotations) -> Classified:
+    if named.tool_class is ToolClass.CHANGE:
+        return named
+    if said.destructive:
+        return Classified(ToolClass.CHANGE, "the server calls it destructive")
+    if said.read_only is False and named.tool_class is not ToolClass.NOTIFY:
+        return Classified(ToolClass.CHANGE, "the server says that it does not only read")
+    return named
+
+
+def _changes(word: str) -> Classified:
+    return Classified(ToolClass.CHANGE, f"{word!r} in its name changes something")
+
+
+def _words(text: str) -> list[str]:
+    return [word.casefold() for word in _TOKEN.findall(text)]
+
+
+def _clauses(words: Sequence[str]) -> list[Sequence[str]]:
+    """The parts of a name that begin with a verb: "get and delete order" has two, "terms and conditions" one."""
+    starts = [0, *(place + 1 for place, word in enumerate(words) if word in verbs.CONJUNCTIONS)]
+    parts = [words[start : end - 1] for start, end in pairwise([*starts, len(words) + 1])]
+    joints = ["", *(words[start - 1] for start in starts[1:])]
+    before: list[Sequence[str]] = [[], *parts[:-1]]
+    return [
+        _without_modifiers(part)
+        for part, joint, previous in zip(parts, joints, before, strict=True)
+        if part and _begins_with_verb(part, joint, previous)
+    ]
+
+
+def _begins_with_verb(part: Sequence[str], joint: str, previous: Sequence[str]) -> bool:
+    """Whether a part is to be read as a verb. A lone unknown word after a full clause is taken for a noun."""
+    lone_noun = len(part) == 1 and part[0] not in _KNOWN and joint != "then" and len(previous) > 1
+    return not lone_noun
+
+
+def _without_modifiers(part: Sequence[str]) -> Sequence[str]:
+    return part[1:] if len(part) > 1 and part[0] in verbs.MODIFIERS else part
+
+
+def _clause(words: Sequence[str]) -> Classified:
+    verb, *rest = words
+    if tuple(words[:2]) in verbs.PHRASAL:
+        return _changes(" ".join(words[:2]))
+    for word in rest:
+        if word in verbs.CHANGE:
+            return _changes(word)
+    if _tells(verb, frozenset(rest)):
+        return Classified(ToolClass.NOTIFY, f"{verb!r} in its name tells somebody")
+    if verb in verbs.READ:
+        return Classified(ToolClass.READ, f"{verb!r} in its name reads")
+    if verb in verbs.COMPUTE:
+        return Classified(ToolClass.COMPUTE, f"{verb!r} in its name computes")
+    return _changes(verb) if verb in _KNOWN else _UNKNOWN
+
+
+def _tells(verb: str, rest: frozenset[str]) -> bool:
+    if verb in verbs.NOTIFY:
+        return True
+    if rest & verbs.MONEY:
+        return False
+    if verb in verbs.RECORD:
+        return "audit" in rest
+    return verb in verbs.DELIVER and bool(verbs.MESSAGES & (rest | {verb}))
+
+
+_KNOWN = verbs.COMPUTE | verbs.READ | verbs.NOTIFY | verbs.DELIVER | verbs.RECORD | verbs.CHANGE | verbs.AMBIGUOUS

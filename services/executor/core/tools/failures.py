@@ -1,0 +1,109 @@
+"""Why a call failed, by what its server said: what may be tried again, what may be tried otherwise, what is final."""
+
+import re
+from enum import StrEnum
+
+from services.executor.core.tools.argument_types import names_a_type
+from services.executor.core.tools.drift_errors import texts, unknown_name
+from services.executor.ports.tools import ToolAnswer
+from shared.domain.exact_json import Json
+
+
+class Failure(StrEnum):
+    """A kind of failure. ``found: false`` and an empty list are none: they are answers."""
+
+    FOR_THE_MOMENT = "for the moment"  # the server is busy, slow, limits calls, or had an error of its own
+    NOT_PERMITTED = "not permitted"  # the caller may not: final, and nothing is asked in its place
+    TOOL_GONE = "tool gone"  # there is no such tool any more
+    TOO_MUCH = "too much"  # more was asked for in one call than the server gives
+    WRONG_TYPE = "wrong type"  # a value came in another type than the server takes
+    NOT_FOUND = "not found"  # the tool works, and has no such record
+    OTHER = "other"  # refused, or called wrongly: final, and the model is told the reason
+
+
+_TOOL = r"(?:tools?|methods?|functions?|operations?|endpoints?|commands?)"
+_ABSENT = (
+    r"(?:(?:was |is )?not (?:found|available|supported|registered)|(?:does not|doesn't) exist|no longer exists"
+    r"|(?:was|has been) (?:removed|retired|renamed|withdrawn))\b"
+)
+_GONE = re.compile(
+    rf"\b(?:no such|unknown|unrecogni[sz]ed|undefined|unsupported) {_TOOL}\b"
+    rf"|\b{_TOOL}:? (?:[\"'`]?[\w.:/-]+[\"'`]? )?{_ABSENT}"
+    rf"|\bthere is no {_TOOL}\b|\bis not a (?:known |valid )?{_TOOL}\b",
+    re.IGNORECASE,
+)
+_BUSY = re.compile(
+    r"\btoo many requests\b|\brate.?limit|\b(?:http|status|code|error)(?: code)?:? ?(?:429|50[0234])\b"
+    r"|\btemporar(?:il)?y (?:unavailable|overloaded|failure)|\bservice unavailable\b|\binternal server error\b"
+    r"|\bbad gateway\b|\bgateway time-?out\b|\boverloaded\b|\b(?:try|retry) again (?:later|shortly|in)\b"
+    r"|\bdatabase is locked\b|\bdeadlock detected\b|\b(?:server|database) is busy\b"
+    r"|\b(?:request|query|statement|connection|operation|call|read|server|it) (?:has )?timed[ -]?out\b|^timed? ?out\b"
+    r"|\b(?:request|query|statement|read|gateway|lock wait) time-?out\b|\bdeadline exceeded\b|\betimedout\b",
+    re.IGNORECASE,
+)
+_NOT_PERMITTED = re.compile(
+    r"\bpermission (?:denied|required)|\baccess (?:is |was )?(?:denied|forbidden|not (?:allowed|granted))\b"
+    r"|\bun-?authori[sz]ed\b|\bnot (?:authori[sz]ed|permitted|entitled)\b|\b403 forbidden\b|^forbidden\b"
+    r"|\b(?:http|status|code|error)(?: code)?:? ?40[13]\b"
+    r"|\b(?:lacks?|missing|insufficient|no|without) (?:the )?(?:required )?"
+    r"(?:permissions?|privileges?|rights|scopes?|role)\b"
+    r"|\bnot (?:available|allowed) (?:for|to) (?:your|this) (?:role|user|account|tenant)\b",
+    re.IGNORECASE,
+)
+_NOT_FOUND = re.compile(
+    r"\bnot found\b|\b(?:does not|doesn't) exist\b|\bno such (?!column|field|table|parameter|argument)\w+"
+    r"|\bunknown (?!column|field|table|parameter|argument)[a-z]+:? \S*\d"
+    r"|\bno (?:record|row|entry|match|result)s? (?:was |were )?(?:found|matches|with)\b"
+    r"|\b(?:http|status|code|error)(?: code)?:? ?404\b",
+    re.IGNORECASE,
+)
+_TOO_MUCH = re.compile(
+    r"\btoo many (?:ids|items|records|keys|values|entries)\b"
+    r"|\b(?:batch|bulk)\b.*\b(?:not supported|too large|too big)\b"
+    r"|\bat most \d+ (?:ids|items|records|keys|values|entries)\b|\bone (?:id|item|record) at a time\b",
+    re.IGNORECASE,
+)
+
+
+_KINDS = (
+    (_BUSY, Failure.FOR_THE_MOMENT),
+    (_NOT_PERMITTED, Failure.NOT_PERMITTED),
+    (_GONE, Failure.TOOL_GONE),
+    (_TOO_MUCH, Failure.TOO_MUCH),
+)
+
+
+def has_failed(answer: ToolAnswer) -> bool:
+    """Whether an answer says that the call failed, in whichever way."""
+    return answer.is_error or (isinstance(answer.content, dict) and bool(answer.content.get("error")))
+
+
+def failure_of(answer: ToolAnswer) -> Failure | None:
+    """The kind of failure; None for an answer, also for one that says that there is nothing."""
+    if not has_failed(answer) or _is_a_record(answer):
+        return None
+    said = " ".join(texts(_said(answer.content)))
+    for pattern, kind in _KINDS:
+        if pattern.search(said):
+            return kind
+    return _of_a_call(answer.content, said)
+
+
+def _of_a_call(content: Json, said: str) -> Failure:
+    """Of a tool that is there and answered: what was wrong with the call."""
+    if unknown_name(content) is not None:
+        return Failure.OTHER
+    if names_a_type(_said(content)):
+        return Failure.WRONG_TYPE
+    return Failure.NOT_FOUND if _NOT_FOUND.search(said) else Failure.OTHER
+
+
+def _is_a_record(answer: ToolAnswer) -> bool:
+    """A field called ``error`` of a record that was found, or words beside ``found: false``, tell no failure."""
+    content = answer.content
+    return not answer.is_error and isinstance(content, dict) and ("id" in content or content.get("found") is False)
+
+
+def _said(content: Json) -> Json:
+    """An answer that has data beside its error is judged by its error alone."""
+    return content if not isinstance(content, dict) or "error" not in content else {"error": content["error"]}

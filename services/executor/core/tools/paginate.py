@@ -1,0 +1,137 @@
+"""Lists that come in parts: where the rows of an answer stand, and what it says of those that follow (seed 002)."""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from services.executor.core.tools.paginate_words import Word, word_of
+from shared.domain.exact_json import Json, JsonObject
+
+_DEPTH = 3  # how deep in its envelopes a list may stand
+_USUAL = frozenset("items results rows records data entries values list content edges elements hits objects".split())
+_BESIDE = frozenset("errors warnings messages links columns facets filters fields".split())
+
+
+class Mark(NamedTuple):
+    """One thing that an answer says of its list, where it stands, and its value."""
+
+    word: Word
+    path: tuple[str, ...]
+    value: Json
+
+
+class Page(NamedTuple):
+    """One part of a list. ``place``: the keys that lead to its rows."""
+
+    place: tuple[str, ...]
+    rows: list[Json]
+    marks: tuple[Mark, ...]
+
+    def said(self, *words: Word) -> Iterator[Mark]:
+        return (mark for word in words for mark in self.marks if mark.word is word)
+
+    def number(self, *words: Word) -> int | None:
+        """The first whole number said under these words."""
+        numbers = (_whole(mark.value) for mark in self.said(*words))
+        return next((number for number in numbers if number is not None), None)
+
+    @property
+    def goes_on(self) -> bool | None:
+        """Whether more follows, if the answer says so outright."""
+        more = [mark.value for mark in self.said(Word.MORE) if isinstance(mark.value, bool)]
+        last = [not mark.value for mark in self.said(Word.LAST, Word.PAGES) if isinstance(mark.value, bool)]
+        return any([*more, *last]) if [*more, *last] else None
+
+    @property
+    def following(self) -> Mark | None:
+        """What leads on: a cursor, a link, a place; a plain ``cursor``, which may only repeat the call's, is last."""
+        plain = () if self.says_nothing_follows and not self.goes_on else (Word.CURSOR,)
+        return next((mark for mark in self.said(Word.NEXT, *plain) if _leads(mark.value)), None)
+
+    @property
+    def says_nothing_follows(self) -> bool:
+        """A place for what follows, and nothing in it."""
+        named = [mark.value for mark in self.said(Word.NEXT)]
+        return bool(named) and not any(_leads(value) for value in named)
+
+    @property
+    def total(self) -> int | None:
+        """Rows of the whole list; a mere ``count`` only where it cannot be that of this part."""
+        total, count = self.number(Word.TOTAL), self.number(Word.COUNT)
+        return total if total is not None else count if (count or 0) > len(self.rows) else None
+
+
+def page_in(content: Json) -> Page | None:
+    """An answer as part of a list; None if it holds no list, or several of which none is plainly the one."""
+    if isinstance(content, list):
+        return Page((), content, ())
+    if not isinstance(content, dict):
+        return None
+    place = _place(content)
+    rows = at(content, place) if place else None
+    return Page(place, rows, tuple(_marks(content, place, ()))) if isinstance(rows, list) else None
+
+
+def at(content: Json, place: Iterable[str]) -> Json:
+    """What stands in nested objects under these keys; None if nothing does."""
+    for key in place:
+        content = content.get(key) if isinstance(content, dict) else None
+    return content
+
+
+def put(content: Json, place: tuple[str, ...], value: Json) -> Json:
+    """The content with another value at a place that it has."""
+    if not place or not isinstance(content, dict):
+        return value if not place else content
+    return {**content, place[0]: put(content[place[0]], place[1:], value)} if place[0] in content else content
+
+
+def _place(content: JsonObject) -> tuple[str, ...]:
+    """Where the list stands: the outermost one, by its usual name if there are several."""
+    level: list[tuple[tuple[str, ...], JsonObject]] = [((), content)]
+    for _ in range(_DEPTH):
+        lists = [(*path, key) for path, inner in level for key, value in inner.items() if _may_be_rows(key, value)]
+        if lists:
+            usual = [path for path in lists if path[-1].lower() in _USUAL]
+            full = [path for path in lists if any(isinstance(row, dict) for row in _list(at(content, path)))]
+            return next((found[0] for found in (usual, full, lists) if len(found) == 1), ())
+        level = [
+            ((*path, key), value) for path, inner in level for key, value in inner.items() if isinstance(value, dict)
+        ]
+    return ()
+
+
+def _may_be_rows(key: str, value: Json) -> bool:
+    return isinstance(value, list) and key.lower().lstrip("_") not in _BESIDE
+
+
+def _list(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []
+
+
+def _marks(content: JsonObject, place: tuple[str, ...], path: tuple[str, ...]) -> Iterator[Mark]:
+    """What stands beside the rows, in this object and in those in it."""
+    for key, value in content.items():
+        here = (*path, key)
+        word = word_of(key, path[-1] if path else "")
+        if here == place:
+            continue
+        if isinstance(value, dict) and len(here) < _DEPTH:
+            yield from _marks(value, place, here)
+        elif isinstance(value, list):
+            yield from (Mark(Word.NEXT, here, link.get("href")) for link in value if _is_next(link, key))  # type: ignore[union-attr]  # _is_next looked
+        elif word is not None and not isinstance(value, dict):
+            yield Mark(word, here, value)
+
+
+def _is_next(link: Json, key: str) -> bool:
+    return "links" in key.lower() and isinstance(link, dict) and link.get("rel") == "next"
+
+
+def _leads(value: Json) -> bool:
+    return not isinstance(value, bool) and value not in (None, "", 0) and isinstance(value, str | int)
+
+
+def _whole(value: Json) -> int | None:
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 16:
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -1,0 +1,235 @@
+"""A list read to its end: what to ask next, when to stop, and what is to be said of it. Pure; whoever calls is told."""
+
+from typing import NamedTuple
+
+from services.executor.core.tools.paginate import Mark, Page, page_in, put
+from services.executor.core.tools.paginate_next import Paging, asks_for_a_part, by_mark, paging_of
+from services.executor.core.tools.paginate_rows import Rows, singular
+from services.executor.core.tools.paginate_words import Word
+from services.executor.ports.tools import Tool
+from shared.domain.exact_json import Json, JsonObject, dumps
+
+PARTIAL = "NOT all rows"  # how the note on a list begins of which rows are missing
+_BARREN = 3  # parts in a row that may bring nothing new, while the server goes on naming new places
+_SIGNS = (Word.NEXT, Word.CURSOR, Word.MORE, Word.LAST, Word.TOTAL, Word.COUNT, Word.PAGES)
+
+
+class ListBounds(NamedTuple):
+    """How much of one list is read by one call of the model; ``size`` is in characters."""
+
+    pages: int = 200
+    rows: int = 10_000
+    size: int = 1_000_000
+
+
+class Listing:
+    """``following`` is the next call's arguments, None at the end. ``why_partial`` says why rows are missing."""
+
+    def __init__(self, tool: Tool, arguments: JsonObject, page: Page, paging: Paging, bounds: ListBounds) -> None:
+        self._first = self._last = page
+        self._paging = paging
+        self._bounds = bounds
+        self._asked = arguments
+        self._rows = Rows(singular(page.place[-1] if page.place else tool.name.partition("_")[2]))
+        self._rows.add(page.rows, _place_told(page))
+        self._marks: set[str] = set()
+        self._probing = False  # whether the first page may be asked for under another number
+        self._barren = 0
+        self._is_in_doubt = False  # whether the last part came before, and its rows have nothing to tell them apart
+        self._totals = [page.total] if page.total is not None else []
+        self.pages = 1
+        self.why_partial = ""
+        self.following = self._next(len(page.rows))
+
+    def add(self, content: Json) -> None:
+        """The answer to ``following``."""
+        page = page_in(content)
+        if self.following is None or page is None or page.place != self._first.place:
+            self._stop(f"page {self.pages + 1} is no list like the first")
+            return
+        self._asked, self._last = self.following, page
+        self._totals += [page.total] if page.total is not None else []
+        probed = self._rows.left_out + self._probing
+        fresh = self._rows.add(page.rows, _place_told(page), is_sure=self._is_the_one_asked_for(page))
+        self._is_in_doubt = self._rows.left_out > probed
+        self.pages += 1
+        self.following = self._next(fresh)
+
+    def refused(self, why: str) -> None:
+        """The call for what follows failed: what was read so far is what there is."""
+        self._stop(f"page {self.pages + 1} could not be read: {why[:200]}")
+
+    @property
+    def total(self) -> int:
+        return len(self._rows.all)
+
+    def merged(self, content: Json) -> Json:
+        """The first answer with all rows in its list; what it says of further ones is as true as the last one's."""
+        whole = put(content, self._first.place, list(self._rows.all))
+        for mark in self._last.marks:
+            if mark.word in _SIGNS:
+                whole = put(whole, mark.path, mark.value if self.why_partial else self._at_the_end(mark))
+        return whole
+
+    def _at_the_end(self, mark: Mark) -> Json:
+        """What a mark says once everything has been read."""
+        if mark.word in (Word.NEXT, Word.CURSOR):
+            return None
+        if isinstance(mark.value, bool):
+            return mark.word in (Word.LAST, Word.PAGES)
+        return self.total if mark.word is Word.COUNT and isinstance(mark.value, int) else mark.value
+
+    def _next(self, fresh: int) -> JsonObject | None:
+        page = self._last
+        if self._is_too_much():
+            return None
+        self._barren = 0 if fresh else self._barren + 1
+        found = self._along(page, fresh)
+        if found is None:
+            self._conclude(page)
+        return found
+
+    def _along(self, page: Page, fresh: int) -> JsonObject | None:
+        """Where the server points to, else the place behind this part; None at the end."""
+        mark = page.following
+        if mark is not None and page.goes_on is not False and self._is_new(mark):
+            pointed = by_mark(self._paging, mark)
+            if pointed and self._barren >= _BARREN:
+                self._stop(f"the last {_BARREN} pages brought nothing new, and the server names further ones")
+                return None
+            if pointed:
+                return {**self._asked, **pointed}
+        elif mark is not None and not self._counts_on(page):
+            return None
+        if self._has_ended(page):
+            return None
+        return self._behind(page, fresh)
+
+    def _is_new(self, mark: Mark) -> bool:
+        """Whether a mark leads anywhere else than where this part came from."""
+        key = dumps(mark.value)
+        asked = {dumps(value) for name, value in self._asked.items() if name in self._paging.names.values()}
+        if key in self._marks or (isinstance(mark.value, str) and key in asked):
+            return False
+        self._marks.add(key)
+        return True
+
+    def _counts_on(self, page: Page) -> bool:
+        """Whether this list can be read on by counting, and is said to have more."""
+        counts = self._paging.whole_numbers(Word.OFFSET) or self._paging.whole_numbers(Word.PAGE)
+        return bool(counts) and (page.goes_on is True or (page.total or 0) > self.total)
+
+    def _has_ended(self, page: Page) -> bool:
+        if page.goes_on is not None:
+            return not page.goes_on
+        if page.total is not None:
+            return self.total >= page.total
+        pages, number = page.number(Word.PAGES), page.number(Word.PAGE)
+        if pages is not None and number is not None and number >= 1:
+            return number >= pages
+        return page.says_nothing_follows
+
+    def _behind(self, page: Page, fresh: int) -> JsonObject | None:
+        """The arguments for the place behind this part, by counting; None if there is no way, or nothing new came."""
+        offset, number = self._paging.whole_numbers(Word.OFFSET), self._paging.whole_numbers(Word.PAGE)
+        if number is not None and (offset is None or number in self._asked):
+            return self._page_after(page, number, fresh)
+        if not fresh:
+            return None
+        if offset is not None:
+            return {**self._asked, offset: self._offset_of(page, offset) + len(page.rows)}
+        after = self._paging.names.get(Word.AFTER)
+        if after is not None and page.goes_on and self._rows.last_id is not None:
+            return {**self._asked, after: self._rows.last_id}
+        return None
+
+    def _offset_of(self, page: Page, name: str) -> int:
+        said = page.number(Word.OFFSET)
+        given = self._asked.get(name)
+        asked = given if isinstance(given, int) else 0
+        return max(said, asked) if said is not None else asked
+
+    def _page_after(self, page: Page, name: str, fresh: int) -> JsonObject | None:
+        """Pages count from 1, or from 0: where nobody says so, page 1 is asked for, and may be the first again."""
+        asked, said = self._asked.get(name), page.number(Word.PAGE)
+        probed, self._probing = self._probing, False
+        if not fresh and not probed:
+            return None
+        if isinstance(asked, int) and not isinstance(asked, bool):
+            number = asked + 1
+        elif said is not None or self._paging.lowest_page is not None:
+            number = (said if said is not None else self._paging.lowest_page or 0) + 1
+        else:
+            number, self._probing = 1, True
+        return {**self._asked, **self._steady_size(page), name: number}
+
+    def _steady_size(self, page: Page) -> JsonObject:
+        """From now on as many rows as the server gave: some count pages in what was asked, some in what they give."""
+        name = self._paging.names.get(Word.SIZE)
+        asked = self._asked.get(name) if name else None
+        if self.pages > 1 or name is None or not isinstance(asked, int) or not 0 < len(page.rows) < asked:
+            return {}
+        return {name: len(page.rows)}
+
+    def _is_the_one_asked_for(self, page: Page) -> bool:
+        """Whether the answer says that it is the place that was asked for."""
+        asked = [(word, self._asked.get(self._paging.names.get(word, ""))) for word in (Word.PAGE, Word.OFFSET)]
+        return any(given is not None and page.number(word) == given for word, given in asked)
+
+    def _is_too_much(self) -> bool:
+        full = (
+            (self.pages >= self._bounds.pages, f"{self._bounds.pages} pages (LIST_PAGES)"),
+            (self.total >= self._bounds.rows, f"{self._bounds.rows} rows (LIST_ROWS)"),
+            (self._rows.size >= self._bounds.size, f"{self._bounds.size} characters (LIST_BYTES)"),
+        )
+        reached = next((what for is_reached, what in full if is_reached), None)
+        more = reached is not None and self._along(self._last, 1) is not None
+        if more:
+            self._stop(f"reading stopped at {reached}")
+        return more
+
+    def _conclude(self, page: Page) -> None:
+        """At the end: does what came agree with what was said of it?"""
+        fewest, most = min(self._totals, default=0), max(self._totals, default=0)
+        if self.why_partial:
+            return
+        if page.total is not None and self.total < page.total:
+            self._stop(f"the server speaks of {page.total} rows, and no way led to the others")
+        elif fewest < self._totals[0] if self._totals else False:
+            self._stop(f"the list changed while it was read: of {most} rows there were {fewest} later")
+        elif page.total is not None and self.total > most and not self._rows.are_identified:
+            self._stop(f"{self.total} rows came where the server speaks of {page.total}, and nothing tells them apart")
+        elif self._is_in_doubt:
+            self._stop("a page came twice, and its rows have no identifier by which to tell whether they are others")
+        elif page.goes_on:
+            self._stop("the server says that there is more, and no way led to it")
+        elif page.following is not None and self.pages == 1 and page.goes_on is not False:
+            self._stop("the server names what follows, and the tool has no argument to ask for it")
+
+    def _stop(self, why: str) -> None:
+        self.following = None
+        self.why_partial = why
+
+
+def listing(tool: Tool, arguments: JsonObject, content: Json, bounds: ListBounds) -> Listing | None:
+    """The list that an answer is the first part of; None if it is no list, or was asked for in part."""
+    page = page_in(content)
+    if page is None:
+        return None
+    paging = paging_of(tool, arguments, page)
+    speaks = paging.has_place or page.goes_on or any(isinstance(m.value, str) for m in page.said(Word.NEXT))
+    if not speaks or asks_for_a_part(paging, arguments) or not (page.rows or page.following):
+        return None
+    return Listing(tool, arguments, page, paging, bounds)
+
+
+def _place_told(page: Page) -> Json:
+    """Where an answer says that it stands: what differs between two parts whose rows look the same."""
+    return [mark.value for mark in page.said(Word.NEXT, Word.CURSOR, Word.PAGE, Word.OFFSET)]
+
+
+def report(found: Listing) -> str:
+    """What is to be said of a list that was read; nothing where one answer was all of it."""
+    if found.why_partial:
+        return f"{PARTIAL}: {found.total} rows from {found.pages} pages; {found.why_partial}."
+    return f"All {found.total} rows, from {found.pages} pages." if found.pages > 1 else ""

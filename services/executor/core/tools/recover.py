@@ -1,0 +1,182 @@
+"""What may be called in place of a read whose tool is gone: the same question put to a tool of another name.
+
+Only reads are ever replaced, and only by reads of the same server that do the same; a write whose tool is gone is not
+made. What stands in is told by names and schemas alone, so that a resumed run finds the same.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
+
+from services.executor.core.tools.classes import by_name
+from services.executor.core.tools.near_names import may_be, words_of
+from services.executor.core.tools.opposites import opposed
+from services.executor.core.tools.schema_drift import matches
+from services.executor.core.tools.validate import problems_with
+from services.executor.ports.tools import Tool
+from shared.domain.exact_json import Json, JsonObject
+from shared.domain.words import ToolClass
+
+MOST_TRIED = 3
+MOST_SINGLES = 20
+# Verbs of one line ask the same question of a server.
+_ALIKE = tuple(
+    frozenset(line.split())
+    for line in (
+        "get fetch read retrieve lookup look show view describe display load",
+        "list find search query browse enumerate filter",
+        "check verify validate",
+        "compare",
+        "count",
+        "sum aggregate",
+        "preview",
+        "inspect examine",
+    )
+)
+_ONE = _ALIKE[0]
+_SAYS_NOTHING = frozenset("a an the by id ids for of details detail info information record data full up".split())
+
+
+class Instead(NamedTuple):
+    """A call that asks the same."""
+
+    tool: Tool
+    arguments: JsonObject
+
+
+def may_stand_in(gone: Tool, other: Tool) -> bool:
+    """Whether a tool could be asked in place of another at all, whoever proposes it: a read of the same server for a
+    read, by class and by name, whose name says nothing to the contrary.
+    """
+    if gone.tool_class is not ToolClass.READ or other.tool_class is not ToolClass.READ:
+        return False
+    if (other.connection_id, other.name) == (gone.connection_id, gone.name) or _reads_not(other) or _reads_not(gone):
+        return False
+    return other.connection_id == gone.connection_id and not opposed(words_of(gone.name), words_of(other.name))
+
+
+def synonyms(gone: Tool, arguments: JsonObject, tools: Iterable[Tool]) -> list[Instead]:
+    """The same read under another name, the most alike first; only a few."""
+    found = [
+        (_noun(tool) != _noun(gone), tool.name, Instead(tool, given))
+        for tool in tools
+        if may_stand_in(gone, tool) and _asks_the_same(gone, tool) and (given := _fitted(tool, arguments)) is not None
+    ]
+    return [instead for _, _, instead in sorted(found, key=lambda each: each[:2])][:MOST_TRIED]
+
+
+def singles(bulk: Tool, arguments: JsonObject, tools: Iterable[Tool]) -> list[Instead]:
+    """The reads of one record each that a read of several comes to; none if its arguments do not say so plainly."""
+    lists = [key for key, value in arguments.items() if isinstance(value, list)]
+    wanted = arguments.get(lists[0]) if len(lists) == 1 else None
+    if not isinstance(wanted, list) or not 0 < len(wanted) <= MOST_SINGLES:
+        return []
+    if any(isinstance(value, dict | list) or value is None for value in wanted):
+        return []
+    others = {key: value for key, value in arguments.items() if key != lists[0]}
+    for tool in sorted(tools, key=lambda each: each.name):
+        if may_stand_in(bulk, tool) and _verb(tool) in _ONE and _noun(tool) == _singular(_noun(bulk)):
+            calls = [_single(tool, lists[0], value, others) for value in wanted]
+            made = [call for call in calls if call is not None]
+            if len(made) == len(calls):
+                return made
+    return []
+
+
+def proposed(gone: Tool, arguments: JsonObject, tool: Tool | None, given: JsonObject) -> Instead | None:
+    """A call that somebody proposes, if it may stand in: every value in it is one of the call that it stands in for."""
+    if tool is None or not may_be_proposed(gone, tool) or problems_with(given, tool):
+        return None
+    known = set(_values(arguments))
+    declares = _declared(tool)
+    fits = declares is None or declares.issuperset(given)
+    return Instead(tool, given) if fits and known.issuperset(_values(given)) else None
+
+
+def may_be_proposed(gone: Tool, other: Tool) -> bool:
+    """Whether a tool is worth asking somebody about: a read that is about the same kind of record."""
+    kinds = [_singular(_noun(tool))[-1:] for tool in (gone, other)]
+    return may_stand_in(gone, other) and bool(kinds[0]) and kinds[0] == kinds[1]
+
+
+def _asks_the_same(gone: Tool, other: Tool) -> bool:
+    verbs = {_verb(gone), _verb(other)}
+    if not any(verbs <= line for line in _ALIKE):
+        return False
+    return (
+        len(_noun(gone)) == len(_noun(other)) > 0 and _is_plural(gone) == _is_plural(other) and _same_noun(gone, other)
+    )
+
+
+def _same_noun(gone: Tool, other: Tool) -> bool:
+    left, right = "_".join(_noun(gone)), "_".join(_noun(other))
+    return left == right or may_be(left, right)
+
+
+def _fitted(tool: Tool, arguments: JsonObject) -> JsonObject | None:
+    """The arguments as a tool takes them: keys that it has under another name are renamed, values never change."""
+    declared = _declared(tool)
+    if declared is None:
+        return arguments if problems_with(arguments, tool) is None else None
+    free = [name for name in sorted(declared) if name not in arguments]
+    strange = [key for key in arguments if key not in declared]
+    new = matches(strange, free)
+    if len(new) < len(strange):
+        return None
+    given: JsonObject = {new[key].name if key in new else key: value for key, value in arguments.items()}
+    return given if problems_with(given, tool) is None else None
+
+
+def _single(tool: Tool, plural: str, value: Json, others: JsonObject) -> Instead | None:
+    """One record's read: its id stands under the list's own name in the singular, or under that of the record's id."""
+    noun, declared = "_".join(_noun(tool)), _declared(tool) or set()
+    names = dict.fromkeys(["_".join(_singular(words_of(plural))), f"{noun}_id", "id"])
+    name = next((name for name in names if name in declared), None)
+    given = {**others, name: value} if name is not None else None
+    if given is None or not declared.issuperset(given) or problems_with(given, tool):
+        return None
+    return Instead(tool, given)
+
+
+def _declared(tool: Tool) -> set[str] | None:
+    """The parameters that a tool says it has; None if it says nothing."""
+    properties = tool.input_schema.get("properties")
+    return set(properties) if isinstance(properties, dict) else None
+
+
+def _reads_not(tool: Tool) -> bool:
+    """Whether a name says more than reading: whoever calls such a tool a read is believed for itself alone."""
+    return by_name(tool.name).tool_class is not ToolClass.READ
+
+
+def _verb(tool: Tool) -> str:
+    return next(iter(words_of(tool.name)), "")
+
+
+def _noun(tool: Tool) -> list[str]:
+    """What a tool's name says it is about."""
+    return [word for word in words_of(tool.name)[1:] if word not in _SAYS_NOTHING]
+
+
+def _is_plural(tool: Tool) -> bool:
+    noun = _noun(tool)
+    return noun != _singular(noun)
+
+
+def _singular(noun: Sequence[str]) -> list[str]:
+    """The same with its last word in the singular."""
+    if not noun:
+        return []
+    last = noun[-1]
+    if last.endswith("ies") and len(last) > 4:
+        last = f"{last[:-3]}y"
+    elif last.endswith("s") and not last.endswith(("ss", "us", "is")) and len(last) > 2:
+        last = last[:-1]
+    return [*noun[:-1], last]
+
+
+def _values(value: Json) -> Collection[str]:
+    if isinstance(value, dict):
+        return [found for inner in value.values() for found in _values(inner)]
+    if isinstance(value, list):
+        return [found for inner in value for found in _values(inner)]
+    return [repr(value)]

@@ -1,0 +1,249 @@
+"""Finding the name that a server has now for a column or a parameter, and using it: pure text and tables.
+
+What is corrected are names, never values: keys of the arguments, and texts that stand whole in a parameter for names.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+from services.executor.core.tools.column_aliases import ALIASES
+from services.executor.core.tools.near_names import alike, begun_alike, plain_words, same_words, words_of
+from shared.domain.exact_json import Json, JsonObject
+
+Tier = Callable[[str, Sequence[str]], Sequence[str]]
+
+
+class Match(NamedTuple):
+    """The present name of a column, and the tier of matching that found it."""
+
+    name: str
+    tier: str
+
+
+NOTHING_SAID: Mapping[str, str] = MappingProxyType({})
+_FORMERLY = (
+    r"\b(?:former(?:ly)?|previous(?:ly)?|was|once|renamed from|old name|legacy(?: name)?|alias(?: of)?"
+    r"|replaces|aka)[ :]+"
+)
+_LITTLE_WORDS = frozenset("the a an of for this that in on s is its full as by to".split())
+_DESCRIPTIONS = ("description", "comment", "doc", "label", "title", "note", "remarks")
+PARAMETER = "@"  # before the old name of what is a parameter of the call, and no column
+_NAMES_COLUMNS = frozenset("column columns field fields col cols attribute attributes".split())
+_ORDERS = frozenset("sort_by order_by group_by sort order select sortby orderby groupby".split())
+TABLES = frozenset("table table_name entity entity_type object_type resource collection dataset".split())
+_LISTINGS = "columns available_columns valid_columns known_columns column_names fields properties schema attributes"
+_ENTRY_NAMES = ("name", "column_name", "column", "field", "field_name")
+_A_NAME = re.compile(r"[\w.]+")
+_ONLY_NAMES = re.compile(r"\s*[\w.]+(?:\s*,\s*[\w.]+)*\s*")
+_TYPE = re.compile(
+    r"^(?:(?:small|big|tiny)?int|text|real|(?:var)?char|num|dec|bool|date|time|float|double|string|uuid|json|blob)",
+    re.I,
+)
+
+
+def descriptions_in(described: Json) -> dict[str, str]:
+    """What the server says of each column, by its name, in what a describing tool answered."""
+    if isinstance(described, list):
+        return {name: text for one in described if (name := _entry(one)) and (text := _description_of(one))}
+    if not isinstance(described, dict):
+        return {}
+    listing = next((described[key] for key in _LISTINGS.split() if isinstance(described.get(key), dict | list)), None)
+    if isinstance(listing, dict) and not _columns_within(listing):
+        return {name: text for name, one in listing.items() if (text := _description_of(one))}
+    return descriptions_in(listing) if listing is not None else {}
+
+
+def columns_in(described: Json) -> tuple[str, ...]:
+    """The names of the columns in what a describing tool answered, or in an error that lists them."""
+    return tuple(dict.fromkeys(_columns(described)))
+
+
+def columns_declared(schema: JsonObject) -> tuple[str, ...]:
+    """The columns that a tool's own schema admits where it takes their names; none if it does not say."""
+    declared = schema.get("properties")
+    parameters = declared.items() if isinstance(declared, dict) else ()
+    listed = (_choices(shape) for name, shape in parameters if _takes_names(name))
+    return tuple(dict.fromkeys(name for names in listed for name in names))
+
+
+def match(
+    asked: str, missing: str, columns: Sequence[str], described: Mapping[str, str] = NOTHING_SAID
+) -> Match | None:
+    """The one column that ``asked`` now means; ``missing`` is the name under which the server was asked for it.
+
+    ``described``: what the server says of its columns. None if there is no such column, several, or none is missing.
+    """
+    bare = bare_name(missing)
+    if bare in columns:
+        return None
+    if asked in columns:
+        return Match(asked, "exact")
+    for tier, candidates in (("described", _naming(described)), *TIERS, ("described", _explaining(described))):
+        found = candidates(bare, columns)
+        if found:
+            return Match(found[0], tier) if len(found) == 1 else None
+    return None
+
+
+def matches(wanted: Sequence[str], columns: Sequence[str]) -> dict[str, Match]:
+    """What several names now mean; none of them a column that another one would become, or that is wanted itself."""
+    free = [column for column in columns if column not in wanted]
+    found = {name: new for name in wanted if name not in columns and (new := match(name, name, free))}
+    times = Counter(new.name for new in found.values())
+    return {name: new for name, new in found.items() if times[new.name] == 1}
+
+
+def is_parameter(old: str) -> bool:
+    """Whether an old name is one of a parameter of the call."""
+    return old.startswith(PARAMETER)
+
+
+def renamed(arguments: JsonObject, names: Mapping[str, str]) -> JsonObject:
+    """The arguments with old names replaced by new ones: of columns wherever a name stands as a name, of parameters
+    only where those stand.
+    """
+    columns = {old: new for old, new in names.items() if not is_parameter(old)}
+    keys = {**columns, **{old.removeprefix(PARAMETER): new for old, new in names.items() if is_parameter(old)}}
+    return {_new_key(key, arguments, keys): _renamed(key, value, columns) for key, value in arguments.items()}
+
+
+def names_in(arguments: JsonObject) -> Iterator[str]:
+    """Every name that stands in a call: keys at any depth, and the columns in parameters for names."""
+    for key, value in arguments.items():
+        yield key
+        for item in value if isinstance(value, list) else (value,):
+            if isinstance(item, dict):
+                yield from names_in(item)
+            elif isinstance(item, str) and _takes_names(key) and _ONLY_NAMES.fullmatch(item):
+                yield from (bare_name(found) for found in _A_NAME.findall(item))
+
+
+def under_both_names(content: Json, names: Mapping[str, str]) -> Json:
+    """A result whose records have a renamed column under the name that was asked for, too."""
+    if isinstance(content, list):
+        return [under_both_names(item, names) for item in content]
+    if not isinstance(content, dict):
+        return content
+    asked = {
+        old: content[new]
+        for old, new in names.items()
+        if new in content and old not in content and not is_parameter(old)
+    }
+    return {key: under_both_names(value, names) for key, value in {**content, **asked}.items()}
+
+
+def bare_name(column: str) -> str:
+    """A column's name without its table: ``c.amount`` is ``amount``."""
+    return column.rpartition(".")[2]
+
+
+def _same_letters(missing: str, columns: Sequence[str]) -> Sequence[str]:
+    return [column for column in columns if _letters(column) == _letters(missing)]
+
+
+def _aliases(missing: str, columns: Sequence[str]) -> Sequence[str]:
+    """Both ways: from a variant to the usual name, and from the usual name to a variant."""
+    known = "_".join(words_of(missing))
+    others = ALIASES.get(known, frozenset()) | {usual for usual, variants in ALIASES.items() if known in variants}
+    return [column for column in columns if "_".join(words_of(column)) in others]
+
+
+def _naming(described: Mapping[str, str]) -> Tier:
+    """Columns of which the server says that they had the missing name."""
+
+    def tier(missing: str, columns: Sequence[str]) -> Sequence[str]:
+        name = re.escape(missing)
+        said = rf"(?<![\w.]){name}(?![\w.])" if "_" in missing else rf"{_FORMERLY}[\"'`]?{name}(?![\w.])"
+        return [column for column in columns if re.search(said, described.get(column, ""), re.IGNORECASE)]
+
+    return tier
+
+
+def _explaining(described: Mapping[str, str]) -> Tier:
+    """Columns that the server explains in the missing name's own words: "name of the customer" for ``cust_nm``."""
+
+    def tier(missing: str, columns: Sequence[str]) -> Sequence[str]:
+        wanted = set(plain_words(missing))
+        told = {column: set(plain_words(described.get(column, ""))) - _LITTLE_WORDS for column in columns}
+        return [column for column in columns if len(wanted) > 1 and told[column] == wanted]
+
+    return tier
+
+
+# The order in which a name is looked for; a tier that is less certain stands later.
+TIERS: tuple[tuple[str, Tier], ...] = (
+    ("exact", _same_letters),
+    ("alias", _aliases),
+    ("fuzzy", alike),
+    ("prefix", begun_alike),
+    ("words", same_words),
+)
+
+
+def _letters(name: str) -> str:
+    return "".join(words_of(name))
+
+
+def _columns(described: Json) -> Iterator[str]:
+    if isinstance(described, list):
+        yield from (name for entry in described if (name := _entry(entry)))
+        return
+    if not isinstance(described, dict):
+        return
+    listing = next((described[key] for key in _LISTINGS.split() if isinstance(described.get(key), dict | list)), None)
+    if listing is not None:
+        inner = tuple(_columns(listing))
+        yield from inner or (listing if isinstance(listing, dict) else ())
+    elif described and all(isinstance(kind, str) and _TYPE.match(kind) for kind in described.values()):
+        yield from described
+
+
+def _choices(shape: Json) -> tuple[str, ...]:
+    inner = shape.get("items", shape) if isinstance(shape, dict) else None
+    choices = inner.get("enum") if isinstance(inner, dict) else None
+    return tuple(name for name in choices if isinstance(name, str)) if isinstance(choices, list) else ()
+
+
+def _columns_within(listing: JsonObject) -> bool:
+    """Whether an object is another wrapping of the list, and not the columns themselves."""
+    return any(isinstance(listing.get(key), dict | list) for key in _LISTINGS.split())
+
+
+def _description_of(entry: Json) -> str:
+    texts = [entry.get(key) for key in _DESCRIPTIONS] if isinstance(entry, dict) else []
+    return " ".join(text for text in texts if isinstance(text, str))
+
+
+def _entry(entry: Json) -> str | None:
+    if isinstance(entry, dict):
+        entry = next((entry[key] for key in _ENTRY_NAMES if isinstance(entry.get(key), str)), None)
+    return entry if isinstance(entry, str) and re.fullmatch(r"[\w.]+", entry) else None
+
+
+def _new_key(key: str, arguments: JsonObject, names: Mapping[str, str]) -> str:
+    """The key's new name, unless another key has it."""
+    new = names.get(key, key)
+    return key if new in arguments else new
+
+
+def _renamed(key: str, value: Json, names: Mapping[str, str]) -> Json:
+    if isinstance(value, dict):
+        return renamed(value, names)
+    if isinstance(value, list):
+        return [_renamed(key, item, names) for item in value]
+    if isinstance(value, str) and _takes_names(key) and _ONLY_NAMES.fullmatch(value):
+        return _A_NAME.sub(lambda found: _with_qualifier(found[0], names), value)
+    return value
+
+
+def _with_qualifier(column: str, names: Mapping[str, str]) -> str:
+    table, dot, name = column.rpartition(".")
+    return f"{table}{dot}{names.get(name, name)}"
+
+
+def _takes_names(parameter: str) -> bool:
+    words = words_of(parameter)
+    return "_".join(words) in _ORDERS or "".join(words) in _ORDERS or bool(words and words[-1] in _NAMES_COLUMNS)

@@ -1,0 +1,47 @@
+"""A call's arguments against its tool's JSON Schema, before anything is sent."""
+
+import re
+from decimal import Decimal
+
+from jsonschema import Draft202012Validator, TypeChecker
+from jsonschema.exceptions import SchemaError
+from jsonschema.validators import extend
+from referencing.exceptions import Unresolvable
+from referencing.jsonschema import EMPTY_REGISTRY
+
+from services.executor.core.tools.idempotency import key_field
+from services.executor.ports.tools import Tool
+from shared.domain.exact_json import JsonObject
+
+_DECIMAL = re.compile(r"Decimal\('([^']*)'\)")
+
+
+def problems_with(arguments: JsonObject, tool: Tool) -> str | None:
+    """What is wrong with the arguments, naming each field; None if they fit. Numbers are compared exactly (I8).
+
+    A server whose schema is itself invalid, endless or refers to what is not in it gets the benefit of the doubt: it
+    will judge the call. Nothing that a schema refers to is ever fetched. Our own key is filled in as it goes out.
+    """
+    if (key := key_field(tool)) and key not in arguments:
+        arguments = {**arguments, key: "key"}
+    try:
+        Draft202012Validator.check_schema(tool.input_schema)
+        found = _Exact(tool.input_schema, registry=EMPTY_REGISTRY).iter_errors(arguments)
+        errors = sorted(found, key=lambda error: (error.json_path, error.message))  # a replay knows another order
+    except (SchemaError, Unresolvable, RecursionError):
+        return None
+    return "; ".join(f"{error.json_path}: {_plainly(error.message)}" for error in errors) or None
+
+
+def _plainly(message: str) -> str:
+    return _DECIMAL.sub(r"\1", message)
+
+
+def _is_integer(_checker: TypeChecker, value: object) -> bool:
+    if isinstance(value, Decimal):
+        return value == value.to_integral_value()
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+_TYPES = Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer)
+_Exact = extend(Draft202012Validator, type_checker=_TYPES)  # type: ignore[no-untyped-call]  # the library types it not

@@ -1,0 +1,60 @@
+"""Brings ended tasks to the archive, off every task's path; then they may leave the durable store."""
+
+import asyncio
+from collections.abc import Collection, Sequence
+
+import structlog
+
+from services.executor.core.session.side_by_side import side_by_side
+from services.executor.ports.ended import EndedTask, EndedTasks
+from shared.ports.archive import Archive, ArchiveUnavailable
+from shared.ports.store import StoreUnavailable
+
+_MOST = 64  # tasks taken at once
+_AT_ONCE = 4
+
+log = structlog.get_logger()
+
+
+class Archiver:
+    """``archive`` is None where the operator wants none: ended tasks then stay in the store for their whole time."""
+
+    def __init__(self, ended: EndedTasks, archive: Archive | None) -> None:
+        self._ended = ended
+        self._archive = archive
+        self._room = asyncio.Semaphore(_AT_ONCE)
+
+    async def tick(self, partitions: Collection[int]) -> int:
+        """Archive what these partitions hold; how many tasks. Dying at any point repeats harmlessly."""
+        total = 0
+        while tasks := await self._ended.take(partitions, _MOST):
+            done = await self._archived(tasks)
+            if done:
+                await self._ended.let_go(done, archived=self._archive is not None)
+            total += len(done)
+            if not done:  # what could not be archived is taken again after a while, by whoever comes
+                break
+        return total
+
+    async def _archived(self, tasks: Sequence[EndedTask]) -> list[EndedTask]:
+        if self._archive is None:
+            return list(tasks)
+        safe = await side_by_side(self._is_safe(self._archive, task) for task in tasks)
+        return [task for task, is_safe in zip(tasks, safe, strict=True) if is_safe]
+
+    async def _is_safe(self, archive: Archive, task: EndedTask) -> bool:
+        """Whether the task need not be kept here any longer; one that could not be archived is taken again later."""
+        async with self._room:
+            try:
+                content = await self._ended.read(task)
+                if content is not None:
+                    await archive.put(task.tenant, task.task_id, content)
+            except (ArchiveUnavailable, StoreUnavailable) as error:
+                log.warning("not_archived", task=task.task_id, error=str(error))
+                return False
+            except (
+                Exception
+            ) as error:  # the outer edge of one task: one that cannot be read must not hold up the others
+                log.exception("not_archived", task=task.task_id, error=repr(error))
+                return False
+        return True

@@ -1,0 +1,115 @@
+"""What a run notes of itself in the journal: how its turns began, and how it ended before its answer."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import NamedTuple, cast
+
+from pydantic import TypeAdapter
+
+from services.executor.core.dossier.endings import Failed, ModelRests, Part, RunEnds
+from services.executor.core.session.answer_rules import AnswerRules
+from services.executor.core.session.context import Limits
+from services.executor.core.session.journal import Journal, ending_note
+from services.executor.ports.orchestrators import Orchestrating
+from services.executor.ports.turns import SessionState
+from shared.contracts.ledger import LedgerEntry
+from shared.contracts.task import Turn
+from shared.domain.exact_json import JsonObject, dumps, loads_object, plain
+from shared.domain.quality import Formula
+from shared.domain.words import Strategy
+
+VERSION = 1  # of what is noted; a reader handles the one before
+_DECIDING = ("iterations", "tool_calls", "plans", "trusts_requests", "strategies", "orchestrators")
+_LEDGER = TypeAdapter(dict[str, LedgerEntry])
+_SESSION = TypeAdapter(SessionState)
+
+
+class Begun(NamedTuple):
+    """An attempt at a turn as it began; ``ledger`` is the task's at that moment, ``settings`` what it was set to."""
+
+    turn: Turn
+    began: datetime
+    ledger: Mapping[str, LedgerEntry]
+    settings: JsonObject
+
+    def limits(self, today: Limits) -> Limits:
+        """Today's limits, with those that decide which way a run goes as they were set then."""
+        said = {name: self.settings.get(name, getattr(today, name)) for name in _DECIDING}
+        said["orchestrators"] = self.settings.get("orchestrators", [Orchestrating.LOCAL])  # there was no other
+        return today._replace(
+            iterations=int(str(said["iterations"])),
+            tool_calls=int(str(said["tool_calls"])),
+            plans=int(str(said["plans"])),
+            trusts_requests=bool(said["trusts_requests"]),
+            answers=_answers(self.settings),
+            audits_values=self.settings.get("audits_values") is True,  # runs of an older release had no such audit
+            strategies=tuple(Strategy(str(name)) for name in cast("list[str]", said["strategies"])),
+            orchestrators=tuple(Orchestrating(str(name)) for name in cast("list[str]", said["orchestrators"])),
+        )
+
+
+class EndedBefore(NamedTuple):
+    """How a run ended before its answer, in the attempt that began then, and the step it stood at, if at one."""
+
+    ending: RunEnds
+    step: str | None
+    began: str
+
+
+def note_turn(journal: Journal, turn: Turn, ledger: Mapping[str, LedgerEntry], limits: Limits) -> None:
+    """Note that an attempt at the turn begins."""
+    parts = [f'"v":{VERSION}', f'"turn":{turn.model_dump_json()}', f'"began":"{journal.began.isoformat()}"']
+    settings: JsonObject = {name: plain(getattr(limits, name)) for name in _DECIDING}
+    settings |= {"formula": limits.answers.formula.value, "reviews": limits.answers.reviews}
+    settings |= {"audits_values": limits.audits_values}
+    parts.append(f'"settings":{dumps(settings)},"ledger":{_LEDGER.dump_json(dict(ledger)).decode()}')
+    journal.begins(turn.turn_id, "{" + ",".join(parts) + "}")
+
+
+def _answers(settings: JsonObject) -> AnswerRules:
+    """Tasks of a release before answers were reviewed had none reviewed. A footer is no part of what is compared."""
+    formula = Formula(str(settings.get("formula", Formula.SIGNALS.value)))
+    return AnswerRules(formula, footer=False, reviews=settings.get("reviews") is True)
+
+
+def read_turn(text: str) -> Begun:
+    """Raises ``ValueError`` for a note of a version that this one cannot read."""
+    noted = loads_object(text)
+    if noted.get("v") not in (1, VERSION):
+        raise ValueError(f"version {noted.get('v')} of a turn's note is not known here")
+    turn = Turn.model_validate_json(dumps(noted["turn"]))
+    began, ledger = datetime.fromisoformat(str(noted["began"])), _LEDGER.validate_python(noted["ledger"])
+    return Begun(turn, began, ledger, cast(JsonObject, noted.get("settings", {})))
+
+
+def note_ending(journal: Journal, ending: RunEnds) -> None:
+    """Note how the run ends."""
+    journal.given("ended", ending_note(ending, journal.began, step=journal.stopped_at))
+
+
+def read_ending(text: str) -> EndedBefore:
+    """The ending of that kind, to be raised again; ``Failed`` for a kind that is no more."""
+    noted = loads_object(text)
+    kind = _kinds(RunEnds).get(str(noted["kind"]), Failed)
+    step = cast("str | None", noted.get("step"))
+    return EndedBefore(_ending(kind, noted), step, str(noted["began"]))
+
+
+def _ending(kind: type[RunEnds], noted: JsonObject) -> RunEnds:
+    reason, after = str(noted["reason"]), noted.get("retry_after")
+    if kind is ModelRests:
+        return ModelRests(reason, None if after is None else float(str(after)))
+    return kind(reason, cast("Part | None", noted["part"]))
+
+
+def _kinds(kind: type[RunEnds]) -> dict[str, type[RunEnds]]:
+    below = [_kinds(one) for one in kind.__subclasses__()]
+    return {name: one for kinds in below for name, one in kinds.items()} | {kind.__name__: kind}
+
+
+def note_session(journal: Journal, session: SessionState) -> None:
+    journal.given("session", _SESSION.dump_json(session).decode())
+
+
+def read_session(text: str) -> SessionState:
+    return _SESSION.validate_json(text)

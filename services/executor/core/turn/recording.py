@@ -1,0 +1,303 @@
+"""What the world gives a run outside its journaled steps, noted so that a replay can give it the same again."""
+
+import json
+import zlib
+from base64 import b64decode, b64encode
+from collections import Counter
+from typing import cast
+
+from pydantic import TypeAdapter
+from typing_extensions import override
+
+from services.executor.core.prime.known import about
+from services.executor.core.prime.recall import primer_cases
+from services.executor.core.session.context import Ports
+from services.executor.core.session.journal import Journal, present_step
+from services.executor.ports.learned import Experience, Learned
+from services.executor.ports.policy import PolicyService, PolicyUnavailable, Tenants
+from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
+from shared.contracts.accuracy import Accuracy
+from shared.contracts.allowance import AllowanceRequest, Allowances
+from shared.contracts.case import CaseEntry
+from shared.contracts.knowledge import KnownEntity, KnownFact
+from shared.contracts.policy import EvaluateRequest, Verdict
+from shared.contracts.prose import ProseAnswer, ProseRequest
+from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
+from shared.contracts.threshold import ThresholdKind
+from shared.domain import span_names as names
+from shared.domain.bandit import Arm
+from shared.domain.exact_json import Json, JsonObject, digest, dumps, loads_object
+from shared.domain.words import Strategy, ToolClass
+from shared.ports.tracing import NO_TRACER, SpanKind, Tracer
+
+_PACKED = "z:"
+_CASES = TypeAdapter(tuple[CaseEntry, ...])
+_FACTS = TypeAdapter(tuple[KnownFact, ...])
+_ENTITIES = TypeAdapter(tuple[KnownEntity, ...])
+_ACCURACY = TypeAdapter(dict[ThresholdKind, Accuracy])
+
+
+def recorded(ports: Ports, journal: Journal, task: str, *, calls_no_more: bool = False) -> Ports:
+    """The same ports, which also note what they give; model and read tools are journaled where they are asked.
+
+    ``calls_no_more``: only the answer is left; the tools are those that were listed, wherever their servers are now.
+    """
+    return ports._replace(
+        tools=RecordedTools(ports.tools, journal, ports.tracer, calls_no_more=calls_no_more),
+        policy=RecordedPolicy(ports.policy, journal),
+        tenants=RecordedTenants(ports.tenants, journal),
+        learned=RecordedLearned(ports.learned, journal, task),
+    )
+
+
+class RecordedTenants(Tenants):
+    def __init__(self, tenants: Tenants, journal: Journal) -> None:
+        self._tenants = tenants
+        self._journal = journal
+
+    @override
+    async def get(self, tenant: str) -> TenantRecord:
+        return self._noted(await self._tenants.get(tenant))
+
+    @override
+    async def begun_with(self, tenant: str, version: str) -> TenantRecord:
+        return self._noted(await self._tenants.begun_with(tenant, version))
+
+    def _noted(self, record: TenantRecord) -> TenantRecord:
+        self._journal.given("tenant", record.model_dump_json())
+        return record
+
+
+class RecordedPolicy(PolicyService):
+    def __init__(self, policy: PolicyService, journal: Journal) -> None:
+        self._policy = policy
+        self._journal = journal
+        self._asked: Counter[str] = Counter()
+
+    @override
+    async def evaluate(self, request: EvaluateRequest) -> Verdict:
+        name = policy_name(request, self._asked)
+        try:
+            verdict = await self._policy.evaluate(request)
+        except PolicyUnavailable as error:
+            self._journal.given(name, dumps({"unavailable": str(error)}))
+            raise
+        asked = f'"request":{request.to_json()},' if request.binding else ""  # for whoever tries a changed policy on it
+        self._journal.given(name, f'{{{asked}"verdict":{verdict.to_json()}}}')
+        return verdict
+
+    @override
+    async def allowances(self, request: AllowanceRequest) -> Allowances:
+        """Not noted here: whoever asks keeps the answer as a step of the journal."""
+        return await self._policy.allowances(request)
+
+    @override
+    async def check_prose(self, request: ProseRequest) -> ProseAnswer:
+        return await self._policy.check_prose(request)
+
+
+def policy_name(request: EvaluateRequest, asked: Counter[str]) -> str:
+    """One name for each time that one run asks this; ``asked`` counts them.
+
+    What is asked in the course of a step counts by itself: a replay has the step's result, and does not ask.
+    """
+    step = present_step()
+    same = f"{digest(request.to_json())[:32]}{f':{step}' if step else ''}"
+    asked[same] += 1
+    return f"policy:{same}:{asked[same]}"
+
+
+def read_verdict(text: str) -> Verdict:
+    """Raises ``PolicyUnavailable`` if there was none."""
+    noted = loads_object(text)
+    if "unavailable" in noted:
+        raise PolicyUnavailable(str(noted["unavailable"]))
+    return Verdict.from_json(dumps(noted["verdict"]))
+
+
+class RecordedTools(ToolServers):
+    """Notes what servers list, and calls that failed; answers stand in the journal or in the ledger."""
+
+    def __init__(
+        self, servers: ToolServers, journal: Journal, tracer: Tracer = NO_TRACER, *, calls_no_more: bool = False
+    ) -> None:
+        self._calls_no_more = calls_no_more
+        self._tracer = tracer
+        self._servers = servers
+        self._journal = journal
+
+    @override
+    async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
+        name = tools_name(connection)
+        if self._calls_no_more and (before := self._listed_before(connection)):
+            return before
+        try:
+            with self._tracer.span(names.LIST_TOOLS, SpanKind.CLIENT) as span:
+                span.note({names.CONNECTION: connection.id})
+                tools = await self._servers.discover(connection, session_id)
+        except (ToolUnreachable, ToolSilent) as error:
+            self._journal.given(name, _failure(error))
+            raise
+        listed: list[Json] = [_tool(tool) for tool in tools]
+        known: JsonObject = {"tools": listed, "unlisted": self._servers.may_have_unlisted(connection)}
+        self._journal.given(name, _small(known))
+        return tools
+
+    def _listed_before(self, connection: Connection) -> tuple[Tool, ...]:
+        """Empty where nothing was, or nothing could be had."""
+        noted = self._journal.given_before(tools_name(connection))
+        try:
+            return read_tools(noted, connection)[0] if noted else ()
+        except (ToolUnreachable, ToolSilent):
+            return ()
+
+    @override
+    def may_have_unlisted(self, connection: Connection) -> bool:
+        return self._servers.may_have_unlisted(connection)
+
+    @override
+    async def call(
+        self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
+    ) -> ToolAnswer:
+        try:
+            return await self._servers.call(connection, tool, arguments, timeout, session_id)
+        except (ToolUnreachable, ToolSilent) as error:
+            self._journal.given(call_name(connection, tool, arguments), _failure(error))
+            raise
+
+    @override
+    async def read(
+        self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
+    ) -> ToolAnswer:
+        try:
+            return await self._servers.read(connection, tool, arguments, timeout, session_id)
+        except (ToolUnreachable, ToolSilent) as error:
+            self._journal.given(call_name(connection, tool, arguments), _failure(error))
+            raise
+
+
+def tools_name(connection: Connection) -> str:
+    return f"tools:{connection.id}"
+
+
+def call_name(connection: Connection, tool: str, arguments: JsonObject) -> str:
+    return f"call:{digest([connection.id, tool, arguments])[:32]}"
+
+
+def read_tools(text: str, connection: Connection) -> tuple[tuple[Tool, ...], bool]:
+    """The tools as they were listed, and whether there could be others; raises what the server's silence raised."""
+    noted = _whole(text)
+    raise_failure(noted)
+    listed = cast("list[JsonObject]", noted["tools"])
+    return tuple(_read_tool(tool, connection.id) for tool in listed), bool(noted["unlisted"])
+
+
+def raise_failure(noted: JsonObject) -> None:
+    if "unreachable" in noted:
+        raise ToolUnreachable(str(noted["unreachable"]))
+    if "silent" in noted:
+        raise ToolSilent(str(noted["silent"]))
+
+
+def _small(value: JsonObject) -> str:
+    """Schemas are long and all alike: a fifth of the size, and the quick way of writing JSON where it is exact."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, sort_keys=True)
+    except TypeError:  # a Decimal among them
+        text = dumps(value)
+    return _PACKED + b64encode(zlib.compress(text.encode(), level=1)).decode()
+
+
+def _whole(text: str) -> JsonObject:
+    if not text.startswith(_PACKED):
+        return loads_object(text)
+    return loads_object(zlib.decompress(b64decode(text.removeprefix(_PACKED))))
+
+
+def _failure(error: ToolUnreachable | ToolSilent) -> str:
+    return dumps({"unreachable" if isinstance(error, ToolUnreachable) else "silent": str(error)})
+
+
+def _tool(tool: Tool) -> JsonObject:
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "schema": tool.input_schema,
+        "class": tool.tool_class.value,
+        "why": tool.why_class,
+        "catalogue": loads_object(tool.catalogue.model_dump_json()),
+    }
+
+
+def _read_tool(noted: JsonObject, connection_id: str) -> Tool:
+    return Tool(
+        connection_id=connection_id,
+        name=str(noted["name"]),
+        description=str(noted["description"]),
+        input_schema=cast(JsonObject, noted["schema"]),
+        tool_class=ToolClass(str(noted["class"])),
+        why_class=str(noted["why"]),
+        catalogue=CatalogueEntry.model_validate_json(dumps(noted["catalogue"])),
+    )
+
+
+class RecordedLearned(Learned):
+    """Notes the arms, and of all else that was learned the little that is about this task."""
+
+    def __init__(self, learned: Learned, journal: Journal, task: str) -> None:
+        self._learned = learned
+        self._journal = journal
+        self._task = task
+
+    @override
+    async def recall(self, tenant: str, process_type: str) -> Experience:
+        experience = await self._learned.recall(tenant, process_type)
+        cases = tuple(primer_cases(experience.cases, self._task, self._journal.now))
+        arms = ",".join(f'"{name.value}":[{arm.n},{arm.units}]' for name, arm in experience.arms.items())
+        noted = [f'"arms":{{{arms}}}', f'"cases":{_CASES.dump_json(cases).decode()}']
+        shown = about(experience, self._task, process_type, self._journal.now)
+        if shown.knowledge or shown.entities:
+            noted.append(f'"knowledge":{_FACTS.dump_json(shown.knowledge).decode()}')
+            noted.append(f'"entities":{_ENTITIES.dump_json(shown.entities).decode()}')
+        if shown.accuracy:
+            noted.append(f'"accuracy":{_ACCURACY.dump_json(dict(shown.accuracy)).decode()}')
+        self._journal.given("experience", "{" + ",".join(noted) + "}")
+        return experience
+
+    @override
+    async def note_tools(self, tenant: str, names: frozenset[str]) -> None:
+        await self._learned.note_tools(tenant, names)
+
+    @override
+    async def translation(self, tenant: str, key: str) -> str | None:
+        """Not noted here: what comes of it is kept as a step of the journal."""
+        return await self._learned.translation(tenant, key)
+
+    @override
+    async def keep_translation(self, tenant: str, key: str, text: str) -> None:
+        await self._learned.keep_translation(tenant, key, text)
+
+    @override
+    async def process_types(self, tenant: str) -> tuple[str, ...]:
+        """Not noted here either: the task's process is kept as a step of the journal."""
+        return await self._learned.process_types(tenant)
+
+    @override
+    async def process(self, tenant: str, process_type: str) -> str | None:
+        return await self._learned.process(tenant, process_type)
+
+    @override
+    async def keep_process(self, tenant: str, process_type: str, text: str) -> str:
+        return await self._learned.keep_process(tenant, process_type, text)
+
+
+def read_experience(text: str) -> Experience:
+    noted = loads_object(text)
+    arms = {Strategy(name): Arm(*cast("list[int]", pair)) for name, pair in cast(JsonObject, noted["arms"]).items()}
+    return Experience(
+        arms,
+        _CASES.validate_json(dumps(noted["cases"])),
+        _FACTS.validate_json(dumps(noted.get("knowledge", []))),
+        _ENTITIES.validate_json(dumps(noted.get("entities", []))),
+        _ACCURACY.validate_json(dumps(noted.get("accuracy", {}))),
+    )

@@ -1,0 +1,311 @@
+"""Runs claimed sessions: one turn after the other, for as long as the lease is ours."""
+
+import asyncio
+from typing import NamedTuple, cast
+
+import structlog
+
+from services.executor.core.dossier.endings import TenantStopped
+from services.executor.core.turn.attempt import Attempt, RunsTurns
+from services.executor.core.turn.fair_share import FreeSeating
+from services.executor.core.turn.heartbeat import Heart
+from services.executor.core.turn.mended import Mended
+from services.executor.core.turn.unreadable import unread_letter, unread_outcome
+from services.executor.ports.sessions import Fault, Lease, Seats, Sessions, UnreadableTurn, Wakes, Work
+from services.executor.ports.turns import HandedOver, LeaseLost, MemoryUnavailable
+from shared.ports.store import StoreUnavailable
+
+__all__ = ["Runner", "RunnerLimits", "RunsTurns"]
+
+_PATIENCE_SECONDS = 2.0
+_SPARED = 4  # times this patience: what a store that answers slowly has for taking many sessions back at once
+_STOPPED_SECONDS = 5.0  # then a claim asks whether the tenant is still stopped, lest its lifting came in between
+
+log = structlog.get_logger()
+
+
+class RunnerLimits(NamedTuple):
+    """``capacity``: sessions at once. ``attempts``: how often a turn is begun before it is given up;
+    one that a stopping process hands over does not count, nor one for which the session's memory could not be fetched,
+    for ``memory_seconds`` after the turn was accepted."""
+
+    lease_seconds: float = 5.0
+    capacity: int = 500
+    attempts: int = 5
+    retry_seconds: float = 1.0
+    retry_seconds_most: float = 30.0
+    memory_seconds: float = 3600.0
+
+
+class Runner:
+    """Sessions in one process. ``serve`` runs until ``stop``; ``offer`` comes from the queue."""
+
+    def __init__(
+        self,
+        sessions: Sessions,
+        wakes: Wakes,
+        worker: RunsTurns,
+        limits: RunnerLimits,
+        mended: Mended | None = None,
+        seats: Seats | None = None,
+    ) -> None:
+        self._sessions = sessions
+        self._wakes = wakes
+        self._limits = limits
+        self._mended = mended or Mended()
+        self._attempt = Attempt(sessions, worker, limits.attempts, self._mended)
+        self._seats = seats or FreeSeating()
+        self._heart = Heart(sessions, limits.lease_seconds)
+        self._group = asyncio.TaskGroup()
+        self._running: set[asyncio.Task[None]] = set()
+        self._leaving: set[asyncio.Task[None]] = set()  # those that give their session back
+        self._here: dict[tuple[str, str], bool] = {}  # sessions claimed or being claimed; was one woken meanwhile?
+        self._stopping = asyncio.Event()
+        self.room = asyncio.Event()
+        self.room.set()
+        self.idle = asyncio.Event()
+        self.idle.set()
+
+    @property
+    def free(self) -> int:
+        """Sessions that may still be taken; none while stopping."""
+        return 0 if self.stopping else self._limits.capacity - len(self._here)
+
+    @property
+    def running(self) -> int:
+        return len(self._running)
+
+    @property
+    def stopping(self) -> bool:
+        return self._stopping.is_set()
+
+    async def offer(self, tenant: str, session_id: str) -> bool:
+        """Claim the session if there is room, and run it in the background; False if it was not taken.
+
+        A session that runs here already is looked at once more when it ends: its wake may be about a turn that came
+        just after its last look.
+        """
+        name = (tenant, session_id)
+        if name in self._here:
+            self._here[name] = True
+            return False
+        if self.free <= 0:
+            return False
+        return await self._claim(name)
+
+    def take_no_more(self) -> None:
+        """Begin to stop: no session is taken from now on."""
+        self._stopping.set()
+        self.room.clear()
+
+    async def serve(self) -> None:
+        """Run what is offered until ``stop``; returns when the last session is given back."""
+        async with self._group:
+            beating = self._group.create_task(self._heart.beat())
+            keeping = self._group.create_task(self._seats.keep())
+            await self._stopping.wait()
+            await self.idle.wait()
+            beating.cancel()
+            keeping.cancel()
+
+    async def stop(self, grace_seconds: float) -> None:
+        """Take nothing more, and give back within the grace every session that has work left.
+
+        For half of the grace turns may end by themselves; then each stops after the step in hand; at the end of the
+        grace what still runs is cancelled, which its journal and ledger bear as they bear a crash.
+        """
+        self.take_no_more()
+        if self._running:
+            await asyncio.wait(self._running, timeout=grace_seconds / 2)
+        self._sessions.halt()
+        if self._running:
+            await asyncio.wait(self._running, timeout=grace_seconds / 2)
+        await self._cancel_all()
+
+    async def _cancel_all(self) -> None:
+        """Again and again: a library may swallow one cancellation. Who is giving its session back is let end that."""
+        tries = 0
+        while self._running:
+            spared = self._leaving if tries < _SPARED else set[asyncio.Task[None]]()
+            for task in self._running - spared:
+                task.cancel()
+            await asyncio.wait(self._running, timeout=_PATIENCE_SECONDS)
+            tries += 1
+
+    async def _claim(self, name: tuple[str, str]) -> bool:
+        self._here[name] = False
+        self.idle.clear()
+        lease = None
+        try:
+            lease = await self._seated(name)
+        finally:
+            if lease is None:
+                self._gone(name)
+        if lease is None:
+            return False
+        if lease.mended is not None:
+            self._mended.add(lease.mended, session=lease.session_id)
+        self._start(name, lease)
+        return True
+
+    async def _seated(self, name: tuple[str, str]) -> Lease | None:
+        """The session's lease, if its tenant has a seat for it."""
+        if not await self._seats.take(*name):
+            return None
+        lease = None
+        try:
+            lease = await self._sessions.claim(*name)
+        finally:
+            if lease is None:
+                await self._leave(name)
+        return lease
+
+    async def _leave(self, name: tuple[str, str]) -> None:
+        try:
+            await self._seats.leave(*name)
+        except StoreUnavailable as error:  # a seat ends by itself, and the reaper wakes whoever waited for it
+            log.warning("seat_not_left", session=name[1], error=str(error))
+
+    def _start(self, name: tuple[str, str], lease: Lease) -> None:
+        task = self._group.create_task(self._sitting(name, lease))
+        self._running.add(task)
+        self._mark_room()
+        task.add_done_callback(lambda ended: self._ended(name, ended))
+
+    def _ended(self, name: tuple[str, str], task: asyncio.Task[None]) -> None:
+        self._running.discard(task)
+        self._leaving.discard(task)
+        self._gone(name)
+
+    def _gone(self, name: tuple[str, str]) -> None:
+        """The session is not here any more; if it was woken meanwhile, look at it once more."""
+        woken = self._here.pop(name, False)
+        if woken and self.free > 0:
+            self._group.create_task(self._look_again(name))
+        if not self._here:
+            self.idle.set()
+        self._mark_room()
+
+    async def _look_again(self, name: tuple[str, str]) -> None:
+        try:
+            await self.offer(*name)
+        except StoreUnavailable as error:  # the reaper wakes the session again
+            log.warning("claim_failed", session=name[1], error=str(error))
+
+    def _mark_room(self) -> None:
+        if self.free > 0:
+            self.room.set()
+        else:
+            self.room.clear()
+
+    async def _sitting(self, name: tuple[str, str], lease: Lease) -> None:
+        try:
+            await self._session(lease)
+        finally:
+            await self._leave(name)
+
+    async def _session(self, lease: Lease) -> None:
+        try:
+            await self._held(lease)
+        except asyncio.CancelledError:
+            await self._give_back(lease, 0.0, handed_over=True)
+            raise
+        except LeaseLost:
+            self._mended.add(Fault.NOT_OWNED, session=lease.session_id)
+        except StoreUnavailable as error:
+            log.warning("store_unavailable", session=lease.session_id, error=str(error))
+        except Exception as error:  # the outer edge of a session: one that cannot be read must not stop the others
+            log.exception("session_failed", session=lease.session_id, error=repr(error))
+            await self._give_back(lease, self._limits.retry_seconds_most, error=error)
+
+    async def _held(self, lease: Lease) -> None:
+        """Work while the heart beats; if it stops, the work is cancelled."""
+        lost: Exception | None = None
+        try:
+            async with asyncio.TaskGroup() as group:
+                watch = group.create_task(self._heart.watch(lease))
+                await self._work_off(lease)
+                watch.cancel()
+        except* (LeaseLost, StoreUnavailable) as group_of_one:
+            lost = group_of_one.exceptions[0]
+        if lost is not None:
+            raise lost
+
+    async def _work_off(self, lease: Lease) -> None:
+        while True:
+            if self._stopping.is_set():
+                return await self._give_back(lease, 0.0, handed_over=True)
+            try:
+                work = await self._sessions.next(lease)
+            except UnreadableTurn as unread:
+                if await self._unread(lease, unread):
+                    continue
+                return None
+            if work is None and await self._released(lease):
+                return None
+            if work is not None and not await self._turn(lease, work):
+                return None
+
+    async def _unread(self, lease: Lease, unread: UnreadableTurn) -> bool:
+        """Whether the turn was given up; before that others may try, who may be of a newer version."""
+        if unread.attempts <= self._limits.attempts:
+            log.warning("turn_unreadable", turn=unread.turn_id, attempts=unread.attempts, error=str(unread))
+            await self._give_back(lease, self._pause(unread.attempts), error=unread)
+            return False
+        log.error("turn_given_up", turn=unread.turn_id, attempts=unread.attempts, last_error=str(unread))
+        about = (unread, lease.tenant, lease.session_id)
+        await self._sessions.bury_unread(lease, unread_letter(*about), unread_outcome(*about))
+        return True
+
+    async def _released(self, lease: Lease) -> bool:
+        with self._heart.letting_go(lease):
+            return await self._sessions.release(lease)
+
+    async def _turn(self, lease: Lease, work: Work) -> bool:
+        """One turn; False if the session was given back for a later attempt."""
+        store = self._sessions.turn_store(lease, work)
+        try:
+            await self._attempt.carry_out(lease, work, store)
+        except (LeaseLost, asyncio.CancelledError):
+            raise
+        except TenantStopped as stopped:
+            log.info("tenant_stopped", session=lease.session_id, reason=stopped.reason)
+            await self._give_back(lease, _STOPPED_SECONDS, handed_over=True)
+            return False
+        except HandedOver:
+            await self._give_back(lease, 0.0, handed_over=True)
+            return False
+        except MemoryUnavailable as error:
+            await self._put_off(lease, work, error)
+            return False
+        except Exception as error:  # the outer edge of a turn: whatever it was, the turn is tried again
+            log.exception("turn_failed", turn=work.turn.turn_id, attempts=work.attempts, error=repr(error))
+            await self._give_back(lease, self._pause(work.attempts), error=error)
+            return False
+        return True
+
+    async def _put_off(self, lease: Lease, work: Work, error: MemoryUnavailable) -> None:
+        """As long as the archive may be away, nothing is counted; after that it is like anything else that breaks."""
+        waited = work.waited_us / 1_000_000
+        log.warning("memory_unavailable", session=lease.session_id, waited_seconds=round(waited), error=str(error))
+        if waited > self._limits.memory_seconds:
+            return await self._give_back(lease, self._pause(work.attempts), error=error)
+        pause = min(max(self._limits.retry_seconds, waited / 4), self._limits.retry_seconds_most)
+        return await self._give_back(lease, pause, handed_over=True, error=error)
+
+    def _pause(self, attempts: int) -> float:
+        return float(min(self._limits.retry_seconds * 2 ** (attempts - 1), self._limits.retry_seconds_most))
+
+    async def _give_back(
+        self, lease: Lease, retry_in: float, *, handed_over: bool = False, error: Exception | None = None
+    ) -> None:
+        """Abandon the lease; if that fails, it runs out by itself and the reaper sees it."""
+        said = f"{type(error).__name__}: {error}" if error else ""
+        self._leaving |= self._running & {cast("asyncio.Task[None]", asyncio.current_task())}
+        try:
+            with self._heart.letting_go(lease):
+                await self._sessions.abandon(lease, retry_in, handed_over=handed_over, error=said)
+                if not retry_in:
+                    await self._wakes.wake(lease.tenant, lease.session_id)
+        except (LeaseLost, StoreUnavailable) as failure:
+            log.warning("abandon_failed", session=lease.session_id, error=str(failure))

@@ -1,0 +1,302 @@
+"""The AI worker: PRIME, EXECUTE, REFLECT, once for each turn of a task."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import TypeAlias
+
+from services.executor.core.assessed.memory import own_memory
+from services.executor.core.assessed.world import IN_DOUBT, NOBODY_APPROVES, is_assessed, refuse_unwanted
+from services.executor.core.authorize.consent import approved, is_let_through, settled, waits_for
+from services.executor.core.authorize.escalation import told
+from services.executor.core.budget.budget import BudgetSpent, ending, known_so_far
+from services.executor.core.dossier.dossier import Progress
+from services.executor.core.dossier.doubts import Doubtful, GivenUp, open_doubts
+from services.executor.core.dossier.endings import Canceled, Failed, Rejected, RunEnds, TenantStopped
+from services.executor.core.dossier.resting import ends_rest
+from services.executor.core.plan.carry import Resting, Waiting
+from services.executor.core.prime.held_to import with_thresholds
+from services.executor.core.prime.prime import Opened, first_progress, prime
+from services.executor.core.prime.privacy import refuse_protected
+from services.executor.core.prime.prose import with_prose
+from services.executor.core.prompts.texts import Prompts
+from services.executor.core.reflect.memory import compressed, with_history
+from services.executor.core.reflect.outcome import Ended
+from services.executor.core.reflect.review import Reviewed, reviewed, with_documents
+from services.executor.core.reflect.turn_end import nothing_new, turn_end
+from services.executor.core.session.checkpoints import Checkpoints, latest
+from services.executor.core.session.context import Limits, Ports, TurnContext
+from services.executor.core.session.journal import Bounds, Journal
+from services.executor.core.session.side_by_side import together
+from services.executor.core.states.chosen import Processes
+from services.executor.core.states.machine import is_end
+from services.executor.core.states.templates import TEMPLATES
+from services.executor.core.turn import decisions, resolutions
+from services.executor.core.turn.acceptance import accepted_at
+from services.executor.core.turn.assessed_hearing import heard
+from services.executor.core.turn.assessed_turn import with_next
+from services.executor.core.turn.notes import note_ending, note_session, note_turn
+from services.executor.core.turn.recording import recorded
+from services.executor.core.turn.spans import tell_beginning, tell_end, turn_span
+from services.executor.core.turn.telling import notices
+from services.executor.core.turn.waits import asks, goes_on_waiting, rests, waits_for_operator
+from services.executor.core.turn.walk import Finished, walk
+from services.executor.core.write.mutations import settle_open
+from services.executor.core.write.settling import settle_unread
+from services.executor.ports.sessions import Work
+from services.executor.ports.turns import JournalEntry, TurnStore
+from shared.contracts.approval import Approval, ApprovalStatus
+from shared.contracts.task import TaskEvent, Turn, TurnKind
+from shared.domain import span_names as names
+from shared.domain.answer import is_exact_match
+from shared.domain.marks import marked
+from shared.domain.redaction import without_marks
+from shared.domain.words import FsmState, Phase, TaskState
+
+MakesJournal: TypeAlias = Callable[[TurnStore, Sequence[JournalEntry], datetime, float, Bounds], Journal]
+
+
+class Worker:
+    """Carries out turns. It has no state of its own: everything that matters is in the turn's store."""
+
+    def __init__(
+        self,
+        ports: Ports,
+        limits: Limits,
+        prompts: Prompts,
+        journal: MakesJournal = Journal,
+        processes: Processes = TEMPLATES,
+    ) -> None:
+        """``processes``: what a task can be carried out as, by name; ``general`` is always among them."""
+        self._processes = processes
+        self._ports = ports
+        self._limits = limits
+        self._prompts = prompts
+        self._journal = journal
+
+    async def run(self, work: Work, store: TurnStore) -> None:
+        """Take the turn to its end and store what it leaves. Raises ``LeaseLost`` if another owner has it now."""
+        with turn_span(self._ports.tracer, work) as span:
+            tell_beginning(span, work)
+            await self._run(work, store)
+
+    async def _run(self, work: Work, store: TurnStore) -> None:
+        entries, pulse, approval = await together(store.journal(), store.pulse(), store.approval())
+        if _comes_too_late(work, approval) or await _says_nothing_new(work, store):
+            return await store.finish(nothing_new(work, await store.session(), pulse.now))
+        known = latest(entries)
+        left = self._limits.task_seconds - (known.worked_ms / 1000 if known else 0)
+        journal = self._journal(store, entries, pulse.now, left, self._limits.journal)
+        journal.hide(marked(work.record.request.text))
+        note_turn(journal, work.turn, await store.ledger() if entries else {}, self._limits)
+        opened = Opened(work, store, journal, Checkpoints(journal, entries))
+        ended, now_asked = await self._ended(opened, known, approval)
+        return await self._reflect(opened, ended, now_asked, approval)
+
+    async def settle(self, work: Work, store: TurnStore) -> None:
+        """Settle by reading what is open in the ledger of a turn that is given up; nothing else of it is done.
+
+        Any error may come of it: what broke the turn may break this too.
+        """
+        entries, pulse = await together(store.journal(), store.pulse())
+        journal = self._journal(store, entries, pulse.now, self._limits.task_seconds, self._limits.journal)
+        journal.hide(marked(work.record.request.text))
+        opened = Opened(work, store, journal, Checkpoints(journal, entries))
+        await settle_open(await prime(self._ports, self._limits, self._prompts, opened))
+
+    async def _ended(
+        self, opened: Opened, known: Progress | None, asked: Approval | None
+    ) -> tuple[Ended, Approval | None]:
+        """How the turn ends, whichever way it does, and the approval as it stands then."""
+        ctx: TurnContext | None = None
+        try:
+            await _begin(opened)
+            if known is None:
+                refuse_protected(opened.work.record.request.text)
+            await _past_the_doubts(opened)
+            progress = await _past_the_gate(opened, known, asked)
+            with self._ports.tracer.span(names.PRIME):
+                ctx = await self._primed(opened, progress)
+            return await self._execute(ctx, progress)
+        except decisions.StillWaiting as waiting:
+            return await goes_on_waiting(opened, waiting), waiting.approval
+        except resolutions.StillInDoubt as waiting_on:
+            return await waits_for_operator(opened, waiting_on.note), _decided(opened)
+        except Doubtful:
+            return await _ends_or_waits(opened, Failed(IN_DOUBT)), _decided(opened)
+        except TenantStopped as stopped:
+            if ctx is not None:
+                await settle_open(ctx)
+            await _goes_back(opened, stopped)
+            raise
+        except RunEnds as early:
+            note_ending(opened.journal, early)
+            await (settle_open(ctx) if ctx is not None else settle_unread(opened.store, opened.journal, early.reason))
+            return await _ends_or_waits(opened, _canceled(opened.work.turn) or early), _decided(opened)
+
+    async def _primed(self, opened: Opened, progress: Progress | None) -> TurnContext:
+        opened = await heard(opened, self._ports.tools, self._limits.tool_seconds)
+        text, over = opened.work.record.request.text, progress is not None and is_end(progress.state)
+        ports = recorded(self._ports, opened.journal, text, calls_no_more=over)
+        primed = await prime(ports, self._limits, self._prompts, opened, self._processes, progress)
+        note_session(opened.journal, primed.session)
+        return with_thresholds(await with_history(await with_prose(with_documents(primed))))
+
+    async def _execute(self, ctx: TurnContext, known: Progress | None) -> tuple[Ended, Approval | None]:
+        if canceled := _canceled(ctx.turn):
+            raise canceled
+        refuse_unwanted(ctx.tenant, ctx.record)
+        ctx.journal.tell("phase", phase=Phase.EXECUTE.value)
+        tracer = self._ports.tracer
+        with tracer.span(names.EXECUTE):
+            walked = await walk(ctx, known or await _begun(ctx))
+        match walked:
+            case Finished(done, not_done):
+                ctx.journal.tell("phase", phase=Phase.REFLECT.value)
+                with tracer.span(names.REFLECT):
+                    ended = await _completed(ctx, await with_next(ctx, await reviewed(ctx, done)), not_done)
+                return ended, decisions.recorded(ctx.journal, ctx.turn)
+            case Waiting() if is_assessed(ctx.record):
+                raise Rejected(NOBODY_APPROVES)
+            case Waiting(stopped, why):
+                tracer.here().event(names.APPROVAL_WAITS)
+                return await asks(ctx, stopped, why)
+            case Resting(stopped, rest):
+                tracer.here().event(names.RESTS)
+                return await rests(ctx, stopped, rest), decisions.recorded(ctx.journal, ctx.turn)
+
+    async def _reflect(self, opened: Opened, ended: Ended, approval: Approval | None, before: Approval | None) -> None:
+        """Store what the turn leaves. ``before``: the task's approval as the turn found it."""
+        if ended.state is not TaskState.COMPLETED or ended.partial:  # else it was told when the answer was reviewed
+            opened.journal.tell("phase", phase=Phase.REFLECT.value)
+        await opened.journal.flush()
+        session = own_memory(await opened.store.session(), opened.work.record)
+        session = compressed(session, opened.journal, opened.work.turn)
+        ended = ended._replace(spend=opened.journal.spending.as_json(self._limits.ceilings))
+        now = opened.journal.now
+        events = opened.journal.untold()
+        hidden, rules = opened.journal.hidden, self._limits.answers
+        end = turn_end(opened.work, ended, session, approval, events, now, hidden, rules)
+        written = {entry.plan_hash for entry in (await opened.store.ledger()).values()} if before else ()
+        over = settled(before, _decided(opened), approval, written)
+        tell_end(self._ports.tracer.here(), ended)
+        with self._ports.tracer.span(names.STORE):
+            await opened.store.finish(end._replace(settled=over, notices=notices(before, approval, over)))
+
+
+def _comes_too_late(work: Work, asked: Approval | None) -> bool:
+    """Whether the turn can no longer change anything: its task ended, or it answers a question nobody asks."""
+    if work.record.state.is_terminal:
+        return True
+    answers = work.turn.kind in (TurnKind.DECISION, TurnKind.DEADLINE) and not (
+        resolutions.speaks_of_doubts(work.turn) or ends_rest(work.turn)
+    )
+    return answers and (asked is None or asked.status is not ApprovalStatus.WAITING)
+
+
+async def _says_nothing_new(work: Work, store: TurnStore) -> bool:
+    """Whether the turn is a word about doubts of which there are none, and was not heeded before a crash either."""
+    if not resolutions.speaks_of_doubts(work.turn):
+        return False
+    ledger = tuple((await store.ledger()).values())
+    return not (open_doubts(ledger) or resolutions.is_heeded(work.turn, ledger))
+
+
+async def _begin(opened: Opened) -> None:
+    """Say that the task is worked on."""
+    opened.journal.tell("phase", phase=Phase.PRIME.value)
+    record, now = opened.work.record, opened.journal.now
+    update = {"state": TaskState.WORKING, "reason": None, "started_at": record.started_at or now, "updated_at": now}
+    pulse = await opened.store.publish(record.model_copy(update=update), opened.journal.untold())
+    opened.journal.noted(pulse)
+
+
+async def _goes_back(opened: Opened, stopped: TenantStopped) -> None:
+    """Say that the task waits again. Whoever takes it up goes on from the journal."""
+    update = {"state": TaskState.SUBMITTED, "reason": f"the tenant is stopped: {stopped.reason}"}
+    record = opened.work.record.model_copy(update={**update, "updated_at": opened.journal.now})
+    told = without_marks({"state": record.state.value, "reason": record.reason}, opened.journal.hidden)
+    status = TaskEvent(kind="status", at=record.updated_at, data=told)
+    await opened.store.publish(record, (*opened.journal.untold(), status))
+
+
+async def _begun(ctx: TurnContext) -> Progress:
+    progress = first_progress(ctx)
+    await ctx.checkpoints.save(progress)
+    return progress
+
+
+async def _past_the_doubts(opened: Opened) -> None:
+    """Heed what the turn says of a write in doubt. Like the gate's, it needs no tool server; a cancel goes before."""
+    if not _canceled(opened.work.turn):
+        accepted = accepted_at(opened.work, opened.journal)
+        await resolutions.answer(opened.store, opened.journal, opened.work.turn, accepted)
+
+
+async def _past_the_gate(opened: Opened, known: Progress | None, asked: Approval | None) -> Progress | None:
+    """The progress let through, if this turn brings the approval that it waits for.
+
+    It needs no tool server: a no, an expiry or a question is answered although none can be reached.
+    """
+    if known is None or asked is None or not waits_for(asked, known) or _canceled(opened.work.turn):
+        return known
+    accepted = accepted_at(opened.work, opened.journal)
+    decided = await decisions.answer(opened.journal, opened.work.turn, asked, accepted)
+    passed = approved(known, decided)
+    await opened.checkpoints.save(passed, "approved" if is_let_through(passed) else "entered")
+    return passed
+
+
+def _canceled(turn: Turn) -> Canceled | None:
+    return Canceled(f"canceled by {turn.principal.id}") if turn.kind is TurnKind.CANCEL else None
+
+
+def _decided(opened: Opened) -> Approval | None:
+    return decisions.recorded(opened.journal, opened.work.turn)
+
+
+async def _completed(ctx: TurnContext, done: Reviewed, not_done: str) -> Ended:
+    """The answered task: completed, or failed where a part of it was not done."""
+    written, progress = tuple((await ctx.store.ledger()).values()), done.progress
+    answer = told(progress)
+    if not_done and not is_exact_match(answer):
+        answer = "\n\n".join(filter(None, (answer, f"Not done: {not_done}.")))
+    return Ended(
+        TaskState.FAILED if not_done else TaskState.COMPLETED,
+        FsmState.FAILED if not_done else progress.state,
+        not_done or None,
+        answer,
+        progress,
+        written,
+        escalated=progress.state is FsmState.ESCALATE,
+        documents=done.documents,
+        review=done.notes,
+    )
+
+
+async def _ends_or_waits(opened: Opened, early: RunEnds) -> Ended:
+    """The end of the run; a write in doubt keeps the task open for an operator, unless somebody gave it up."""
+    doubts = open_doubts((await opened.store.ledger()).values())
+    if doubts and not is_assessed(opened.work.record) and not isinstance(early, Canceled | GivenUp):
+        note = "" if early.reason == IN_DOUBT else early.reason
+        return await waits_for_operator(opened, note)
+    return await _ends_early(opened, early)
+
+
+async def _ends_early(opened: Opened, early: RunEnds) -> Ended:
+    """The truth about a run that ended before its answer: the reason, and what took hold until then."""
+    journal, ledger = await together(opened.store.journal(), opened.store.ledger())
+    writes, progress, answer = tuple(ledger.values()), latest(journal), early.reason
+    if isinstance(early, BudgetSpent):
+        early = ending(early, progress, writes)
+        answer = known_so_far(early.reason, progress) if early.partial else early.reason
+    return Ended(
+        early.state,
+        early.fsm_state,
+        early.reason,
+        answer,
+        progress,
+        writes,
+        escalated=early.escalated,
+        failed_part=early.part,
+        partial=early.partial,
+    )

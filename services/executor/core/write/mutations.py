@@ -1,0 +1,173 @@
+"""MUTATE and SCHEDULE_NOTIFY: a plan's calls in order, each through intent, call, result and proof (I3, I4)."""
+
+from collections.abc import Iterable
+from functools import partial
+
+from services.executor.core.authorize.freshness import renew_if_old
+from services.executor.core.dossier.dossier import Progress
+from services.executor.core.dossier.doubts import Doubtful
+from services.executor.core.dossier.endings import Escalated, Failed, Rejected, RunEnds
+from services.executor.core.records.refs import references
+from services.executor.core.session.context import TurnContext
+from services.executor.core.session.ledger import entries, write_key
+from services.executor.core.write.compensation import TakenBack, still_standing, to_take_back, took_hold
+from services.executor.core.write.in_sequence import refuse_out_of_turn
+from services.executor.core.write.left_out import is_left_out, leave_out
+from services.executor.core.write.preconditions import refuse_too_early
+from services.executor.core.write.sending import NotSent, prepare, same_key, send, under_our_key
+from services.executor.core.write.settling import brought_to_truth, settle, shown_since
+from shared.contracts.ledger import LedgerEntry
+from shared.contracts.plan import PlannedCall, WritePlan
+from shared.domain import span_names as names
+from shared.domain.words import DOUBTS, SENDABLE, FsmState, ToolClass, WriteStatus
+
+_FAILED = (WriteStatus.REFUSED, WriteStatus.UNSENT)
+
+
+async def carry_out(ctx: TurnContext, progress: Progress, state: FsmState, classes: Iterable[ToolClass]) -> None:
+    """Carry out the plan's calls of some classes in order, each at most once, whoever began it.
+
+    A call that fails for good stops those after it that share its part of the task or need its answer, unless the plan
+    says "continue"; where it says "compensate", what the calls before it did is taken back, and the run ends. A write
+    in doubt raises ``Doubtful``.
+    """
+    wanted, plan = frozenset(classes), progress.dossier.plan
+    for call in plan.calls if plan else ():
+        if plan is None or call.tool_class not in wanted or is_left_out(ctx, plan, call):
+            continue
+        if why := await _why_stopped(ctx, plan, call):
+            await leave_out(ctx, plan, call, why)
+            continue
+        failure = await _failure(ctx, progress, plan, call, state)
+        if failure is not None and call.on_failure == "compensate":
+            raise await _taken_back(ctx, progress, plan, call, failure)
+
+
+async def _why_stopped(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> str:
+    """Which earlier call failed that this one shares its part with, or whose answer it needs; empty if none did."""
+    known = await entries(ctx, plan)
+    if call.call_id in known and known[call.call_id].status not in SENDABLE:
+        return ""
+    needed = frozenset(references(call.arguments))
+    for one in plan.calls[: plan.calls.index(call)]:
+        failed = is_left_out(ctx, plan, one) or (one.call_id in known and known[one.call_id].status in _FAILED)
+        if failed and (one.call_id in needed or (one.part == call.part and one.on_failure != "continue")):
+            return f"{one.tool} before it was not carried out"
+    return ""
+
+
+async def settle_open(ctx: TurnContext) -> None:
+    """Settle what is still in flight, whatever else happens to the task: a write is never left without its truth."""
+    for entry in (await ctx.store.ledger()).values():
+        await brought_to_truth(ctx, entry, may_resend=False)
+
+
+async def _failure(
+    ctx: TurnContext, progress: Progress, plan: WritePlan, call: PlannedCall, state: FsmState
+) -> Failed | None:
+    """Why the call came to nothing; None where it took its way."""
+    try:
+        with ctx.ports.tracer.span(names.WRITE.format(tool=call.tool)) as span:
+            entry = await _settled(ctx, progress, plan, call, state)
+            span.note({names.WRITE_STATUS: entry.status.value})
+    except NotSent as unprepared:
+        if call.on_failure == "compensate":
+            return unprepared
+        await leave_out(ctx, plan, call, unprepared.reason)
+        return None
+    return Failed(f"{call.call_id} {call.tool}: {entry.note}") if entry.status in _FAILED else None
+
+
+async def _settled(
+    ctx: TurnContext, progress: Progress, plan: WritePlan, call: PlannedCall, state: FsmState
+) -> LedgerEntry:
+    """The call's entry once there is nothing more to be done about it. Raises ``Doubtful`` for one in doubt."""
+    known = (await ctx.store.ledger()).get(write_key(plan, call))
+    while known is None or known.status not in _SETTLED:
+        if known is None or known.status in SENDABLE:
+            if call in plan.calls and await _is_being_taken_back(ctx, plan):
+                return _left_unsent(call, known)
+            known = await _sent(ctx, progress, plan, call, state, known)
+            if known.status is WriteStatus.UNSENT:
+                break
+        else:
+            known = await brought_to_truth(ctx, known, may_resend=True)
+        if known.status is WriteStatus.SENT and call.tool_class is not ToolClass.CHANGE:
+            break
+    if known.status in DOUBTS:
+        raise Doubtful
+    return known
+
+
+async def _is_being_taken_back(ctx: TurnContext, plan: WritePlan) -> bool:
+    """Whether an earlier attempt began to take back what the plan did: then nothing of the plan itself is sent."""
+    return any(entry.compensates is not None for entry in (await entries(ctx, plan)).values())
+
+
+def _left_unsent(call: PlannedCall, known: LedgerEntry | None) -> LedgerEntry:
+    """The failed call for which the plan is being taken back; whoever comes back to it must not send it any more."""
+    if known is None:
+        raise NotSent(f"{call.call_id}: {call.tool} could not be made, and is not made any more")
+    return known
+
+
+async def _sent(
+    ctx: TurnContext, progress: Progress, plan: WritePlan, call: PlannedCall, state: FsmState, known: LedgerEntry | None
+) -> LedgerEntry:
+    """The entry after the call went out, on a verdict that is fresh, or after it was seen that it must not."""
+    await renew_if_old(ctx, progress)
+    try:
+        await refuse_too_early(ctx, progress, call)
+        await refuse_out_of_turn(ctx, progress, call)
+        sending = await prepare(ctx, plan, call, state, known)
+    except NotSent as unprepared:
+        if known is None or not under_our_key(known):
+            raise
+        note = f"no answer came, and it cannot be sent again: {unprepared.reason}"
+        return await settle(ctx, known, WriteStatus.IN_DOUBT, note)
+    if known is not None and under_our_key(known) and not same_key(known, sending.tool):
+        return await settle(ctx, known, WriteStatus.IN_DOUBT, "no answer came, and the server no longer takes our key")
+    if known is not None and (shown := shown_since(known, sending.before_json)) is not None:
+        proved = known.model_copy(update={"proof_json": sending.before_json})
+        return await settle(ctx, proved, WriteStatus.VERIFIED, f"it was not sent again: {shown}; before: {known.note}")
+    return await send(ctx, sending, partial(renew_if_old, ctx, progress))
+
+
+_SETTLED = (
+    WriteStatus.VERIFIED,
+    WriteStatus.UNVERIFIED,
+    WriteStatus.REFUSED,
+    WriteStatus.ABSENT,
+    WriteStatus.IN_DOUBT,
+    WriteStatus.SKIPPED,
+)
+
+
+async def _taken_back(
+    ctx: TurnContext, progress: Progress, plan: WritePlan, failed: PlannedCall, failure: Failed
+) -> RunEnds:
+    """Take back what the calls before the failed one did, the latest first; how the run ends then.
+
+    It stops at the first compensation that fails: a person decides about the rest.
+    """
+    done: list[str] = []
+    problem = ""
+    for call in to_take_back(plan, await entries(ctx, plan), failed):
+        problem = await _not_taken_back(ctx, progress, plan, call)
+        if problem:
+            break
+        done.append(f"{call.call_id} {call.tool}")
+    left = still_standing(plan, await entries(ctx, plan), failed)
+    reason = f"{failure.reason}; {TakenBack(done, left)}{problem}"
+    return Escalated(reason) if left or problem else Failed(reason)
+
+
+async def _not_taken_back(ctx: TurnContext, progress: Progress, plan: WritePlan, call: PlannedCall) -> str:
+    """Make the compensating call, as any write: intent, call, result, read-back, once; why it did not take hold."""
+    if call.compensation is None:
+        return ""
+    try:
+        entry = await _settled(ctx, progress, plan, call.compensation, FsmState.MUTATE)
+    except (Failed, Escalated, Rejected) as error:
+        return f" ({error.reason})"
+    return "" if took_hold(entry) else f" ({entry.call.call_id} {entry.call.tool}: {entry.note})"

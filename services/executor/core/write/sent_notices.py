@@ -1,0 +1,84 @@
+"""Notices, in whichever state they go out: none says done of what may not be; who has to be told is told (I4)."""
+
+from collections.abc import Mapping
+
+from services.executor.core.dossier.dossier import Progress
+from services.executor.core.records.addressees import tells
+from services.executor.core.session.context import TurnContext
+from services.executor.core.session.ledger import entries
+from services.executor.core.write.left_out import is_left_out, leave_out, left_out
+from services.executor.core.write.notices import may_go_out
+from shared.contracts.ledger import LedgerEntry
+from shared.contracts.plan import PlannedCall, WritePlan
+from shared.domain.answer import is_exact_match
+from shared.domain.words import SENDABLE, ToolClass, WriteStatus
+
+_GONE_OUT = (WriteStatus.SENT, WriteStatus.VERIFIED, WriteStatus.UNVERIFIED)
+
+
+async def hold_back(ctx: TurnContext, progress: Progress) -> None:
+    """Leave out the notices of which a change is neither verified nor acknowledged; what has gone out already stays."""
+    plan = progress.dossier.plan
+    known = await entries(ctx, plan) if plan else {}
+    for call in plan.calls if plan else ():
+        unsent = call.call_id not in known or known[call.call_id].status in SENDABLE
+        if plan is None or call.tool_class is not ToolClass.NOTIFY or not unsent or is_left_out(ctx, plan, call):
+            continue
+        going = may_go_out(call, plan, known, after_proof=ctx.tenant.notices_after_proof)
+        if not going.allowed:
+            await leave_out(ctx, plan, call, f"nobody is told of a change that is not verified: {going.why_not}")
+
+
+def notice_wanted(ctx: TurnContext, progress: Progress, plan: WritePlan) -> str:
+    """What is to be said to a model whose plan changes something, and does not tell whom it could and has to tell."""
+    party = progress.template.notice_to
+    notifying = sorted({tool.name for tool in ctx.toolbox.tools.values() if tool.tool_class is ToolClass.NOTIFY})
+    if not party or not notifying or not _changes_anything(plan) or _notices_to(plan, party, progress):
+        return ""
+    return (
+        f"the {party} has to be told of the change: add a call that goes to the {party}, by {' or '.join(notifying)}; "
+        "if none of them can reach the addressee, propose the same calls again"
+    )
+
+
+async def with_untold(ctx: TurnContext, progress: Progress) -> Progress:
+    """The answered progress, which says if nobody told whom the process has to tell; a list stays one (I9)."""
+    said, answer = await _untold(ctx, progress), progress.dossier.answer or ""
+    if not said:
+        return progress
+    noted = progress.model_copy(update={"notes": {**progress.notes, "not_told": said}})
+    return noted if is_exact_match(answer) else noted.learned(answer=f"{answer.rstrip()}\n\n{said}")
+
+
+async def _untold(ctx: TurnContext, progress: Progress) -> str:
+    """Of all plans together: a notice tells of what was changed until then, in its own plan or an earlier one."""
+    party, untold = progress.template.notice_to, False
+    reasons: list[str] = []
+    for plan in progress.dossier.every_plan if party else ():
+        known, notices = await entries(ctx, plan), _notices_to(plan, party, progress)
+        if any(call.call_id in known and known[call.call_id].status in _GONE_OUT for call in notices):
+            untold, reasons = False, []
+        else:
+            untold, reasons = untold or _changes_anything(plan), [*reasons, *_why(ctx, plan, notices, known)]
+    if not untold:
+        return ""
+    offered = any(tool.tool_class is ToolClass.NOTIFY for tool in ctx.toolbox.tools.values())
+    none = "the plan has no notice to them" if offered else "no tool is offered that tells anybody"
+    return f"The {party} was not told: {reasons[0] if reasons else none}."
+
+
+def _why(
+    ctx: TurnContext, plan: WritePlan, notices: tuple[PlannedCall, ...], known: Mapping[str, LedgerEntry]
+) -> list[str]:
+    reasons = {one.call.call_id: one.why for one in left_out(ctx, plan)}
+    reasons |= {call_id: f"{entry.call.tool}: {entry.note}" for call_id, entry in known.items()}
+    return [reasons[call.call_id] for call in notices if call.call_id in reasons]
+
+
+def _changes_anything(plan: WritePlan) -> bool:
+    return any(call.tool_class is ToolClass.CHANGE for call in plan.calls)
+
+
+def _notices_to(plan: WritePlan, party: str, progress: Progress) -> tuple[PlannedCall, ...]:
+    notices = (call for call in plan.calls if call.tool_class is ToolClass.NOTIFY)
+    return tuple(call for call in notices if tells(call, party, plan, progress.dossier.facts))

@@ -1,0 +1,169 @@
+"""From a call that went out to the truth about it: by its answer and by reading, never by sending again (I3, I4)."""
+
+import asyncio
+from datetime import timedelta
+
+from services.executor.core.dossier.doubts import with_attempt
+from services.executor.core.session.context import TurnContext
+from services.executor.core.session.journal import Journal
+from services.executor.core.tools.idempotency import MOST_SENDINGS
+from services.executor.core.tools.refusals import ErrorMeaning, classify_error
+from services.executor.core.write.proof import Judgement, judge, judge_lost, judge_refused, judge_unread
+from services.executor.core.write.read_back import evidence, shown_after
+from services.executor.ports.tools import ToolAnswer
+from services.executor.ports.turns import TurnStore
+from shared.contracts.ledger import LedgerEntry
+from shared.contracts.tenant import TenantRecord
+from shared.domain.exact_json import Json, dumps, loads
+from shared.domain.words import DOUBTS, ToolClass, WriteStatus
+
+
+async def answered(ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer) -> LedgerEntry:
+    """Store the server's answer, before anything is made of it: a successor must know it too."""
+    if not answer.is_error:
+        sent = entry.model_copy(update={"result_json": dumps(answer.content)})
+        return await settle(ctx, sent, WriteStatus.SENT, "the server answered")
+    said = answer.content if isinstance(answer.content, str) else dumps(answer.content)
+    refused = entry.model_copy(update={"refusal": said, "not_begun": _was_not_begun(ctx, entry, answer)})
+    if _can_be_read_back(entry):
+        return await settle(ctx, refused, WriteStatus.DENIED, f"the server answered with an error: {said}")
+    judgement = judge_unread(refused)
+    return await settle(ctx, refused, judgement.status, judgement.note)
+
+
+async def brought_to_truth(ctx: TurnContext, entry: LedgerEntry, *, may_resend: bool) -> LedgerEntry:
+    """The entry once what is open about it is settled: a lost answer, a proof, a refusal to be checked.
+
+    ``may_resend``: a lost call whose server honours our key comes back as ``RESEND``, while sendings are left.
+    """
+    match entry.status:
+        case WriteStatus.SENDING:
+            return await _settle_lost(ctx, entry, may_resend)
+        case WriteStatus.SENT if entry.call.tool_class is ToolClass.CHANGE:
+            return await _prove(ctx, entry)
+        case WriteStatus.DENIED:
+            return await _check_refusal(ctx, entry)
+        case WriteStatus.RESEND if not may_resend and entry.resolved is None:
+            return await settle(ctx, entry, WriteStatus.IN_DOUBT, f"{_before_resend(entry)}; it was not sent again")
+    return entry
+
+
+async def settle(ctx: TurnContext, entry: LedgerEntry, status: WriteStatus, note: str) -> LedgerEntry:
+    """Store what is known of a write now. A doubt is given the time until which an operator may speak."""
+    return await _stored(ctx.store, ctx.journal, entry, status, note, ctx.tenant.approval_hours)
+
+
+async def settle_unread(store: TurnStore, journal: Journal, why: str) -> None:
+    """Settle what is in flight where no tool server can be asked: nothing is verified then, and nothing is guessed."""
+    for entry in (await store.ledger()).values():
+        status = _unread(entry)
+        if status is not None:
+            await _wait_until_closed(store, journal, entry)
+            note = f"{entry.note or 'no answer came'}, and nothing could be read: {why}"
+            await _stored(store, journal, entry, status, note, TenantRecord(id="").approval_hours)
+
+
+def shown_since(entry: LedgerEntry, now_json: str) -> str | None:
+    """What shows that a write took hold after all, which an operator wants sent again; None if nothing does.
+
+    What the operator was shown is no news: only what a read shows beyond that counts.
+    """
+    if entry.status is not WriteStatus.RESEND or entry.resolved is None:
+        return None
+    known = next((text for text in (entry.proof_json, entry.before_json) if text not in (None, dumps(None))), None)
+    if known is None or now_json == dumps(None):
+        return None
+    seen = evidence(entry.model_copy(update={"before_json": known}), loads(now_json))
+    judgement = judge_lost(seen)
+    return judgement.note if judgement.status is WriteStatus.VERIFIED else None
+
+
+def _unread(entry: LedgerEntry) -> WriteStatus | None:
+    """What a write is that is open, and cannot be looked at; None for one that is not open."""
+    match entry.status:
+        case WriteStatus.SENDING:
+            return WriteStatus.IN_DOUBT
+        case WriteStatus.SENT if entry.call.tool_class is ToolClass.CHANGE:
+            return WriteStatus.UNVERIFIED
+        case WriteStatus.DENIED:
+            return judge_unread(entry).status
+        case WriteStatus.RESEND if entry.resolved is None:
+            return WriteStatus.IN_DOUBT
+    return None
+
+
+def _before_resend(entry: LedgerEntry) -> str:
+    return entry.earlier[-1].note or "no answer came" if entry.earlier else "no answer came"
+
+
+async def _stored(
+    store: TurnStore, journal: Journal, entry: LedgerEntry, status: WriteStatus, note: str, hours: float
+) -> LedgerEntry:
+    update: dict[str, object] = {"status": status, "note": note}
+    if status in DOUBTS:
+        update |= {"doubted_at": journal.now, "decide_by": journal.now + timedelta(hours=hours)}
+    settled = entry.model_copy(update=update)
+    journal.tell("write", call=entry.call.call_id, tool=entry.call.tool, status=status.value, note=note)
+    journal.noted(await store.settle_write(settled, entry.status, journal.untold()))
+    return settled
+
+
+async def _check_refusal(ctx: TurnContext, entry: LedgerEntry) -> LedgerEntry:
+    """Read back a write that was answered with an error: a server may have written all the same."""
+    after = await shown_after(ctx, entry)
+    seen = evidence(entry, after)
+    judgement = judge_unread(entry) if after is None else judge_refused(seen, entry.refusal or "")
+    return await settle(ctx, _with_proof(entry, after), judgement.status, judgement.note)
+
+
+async def _prove(ctx: TurnContext, entry: LedgerEntry) -> LedgerEntry:
+    """Read back a write that was answered, and say what the read shows."""
+    if entry.call.read_back is None:
+        return await settle(ctx, entry, WriteStatus.UNVERIFIED, "no read tool can show it")
+    after = await shown_after(ctx, entry)
+    judgement = judge(evidence(entry, after))
+    proved = _with_proof(entry, after).model_copy(update={"contradicted": judgement.contradicted})
+    return await settle(ctx, proved, judgement.status, judgement.note)
+
+
+async def _settle_lost(ctx: TurnContext, entry: LedgerEntry, may_resend: bool) -> LedgerEntry:
+    """Settle a call whose answer never came, after its time has passed, by reading."""
+    await _wait_until_closed(ctx.store, ctx.journal, entry)
+    if not _can_be_read_back(entry):
+        judgement, lost = Judgement(WriteStatus.IN_DOUBT, "no answer came, and no read tool can show it"), entry
+    else:
+        after = await shown_after(ctx, entry)
+        seen = evidence(entry, after)
+        judgement, lost = judge_lost(seen) if seen.before is not None else _undecided(), _with_proof(entry, after)
+    if judgement.status in DOUBTS and may_resend and entry.idempotency_field and entry.attempt < MOST_SENDINGS:
+        once_more = with_attempt(lost, judgement.status, judgement.note)
+        note = f"{judgement.note}; it is sent again under the same key"
+        return await settle(ctx, once_more, WriteStatus.RESEND, note)
+    return await settle(ctx, lost, judgement.status, judgement.note)
+
+
+async def _wait_until_closed(store: TurnStore, journal: Journal, entry: LedgerEntry) -> None:
+    """Until the call's time has passed by the store's clock; the lease is kept alive by its heartbeat meanwhile."""
+    journal.noted(await store.pulse())
+    if entry.open_until is not None:
+        await asyncio.sleep(max(0.0, (entry.open_until - journal.now).total_seconds()))
+    journal.noted(await store.pulse())
+
+
+def _can_be_read_back(entry: LedgerEntry) -> bool:
+    return entry.call.tool_class is ToolClass.CHANGE and entry.call.read_back is not None
+
+
+def _was_not_begun(ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer) -> bool:
+    """Whether the protocol, the operator's catalogue or a clear reason says that nothing was written."""
+    tool = ctx.toolbox.find(entry.call.connection_id, entry.call.tool)
+    by_operator = tool is not None and tool.catalogue.errors_change_nothing
+    return answer.not_begun or by_operator or classify_error(answer.content) is ErrorMeaning.REFUSED
+
+
+def _undecided() -> Judgement:
+    return Judgement(WriteStatus.IN_DOUBT, "no answer came, and nothing is known of the state before the call")
+
+
+def _with_proof(entry: LedgerEntry, after: Json) -> LedgerEntry:
+    return entry.model_copy(update={"proof_json": dumps(after)})
