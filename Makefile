@@ -15,7 +15,7 @@ COMPILE = UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --
 	--generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-package purple-agent
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up test test-long test-engine images check format requirements reference audit sbom lock
+.PHONY: help setup demo up test test-long test-engine images check format house requirements reference audit sbom lock
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -71,6 +71,9 @@ check: $(READY) ## format, lint, types, import directions, promises against test
 format: $(READY) ## put every file into the project's format
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix --quiet .
+
+house: $(READY) ## how large and how tangled the code is, each figure with its target
+	@$(BIN)/python -m tests.architecture.house
 
 requirements: $(READY) ## the table of promises: id, source, tests, passed
 	@$(BIN)/python -m tests.requirements --results $(RESULTS)

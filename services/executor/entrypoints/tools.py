@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from services.executor.core.records.read_backs import likely_proof
-from services.executor.core.tools.idempotency import key_field
 from services.executor.core.tools.near_names import words_of
-from services.executor.core.tools.paginate import Page
+from services.executor.core.tools.paginate import Page, Word
 from services.executor.core.tools.paginate_next import paging_of
-from services.executor.core.tools.paginate_words import Word
+from services.executor.core.tools.validate import key_field
 from services.executor.ports.tools import Tool
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject, dumps

@@ -3,8 +3,7 @@
 import pytest
 from pydantic import JsonValue
 
-from services.executor.core.states.definitions import read_definitions
-from services.executor.core.states.importing import import_processes
+from services.executor.core.states.definitions import import_processes, read_definitions
 from services.executor.core.states.synthesis import read_kept
 from shared.contracts.learning_files import FileErrand, FileReport, LearningFile
 from shared.domain.words import FsmState

@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from services.executor.core.dossier.dossier import NamedValue
-from services.executor.core.process.governed import deviations
+from services.executor.core.process.rules import deviations
 from services.executor.core.states.figures import Figure
 from services.executor.core.states.template import Template
 from services.executor.core.states.templates import TEMPLATES

@@ -5,9 +5,9 @@ import contextlib
 import pytest
 
 from services.executor.core.dossier.dossier import Fact
-from services.executor.core.records.addressees import tells
 from services.executor.core.states.template import Template
 from services.executor.core.states.templates import TEMPLATES
+from services.executor.core.write.sent_notices import tells
 from services.executor.ports.tools import ToolAnswer
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.tenant import CatalogueEntry, Connection

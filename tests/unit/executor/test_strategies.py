@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.core.prime.choose import AVAILABLE
+from services.executor.core.prime.prime import AVAILABLE
 from services.executor.core.session.journal import CHECKPOINT
 from services.executor.ports.models import Tier
 from shared.contracts.outcome import TaskOutcome

@@ -4,9 +4,9 @@ import pytest
 
 from services.executor.core.dossier.dossier import Dossier, Progress
 from services.executor.core.reflect.evidence import Run, evidence
-from services.executor.core.reflect.found import found, is_empty, says_something, untraced
-from services.executor.core.reflect.outputs import missing_outputs, sayable
-from services.executor.core.states.templates import GENERAL, Template
+from services.executor.core.reflect.found import found, is_empty, missing_outputs, sayable, says_something, untraced
+from services.executor.core.states.template import Template
+from services.executor.core.states.templates import GENERAL
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import ReadBack, WritePlan
 from shared.domain.exact_json import Json

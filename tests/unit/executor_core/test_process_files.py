@@ -7,10 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.process.figures import figured
-from services.executor.core.states.built_in import from_text
 from services.executor.core.states.machine import after, with_end, with_gate
 from services.executor.core.states.template import Template
-from services.executor.core.states.templates import TEMPLATES
+from services.executor.core.states.templates import TEMPLATES, from_text
 from services.executor.core.states.validity import BadTemplate, problems, refuse_bad
 from services.policy.core.conditions import Conditions
 from services.policy.core.prepared import prepare

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.states.machine import NoSuchStep, after, after_planning, with_gate
-from services.executor.core.states.templates import READ_ONLY, TEMPLATES, Template
+from services.executor.core.states.template import Template
+from services.executor.core.states.templates import READ_ONLY, TEMPLATES
 from shared.domain.words import FsmState as S
 
 TABLE = {

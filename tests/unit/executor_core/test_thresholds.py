@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.dossier.dossier import Progress
-from services.executor.core.prime.predictions import shown
-from services.executor.core.prime.thresholds import thresholds
+from services.executor.core.prime.held_to import shown, thresholds
 from services.executor.core.reflect.thresholds import threshold_outcomes
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import Origin

@@ -6,11 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.tools import verbs
+from services.executor.core.tools import classes as verbs
 from services.executor.core.tools.argument_types import with_wanted_types
 from services.executor.core.tools.failures import Failure, failure_of
-from services.executor.core.tools.opposites import opposed
-from services.executor.core.tools.recover import Instead, may_stand_in, proposed, singles, synonyms
+from services.executor.core.tools.recover import Instead, may_stand_in, opposed, proposed, singles, synonyms
 from services.executor.ports.tools import Tool, ToolAnswer
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.tools.refusals import ErrorMeaning, classify_error, says_absent
+from services.executor.core.tools.failures import ErrorMeaning, classify_error, says_absent
 from shared.domain.exact_json import Json
 
 

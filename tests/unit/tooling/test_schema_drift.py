@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.tools.column_aliases import ALIASES
+from services.executor.core.reads.renaming import inquiries
 from services.executor.core.tools.corrections import MOST_KEPT, Corrections
-from services.executor.core.tools.describing import inquiries
 from services.executor.core.tools.drift_errors import Unknown, missing_column, table_in, unknown_name
 from services.executor.core.tools.schema_drift import (
+    ALIASES,
     columns_declared,
     columns_in,
     descriptions_in,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.executor.core.tools import verbs
+from services.executor.core.tools import classes as verbs
 from services.executor.core.tools.classes import Annotations, by_name, classify
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.words import STRICTNESS, ToolClass

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.executor.core.write.field_proof import Evidence
-from services.executor.core.write.proof import judge, judge_lost, judge_refused
+from services.executor.core.write.settling import judge, judge_lost, judge_refused
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import WriteStatus
 

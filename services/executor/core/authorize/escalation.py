@@ -2,7 +2,7 @@
 
 from services.executor.core.authorize.policy_check import reasons
 from services.executor.core.dossier.dossier import Progress
-from services.executor.core.states.templates import Template
+from services.executor.core.states.template import Template
 from shared.contracts.policy import Verdict
 from shared.domain.answer import is_exact_match
 from shared.domain.words import FsmState, RuleAction

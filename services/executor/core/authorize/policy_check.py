@@ -9,8 +9,8 @@ from services.executor.core.dossier.endings import Failed, Rejected
 from services.executor.core.dossier.past_calls import has_tool_rules, of_facts, of_session, of_writes, sayable
 from services.executor.core.figures.sameness import same
 from services.executor.core.process.figures import figured, figures_seen
+from services.executor.core.process.needs import Left, figures_left, left_together
 from services.executor.core.process.rules import process_policy
-from services.executor.core.process.shares import Left, figures_left, left_together
 from services.executor.core.records.asked_fields import asked_fields
 from services.executor.core.records.binding import CallView, bind, view_of
 from services.executor.core.records.calculated import ProcessFigures, calculated_fields, field_of, figures_of_call

@@ -10,7 +10,7 @@ from services.executor.core.plan.sources import KnownSources, SourceFinder
 from services.executor.core.prime.prose_sentences import unenforced_sentence
 from services.executor.core.reflect.found import found, untraced
 from services.executor.core.session.context import TurnContext
-from services.executor.core.write.besides import with_besides
+from services.executor.core.write.left_out import with_besides
 from services.executor.ports.models import ModelReply
 from shared.contracts.ledger import LedgerEntry
 from shared.domain.answer import as_list, is_exact_match

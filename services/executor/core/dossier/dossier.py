@@ -6,7 +6,8 @@ from typing import Literal
 from pydantic import JsonValue, model_validator
 
 from services.executor.core.dossier.parts import PartOfTask
-from services.executor.core.states.templates import GENERAL, TEMPLATES, Template
+from services.executor.core.states.template import Template
+from services.executor.core.states.templates import GENERAL, TEMPLATES
 from services.executor.core.tools.paginate_shown import beginning
 from services.executor.ports.orchestrators import Orchestrating
 from shared.contracts.approval import Confirmed

@@ -2,8 +2,10 @@
 
 from typing import Literal
 
+from shared.contracts.task import Turn, TurnKind
 from shared.domain.words import FsmState, TaskState
 
+SUBJECT = "quiet:"  # begins the subject of such a timer
 Part = Literal["model", "tool_server", "policy_service"]
 
 
@@ -61,3 +63,8 @@ class Canceled(RunEnds):
 
     state = TaskState.CANCELED
     fsm_state = None
+
+
+def ends_rest(turn: Turn) -> bool:
+    """Whether a turn is such a timer that came due."""
+    return turn.kind is TurnKind.DEADLINE and str(turn.data.get("subject", "")).startswith(SUBJECT)

@@ -15,7 +15,7 @@ from services.executor.core.figures.paid import is_paid
 from services.executor.core.figures.paths import NoSuchPath
 from services.executor.core.figures.written import read_amount
 from services.executor.core.tools.paginate import page_in
-from services.executor.core.tools.shortened import shortened
+from services.executor.core.tools.paginate_shown import shortened
 from services.executor.ports.models import ToolDefinition
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 

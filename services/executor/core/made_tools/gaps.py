@@ -3,11 +3,19 @@
 import re
 from collections.abc import Iterator
 
-from services.executor.core.made_tools.formulas import formulas
 from services.executor.core.made_tools.spec import Spec
 
+_SIGNS = str.maketrans({"×": "*", "·": "*", "÷": "/", "\N{MINUS SIGN}": "-", "–": "-"})
+# A hyphen of an identifier (AB-12) is no minus, and a stroke between two words (yes/no) divides nothing.
+_FORMULA = re.compile(
+    r"(?<![\w.])(?P<name>[A-Za-z][A-Za-z0-9_]{2,39})\s*=(?!=)\s*"
+    r"(?P<terms>(?:[A-Za-z_]\w*|\d+(?:\.\d+)?|[+*^()]|[ \t]|"
+    r"(?:(?<![A-Za-z])-|-(?!\d))|(?:(?<![A-Za-z])/|/(?![A-Za-z])))+)"
+)
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_TOKEN = re.compile(r"[A-Za-z_]\w*|\d+(?:\.\d+)?|\*\*|[-+*/^()]")
+_OPERATOR = re.compile(r"[-+*/^]")
 MOST = 3  # tools made for one task by its words (seed 000)
-
 _PERCENT = "in percent (5 means 5 %)"
 # Measures that people name, and the textbook definition that the name stands for.
 _MEASURES: tuple[tuple[str, Spec], ...] = (
@@ -102,12 +110,43 @@ _MEASURES: tuple[tuple[str, Spec], ...] = (
 )
 
 
+def formulas(text: str) -> Iterator[Spec]:
+    """The formulas in a text, each as the calculator that it describes."""
+    for match in _FORMULA.finditer(text.translate(_SIGNS)):
+        terms = _expression(_TOKEN.findall(match["terms"]))
+        arguments = tuple(dict.fromkeys(word.lower() for word in _WORD.findall(terms)))
+        if arguments and _OPERATOR.search(terms):
+            name = match["name"].lower()
+            yield Spec(name, f"{name} = {terms.lower()}", arguments)
+
+
 def named_gaps(text: str) -> tuple[Spec, ...]:
     """What the words of a task ask for that no calculator covers, its own formulas first; at most three."""
     unique: dict[str, Spec] = {}
     for spec in _found(text):
         unique.setdefault(spec.name, spec)
     return tuple(unique.values())[:MOST]
+
+
+def _expression(parts: list[str]) -> str:
+    """The longest beginning that is a whole expression: what follows it is the sentence going on."""
+    whole, depth, wants_term = 0, 0, True
+    for place, part in enumerate(parts, 1):
+        is_term = part not in "+-*/^()" and part != "**"
+        if is_term or part == "(":
+            if not wants_term:
+                break
+            wants_term, depth = part == "(", depth + (part == "(")
+        elif part == ")":
+            if wants_term or not depth:
+                break
+            depth -= 1
+        elif wants_term and part not in "+-":
+            break
+        else:
+            wants_term = True
+        whole = place if not wants_term and not depth else whole
+    return " ".join(parts[:whole])
 
 
 def _found(text: str) -> Iterator[Spec]:

@@ -1,7 +1,10 @@
 """Asking the model, with the journal between: a reply that was paid for is never paid for again."""
 
 import asyncio
+import hashlib
+import json
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import TypeVar, cast
 
 from pydantic import BaseModel, JsonValue, ValidationError
@@ -11,7 +14,6 @@ from services.executor.core.budget.thrift import Pressure, Thrift, thrift
 from services.executor.core.dossier.endings import Failed, ModelRests, TenantStopped
 from services.executor.core.model.masking import masked, restored
 from services.executor.core.model.payment import Payment
-from services.executor.core.model.request_digest import request_digest
 from services.executor.core.prompts.sections import STABLE, render
 from services.executor.core.prompts.texts import Prompts
 from services.executor.core.session.context import TurnContext
@@ -44,6 +46,15 @@ _LOOK_SECONDS = 1.0  # between two looks whether the task is to stop, while the 
 
 class UnusableAnswer(ValueError):
     """The model's structured answer does not fit; the message can be shown to the model."""
+
+
+def request_digest(request: ModelRequest) -> str:
+    """A short hash of everything in the request that its answer may depend on."""
+    tools = tuple(tool if not tool.strict else tool[:-1] for tool in request.tools)  # as it was named before flags
+    prefix = (request.tier, request.system, request.messages, tools, request.schema, request.max_tokens)
+    asked = (*prefix, request.effort) if request.effort else prefix
+    text = json.dumps(asked, sort_keys=True, ensure_ascii=False, default=_plain)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 async def ask(
@@ -89,6 +100,47 @@ async def ask(
     return _unpacked(stored)
 
 
+def thrift_of(ctx: TurnContext, key: str, tier: Tier, purse: Purse) -> Thrift:
+    """How the call for ``key`` was made, if it was answered before; else how it will be."""
+    used = ctx.journal.spending.used(ctx.limits.ceilings, purse)
+    now = thrift(tier, used, keeps_tier=purse.keeps_tier)
+    stored = ctx.journal.get(key)
+    if stored is None:
+        return now
+    return now._replace(tier=Tier(str(loads_object(stored).get("tier", tier))))
+
+
+def user(text: str) -> Message:
+    return Message("user", (TextBlock(text),))
+
+
+def shown(sections: Mapping[str, Json]) -> Message:
+    """The sections as a message of the user; those that are the same for many tasks first, as a block of their own."""
+    stable = render({name: sections[name] for name in STABLE if name in sections})
+    text = TextBlock(render({name: value for name, value in sections.items() if name not in STABLE}))
+    return Message("user", (StableText(stable), text) if stable else (text,))
+
+
+def structured(reply: ModelReply, shape: type[T]) -> T:
+    """The reply's JSON as ``shape``; raises ``UnusableAnswer`` with what does not fit."""
+    try:
+        return shape.model_validate_json(reply.text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "the answer"
+        raise UnusableAnswer(f"{where}: {first['msg']}") from error
+
+
+def _plain(value: object) -> dict[str, object] | str:
+    match value:
+        case Decimal():
+            return format(value, "f")
+        case Mapping():
+            return dict(value)
+        case _:
+            raise TypeError(f"{type(value).__name__} is no part of a model request")
+
+
 def _used(reply: ModelReply, spent: Settlement) -> dict[str, JsonValue]:
     """What a call took, for people: tokens read (and how many of them from the cache), written, and its price."""
     usage = reply.usage
@@ -116,16 +168,6 @@ def _note(span: Span, reply: ModelReply, spent: Settlement, tier: Tier) -> None:
             names.COST_NANOS: spent.amount.nanos,
         }
     )
-
-
-def thrift_of(ctx: TurnContext, key: str, tier: Tier, purse: Purse) -> Thrift:
-    """How the call for ``key`` was made, if it was answered before; else how it will be."""
-    used = ctx.journal.spending.used(ctx.limits.ceilings, purse)
-    now = thrift(tier, used, keeps_tier=purse.keeps_tier)
-    stored = ctx.journal.get(key)
-    if stored is None:
-        return now
-    return now._replace(tier=Tier(str(loads_object(stored).get("tier", tier))))
 
 
 def _put(ctx: TurnContext, request: ModelRequest, way: Thrift) -> ModelRequest:
@@ -174,27 +216,6 @@ async def _heed_a_cancel(ctx: TurnContext) -> None:
         return
     except (TenantStopped, HandedOver):  # the reply is paid for: it is stored, and the next call is not made
         return
-
-
-def user(text: str) -> Message:
-    return Message("user", (TextBlock(text),))
-
-
-def shown(sections: Mapping[str, Json]) -> Message:
-    """The sections as a message of the user; those that are the same for many tasks first, as a block of their own."""
-    stable = render({name: sections[name] for name in STABLE if name in sections})
-    text = TextBlock(render({name: value for name, value in sections.items() if name not in STABLE}))
-    return Message("user", (StableText(stable), text) if stable else (text,))
-
-
-def structured(reply: ModelReply, shape: type[T]) -> T:
-    """The reply's JSON as ``shape``; raises ``UnusableAnswer`` with what does not fit."""
-    try:
-        return shape.model_validate_json(reply.text)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "the answer"
-        raise UnusableAnswer(f"{where}: {first['msg']}") from error
 
 
 def _packed(reply: ModelReply, asked: str, spent: Settlement, tier: Tier) -> str:

@@ -2,8 +2,8 @@
 
 from services.executor.core.records.made_id import reference_to_made
 from services.executor.core.records.tool_words import identifies, properties_of, required_arguments
-from services.executor.core.tools.idempotency import key_field
 from services.executor.core.tools.toolbox import Toolbox
+from services.executor.core.tools.validate import key_field
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.exact_json import Json, dumps

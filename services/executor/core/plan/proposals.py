@@ -7,10 +7,9 @@ from typing import NamedTuple, cast
 from services.executor.core.dossier.parts import PartOfTask, parts_to_do
 from services.executor.core.records.refs import references
 from services.executor.core.tools.corrections import Corrections
-from services.executor.core.tools.idempotency import key_field
 from services.executor.core.tools.schema_drift import renamed
 from services.executor.core.tools.tools_offered import CALL
-from services.executor.core.tools.validate import problems_with
+from services.executor.core.tools.validate import key_field, problems_with
 from services.executor.ports.models import ToolUse
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import PlannedCall, WritePlan

@@ -1,7 +1,8 @@
 """PRIME: everything a run needs to know before it begins, gathered at once."""
 
 import json
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
@@ -10,11 +11,8 @@ from services.executor.core.assessed.world import as_assessed, now_section, proc
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.endings import Failed
 from services.executor.core.dossier.past_calls import named_by_rules, rules_about_nothing
-from services.executor.core.prime.choose import shown, strategy_for
-from services.executor.core.prime.foreseen import Foreseen, foreseen
 from services.executor.core.prime.known import learned_sections
 from services.executor.core.prime.recall import note_tools, recall
-from services.executor.core.prime.request_policy import read_policy
 from services.executor.core.prime.servers import NO_TOOLS, offered
 from services.executor.core.prompts.texts import Prompts
 from services.executor.core.session.checkpoints import Checkpoints
@@ -27,9 +25,30 @@ from services.executor.core.tools.toolbox import toolbox
 from services.executor.ports.policy import PolicyUnavailable, UnknownTenant
 from services.executor.ports.sessions import Work
 from services.executor.ports.turns import TurnStore
-from shared.contracts.policy import EvaluateRequest, Policy
+from shared.contracts.policy import EvaluateRequest, Policy, Verdict
+from shared.contracts.policy_document import UnknownShape, read_rules, rules_in_text
 from shared.contracts.task import TaskRecord
 from shared.contracts.tenant import TenantRecord
+from shared.domain.bandit import Arm, Arms, Choice, choose
+from shared.domain.exact_json import JsonObject, plain
+from shared.domain.words import Strategy
+
+AVAILABLE = tuple(Strategy)  # in the order in which they are tried; a setting may name fewer (STRATEGIES)
+
+
+class Foreseen(NamedTuple):
+    """``constraints`` are sentences for every prompt; ``text`` is what the text rules found, as clients see it."""
+
+    constraints: tuple[str, ...] = ()
+    text: dict[str, JsonValue] | None = None
+
+
+class RequestPolicy(NamedTuple):
+    """``rules`` tighten the tenant's standing policies, ``advice`` only informs; the fields ``unread`` describe."""
+
+    rules: Policy | None = None
+    advice: str = ""
+    unread: tuple[str, ...] = ()
 
 
 class Opened(NamedTuple):
@@ -39,6 +58,46 @@ class Opened(NamedTuple):
     store: TurnStore
     journal: Journal
     checkpoints: Checkpoints
+
+
+def strategy_for(arms: Arms, available: Sequence[Strategy] = AVAILABLE) -> Choice:
+    return choose(arms, available)
+
+
+def shown(choice: Choice, arms: Arms) -> dict[str, JsonValue]:
+    """Each arm's pulls, mean reward and score, as the task's metadata tells them."""
+    return {strategy.value: _arm(arms.get(strategy, Arm()), score) for strategy, score in choice.scores.items()}
+
+
+def foreseen(verdict: Verdict) -> Foreseen:
+    """Triggered rules, and violations as hard constraints (seed 001, Policy Enforcement)."""
+    found = verdict.text
+    rules = [f"{rule.action.value}: {rule.reason}" for rule in verdict.triggered_rules]
+    if found is None:
+        return Foreseen(tuple(rules))
+    broken = [f"HARD CONSTRAINT, the task as written violates it: {violation}" for violation in found.violations]
+    said = {**found.model_dump(mode="json", include={"compliant", "violations", "applied_rules"})}
+    return Foreseen((*rules, *broken), cast("dict[str, JsonValue]", said))
+
+
+def read_policy(document: str | Mapping[str, JsonValue] | None) -> RequestPolicy:
+    """A JSON object, or a text that holds one, is a set of rules; any other text is prose.
+
+    Rules that cannot be read end the run: a policy that is not understood is not ignored.
+    """
+    if document is None or not document:
+        return RequestPolicy()
+    try:
+        if isinstance(document, str):
+            found = rules_in_text(document)
+            if not isinstance(found, dict | list):
+                return RequestPolicy(advice=document.strip())
+        else:
+            found = _exact(document)
+        rules, described = read_rules(found, "request")
+    except UnknownShape as error:
+        raise Failed(f"metadata.policy_doc cannot be read as rules: {error}") from error
+    return RequestPolicy(rules=rules, unread=described)
 
 
 async def prime(
@@ -95,25 +154,6 @@ async def prime(
     )
 
 
-def _process(record: TaskRecord, processes: Processes, known: Progress | None) -> Chosen:
-    """An assessment's process; of any other task the first reply says which it is."""
-    assessed = process_of(record)
-    template = known.template if known is not None else processes.get(GENERAL.process_type, GENERAL)
-    if assessed is not None:
-        return assessed if known is None else assessed._replace(template=template)
-    return Chosen(template, "the first reply says it", settled=False)
-
-
-def _notes(
-    foreseen: Foreseen, policies: tuple[Policy, ...], names: frozenset[str], unread: tuple[str, ...]
-) -> dict[str, JsonValue]:
-    """What a client should know of the policies: what was found in the text, and what is written and means nothing."""
-    idle: list[JsonValue] = [f"nobody reads the field {name}" for name in unread]
-    idle += rules_about_nothing(policies, names)
-    said: dict[str, JsonValue] = {"text_policy": foreseen.text} if foreseen.text else {}
-    return {**said, "policy_notes": idle} if idle else said
-
-
 def first_progress(ctx: TurnContext) -> Progress:
     """Where a new task begins, and the versions of its policies. Its kind follows with the first reply."""
     template = ctx.process.template
@@ -138,6 +178,33 @@ async def with_strategy(ctx: TurnContext, progress: Progress) -> Progress:
     ctx.journal.tell("note", strategy=choice.strategy.value, chosen_because=choice.why, bandit=bandit)
     update = {"strategy": choice.strategy, "strategy_why": choice.why, "bandit_json": json.dumps(bandit)}
     return progress.model_copy(update=update)
+
+
+def _arm(arm: Arm, score: float | None) -> dict[str, JsonValue]:
+    return {"n": arm.n, "q": round(arm.q, 4), "ucb": None if score is None else round(score, 4)}
+
+
+def _exact(document: Mapping[str, JsonValue]) -> JsonObject:
+    return {key: plain(value) for key, value in document.items()}
+
+
+def _process(record: TaskRecord, processes: Processes, known: Progress | None) -> Chosen:
+    """An assessment's process; of any other task the first reply says which it is."""
+    assessed = process_of(record)
+    template = known.template if known is not None else processes.get(GENERAL.process_type, GENERAL)
+    if assessed is not None:
+        return assessed if known is None else assessed._replace(template=template)
+    return Chosen(template, "the first reply says it", settled=False)
+
+
+def _notes(
+    foreseen: Foreseen, policies: tuple[Policy, ...], names: frozenset[str], unread: tuple[str, ...]
+) -> dict[str, JsonValue]:
+    """What a client should know of the policies: what was found in the text, and what is written and means nothing."""
+    idle: list[JsonValue] = [f"nobody reads the field {name}" for name in unread]
+    idle += rules_about_nothing(policies, names)
+    said: dict[str, JsonValue] = {"text_policy": foreseen.text} if foreseen.text else {}
+    return {**said, "policy_notes": idle} if idle else said
 
 
 async def _tenant(ports: Ports, tenant: str, begun_with: str) -> TenantRecord:

@@ -19,8 +19,18 @@ from services.executor.core.finance.calculators import CannotCalculate, decimal_
 from services.executor.core.finance.figures import figure as plain_figure
 from services.executor.core.finance.figures import number_bearing_tokens
 from services.executor.core.process.links import Links, denies
-from services.executor.core.process.operands import Ambiguous, Around, NotThere, at, operand_of
-from services.executor.core.process.rows import Group, Rows, groups, row_operands, rows_of
+from services.executor.core.process.rows import (
+    Ambiguous,
+    Around,
+    Group,
+    NotThere,
+    Rows,
+    at,
+    groups,
+    operand_of,
+    row_operands,
+    rows_of,
+)
 from services.executor.core.records.calculated import ProcessFigures, adopt_values
 from services.executor.core.records.called_records import ReadOnce, Seen, is_named, seen
 from services.executor.core.states.figures import Figure

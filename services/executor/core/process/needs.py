@@ -1,22 +1,25 @@
 """What a plan of a process rests on and nobody knows: which figure or field, of which change (I2)."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from decimal import Decimal
 from itertools import chain
 from typing import NamedTuple
 
 from services.executor.core.dossier.dossier import Fact, NamedValue
 from services.executor.core.finance.calculators import decimal_text
 from services.executor.core.process.figures import Figured, Shared, figures_about, figures_seen
-from services.executor.core.process.shares import left_by
-from services.executor.core.process.subjects import ids_of, named_in, resting
 from services.executor.core.records.binding import bind, view_of
-from services.executor.core.records.called_records import Seen, seen
+from services.executor.core.records.called_records import Seen, seen, words
 from services.executor.core.records.refs import literal_parts
 from services.executor.core.states.figures import Figure
+from services.executor.core.states.patterns import kinds
 from services.executor.core.states.template import Template
 from services.executor.core.tools.classes import verb_of
 from shared.contracts.plan import PlannedCall
+from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass
+
+Left = Mapping[str, Mapping[str, Decimal]]  # by figure and record
 
 
 class Need(NamedTuple):
@@ -25,6 +28,65 @@ class Need(NamedTuple):
     name: str
     why: str
     verbs: frozenset[str]
+
+
+def resting(figure: Figure, calls: Sequence[PlannedCall]) -> list[PlannedCall]:
+    """The changes that are not made without the figure unless a person says so."""
+    if not figure.required:
+        return []
+    changes = [call for call in calls if call.tool_class is ToolClass.CHANGE]
+    of_verbs = [call for call in changes if not figure.required_for or verb_of(call.tool) in figure.required_for]
+    return [call for call in of_verbs if verb_of(call.tool) not in figure.not_required_for]
+
+
+def ids_of(figure: Figure, records: Sequence[Seen]) -> frozenset[str]:
+    """Of every record of the figure's kind."""
+    wanted = kinds(figure.about)
+    of_kind = (record for record in records if any(record.is_called(kind) for kind in wanted))
+    return frozenset(str(record.id).casefold() for record in of_kind if record.id is not None)
+
+
+def named_in(figure: Figure, arguments: JsonObject, ids: frozenset[str]) -> frozenset[str]:
+    """The records of the figure's kind that a call names: by what was read, or by the name of the argument."""
+    said = {str(part).casefold() for part in literal_parts(arguments)}
+    keys = frozenset((*words(kind), "id") for kind in kinds(figure.about))
+    return frozenset((said & ids) | {text.casefold() for text in _under(arguments, keys)})
+
+
+def left_by(figure: Figure, together: Collection[str], shared: Shared, found: Figured) -> Decimal | None:
+    """What these records leave together; None if the figure is no remainder, or it is not known of all of them."""
+    alone = [
+        Decimal(one.value) for one in found.values if one.figure == figure.name and one.about.casefold() in together
+    ]
+    if not figure.remainder or shared.whole is None or len(alone) != len(together):
+        return None
+    return shared.whole - sum((shared.whole - one for one in alone), Decimal(0))
+
+
+def left_together(
+    template: Template, calls: Sequence[PlannedCall], found: Figured, facts: Sequence[Fact]
+) -> dict[str, dict[str, Decimal]]:
+    """For each remainder and each record that draws on the same as another of the plan: what all of them leave."""
+    left: dict[str, dict[str, Decimal]] = {}
+    for figure in template.figures if found.shared else ():
+        written = _written(figure, calls, facts) if figure.remainder else frozenset()
+        for shared in found.shared.get(figure.name, ()):
+            together = shared.ids & written
+            least = left_by(figure, together, shared, found) if len(together) > 1 else None
+            if least is not None:
+                left.setdefault(figure.name, {}).update(dict.fromkeys(together, least))
+    return left
+
+
+def figures_left(arguments: JsonObject, figures: Mapping[str, Decimal], left: Left) -> dict[str, Decimal]:
+    """The figures as they are about a call, each remainder after all that the plan draws on the same."""
+    named = {str(part).casefold() for part in literal_parts(arguments)}
+    after = {
+        name: min(by[one] for one in named & by.keys())
+        for name, by in left.items()
+        if name in figures and named & by.keys()
+    }
+    return {**figures, **after}
 
 
 def needs(
@@ -46,6 +108,22 @@ def needs(
     figures = [(figure, some) for figure, some in figures if figure.name not in stands_in]
     asked = chain.from_iterable(_of_figure(figure, some, found, records) for figure, some in figures)
     return _join_needs([*asked, *_unread(template, changes, facts)])
+
+
+def _under(value: Json, keys: frozenset[tuple[str, ...]], taken: bool = False) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _under(inner, keys, words(key) in keys)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _under(item, keys, taken)
+    elif taken and value is not None:
+        yield str(value)
+
+
+def _written(figure: Figure, calls: Sequence[PlannedCall], facts: Sequence[Fact]) -> frozenset[str]:
+    ids = ids_of(figure, seen(facts))
+    return frozenset[str]().union(*(named_in(figure, call.arguments, ids) for call in resting(figure, calls)))
 
 
 def _of_figure(

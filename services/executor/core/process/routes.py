@@ -9,8 +9,7 @@ from services.executor.core.figures.conditions import condition
 from services.executor.core.figures.sameness import names_a_record
 from services.executor.core.finance.figures import figure
 from services.executor.core.process.links import Links
-from services.executor.core.process.operands import Ambiguous, Around, NotThere
-from services.executor.core.process.rows import Rows, rows_of
+from services.executor.core.process.rows import Ambiguous, Around, NotThere, Rows, rows_of
 from services.executor.core.records.called_records import Seen, is_named, seen, stands_in
 from services.executor.core.records.refs import literal_parts
 from services.executor.core.states.figures import Route

@@ -1,7 +1,7 @@
 """The rows that a figure is computed over: which list they stand in, which of them count, and the paths to them."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from typing import NamedTuple
 
@@ -9,13 +9,31 @@ from services.executor.core.dossier.dossier import Operand
 from services.executor.core.figures.conditions import written
 from services.executor.core.figures.sameness import names_a_record
 from services.executor.core.finance.currency import is_currency
-from services.executor.core.process.operands import COUNTS, Ambiguous, Around, NotThere, at, called, told
+from services.executor.core.process.links import Links, denies
 from services.executor.core.records.called_records import Seen, stands_in, words
 from services.executor.core.states.patterns import OWN, Choice, Pattern
 from shared.domain.exact_json import Json, dumps
 
+COUNTS = frozenset({"count"})
 _MONTHS = "january february march april may june july august september october november december".split()
 _MONTH = re.compile(rf"\b({'|'.join(_MONTHS)})\s+(\d{{4}})\b", re.IGNORECASE)
+
+
+class NotThere(LookupError):
+    """The facts have nothing for an operand; the message names it."""
+
+
+class Ambiguous(LookupError):
+    """The facts have several things for an operand, and nothing tells which is meant."""
+
+
+class Around(NamedTuple):
+    """What a figure is computed from: the records that it is about, and all there are."""
+
+    anchors: Sequence[Seen]
+    records: Sequence[Seen]
+    task: str
+    links: Links
 
 
 class Group(NamedTuple):
@@ -47,6 +65,31 @@ class Rows(NamedTuple):
         return list(found.values())
 
 
+def operand_of(pattern: Pattern, around: Around, operation: str) -> list[Operand]:
+    """The one figure that the pattern names, and its currency where the record says it."""
+    record, field = _one_match(pattern, around)
+    found = [Operand(source="result", ref=record.fact.ref, path=at(record.path, field))]
+    currency = record.record.get("currency")
+    if operation not in COUNTS and isinstance(currency, str) and is_currency(currency):
+        found.append(Operand(source="result", ref=record.fact.ref, path=at(record.path, "currency")))
+    return found
+
+
+def called(records: Sequence[Seen], kinds: Sequence[str]) -> Callable[[Seen], bool]:
+    """Whether a record is of one of the kinds; where none is so called, whether the kind stands in its name at all."""
+    if any(record.is_called(kind) for record in records for kind in kinds):
+        return lambda record: any(record.is_called(kind) for kind in kinds)
+    return lambda record: any(record.mentions(kind) for kind in kinds)
+
+
+def told(pattern: Pattern) -> str:
+    return f"the {' or '.join(pattern.fields[:2])} of the {pattern.kinds[0].replace('_', ' ')}"
+
+
+def at(path: str, field: str) -> str:
+    return f"{path}.{field}" if path else field
+
+
 def rows_of(pattern: Pattern, around: Around) -> Rows:
     """Raises ``NotThere`` or ``Ambiguous`` where it is not plain which rows are meant."""
     records = _list(pattern, around)
@@ -76,6 +119,32 @@ def row_operands(rows: Rows, operation: str, group: Group | None) -> list[Operan
         if operation not in COUNTS and is_currency(rows.first.record.get("currency")):
             found.append(_operand(rows, path, "currency"))
     return found
+
+
+def _one_match(pattern: Pattern, around: Around) -> tuple[Seen, str]:
+    of_kind = called(around.records, pattern.kinds)
+
+    def wanted(record: Seen) -> bool:
+        return record.field(pattern.fields) is not None and of_kind(record)
+
+    found = around.links.nearest(around.anchors, wanted) or _alone(around, wanted)
+    values = {
+        (record.identity, dumps(record.record[field]))
+        for record in found
+        if (field := record.field(pattern.fields)) is not None
+    }
+    if not values:
+        raise NotThere(f"nothing was read that is {told(pattern)}")
+    if len(values) > 1:
+        raise Ambiguous(f"there are {len(values)} different things that could be {told(pattern)}")
+    return next((record, field) for record in found if (field := record.field(pattern.fields)) is not None)
+
+
+def _alone(around: Around, wanted: Callable[[Seen], bool]) -> list[Seen]:
+    """Those that no way leads to, if none of them says that it belongs to somebody else."""
+    found = [record for record in around.records if wanted(record)]
+    strangers = [record for record in found if any(denies(record, anchor) for anchor in around.anchors)]
+    return [record for record in found if record not in strangers]
 
 
 def _operand(rows: Rows, path: str, field: str) -> Operand:

@@ -1,11 +1,33 @@
 """One call of a server's tool, as a span."""
 
+import re
+
 from services.executor.core.session.context import TurnContext
-from services.executor.core.tools.told_records import read_told_record
 from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent, ToolUnreachable
 from shared.domain import span_names as names
-from shared.domain.exact_json import JsonObject
+from shared.domain.exact_json import Json, JsonObject, loads
 from shared.ports.tracing import Span, SpanKind
+
+_CLAUSE = re.compile(r"(?P<name>[A-Za-z_][\w.-]*(?: [\w.-]+){0,3}?)(?: is |: |=| = )(?P<value>.+)", re.DOTALL)
+_PARTS = re.compile(r";\s+|;?\s*\n\s*|;$")
+_HEAD = re.compile(r"(?P<head>[^:;\n=]{3,120}):\s+(?=[A-Za-z_])(?P<rest>.+)", re.DOTALL)
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?")
+_FEWEST = 2
+_HEADING = "told"
+
+
+def read_told_record(content: Json) -> Json:
+    """The fields of a text that is nothing but ``name is value`` clauses; any other content as it is.
+
+    Numbers are read as numbers where they are written plainly. What stands before the first clause is kept as ``told``.
+    """
+    if not isinstance(content, str) or ";" not in content:
+        return content
+    text = content.strip().removesuffix(".")
+    head = _HEAD.fullmatch(text)
+    if head and _fields(head["rest"]) is not None:
+        return {_HEADING: head["head"], **(_fields(head["rest"]) or {})}
+    return _fields(text) or content
 
 
 async def dispatched(ctx: TurnContext, tool: Tool, arguments: JsonObject, *, reads: bool) -> ToolAnswer:
@@ -24,6 +46,17 @@ async def dispatched(ctx: TurnContext, tool: Tool, arguments: JsonObject, *, rea
         if answer.is_error:
             span.failed("tool_error")
         return answer._replace(content=read_told_record(answer.content)) if reads else answer
+
+
+def _fields(text: str) -> dict[str, Json] | None:
+    clauses = [_CLAUSE.fullmatch(part.strip()) for part in _PARTS.split(text) if part.strip()]
+    found: dict[str, Json] = {}
+    for clause in clauses:
+        if clause is None or clause["name"] in found:
+            return None
+        value = clause["value"].strip()
+        found[clause["name"]] = loads(value) if _NUMBER.fullmatch(value) else value
+    return found if len(found) >= _FEWEST else None
 
 
 def _note_tool(span: Span, tool: Tool) -> None:

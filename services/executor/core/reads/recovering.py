@@ -2,26 +2,41 @@
 
 A tool that is gone is stood in for by one that does the same, by single reads, or as a model advises. A value of the
 wrong type is sent once more in the type that the server names. What is not permitted or not found is said, and nothing
-is asked in its place.
-"""
+is asked in its place."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from services.executor.core.dossier.past_calls import has_tool_rules
-from services.executor.core.reads.advice import advised
+from services.executor.core.model.model_calls import UnusableAnswer
+from services.executor.core.model.structured import Question, Unanswered, checked
+from services.executor.core.prompts import schemas
 from services.executor.core.reads.one_call import Sent, sent
 from services.executor.core.reads.renaming import corrected
 from services.executor.core.session.context import TurnContext
 from services.executor.core.tools.argument_types import with_wanted_types
 from services.executor.core.tools.failures import Failure, failure_of, has_failed
 from services.executor.core.tools.paginate_walk import PARTIAL
-from services.executor.core.tools.recover import Instead, may_be_proposed, singles, synonyms
+from services.executor.core.tools.recover import Instead, may_be_proposed, proposed, singles, synonyms
+from services.executor.ports.models import Tier
 from services.executor.ports.tools import Tool, ToolAnswer
-from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.contracts.base import Contract
+from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.domain.words import ToolClass
 
+MOST_OFFERED = 30
 _SHOWN = 120  # characters of each failure that are told
+# What is said of a failure that is final; whoever reads it knows that asking again changes nothing.
+_SAID = {
+    Failure.NOT_PERMITTED: "{tool} is not permitted here; nothing was asked in its place.",
+    Failure.NOT_FOUND: "{tool} works, and has no such record.",
+}
+
+
+class Advice(Contract):
+    tool: str | None
+    arguments_json: str
+    why: str
 
 
 class Recovered(NamedTuple):
@@ -33,11 +48,32 @@ class Recovered(NamedTuple):
     note: str = ""
 
 
-# What is said of a failure that is final; whoever reads it knows that asking again changes nothing.
-_SAID = {
-    Failure.NOT_PERMITTED: "{tool} is not permitted here; nothing was asked in its place.",
-    Failure.NOT_FOUND: "{tool} works, and has no such record.",
-}
+async def advised(
+    ctx: TurnContext, key: str, gone: Tool, arguments: JsonObject, offered: Sequence[Tool]
+) -> Instead | None:
+    """The call that the model proposes, if it may stand in; None where it knows none, or says nothing that counts."""
+    shown = {tool.name: tool for tool in offered[:MOST_OFFERED]}
+    question = Question(
+        step=f"{key}:advice",
+        tier=Tier.HAIKU,
+        system=(ctx.prompts.role, ctx.prompts.stand_in),
+        sections={
+            "task": ctx.task,
+            "read_tools": [_listed(tool) for tool in shown.values()],
+            "missing": {"tool": gone.name, "arguments": arguments},
+        },
+        schema=schemas.STAND_IN,
+        max_tokens=512,
+    )
+
+    def call(advice: Advice) -> Instead | None:
+        return _call(advice, gone, arguments, shown.get(advice.tool or ""))
+
+    try:
+        return (await checked(ctx, question, Advice, call)).value
+    except Unanswered as none:
+        ctx.journal.tell("note", tool=gone.name, problem=none.reason)
+        return None
 
 
 async def recovered(ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, made: Sent) -> Recovered:
@@ -53,6 +89,24 @@ async def recovered(ctx: TurnContext, key: str, tool: Tool, arguments: JsonObjec
     if kind is Failure.WRONG_TYPE:
         return await _in_wanted_types(ctx, key, unchanged)
     return await _stand_in(ctx, key, kind, unchanged) if kind in (Failure.TOOL_GONE, Failure.TOO_MUCH) else unchanged
+
+
+def _call(advice: Advice, gone: Tool, arguments: JsonObject, tool: Tool | None) -> Instead | None:
+    if advice.tool is None:
+        return None
+    try:
+        instead = proposed(gone, arguments, tool, loads_object(advice.arguments_json))
+    except ValueError as error:
+        raise UnusableAnswer(f"arguments_json is no JSON object: {error}") from error
+    if instead is None:
+        raise UnusableAnswer(
+            "it names no tool of <read_tools>, or arguments that do not fit or are not those of <missing>"
+        )
+    return instead
+
+
+def _listed(tool: Tool) -> Json:
+    return {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema}
 
 
 async def _in_wanted_types(ctx: TurnContext, key: str, refused: Recovered) -> Recovered:

@@ -18,9 +18,8 @@ from services.executor.core.records.called_records import ReadOnce, Seen, is_nam
 from services.executor.core.session.context import TurnContext
 from services.executor.core.states.patterns import is_figure, kinds, pattern
 from services.executor.core.states.template import Template
-from services.executor.core.tools.column_aliases import ALIASES
 from services.executor.core.tools.near_names import words_of
-from services.executor.core.tools.schema_drift import Match, match
+from services.executor.core.tools.schema_drift import ALIASES, Match, match
 from shared.domain.exact_json import Json, JsonObject
 
 _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")

@@ -11,8 +11,8 @@ from services.executor.core.figures.conditions import written
 from services.executor.core.figures.record_tree import is_keyed, own_id
 from services.executor.core.figures.sameness import names_a_record
 from services.executor.core.finance.figures import figure, number_bearing_tokens
-from services.executor.core.tools.column_aliases import ALIASES
 from services.executor.core.tools.paginate_walk import PARTIAL
+from services.executor.core.tools.schema_drift import ALIASES
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")

@@ -6,8 +6,8 @@ from decimal import Decimal
 from services.executor.core.figures.record_tree import Leaf
 from services.executor.core.figures.sameness import same
 from services.executor.core.finance.figures import figure
-from services.executor.core.tools.column_aliases import ALIASES
 from services.executor.core.tools.near_names import may_be, words_of
+from services.executor.core.tools.schema_drift import ALIASES
 from shared.domain.keywords import stem
 
 _MINOR = frozenset("cent cents minor pence".split())

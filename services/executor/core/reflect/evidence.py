@@ -6,8 +6,15 @@ from typing import NamedTuple
 
 from services.executor.core.dossier.dossier import Dossier, Progress
 from services.executor.core.reflect.document_asked import asked_documents
-from services.executor.core.reflect.found import Found, found, is_empty, says_something, untraced
-from services.executor.core.reflect.outputs import SUMMARY, missing_outputs
+from services.executor.core.reflect.found import (
+    SUMMARY,
+    Found,
+    found,
+    is_empty,
+    missing_outputs,
+    says_something,
+    untraced,
+)
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.answer import is_exact_match

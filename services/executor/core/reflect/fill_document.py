@@ -7,12 +7,11 @@ from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
-from services.executor.core.reflect.document_markdown import markdown
 from services.executor.core.reflect.document_material import Material, filled
-from services.executor.core.reflect.document_templates import Section, templates
+from services.executor.core.reflect.document_templates import DocumentTemplate, Section, templates
 from services.executor.core.reflect.unverified_numbers import has_unverified
 from shared.contracts.task import Artifact
-from shared.domain.exact_json import Json
+from shared.domain.exact_json import Json, JsonObject, dumps
 
 MARKDOWN = "text/markdown"
 NO_TEXTS: Mapping[str, str] = {}
@@ -23,6 +22,14 @@ class About(NamedTuple):
 
     task_id: str
     created_at: datetime
+
+
+def markdown(template: DocumentTemplate, sections: Mapping[str, Json], created_at: datetime) -> str:
+    """One heading a section: a text as a paragraph, lines as bullets, rows of the same fields as a table."""
+    parts = [f"# {template.title}", f"_{created_at:%Y-%m-%d %H:%M} UTC_"]
+    for section in template.sections:
+        parts += [f"## {section.heading}", _block(sections[section.name])]
+    return "\n\n".join(parts) + "\n"
 
 
 def open_sections(kind: str, material: Material) -> tuple[Section, ...]:
@@ -59,6 +66,49 @@ def document(kind: str, material: Material, about: About, texts: Mapping[str, st
     return Artifact(name=kind, text=text, data=cast("dict[str, JsonValue]", _exact(data)), media_type=MARKDOWN)
 
 
+def own_documents(process_type: str) -> tuple[str, ...]:
+    """The documents that a process leaves without being asked."""
+    return tuple(name for name, template in templates().items() if process_type in template.processes)
+
+
+def _block(value: Json) -> str:
+    if not isinstance(value, list):
+        return _text(value)
+    rows = [item for item in value if isinstance(item, dict)]
+    lines = [f"- {_text(item)}" for item in value if not isinstance(item, dict)]
+    return "\n\n".join(filter(None, ("\n".join(lines), *map(_table, _alike(rows)))))
+
+
+def _alike(rows: list[JsonObject]) -> list[list[JsonObject]]:
+    """The rows of each kind: those that have the same fields, or only more of them, stand in one table."""
+    kinds: list[list[JsonObject]] = []
+    for row in rows:
+        kind = next((kind for kind in kinds if row.keys() <= kind[0].keys() or kind[0].keys() <= row.keys()), None)
+        if kind is None:
+            kinds.append([row])
+        else:
+            kind.append(row)
+    return kinds
+
+
+def _table(rows: list[JsonObject]) -> str:
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    head = f"| {' | '.join(map(_cell, columns))} |\n|{'---|' * len(columns)}"
+    body = [f"| {' | '.join(_cell(row.get(column)) for column in columns)} |" for row in rows]
+    return "\n".join([head, *body])
+
+
+def _cell(value: Json) -> str:
+    """One line, in which nothing ends the cell."""
+    return " ".join(_text(value).split()).replace("|", "\\|")
+
+
+def _text(value: Json) -> str:
+    if value is None:
+        return "-"
+    return value if isinstance(value, str) else dumps(value)
+
+
 def _exact(value: Json) -> Json:
     """With each decimal as its text: no reader makes a binary fraction of it (I8)."""
     match value:
@@ -82,8 +132,3 @@ def _from_data(section: Section, material: Material) -> Json:
     if len(found) < 2:
         return found[0] if found else None
     return [item for part in found for item in (part if isinstance(part, list) else [part])]
-
-
-def own_documents(process_type: str) -> tuple[str, ...]:
-    """The documents that a process leaves without being asked."""
-    return tuple(name for name, template in templates().items() if process_type in template.processes)

@@ -12,10 +12,23 @@ from shared.contracts.ledger import LedgerEntry
 from shared.domain.exact_json import Json, loads
 from shared.domain.keywords import stem
 
+# What also says an output whose own word nobody would use.
+_SAID_BY: dict[str, str] = {
+    "decision": "approved rejected declined denied escalated accepted refused granted held flagged reconciled paid "
+    "canceled cancelled completed closed done nothing",
+    "reason": "because since due therefore policy rule limit exceeds within condition",
+    "approval": "approved approver authorized signed",
+    "resolution": "resolved fixed mitigated restored closed",
+    "findings": "found finding gap",
+    "action": "next actions reminder remind escalated sent",
+    "requester": "employee submitted claimant",
+}
+SUMMARY = "summary"  # an output that any answer is
 _MINOR = frozenset({"cents", "cent", "minor", "pence"})
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 _LETTERS = re.compile(r"[^\W_]+")
 _SHORT = 3  # a word of a record shorter than that says nothing by standing in an answer
+_ABOUT = frozenset({"status", "message", "note", "next", "cursor", "next_cursor", "next_page", "error", "detail"})
 
 
 class Named(NamedTuple):
@@ -31,6 +44,18 @@ class Found(NamedTuple):
     task: str
     named: tuple[Named, ...]
     counts: frozenset[str]
+
+
+def missing_outputs(outputs: Sequence[str], answer: str, known: Found) -> tuple[str, ...]:
+    """The required outputs of which the answer says nothing, in the template's order."""
+    words, names = stems_of(answer), [stems_of(name) for name in names_said(answer, known)]
+    return tuple(output for output in outputs if not _is_there(output, answer, words, names))
+
+
+def sayable(outputs: Sequence[str], known: Found) -> tuple[str, ...]:
+    """Those of the outputs that the run knows something of, so that an answer could say it."""
+    names = [stems_of(name) for name in {item.name for item in known.named}]
+    return tuple(output for output in outputs if any(stems_of(output) <= name for name in names))
 
 
 def found(task: str, dossier: Dossier, writes: Sequence[LedgerEntry] = ()) -> Found:
@@ -88,6 +113,26 @@ def stems_of(text: str) -> frozenset[str]:
     """The words of a text, or of a name in snake or camel case, without their endings."""
     apart = re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", text)
     return frozenset(stem(word) for word in _WORD.findall(apart.lower()))
+
+
+def is_empty(result: Json) -> bool:
+    """Whether a read found nothing: null, an empty list, ``{"found": false}``, or rows of which there are none."""
+    if not isinstance(result, dict):
+        return result is None or result == "" or result == []
+    lists = [item for item in result.values() if isinstance(item, list)]
+    if result.get("found") is False or not result:
+        return True
+    told = [key for key, item in result.items() if key not in _ABOUT and isinstance(item, str | dict) and item]
+    return bool(lists) and not any(lists) and not told
+
+
+def _is_there(output: str, answer: str, words: frozenset[str], names: list[frozenset[str]]) -> bool:
+    wanted = stems_of(output)
+    if output == SUMMARY:
+        return bool(answer.strip())
+    if wanted <= words or any(wanted <= name for name in names):
+        return True
+    return bool(stems_of(_SAID_BY.get(output.lower(), "")) & words)
 
 
 def _is_said(item: Named, plain: str, tokens: set[str]) -> bool:
@@ -160,17 +205,3 @@ def _lists(value: Json) -> Iterator[list[Json]]:
         yield value
     for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         yield from _lists(item)
-
-
-def is_empty(result: Json) -> bool:
-    """Whether a read found nothing: null, an empty list, ``{"found": false}``, or rows of which there are none."""
-    if not isinstance(result, dict):
-        return result is None or result == "" or result == []
-    lists = [item for item in result.values() if isinstance(item, list)]
-    if result.get("found") is False or not result:
-        return True
-    told = [key for key, item in result.items() if key not in _ABOUT and isinstance(item, str | dict) and item]
-    return bool(lists) and not any(lists) and not told
-
-
-_ABOUT = frozenset({"status", "message", "note", "next", "cursor", "next_cursor", "next_page", "error", "detail"})

@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 from services.executor.core.finance.figures import number_bearing_tokens
 from services.executor.core.reflect.evidence import Run, evidence, says_failure
-from services.executor.core.reflect.found import untraced
-from services.executor.core.reflect.outputs import sayable
+from services.executor.core.reflect.found import sayable, untraced
 from shared.domain.answer import is_exact_match
 from shared.domain.quality import WEAK, Evidence, Formula, quality
 from shared.domain.words import TaskState, WriteStatus

@@ -28,7 +28,7 @@ from services.executor.core.reflect.found import untraced
 from services.executor.core.reflect.improvement import refusal, wanted
 from services.executor.core.reflect.unverified_numbers import mark_unverified
 from services.executor.core.session.context import TurnContext
-from services.executor.core.write.besides import besides
+from services.executor.core.write.left_out import besides
 from services.executor.ports.models import ModelRequest, Tier
 from shared.contracts.task import Artifact
 from shared.domain.answer import is_exact_match

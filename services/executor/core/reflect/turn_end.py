@@ -7,8 +7,8 @@ from pydantic import JsonValue
 
 from services.executor.core.assessed.reply import turn_reply
 from services.executor.core.dossier.dry_run import KEY, artifacts, is_dry_run
+from services.executor.core.dossier.endings import ends_rest
 from services.executor.core.dossier.past_calls import of_facts, of_writes, remembered
-from services.executor.core.dossier.resting import ends_rest
 from services.executor.core.reflect.answer import Footer, final_answer, policy_status
 from services.executor.core.reflect.document_material import Material
 from services.executor.core.reflect.fill_document import About, document

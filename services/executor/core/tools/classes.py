@@ -1,19 +1,67 @@
 """What calling a tool may do: the strictest of annotation and name; only the operator's catalogue lowers it (I1).
 
-Where a name says nothing, a connection of the tenant's own may say that the tool only reads.
-"""
+Where a name says nothing, a connection of the tenant's own may say that the tool only reads."""
 
 import re
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from services.executor.core.tools import verbs
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.words import STRICTNESS, ToolClass
 
+COMPUTE = frozenset("calculate compute estimate forecast simulate prorate".split())
+READ = frozenset(
+    """get list fetch read search find query check verify lookup look describe show view preview validate inspect count
+    sum aggregate filter compare browse retrieve explain summarize summarise analyze analyse display examine enumerate
+    is has can does""".split()
+)
+# These tell somebody something, whatever they are about.
+NOTIFY = frozenset("notify alert remind inform announce ping".split())
+# These tell only if their object is a message, and only if it has nothing to do with money.
+# To schedule or book a visit makes an appointment, which is a change; to schedule a reminder tells.
+DELIVER = frozenset("send schedule post publish deliver queue broadcast email mail message".split())
+# These tell only if their object is an audit trail.
+RECORD = frozenset("log record append write".split())
+# These change something wherever they stand in a name.
+CHANGE = frozenset(
+    """create update delete cancel approve reject submit modify add remove revoke pay deploy migrate rollback
+    terminate execute apply dispatch write insert upsert patch push publish lock unlock escalate initiate finalize
+    finalise activate deactivate enable disable pause resume confirm acknowledge resolve reopen assign
+    reassign unassign enroll unenroll disenroll provision deprovision promote demote regenerate rotate deregister
+    unregister invoke purge freeze unfreeze deny proceed reimburse adjust replace rename restore destroy drop erase wipe
+    truncate suspend reinstate hire offboard onboard withdraw remit settle waive reverse allocate authorize
+    authorise send accept decline unflag untag unlink edit make save install uninstall unsubscribe subscribe redeem ship
+    fulfill fulfil renew downgrade upgrade override bypass buy sell repay overwrite shutdown reboot
+    kill""".split()
+)
+# These are nouns as often: they change only where a verb stands, in front or after a conjunction.
+AMBIGUOUS = frozenset(
+    """order refund charge transfer book report request access budget invoice credit debit claim lease rent bill mark
+    flag tag link export import payment deposit return exchange release reserve process set reset issue close schedule
+    commit start run store place sign split upload void fix correct open trigger sync permit archive put register file
+    dispute chargeback contract ticket comment hold block ban purchase trade swap loan quote offer bid grant extend
+    complete message email mail queue log record clear capture wire fund advance award change merge move
+    fire append""".split()
+)
+MESSAGES = frozenset(
+    """message messages email emails mail sms text texts notification notifications notice notices alert alerts reminder
+    reminders letter letters newsletter announcement announcements memo invitation invitations chat slack dm digest
+    acknowledgement greeting""".split()
+)
+MONEY = frozenset(
+    """money payment payments payout payouts pay wire transfer transfers fund funds cash refund refunds credit credits
+    debit invoice invoices charge charges deposit withdrawal salary payroll reimbursement cheque check remittance
+    disbursement transaction transactions bitcoin crypto""".split()
+)
+CONJUNCTIONS = frozenset("and or then plus".split())
+# Words before the verb that say how, not what.
+MODIFIERS = frozenset("bulk batch async auto quick".split())
+# Verbs of reading that change something together with the next word.
+PHRASAL = frozenset({("check", "in"), ("check", "out"), ("check", "off"), ("get", "rid"), ("count", "down")})
 _TOKEN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _NAMESPACE = re.compile(r"[./:]|__")
+_KNOWN = COMPUTE | READ | NOTIFY | DELIVER | RECORD | CHANGE | AMBIGUOUS
 
 
 class Annotations(NamedTuple):
@@ -52,7 +100,7 @@ def by_name(name: str) -> Classified:
         return _UNKNOWN
     *namespaces, last = [_words(part) for part in _NAMESPACE.split(name) if _words(part)] or [[]]
     found = [_clause(clause) for clause in _clauses(last)] or [_UNKNOWN]
-    found += [_changes(word) for part in namespaces for word in part if word in verbs.CHANGE]
+    found += [_changes(word) for part in namespaces for word in part if word in CHANGE]
     return max(found, key=lambda each: STRICTNESS.index(each.tool_class))
 
 
@@ -67,12 +115,12 @@ def verb_of(name: str) -> str:
 def _says_nothing(name: str) -> bool:
     """Whether no word of the name is one of a change, wherever it stands; letters that only look like others say so."""
     said = set(_words(name))
-    return name.isascii() and bool(said) and said.isdisjoint(verbs.CHANGE)
+    return name.isascii() and bool(said) and said.isdisjoint(CHANGE)
 
 
 def _effect(clause: Sequence[str]) -> str:
     """What is done: who creates a refund refunds."""
-    return clause[-1] if clause[0] == "create" and clause[-1] in verbs.CHANGE | verbs.AMBIGUOUS else clause[0]
+    return clause[-1] if clause[0] == "create" and clause[-1] in CHANGE | AMBIGUOUS else clause[0]
 
 
 def _raised(named: Classified, said: Annotations) -> Classified:
@@ -95,7 +143,7 @@ def _words(text: str) -> list[str]:
 
 def _clauses(words: Sequence[str]) -> list[Sequence[str]]:
     """The parts of a name that begin with a verb: "get and delete order" has two, "terms and conditions" one."""
-    starts = [0, *(place + 1 for place, word in enumerate(words) if word in verbs.CONJUNCTIONS)]
+    starts = [0, *(place + 1 for place, word in enumerate(words) if word in CONJUNCTIONS)]
     parts = [words[start : end - 1] for start, end in pairwise([*starts, len(words) + 1])]
     joints = ["", *(words[start - 1] for start in starts[1:])]
     before: list[Sequence[str]] = [[], *parts[:-1]]
@@ -113,33 +161,30 @@ def _begins_with_verb(part: Sequence[str], joint: str, previous: Sequence[str]) 
 
 
 def _without_modifiers(part: Sequence[str]) -> Sequence[str]:
-    return part[1:] if len(part) > 1 and part[0] in verbs.MODIFIERS else part
+    return part[1:] if len(part) > 1 and part[0] in MODIFIERS else part
 
 
 def _clause(words: Sequence[str]) -> Classified:
     verb, *rest = words
-    if tuple(words[:2]) in verbs.PHRASAL:
+    if tuple(words[:2]) in PHRASAL:
         return _changes(" ".join(words[:2]))
     for word in rest:
-        if word in verbs.CHANGE:
+        if word in CHANGE:
             return _changes(word)
     if _tells(verb, frozenset(rest)):
         return Classified(ToolClass.NOTIFY, f"{verb!r} in its name tells somebody")
-    if verb in verbs.READ:
+    if verb in READ:
         return Classified(ToolClass.READ, f"{verb!r} in its name reads")
-    if verb in verbs.COMPUTE:
+    if verb in COMPUTE:
         return Classified(ToolClass.COMPUTE, f"{verb!r} in its name computes")
     return _changes(verb) if verb in _KNOWN else _UNKNOWN
 
 
 def _tells(verb: str, rest: frozenset[str]) -> bool:
-    if verb in verbs.NOTIFY:
+    if verb in NOTIFY:
         return True
-    if rest & verbs.MONEY:
+    if rest & MONEY:
         return False
-    if verb in verbs.RECORD:
+    if verb in RECORD:
         return "audit" in rest
-    return verb in verbs.DELIVER and bool(verbs.MESSAGES & (rest | {verb}))
-
-
-_KNOWN = verbs.COMPUTE | verbs.READ | verbs.NOTIFY | verbs.DELIVER | verbs.RECORD | verbs.CHANGE | verbs.AMBIGUOUS
+    return verb in DELIVER and bool(MESSAGES & (rest | {verb}))

@@ -1,14 +1,34 @@
 """Lists that come in parts: where the rows of an answer stand, and what it says of those that follow (seed 002)."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
 from typing import NamedTuple
 
-from services.executor.core.tools.paginate_words import Word, word_of
+from services.executor.core.tools.near_names import words_of
 from shared.domain.exact_json import Json, JsonObject
 
+_NEXT = frozenset("next page cursor token link url uri href offset marker key start skip continuation id odata".split())
+_PART_OF_ANOTHER = frozenset("href url uri number size cursor token value after total".split())
+_KEEPERS = frozenset("links link meta pagination paging".split())
 _DEPTH = 3  # how deep in its envelopes a list may stand
 _USUAL = frozenset("items results rows records data entries values list content edges elements hits objects".split())
 _BESIDE = frozenset("errors warnings messages links columns facets filters fields".split())
+
+
+class Word(StrEnum):
+    """What a name is about."""
+
+    PAGE = "page"  # a number of a page
+    OFFSET = "offset"  # how many rows to pass over
+    CURSOR = "cursor"  # an opaque place
+    AFTER = "after"  # the id of the last row that is known
+    SIZE = "size"  # how many rows one answer holds
+    NEXT = "next"  # whatever leads to the part that follows
+    MORE = "more"  # whether more follows
+    LAST = "last"  # whether this is the last part
+    TOTAL = "total"  # rows in the whole list
+    COUNT = "count"  # rows, and nobody can say whether in this part or in the whole list
+    PAGES = "pages"  # pages in the whole list
 
 
 class Mark(NamedTuple):
@@ -58,6 +78,43 @@ class Page(NamedTuple):
         """Rows of the whole list; a mere ``count`` only where it cannot be that of this part."""
         total, count = self.number(Word.TOTAL), self.number(Word.COUNT)
         return total if total is not None else count if (count or 0) > len(self.rows) else None
+
+
+_NAMES: Mapping[Word, str] = {
+    Word.PAGE: "page,page number,page no,page num,page index,current page,number page",
+    Word.OFFSET: "offset,skip,start,start index,start at,from,row offset",
+    Word.CURSOR: "cursor,page token,page cursor,continuation token,continuation,marker,scroll id,bookmark,after cursor,"
+    "end cursor,cursor after,cursors after,next token,next cursor,next page token,token",
+    Word.AFTER: "after,starting after,start after,after id,last id,since id",
+    Word.SIZE: "limit,page size,per page,size,page limit,take,top,max results,max items,items per page,size page,first",
+    Word.MORE: "has more,has next,has next page,more,more available,more results,is truncated,truncated,"
+    "has more results,has more items,more items",
+    Word.LAST: "is last,last,is last page,end of list,no more",
+    Word.TOTAL: "total,total count,count total,total results,total items,total rows,total records,total entries,"
+    "total elements,total hits,total number,number of results,result count,record count,all count",
+    Word.COUNT: "count,num found,hits,matches",
+    Word.PAGES: "total pages,pages,page count,num pages,number of pages,pages total,last page",
+}
+
+
+_BY_NAME = {name: word for word, names in _NAMES.items() for name in names.split(",")}
+
+
+def word_of(name: str, parent: str = "") -> Word | None:
+    """What a name is about; with its ``parent``, the name of the object that it stands in, where it needs it."""
+    own = words_of(name)
+    around = [word for word in words_of(parent) if word not in _KEEPERS]
+    if own and own[-1] in _PART_OF_ANOTHER and around:
+        found = _word([*around, *own]) or _word([*own, *around])
+        if found is not None:
+            return found
+    return _word(own)
+
+
+def _word(words: list[str]) -> Word | None:
+    if "next" in words and _NEXT.issuperset(words):
+        return Word.NEXT
+    return _BY_NAME.get(" ".join(words))
 
 
 def page_in(content: Json) -> Page | None:

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from services.executor.core.tools.near_names import words_of
-from services.executor.core.tools.paginate import Mark, Page
-from services.executor.core.tools.paginate_words import Word, word_of
+from services.executor.core.tools.paginate import Mark, Page, Word, word_of
 from services.executor.ports.tools import Tool
 from shared.domain.exact_json import Json, JsonObject
 

@@ -1,17 +1,80 @@
 """A list read to its end: what to ask next, when to stop, and what is to be said of it. Pure; whoever calls is told."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from services.executor.core.tools.paginate import Mark, Page, page_in, put
+from services.executor.core.tools.near_names import words_of
+from services.executor.core.tools.paginate import Mark, Page, Word, page_in, put
 from services.executor.core.tools.paginate_next import Paging, asks_for_a_part, by_mark, paging_of
-from services.executor.core.tools.paginate_rows import Rows, singular
-from services.executor.core.tools.paginate_words import Word
 from services.executor.ports.tools import Tool
-from shared.domain.exact_json import Json, JsonObject, dumps
+from shared.domain.exact_json import Json, JsonObject, digest, dumps
 
+_IDS = ("id", "_id", "uuid", "guid")
+_NAMED_IDS = ("id", "uuid", "number", "no", "key", "code", "ref")
 PARTIAL = "NOT all rows"  # how the note on a list begins of which rows are missing
 _BARREN = 3  # parts in a row that may bring nothing new, while the server goes on naming new places
 _SIGNS = (Word.NEXT, Word.CURSOR, Word.MORE, Word.LAST, Word.TOTAL, Word.COUNT, Word.PAGES)
+
+
+class Rows:
+    """Rows with an identifier of their own are told apart by it, and the newest of a row stays. Others cannot be told
+    apart: they are all kept, and only a whole part that comes again is left out; ``left_out`` counts those parts.
+    """
+
+    def __init__(self, noun: str) -> None:
+        """``noun``: what the list is of, as far as its name says; ``invoice_id`` identifies an invoice."""
+        self._noun = noun
+        self._id: str | None = None
+        self._is_first = True
+        self._at: dict[str, int] = {}
+        self._parts: set[str] = set()
+        self.all: list[Json] = []
+        self.left_out = 0
+        self.size = 0  # in characters
+
+    def add(self, rows: Sequence[Json], beside: Json = None, *, is_sure: bool = False) -> int:
+        """How many of them are new. ``beside``: what the answer says of its place, by which parts differ.
+
+        ``is_sure``: the server says that this is the part that was asked for.
+        """
+        if self._is_first:
+            self._id, self._is_first = _identifier(rows, self._noun), False
+        part = digest([list(rows), beside])
+        again = part in self._parts
+        self._parts.add(part)
+        if self._id is not None and self._identified(rows):
+            return sum(self._took(row, dumps(_value(row, self._id))) for row in rows)
+        self._id = None
+        if again and rows and not is_sure:
+            self.left_out += 1
+            return 0
+        for row in rows:
+            self._append(row)
+        return len(rows)
+
+    @property
+    def are_identified(self) -> bool:
+        return self._id is not None
+
+    @property
+    def last_id(self) -> Json:
+        """The identifier of the last row; None if rows have none."""
+        return _value(self.all[-1], self._id) if self._id and self.all else None
+
+    def _identified(self, rows: Sequence[Json]) -> bool:
+        return self._id is not None and _identifies(self._id, rows)
+
+    def _took(self, row: Json, key: str) -> bool:
+        if key in self._at:
+            self.all[self._at[key]] = row
+            return False
+        self._at[key] = len(self.all)
+        self._append(row)
+        return True
+
+    def _append(self, row: Json) -> None:
+        self.all.append(row)
+        self.size += len(dumps(row))
 
 
 class ListBounds(NamedTuple):
@@ -211,6 +274,12 @@ class Listing:
         self.why_partial = why
 
 
+def singular(name: str) -> str:
+    """One of what a list is named after: ``purchase_orders`` holds a ``purchase_order``."""
+    word = "_".join(words_of(name))
+    return word[:-3] + "y" if word.endswith("ies") else word.removesuffix("s")
+
+
 def listing(tool: Tool, arguments: JsonObject, content: Json, bounds: ListBounds) -> Listing | None:
     """The list that an answer is the first part of; None if it is no list, or was asked for in part."""
     page = page_in(content)
@@ -223,13 +292,42 @@ def listing(tool: Tool, arguments: JsonObject, content: Json, bounds: ListBounds
     return Listing(tool, arguments, page, paging, bounds)
 
 
-def _place_told(page: Page) -> Json:
-    """Where an answer says that it stands: what differs between two parts whose rows look the same."""
-    return [mark.value for mark in page.said(Word.NEXT, Word.CURSOR, Word.PAGE, Word.OFFSET)]
-
-
 def report(found: Listing) -> str:
     """What is to be said of a list that was read; nothing where one answer was all of it."""
     if found.why_partial:
         return f"{PARTIAL}: {found.total} rows from {found.pages} pages; {found.why_partial}."
     return f"All {found.total} rows, from {found.pages} pages." if found.pages > 1 else ""
+
+
+def _identifier(rows: Sequence[Json], noun: str) -> str | None:
+    """The field that tells the rows apart: plainly an id, or one named after what the list is of."""
+    first = rows[0] if rows and isinstance(rows[0], dict) else {}
+    named = [key for key in first if _is_named_after(key, noun)]
+    usual = [key for key in first if key.lower() in _IDS]
+    return next((key for key in (*usual, *named) if _identifies(key, rows)), None)
+
+
+def _is_named_after(key: str, noun: str) -> bool:
+    head, _, tail = "_".join(words_of(key)).rpartition("_")
+    return bool(noun) and tail in _NAMED_IDS and (head == noun or noun.endswith(f"_{head}"))
+
+
+def _identifies(key: str, rows: Sequence[Json]) -> bool:
+    """Whether all rows have a value there, and no two different rows the same."""
+    seen: dict[str, JsonObject] = {}
+    for row in rows:
+        value = _value(row, key)
+        if not isinstance(row, dict) or value in (None, "") or isinstance(value, dict | list | bool):
+            return False
+        if seen.setdefault(dumps(value), row) != row:
+            return False
+    return True
+
+
+def _value(row: Json, key: str | None) -> Json:
+    return row.get(key) if isinstance(row, dict) and key else None
+
+
+def _place_told(page: Page) -> Json:
+    """Where an answer says that it stands: what differs between two parts whose rows look the same."""
+    return [mark.value for mark in page.said(Word.NEXT, Word.CURSOR, Word.PAGE, Word.OFFSET)]

@@ -1,21 +1,37 @@
 """What may be called in place of a read whose tool is gone: the same question put to a tool of another name.
 
 Only reads are ever replaced, and only by reads of the same server that do the same; a write whose tool is gone is not
-made. What stands in is told by names and schemas alone, so that a resumed run finds the same.
-"""
+made. What stands in is told by names and schemas alone, so that a resumed run finds the same."""
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from services.executor.core.tools.classes import by_name
 from services.executor.core.tools.near_names import may_be, words_of
-from services.executor.core.tools.opposites import opposed
 from services.executor.core.tools.schema_drift import matches
 from services.executor.core.tools.validate import problems_with
 from services.executor.ports.tools import Tool
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass
 
+_PAIRS = """approve/deny approve/reject approve/decline approve/disapprove accept/reject accept/decline accept/deny
+accept/refuse allow/deny allow/block allow/forbid grant/revoke grant/deny grant/refuse permit/deny freeze/release
+freeze/unfreeze hold/release lock/unlock lock/release block/unblock block/release open/close reopen/close reopen/resolve
+enable/disable activate/deactivate activate/suspend start/stop start/end begin/end pause/resume suspend/resume
+suspend/reinstate add/remove add/delete create/delete create/remove create/cancel insert/delete restore/delete
+install/uninstall attach/detach assign/unassign enroll/unenroll enroll/withdraw register/unregister register/deregister
+subscribe/unsubscribe book/cancel confirm/cancel confirm/deny charge/refund charge/credit debit/credit pay/refund
+deposit/withdraw send/recall ship/return publish/unpublish publish/retract promote/demote upgrade/downgrade
+increase/decrease raise/lower hire/terminate onboard/offboard provision/deprovision commit/rollback deploy/rollback
+archive/restore archive/unarchive hide/show mark/unmark flag/unflag link/unlink import/export upload/download
+push/pull encrypt/decrypt mute/unmute dispute/accept escalate/deescalate escalate/resolve connect/disconnect
+incoming/outgoing inbound/outbound sent/received paid/unpaid open/closed active/inactive enabled/disabled
+approved/rejected approved/denied approved/pending first/last min/max start/finish old/new before/after
+first/latest oldest/newest earliest/latest payable/receivable payables/receivables debit/credit debits/credits
+buy/sell bought/sold customer/vendor customer/supplier customers/vendors customers/suppliers gross/net asset/liability
+assets/liabilities public/private internal/external available/reserved available/unavailable valid/invalid"""
+_OPPOSED = frozenset(frozenset(pair.split("/")) for pair in _PAIRS.split())
+_NEGATIONS = ("un", "in", "non", "dis", "de", "ir", "im")
 MOST_TRIED = 3
 MOST_SINGLES = 20
 # Verbs of one line ask the same question of a server.
@@ -41,6 +57,12 @@ class Instead(NamedTuple):
 
     tool: Tool
     arguments: JsonObject
+
+
+def opposed(some: Iterable[str], others: Iterable[str]) -> bool:
+    """Whether any word of one is the opposite of a word of the other: by the table, or by a prefix that negates."""
+    left, right = set(some), set(others)
+    return any(_are_opposed(one, other) for one in left - right for other in right - left)
 
 
 def may_stand_in(gone: Tool, other: Tool) -> bool:
@@ -96,6 +118,12 @@ def may_be_proposed(gone: Tool, other: Tool) -> bool:
     """Whether a tool is worth asking somebody about: a read that is about the same kind of record."""
     kinds = [_singular(_noun(tool))[-1:] for tool in (gone, other)]
     return may_stand_in(gone, other) and bool(kinds[0]) and kinds[0] == kinds[1]
+
+
+def _are_opposed(one: str, other: str) -> bool:
+    short, long = sorted((one, other), key=len)
+    negated = len(short) > 2 and any(long == prefix + short for prefix in _NEGATIONS)
+    return negated or frozenset((one, other)) in _OPPOSED
 
 
 def _asks_the_same(gone: Tool, other: Tool) -> bool:

@@ -1,7 +1,6 @@
 """Finding the name that a server has now for a column or a parameter, and using it: pure text and tables.
 
-What is corrected are names, never values: keys of the arguments, and texts that stand whole in a parameter for names.
-"""
+What is corrected are names, never values: keys of arguments, and texts that stand whole in a parameter for names."""
 
 import re
 from collections import Counter
@@ -9,20 +8,26 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from services.executor.core.tools.column_aliases import ALIASES
 from services.executor.core.tools.near_names import alike, begun_alike, plain_words, same_words, words_of
 from shared.domain.exact_json import Json, JsonObject
 
+ALIASES: Mapping[str, frozenset[str]] = {
+    canonical: frozenset(variants.split())
+    for canonical, variants in {
+        "client_name": "customer_name account_name company_name org_name",
+        "amount": "value total price cost sum total_amount",
+        "user_id": "creator_id employee_id",
+        "name": "title label display_name full_name",
+        "category": "type classification group kind",
+        "email": "em e_mail email_address contact_email mail",
+        "status": "st stat state state_code current_status",
+        "owner_id": "oid owner asgn assigned_to assignee_id",
+        "created_at": "created create_date creation_date ts created_date date_created timestamp",
+        "updated_at": "updated update_date updated_date date_updated modified_at modified last_modified last_updated",
+        "description": "desc descr detail details notes comments body content",
+    }.items()
+}
 Tier = Callable[[str, Sequence[str]], Sequence[str]]
-
-
-class Match(NamedTuple):
-    """The present name of a column, and the tier of matching that found it."""
-
-    name: str
-    tier: str
-
-
 NOTHING_SAID: Mapping[str, str] = MappingProxyType({})
 _FORMERLY = (
     r"\b(?:former(?:ly)?|previous(?:ly)?|was|once|renamed from|old name|legacy(?: name)?|alias(?: of)?"
@@ -42,6 +47,13 @@ _TYPE = re.compile(
     r"^(?:(?:small|big|tiny)?int|text|real|(?:var)?char|num|dec|bool|date|time|float|double|string|uuid|json|blob)",
     re.I,
 )
+
+
+class Match(NamedTuple):
+    """The present name of a column, and the tier of matching that found it."""
+
+    name: str
+    tier: str
 
 
 def descriptions_in(described: Json) -> dict[str, str]:

@@ -5,9 +5,9 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from services.executor.core.tools.idempotency import key_field
 from services.executor.core.tools.near_names import words_of
 from services.executor.core.tools.toolbox import Toolbox, schema_of
+from services.executor.core.tools.validate import key_field
 from services.executor.ports.models import ToolDefinition, ToolUse
 from services.executor.ports.tools import Tool
 from shared.domain.exact_json import Json, JsonObject, dumps

@@ -9,11 +9,25 @@ from jsonschema.validators import extend
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import EMPTY_REGISTRY
 
-from services.executor.core.tools.idempotency import key_field
 from services.executor.ports.tools import Tool
-from shared.domain.exact_json import JsonObject
+from shared.contracts.ledger import LedgerEntry
+from shared.domain.exact_json import JsonObject, loads_object
 
+MOST_SENDINGS = 3  # of one write, the first included; then a person is asked
 _DECIMAL = re.compile(r"Decimal\('([^']*)'\)")
+
+
+def key_field(tool: Tool) -> str | None:
+    """The argument in which the server takes our key: the operator's catalogue names it, and the tool has it."""
+    name = tool.catalogue.idempotency_field
+    properties = tool.input_schema.get("properties")
+    return name if name and isinstance(properties, dict) and name in properties else None
+
+
+def as_sent(entry: LedgerEntry) -> JsonObject:
+    """The arguments as they go out: the planned ones, and our key beside them."""
+    arguments = loads_object(entry.arguments_json)
+    return {**arguments, entry.idempotency_field: entry.key} if entry.idempotency_field else arguments
 
 
 def problems_with(arguments: JsonObject, tool: Tool) -> str | None:
@@ -44,4 +58,6 @@ def _is_integer(_checker: TypeChecker, value: object) -> bool:
 
 
 _TYPES = Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer)
+
+
 _Exact = extend(Draft202012Validator, type_checker=_TYPES)  # type: ignore[no-untyped-call]  # the library types it not

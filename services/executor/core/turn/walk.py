@@ -21,7 +21,7 @@ from services.executor.core.session.context import TurnContext
 from services.executor.core.turn.insight import with_insight
 from services.executor.core.turn.ledger_answer import ledger_answer
 from services.executor.core.turn.model_rest import rest_for_model
-from services.executor.core.write.besides import not_made
+from services.executor.core.write.left_out import not_made
 from services.executor.core.write.sent_notices import with_untold
 from services.executor.ports.turns import JournalEntry
 from shared.contracts.ledger import LedgerEntry

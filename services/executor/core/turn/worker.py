@@ -11,8 +11,7 @@ from services.executor.core.authorize.escalation import told
 from services.executor.core.budget.budget import BudgetSpent, ending, known_so_far
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.doubts import Doubtful, GivenUp, open_doubts
-from services.executor.core.dossier.endings import Canceled, Failed, Rejected, RunEnds, TenantStopped
-from services.executor.core.dossier.resting import ends_rest
+from services.executor.core.dossier.endings import Canceled, Failed, Rejected, RunEnds, TenantStopped, ends_rest
 from services.executor.core.plan.carry import Resting, Waiting
 from services.executor.core.prime.held_to import with_thresholds
 from services.executor.core.prime.prime import Opened, first_progress, prime

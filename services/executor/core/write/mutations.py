@@ -1,27 +1,68 @@
 """MUTATE and SCHEDULE_NOTIFY: a plan's calls in order, each through intent, call, result and proof (I3, I4)."""
 
 from collections.abc import Iterable
+from datetime import timedelta
 from functools import partial
 
-from services.executor.core.authorize.freshness import renew_if_old
+from services.executor.core.authorize.asking import asks_now, needs_person
+from services.executor.core.authorize.policy_check import binding_hash, refuse_if_blocked, refuse_if_refused, verdict_on
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.doubts import Doubtful
 from services.executor.core.dossier.endings import Escalated, Failed, Rejected, RunEnds
+from services.executor.core.dossier.past_calls import outcome_of
 from services.executor.core.records.refs import references
 from services.executor.core.session.context import TurnContext
-from services.executor.core.session.ledger import entries, write_key
+from services.executor.core.session.ledger import entries, has_begun, write_key
 from services.executor.core.write.compensation import TakenBack, still_standing, to_take_back, took_hold
 from services.executor.core.write.in_sequence import refuse_out_of_turn
 from services.executor.core.write.left_out import is_left_out, leave_out
-from services.executor.core.write.preconditions import refuse_too_early
 from services.executor.core.write.sending import NotSent, prepare, same_key, send, under_our_key
 from services.executor.core.write.settling import brought_to_truth, settle, shown_since
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
+from shared.contracts.policy import CallOutcome
 from shared.domain import span_names as names
 from shared.domain.words import DOUBTS, SENDABLE, FsmState, ToolClass, WriteStatus
 
 _FAILED = (WriteStatus.REFUSED, WriteStatus.UNSENT)
+_SETTLED = (
+    WriteStatus.VERIFIED,
+    WriteStatus.UNVERIFIED,
+    WriteStatus.REFUSED,
+    WriteStatus.ABSENT,
+    WriteStatus.IN_DOUBT,
+    WriteStatus.SKIPPED,
+)
+
+
+async def renew_if_old(ctx: TurnContext, progress: Progress) -> None:
+    """Ask for the verdict again before a call is sent, unless this attempt had it within ``verdict_seconds``.
+
+    Ends the run where it does not let the plan pass any more; as ``Escalated`` if a part of the plan is done already.
+    """
+    plan = progress.dossier.plan
+    if plan is None or _is_fresh(ctx, plan.hash):
+        return
+    try:
+        await _renew(ctx, progress)
+    except (Failed, Rejected) as error:
+        if not any(has_begun(entry) for entry in (await entries(ctx, plan)).values()):
+            raise
+        why = error.reason.replace(", so nothing was written", "")
+        raise Escalated(f"the plan is half done, and its remaining calls were not sent: {why}") from error
+
+
+async def refuse_too_early(ctx: TurnContext, progress: Progress, call: PlannedCall) -> None:
+    """Raises ``NotSent`` naming the rule, if the call that has to come first did not succeed."""
+    plan, verdict = progress.dossier.plan, progress.dossier.verdict
+    needs = [need for need in verdict.needs if need.call_id == call.call_id] if verdict else []
+    if plan is None or not needs:
+        return
+    known = await entries(ctx, plan)
+    done = {call_id for call_id, entry in known.items() if outcome_of(entry) is CallOutcome.SUCCEEDED}
+    for need in needs:
+        if done.isdisjoint(need.any_of):
+            raise NotSent(f"{call.call_id}: {call.tool} was not called: {need.rule_id}: {need.reason}")
 
 
 async def carry_out(ctx: TurnContext, progress: Progress, state: FsmState, classes: Iterable[ToolClass]) -> None:
@@ -43,6 +84,30 @@ async def carry_out(ctx: TurnContext, progress: Progress, state: FsmState, class
             raise await _taken_back(ctx, progress, plan, call, failure)
 
 
+async def settle_open(ctx: TurnContext) -> None:
+    """Settle what is still in flight, whatever else happens to the task: a write is never left without its truth."""
+    for entry in (await ctx.store.ledger()).values():
+        await brought_to_truth(ctx, entry, may_resend=False)
+
+
+async def _renew(ctx: TurnContext, progress: Progress) -> None:
+    before = progress.dossier.verdict
+    verdict = await verdict_on(ctx, progress.template, progress.dossier)
+    refuse_if_blocked(verdict, progress.dossier.plan)
+    refuse_if_refused(verdict)
+    same = before is not None and binding_hash(verdict) == binding_hash(before)
+    if same and not asks_now(ctx, progress, verdict):
+        return
+    if progress.dossier.approved_hash is None or needs_person(ctx, progress.learned(verdict=verdict)):
+        raise Failed("the rules changed since the plan was let through")
+
+
+def _is_fresh(ctx: TurnContext, plan_hash: str) -> bool:
+    last = ctx.last_verdict
+    oldest = ctx.journal.now - timedelta(seconds=ctx.limits.verdict_seconds)
+    return last.plan_hash == plan_hash and last.at is not None and last.at >= oldest
+
+
 async def _why_stopped(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> str:
     """Which earlier call failed that this one shares its part with, or whose answer it needs; empty if none did."""
     known = await entries(ctx, plan)
@@ -54,12 +119,6 @@ async def _why_stopped(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> 
         if failed and (one.call_id in needed or (one.part == call.part and one.on_failure != "continue")):
             return f"{one.tool} before it was not carried out"
     return ""
-
-
-async def settle_open(ctx: TurnContext) -> None:
-    """Settle what is still in flight, whatever else happens to the task: a write is never left without its truth."""
-    for entry in (await ctx.store.ledger()).values():
-        await brought_to_truth(ctx, entry, may_resend=False)
 
 
 async def _failure(
@@ -131,16 +190,6 @@ async def _sent(
         proved = known.model_copy(update={"proof_json": sending.before_json})
         return await settle(ctx, proved, WriteStatus.VERIFIED, f"it was not sent again: {shown}; before: {known.note}")
     return await send(ctx, sending, partial(renew_if_old, ctx, progress))
-
-
-_SETTLED = (
-    WriteStatus.VERIFIED,
-    WriteStatus.UNVERIFIED,
-    WriteStatus.REFUSED,
-    WriteStatus.ABSENT,
-    WriteStatus.IN_DOUBT,
-    WriteStatus.SKIPPED,
-)
 
 
 async def _taken_back(

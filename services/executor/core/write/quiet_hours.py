@@ -5,7 +5,7 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from services.executor.core.dossier.dossier import Progress
-from services.executor.core.dossier.resting import SUBJECT
+from services.executor.core.dossier.endings import SUBJECT
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.ledger import entries
 from services.executor.core.write.left_out import is_left_out

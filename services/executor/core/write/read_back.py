@@ -5,9 +5,8 @@ from services.executor.core.reads.dispatched import dispatched
 from services.executor.core.records.refs import resolve
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.ledger import results
-from services.executor.core.tools.failures import failure_of, has_failed
+from services.executor.core.tools.failures import failure_of, has_failed, says_absent
 from services.executor.core.tools.paginate_walk import listing
-from services.executor.core.tools.refusals import says_absent
 from services.executor.core.tools.validate import problems_with
 from services.executor.core.write.field_proof import Evidence
 from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent, ToolUnreachable

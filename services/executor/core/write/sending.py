@@ -11,8 +11,7 @@ from services.executor.core.reads import gate
 from services.executor.core.records.refs import resolve
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.ledger import entries, results, write_key
-from services.executor.core.tools.idempotency import as_sent, key_field
-from services.executor.core.tools.validate import problems_with
+from services.executor.core.tools.validate import as_sent, key_field, problems_with
 from services.executor.core.write.notices import may_go_out, text_place, with_sentence
 from services.executor.core.write.read_back import call_tool, shown_before
 from services.executor.core.write.settling import answered, settle

@@ -1,9 +1,10 @@
 """Notices, in whichever state they go out: none says done of what may not be; who has to be told is told (I4)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from services.executor.core.dossier.dossier import Progress
-from services.executor.core.records.addressees import tells
+from services.executor.core.dossier.dossier import Fact, Progress
+from services.executor.core.records.plain_words import says
+from services.executor.core.records.refs import literal_parts, references
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.ledger import entries
 from services.executor.core.write.left_out import is_left_out, leave_out, left_out
@@ -11,9 +12,26 @@ from services.executor.core.write.notices import may_go_out
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.answer import is_exact_match
+from shared.domain.exact_json import Json
 from shared.domain.words import SENDABLE, ToolClass, WriteStatus
 
 _GONE_OUT = (WriteStatus.SENT, WriteStatus.VERIFIED, WriteStatus.UNVERIFIED)
+
+
+def tells(call: PlannedCall, party: str, plan: WritePlan, facts: Iterable[Fact]) -> bool:
+    """Whether a notice of the plan goes to somebody who is called ``party`` (a word such as "vendor").
+
+    What a text says of them does not count: a letter about the vendor is not a letter to the vendor.
+    """
+    if says(call.tool, party) or any(says(name, party) for name in call.arguments):
+        return True
+    made = set(references(call.arguments))
+    if any(says(other.tool, party) for other in plan.calls if other.call_id in made):
+        return True
+    given = {part.strip().casefold() for part in literal_parts(call.arguments) if isinstance(part, str)}
+    if any(" " not in text and says(text, party) for text in given):
+        return True
+    return not given.isdisjoint(_known_of(party, facts))
 
 
 async def hold_back(ctx: TurnContext, progress: Progress) -> None:
@@ -48,6 +66,24 @@ async def with_untold(ctx: TurnContext, progress: Progress) -> Progress:
         return progress
     noted = progress.model_copy(update={"notes": {**progress.notes, "not_told": said}})
     return noted if is_exact_match(answer) else noted.learned(answer=f"{answer.rstrip()}\n\n{said}")
+
+
+def _known_of(party: str, facts: Iterable[Fact]) -> Iterator[str]:
+    """The texts that facts show under the party's name: who they are, and where they are reached."""
+    for fact in facts:
+        if fact.ok:
+            yield from _texts(fact.result, party, under=says(fact.tool, party))
+
+
+def _texts(value: Json, party: str, *, under: bool) -> Iterator[str]:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _texts(inner, party, under=under or says(name, party))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner, party, under=under)
+    elif under and isinstance(value, str) and any(mark.isalpha() for mark in value):
+        yield value.strip().casefold()
 
 
 async def _untold(ctx: TurnContext, progress: Progress) -> str:

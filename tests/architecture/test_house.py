@@ -1,0 +1,25 @@
+"""What `make house` counts: chains and circles of imports, and names that classes share."""
+
+from pathlib import Path
+
+from tests.architecture.house import folder_circles, longest_chain, shared_names, size
+
+_IMPORTS = {"a.one": {"b.one"}, "b.one": {"b.two"}, "b.two": set(), "b.three": {"a.two"}, "a.two": set[str]()}
+
+
+def test_the_longest_chain_is_the_modules_on_the_way_down() -> None:
+    assert longest_chain(_IMPORTS) == ["a.one", "b.one", "b.two"]
+
+
+def test_folders_that_import_each_other_are_a_circle_though_no_two_files_do() -> None:
+    assert folder_circles(_IMPORTS) == ["a", "b"]
+    assert folder_circles({name: others for name, others in _IMPORTS.items() if name != "b.three"}) == []
+
+
+def test_lines_statements_and_headers_are_counted(tmp_path: Path) -> None:
+    file = tmp_path / "one.py"
+    file.write_text('"""What it is."""\n\nimport ast\n\n\nclass One:\n    x = ast.AST\n')
+    other = tmp_path / "other.py"
+    other.write_text("class One: ...\n\n\nclass Two: ...\n")
+    assert size([file]) == (1, 7, 4, 3)
+    assert round(shared_names([file, other]), 2) == 0.67
