@@ -11,7 +11,7 @@ from typing import NamedTuple
 from pydantic import Field, JsonValue
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from services.learner.core.report.prepared import Prepared, prepared
+from services.learner.core.report.prepared import Prepared, prepare_training
 from services.learner.core.report.report import REPORTS_PREFIX, BadReport, Report, as_json, read_report
 from services.learner.ports.outcomes import BucketUnavailable, ObjectChanged
 from shared.infra.starting import CannotStart, read_settings, refused
@@ -48,11 +48,11 @@ def report_command(arguments: Sequence[str]) -> int:
     if not found.reports:
         return _complain("There is no report. " + " ".join(found.unread[:3]))
     chosen = found.reports[: options.most]
-    sys.stdout.write(json.dumps(_told(chosen, found, prepared(chosen))) + "\n")
+    sys.stdout.write(json.dumps(_as_json(chosen, found, prepare_training(chosen))) + "\n")
     return 0
 
 
-def _told(chosen: Sequence[Report], found: Found, training: Prepared) -> dict[str, JsonValue]:
+def _as_json(chosen: Sequence[Report], found: Found, training: Prepared) -> dict[str, JsonValue]:
     reports: list[JsonValue] = [as_json(report) for report in chosen]
     rows: list[JsonValue] = [*training.rows]
     return {

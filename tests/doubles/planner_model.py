@@ -24,6 +24,6 @@ class PlannerModel(Model):
     async def complete(self, request: ModelRequest) -> ModelReply:
         body = loads_object(encode_request(MODEL, request))
         check(body, MODEL)
-        message = messages.made(body, reply(parse(body)), (0, 0), truncated=False).message
+        message = messages.make_message(body, reply(parse(body)), (0, 0), truncated=False).message
         self.bodies.append((body, message))
         return read_reply(MODEL, dumps(message), is_json=request.schema is not None)

@@ -110,5 +110,5 @@ async def test_what_a_learner_has_done_is_counted_once_however_often_it_is_looke
 
 
 class _Told:
-    def told(self) -> dict[str, JsonValue]:
+    def status(self) -> dict[str, JsonValue]:
         return {"facts": {"found": 4}, "forgotten": 0}

@@ -30,7 +30,7 @@ _A_CASE = {"summary": "Pay", "outcome": "success", "quality": 0.7, "at": "2026-1
 
 class _Broken(RedisImportShelf):
     @override
-    async def stored(self, tenant: str) -> Stored:
+    async def read_stored(self, tenant: str) -> Stored:
         raise TypeError(tenant)
 
 

@@ -43,7 +43,7 @@ class DiesAfterKeeping(RedisFactBook):
     """A book whose learner has stored a task's facts, and dies before it says so."""
 
     @override
-    async def done(self, tenant: str, event_id: str) -> None:
+    async def finish(self, tenant: str, event_id: str) -> None:
         raise StoreUnavailable("killed")
 
 

@@ -224,7 +224,7 @@ async def test_what_is_learned_while_a_file_is_imported_is_lost_on_neither_side(
 
 async def test_a_change_that_somebody_overtook_is_not_stored(redis: Redis) -> None:
     shelf = RedisImportShelf(redis)
-    stored = await shelf.stored("acme")
+    stored = await shelf.read_stored("acme")
     await RedisMemory(redis).learn([lesson_of(an_outcome(1, tenant="acme"))])
     arms = [ArmRecord(("payroll", "fsm"), Arm(5, 5))]
     assert not await shelf.keep("acme", Brought(arms=arms), stored.versions)

@@ -36,7 +36,7 @@ class RedisCaseShelf(CaseShelf):
         await self._scripts.run("give_up", [keys.learned_keys(tenant).seeding], [self._owner])
 
     @override
-    async def loaded(self, tenant: str) -> Mapping[str, str]:
+    async def versions_loaded(self, tenant: str) -> Mapping[str, str]:
         found = cast("dict[str, str]", await self._scripts.command("HGETALL", keys.learned_keys(tenant).seeded))
         return {name: told.partition("\n")[0] for name, told in found.items()}
 
@@ -48,7 +48,7 @@ class RedisCaseShelf(CaseShelf):
         for _ in range(_TRIES):
             rows = cast("list[str]", await self._scripts.command("LRANGE", names.cases, 0, -1))
             log = merge(read_shelf(rows))
-            arguments = [digest_of_log(rows), loaded.name, loaded.version, _told(loaded), *(one.text for one in log)]
+            arguments = [digest_of_log(rows), loaded.name, loaded.version, _as_json(loaded), *(one.text for one in log)]
             reply = await self._scripts.run("merge_cases", [names.cases, names.seeded], arguments)
             if reply != "changed":
                 return log if reply == "kept" else None
@@ -71,7 +71,7 @@ def _case(text: str) -> CaseEntry | None:
         return None
 
 
-def _told(loaded: Loaded) -> str:
+def _as_json(loaded: Loaded) -> str:
     return json.dumps(
         {"rows": loaded.rows, "bad": loaded.bad, "first_bad": loaded.first_bad, "at": loaded.at.isoformat()}
     )

@@ -54,7 +54,7 @@ class RedisFactBook(FactBook):
         return reply != -1
 
     @override
-    async def done(self, tenant: str, event_id: str) -> None:
+    async def finish(self, tenant: str, event_id: str) -> None:
         """Look again whether there is something to do before it is let go: it may have been asked for meanwhile."""
         await self._scripts.command("ZREM", keys.FACT_FINDING, keys.pack(keys.FactMember(tenant, event_id)))
         with suppress(Spoiled), telling_spoiled():

@@ -116,13 +116,13 @@ class RedisForgetting(Forgetting):
 
     async def _rows_of(self, request: ForgetRequest) -> dict[str, int]:
         for _ in range(_TIMES):
-            stored = await self._stored(request.tenant)
+            stored = await self._read_stored(request.tenant)
             leaving = removal(request, stored)
-            if leaving == Removal() or await self._removed(request.tenant, leaving, stored.version):
+            if leaving == Removal() or await self._remove(request.tenant, leaving, stored.version):
                 return leaving.counts
         raise StoreUnavailable("the tenant's memory is being written all the time")
 
-    async def _stored(self, tenant: str) -> Stored:
+    async def _read_stored(self, tenant: str) -> Stored:
         names = keys.learned_keys(tenant)
         async with answering(), self._redis.pipeline(transaction=False) as pipe:
             pipe.hget(names.memory, "version")
@@ -140,7 +140,7 @@ class RedisForgetting(Forgetting):
             todos={event: todo for event, row in todos.items() if (todo := read_todo(row))},
         )
 
-    async def _removed(self, tenant: str, leaving: Removal, version: str) -> bool:
+    async def _remove(self, tenant: str, leaving: Removal, version: str) -> bool:
         names = keys.learned_keys(tenant)
         arguments: list[Argument] = [version]
         for gone in (leaving.cases, leaving.facts, leaving.todos, leaving.entities):

@@ -32,7 +32,7 @@ class RedisImportShelf(ImportShelf):
         self._scripts = Scripts(redis)
 
     @override
-    async def stored(self, tenant: str) -> Stored:
+    async def read_stored(self, tenant: str) -> Stored:
         """The counters that the version is made of are read first: what changes after that is noticed."""
         names = keys.learned_keys(tenant)
         async with answering(), self._redis.pipeline(transaction=False) as pipe:
@@ -61,7 +61,7 @@ class RedisImportShelf(ImportShelf):
         names = keys.learned_keys(tenant)
         places = [names.cases, names.counts, names.memory, names.knowledge, names.arms, names.trends, names.days]
         places += [names.entities, names.entity_links, names.entity_ages, names.accuracy]
-        words = [word for command in _commands(names, brought) for word in _spelled(places, *command)]
+        words = [word for command in _commands(names, brought) for word in _spell_command(places, *command)]
         expected = _that_matter(brought, versions)
         return await self._scripts.run("import_learned", places, [*expected, f"import-{uuid4().hex}", *words]) == 1
 
@@ -119,7 +119,7 @@ def _flat(pairs: Iterable[tuple[Argument, Argument]]) -> Sequence[Argument]:
     return [word for pair in pairs for word in pair]
 
 
-def _spelled(places: list[str], command: str, name: str, words: Sequence[Argument]) -> list[Argument]:
+def _spell_command(places: list[str], command: str, name: str, words: Sequence[Argument]) -> list[Argument]:
     """In pieces; a command that needs words and has none is none."""
     place = places.index(name) + 1
     if command == "DEL":

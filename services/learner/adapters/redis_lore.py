@@ -30,7 +30,7 @@ class RedisLore(Lore):
         self._scripts = Scripts(redis)
 
     @override
-    async def known(
+    async def read_known(
         self, tenant: str, event_ids: Sequence[str], entities: Sequence[str], predictions: Sequence[Prediction]
     ) -> Known:
         with telling_spoiled():

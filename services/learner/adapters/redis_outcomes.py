@@ -110,13 +110,13 @@ class RedisOutcomes(Outcomes):
 
     async def news(self, partitions: Collection[int], seconds: float) -> None:
         if isinstance(self._redis, ClusterRedis):
-            await self._looked(partitions, seconds)
+            await self._look_until_news(partitions, seconds)
             return
         streams = {self._partitions[number].outcomes: self._newest.get(number, "0-0") for number in sorted(partitions)}
         async with answering(seconds + _ANSWER_SECONDS):
             await self._redis.xread(streams, count=1, block=max(1, int(seconds * 1000)))  # type: ignore[arg-type]  # redis-py's dict is invariant
 
-    async def _looked(self, partitions: Collection[int], seconds: float) -> None:
+    async def _look_until_news(self, partitions: Collection[int], seconds: float) -> None:
         """On a cluster one command cannot wait for streams of many slots: look at each from time to time."""
         wanted = sorted(partitions)
         for _ in range(max(1, round(seconds / _LOOK_SECONDS))):

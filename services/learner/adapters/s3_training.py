@@ -31,12 +31,12 @@ class S3Training(TrainingBucket):
 
     @override
     async def objects(self) -> Sequence[TrainingObject]:
-        def listed() -> list[tuple[float, TrainingObject]]:
+        def list_objects() -> list[tuple[float, TrainingObject]]:
             pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=self._prefix)
             rows = [item for page in pages for item in page.get("Contents", ()) if item["Key"].endswith(_ENDINGS)]
             return [(item["LastModified"].timestamp(), _object(item)) for item in rows]
 
-        return [found for _, found in sorted(await self._asked(listed))]
+        return [found for _, found in sorted(await self._ask(list_objects))]
 
     @override
     async def read(self, found: TrainingObject) -> bytes:
@@ -44,9 +44,9 @@ class S3Training(TrainingBucket):
             at = {"Bucket": self._bucket, "Key": found.name, "IfMatch": found.version}
             return cast(_Body, self._client.get_object(**at)["Body"]).read()
 
-        return await self._asked(read)
+        return await self._ask(read)
 
-    async def _asked(self, call: Callable[[], T]) -> T:
+    async def _ask(self, call: Callable[[], T]) -> T:
         try:
             return await asyncio.to_thread(call)
         except ClientError as error:

@@ -45,13 +45,13 @@ class Cache:
     async def run(self) -> None:
         """Runs until cancelled. What fails is said, and tried again."""
         while True:
-            await self._tried(self._step)
+            await self._try(self._step)
             await asyncio.sleep(self._every if self._in_step else min(1.0, self._every))
 
     async def close(self) -> None:
         """Write a last time, if the files were ever in step."""
         if self._in_step:
-            await self._tried(self._step)
+            await self._try(self._step)
 
     async def _step(self) -> None:
         """A Redis that has lost what it held is filled again, before the files follow it."""
@@ -80,7 +80,7 @@ class Cache:
             return
         await asyncio.to_thread(self._folder.write, files)
 
-    async def _tried(self, act: Callable[[], Awaitable[None]]) -> None:
+    async def _try(self, act: Callable[[], Awaitable[None]]) -> None:
         try:
             async with asyncio.timeout(_LAST_SECONDS + self._every):
                 await act()

@@ -24,11 +24,11 @@ class LearnerGauges(Reading):
         metrics.put(names.LEARNER_PARTITIONS, len(self._learner.held))
         counts = self._learner.counts
         for result in ("learned", "known", "dead"):
-            metrics.add(names.OUTCOMES_APPLIED, self._grown(result, getattr(counts, result)), result=result)
-        for what, count in _figures(self._memory.told()):
-            metrics.add(names.FACTS_FOUND, self._grown(f"memory {what}", count), what=what)
+            metrics.add(names.OUTCOMES_APPLIED, self._growth_of(result, getattr(counts, result)), result=result)
+        for what, count in _figures(self._memory.status()):
+            metrics.add(names.FACTS_FOUND, self._growth_of(f"memory {what}", count), what=what)
 
-    def _grown(self, name: str, count: int) -> int:
+    def _growth_of(self, name: str, count: int) -> int:
         before, self._told[name] = self._told.get(name, 0), count
         return max(0, count - before)
 

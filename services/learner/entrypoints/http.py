@@ -22,7 +22,7 @@ class Store(Protocol):
 
 
 class Remembering(Protocol):
-    def told(self) -> dict[str, JsonValue]:
+    def status(self) -> dict[str, JsonValue]:
         """What this process has remembered, found and forgotten since it started."""
         ...
 
@@ -37,7 +37,7 @@ def health_app(
         counts = learner.counts
         done: dict[str, JsonValue] = {"learned": counts.learned, "known": counts.known, "dead": counts.dead}
         own: dict[str, JsonValue] = {"partitions": len(learner.held), **done, "training": seeding.as_json()}
-        own["memory"] = memory.told()
+        own["memory"] = memory.status()
         return {"status": "ok", "service": "learner", **own}
 
     @app.get("/ready")

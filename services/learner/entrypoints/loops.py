@@ -22,7 +22,7 @@ async def keep_share(learner: Learner, every_seconds: float) -> None:
         await learner.share()
         await asyncio.sleep(every_seconds)
 
-    await _for_ever(look)
+    await _run_for_ever(look)
 
 
 async def consume(learner: Learner, outcomes: Outcomes, every_seconds: float, stop: asyncio.Event) -> None:
@@ -37,10 +37,10 @@ async def consume(learner: Learner, outcomes: Outcomes, every_seconds: float, st
         else:
             await asyncio.sleep(patience)
 
-    await _for_ever(learn, stop)
+    await _run_for_ever(learn, stop)
 
 
-async def _for_ever(step: Callable[[], Awaitable[None]], stop: asyncio.Event | None = None) -> None:
+async def _run_for_ever(step: Callable[[], Awaitable[None]], stop: asyncio.Event | None = None) -> None:
     while stop is None or not stop.is_set():
         try:
             await step()

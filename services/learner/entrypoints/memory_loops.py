@@ -31,7 +31,7 @@ async def keep_remembering(rememberer: Rememberer, learner: Learner, stop: async
         elif learner.counts.learned != before:
             await _pause(stop, _STEP_ASIDE_SECONDS)
 
-    await _until_stopped(remember, stop)
+    await _run_until_stopped(remember, stop)
 
 
 async def keep_finding(worker: FactWorker, stop: asyncio.Event) -> None:
@@ -41,7 +41,7 @@ async def keep_finding(worker: FactWorker, stop: asyncio.Event) -> None:
         if not await worker.round(datetime.now(UTC)):
             await _pause(stop, _LOOK_SECONDS)
 
-    await _until_stopped(find, stop)
+    await _run_until_stopped(find, stop)
 
 
 async def keep_forgetting(forgetter: Forgetter, stop: asyncio.Event) -> None:
@@ -51,10 +51,10 @@ async def keep_forgetting(forgetter: Forgetter, stop: asyncio.Event) -> None:
         if not await forgetter.round(datetime.now(UTC)):
             await _pause(stop, _LOOK_SECONDS)
 
-    await _until_stopped(forget, stop)
+    await _run_until_stopped(forget, stop)
 
 
-async def _until_stopped(step: Callable[[], Awaitable[None]], stop: asyncio.Event) -> None:
+async def _run_until_stopped(step: Callable[[], Awaitable[None]], stop: asyncio.Event) -> None:
     while not stop.is_set():
         try:
             await step()

@@ -51,11 +51,11 @@ async def keep_seeded(open_seeder: Callable[[], Seeder], status: SeedingStatus, 
         return opened
 
     while True:
-        done = await _looked(seeder, status)
+        done = await _look_once(seeder, status)
         await asyncio.sleep(every_seconds if done else min(_AGAIN_SECONDS, every_seconds))
 
 
-async def _looked(seeder: Callable[[], Awaitable[Seeder]], status: SeedingStatus) -> bool:
+async def _look_once(seeder: Callable[[], Awaitable[Seeder]], status: SeedingStatus) -> bool:
     try:
         done = await (await seeder()).look(status.count)
     except (BucketUnavailable, StoreUnavailable) as error:

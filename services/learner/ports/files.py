@@ -71,7 +71,7 @@ class Brought(NamedTuple):
 class ImportShelf(Protocol):
     """What is learned of a tenant, for whoever brings it from a file. Both may raise ``StoreUnavailable``."""
 
-    async def stored(self, tenant: str) -> Stored: ...
+    async def read_stored(self, tenant: str) -> Stored: ...
 
     async def keep(self, tenant: str, brought: Brought, versions: Versions) -> bool:
         """Store it in one step; False, and nothing is changed, if a part that is changed has another version by now."""

@@ -61,7 +61,7 @@ class Spoiled(Exception):
 class Lore(Protocol):
     """Entities and predictions of tenants. Every method may raise ``StoreUnavailable``, the first two ``Spoiled``."""
 
-    async def known(
+    async def read_known(
         self, tenant: str, event_ids: Sequence[str], entities: Sequence[str], predictions: Sequence[Prediction]
     ) -> Known: ...
 
@@ -117,7 +117,7 @@ class FactBook(Protocol):
         """Store facts and take the todo out, in one step; False if the tenant's memory has another version by now."""
         ...
 
-    async def done(self, tenant: str, event_id: str) -> None: ...
+    async def finish(self, tenant: str, event_id: str) -> None: ...
 
     async def give_up(self, tenant: str, event_id: str) -> None:
         """Do without a task's facts, as far as its tenant's memory can be written; repeat it freely."""

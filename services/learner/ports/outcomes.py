@@ -147,7 +147,7 @@ class CaseShelf(Protocol):
         """Let others load at once."""
         ...
 
-    async def loaded(self, tenant: str) -> Mapping[str, str]:
+    async def versions_loaded(self, tenant: str) -> Mapping[str, str]:
         """The version of each object that was loaded."""
         ...
 

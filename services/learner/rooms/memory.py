@@ -55,7 +55,7 @@ class MemoryRoom:
         except StoreUnavailable as error:
             log.warning("left_without_a_word", error=str(error))
 
-    def told(self) -> dict[str, JsonValue]:
+    def status(self) -> dict[str, JsonValue]:
         """What this process has remembered, found and forgotten since it started."""
         remembered = asdict(self.rememberer.counts)
         facts: JsonValue = asdict(self.worker.counts) if self.worker else "off"

@@ -59,7 +59,7 @@ def answer(situation: Situation, told: ToldAnswer, *, as_a_list: bool = False) -
     said += [answers[question] or f'Could not be found out: "{question}".' for question in asked]
     said += _values(situation) if not asked or not said else []
     if not said:
-        said = _found(situation)
+        said = _describe_subjects(situation)
     return " ".join(said) or "Nothing that answers the task could be found."
 
 
@@ -77,10 +77,10 @@ def _tell_undone(situation: Situation, told: ToldAnswer) -> list[str]:
 
 def _was_read(situation: Situation) -> bool:
     """Whether some read was about what the task asks for and gave more than a sentence: none is then an answer."""
-    return any(_about(fact) & situation.stems for fact in situation.facts if isinstance(fact.result, list | dict))
+    return any(_read_nouns(fact) & situation.stems for fact in situation.facts if isinstance(fact.result, list | dict))
 
 
-def _about(fact: Fact) -> frozenset[str]:
+def _read_nouns(fact: Fact) -> frozenset[str]:
     """What a read is of: by its tool's name and, as a search takes any words, by its arguments if it is none."""
     given = " ".join(map(str, fact.arguments.values()))
     return nouns(fact.tool) | (frozenset() if parts(fact.tool)[:1] in _SEARCHES else text_stems(given))
@@ -140,7 +140,7 @@ def _natural(value: Json) -> tuple[int, Decimal, str]:
 
 
 def _write(move: ProposedMove) -> str:
-    given = ", ".join(f"{name} {_shown(value)}" for name, value in move.arguments.items())
+    given = ", ".join(f"{name} {_as_text(value)}" for name, value in move.arguments.items())
     what = f"{_plain(move.bound.tool.name)} ({given})"
     note = f"; {move.outcome.note}" if move.outcome.note else ""
     match move.outcome.state:
@@ -158,7 +158,7 @@ def _plain(name: str) -> str:
     return " ".join(parts(name))
 
 
-def _shown(value: Json) -> str:
+def _as_text(value: Json) -> str:
     return value if isinstance(value, str) else dumps(value)
 
 
@@ -173,17 +173,17 @@ def _question(question: str, situation: Situation) -> str:
     record = subject_of(question, situation)
     if record is None:
         return ""
-    if other := _referred(record, question, situation):
+    if other := _name_referred(record, question, situation):
         return other
     field = _asked_field(record, question)
     if field is None:
-        return _described(record)
+        return _describe_record(record)
     known = own_id(record)
     name = str(known[1]) if known else " ".join(sorted(record.noun))
     return f"The {_plain(field)} of {name} is {record.fields[field]}."
 
 
-def _referred(record: Record, question: str, situation: Situation) -> str:
+def _name_referred(record: Record, question: str, situation: Situation) -> str:
     """Who or what a record refers to, where that is the question and the other record is known."""
     said = text_stems(question)
     for name, value in record.fields.items():
@@ -202,7 +202,7 @@ def _asked_field(record: Record, question: str) -> str | None:
     return top[1] if top and top[0] else None
 
 
-def _described(record: Record) -> str:
+def _describe_record(record: Record) -> str:
     return ", ".join(f"{_plain(name)} {value}" for name, value in record.fields.items()) + "."
 
 
@@ -220,5 +220,5 @@ def _money(value: Decimal) -> str:
     return format(cents if value == cents and isinstance(exponent, int) and exponent < -2 else value, "f")
 
 
-def _found(situation: Situation) -> list[str]:
-    return [_described(record) for record in subjects(situation)[:3]]
+def _describe_subjects(situation: Situation) -> list[str]:
+    return [_describe_record(record) for record in subjects(situation)[:3]]

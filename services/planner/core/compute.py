@@ -50,7 +50,11 @@ def figures(situation: Situation) -> list[Figure]:
 
 def stated_figures(text: str, situation: Situation) -> list[Figure]:
     """The figures that a text itself asks to compute: a total, a share, a changed amount, a difference."""
-    found = [figure for compute in (_aggregate, _share, _changed, _compared) if (figure := compute(text, situation))]
+    found = [
+        figure
+        for compute in (_aggregate, _share, _change_figure, _compare_figures)
+        if (figure := compute(text, situation))
+    ]
     return found or _portion(text, situation)
 
 
@@ -89,7 +93,7 @@ def _is_told(text: str, situation: Situation) -> bool:
 
 
 def _place(record: Record, field: str) -> tuple[Operand, Decimal]:
-    return Operand("result", record.fact.ref, record.at(field)), Decimal(1)
+    return Operand("result", record.fact.ref, record.path_of(field)), Decimal(1)
 
 
 def _name(text: str, operation: str) -> str:
@@ -126,7 +130,7 @@ def _holder(text: str, situation: Situation) -> Record | None:
     return having[0] if len(having) == 1 else None
 
 
-def _changed(text: str, situation: Situation) -> Figure | None:
+def _change_figure(text: str, situation: Situation) -> Figure | None:
     """``increase the ... by 5``, ``should be lowered by 2.50``, ``add 5 to the ...``."""
     match = _BY.search(text) or _ONTO.search(text)
     mention = (
@@ -145,7 +149,7 @@ def _changed(text: str, situation: Situation) -> Figure | None:
 
 def _figure_left(text: str, situation: Situation) -> Figure | None:
     """What is left of a limit: stated by a record, or its limit less all that was used of it."""
-    for record in _budgeted(text, situation):
+    for record in _find_budgets(text, situation):
         fields = numeric_fields(record)
         direct = [name for name in fields if field_stems(name) & _LEFT]
         limits = [name for name in fields if field_stems(name) & _LIMIT and not field_stems(name) & _USED]
@@ -164,7 +168,7 @@ def _left_name(record: Record, text: str) -> str:
     return "_of_".join(filter(None, ["_".join(["remaining", *words[:1]]), holder.lower()]))
 
 
-def _budgeted(text: str, situation: Situation) -> list[Record]:
+def _find_budgets(text: str, situation: Situation) -> list[Record]:
     """Records with something left, those the text or the task names first."""
     holders = [
         record
@@ -211,5 +215,5 @@ def subject_of(text: str, situation: Situation) -> Record | None:
     return next(iter([*named, *nouned, *found]), None)
 
 
-def _compared(text: str, situation: Situation) -> Figure | None:
+def _compare_figures(text: str, situation: Situation) -> Figure | None:
     return difference(text, subject_of(text, situation), situation)

@@ -9,7 +9,7 @@ from services.planner.core.figures import Figure
 from services.planner.core.intents import Intent
 from services.planner.core.mentions import MentionKind, find
 from services.planner.core.records import Record, own_id
-from services.planner.core.selection import amount_field, scaled
+from services.planner.core.selection import amount_field, in_major_units
 from services.planner.core.situation import Situation, names
 from services.planner.core.words import STOP, field_stems, stem, text_stems, text_words
 
@@ -45,7 +45,7 @@ def judge(intent: Intent, situation: Situation) -> Judged:
     return Judged(all(one.holds for one in judged) is intent.holds, why)
 
 
-def judged_alone(text: str, situation: Situation) -> Judged:
+def judge_statement(text: str, situation: Situation) -> Judged:
     """Whether a statement that is no action's condition holds."""
     return _condition(text, Intent("", "", condition=text), situation)
 
@@ -72,11 +72,12 @@ def _compare(left: str, right: str, over: bool, text: str, intent: Intent, situa
     negated = bool(re.search(_NOT, text, re.I)) and "no more than" not in text.lower()
     relation = "is more than" if amount > limit else "is within"
     return Judged(
-        (is_over is over) is not negated, f"{_said(amount)} {relation} {_said(limit)} ({right.strip() or text})"
+        (is_over is over) is not negated,
+        f"{_format_amount(amount)} {relation} {_format_amount(limit)} ({right.strip() or text})",
     )
 
 
-def _said(amount: Decimal) -> str:
+def _format_amount(amount: Decimal) -> str:
     return format(amount, ",.2f")
 
 
@@ -88,7 +89,7 @@ def _amount(text: str, intent: Intent, situation: Situation) -> Decimal | None:
     for record in subjects(situation):
         fields = [name for name in record.fields if field_stems(name) & words]
         if fields and (field := amount_field(record, text)) in fields:
-            return scaled(record, str(field))
+            return in_major_units(record, str(field))
     outside = situation.text.replace(intent.condition, " ")
     stated = [mention for mention in find(intent.clause) + find(outside) if mention.kind is MentionKind.MONEY]
     if stated:
@@ -96,7 +97,7 @@ def _amount(text: str, intent: Intent, situation: Situation) -> Decimal | None:
     about = [
         record for record in subjects(situation) if (field := amount_field(record, "amount total")) and _is_sum(field)
     ]
-    return scaled(about[0], str(amount_field(about[0], "amount total"))) if about else None
+    return in_major_units(about[0], str(amount_field(about[0], "amount total"))) if about else None
 
 
 def _is_sum(field: str) -> bool:
@@ -108,16 +109,16 @@ def _limit(text: str, situation: Situation) -> Decimal | None:
     stated = next((m for m in find(text) if m.kind in (MentionKind.MONEY, MentionKind.NUMBER)), None)
     if stated is not None:
         return stated.number
-    if figure := _computed(text, situation):
+    if figure := _find_computed(text, situation):
         return figure.value
     for record in situation.records:
         field = amount_field(record, text)
         if field and field_stems(field) & text_stems(text):
-            return scaled(record, field)
+            return in_major_units(record, field)
     return None
 
 
-def _computed(text: str, situation: Situation) -> Figure | None:
+def _find_computed(text: str, situation: Situation) -> Figure | None:
     said = text_stems(text)
     scored = [(len(field_stems(figure.name) & said), figure) for figure in figures(situation)]
     top = max(scored, default=None, key=lambda item: item[0])

@@ -34,8 +34,8 @@ def _of_two(sides: tuple[str, str], situation: Situation) -> tuple[tuple[Operand
     """Each side names one of two records of different kinds, of which one refers to the other."""
     pairs = [
         (one, other)
-        for one in _meant(sides[0], situation)
-        for other in _meant(sides[1], situation)
+        for one in _records_meant(sides[0], situation)
+        for other in _records_meant(sides[1], situation)
         if one.noun != other.noun and (_refers(one, other) or _refers(other, one))
     ]
     if len({(own_id(one), own_id(other)) for one, other in pairs}) != 1:
@@ -50,7 +50,7 @@ def _nearest(pairs: list[tuple[Record, Record]]) -> tuple[Record, Record]:
     return min(pairs, key=lambda pair: (pair[0].in_list, pair[1].in_list))
 
 
-def _meant(text: str, situation: Situation) -> list[Record]:
+def _records_meant(text: str, situation: Situation) -> list[Record]:
     """The records whose noun a text uses; only the one that the task names, if it names one."""
     fitting = [record for record in situation.records if record.noun and record.noun <= text_stems(text)]
     named = best(fitting, situation)

@@ -8,7 +8,7 @@ from services.planner.core.mentions import MentionKind, find
 from services.planner.core.named import names_in, unknown_names
 from services.planner.core.pages import read_in_part
 from services.planner.core.records import Record, number, own_id
-from services.planner.core.references import CERTAIN, is_reference, wanted
+from services.planner.core.references import CERTAIN, is_reference, wanted_noun
 from services.planner.core.selection import matching
 from services.planner.core.situation import Candidate, Situation
 from services.planner.core.words import field_stems, nouns, stem, text_stems
@@ -25,11 +25,11 @@ def is_for_each(intent: Intent) -> bool:
 def for_each(way: BoundWay, intent: Intent, situation: Situation) -> list[BoundWay]:
     """One call for each listed record that the clause fits; the clause's own way says all the rest."""
     found = []
-    text = _without_goal(drop_spared(_told(intent, situation)), way)
-    for record in _ordered(matching(text, situation), intent.clause):
+    text = _without_goal(drop_spared(_clause_with_subject(intent, situation)), way)
+    for record in _order_records(matching(text, situation), intent.clause):
         known = own_id(record)
         slots = [name for name in way.tool.required if is_reference(way.tool, name)]
-        slots = [name for name in slots if wanted(way.tool, name) & record.noun]
+        slots = [name for name in slots if wanted_noun(way.tool, name) & record.noun]
         if known and slots and str(known[1]) not in intent.spared:
             one = Candidate(record.fields[known[0]], "result", record.ref(known[0]), CERTAIN)
             chosen = dict(way.chosen) | {slots[0]: one}
@@ -45,14 +45,14 @@ def _without_goal(text: str, way: BoundWay) -> str:
 
 def not_all_known(way: BoundWay, intent: Intent, situation: Situation) -> str:
     """Why it cannot be said which things ``every`` means; empty if it can."""
-    unknown = [name for name in names_in(_told(intent, situation)) if name in unknown_names(situation)]
+    unknown = [name for name in names_in(_clause_with_subject(intent, situation)) if name in unknown_names(situation)]
     cut = [tool for tool in read_in_part(situation.facts) if nouns(tool) & nouns(way.tool.name)]
     if unknown:
         return f"nothing that was read says who or what {unknown[0]} is"
     return f"{cut[0]} was not read to its end" if cut else ""
 
 
-def _told(intent: Intent, situation: Situation) -> str:
+def _clause_with_subject(intent: Intent, situation: Situation) -> str:
     """The clause with what it is about: its own names, else what stands before its colon or in an earlier clause."""
     earlier = [one.clause for one in situation.reading.actions[::-1] if one is not intent]
     before = situation.text.partition(intent.clause)[0]
@@ -62,7 +62,7 @@ def _told(intent: Intent, situation: Situation) -> str:
     return intent.clause
 
 
-def _ordered(records: list[Record], clause: str) -> list[Record]:
+def _order_records(records: list[Record], clause: str) -> list[Record]:
     """By the field that the clause orders them by; as they were listed otherwise."""
     match = _ORDER.search(clause)
     said = text_stems(match["by"]) if match else frozenset()

@@ -28,12 +28,12 @@ def facts(request: Request) -> JsonObject:
     found: dict[tuple[str, str], Json] = {}
     for sentence in _SENTENCE.findall(text):
         for subject in named:
-            for attribute, value in _said_of(subject, sentence):
+            for attribute, value in _statements_of(subject, sentence):
                 found[subject.lower(), attribute] = _fact(subject, attribute, value, sentence)
     return {"facts": list(found.values())[:_MOST]}
 
 
-def _said_of(subject: str, sentence: str) -> Iterator[tuple[str, str]]:
+def _statements_of(subject: str, sentence: str) -> Iterator[tuple[str, str]]:
     who = re.escape(subject)
     for pattern in (
         rf"(?<!\w){who}(?:'s|’s|') (?P<attribute>{_WORDS}) {_LINK} {_VALUE}",

@@ -52,13 +52,13 @@ def is_hasty(request: Request, faults: Faults) -> bool:
 def spoil(reply: Reply, request: Request, faults: Faults) -> Reply:
     """The reply with the faults that concern it. ``truncated`` is the transport's to apply."""
     if request.state == "COVERAGE" and "doubting_coverage" in faults:
-        return _doubted(request)
+        return _doubt_first_part(request)
     if request.state or not reply.calls or not faults:
         return reply
     toolset = toolset_of(request)
     writers = {tool.name for tool in toolset.writers}
     if any(name in writers for name, _ in reply.calls):
-        return Reply(calls=_written(reply.calls, request, faults, toolset))
+        return Reply(calls=_spoil_calls(reply.calls, request, faults, toolset))
     return Reply(calls=_read(reply.calls, request, faults, toolset)) if not request.turns else reply
 
 
@@ -69,7 +69,7 @@ def _read(calls: Sequence[Call], request: Request, faults: Faults, toolset: Tool
     given = reads[0][1] if reads else {}
     if "write_before_read" in faults:
         named = faults["write_before_read"] or next((tool.name for tool in toolset.writers), "update_record")
-        return (*local, (named, _noted(given, toolset)), *reads)
+        return (*local, (named, _add_call_note(given, toolset)), *reads)
     if "invented_tool" in faults:
         return (*local, (faults["invented_tool"] or "invented_look_up", given))
     if "stale_column" in faults and reads:
@@ -77,7 +77,7 @@ def _read(calls: Sequence[Call], request: Request, faults: Faults, toolset: Tool
     return (*local, *reads[:1]) if is_hasty(request, faults) else tuple(calls)
 
 
-def _written(calls: Sequence[Call], request: Request, faults: Faults, toolset: Toolset) -> tuple[Call, ...]:
+def _spoil_calls(calls: Sequence[Call], request: Request, faults: Faults, toolset: Toolset) -> tuple[Call, ...]:
     found = list(calls)
     if "invented_tool" in faults:
         found = [("invented_write", given) for _, given in found]
@@ -100,7 +100,7 @@ def _was_refused(request: Request, toolset: Toolset) -> bool:
     return any(call.failed and call.tool in writers for call in request.calls)
 
 
-def _noted(given: JsonObject, toolset: Toolset) -> JsonObject:
+def _add_call_note(given: JsonObject, toolset: Toolset) -> JsonObject:
     return {**given, CALL_NOTE: {"part": 1}} if toolset.guarded else given
 
 
@@ -134,7 +134,7 @@ def _stale(given: JsonObject) -> JsonObject:
     return {(name if name == CALL_NOTE else f"{name}_old"): value for name, value in given.items()}
 
 
-def _doubted(request: Request) -> Reply:
+def _doubt_first_part(request: Request) -> Reply:
     """A check that objects to the first part that it is shown."""
     parts = objects(request.section("parts"))
     problems: list[Json] = [{"part": part.get("part"), "why": "it looks wrong"} for part in parts[:1]]

@@ -69,4 +69,4 @@ def calculate(operation: str, amounts: Sequence[Decimal]) -> Decimal:
 
 def operand(record: Record, field: str) -> tuple[Operand, Decimal]:
     amount = number(record.fields[field])
-    return Operand("result", record.fact.ref, record.at(field)), amount if amount is not None else Decimal(0)
+    return Operand("result", record.fact.ref, record.path_of(field)), amount if amount is not None else Decimal(0)

@@ -41,10 +41,10 @@ def formula(text: str, names: Sequence[str]) -> Terms:
 
 def as_function(name: str, names: Sequence[str], terms: Terms) -> str:
     """The formula as Python over decimals."""
-    return f"def {name}({', '.join(names)}):\n    return {_written(terms)}"
+    return f"def {name}({', '.join(names)}):\n    return {_write_terms(terms)}"
 
 
-def worked_out(terms: Terms, given: Mapping[str, Decimal]) -> Decimal:
+def compute_terms(terms: Terms, given: Mapping[str, Decimal]) -> Decimal:
     """The formula's value to 60 digits; raises ``ArithmeticError`` where it has none."""
     match terms:
         case str():
@@ -52,7 +52,7 @@ def worked_out(terms: Terms, given: Mapping[str, Decimal]) -> Decimal:
         case Decimal():
             return terms
         case Applied(one, sign, other):
-            return _applied(worked_out(one, given), sign, worked_out(other, given))
+            return _apply_sign(compute_terms(one, given), sign, compute_terms(other, given))
 
 
 class _Reader:
@@ -71,25 +71,25 @@ class _Reader:
     def _sums(self, level: int) -> Terms:
         """Sums of products of powers: what binds stronger is read first."""
         if level == len(_STRONGER):
-            return self._signed()
+            return self._read_signed()
         terms = self._sums(level + 1)
         while (sign := self._next("sign", _STRONGER[level])) is not None:
             terms = Applied(terms, sign, self._sums(level + 1))
         return terms
 
-    def _signed(self) -> Terms:
+    def _read_signed(self) -> Terms:
         """A term with its signs before it; powers bind stronger than these, and from the right."""
         self._depth += 1
         if self._depth > _DEEPEST:
             raise NoFormula(self._text)
         sign = self._next("sign", ("-", "+"))
         if sign is not None:
-            terms: Terms = self._signed()
+            terms: Terms = self._read_signed()
             terms = Applied(Decimal(0), "-", terms) if sign == "-" else terms
         else:
             terms = self._single()
             if self._next("sign", ("**", "^")) is not None:
-                terms = Applied(terms, "**", self._signed())
+                terms = Applied(terms, "**", self._read_signed())
         self._depth -= 1
         return terms
 
@@ -117,7 +117,7 @@ class _Reader:
         return part
 
 
-def _applied(one: Decimal, sign: str, other: Decimal) -> Decimal:
+def _apply_sign(one: Decimal, sign: str, other: Decimal) -> Decimal:
     match sign:
         case "+":
             return _CONTEXT.add(one, other)
@@ -131,11 +131,11 @@ def _applied(one: Decimal, sign: str, other: Decimal) -> Decimal:
             return _CONTEXT.power(one, other)
 
 
-def _written(terms: Terms) -> str:
+def _write_terms(terms: Terms) -> str:
     match terms:
         case str():
             return terms
         case Decimal():
             return f"{terms:f}" if terms == terms.to_integral_value() else f'Decimal("{terms:f}")'
         case Applied(one, sign, other):
-            return f"({_written(one)} {sign} {_written(other)})"
+            return f"({_write_terms(one)} {sign} {_write_terms(other)})"

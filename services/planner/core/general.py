@@ -47,10 +47,10 @@ def _object(schema: JsonObject, request: Request) -> JsonObject:
     fields = schema.get("properties")
     known = fields if isinstance(fields, dict) else {}
     filled = {name: _value(name, inner, request) for name, inner in known.items() if isinstance(inner, dict)}
-    return _unjudged(filled, known) if set(known) >= _UNJUDGED else filled
+    return _fill_unjudged(filled, known) if set(known) >= _UNJUDGED else filled
 
 
-def _unjudged(filled: JsonObject, known: JsonObject) -> JsonObject:
+def _fill_unjudged(filled: JsonObject, known: JsonObject) -> JsonObject:
     """A criterion that it cannot judge gets 0 and says so."""
     details = filled.get("details")
     inner = known.get("details")

@@ -34,13 +34,13 @@ def _speaks_of_several(own: frozenset[str], instruction: str) -> bool:
 
 def _way(tool: ToolSpec, situation: Situation) -> BoundWay | None:
     """The call for the one thing that the task is about; None if a required field stays open, or nothing narrows it."""
-    chosen = [(name, found) for name in tool.properties if (found := _chosen(tool, name, situation))]
+    chosen = [(name, found) for name in tool.properties if (found := _choose_reference(tool, name, situation))]
     if not chosen or not {*tool.required} <= {name for name, _ in chosen}:
         return None
     return BoundWay(tool, tuple(chosen))
 
 
-def _chosen(tool: ToolSpec, name: str, situation: Situation) -> Candidate | None:
+def _choose_reference(tool: ToolSpec, name: str, situation: Situation) -> Candidate | None:
     if is_paging(tool, name) or not is_reference(tool, name):
         return None
     found = [one for one in candidates(tool, name, situation, situation.text) if one.sure >= LIKELY]

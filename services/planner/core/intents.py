@@ -156,7 +156,7 @@ def understand(text: str) -> Reading:
         else:
             intents += _sentence(sentence, intents)
     questions += [intent.clause for intent in intents if intent.family == "read" and not intent.negated]
-    actions = [_placed(intent, text) for intent in intents if not intent.negated and intent.family != "read"]
+    actions = [_with_place(intent, text) for intent in intents if not intent.negated and intent.family != "read"]
     forbidden = tuple(intent for intent in intents if intent.negated)
     if questions or len(actions) > 1:
         actions = [intent for intent in actions if not _is_statement(intent)]
@@ -170,7 +170,7 @@ def _is_statement(intent: Intent) -> bool:
     return not is_verb(intent.verb) and not intent.is_heading and bool(_STATES.match(intent.clause))
 
 
-def _placed(intent: Intent, text: str) -> Intent:
+def _with_place(intent: Intent, text: str) -> Intent:
     before = text.partition(intent.clause)[0]
     return intent._replace(follows=bool(_AFTER.search(before)) or intent.clause.lower().startswith("then "))
 

@@ -13,31 +13,31 @@ from services.planner.core.words import field_stems, parts, text_stems
 from shared.domain.exact_json import Json, JsonObject
 
 
-def with_known(way: BoundWay, intent: Intent, situation: Situation) -> BoundWay:
+def fill_known(way: BoundWay, intent: Intent, situation: Situation) -> BoundWay:
     """A call whose missing figures are known by name."""
     chosen = dict(way.chosen)
     for name in way.missing:
         if takes_figure(way.tool, name):
-            found = _named(way.tool, name, intent, situation) or _announced(way, name, situation)
+            found = _find_named_value(way.tool, name, intent, situation) or _find_announced(way, name, situation)
             chosen |= {name: found} if found else {}
     return way._replace(chosen=tuple(chosen.items()), missing=tuple(name for name in way.missing if name not in chosen))
 
 
-def _named(tool: ToolSpec, name: str, intent: Intent, situation: Situation) -> Candidate | None:
+def _find_named_value(tool: ToolSpec, name: str, intent: Intent, situation: Situation) -> Candidate | None:
     """The value whose name stands in the clause with all its words, the longest name first."""
     said = text_stems(intent.clause)
     fitting = [value for value in situation.values if (own := field_stems(_name(value))) and own <= said]
     fitting.sort(key=lambda value: -len(field_stems(_name(value))))
     if not fitting:
         return None
-    return Candidate(typed(str(fitting[0].get("value")), tool, name), "value", _name(fitting[0]), CERTAIN)
+    return Candidate(as_field_type(str(fitting[0].get("value")), tool, name), "value", _name(fitting[0]), CERTAIN)
 
 
 def _name(value: JsonObject) -> str:
     return str(value.get("name"))
 
 
-def _announced(way: BoundWay, name: str, situation: Situation) -> Candidate | None:
+def _find_announced(way: BoundWay, name: str, situation: Situation) -> Candidate | None:
     """``new_x`` for ``x``, of a record that speaks of the very things that the call names."""
     things = {str(found.value) for field, found in way.chosen if is_reference(way.tool, field)}
     for record in situation.records:
@@ -45,7 +45,9 @@ def _announced(way: BoundWay, name: str, situation: Situation) -> Candidate | No
         for field, value in record.fields.items():
             amount = number(value)
             if parts(field) == ("new", *parts(name)) and amount is not None and things and things <= known:
-                return Candidate(typed(format(amount, "f"), way.tool, name), "result", record.ref(field), LIKELY)
+                return Candidate(
+                    as_field_type(format(amount, "f"), way.tool, name), "result", record.ref(field), LIKELY
+                )
     return None
 
 
@@ -55,7 +57,7 @@ def takes_figure(tool: ToolSpec, name: str) -> bool:
     return is_number or bool(field_stems(name) & text_stems("amount total price cost value sum"))
 
 
-def typed(value: str, tool: ToolSpec, name: str) -> Json:
+def as_field_type(value: str, tool: ToolSpec, name: str) -> Json:
     """A computed figure in the type of its field, in minor units where the field counts these."""
     figure = Decimal(value) * (100 if MINOR.intersection(parts(name)) else 1)
     cents = figure.quantize(Decimal("0.01"))

@@ -28,7 +28,7 @@ def calculations(request: Request, situation: Situation) -> list[JsonObject]:
     """What to ask ``calculate``: the formula that the task names, if the task or a record gives all that it needs."""
     tool = request.tool(CALCULATE)
     known = formulas(tool) if tool else {}
-    for name in _named(situation.text, known):
+    for name in _formulas_named(situation.text, known):
         operands = _operands(known[name], situation)
         if operands:
             listed: list[Json] = [one.written for one in operands]
@@ -44,7 +44,7 @@ def formulas(tool: ToolSpec) -> dict[str, str]:
     return {name: listed[name] for name in listed if not isinstance(offered, list) or name in offered}
 
 
-def _named(text: str, known: dict[str, str]) -> list[str]:
+def _formulas_named(text: str, known: dict[str, str]) -> list[str]:
     """The formulas of whose names the text has every word that counts, those first of which it has most."""
     said = text_stems(_BRITISH.sub("iz", text.lower()))
     words = {name: field_stems(name) for name in known}
@@ -57,22 +57,22 @@ def _operands(signature: str, situation: Situation) -> list[Operand] | None:
     names = [name.strip() for name in signature.split(",")]
     found: dict[str, list[Operand]] = {}
     text = situation.text
-    for name in sorted(names, key=lambda name: (-len(_spoken(name)), name)):
-        bound = _stated(name, text) or _recorded(name, text, situation)
+    for name in sorted(names, key=lambda name: (-len(_spoken_name(name)), name)):
+        bound = _find_stated(name, text) or _find_recorded(name, text, situation)
         if bound is None:
             return None
         found[name], text = bound
     return [one for name in names for one in found[name]]
 
 
-def _spoken(name: str) -> str:
+def _spoken_name(name: str) -> str:
     """``credit % a breach`` is spoken of as ``credit``, ``downtime of a day...`` as ``downtime``."""
     return re.split(r"%| of |\.\.\.", name)[0].strip()
 
 
-def _stated(name: str, text: str) -> _Bound | None:
+def _find_stated(name: str, text: str) -> _Bound | None:
     """``principal 2,500``, ``a life of 10``, ``12 months``: just one such figure, or several of a list's."""
-    words = re.escape(_spoken(name)).replace(r"\ ", r"[\s-]+")
+    words = re.escape(_spoken_name(name)).replace(r"\ ", r"[\s-]+")
     if name.endswith("..."):
         match = re.search(rf"\b{words}s?{_IS}((?:{_FIGURE}(?:\s*(?:,|and|,\s*and)\s*)?)+)", text, re.I)
         figures = re.findall(_FIGURE, match[1]) if match else []
@@ -87,12 +87,12 @@ def _stated(name: str, text: str) -> _Bound | None:
     return _Bound([Operand("task", literal=figure) for figure in figures], rest)
 
 
-def _recorded(name: str, text: str, situation: Situation) -> _Bound | None:
+def _find_recorded(name: str, text: str, situation: Situation) -> _Bound | None:
     """The one field of that name that the task's records have."""
     having = [
         operand(record, field)[0]
         for record in subjects(situation)
         for field in numeric_fields(record)
-        if field_stems(field) == field_stems(_spoken(name).replace(" ", "_"))
+        if field_stems(field) == field_stems(_spoken_name(name).replace(" ", "_"))
     ]
     return _Bound(having, text) if len(having) == 1 and not name.endswith("...") else None

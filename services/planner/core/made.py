@@ -6,7 +6,7 @@ from services.planner.core.binding import BoundWay
 from services.planner.core.intents import Intent
 from services.planner.core.named import NAME
 from services.planner.core.records import Record, own_id
-from services.planner.core.references import CERTAIN, is_reference, wanted
+from services.planner.core.references import CERTAIN, is_reference, wanted_noun
 from services.planner.core.request import ToolSpec
 from services.planner.core.situation import Candidate, Made, Situation, about, names
 from services.planner.core.words import STOP, family, field_stems, nouns, parts, stem, stems, text_words
@@ -17,16 +17,16 @@ _NAMED = stems(("name", "title"))
 _CALLED = stems(("named", "called"))
 
 
-def made_by(tool: ToolSpec) -> frozenset[str]:
+def nouns_made_by(tool: ToolSpec) -> frozenset[str]:
     """What a call of the tool makes; empty if it only changes something that is there."""
     own = nouns(tool.name)
     creates = family(next(iter(parts(tool.name)), "")) == "create"
-    is_about_one = any(is_reference(tool, name) and wanted(tool, name) == own for name in tool.properties)
+    is_about_one = any(is_reference(tool, name) and wanted_noun(tool, name) == own for name in tool.properties)
     return own if creates and not is_about_one else frozenset()
 
 
 def making(bound: BoundWay, situation: Situation) -> tuple[Made, ...]:
-    noun = made_by(bound.tool)
+    noun = nouns_made_by(bound.tool)
     return (Made(noun, bound.key, id_field(noun, situation)),) if noun else ()
 
 
@@ -38,11 +38,11 @@ def id_field(noun: frozenset[str], situation: Situation) -> str:
 
 def as_new(way: BoundWay, situation: Situation) -> BoundWay:
     """What a new thing gets: nothing of another one of its kind that the task does not say; its name as it says it."""
-    noun = made_by(way.tool)
+    noun = nouns_made_by(way.tool)
     if not noun:
         return way
     others = {record.ref(field): record for record in about(situation, noun) for field in record.fields}
-    chosen = {name: found for name, found in way.chosen if not _copied(way.tool, name, found, others, situation)}
+    chosen = {name: found for name, found in way.chosen if not _is_copied(way.tool, name, found, others, situation)}
     for name in way.tool.required:
         if name not in chosen and field_stems(name) - noun <= _NAMED and (said := _name_of(noun, situation.text)):
             chosen[name] = Candidate(said, "task", "", CERTAIN)
@@ -50,7 +50,7 @@ def as_new(way: BoundWay, situation: Situation) -> BoundWay:
     return way._replace(chosen=tuple(chosen.items()), missing=missing)
 
 
-def _copied(tool: ToolSpec, name: str, found: Candidate, others: dict[str, Record], situation: Situation) -> bool:
+def _is_copied(tool: ToolSpec, name: str, found: Candidate, others: dict[str, Record], situation: Situation) -> bool:
     from_other = found.source == "result" and found.ref in others and not is_reference(tool, name)
     return from_other and not names(situation.text, str(found.value))
 
@@ -65,7 +65,7 @@ def _name_of(noun: frozenset[str], text: str) -> str:
     return ""
 
 
-def linked(way: BoundWay, intent: Intent, situation: Situation) -> BoundWay:
+def link_to_made(way: BoundWay, intent: Intent, situation: Situation) -> BoundWay:
     """The call about the thing that an earlier call makes, unless its clause names one that is there."""
     chosen = dict(way.chosen)
     for name in way.tool.properties:
@@ -78,7 +78,7 @@ def linked(way: BoundWay, intent: Intent, situation: Situation) -> BoundWay:
 
 def _find_meant(way: BoundWay, name: str, situation: Situation) -> Made | None:
     asked = name in way.tool.required or name in dict(way.chosen)
-    return next((one for one in situation.made if asked and one.noun == wanted(way.tool, name)), None)
+    return next((one for one in situation.made if asked and one.noun == wanted_noun(way.tool, name)), None)
 
 
 def _is_named(found: Candidate | None, intent: Intent, situation: Situation) -> bool:

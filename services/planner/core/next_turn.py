@@ -18,16 +18,16 @@ def next_turn(request: Request) -> JsonObject:
     until = last_moment(request.task, now) if now else None
     if now and until:
         if now >= until:
-            return _said(True, None, f"It is {now:%H:%M}, and the task was to be looked after until {until:%H:%M}.")
-        return _said(False, min(step, until - now), f"The task is to be looked after until {until:%H:%M}.")
+            return _as_reply(True, None, f"It is {now:%H:%M}, and the task was to be looked after until {until:%H:%M}.")
+        return _as_reply(False, min(step, until - now), f"The task is to be looked after until {until:%H:%M}.")
     if interval(request.task) or goes_on(request.task):
-        return _said(False, step, "The task speaks of what comes later.")
+        return _as_reply(False, step, "The task speaks of what comes later.")
     if any(write.get("status") != _DONE for write in objects(request.section("writes"))):
-        return _said(False, step, "Not every write took hold.")
+        return _as_reply(False, step, "Not every write took hold.")
     if request.section("unmet"):
-        return _said(False, step, "Something of the task is still open.")
-    return _said(True, None, "Nothing of the task is left for later.")
+        return _as_reply(False, step, "Something of the task is still open.")
+    return _as_reply(True, None, "Nothing of the task is left for later.")
 
 
-def _said(finished: bool, step: timedelta | None, reason: str) -> JsonObject:
+def _as_reply(finished: bool, step: timedelta | None, reason: str) -> JsonObject:
     return {"finished": finished, "time_step": written_duration(step) if step else "", "reason": reason}

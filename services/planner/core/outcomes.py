@@ -68,11 +68,11 @@ def outcome_of_call(call: Called, request: Request) -> WriteOutcome:
     said = as_object(call.result)
     if "held" in said:
         known = [one for one in _outcomes(request) if one.get("proposal") == said["held"]]
-        return _stated(known[-1]) if known else WriteOutcome(WriteState.HELD, "held")
-    return _stated(said) if request.guarded and "status" in said else WriteOutcome(WriteState.DONE, "", "", said)
+        return _read_outcome(known[-1]) if known else WriteOutcome(WriteState.HELD, "held")
+    return _read_outcome(said) if request.guarded and "status" in said else WriteOutcome(WriteState.DONE, "", "", said)
 
 
-def _stated(said: JsonObject) -> WriteOutcome:
+def _read_outcome(said: JsonObject) -> WriteOutcome:
     status = str(said.get("status") or "")
     good = status in _GOOD
     return WriteOutcome(

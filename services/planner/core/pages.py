@@ -21,7 +21,7 @@ class Slice(NamedTuple):
     rows: int
     around: JsonObject
 
-    def told(self, *words: str) -> Json:
+    def find_value(self, *words: str) -> Json:
         """What the answer, else the call, says under a name that has one of these words and is no other place."""
         for source in (self.around, self.fact.arguments):
             for name, value in source.items():
@@ -38,8 +38,8 @@ class Slice(NamedTuple):
     @property
     def behind(self) -> int:
         """How many rows come before the end of this part."""
-        size = _whole(self.told(*_SIZES)) or self.rows
-        page, offset = _whole(self.told("page")), _whole(self.told("offset", "skip"))
+        size = _whole(self.find_value(*_SIZES)) or self.rows
+        page, offset = _whole(self.find_value("page")), _whole(self.find_value("offset", "skip"))
         return (max(page, 1) - 1) * size + offset + self.rows
 
     @property
@@ -49,7 +49,7 @@ class Slice(NamedTuple):
         pages = [v for n, v in self.around.items() if {"total", "pages"} == {*parts(n)}]
         goes_on = any(value is True for value in said.values()) or self.following is not None
         goes_on = goes_on or any(_whole(value) > self.behind for value in totals)
-        return self.rows > 0 and (goes_on or any(_whole(value) > _whole(self.told("page")) for value in pages))
+        return self.rows > 0 and (goes_on or any(_whole(value) > _whole(self.find_value("page")) for value in pages))
 
 
 def is_paging(tool: ToolSpec, name: str) -> bool:
@@ -63,8 +63,8 @@ def next_parts(facts: Iterable[Fact], tools: Iterable[ToolSpec]) -> Iterator[tup
     """The calls that ask for what follows the lists read so far."""
     named = {tool.name: tool for tool in tools}
     for fact in facts:
-        part, tool = sliced(fact), named.get(fact.tool)
-        if part is not None and tool is not None and part.has_more and (further := _further(part, tool)):
+        part, tool = as_slice(fact), named.get(fact.tool)
+        if part is not None and tool is not None and part.has_more and (further := _next_page(part, tool)):
             yield tool, {**fact.arguments, **further}
 
 
@@ -72,13 +72,13 @@ def read_in_part(facts: tuple[Fact, ...]) -> tuple[str, ...]:
     """The tools of lists of which the end was not read."""
     ended: dict[str, bool] = {}
     for fact in facts:
-        if part := sliced(fact):
+        if part := as_slice(fact):
             key = f"{fact.tool} {dumps(_criteria(fact.arguments))}"
             ended[key] = ended.get(key, False) or not part.has_more
     return tuple(key.split()[0] for key, end in ended.items() if not end)
 
 
-def sliced(fact: Fact) -> Slice | None:
+def as_slice(fact: Fact) -> Slice | None:
     """A result as part of a list; None if it holds no list of things."""
     around: JsonObject = {}
     rows = _rows(fact.result, around)
@@ -105,16 +105,16 @@ def _in_parts(tool: ToolSpec) -> bool:
     return any(_PLACES & {*parts(name)} for name in tool.properties)
 
 
-def _further(part: Slice, tool: ToolSpec) -> JsonObject:
+def _next_page(part: Slice, tool: ToolSpec) -> JsonObject:
     """The argument that leads on, in the tool's own way."""
     for name in tool.properties:
         own = {*parts(name)}
         if own & _OPAQUE and part.following is not None:
             return {name: part.following}
         if own & {"offset", "skip"}:
-            return {name: _whole(part.told("offset", "skip")) + part.rows}
+            return {name: _whole(part.find_value("offset", "skip")) + part.rows}
         if "page" in own and not own & _SIZES:
-            return {name: max(_whole(part.told("page")), 1) + 1}
+            return {name: max(_whole(part.find_value("page")), 1) + 1}
     return {}
 
 

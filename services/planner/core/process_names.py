@@ -53,7 +53,9 @@ def _counts(said: Sequence[str]) -> dict[str, int]:
     """How many different words of each kind are used; one that only stands inside a longer one does not count."""
     found = {kind: [_spans(said, word) for word in words] for kind, words in _WORDS.items()}
     every = [span for words in found.values() for spans in words for span in spans]
-    return {kind: sum(any(_alone(span, every) for span in spans) for spans in words) for kind, words in found.items()}
+    return {
+        kind: sum(any(_stands_alone(span, every) for span in spans) for spans in words) for kind, words in found.items()
+    }
 
 
 def _spans(said: Sequence[str], word: str) -> list[_Span]:
@@ -62,5 +64,5 @@ def _spans(said: Sequence[str], word: str) -> list[_Span]:
     return [_Span(at, at + len(wanted)) for at in starts]
 
 
-def _alone(span: _Span, every: Iterable[_Span]) -> bool:
+def _stands_alone(span: _Span, every: Iterable[_Span]) -> bool:
     return not any(one.start <= span.start and span.end <= one.end and one != span for one in every)

@@ -9,7 +9,7 @@ from services.planner.core.named import unknown_names
 from services.planner.core.of_each import of_each_named
 from services.planner.core.pages import next_parts
 from services.planner.core.process import process_of
-from services.planner.core.references import CERTAIN, LIKELY, POSSIBLE, candidates, is_reference, wanted
+from services.planner.core.references import CERTAIN, LIKELY, POSSIBLE, candidates, is_reference, wanted_noun
 from services.planner.core.request import Request, ToolSpec
 from services.planner.core.situation import Candidate, Situation, about, best
 from services.planner.core.toolmatch import suiting
@@ -30,12 +30,12 @@ def next_reads(
     fresh: dict[str, BoundWay] = {}
     following = [_part(tool, given) for tool, given in next_parts(situation.facts, tools)]
     following = [part for part in following if part.key not in made]
-    identified = _identified(tools, situation)
+    identified = _nouns_identified(tools, situation)
     least = _least_besides(tools, situation)
     relevant = _relevant(request, situation, writers)
     relevant = relevant | identified if relevant is not None else None
     for tool in tools:
-        spoken = _spoken(tool, least, situation)
+        spoken = _words_spoken(tool, least, situation)
         if not _may_help(tool, spoken, relevant):
             continue
         for bound in _worthwhile(tool, situation, identified, spoken):
@@ -58,12 +58,12 @@ def _whole(situation: Situation) -> Intent:
     return Intent("", situation.text)
 
 
-def _identified(tools: tuple[ToolSpec, ...], situation: Situation) -> frozenset[str]:
+def _nouns_identified(tools: tuple[ToolSpec, ...], situation: Situation) -> frozenset[str]:
     """The nouns of which the task gives an identifier, and means it."""
     spared_ids = find_spared(situation.text)
     return frozenset().union(
         *(
-            wanted(tool, name)
+            wanted_noun(tool, name)
             for tool in tools
             for name in tool.required
             if is_reference(tool, name)
@@ -85,11 +85,13 @@ def _worthwhile(
     if not tool.required:
         return _lists(ways)
     if situation.reading.reads_only and not spoken:
-        ways = [way for way in ways if all(found.source == "task" for _, found in way.chosen) or _asked(way, situation)]
+        ways = [
+            way for way in ways if all(found.source == "task" for _, found in way.chosen) or _is_asked(way, situation)
+        ]
     return [way for way in ways if spoken or _looks_up(way)]
 
 
-def _asked(way: BoundWay, situation: Situation) -> bool:
+def _is_asked(way: BoundWay, situation: Situation) -> bool:
     """Whether the field that an argument comes from is one that the task asks about."""
     return all(text_stems(found.ref.replace("_", " ")) & situation.stems for _, found in way.chosen)
 
@@ -98,10 +100,10 @@ def _looks_up(way: BoundWay) -> bool:
     """Whether the call looks up the very thing that an argument identifies."""
     own = nouns(way.tool.name)
     return all(
-        found.sure >= LIKELY and (not is_reference(way.tool, name) or wanted(way.tool, name) & own)
+        found.sure >= LIKELY and (not is_reference(way.tool, name) or wanted_noun(way.tool, name) & own)
         for name, found in way.chosen
         if name in way.tool.required
-    ) and any(wanted(way.tool, name) & own for name in way.tool.required)
+    ) and any(wanted_noun(way.tool, name) & own for name in way.tool.required)
 
 
 def _least_besides(tools: tuple[ToolSpec, ...], situation: Situation) -> dict[str, int]:
@@ -115,10 +117,10 @@ def _least_besides(tools: tuple[ToolSpec, ...], situation: Situation) -> dict[st
     return least
 
 
-def _spoken(tool: ToolSpec, least: dict[str, int], situation: Situation) -> frozenset[str]:
+def _words_spoken(tool: ToolSpec, least: dict[str, int], situation: Situation) -> frozenset[str]:
     """The words of the task that name what a tool reads, unless another tool's name says it with less besides."""
     if not least:
-        return _described(tool, situation)
+        return _words_described(tool, situation)
     own = nouns(tool.name)
     extra = len(own - situation.stems)
     return frozenset(word for word in own & situation.stems if extra <= least[word])
@@ -146,10 +148,10 @@ def _may_help(tool: ToolSpec, spoken: frozenset[str], relevant: frozenset[str] |
     """Whether a tool reads what the task speaks of, or looks up what an action or its condition may rest on."""
     own = nouns(tool.name)
     is_relevant = relevant is None or bool(own & relevant)
-    return bool(spoken) or (is_relevant and any(wanted(tool, name) & own for name in tool.required))
+    return bool(spoken) or (is_relevant and any(wanted_noun(tool, name) & own for name in tool.required))
 
 
-def _described(tool: ToolSpec, situation: Situation) -> frozenset[str]:
+def _words_described(tool: ToolSpec, situation: Situation) -> frozenset[str]:
     """What an action is about, in the words with which a tool says what it lists: its description's first ones."""
     if tool.required or not situation.reading.actions or situation.stems & _known_nouns(situation):
         return frozenset()
@@ -165,10 +167,10 @@ def _known_nouns(situation: Situation) -> frozenset[str]:
 def _lists(ways: list[BoundWay]) -> list[BoundWay]:
     """One list, or one for each thing that the task names for certain."""
     certain = [way for way in ways if way.chosen and way.sure == CERTAIN]
-    return certain or [_filtered(way) for way in ways[:1]]
+    return certain or [_keep_certain(way) for way in ways[:1]]
 
 
-def _filtered(way: BoundWay) -> BoundWay:
+def _keep_certain(way: BoundWay) -> BoundWay:
     """A list is narrowed only by what the task says for certain."""
     return way._replace(chosen=tuple((name, found) for name, found in way.chosen if found.sure == CERTAIN))
 
@@ -195,14 +197,14 @@ def _searches(tools: tuple[ToolSpec, ...], situation: Situation, made: set[str])
         for way in bind(tool, situation, Intent("", f'"{name}"'), LIKELY)
     ]
     found = [way for way in ways if not way.missing and not any(is_reference(way.tool, name) for name, _ in way.chosen)]
-    referred = _referred(situation)
+    referred = _nouns_referred(situation)
     lists = [BoundWay(tool, ()) for tool in tools if not tool.required and nouns(tool.name) in referred]
     fitting = [way for way in found if nouns(way.tool.name) in referred]
     near = [way for way in fitting or lists if way.key not in made]
     return near or [way for way in found if way.key not in made]
 
 
-def _referred(situation: Situation) -> set[frozenset[str]]:
+def _nouns_referred(situation: Situation) -> set[frozenset[str]]:
     """What the known records refer to."""
     named = {(name, record.noun) for record in situation.records for name in record.fields if is_identifier(name)}
     return {concept(name, frozenset()) for name, noun in named if concept(name, noun) != noun}

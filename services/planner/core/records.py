@@ -33,11 +33,11 @@ class Record(NamedTuple):
     fields: Mapping[str, Scalar]
     in_list: bool
 
-    def at(self, field: str) -> str:
+    def path_of(self, field: str) -> str:
         return f"{self.path}.{field}" if self.path else field
 
     def ref(self, field: str) -> str:
-        path = self.at(field)
+        path = self.path_of(field)
         return f"{self.fact.ref}{path}" if path.startswith("[") else f"{self.fact.ref}.{path}"
 
 
@@ -92,7 +92,7 @@ def own_id(record: Record) -> tuple[str, Scalar] | None:
     Where all that are called identifiers name other things, the only other field that looks like one goes before them.
     """
     named, own = _identifier_names(record.noun, tuple(record.fields))
-    for name in (*own, *(_called_strangely(record) if named and not own else ()), *named):
+    for name in (*own, *(_find_odd_identifier(record) if named and not own else ()), *named):
         return name, record.fields[name]
     return None
 
@@ -106,7 +106,7 @@ def _identifier_names(noun: frozenset[str], fields: tuple[str, ...]) -> tuple[tu
     return named, (*exact, *own)
 
 
-def _called_strangely(record: Record) -> list[str]:
+def _find_odd_identifier(record: Record) -> list[str]:
     """The field that holds an identifier under a name that does not say of what, if there is just one."""
     found = [name for name, value in record.fields.items() if not _names_another(name) and _looks_like_an_id(value)]
     return found if len(found) == 1 else []

@@ -25,7 +25,7 @@ _FEW = 3
 _LINKS = "for|of|to|by|from|in|on|at|with|and|or"
 
 
-def wanted(tool: ToolSpec, name: str) -> frozenset[str]:
+def wanted_noun(tool: ToolSpec, name: str) -> frozenset[str]:
     """What a field of a tool identifies: an ``id`` the thing in the tool's name, not a field it sets."""
     own = nouns(tool.name)
     set_fields = frozenset().union(*(field_stems(other) for other in tool.properties if not is_identifier(other)))
@@ -39,7 +39,7 @@ def is_reference(tool: ToolSpec, name: str) -> bool:
 
 def candidates(tool: ToolSpec, name: str, situation: Situation, clause: str) -> list[Candidate]:
     """Identifiers for one field, the surest first, no value twice. A clause's own identifiers come before the rest."""
-    noun = wanted(tool, name)
+    noun = wanted_noun(tool, name)
     found = [
         Candidate(mention.value, "task", "", sure)
         for mention in situation.of_kind(MentionKind.ID)
@@ -70,15 +70,15 @@ def _sure(mention: Mention, noun: frozenset[str], tool: ToolSpec, name: str, sit
         return CERTAIN
     if examples:
         return 0
-    if _introduced(mention, noun, situation.text):
+    if _is_introduced(mention, noun, situation.text):
         return CERTAIN
-    if _known_otherwise(mention.value, noun, situation):
+    if _belongs_elsewhere(mention.value, noun, situation):
         return 0
     if len(noun) == 1 and _abbreviates(mention.value, noun):
         return CERTAIN
-    if len(noun) > 1 and noun & {*_before(mention, situation.text)}:
+    if len(noun) > 1 and noun & {*_words_before(mention, situation.text)}:
         return 0  # "order X-1" is no "purchase order"
-    return 0 if _introduced_otherwise(mention, situation) else POSSIBLE
+    return 0 if _is_of_another_noun(mention, situation) else POSSIBLE
 
 
 @lru_cache(maxsize=20_000)
@@ -103,14 +103,14 @@ def _known_as(value: str, noun: frozenset[str], situation: Situation) -> bool:
     return any(field in identifies(record, noun) for record, field in places_of(value, situation))
 
 
-def _known_otherwise(value: str, noun: frozenset[str], situation: Situation) -> bool:
+def _belongs_elsewhere(value: str, noun: frozenset[str], situation: Situation) -> bool:
     """Whether a record says that this identifier belongs to something else."""
     found = places_of(value, situation)
     return any(is_identifier(field) and not concept(field, record.noun) & noun for record, field in found)
 
 
 @lru_cache(maxsize=2_000)
-def _before(mention: Mention, text: str) -> list[str]:
+def _words_before(mention: Mention, text: str) -> list[str]:
     """The few words that introduce an identifier; other identifiers of an enumeration are passed over."""
     clause = re.split(r"[.;:!?]\s", text[: mention.start])[-1]
     clause = re.sub(r"\b[A-Za-z]+[-_]?\d+\w*\b\s*(?:,|and|or)?", "", clause)
@@ -120,15 +120,15 @@ def _before(mention: Mention, text: str) -> list[str]:
     return [stem(word) for word in said[told + 1 :]][-3:]  # "of this one and notify that one" says nothing of that one
 
 
-def _introduced(mention: Mention, noun: frozenset[str], text: str) -> bool:
-    words = _before(mention, text)
+def _is_introduced(mention: Mention, noun: frozenset[str], text: str) -> bool:
+    words = _words_before(mention, text)
     after = [stem(word) for word in text_words(text[mention.end : mention.end + 30])][:1]
     return bool(noun) and (noun <= {*words} or (len(noun) == 1 and bool(noun & {*words[-2:]})) or noun <= {*after})
 
 
-def _introduced_otherwise(mention: Mention, situation: Situation) -> bool:
+def _is_of_another_noun(mention: Mention, situation: Situation) -> bool:
     """Whether the word right before an identifier is a noun: then it is that noun's identifier."""
-    words = _before(mention, situation.text)
+    words = _words_before(mention, situation.text)
     return bool(words) and not is_verb(words[-1])
 
 

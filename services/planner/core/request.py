@@ -109,7 +109,7 @@ def parse(body: JsonObject) -> Request:
     sections = {match["name"]: match["body"].replace("<\\/", "</") for match in _SECTION.finditer(text)}
     calls = (*_earlier(sections.get("so_far", "")), *_calls(messages))
     listed = tuple(_spec(tool) for tool in objects(body.get("tools")))
-    found = _found(calls, {tool.name for tool in listed})
+    found = _tools_found(calls, {tool.name for tool in listed})
     return Request(
         state=state["name"] if state else "",
         sections=sections,
@@ -123,7 +123,7 @@ def parse(body: JsonObject) -> Request:
     )
 
 
-def _found(calls: Sequence[Called], listed: Container[str]) -> tuple[ToolSpec, ...]:
+def _tools_found(calls: Sequence[Called], listed: Container[str]) -> tuple[ToolSpec, ...]:
     """The tools that searches have shown and that do not stand in the request, each once."""
     shown = [tool for call in calls if call.tool == FIND_TOOLS and not call.failed for tool in objects(call.result)]
     specs = {spec.name: spec for spec in map(_spec, shown) if spec.name not in listed}
@@ -162,10 +162,10 @@ def _earlier(so_far: str) -> list[Called]:
         told = objects(loads(so_far)) if so_far else []
     except ValueError:
         return []
-    return [_told(one, place) for place, one in enumerate(told, 1)]
+    return [_read_section_call(one, place) for place, one in enumerate(told, 1)]
 
 
-def _told(one: JsonObject, place: int) -> Called:
+def _read_section_call(one: JsonObject, place: int) -> Called:
     result, note = one.get("result"), ""
     if isinstance(result, str):
         result, _, note = _read_result(result)
@@ -202,11 +202,11 @@ def _calls(messages: list[JsonObject]) -> list[Called]:
     for turn, message in enumerate(replies, 1):
         for use in objects(message.get("content")):
             if use.get("type") == "tool_use" and str(use.get("id")) in answers:
-                found.append(_called(use, answers[str(use["id"])], turn, len(found) + 1))
+                found.append(_read_call(use, answers[str(use["id"])], turn, len(found) + 1))
     return found
 
 
-def _called(use: JsonObject, answer: JsonObject, turn: int, place: int) -> Called:
+def _read_call(use: JsonObject, answer: JsonObject, turn: int, place: int) -> Called:
     content = answer.get("content")
     result, ref, note = _read_result(content if isinstance(content, str) else _text(content))
     failed = answer.get("is_error") is True

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from services.planner.core.binding import BoundWay
 from services.planner.core.intents import Intent
 from services.planner.core.records import Record, number, own_id
-from services.planner.core.references import CERTAIN, is_reference, wanted
+from services.planner.core.references import CERTAIN, is_reference, wanted_noun
 from services.planner.core.request import ToolSpec
 from services.planner.core.selection import matching
 from services.planner.core.situation import Candidate, Situation
@@ -23,7 +23,7 @@ class Routed(NamedTuple):
     left_out: tuple[str, ...] = ()
 
 
-def routed(intent: Intent, situation: Situation, writers: Sequence[ToolSpec]) -> Routed:
+def route_listed(intent: Intent, situation: Situation, writers: Sequence[ToolSpec]) -> Routed:
     """A call for each listed thing that the clause means and whose age is known; nothing where there are no ways."""
     calls: list[BoundWay] = []
     left_out: list[str] = []
@@ -36,7 +36,7 @@ def routed(intent: Intent, situation: Situation, writers: Sequence[ToolSpec]) ->
         if tool is None or (done := _stands(record, tool)):
             left_out.append(f"{known[1]}: {f'it stands at {done} already' if tool else 'no tool takes its way'}")
             continue
-        calls.append(_bound(tool, record, known[0]))
+        calls.append(_bind_record(tool, record, known[0]))
     return Routed(tuple(calls), tuple(left_out))
 
 
@@ -65,7 +65,7 @@ def _tool(way: str, record: Record, writers: Sequence[ToolSpec]) -> ToolSpec | N
 
 def _slot(tool: ToolSpec, record: Record) -> str:
     """The tool's one required field, if it identifies the thing."""
-    slots = [name for name in tool.required if is_reference(tool, name) and wanted(tool, name) & record.noun]
+    slots = [name for name in tool.required if is_reference(tool, name) and wanted_noun(tool, name) & record.noun]
     return slots[0] if len(slots) == 1 == len(tool.required) else ""
 
 
@@ -75,7 +75,7 @@ def _stands(record: Record, tool: ToolSpec) -> str:
     return next((value for value in record.fields.values() if isinstance(value, str) and stem(value) in own), "")
 
 
-def _bound(tool: ToolSpec, record: Record, field: str) -> BoundWay:
+def _bind_record(tool: ToolSpec, record: Record, field: str) -> BoundWay:
     return BoundWay(
         tool, ((_slot(tool, record), Candidate(record.fields[field], "result", record.ref(field), CERTAIN)),)
     )

@@ -39,14 +39,18 @@ def scalar(tool: ToolSpec, name: str, situation: Situation, intent: Intent) -> C
     schema = tool.properties[name]
     required = name in tool.required
     if choices := _choices(schema):
-        return _chosen(choices, name, intent, situation)
+        return _choose(choices, name, intent, situation)
     if (kind := kind_of(schema)) in ("number", "integer"):
         return _number(name, kind, intent, situation)
     if kind == "boolean":
         return _flag(name, intent)
     if kind != "string":
         return None
-    shaped = _shaped(name, schema, situation, intent) or _said(_listed(schema, situation)) or stated(name, intent)
+    shaped = (
+        _find_by_shape(name, schema, situation, intent)
+        or _as_candidate(_find_example(schema, situation))
+        or find_stated(name, intent)
+    )
     described = str(schema.get("description", ""))
     return shaped or _text(name, described, intent, situation, required)
 
@@ -56,7 +60,7 @@ def _choices(schema: JsonObject) -> list[str]:
     return [str(word) for word in listed if word is not None] if isinstance(listed, list) else []
 
 
-def _chosen(choices: list[str], name: str, intent: Intent, situation: Situation) -> Candidate | None:
+def _choose(choices: list[str], name: str, intent: Intent, situation: Situation) -> Candidate | None:
     """The choice whose words stand in the clause, or in the verb itself (``approve`` chooses ``approved``)."""
     named = [choice for choice in choices if names(intent.clause, choice)]
     if len(named) == 1 and (intent.verb or any(mark.isdigit() for mark in named[0])):
@@ -72,7 +76,7 @@ def _chosen(choices: list[str], name: str, intent: Intent, situation: Situation)
         fits = [choice for choice in choices if stems(parts(choice)) and stems(parts(choice)) <= words]
         if len(fits) == 1:
             return Candidate(fits[0], "task", "", CERTAIN)
-        if fits and (after := stated(name, intent)):
+        if fits and (after := find_stated(name, intent)):
             said = text_stems(str(after.value))
             fits = [choice for choice in fits if stems(parts(choice)) <= said]
             return Candidate(fits[0], "task", "", CERTAIN) if len(fits) == 1 else None
@@ -80,7 +84,7 @@ def _chosen(choices: list[str], name: str, intent: Intent, situation: Situation)
 
 
 def _number(name: str, kind: str, intent: Intent, situation: Situation) -> Candidate | None:
-    said = stated(name, intent)
+    said = find_stated(name, intent)
     mention = next(iter(find(str(said.value))), None) if said else None
     if mention is None or mention.kind not in (MentionKind.MONEY, MentionKind.NUMBER):
         mention = _figure_near(name, intent.clause) or _figure_near(name, situation.text)
@@ -114,7 +118,7 @@ def _flag(name: str, intent: Intent) -> Candidate | None:
     return Candidate(True, "task", "", LIKELY) if own and own <= text_stems(intent.clause) else None
 
 
-def _shaped(name: str, schema: JsonObject, situation: Situation, intent: Intent) -> Candidate | None:
+def _find_by_shape(name: str, schema: JsonObject, situation: Situation, intent: Intent) -> Candidate | None:
     own = parts(name)
     shape = f"{schema.get('format', '')} {' '.join(own)}"
     for kind, words in (
@@ -139,7 +143,7 @@ def _decimal_text(amount: Decimal) -> str:
     return format(amount, "f") if isinstance(exponent, int) and exponent <= -2 else format(amount, ".2f")
 
 
-def stated(name: str, intent: Intent) -> Candidate | None:
+def find_stated(name: str, intent: Intent) -> Candidate | None:
     """``set the FIELD of ... to VALUE``, ``FIELD: VALUE``, ``with FIELD VALUE``."""
     words = [re.escape(word) for word in parts(name)]
     spelled = r"[\s_-]*".join(words)
@@ -164,26 +168,26 @@ def _first_value(text: str) -> str:
 def _text(name: str, described: str, intent: Intent, situation: Situation, required: bool) -> Candidate | None:
     own = field_stems(name)
     if own & _WHY or described.lower().startswith("why "):
-        return _said(intent.reason or ((_aside(intent.clause) or intent.clause) if required else ""))
+        return _as_candidate(intent.reason or ((_find_remark(intent.clause) or intent.clause) if required else ""))
     if own & _PROSE:
         if not (required or own & text_stems(intent.clause)):
             return None
         news = _news(intent, situation) if required else ""
-        return _said(_quoted(intent.clause) or _that(intent.clause) or news)
+        return _as_candidate(_find_quotation(intent.clause) or _that(intent.clause) or news)
     if own & _ABOUT or _WHAT_FOR.search(described):
-        return _said(_quoted(situation.text) or _for(situation.text))
-    if required and intent.verb and described.lower().startswith("what ") and (told := _told(intent.clause)):
-        return _said(told)
+        return _as_candidate(_find_quotation(situation.text) or _find_purpose(situation.text))
+    if required and intent.verb and described.lower().startswith("what ") and (told := _literal_text(intent.clause)):
+        return _as_candidate(told)
     if intent.verb and own & text_stems(intent.clause):
-        return _named(own, situation) or _of_records(name, intent, situation)
+        return _find_proper_name(own, situation) or _of_records(name, intent, situation)
     return (
         _from_field(name, situation)
-        or _named(own, situation)
-        or (_searched(situation, intent) if own & _ASKED else None)
+        or _find_proper_name(own, situation)
+        or (_search_words(situation, intent) if own & _ASKED else None)
     )
 
 
-def _said(text: str) -> Candidate | None:
+def _as_candidate(text: str) -> Candidate | None:
     return Candidate(text, "task", "", CERTAIN) if text else None
 
 
@@ -193,18 +197,18 @@ def _news(intent: Intent, situation: Situation) -> str:
     return f"Done: {'; '.join(done)}." if intent.is_notice and done else intent.clause
 
 
-def _aside(clause: str) -> str:
+def _find_remark(clause: str) -> str:
     """What follows a colon or the last comma, if it is a remark and not a figure."""
     head, comma, tail = clause.partition(": ") if ": " in clause else clause.rpartition(", ")
     return tail.strip() if comma and len(text_words(tail)) >= 3 and head else ""
 
 
-def _told(clause: str) -> str:
+def _literal_text(clause: str) -> str:
     """What a clause says in so many words: in quotation marks, after ``that``, or after a colon."""
-    return _quoted(clause) or _that(clause) or (clause.partition(": ")[2].strip() if ": " in clause else "")
+    return _find_quotation(clause) or _that(clause) or (clause.partition(": ")[2].strip() if ": " in clause else "")
 
 
-def _quoted(text: str) -> str:
+def _find_quotation(text: str) -> str:
     return next((mention.value for mention in find(text) if mention.kind is MentionKind.QUOTE), "")
 
 
@@ -213,7 +217,7 @@ def _that(clause: str) -> str:
     return match[1].strip() if match else ""
 
 
-def _for(text: str) -> str:
+def _find_purpose(text: str) -> str:
     """What something is for: the words of a ``for ...`` that names no identifier or figure."""
     for match in re.finditer(r"\bfor\s+(?:an?\s+|the\s+)?([^,.;]+)", text, re.I):
         if not any(
@@ -223,7 +227,7 @@ def _for(text: str) -> str:
     return ""
 
 
-def _listed(schema: JsonObject, situation: Situation) -> str:
+def _find_example(schema: JsonObject, situation: Situation) -> str:
     """One of the words that a description offers with ``such as a, b, c``, if the task uses exactly one."""
     match = re.search(
         r"(?:such as|e\.g\.|one of|for example)[:,]?\s+([^.;)]+)", str(schema.get("description", "")), re.I
@@ -249,7 +253,7 @@ def _of_records(name: str, intent: Intent, situation: Situation) -> Candidate | 
     return Candidate(holders[0].fields[name], "result", holders[0].ref(name), LIKELY) if len(values) == 1 else None
 
 
-def _named(own: frozenset[str], situation: Situation) -> Candidate | None:
+def _find_proper_name(own: frozenset[str], situation: Situation) -> Candidate | None:
     """``the Alpha fleet`` and ``fleet Alpha`` for a field called fleet."""
     for match in NAME.finditer(situation.text):
         name = " ".join(word for word in match[0].split() if word.lower() not in STOP)
@@ -260,8 +264,8 @@ def _named(own: frozenset[str], situation: Situation) -> Candidate | None:
     return None
 
 
-def _searched(situation: Situation, intent: Intent) -> Candidate | None:
-    found = _quoted(intent.clause) or next(iter(proper_names(situation.text)), "")
+def _search_words(situation: Situation, intent: Intent) -> Candidate | None:
+    found = _find_quotation(intent.clause) or next(iter(proper_names(situation.text)), "")
     return Candidate(found, "task", "", LIKELY) if found else None
 
 

@@ -37,7 +37,7 @@ def _matching(text: str, situation: Situation) -> list[Record]:
     criteria = {kind: _criteria(text, kind, listed) for kind in {record.noun for record in listed}}
     meant = _meant_ids(text, situation)
     kept = [record for record in listed if _fits(record, text, criteria[record.noun], meant)]
-    return _once(kept)
+    return _drop_repeats(kept)
 
 
 def _of_the_list_named(listed: Sequence[Record], said: frozenset[str]) -> list[Record]:
@@ -95,7 +95,7 @@ def _asks_for_unknown(text: str, listed: Sequence[Record]) -> bool:
     return stem(match["state"]) not in shown
 
 
-def _once(records: Sequence[Record]) -> list[Record]:
+def _drop_repeats(records: Sequence[Record]) -> list[Record]:
     unique: dict[str, Record] = {}
     for record in records:
         known = own_id(record)
@@ -117,7 +117,7 @@ def _criteria(text: str, kind: frozenset[str], listed: Sequence[Record]) -> Crit
             for name, value in record.fields.items():
                 values.setdefault(name, set()).add(str(value))
     participles = _participles(text)
-    spoken = {name: {value for value in held if _spoken(value, text, participles)} for name, held in values.items()}
+    spoken = {name: {value for value in held if _is_spoken(value, text, participles)} for name, held in values.items()}
     return {name: found for name, found in spoken.items() if found}
 
 
@@ -128,7 +128,7 @@ def _fits(record: Record, text: str, criteria: Criteria, meant: "_Meant") -> boo
     return compares(record, text) is not False and _is_meant(record, meant)
 
 
-def _spoken(value: str, text: str, participles: frozenset[str]) -> bool:
+def _is_spoken(value: str, text: str, participles: frozenset[str]) -> bool:
     return (
         value.lower() not in STOP
         and not value.replace(".", "").isdigit()
@@ -211,7 +211,7 @@ def compares(record: Record, text: str) -> bool | None:
         )
         if match and mention and mention.start <= 2:
             field = amount_field(record, text[: match.start()])
-            amount = scaled(record, field) if field else None
+            amount = in_major_units(record, field) if field else None
             return None if amount is None else holds(amount, mention.number)
     return None
 
@@ -239,7 +239,7 @@ def amount_field(record: Record, text: str) -> str | None:
     return sums[0] if sums else fields[0] if len(fields) == 1 else None
 
 
-def scaled(record: Record, field: str) -> Decimal | None:
+def in_major_units(record: Record, field: str) -> Decimal | None:
     """A field's figure in major units."""
     amount = number(record.fields[field])
     return amount / 100 if amount is not None and MINOR.intersection(parts(field)) else amount

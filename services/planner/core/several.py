@@ -15,7 +15,7 @@ def several(question: str, situation: Situation) -> str:
     """One line that names the things a question is after; empty where it asks for no list that was read."""
     if not _WHICH.search(question) or not _was_listed(question, situation):
         return ""
-    found = [said for record in matching(question, situation) if (said := _named(record))]
+    found = [said for record in matching(question, situation) if (said := _record_name(record))]
     if not found:
         return "None of those that were read fits."
     rest = ", and others" if len(found) > _SHOWN else ""
@@ -27,7 +27,7 @@ def _was_listed(question: str, situation: Situation) -> bool:
     return any(record.in_list and record.noun & said for record in situation.records)
 
 
-def _named(record: Record) -> str:
+def _record_name(record: Record) -> str:
     known = own_id(record)
     if known is None:
         return ""

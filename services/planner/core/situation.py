@@ -178,7 +178,7 @@ def _weight(field: str, value: Scalar, situation: Situation) -> int:
     if amount is not None:
         shares = amount / 100 if MINOR.intersection(parts(field)) else amount
         return 2 if any(shares == mention.number for mention in situation.of_kind(MentionKind.MONEY)) else 0
-    return _described(value, situation.text) if isinstance(value, str) and "@" not in value else 0
+    return _likeness_of(value, situation.text) if isinstance(value, str) and "@" not in value else 0
 
 
 def names(text: str, value: str) -> bool:
@@ -188,7 +188,7 @@ def names(text: str, value: str) -> bool:
     return re.search(rf"(?<![\w-]){re.escape(value)}(?![\w]|-\w)", text, re.I) is not None
 
 
-def _described(value: str, text: str) -> int:
+def _likeness_of(value: str, text: str) -> int:
     words = _content(value)
     shared = words & text_stems(text)
     return 1 if len(words) > 1 and (len(shared) >= 2 or 2 * len(shared) > len(words)) else 0

@@ -11,9 +11,9 @@ def summary(request: Request) -> str:
     """At most 200 words; where the turns are too many for that, the newest are told."""
     turns = objects(request.section("history"))[-_WORDS // _FEWEST :]
     share = _WORDS // len(turns) if turns else 0
-    return " ".join(_told(turn, share) for turn in turns)
+    return " ".join(_shorten_turn(turn, share) for turn in turns)
 
 
-def _told(turn: JsonObject, share: int) -> str:
+def _shorten_turn(turn: JsonObject, share: int) -> str:
     words = f"{turn.get('role', 'user')}: {turn.get('text', '')}".split()
     return " ".join(words if len(words) <= share else [*words[: share - 1], "..."])

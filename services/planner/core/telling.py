@@ -28,7 +28,9 @@ class TellingCalls(NamedTuple):
     left: tuple[str, ...] = ()
 
 
-def told(situation: Situation, writers: Sequence[ToolSpec], now: datetime, tended: Sequence[Call]) -> TellingCalls:
+def telling_calls(
+    situation: Situation, writers: Sequence[ToolSpec], now: datetime, tended: Sequence[Call]
+) -> TellingCalls:
     """``tended``: the calls that the plan has already."""
     calls: list[Call] = []
     left: list[str] = []
@@ -59,7 +61,7 @@ def _to_user(
     tool = next((one for one in writers if _speaks_plainly(one, sentence)), None)
     if tool is None:
         return None, f'no tool does "{sentence}"'
-    waiting = [_named(row) for row in rows_of(situation) if row.sender and _is_marked(row, tended)]
+    waiting = [_row_title(row) for row in rows_of(situation) if row.sender and _is_marked(row, tended)]
     words = f"These wait for you: {'; '.join(waiting)}." if waiting else "Nothing waits for you."
     if any(words == value for row in rows_of(situation) for value in row.fields.values()):
         return None, ""
@@ -88,7 +90,7 @@ def _is_marked(row: Row, tended: Sequence[Call]) -> bool:
     return any(row.name in given.values() for given in marking)
 
 
-def _named(row: Row) -> str:
+def _row_title(row: Row) -> str:
     title = next(
         (str(row.fields[name]) for name in ("subject", "title", "body") if row.fields.get(name)), str(row.name)
     )

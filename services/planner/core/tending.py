@@ -51,10 +51,10 @@ class Tended(NamedTuple):
     clauses: tuple[str, ...] = ()
 
 
-def tended(situation: Situation, writers: Sequence[ToolSpec]) -> Tended:
+def tend_rows(situation: Situation, writers: Sequence[ToolSpec]) -> Tended:
     """Each row by the one instruction that speaks of it; where several do it is left alone, unless one guards."""
     rules, calls, left, clauses = standing(situation.text), list[Call](), list[str](), list[str]()
-    for row in _arrived(situation):
+    for row in _rows_arrived(situation):
         spoken = [rule for rule in rules if _speaks_of(rule, row)]
         guarding = [rule for rule in spoken if rule.guards]
         chosen = guarding[:1] or (spoken if len(spoken) == 1 else [])
@@ -105,7 +105,7 @@ def _key(rows: Sequence[JsonObject], noun: tuple[str, ...]) -> str:
     return max(found)[3] if found else ""
 
 
-def _arrived(situation: Situation) -> list[Row]:
+def _rows_arrived(situation: Situation) -> list[Row]:
     """What lies where things arrive: the user's own words and what was put away already are not tended."""
     rows = [row for row in rows_of(situation) if row.sender]
     return [row for row in rows if row.fields.get("folder") in ("inbox", None) and not _is_own(row)]
@@ -130,7 +130,7 @@ def _call(step: TendingStep, row: Row, writers: Sequence[ToolSpec]) -> tuple[Cal
     suiting = [tool for tool in writers if _suits(tool, step, row)]
     if not suiting:
         return None, f'no tool does "{step.clause}"'
-    tool = max(suiting, key=lambda one: (len(_named(one, row) & text_stems(step.clause)), -len(parts(one.name))))
+    tool = max(suiting, key=lambda one: (len(_state_words(one, row) & text_stems(step.clause)), -len(parts(one.name))))
     given: JsonObject = {row.key: row.name}
     for name in tool.required:
         if name != row.key:
@@ -149,10 +149,10 @@ def _suits(tool: ToolSpec, step: TendingStep, row: Row) -> bool:
     same = stem(verb) == stem(step.verb)
     if not same or row.key not in tool.required or len(tool.required) > 2:
         return False
-    return _named(tool, row) <= said
+    return _state_words(tool, row) <= said
 
 
-def _named(tool: ToolSpec, row: Row) -> frozenset[str]:
+def _state_words(tool: ToolSpec, row: Row) -> frozenset[str]:
     """What the name says beside verb and kind of row: ``mark_..._read`` says read."""
     return frozenset(stem(word) for word in parts(tool.name)[1:]) - row.noun
 

@@ -66,12 +66,12 @@ class TendedStanding(NamedTuple):
 def standing(text: str) -> tuple[TendedStanding, ...]:
     """The instructions in the order of the text, those that forbid first."""
     barred = {stem(next(filter(None, match.groups()))) for match in _NEVER.finditer(text)}
-    found = [_forbidding(piece) or _headed(piece) or _plain(piece) for piece in _pieces(text)]
-    rules = [one._replace(steps=_allowed(one.steps, barred)) for one in found if one is not None]
+    found = [_forbidding(piece) or _read_headed(piece) or _plain(piece) for piece in _pieces(text)]
+    rules = [one._replace(steps=_allowed_steps(one.steps, barred)) for one in found if one is not None]
     return tuple(sorted(rules, key=lambda one: bool(one.steps)))
 
 
-def _allowed(steps: tuple[TendingStep, ...], barred: set[str]) -> tuple[TendingStep, ...]:
+def _allowed_steps(steps: tuple[TendingStep, ...], barred: set[str]) -> tuple[TendingStep, ...]:
     return tuple(step for step in steps if stem(step.verb) not in barred)
 
 
@@ -88,7 +88,7 @@ def _pieces(text: str) -> list[str]:
     return [_LEADING.sub("", piece.strip(" -*•\t")) for piece in _PIECE.split(text) if piece.strip()]
 
 
-def _headed(piece: str) -> TendedStanding | None:
+def _read_headed(piece: str) -> TendedStanding | None:
     """``Newsletters: archive them.``"""
     match = _HEADED.match(piece)
     if match is None or any(is_verb(word) for word in text_words(match["kind"])[:1]):

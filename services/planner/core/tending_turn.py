@@ -7,8 +7,8 @@ from services.planner.core.parts_of_task import changes_of, number_of_clause
 from services.planner.core.present import now_of
 from services.planner.core.request import CALL_NOTE, LEAVE_PART, Request, as_object
 from services.planner.core.situation import Situation
-from services.planner.core.telling import told
-from services.planner.core.tending import Call, Tended, tended
+from services.planner.core.telling import telling_calls
+from services.planner.core.tending import Call, Tended, tend_rows
 from services.planner.core.tending_rules import standing
 from services.planner.core.toolset import Toolset
 from services.planner.core.words import parts, stem
@@ -42,10 +42,10 @@ def lists_to_read(request: Request, situation: Situation, toolset: Toolset) -> l
 def due(request: Request, situation: Situation, toolset: Toolset) -> Tended:
     """What is due of the standing instructions; what no rule can do is named."""
     now = now_of(request)
-    done = tended(situation, toolset.writers)
+    done = tend_rows(situation, toolset.writers)
     if now is None:
         return done
-    said = told(situation, toolset.writers, now, done.calls)
+    said = telling_calls(situation, toolset.writers, now, done.calls)
     return Tended((*done.calls, *said.calls), (*done.left, *said.left), done.clauses)
 
 

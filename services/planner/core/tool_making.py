@@ -7,7 +7,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from services.planner.core.compute import subjects
 from services.planner.core.figures import Operand
 from services.planner.core.figures import operand as operand_of
-from services.planner.core.formula import NoFormula, as_function, formula, worked_out
+from services.planner.core.formula import NoFormula, as_function, compute_terms, formula
 from services.planner.core.general import NEEDS_A_MODEL
 from services.planner.core.request import CALCULATE, Request
 from services.planner.core.selection import numeric_fields
@@ -52,7 +52,7 @@ def cases(request: Request) -> JsonObject:
     found: dict[Decimal, JsonObject] = {}
     for figures in _inputs(len(names)):
         try:
-            result = worked_out(terms, dict(zip(names, map(Decimal, figures), strict=True)))
+            result = compute_terms(terms, dict(zip(names, map(Decimal, figures), strict=True)))
             shown = result.quantize(_EXACT_ENOUGH, ROUND_HALF_UP).normalize()
         except ArithmeticError:
             continue
@@ -65,7 +65,7 @@ def calculations(request: Request, situation: Situation) -> list[JsonObject]:
     """What to ask ``calculate`` of the made tools whose every argument the task or a record gives."""
     asked: list[JsonObject] = []
     for operation, names in _list_offered(request):
-        operands = [_bound(name.strip(), situation) for name in names.split(",")]
+        operands = [_find_operand(name.strip(), situation) for name in names.split(",")]
         if all(operands):
             given: list[Json] = [one.written for one in operands if one]
             asked.append({"operation": operation, "operands": given})
@@ -85,10 +85,10 @@ def _spec(request: Request) -> JsonObject:
 
 
 def _names(spec: JsonObject) -> list[str]:
-    return [str(name) for name in _listed(spec.get("arguments"))]
+    return [str(name) for name in _as_list(spec.get("arguments"))]
 
 
-def _listed(value: Json) -> list[Json]:
+def _as_list(value: Json) -> list[Json]:
     return value if isinstance(value, list) else []
 
 
@@ -98,7 +98,7 @@ def _inputs(number: int) -> Iterator[tuple[str, ...]]:
         yield tuple(_SIZES[(start + 3 * place) % len(_SIZES)] for place in range(number))
 
 
-def _bound(name: str, situation: Situation) -> Operand | None:
+def _find_operand(name: str, situation: Situation) -> Operand | None:
     """The figure that the task states for a name (``cost is 800``), else the one field of that name."""
     words = re.escape(name).replace("_", r"[\s_-]")
     stated = re.search(rf"\b{words}\s*(?:is|are|was|of|at|being|=|:)?\s*{_FIGURE}", situation.text, re.IGNORECASE)

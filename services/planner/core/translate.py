@@ -76,7 +76,7 @@ _EMPTY: JsonObject = {
 _Form = Callable[[str, Sequence[_Mention], Sequence[_Tool]], list[JsonObject]]
 
 
-def _confirmed(sentence: str, mentions: Sequence[_Mention], _tools: Sequence[_Tool]) -> list[JsonObject]:
+def _read_confirmation(sentence: str, mentions: Sequence[_Mention], _tools: Sequence[_Tool]) -> list[JsonObject]:
     if not _CONFIRM.search(sentence) or _OVER.search(sentence):
         return []
     level = _LEVEL.search(sentence)
@@ -100,7 +100,7 @@ def _in_order(sentence: str, mentions: Sequence[_Mention], _tools: Sequence[_Too
     return [{"kind": "only_after", "tool": later.name, "after": [earlier.name]}]
 
 
-def _counted(sentence: str, mentions: Sequence[_Mention], _tools: Sequence[_Tool]) -> list[JsonObject]:
+def _read_count(sentence: str, mentions: Sequence[_Mention], _tools: Sequence[_Tool]) -> list[JsonObject]:
     match = _COUNT.search(sentence)
     if match is None:
         return []
@@ -109,19 +109,19 @@ def _counted(sentence: str, mentions: Sequence[_Mention], _tools: Sequence[_Tool
     return [{"kind": "at_most", "tool": one.name, "limit": limit} for one in mentions if limit]
 
 
-def _forbidden(sentence: str, mentions: Sequence[_Mention], _tools: Sequence[_Tool]) -> list[JsonObject]:
+def _read_ban(sentence: str, mentions: Sequence[_Mention], _tools: Sequence[_Tool]) -> list[JsonObject]:
     if not _NEVER.search(sentence) or _EXCEPT.search(sentence) or _OVER.search(sentence):
         return []
     return [{"kind": "never", "tool": one.name} for one in mentions]
 
 
-def _limited(sentence: str, mentions: Sequence[_Mention], tools: Sequence[_Tool]) -> list[JsonObject]:
+def _read_limit(sentence: str, mentions: Sequence[_Mention], tools: Sequence[_Tool]) -> list[JsonObject]:
     """``over $5,000 requires approval``: the money field of the tools that the sentence is about."""
     over = _OVER.search(sentence)
     consequence = _consequence(sentence) if over else None
     if over is None or consequence is None or (over["how"].lower() == "of" and not over["more"]):
         return []
-    about = _about(sentence[: over.start()], mentions, tools)
+    about = _tools_about(sentence[: over.start()], mentions, tools)
     named = sorted({(tool.name, field) for tool in about if (field := _money(tool))})
     fields = {field for _, field in named}
     if len(fields) != 1:
@@ -145,7 +145,7 @@ def _consequence(sentence: str) -> JsonObject | None:
     return None
 
 
-def _about(subject: str, mentions: Sequence[_Mention], tools: Sequence[_Tool]) -> list[_Tool]:
+def _tools_about(subject: str, mentions: Sequence[_Mention], tools: Sequence[_Tool]) -> list[_Tool]:
     """The tools that a sentence names, else the writing ones whose name shares a word with its subject, else all."""
     named = {one.name for one in mentions}
     if named:
@@ -170,13 +170,13 @@ def _mentions(sentence: str, tools: Sequence[_Tool]) -> list[_Mention]:
     """The tools named, in their order; of overlapping names the longest counts."""
     found: list[_Mention] = []
     for tool in sorted(tools, key=lambda tool: -len(tool.name)):
-        for match in _named(tool.name).finditer(sentence):
+        for match in _name_pattern(tool.name).finditer(sentence):
             if all(match.end() <= one.start or match.start() >= one.end for one in found):
                 found.append(_Mention(tool.name, match.start(), match.end()))
     return sorted(found, key=lambda one: one.start)
 
 
-def _named(name: str) -> re.Pattern[str]:
+def _name_pattern(name: str) -> re.Pattern[str]:
     words = [re.escape(part) for part in parts(name)]
     spoken = r"\s+(?:(?:a|an|the|any|each|every)\s+)?".join(f"{word}(?:s|es)?" for word in words)
     return re.compile(rf"(?<![\w-])(?:{re.escape(name)}|{spoken})(?![\w-])", re.IGNORECASE)
@@ -188,4 +188,4 @@ def _tool(item: JsonObject) -> _Tool:
     return _Tool(str(item.get("name")), listed, item.get("class") in ("change", "notify"))
 
 
-_FORMS: tuple[_Form, ...] = (_confirmed, _limited, _in_order, _counted, _forbidden)
+_FORMS: tuple[_Form, ...] = (_read_confirmation, _read_limit, _in_order, _read_count, _read_ban)

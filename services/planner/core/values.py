@@ -17,8 +17,10 @@ def calculations(request: Request, situation: Situation, toolset: Toolset) -> tu
     if not toolset.has(CALCULATE):
         return ()
     tried = {str(call.arguments.get("name")) for call in request.calls if call.tool == CALCULATE}
-    asked = [_asked(figure) for figure in figures(situation)]
-    asked += [_named(one) for one in (*made_calculations(request, situation), *known_calculations(request, situation))]
+    asked = [_as_request(figure) for figure in figures(situation)]
+    asked += [
+        _as_named(one) for one in (*made_calculations(request, situation), *known_calculations(request, situation))
+    ]
     fresh = {str(one["name"]): one for one in asked if one["name"] not in tried}
     known = {str(value.get("name")) for value in situation.values}
     ready = [one for one in fresh.values() if not _waits(one, {*fresh} - known)]
@@ -32,12 +34,12 @@ def with_figures(situation: Situation, found: Sequence[Figure]) -> Situation:
     return situation._replace(values=(*situation.values, *own))
 
 
-def _asked(figure: Figure) -> JsonObject:
+def _as_request(figure: Figure) -> JsonObject:
     operands: list[Json] = [operand.written for operand, _ in figure.operands]
     return {"name": figure.name, "operation": figure.operation, "operands": operands}
 
 
-def _named(one: JsonObject) -> JsonObject:
+def _as_named(one: JsonObject) -> JsonObject:
     operands = one.get("operands")
     return {"name": one["operation"], "operation": one["operation"], "operands": operands}
 

@@ -9,13 +9,13 @@ from services.planner.core.compute import stated_figures
 from services.planner.core.conditions import judge
 from services.planner.core.each import for_each, is_for_each, not_all_known
 from services.planner.core.intents import Intent
-from services.planner.core.known import takes_figure, typed, with_known
-from services.planner.core.made import as_new, linked, making
+from services.planner.core.known import as_field_type, fill_known, takes_figure
+from services.planner.core.made import as_new, link_to_made, making
 from services.planner.core.mentions import MentionKind, find
 from services.planner.core.records import own_id
-from services.planner.core.references import CERTAIN, LIKELY, is_reference, wanted
+from services.planner.core.references import CERTAIN, LIKELY, is_reference, wanted_noun
 from services.planner.core.request import ToolSpec
-from services.planner.core.routes import routed
+from services.planner.core.routes import route_listed
 from services.planner.core.situation import Candidate, Situation, about, places_of
 from services.planner.core.toolmatch import suiting
 from services.planner.core.words import family, field_stems, parts, stem, text_stems
@@ -77,7 +77,7 @@ def _steps_of(
     intent: Intent, situation: Situation, writers: Sequence[ToolSpec], readers: Sequence[ToolSpec]
 ) -> list[WriteStep]:
     """One step, or one for each thing that goes a way of its own by its age."""
-    ways = routed(intent, situation, writers)
+    ways = route_listed(intent, situation, writers)
     if not ways.calls or not judge(intent, situation).holds or suiting(intent, situation, writers):
         return [_step(intent, situation, writers, readers)]
     steps = [WriteStep(intent._replace(verb=parts(bound.tool.name)[0]), (bound,)) for bound in ways.calls]
@@ -91,7 +91,7 @@ def _step(intent: Intent, situation: Situation, writers: Sequence[ToolSpec], rea
         unmet = f"its condition {problem}: {judged.why}"
         return WriteStep(intent, reason=Unplanned(unmet, settled=judged.holds is False))
     chosen, why = _calls(intent, situation, writers, readers)
-    kept = tuple(bound for bound in chosen if not _forbidden(bound, situation))
+    kept = tuple(bound for bound in chosen if not _is_forbidden(bound, situation))
     if chosen and not kept:
         why = Unplanned("the task forbids it", settled=True)
     return WriteStep(intent, kept, why)
@@ -125,7 +125,7 @@ def _calls(
         whole = [ways for ways in whole if _names_all(ways[0], intent)] or whole if len(whole) > 1 else whole
         whole = [ways for ways in whole if _reaches_named(ways, intent)]
         if len(whole) == 1:
-            return _checked(whole[0], intent, situation, readers)
+            return _check_ways(whole[0], intent, situation, readers)
         if len(whole) > 1:
             options = " and ".join(sorted(found[0].tool.name for found in whole))
             return [], Unplanned(f"it could mean {options}, and the task does not say which")
@@ -176,8 +176,8 @@ def _missing(tool: ToolSpec, ways: list[BoundWay]) -> str:
 def _ways(tool: ToolSpec, intent: Intent, situation: Situation) -> list[BoundWay]:
     """The ways to call a tool that agree with the task: several only if the clause names several things."""
     ways = [_with_values(way, intent, situation) for way in bind(tool, situation, intent, LIKELY)]
-    ways = [_without_guesses(as_new(with_known(way, intent, situation), situation)) for way in ways]
-    ways = [linked(way, intent, situation) for way in ways if is_for_each(intent) or not _leaves_out(way, intent)]
+    ways = [_without_guesses(as_new(fill_known(way, intent, situation), situation)) for way in ways]
+    ways = [link_to_made(way, intent, situation) for way in ways if is_for_each(intent) or not _leaves_out(way, intent)]
     if is_for_each(intent):
         return [found for way in ways[:1] for found in for_each(way, intent, situation)]
     first = ways[:1]
@@ -218,7 +218,7 @@ def _with_values(way: BoundWay, intent: Intent, situation: Situation) -> BoundWa
     if not values or slot is None:
         return way
     name, value = str(values[0].get("name")), str(values[0].get("value"))
-    found = Candidate(typed(value, way.tool, slot), "value", name, CERTAIN)
+    found = Candidate(as_field_type(value, way.tool, slot), "value", name, CERTAIN)
     chosen = dict(way.chosen) | {slot: found}
     return way._replace(chosen=tuple(chosen.items()), missing=tuple(one for one in way.missing if one != slot))
 
@@ -251,7 +251,7 @@ def _slot(way: BoundWay, intent: Intent) -> str | None:
     return next(iter([*(name for name in named if name in figures), *figures, *named]), None)
 
 
-def _checked(
+def _check_ways(
     ways: list[BoundWay], intent: Intent, situation: Situation, readers: Sequence[ToolSpec]
 ) -> tuple[list[BoundWay], Unplanned]:
     unknown = not_all_known(ways[0], intent, situation) if is_for_each(intent) else ""
@@ -260,7 +260,7 @@ def _checked(
     for way in ways:
         if unread := _unread(way, situation, readers):
             return [], Unplanned(unread)
-        if settled := _settled(way, intent, situation):
+        if settled := _why_settled(way, intent, situation):
             return [], Unplanned(settled, settled=True)
     return ways, Unplanned()
 
@@ -270,19 +270,19 @@ def _unread(way: BoundWay, situation: Situation, readers: Sequence[ToolSpec]) ->
     for name, found in way.chosen:
         if not is_reference(way.tool, name) or found.source != "task":
             continue
-        noun = wanted(way.tool, name)
-        readable = any(wanted(reader, field) == noun for reader in readers for field in reader.required)
+        noun = wanted_noun(way.tool, name)
+        readable = any(wanted_noun(reader, field) == noun for reader in readers for field in reader.required)
         known = bool(places_of(str(found.value), situation))
         if readable and not known:
             return f"{found.value} was not found"
     return ""
 
 
-def _settled(way: BoundWay, intent: Intent, situation: Situation) -> str:
+def _why_settled(way: BoundWay, intent: Intent, situation: Situation) -> str:
     """``approve`` what is approved already: nothing to do."""
     ids = {str(found.value) for name, found in way.chosen if is_reference(way.tool, name)}
     done = stem(intent.verb)
-    for record in about(situation, frozenset().union(*(wanted(way.tool, name) for name, _ in way.chosen))):
+    for record in about(situation, frozenset().union(*(wanted_noun(way.tool, name) for name, _ in way.chosen))):
         known = own_id(record)
         own = {str(known[1])} if known else set()
         states = [value for value in record.fields.values() if isinstance(value, str) and value.isalpha()]
@@ -292,7 +292,7 @@ def _settled(way: BoundWay, intent: Intent, situation: Situation) -> str:
     return ""
 
 
-def _forbidden(bound: BoundWay, situation: Situation) -> bool:
+def _is_forbidden(bound: BoundWay, situation: Situation) -> bool:
     """Whether a ``do not`` of the task speaks of this very call; one that names things speaks of these alone."""
     given = {str(found.value) for _, found in bound.chosen}
     return any(

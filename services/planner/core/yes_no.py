@@ -2,7 +2,7 @@
 
 import re
 
-from services.planner.core.conditions import judged_alone
+from services.planner.core.conditions import judge_statement
 from services.planner.core.situation import Situation
 
 _BE = re.compile(
@@ -20,7 +20,7 @@ def yes_or_no(question: str, situation: Situation) -> str:
     """``Yes: 120.00 is within 200.00.``; empty if this is no such question, or nothing known decides it."""
     if not _ASKS.match(question):
         return ""
-    judged = judged_alone(_as_condition(question), situation)
+    judged = judge_statement(_as_condition(question), situation)
     return "" if judged.holds is None else f"{'Yes' if judged.holds else 'No'}: {judged.why}."
 
 

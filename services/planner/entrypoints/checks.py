@@ -50,13 +50,13 @@ def _fields(body: JsonObject, counting: bool) -> None:
     for name, value in body.items():
         if name not in _FIELDS:
             raise Refused(f"{name}: Extra inputs are not permitted")
-        _typed(name, value)
+        _check_type(name, value)
     limit = body.get("max_tokens", 1)
     if isinstance(limit, int) and limit < 1:
         raise Refused("max_tokens: Input should be greater than or equal to 1")
 
 
-def _typed(name: str, value: Json) -> None:
+def _check_type(name: str, value: Json) -> None:
     kinds = _TYPES.get(name)
     if kinds and (not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds)):
         raise Refused(f"{name}: Input should be a valid {' or '.join(kind.__name__ for kind in kinds)}")
@@ -74,7 +74,7 @@ def _messages(messages: list[JsonObject]) -> None:
             "This model does not support assistant message prefill. The conversation must end with a user message."
         )
     for index, message in enumerate(messages):
-        _answered(index, message, messages[index + 1] if index + 1 < len(messages) else {})
+        _check_answered(index, message, messages[index + 1] if index + 1 < len(messages) else {})
 
 
 def _message(index: int, message: JsonObject) -> None:
@@ -96,7 +96,7 @@ def _ids(message: JsonObject, kind: str, field: str) -> list[str]:
     return [str(block.get(field)) for block in objects(message.get("content")) if block.get("type") == kind]
 
 
-def _answered(index: int, message: JsonObject, following: JsonObject) -> None:
+def _check_answered(index: int, message: JsonObject, following: JsonObject) -> None:
     """Each ``tool_use`` has its ``tool_result`` in the very next message, and none stands alone."""
     asked, given = _ids(message, "tool_use", "id"), _ids(following, "tool_result", "tool_use_id")
     missing = [use for use in asked if use not in given]
@@ -124,7 +124,7 @@ def _tools(tools: Json) -> None:
         if not isinstance(schema, dict) or schema.get("type") != "object":
             raise Refused(f"tools.{index}.input_schema.type: Field required, and it must be 'object'")
         if tool.get("strict") is True:
-            _closed(schema, f"tools.{index}.input_schema")
+            _check_closed(schema, f"tools.{index}.input_schema")
     if len(names) != len(set(map(str, names))):
         raise Refused("tools: Tool names must be unique.")
 
@@ -142,14 +142,14 @@ def _format(config: Json) -> None:
         return
     if not isinstance(form, dict) or form.get("type") != "json_schema" or not isinstance(form.get("schema"), dict):
         raise Refused("output_config.format: Input should be an object of type 'json_schema' with a schema")
-    _closed(form["schema"], "output_config.format.schema")
+    _check_closed(form["schema"], "output_config.format.schema")
 
 
-def _closed(schema: Json, where: str) -> None:
+def _check_closed(schema: Json, where: str) -> None:
     """Structured output and strict tools need closed objects, at every depth."""
     if isinstance(schema, list):
         for item in schema:
-            _closed(item, where)
+            _check_closed(item, where)
     if not isinstance(schema, dict):
         return
     if schema.get("type") == "object" and schema.get("additionalProperties") is not False:
@@ -157,4 +157,4 @@ def _closed(schema: Json, where: str) -> None:
     properties = schema.get("properties")
     inner = [*(properties.values() if isinstance(properties, dict) else ()), schema.get("items"), schema.get("anyOf")]
     for item in inner:
-        _closed(item, where)
+        _check_closed(item, where)

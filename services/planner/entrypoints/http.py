@@ -33,7 +33,7 @@ class Served:
         self.max_body = max_body
         self._seen: OrderedDict[str, None] = OrderedDict()
 
-    def cached(self, body: JsonObject) -> tuple[int, int]:
+    def count_cached(self, body: JsonObject) -> tuple[int, int]:
         """Tokens read from the cache, up to the longest prefix that is known, and written from there to the last mark.
 
         As at the real API, a prefix is found again at most ``_LOOK_BACK`` blocks before a mark.
@@ -52,7 +52,7 @@ class Served:
     def faults_of(self, request: Request) -> dict[str, str]:
         """The faults of this request: the standing ones, and those its header asks for where that is allowed."""
         header = request.headers.get("x-planner-faults", "")
-        return {**self.faults, **_parsed(header)} if header and self.allow_faults else self.faults
+        return {**self.faults, **_parse_faults(header)} if header and self.allow_faults else self.faults
 
 
 def application(served: Served) -> FastAPI:
@@ -74,7 +74,7 @@ def _add_messages(app: FastAPI, served: Served) -> None:
         check(body, served.model)
         faults = served.faults_of(request)
         await _wait(request, served)
-        done = _answered(body, served, faults)
+        done = _make_answer(body, served, faults)
         if body.get("stream") is True:
             return StreamingResponse(_stream(done), media_type="text/event-stream")
         return Response(dumps(done.message), media_type="application/json")
@@ -120,17 +120,17 @@ def _add_faults(app: FastAPI, served: Served) -> None:
         body = await _object(request, served.max_body)
         faults, latency = body.get("faults"), body.get("latency_ms")
         if isinstance(faults, str):
-            served.faults = _parsed(faults)
+            served.faults = _parse_faults(faults)
         if isinstance(latency, int) and latency >= 0:
             served.latency_ms = latency
         return JSONResponse({"faults": served.faults, "latency_ms": served.latency_ms})
 
 
-def _answered(body: JsonObject, served: Served, faults: dict[str, str]) -> messages.Made:
+def _make_answer(body: JsonObject, served: Served, faults: dict[str, str]) -> messages.Made:
     asked = parse(body)
     said = reply(asked, "ignored_policy" in faults, faulty.is_hasty(asked, faults))
     said = faulty.spoil(said, asked, faults)
-    done = messages.made(body, said, served.cached(body), "truncated" in faults)
+    done = messages.make_message(body, said, served.count_cached(body), "truncated" in faults)
     _log.info("answered", state=asked.state or "other", calls=len(said.calls), stop=done.stop, faults=sorted(faults))
     return done
 
@@ -167,7 +167,7 @@ async def _object(request: Request, max_body: int) -> JsonObject:
         raise Refused(f"The request body is not valid JSON: {error}") from error
 
 
-def _parsed(text: str) -> dict[str, str]:
+def _parse_faults(text: str) -> dict[str, str]:
     try:
         return faulty.parse(text)
     except faulty.UnknownFault as error:

@@ -68,7 +68,7 @@ def _blocks_of(content: Json) -> list[JsonObject]:
     return [{"type": "text", "text": content}] if isinstance(content, str) else objects(content)
 
 
-def made(body: JsonObject, reply: Reply, cached: tuple[int, int], truncated: bool) -> Made:
+def make_message(body: JsonObject, reply: Reply, cached: tuple[int, int], truncated: bool) -> Made:
     """The message for a body. ``cached``: tokens read from and written to the cache."""
     name = digest({"body": body})[:24]
     blocks = _blocks(name, reply)

@@ -16,7 +16,7 @@ from services.learner.core.files.deciding import (
     with_statistics,
 )
 from services.learner.core.files.total_file import Statistics
-from services.learner.core.training.merge import shelved
+from services.learner.core.training.merge import as_shelved
 from services.learner.ports.files import ArmRecord, EntityRecord, Stored, Totals, Versions
 from services.learner.ports.outcomes import Shelved
 from shared.contracts.accuracy import Accuracy
@@ -82,7 +82,7 @@ def test_of_an_arm_the_record_with_more_pulls_holds(
 @pytest.mark.promise("files.idempotent")
 @given(_CASES, _CASES)
 def test_cases_brought_twice_are_there_once(here: list[CaseEntry], new: list[CaseEntry]) -> None:
-    log = [shelved(case) for case in {case.case_id: case for case in here}.values()]
+    log = [as_shelved(case) for case in {case.case_id: case for case in here}.values()]
     done = with_cases(_stored(cases=log), new)
     texts = done.brought.cases or [entry.text for entry in log]
     after = [Shelved(text, CaseEntry.model_validate_json(text)) for text in texts]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from services.learner.core.report.lessons import report_facts, report_rows
-from services.learner.core.report.prepared import prepared
+from services.learner.core.report.prepared import prepare_training
 from services.learner.core.report.report import BadReport, Report, as_json, read_report
 from services.learner.core.training.rows import read_rows
 from tests.unit.learner.training import a_row, lines_of
@@ -71,7 +71,7 @@ def test_any_parts_are_shown_and_make_only_rows_that_the_learner_reads(
 ) -> None:
     report = _report(top_failures=failures, scenario_difficulty_ranking=ranking, brainos_training_signals=signals)
     json.dumps(as_json(report))
-    rows = prepared([report]).rows
+    rows = prepare_training([report]).rows
     assert read_rows("x.jsonl", lines_of(rows)).bad == []
 
 
@@ -84,7 +84,7 @@ def test_a_failure_becomes_a_failing_row_with_its_cause_and_a_score_that_somebod
         {"scenario": "vague"},
     ]
     ranking: JsonValue = {"payroll_uk": {"pass_rate": 0.2, "difficulty": "hard"}}
-    found = prepared([_report(top_failures=failures, scenario_difficulty_ranking=ranking)])
+    found = prepare_training([_report(top_failures=failures, scenario_difficulty_ranking=ranking)])
     rows = read_rows("x.jsonl", lines_of(found.rows)).good
     assert [(row.request, row.metadata.overall_score, row.metadata.failure_cause) for row in rows] == [
         ("invoice missing po", 0.22, "paid without one"),
@@ -98,7 +98,7 @@ def test_a_failure_becomes_a_failing_row_with_its_cause_and_a_score_that_somebod
 def test_rows_that_a_report_brings_are_passed_on_as_they_are_and_bad_ones_named() -> None:
     good: JsonValue = a_row()
     bad: JsonValue = {"messages": []}
-    found = prepared([_report(brainos_training_signals={"rows": [good, bad], "examples": [good]})])
+    found = prepare_training([_report(brainos_training_signals={"rows": [good, bad], "examples": [good]})])
     assert found.rows == [good]
     assert [line.startswith("r.json: brainos_training_signals 2: metadata") for line in found.skipped] == [True]
 
@@ -109,7 +109,7 @@ def test_a_signal_must_say_whether_it_failed() -> None:
         {"scenario": "payroll", "score": 93, "training_type": "positive", "task": "Run the payroll"},
         {"scenario": "close", "score": 50},
     ]
-    found = prepared([_report(brainos_training_signals=signals)])
+    found = prepare_training([_report(brainos_training_signals=signals)])
     rows = read_rows("x.jsonl", lines_of(found.rows)).good
     assert [(row.request, row.metadata.overall_score) for row in rows] == [("Run the payroll", 0.93)]
     assert found.skipped == ["r.json: brainos_training_signals: close does not say its training_type"]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.learner.core.training.merge import merged, shelved
+from services.learner.core.training.merge import as_shelved, merge_cases
 from services.learner.ports.outcomes import Shelved
 from shared.contracts.case import CaseEntry
 from shared.domain.cases import CASES_KEPT
@@ -22,7 +22,7 @@ _CASES = st.builds(
 )
 _NEW = st.lists(_CASES, max_size=10)
 _LOGS = st.lists(_CASES, max_size=MOST, unique_by=lambda case: case.case_id).map(
-    lambda cases: [shelved(case) for case in sorted(cases, key=lambda case: case.at, reverse=True)]
+    lambda cases: [as_shelved(case) for case in sorted(cases, key=lambda case: case.at, reverse=True)]
 )
 
 
@@ -34,7 +34,7 @@ def _cases(log: list[Shelved]) -> list[CaseEntry]:
 @given(_LOGS, _NEW)
 def test_a_merged_log_has_nothing_twice_and_is_within_its_cap(log: list[Shelved], new: list[CaseEntry]) -> None:
     """Everything in it comes from one of the two, and it is as full as it can be; newest first."""
-    result = merged(log, new, MOST)
+    result = merge_cases(log, new, MOST)
     ids = [case.case_id for case in _cases(result)]
     offered = {case.case_id for case in [*_cases(log), *new]}
     assert len(ids) == len(set(ids)) == min(MOST, len(offered))
@@ -46,7 +46,7 @@ def test_a_merged_log_has_nothing_twice_and_is_within_its_cap(log: list[Shelved]
 @pytest.mark.promise("training.merged")
 @given(_LOGS, _NEW)
 def test_what_is_left_out_is_no_better_than_what_stays(log: list[Shelved], new: list[CaseEntry]) -> None:
-    result = _cases(merged(log, new, MOST))
+    result = _cases(merge_cases(log, new, MOST))
     latest = {case.case_id: case for case in [*_cases(log), *new]}
     ids = {case.case_id for case in result}
     out = [case.quality for name, case in latest.items() if name not in ids]
@@ -56,41 +56,41 @@ def test_what_is_left_out_is_no_better_than_what_stays(log: list[Shelved], new: 
 @pytest.mark.promise("training.merged")
 @given(_LOGS, _NEW)
 def test_merging_the_same_again_changes_nothing(log: list[Shelved], new: list[CaseEntry]) -> None:
-    once = merged(log, new, MOST)
-    assert merged(once, new, MOST) == once
+    once = merge_cases(log, new, MOST)
+    assert merge_cases(once, new, MOST) == once
 
 
 @given(_LOGS)
 def test_merging_nothing_leaves_every_text_as_it_is(log: list[Shelved]) -> None:
     """Also fields that a later version wrote."""
     later = [entry._replace(text=entry.text.replace("{", '{"later":1,', 1)) for entry in log]
-    assert merged(later, [], MOST) == later
+    assert merge_cases(later, [], MOST) == later
 
 
 @pytest.mark.promise("training.merged")
 def test_a_full_log_takes_what_is_better_and_keeps_what_is_good() -> None:
     """Not overwritten, and not in vain: fifty good examples into two hundred middling cases."""
-    log = [shelved(a_case(number, quality=0.5 if number % 2 else 0.7)) for number in range(CASES_KEPT)]
+    log = [as_shelved(a_case(number, quality=0.5 if number % 2 else 0.7)) for number in range(CASES_KEPT)]
     new = [a_case(1000 + number, quality=0.6) for number in range(50)]
-    result = _cases(merged(log, new))
+    result = _cases(merge_cases(log, new))
     assert len(result) == CASES_KEPT
     assert sum(case.quality == 0.7 for case in result) == CASES_KEPT // 2
     assert sum(case.quality == 0.6 for case in result) == 50
     worse = [a_case(2000 + number, quality=0.1) for number in range(50)]
-    assert _cases(merged(log, worse)) == _cases(log)
+    assert _cases(merge_cases(log, worse)) == _cases(log)
 
 
 def test_a_case_that_says_something_else_or_is_newer_replaces_the_one_of_its_id() -> None:
-    log = [shelved(a_case(1, quality=0.4)), shelved(a_case(2))]
-    assert {case.case_id: case.quality for case in _cases(merged(log, [a_case(1, quality=0.8)]))} == {
+    log = [as_shelved(a_case(1, quality=0.4)), as_shelved(a_case(2))]
+    assert {case.case_id: case.quality for case in _cases(merge_cases(log, [a_case(1, quality=0.8)]))} == {
         "case-1": 0.8,
         "case-2": 0.9,
     }
-    assert merged(log, [a_case(2, at=NOON - timedelta(days=3))]) == log
-    assert merged(log, [a_case(2, at=NOON)])[0] == shelved(a_case(2, at=NOON))
+    assert merge_cases(log, [a_case(2, at=NOON - timedelta(days=3))]) == log
+    assert merge_cases(log, [a_case(2, at=NOON)])[0] == as_shelved(a_case(2, at=NOON))
 
 
 def test_entries_that_cannot_be_read_stay_while_there_is_room() -> None:
-    log = [Shelved("?", None), *(shelved(a_case(number)) for number in range(3))]
-    assert [entry.text == "?" for entry in merged(log, [], 4)] == [False, False, False, True]
-    assert not any(entry.text == "?" for entry in merged(log, [a_case(9)], 4))
+    log = [Shelved("?", None), *(as_shelved(a_case(number)) for number in range(3))]
+    assert [entry.text == "?" for entry in merge_cases(log, [], 4)] == [False, False, False, True]
+    assert not any(entry.text == "?" for entry in merge_cases(log, [a_case(9)], 4))

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from services.planner.core.formula import NoFormula, formula, worked_out
+from services.planner.core.formula import NoFormula, compute_terms, formula
 from services.planner.core.request import parse
 from services.planner.core.roles import reply
 from services.planner.core.turn import Reply
@@ -109,7 +109,7 @@ def test_figures_come_from_the_tasks_record_where_it_does_not_state_them() -> No
 def test_formulas_keep_the_order_of_operations() -> None:
     terms = formula("x = a - b - c / 2 ^ d * -e", ("a", "b", "c", "d", "e"))
     figures = {name: Decimal(number) for name, number in zip("abcde", (100, 5, 8, 2, 3), strict=True)}
-    assert worked_out(terms, figures) == Decimal(101)
+    assert compute_terms(terms, figures) == Decimal(101)
 
 
 def test_a_text_without_a_formula_has_none() -> None:

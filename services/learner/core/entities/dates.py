@@ -33,22 +33,22 @@ def dates(text: str) -> Iterator[Found]:
         for match in pattern.finditer(text):
             parts = match.groupdict()
             month = int(parts["m"]) if parts.get("m") else months().get(parts["month"].casefold(), 0)
-            yield from _found(match, int(parts["year"]), month, int(parts["day"]))
+            yield from _find_date(match, int(parts["year"]), month, int(parts["day"]))
     for match in _SLASHED.finditer(text):
-        yield from _slashed(match)
+        yield from _read_slashed(match)
 
 
-def _slashed(match: re.Match[str]) -> Iterator[Found]:
+def _read_slashed(match: re.Match[str]) -> Iterator[Found]:
     first, second, year = int(match["a"]), int(match["b"]), int(match["year"])
     if first > _TWELVE or first == second:
-        yield from _found(match, year, second, first)
+        yield from _find_date(match, year, second, first)
     elif second > _TWELVE:
-        yield from _found(match, year, first, second)
+        yield from _find_date(match, year, first, second)
     elif _is_date(year, first, second):
         yield Found(EntityKind.DATE, match[0], match[0], match.start(), match.end())
 
 
-def _found(match: re.Match[str], year: int, month: int, day: int) -> Iterator[Found]:
+def _find_date(match: re.Match[str], year: int, month: int, day: int) -> Iterator[Found]:
     if _is_date(year, month, day):
         said = date(year, month, day).isoformat()
         yield Found(EntityKind.DATE, said, said, match.start(), match.end())

@@ -25,7 +25,7 @@ def find_entities(text: str) -> tuple[Found, ...]:
         if not any(found.start < other.end and other.start < found.end for other in kept):
             kept.append(found)
     kept.sort(key=lambda one: one.start)
-    return tuple(_merged(kept))[:MOST]
+    return tuple(_merge(kept))[:MOST]
 
 
 def names_of(found: Found) -> tuple[str, ...]:
@@ -46,7 +46,7 @@ def _all(text: str) -> Iterator[Found]:
     yield from names(text)
 
 
-def _merged(found: Iterable[Found]) -> Iterator[Found]:
+def _merge(found: Iterable[Found]) -> Iterator[Found]:
     """One of each, in its longest writing; a name that is the same as a company's is that company."""
     by_field: dict[str, Found] = {}
     for one in found:

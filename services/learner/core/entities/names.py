@@ -58,7 +58,7 @@ _REFERENCE = re.compile(r"[A-Z]{1,6}-?\d[\w-]*")
 
 def names(text: str) -> Iterator[Found]:
     for match in _PRODUCT.finditer(text):
-        yield from _found(EntityKind.PRODUCT, match.start("name"), match["name"])
+        yield from _find_name(EntityKind.PRODUCT, match.start("name"), match["name"])
     for match in _COMPANY.finditer(text):
         yield from _company(match)
     for pattern, kind in (
@@ -68,7 +68,7 @@ def names(text: str) -> Iterator[Found]:
         (_DEALT_WITH, EntityKind.VENDOR),
     ):
         for match in pattern.finditer(text):
-            yield from _found(kind, match.start("name"), match["name"])
+            yield from _find_name(kind, match.start("name"), match["name"])
 
 
 def short_name(value: str) -> str:
@@ -78,12 +78,12 @@ def short_name(value: str) -> str:
 
 
 def _company(match: re.Match[str]) -> Iterator[Found]:
-    for found in _found(EntityKind.VENDOR, match.start("name"), match["name"]):
+    for found in _find_name(EntityKind.VENDOR, match.start("name"), match["name"]):
         legal = match["legal"]
         yield found._replace(value=f"{found.value} {legal}", end=match.end())
 
 
-def _found(kind: EntityKind, start: int, written: str) -> Iterator[Found]:
+def _find_name(kind: EntityKind, start: int, written: str) -> Iterator[Found]:
     """The name without words at its ends that belong to the sentence; nothing where nothing is left."""
     words = written.split(" ")
     while words and _is_no_name(words[0]):

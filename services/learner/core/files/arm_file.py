@@ -2,7 +2,7 @@
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue
 
-from services.learner.core.files.reading import BadEntry, mapped, read_all
+from services.learner.core.files.reading import BadEntry, entries_of_object, read_all
 from services.learner.ports.files import ArmRecord
 from shared.domain.bandit import REWARD_UNITS, Arm
 from shared.domain.trend import POINTS_KEPT, read_points
@@ -24,7 +24,7 @@ class _Arm(BaseModel):
 
 def read_arms(content: JsonValue) -> list[ArmRecord]:
     """The arms of a file; raises ``BadFile``. An arm without a pull says nothing, and is none."""
-    found = mapped(content, "arms", "bandit")
+    found = entries_of_object(content, "arms", "bandit")
     entries = ((f"{kind}", arms) for kind, arms in found.items())
     kinds = read_all(entries, _object)
     named = (

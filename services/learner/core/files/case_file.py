@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import AliasChoices, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
 
-from services.learner.core.files.reading import BadEntry, listed, numbered, read_all
+from services.learner.core.files.reading import BadEntry, entries_of_list, number_entries, read_all
 from shared.contracts.case import CaseEntry
 from shared.domain.cases import CaseOutcome
 from shared.domain.exact_json import digest
@@ -59,7 +59,7 @@ class _Case(BaseModel):
 
 def read_cases(content: JsonValue) -> list[CaseEntry]:
     """The cases of a file, the newest first; raises ``BadFile``. Nothing that the guard marks is in them."""
-    return read_all(numbered(listed(content, "cases", "entries", "case_log")), _read)[::-1]
+    return read_all(number_entries(entries_of_list(content, "cases", "entries", "case_log")), _read)[::-1]
 
 
 def _read(entry: JsonValue) -> CaseEntry:

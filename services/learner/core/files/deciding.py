@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from services.learner.core.files.total_file import Statistics
 from services.learner.core.memory.facts import is_same, with_facts
-from services.learner.core.training.merge import merged
+from services.learner.core.training.merge import merge_cases
 from services.learner.ports.files import ArmRecord, Brought, EntityRecord, Stored
 from services.learner.ports.memory import KnownFacts
 from shared.contracts.case import CaseEntry
@@ -28,7 +28,7 @@ class Decision(NamedTuple):
 
 
 def with_cases(stored: Stored, new: Sequence[CaseEntry]) -> Decision:
-    log = merged(stored.cases, new)
+    log = merge_cases(stored.cases, new)
     before = {entry.text for entry in stored.cases}
     ids = {case.case_id for case in new}
     standing = {entry.case.case_id for entry in log if entry.case}

@@ -3,7 +3,7 @@
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue
 
 from services.learner.core.files.case_file import Moment
-from services.learner.core.files.reading import BadEntry, listed, numbered, read_all
+from services.learner.core.files.reading import BadEntry, entries_of_list, number_entries, read_all
 from services.learner.ports.files import EntityRecord
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact
 from shared.domain.keywords import keywords
@@ -42,13 +42,13 @@ class _Entity(BaseModel):
 
 def read_facts(content: JsonValue) -> list[KnownFact]:
     """The facts of a file, the newest first; raises ``BadFile``."""
-    found = read_all(numbered(listed(content, "facts", "entries", "knowledge")), _fact)
+    found = read_all(number_entries(entries_of_list(content, "facts", "entries", "knowledge")), _fact)
     return sorted(found, key=lambda fact: fact.at, reverse=True)
 
 
 def read_entities(content: JsonValue) -> list[EntityRecord]:
     """The entities of a file; raises ``BadFile``."""
-    return read_all(numbered(listed(content, "entities")), _entity)
+    return read_all(number_entries(entries_of_list(content, "entities")), _entity)
 
 
 def _fact(entry: JsonValue) -> KnownFact:

@@ -38,7 +38,7 @@ class Importer:
         except BadFile as bad:
             return FileReport(file=errand.file, problems=bad.problems, dry_run=errand.dry_run)
         for _ in range(_TRIES):
-            stored = await self._shelf.stored(errand.tenant)
+            stored = await self._shelf.read_stored(errand.tenant)
             done = await asyncio.to_thread(decides, stored)
             known = max(0, total - done.taken - done.left_out)
             if errand.dry_run or not done.taken or await self._shelf.keep(errand.tenant, done.brought, stored.versions):

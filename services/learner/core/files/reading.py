@@ -24,7 +24,7 @@ class BadEntry(ValueError):
     """What is wrong with one entry."""
 
 
-def listed(content: JsonValue, *names: str) -> list[JsonValue]:
+def entries_of_list(content: JsonValue, *names: str) -> list[JsonValue]:
     """The entries of a file that is a list, or an object with a list under one of the names. Raises ``BadFile``."""
     found = next((content[name] for name in names if name in content), None) if isinstance(content, dict) else content
     if not isinstance(found, list):
@@ -32,7 +32,7 @@ def listed(content: JsonValue, *names: str) -> list[JsonValue]:
     return _few(found)
 
 
-def mapped(content: JsonValue, *names: str) -> Mapping[str, JsonValue]:
+def entries_of_object(content: JsonValue, *names: str) -> Mapping[str, JsonValue]:
     """The entries of a file that is an object, or has one under one of the names. Raises ``BadFile``."""
     inner = next((content[name] for name in names if name in content), content) if isinstance(content, dict) else None
     if not isinstance(inner, dict):
@@ -57,7 +57,7 @@ def read_all(entries: Iterable[tuple[str, JsonValue]], read: Callable[[JsonValue
     return good
 
 
-def numbered(entries: Iterable[JsonValue]) -> Iterable[tuple[str, JsonValue]]:
+def number_entries(entries: Iterable[JsonValue]) -> Iterable[tuple[str, JsonValue]]:
     return ((f"entry {number}", entry) for number, entry in enumerate(entries, 1))
 
 

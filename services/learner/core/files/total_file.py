@@ -7,7 +7,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from services.learner.core.files.arm_file import checked_trend
-from services.learner.core.files.reading import BadEntry, BadFile, mapped, read_all
+from services.learner.core.files.reading import BadEntry, BadFile, entries_of_object, read_all
 from services.learner.ports.files import Totals
 from shared.contracts.accuracy import Accuracy
 from shared.domain.accuracy import WINDOW_KEPT
@@ -29,7 +29,7 @@ class Statistics(NamedTuple):
 
 def read_statistics(content: JsonValue) -> Statistics:
     """Raises ``BadFile``."""
-    told = mapped(content)
+    told = entries_of_object(content)
     counts = _numbers(told.get("counts", {}), "counts")
     days = _numbers(told.get("days", {}), "days")
     problems = [f"days {name}: it is no day and count" for name in days if not _DAY.fullmatch(name)]
@@ -43,7 +43,7 @@ def read_statistics(content: JsonValue) -> Statistics:
     if problems:
         raise BadFile(problems)
     trend = read_all([("quality_trend", told.get("quality_trend", ""))], _trend)[0]
-    accuracy = mapped(told.get("accuracy", {}))
+    accuracy = entries_of_object(told.get("accuracy", {}))
     unknown = [name for name in accuracy if not _PREDICTION.fullmatch(name)]
     if unknown:
         raise BadFile([f"accuracy {name}: it is no process type and kind" for name in unknown])
@@ -52,7 +52,7 @@ def read_statistics(content: JsonValue) -> Statistics:
 
 
 def _numbers(content: JsonValue, part: str) -> dict[str, int]:
-    found = mapped(content)
+    found = entries_of_object(content)
     numbers = read_all(((f"{part} {name}", number) for name, number in found.items()), _number)
     return dict(zip(found, numbers, strict=True))
 

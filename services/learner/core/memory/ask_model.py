@@ -63,7 +63,7 @@ class ModelFacts(FactFinder):
     @override
     def most(self, sections: JsonObject) -> Cost:
         """All attempts, each with as long an answer as may be."""
-        asked = -(-(len(_PROMPT) + len(_shown(sections))) // _CHARACTERS_A_TOKEN) + _CORRECTION
+        asked = -(-(len(_PROMPT) + len(_show_sections(sections))) // _CHARACTERS_A_TOKEN) + _CORRECTION
         nanos = asked * self._price.fresh_input + _MAX_TOKENS * self._price.output
         return Cost(_ATTEMPTS, _ATTEMPTS * asked, _ATTEMPTS * _MAX_TOKENS, _ATTEMPTS * nanos)
 
@@ -75,7 +75,7 @@ class ModelFacts(FactFinder):
                 reply = await self._model.complete(_request({**sections, "correction": problem}))
             except ModelUnavailable as error:
                 raise FactsUnavailable(str(error), cost) from error
-            cost = _with(cost, reply, self._price)
+            cost = _add_reply(cost, reply, self._price)
             try:
                 return [RawFact(**fact.model_dump()) for fact in _Answer.model_validate_json(reply.text).facts], cost
             except ValidationError as error:
@@ -88,13 +88,13 @@ def _request(sections: JsonObject) -> ModelRequest:
     return ModelRequest(
         tier=Tier.HAIKU,
         system=(_PROMPT,),
-        messages=(Message("user", (TextBlock(_shown(sections)),)),),
+        messages=(Message("user", (TextBlock(_show_sections(sections)),)),),
         schema=SCHEMA,
         max_tokens=_MAX_TOKENS,
     )
 
 
-def _shown(sections: JsonObject) -> str:
+def _show_sections(sections: JsonObject) -> str:
     return "\n\n".join(_section(name, sections[name]) for name in _ORDER if sections.get(name))
 
 
@@ -105,7 +105,7 @@ def _section(name: str, value: Json) -> str:
     return f"<{name}>\n{defused}\n</{name}>"
 
 
-def _with(cost: Cost, reply: ModelReply, price: Price) -> Cost:
+def _add_reply(cost: Cost, reply: ModelReply, price: Price) -> Cost:
     usage = reply.usage
     read = usage.input + usage.cache_read + usage.cache_write
     cached = usage.cache_read * price.cache_read + usage.cache_write * price.cache_write

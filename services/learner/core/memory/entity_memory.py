@@ -16,16 +16,16 @@ _TASKS = 5
 _NAMES = 4
 
 
-def changed(known: Known, memos: Sequence[Memo]) -> Change:
+def change_of(known: Known, memos: Sequence[Memo]) -> Change:
     """What new memos of one tenant make of it, in order: for each, entities seen and predictions tried once more."""
     entities, links, accuracy = dict(known.entities), dict(known.links), dict(known.accuracy)
     for memo in memos:
         fields = [one.field for one in memo.entities]
         for one in memo.entities:
-            entities[one.field] = _seen(entities.get(one.field), one, memo.source.at)
-            links[one.field] = _linked(links.get(one.field, EntityLinks()), one.field, fields, memo.source)
+            entities[one.field] = _count_sight(entities.get(one.field), one, memo.source.at)
+            links[one.field] = _link(links.get(one.field, EntityLinks()), one.field, fields, memo.source)
         for prediction, held in predictions(memo).items():
-            accuracy[prediction] = _tried(accuracy.get(prediction, Accuracy()), held, memo.source.at)
+            accuracy[prediction] = _count_try(accuracy.get(prediction, Accuracy()), held, memo.source.at)
     named = {one.field for memo in memos for one in memo.entities}
     tried = {prediction for memo in memos for prediction in predictions(memo)}
     return Change(
@@ -42,7 +42,7 @@ def predictions(memo: Memo) -> Mapping[Prediction, bool]:
     return {(memo.process_type, kind.value): held for kind, held in memo.held.items()}
 
 
-def _seen(before: KnownEntity | None, found: Found, at: datetime) -> KnownEntity:
+def _count_sight(before: KnownEntity | None, found: Found, at: datetime) -> KnownEntity:
     names = names_of(found)
     if before is None:
         return KnownEntity(kind=found.kind.value, value=names[0], seen=1, first_seen=at, last_seen=at, names=names[1:])
@@ -56,13 +56,13 @@ def _seen(before: KnownEntity | None, found: Found, at: datetime) -> KnownEntity
     )
 
 
-def _linked(before: EntityLinks, field: str, fields: Sequence[str], source: TaskSource) -> EntityLinks:
+def _link(before: EntityLinks, field: str, fields: Sequence[str], source: TaskSource) -> EntityLinks:
     together = dict.fromkeys((*(other for other in fields if other != field), *before.together))
     tasks = (source, *(task for task in before.tasks if task.task_id != source.task_id))
     return EntityLinks(together=tuple(together)[:_TOGETHER], tasks=tasks[:_TASKS])
 
 
-def _tried(before: Accuracy, held: bool, at: datetime) -> Accuracy:
+def _count_try(before: Accuracy, held: bool, at: datetime) -> Accuracy:
     window = (*before.window, held)[-WINDOW_KEPT:]
     begins = drifts(window) and not drifts(before.window)
     return Accuracy(

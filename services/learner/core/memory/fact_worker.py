@@ -50,7 +50,7 @@ class FactWorker:
         claimed = await self._book.claim(1, CLAIM_SECONDS)
         for tenant, event_id in claimed:
             if await self._is_done(tenant, event_id, now):
-                await self._book.done(tenant, event_id)
+                await self._book.finish(tenant, event_id)
             else:
                 await self._book.put_off(tenant, event_id, _LATER_SECONDS)
         return len(claimed)
@@ -58,7 +58,7 @@ class FactWorker:
     async def _is_done(self, tenant: str, event_id: str, now: datetime) -> bool:
         try:
             todo = await self._book.todo(tenant, event_id)
-            return todo is None or await self._learned(todo, now)
+            return todo is None or await self._learn(todo, now)
         except Spoiled as error:
             log.error("memory_spoiled", tenant=tenant, event_id=event_id, error=str(error))
         except StoreUnavailable:
@@ -69,9 +69,9 @@ class FactWorker:
         await self._book.give_up(tenant, event_id)  # what failed once would fail again, and be paid for again
         return True
 
-    async def _learned(self, todo: FactTodo, now: datetime) -> bool:
+    async def _learn(self, todo: FactTodo, now: datetime) -> bool:
         try:
-            found, cost = await self._found(todo, now)
+            found, cost = await self._find(todo, now)
         except FactsUnavailable as problem:
             self.counts.failed += 1
             log.warning("facts_unavailable", task_id=todo.task_id, problem=str(problem))
@@ -83,7 +83,7 @@ class FactWorker:
         self.counts.facts += len(found) if kept else 0
         return kept
 
-    async def _found(self, todo: FactTodo, now: datetime) -> tuple[Sequence[RawFact], Cost]:
+    async def _find(self, todo: FactTodo, now: datetime) -> tuple[Sequence[RawFact], Cost]:
         """Within the tenant's day, which it counts in; what it may cost is set aside first."""
         sections = sections_of(todo)
         if not await self._purse.reserve(todo, self._finder.most(sections), now):

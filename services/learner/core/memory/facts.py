@@ -32,33 +32,33 @@ def with_facts(known: KnownFacts, new: Sequence[KnownFact]) -> FactChange:
     stored = {id(fact): row for row, fact in known.rows}
     facts = [fact for _, fact in known.rows]
     for fact in new:
-        facts = _taught(facts, fact)
-    kept = _capped(facts)
+        facts = _teach(facts, fact)
+    kept = _cap(facts)
     left = {id(fact) for fact in kept}
     gone = tuple(row for key, row in stored.items() if key not in left)
     come = [fact for fact in kept if id(fact) not in stored]
     return FactChange(gone, tuple(sorted(come, key=lambda fact: fact.at)))
 
 
-def _taught(facts: list[KnownFact], new: KnownFact) -> list[KnownFact]:
+def _teach(facts: list[KnownFact], new: KnownFact) -> list[KnownFact]:
     same = next((fact for fact in facts if is_same(fact, new)), None)
     if same is not None:
         facts = [fact for fact in facts if fact is not same]
-        new = _again(same, new)
+        new = _repeat(same, new)
     rivals = [fact for fact in facts if fact.superseded_at is None and contradicts(fact, new)]
     newest = max(rivals, key=lambda fact: fact.at, default=None)
     if newest is not None and newest.at > new.at:
-        return [_superseded(new, newest), *facts]
+        return [_supersede(new, newest), *facts]
     if newest is not None:
         new = new.model_copy(update={"replaces": newest.text})
-    return [new, *(_superseded(fact, new) if any(fact is one for one in rivals) else fact for fact in facts)]
+    return [new, *(_supersede(fact, new) if any(fact is one for one in rivals) else fact for fact in facts)]
 
 
 def is_same(one: KnownFact, other: KnownFact) -> bool:
     """Whether both say the same: the same value of the same attribute, or nearly the same words and figures."""
-    if _about(one) and _about(one) == _about(other):
+    if _meaning_of(one) and _meaning_of(one) == _meaning_of(other):
         return _value(one) == _value(other)
-    if _about(one) and _about(other) and _subject(one.subject) != _subject(other.subject):
+    if _meaning_of(one) and _meaning_of(other) and _subject(one.subject) != _subject(other.subject):
         return False
     words, others = frozenset(one.keywords), frozenset(other.keywords)
     figures = _figures(one.text) == _figures(other.text)
@@ -67,10 +67,10 @@ def is_same(one: KnownFact, other: KnownFact) -> bool:
 
 def contradicts(one: KnownFact, other: KnownFact) -> bool:
     """Whether they give the same attribute of the same subject different values."""
-    return bool(_about(one)) and _about(one) == _about(other) and _value(one) != _value(other)
+    return bool(_meaning_of(one)) and _meaning_of(one) == _meaning_of(other) and _value(one) != _value(other)
 
 
-def _again(before: KnownFact, new: KnownFact) -> KnownFact:
+def _repeat(before: KnownFact, new: KnownFact) -> KnownFact:
     """What was told once more: newer, surer; it holds again if it was contradicted in between."""
     unsure = (1 - before.confidence) * (1 - new.confidence)
     newest = new if new.at >= before.at else before
@@ -87,11 +87,11 @@ def _again(before: KnownFact, new: KnownFact) -> KnownFact:
     )
 
 
-def _superseded(fact: KnownFact, by: KnownFact) -> KnownFact:
+def _supersede(fact: KnownFact, by: KnownFact) -> KnownFact:
     return fact.model_copy(update={"superseded_at": by.at, "superseded_by": by.text})
 
 
-def _capped(facts: Sequence[KnownFact]) -> list[KnownFact]:
+def _cap(facts: Sequence[KnownFact]) -> list[KnownFact]:
     """The first to go are those that hold no more, then the oldest."""
     by_worth = sorted(facts, key=lambda fact: (fact.superseded_at is None, fact.at), reverse=True)
     return by_worth[:FACTS_KEPT]
@@ -119,12 +119,12 @@ def _fact(raw: RawFact, todo: FactTodo) -> KnownFact:
     )
 
 
-def _about(fact: KnownFact) -> tuple[str, frozenset[str]] | None:
-    return _meant(fact.subject, fact.attribute)
+def _meaning_of(fact: KnownFact) -> tuple[str, frozenset[str]] | None:
+    return _meaning(fact.subject, fact.attribute)
 
 
 @lru_cache(maxsize=_COMPARED)
-def _meant(subject: str, attribute: str) -> tuple[str, frozenset[str]] | None:
+def _meaning(subject: str, attribute: str) -> tuple[str, frozenset[str]] | None:
     """The subject and the attribute, by the stems of its words; None where a fact does not say them."""
     stems = frozenset(map(stem, attribute.casefold().replace("_", " ").split()))
     return (_subject(subject), stems) if subject and stems else None
@@ -137,11 +137,11 @@ def _subject(name: str) -> str:
 
 
 def _value(fact: KnownFact) -> frozenset[str]:
-    return _given(fact.value)
+    return _value_words(fact.value)
 
 
 @lru_cache(maxsize=_COMPARED)
-def _given(value: str) -> frozenset[str]:
+def _value_words(value: str) -> frozenset[str]:
     """What is given, comparable: money and dates in whatever form they are written, else the words."""
     found = find_entities(value)
     if found:

@@ -65,7 +65,7 @@ def _of_session(session_id: str, stored: Stored) -> Removal:
         todos=tuple(event for event, todo in stored.todos.items() if todo.session_id == session_id),
         entities=tuple(gone),
         fewer=fewer,
-        links=_without(gone, {**stored.links, **links}, frozenset(links)),
+        links=_links_left(gone, {**stored.links, **links}, frozenset(links)),
     )
 
 
@@ -84,11 +84,11 @@ def _of_entity(subject: str, stored: Stored) -> Removal:
             if any(map(is_it, (todo.task, todo.answer, *todo.values.values(), *todo.entities)))
         ),
         entities=tuple(gone),
-        links=_without(gone, stored.links),
+        links=_links_left(gone, stored.links),
     )
 
 
-def _without(
+def _links_left(
     gone: list[str], links: Mapping[str, EntityLinks], changed: frozenset[str] = frozenset()
 ) -> Mapping[str, EntityLinks]:
     """The links of those that stay, where they name what goes or have changed anyhow."""

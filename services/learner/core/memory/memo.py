@@ -30,7 +30,7 @@ class Memo(NamedTuple):
 
 def memo_of(outcome: TaskOutcome, *, wants_facts: bool) -> Memo:
     """The memo without anything that the privacy guard marks, whoever sent the event."""
-    said = _unmarked(outcome.said or Said(task=outcome.summary))
+    said = _redact(outcome.said or Said(task=outcome.summary))
     found = find_entities(f"{said.task}\n{said.answer}")
     teaches = wants_facts and outcome.said is not None and outcome.quality >= FACTS_FROM
     return Memo(
@@ -39,12 +39,12 @@ def memo_of(outcome: TaskOutcome, *, wants_facts: bool) -> Memo:
         process_type=outcome.process_type,
         source=TaskSource(task_id=outcome.task_id, session_id=outcome.session_id, at=outcome.ended_at),
         entities=found,
-        held=dict(_held(outcome)),
+        held=dict(_threshold_samples(outcome)),
         todo=_todo(outcome, said, found) if teaches else None,
     )
 
 
-def _held(outcome: TaskOutcome) -> Iterator[tuple[ThresholdKind, bool]]:
+def _threshold_samples(outcome: TaskOutcome) -> Iterator[tuple[ThresholdKind, bool]]:
     """One sample of each kind: a task with ten limits says no more about the next one than a task with one."""
     for kind in ThresholdKind:
         proved = [one.held for one in outcome.thresholds if one.kind is kind and one.held is not None]
@@ -64,16 +64,16 @@ def _todo(outcome: TaskOutcome, said: Said, found: tuple[Found, ...]) -> FactTod
         task=said.task,
         answer=said.answer,
         values=dict(said.values),
-        entities=_named(found),
+        entities=_entity_names(found),
     )
 
 
-def _named(found: tuple[Found, ...]) -> tuple[str, ...]:
+def _entity_names(found: tuple[Found, ...]) -> tuple[str, ...]:
     """Those first that facts are about: whom and what tasks deal with, before the numbers that stand in them."""
     first = sorted(found, key=lambda one: one.kind not in _SUBJECTS)
     return tuple(name for one in first for name in names_of(one))[:_ENTITIES_NAMED]
 
 
-def _unmarked(said: Said) -> Said:
+def _redact(said: Said) -> Said:
     values = {redacted(name): redacted(value) for name, value in said.values.items()}
     return Said(task=redacted(said.task), answer=redacted(said.answer), values=values)

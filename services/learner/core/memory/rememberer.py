@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import structlog
 
 from services.learner.core.lesson import Unreadable, read
-from services.learner.core.memory.entity_memory import changed, predictions
+from services.learner.core.memory.entity_memory import change_of, predictions
 from services.learner.core.memory.memo import Memo, memo_of
 from services.learner.ports.memory import Lore, Spoiled
 from services.learner.ports.outcomes import Delivery, Outcomes
@@ -92,7 +92,7 @@ class Rememberer:
     async def _some_of(self, tenant: str, memos: Sequence[Memo]) -> None:
         """Facts are wanted also of an event that was remembered before: that may not have been said then."""
         try:
-            new = await self._kept(tenant, memos)
+            new = await self._keep(tenant, memos)
         except Spoiled as error:
             self.counts.passed += len(memos)
             log.error("memory_spoiled", tenant=tenant, events=len(memos), error=str(error))
@@ -108,14 +108,14 @@ class Rememberer:
         if wanted := [memo.event_id for memo in memos if memo.todo is not None]:
             await self._lore.queue(tenant, wanted)
 
-    async def _kept(self, tenant: str, memos: Sequence[Memo]) -> int:
+    async def _keep(self, tenant: str, memos: Sequence[Memo]) -> int:
         """How many of them were new."""
         events = [memo.event_id for memo in memos]
         fields = sorted({one.field for memo in memos for one in memo.entities})
         tried = sorted({prediction for memo in memos for prediction in predictions(memo)})
         for _ in range(_TIMES):
-            known = await self._lore.known(tenant, events, fields, tried)
+            known = await self._lore.read_known(tenant, events, fields, tried)
             new = [memo for memo in memos if memo.event_id not in known.remembered]
-            if not new or await self._lore.keep(changed(known, new), known.version):
+            if not new or await self._lore.keep(change_of(known, new), known.version):
                 return len(new)
         raise Crowded(f"{len(events)} events could not be remembered in {_TIMES} attempts")

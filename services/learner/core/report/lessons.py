@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from pydantic import JsonValue
 
-from services.learner.core.report.prepared import prepared
+from services.learner.core.report.prepared import prepare_training
 from services.learner.core.report.report import BadReport, read_report
 from services.learner.core.report.shapes import Entry
 from services.learner.core.training.rows import BadRow, Rows, read_rows_of
@@ -23,7 +23,7 @@ _LONG_AGO = datetime(2, 1, 1, tzinfo=UTC)
 def report_rows(name: str, content: bytes) -> Rows:
     """The failures and ready-made rows of a report, as training rows. Never raises: what is no report is a bad row."""
     try:
-        found = prepared([read_report(name, content)])
+        found = prepare_training([read_report(name, content)])
     except BadReport as bad:
         return Rows([], [BadRow("the object", str(bad))], 1.0)
     rows = read_rows_of((f"row {number}", row) for number, row in enumerate(_on_one_scale(found.rows, name), 1))

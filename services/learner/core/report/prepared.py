@@ -20,7 +20,7 @@ class Prepared(NamedTuple):
     skipped: Sequence[str]
 
 
-def prepared(reports: Iterable[Report]) -> Prepared:
+def prepare_training(reports: Iterable[Report]) -> Prepared:
     """No score is made up: what has none, neither itself nor in the ranking of its scenario, becomes no row."""
     rows: list[dict[str, JsonValue]] = []
     skipped: list[str] = []
@@ -72,8 +72,8 @@ def _row(
     """A row, or why there is none."""
     name = entry.name or _scenario(entry)
     text = entry.text or " ".join(name.replace("_", " ").split())
-    own = scores.of(entry)
-    score = scores.of(ranked) if own is None else own
+    own = scores.score_of(entry)
+    score = scores.score_of(ranked) if own is None else own
     if not text or score is None or kind is None:
         missing = "what was asked for" if not text else "its score" if score is None else "its training_type"
         return f"{report.source}: {part}: {name or 'an entry'} does not say {missing}"

@@ -58,7 +58,7 @@ class Scores:
         scored = [entry.scored for entry in found]
         self._percent = {name for name, score in filter(None, scored) if score > 1}
 
-    def of(self, entry: Entry | None) -> float | None:
+    def score_of(self, entry: Entry | None) -> float | None:
         if entry is None or entry.scored is None:
             return None
         name, score = entry.scored
@@ -73,19 +73,19 @@ def _is_one_entry(part: Mapping[str, JsonValue]) -> bool:
 
 
 def _of_list(one: JsonValue) -> Entry:
-    return _of_object(one) if isinstance(one, dict) else Entry(shown(one), {})
+    return _of_object(one) if isinstance(one, dict) else Entry(as_word(one), {})
 
 
 def _of_object(one: Mapping[str, JsonValue]) -> Entry:
     name = next((name for name in _NAMES if isinstance(one.get(name), str | int) and one[name] != ""), None)
-    return Entry(shown(one[name]) if name else "", {key: value for key, value in one.items() if key != name})
+    return Entry(as_word(one[name]) if name else "", {key: value for key, value in one.items() if key != name})
 
 
 def _of_mapping(name: str, one: JsonValue) -> Entry:
     return Entry(name, one if isinstance(one, dict) else {_VALUE: one})
 
 
-def shown(value: JsonValue) -> str:
+def as_word(value: JsonValue) -> str:
     """A value as a word in a table."""
     match value:
         case str():
@@ -97,9 +97,9 @@ def shown(value: JsonValue) -> str:
         case float():
             return f"{value:.4g}"
         case list():
-            return ", ".join(map(shown, value))
+            return ", ".join(map(as_word, value))
         case dict():
-            return ", ".join(f"{name}: {shown(inner)}" for name, inner in value.items())
+            return ", ".join(f"{name}: {as_word(inner)}" for name, inner in value.items())
         case _:
             return str(value)
 

@@ -8,11 +8,11 @@ from shared.contracts.case import CaseEntry
 from shared.domain.cases import CASES_KEPT
 
 
-def shelved(case: CaseEntry) -> Shelved:
+def as_shelved(case: CaseEntry) -> Shelved:
     return Shelved(case.model_dump_json(), case)
 
 
-def merged(log: Sequence[Shelved], new: Iterable[CaseEntry], most: int = CASES_KEPT) -> list[Shelved]:
+def merge_cases(log: Sequence[Shelved], new: Iterable[CaseEntry], most: int = CASES_KEPT) -> list[Shelved]:
     """The log with the new cases, newest first; what was there keeps its order and its text.
 
     A new case takes the place of one of the same id if it says something else or was learned later. Over ``most``,
@@ -23,7 +23,7 @@ def merged(log: Sequence[Shelved], new: Iterable[CaseEntry], most: int = CASES_K
     wanted = {name: case for name, case in latest.items() if not _same(known.get(name), case)}
     kept = [entry for entry in log if entry.case and entry.case.case_id not in wanted]
     unread = [entry for entry in log if not entry.case]
-    fresh = sorted(map(shelved, wanted.values()), key=_age)
+    fresh = sorted(map(as_shelved, wanted.values()), key=_age)
     best = _best(list(heapq.merge(kept, fresh, key=_age)), most)
     return [*best, *unread[: most - len(best)]]
 

@@ -90,7 +90,7 @@ class Rows(NamedTuple):
 
 def read_rows(name: str, content: bytes) -> Rows:
     """The rows of an object of that name. Never raises: what is no row is a bad one."""
-    return read_rows_of(_found(name, content))
+    return read_rows_of(_read_places(name, content))
 
 
 def read_rows_of(entries: Iterable[tuple[str, object]]) -> Rows:
@@ -124,7 +124,7 @@ def why(error: ValidationError) -> str:
     return f"{where}: {wrong['msg']}"
 
 
-def _found(name: str, content: bytes) -> Iterator[tuple[str, object]]:
+def _read_places(name: str, content: bytes) -> Iterator[tuple[str, object]]:
     """Each row's place and its JSON, or why it has none (a text)."""
     if name.endswith(".jsonl"):
         for number, line in enumerate(content.split(b"\n"), 1):

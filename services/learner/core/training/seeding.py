@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from services.learner.core.training.example import case_of
-from services.learner.core.training.merge import merged
+from services.learner.core.training.merge import merge_cases
 from services.learner.core.training.rows import BadRow, Rows, read_rows
 from services.learner.ports.outcomes import CaseShelf, Loaded, ObjectChanged, Shelved, TrainingBucket, TrainingObject
 from shared.contracts.case import CaseEntry
@@ -57,7 +57,7 @@ class Seeder:
         if not await self._shelf.begin(self._tenant):
             return False
         try:
-            loaded = await self._shelf.loaded(self._tenant)
+            loaded = await self._shelf.versions_loaded(self._tenant)
             for found in await self._bucket.objects():
                 if loaded.get(found.name) != found.version and (seeded := await self._seed(found)):
                     tell(seeded)
@@ -70,7 +70,7 @@ class Seeder:
         """None if it was replaced while it was read: the next look finds the new one."""
         if found.size > LARGEST:
             bad = (BadRow("the object", f"it is larger than {LARGEST} bytes, and nothing of it was read"),)
-            return await self._kept(found, [], bad)
+            return await self._keep(found, [], bad)
         try:
             content = await self._bucket.read(found)
         except ObjectChanged:
@@ -78,11 +78,11 @@ class Seeder:
         rows = self._read(found.name, content)
         await self._teach(found.name, content)
         source, now = found.name.rpartition("/")[2], self._clock()
-        return await self._kept(found, [case_of(row, rows.scale, source, now) for row in rows.good], tuple(rows.bad))
+        return await self._keep(found, [case_of(row, rows.scale, source, now) for row in rows.good], tuple(rows.bad))
 
-    async def _kept(self, found: TrainingObject, cases: list[CaseEntry], bad: tuple[BadRow, ...]) -> Seeded:
+    async def _keep(self, found: TrainingObject, cases: list[CaseEntry], bad: tuple[BadRow, ...]) -> Seeded:
         def merge(log: Sequence[Shelved]) -> Sequence[Shelved]:
-            return merged(log, cases)
+            return merge_cases(log, cases)
 
         first_bad = f"{bad[0].place}: {bad[0].reason}" if bad else ""
         loaded = Loaded(found.name, found.version, len(cases), len(bad), first_bad, self._clock())
