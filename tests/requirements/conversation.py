@@ -5,6 +5,9 @@ from tests.requirements.promise import Promise
 PROMISES = (
     Promise("coverage.find_out_only", "A task that only asks can propose nothing, whatever a result says", "I2"),
     Promise("coverage.settled_once", "What the first reply understood is what may be done", "I2"),
+    Promise("coverage.text_alone", "A reply of text alone ends no task as done: one correction, then it is said", "I4"),
+    Promise("coverage.without_understand", "Without `understand` the whole task is one part to be done", "I4"),
+    Promise("coverage.left_part_takes_no_call", "A part that was left takes no call", "I2"),
     Promise("coverage.judged", "A risky plan is held against its task's parts; an objection goes back", "seed 000"),
     Promise("coverage.fails_closed", "A risky plan is not made while nobody can judge it", "I2; bad input"),
     Promise("coverage.not_done", "A part that was not done ends the task failed, named", "I4"),
@@ -14,7 +17,14 @@ PROMISES = (
     Promise("conversation.model_away", "While the model is away a task rests, to a deadline", "bad input"),
     Promise("conversation.ledger_answer", "The ledger answers where the tenant wants it, or no model can", "I4"),
     Promise("conversation.free_text", "Money and payees that only free text says wait for a person", "I2"),
+    Promise(
+        "conversation.free_text_identifiers", "What only somebody's text says is used where the task sends to it", "I2"
+    ),
+    Promise("conversation.strange_addresses", "No address that only somebody's text has is opened or linked to", "I2"),
     Promise("conversation.left_part", "A part left for its own condition is said in the answer", "I4"),
+    Promise("conversation.held_together", "No history begins anew for its length while calls wait", "I3"),
+    Promise("conversation.sent_back_once", "A number or a day from nowhere is sent back once", "I2"),
+    Promise("conversation.spelled_identifiers", "An identifier may be a number that the task spells out", "I2"),
     Promise("conversation.wide", "Of more tools than fit, the needed ones are found and used as usual", "seed 000"),
     Promise("conversation.chosen_numbers", "A number that is no small choice needs a source", "I2"),
     Promise("writes.proposed_twice", "A call that is proposed twice for one part is made once", "I3"),

@@ -9,6 +9,11 @@ PROMISES = (
         "policy.missing", "A missing field leaves undecided exactly what depends on it", "seed 002, policy_checker.py"
     ),
     Promise("policy.exact", "Amounts are compared exactly, over the wire too", "I8"),
+    Promise("policy.undecided_block", "What a rule may forbid is let pass only by whom the rule names", "I2"),
+    Promise("policy.named_reads_open_no_way", "A read that the machine makes by itself satisfies no only_after", "I2"),
+    Promise("policy.verdict_in_its_state", "Who watches is told a verdict once POLICY_CHECK is entered", "I2"),
+    Promise("policy.no_news_of_blocked", "No letter of a plan tells of a change of it that is blocked", "I4"),
+    Promise("policy.unfound_records_stop", "A call on a record that its own read does not find is not made", "I2"),
     Promise("policy.verdict", "Block, escalation, approval and pass are told apart", "seed 003, policy_checker.py"),
     Promise("policy.calls", "Rules see each planned call with what is known about it", "I2"),
     Promise("policy.never_by_a_sibling", "No rule is decided by a record that the call does not name", "I2"),

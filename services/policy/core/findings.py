@@ -91,9 +91,16 @@ def _finding(ready: ReadyRule, decision: Truth, scene: Scene) -> Finding:
         found = _triggered(ready, scene)
     elif scene.binding and not ready.rule.if_known and _asks_of(ready, scene):
         found = _in_doubt(ready, scene)
+        if _forbids_to_all(ready, scene):
+            found = found.model_copy(update={"action": RuleAction.BLOCK, "level": None})
     else:
         return Undecided(ready.rule.id)
     return Reported(found) if ready.rule.report_only else found
+
+
+def _forbids_to_all(ready: ReadyRule, scene: Scene) -> bool:
+    """Whether nobody may let pass what the rule may forbid: it names no level, and surely has to do with the call."""
+    return ready.action is RuleAction.BLOCK and ready.level is None and scene.unknown is not None
 
 
 def _asks_of(ready: ReadyRule, scene: Scene) -> bool:

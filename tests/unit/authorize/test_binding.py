@@ -196,3 +196,28 @@ def test_what_refers_to_a_record_that_the_call_leads_to_may_set_a_rule_off_and_c
     assert ("sanctioned" in found.fields, found.unknown) == (False, ())
     assert [one["sanctioned"] for one in found.farther] == [True]
     assert all("amount" not in one for one in found.farther)
+
+
+@pytest.mark.promise("policy.binding")
+@pytest.mark.parametrize("others", [0, 1, 3])
+def test_a_record_that_is_the_whole_answer_under_its_own_key_is_the_calls_whatever_figures_are_called(
+    others: int,
+) -> None:
+    """``{"em_1": {...}}``; the ``new_salary`` of a tool that sets salaries is no record that nobody read."""
+    rows: JsonObject = {
+        f"em_{place}": {"name": f"Person {place}", "salary": 3800 + place} for place in range(1 + others)
+    }
+    call: JsonObject = {"employeeId": "em_0", "newSalary": 4180, "startsDate": "05/01/2026"}
+    bound = _bound(read("browseEmployees", rows), tool="setSalary", call=call, asked=("salary",))
+    assert (bound.fields["salary"], bound.unknown) == (3800, ())
+
+
+@pytest.mark.promise("policy.binding")
+def test_a_number_that_names_the_called_kind_itself_is_a_record_that_has_to_be_read() -> None:
+    bound = _bound(
+        read("get_customer", {"id": "K-1", "total": 4}),
+        tool="close_order",
+        call={"order": 17, "customer_id": "K-1"},
+        asked=("total",),
+    )
+    assert ("total" in bound.fields, bound.unknown) == (False, ("total",))

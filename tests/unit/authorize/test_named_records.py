@@ -3,7 +3,7 @@
 import pytest
 
 from services.executor.core.dossier.dossier import Fact
-from services.executor.core.records.named_records import missing_reads
+from services.executor.core.records.named_records import missing_reads, unfound_records
 from services.executor.ports.tools import Tool
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject
@@ -76,3 +76,35 @@ def test_the_operators_read_back_goes_before_a_name_that_fits() -> None:
         (),
     )
     assert [(one.tool.name, one.arguments) for one in found] == [("show_status", {"claim_id": "C-1"})]
+
+
+@pytest.mark.promise("policy.unfound_records_stop")
+@pytest.mark.parametrize(
+    ("result", "is_ok", "is_stopped"),
+    [
+        ({"found": False, "error": "no such claim"}, True, True),
+        ("claim C-1 was not found", False, True),
+        ([], True, True),
+        ({"items": []}, True, True),
+        ({"id": "C-1", "amount": 3}, True, False),
+        ({"claim": {"amount": 3}}, True, False),
+        ("permission denied", False, False),
+        ("internal server error", False, False),
+    ],
+)
+def test_a_record_that_its_own_read_does_not_find_stops_the_call(result: Json, is_ok: bool, is_stopped: bool) -> None:
+    fact = read("get_claim", result, claim_id="C-1").model_copy(update={"ok": is_ok})
+    write = tool("approve_claim", ToolClass.CHANGE)
+    found = unfound_records(plan(change("approve_claim", {"claim_id": "C-1"})), tools(write, _GET), (fact,))
+    assert [*found] == (["c1"] if is_stopped else [])
+
+
+@pytest.mark.promise("policy.unfound_records_stop")
+def test_what_no_read_was_asked_for_and_what_a_call_makes_stop_nothing() -> None:
+    writes = (tool("approve_claim", ToolClass.CHANGE), tool("create_claim", ToolClass.CHANGE))
+    empty = read("get_claim", [], claim_id="C-1")
+    approves = plan(change("approve_claim", {"claim_id": "C-1"}))
+    makes = plan(change("create_claim", {"claim_id": "C-1"}))
+    assert not unfound_records(approves, tools(*writes), (empty,))
+    assert not unfound_records(approves, tools(*writes, _GET), ())
+    assert not unfound_records(makes, tools(*writes, _GET), (empty,))

@@ -19,9 +19,11 @@ def _verdict(
     kind: ToolClass = ToolClass.CHANGE,
     report_only: bool = False,
     if_known: bool = False,
+    action: str = "require_approval",
+    level: str | None = None,
     **fields: ContextValue,
 ) -> Verdict:
-    rule = Rule(id="R", condition=condition, action="require_approval", report_only=report_only, if_known=if_known)
+    rule = Rule(id="R", condition=condition, action=action, level=level, report_only=report_only, if_known=if_known)
     given = {
         "verb": tool.partition("_")[0],
         "tool_class": kind.value,
@@ -147,3 +149,30 @@ def test_a_farther_record_sets_off_a_rule_that_lacks_the_field_and_clears_none()
         policy = Policy(id="p", rules=rules, judges_records=judges)
         found = evaluate(EvaluateRequest(policies=(policy,), calls=(call,), binding=True), Conditions())
         assert {rule.rule_id for rule in found.triggered_rules} == expected
+
+
+@pytest.mark.promise("policy.undecided_block")
+@pytest.mark.parametrize(
+    ("level", "blocked", "asked"),
+    [(None, True, None), ("committee", False, "committee"), ("manager", False, "manager")],
+)
+def test_what_a_rule_may_forbid_is_let_pass_by_nobody_whom_it_does_not_name(
+    level: str | None, blocked: bool, asked: str | None
+) -> None:
+    found = _verdict(_LIMIT, unknown=("amount",), action="block", level=level)
+    assert (found.passed, found.blocked, found.escalate, found.escalation_level) == (False, blocked, not blocked, asked)
+    (rule,) = found.triggered_rules
+    assert rule.indeterminate
+    assert "cannot be decided: amount missing or null" in rule.reason
+
+
+@pytest.mark.promise("policy.undecided_block")
+@pytest.mark.parametrize(
+    ("unknown", "if_known", "escalates"), [((), False, False), (("amount",), True, False), (None, False, True)]
+)
+def test_a_block_rule_that_may_have_nothing_to_do_with_a_call_blocks_nothing(
+    unknown: tuple[str, ...] | None, if_known: bool, escalates: bool
+) -> None:
+    """A sender of the version before does not tell what a call has: there a person decides."""
+    found = _verdict(_LIMIT, unknown=unknown, action="block", if_known=if_known)
+    assert (found.blocked, found.escalate) == (False, escalates)

@@ -3,8 +3,10 @@
 from collections.abc import Container, Iterable, Mapping
 from typing import NamedTuple, cast
 
+from pydantic import JsonValue
+
 from services.executor.core.authorize.provenance import unproven
-from services.executor.core.dossier.dossier import Dossier, Fact, NamedValue, Progress
+from services.executor.core.dossier.dossier import Dossier, Fact, NamedValue
 from services.executor.core.dossier.endings import Failed, Rejected
 from services.executor.core.dossier.past_calls import has_tool_rules, of_facts, of_session, of_writes, sayable
 from services.executor.core.figures.sameness import same
@@ -33,19 +35,16 @@ from shared.domain.exact_json import Json, digest, dumps
 _NAMED = 3  # calls that a refusal names
 
 
-async def judge_plan(ctx: TurnContext, progress: Progress) -> Progress:
-    """The progress with the verdict on its plan, told to who watches; ends the run as ``Failed`` without one."""
-    verdict = await verdict_on(ctx, progress.template, progress.dossier)
+def verdict_as_event(verdict: Verdict) -> dict[str, JsonValue]:
+    """A plan's verdict for who watches, in short."""
     rules = verdict.triggered_rules
-    ctx.journal.tell(
-        "verdict",
-        passed=verdict.passed,
-        blocked=verdict.blocked,
-        escalates=verdict.escalate,
-        rules=list(dict.fromkeys(rule.rule_id for rule in rules)),
-        why=list(dict.fromkeys(rule.reason for rule in rules)),
-    )
-    return progress.learned(verdict=verdict)
+    return {
+        "passed": verdict.passed,
+        "blocked": verdict.blocked,
+        "escalates": verdict.escalate,
+        "rules": [*dict.fromkeys(rule.rule_id for rule in rules)],
+        "why": [*dict.fromkeys(rule.reason for rule in rules)],
+    }
 
 
 async def verdict_on(ctx: TurnContext, template: Template, dossier: Dossier) -> Verdict:

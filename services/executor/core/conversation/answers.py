@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
+from services.executor.core.conversation.addresses import without_addresses
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.endings import Failed
-from services.executor.core.model.opening import local_now
-from services.executor.core.plan.known_figures import said_texts
-from services.executor.core.plan.sources import KnownSources, SourceFinder
+from services.executor.core.plan.known_figures import known_sources
+from services.executor.core.plan.sources import SourceFinder
 from services.executor.core.prime.prose_sentences import unenforced_sentence
 from services.executor.core.reflect.found import found, untraced
 from services.executor.core.session.context import TurnContext
@@ -17,6 +17,10 @@ from shared.domain.answer import as_list, is_exact_match
 from shared.domain.words import ToolClass
 
 _NAMED = 6  # figures that a sentence names
+_UNCALLED = (
+    "Nothing was read or done yet. Call `understand`, and beside it the tools that the task needs; of a task that only "
+    "asks, and needs no tool, call `understand` alone and then answer."
+)
 
 
 class AnswerChecks:
@@ -29,8 +33,10 @@ class AnswerChecks:
         self._told: set[str] = set()
         self._untraced: tuple[str, ...] = ()
 
-    async def problem_with(self, key: str, reply: ModelReply, progress: Progress, lacking: Sequence[int]) -> str:
+    async def problem_with(self, key: str, reply: ModelReply, progress: Progress, lacking: Sequence[int] | None) -> str:
         """What the model is told of its answer; empty where it counts as it is. ``key`` names the reply.
+
+        ``lacking``: the parts to be done that have no call; None where the model has called nothing at all.
 
         Raises ``Failed`` where it says nothing at all, once more.
         """
@@ -43,8 +49,8 @@ class AnswerChecks:
         self._untraced = self._strangers(reply.text, progress, writes)
         checks = (
             ("cut", self._form(reply, progress)),
-            ("unread", self._unread(reply, progress)),
-            ("lacking", self._lacking(progress, lacking)),
+            ("unread", self._unread(reply, progress) if lacking is not None else _ask_for_calls(reply)),
+            ("lacking", self._lacking(progress, lacking or ())),
             ("untraced", self._strange()),
         )
         for name, problem in checks:
@@ -63,16 +69,18 @@ class AnswerChecks:
         strange = untraced(text, known)
         if not strange:
             return ()
-        dossier = progress.dossier
-        finder = SourceFinder(KnownSources(said_texts(self._ctx), dossier.facts, dossier.values, local_now(self._ctx)))
-        others = " ".join(finder.strange_figures(text))
+        others = " ".join(self._finder(progress).strange_figures(text))
         return tuple(token for token in strange if token in others)
+
+    def _finder(self, progress: Progress) -> SourceFinder:
+        return SourceFinder(known_sources(self._ctx, progress.dossier.facts, progress.dossier.values))
 
     def with_answer(self, progress: Progress, text: str) -> Progress:
         """The progress with its answer; a list that was asked for passes through untouched, to the byte (I9)."""
         text = (as_list(text) if progress.dossier.answer_format == "list" else None) or text
         if is_exact_match(text):
             return progress.learned(answer=text)
+        text = without_addresses(text, self._finder(progress).is_address_of_free_text)
         text = f"{text.rstrip()}{self._caveat(progress, text)}"
         return progress.learned(answer=with_besides(self._ctx, progress.dossier, text))
 
@@ -122,3 +130,8 @@ class AnswerChecks:
         said += [f"Not done: {part.quote}: {part.unmet}." for part in progress.dossier.parts if part.unmet]
         said += filter(None, [unenforced_sentence(self._ctx)])
         return "".join(f"\n\n{one}" for one in said)
+
+
+def _ask_for_calls(reply: ModelReply) -> str:
+    """A first reply of text alone: what it says was neither read nor done, and what the task asks is not known."""
+    return _UNCALLED if reply.text.strip() else ""

@@ -27,12 +27,12 @@ from services.executor.core.dossier.endings import Failed
 from services.executor.core.dossier.parts import UNDERSTAND, parts_to_do, whole_task
 from services.executor.core.made_tools.make import with_made
 from services.executor.core.model.exchange import Exchange
-from services.executor.core.model.opening import local_now, opening_sections
+from services.executor.core.model.opening import opening_sections
 from services.executor.core.model.talk import Talk
 from services.executor.core.plan.carry import enter_state, in_state, path_for
 from services.executor.core.plan.closing import ClosedPlan, Closing
 from services.executor.core.plan.draft import PlanDraft
-from services.executor.core.plan.known_figures import said_texts
+from services.executor.core.plan.known_figures import known_sources
 from services.executor.core.plan.named_reads import NamedReads
 from services.executor.core.plan.outcomes import answers_to
 from services.executor.core.plan.proposals import Setting
@@ -115,6 +115,7 @@ class Conversation:
     async def go_on(self) -> AnswerFound | PlanClosed:
         """Until a plan closes, or the answer is there."""
         while True:
+            self._talk.waits = bool(self._draft.held)
             reply = await self._drafting.next_reply(self._talk, self._purse, self._tier)
             self._count(1 + self._drafting.extra_calls)
             self._talk.hear(reply)
@@ -171,7 +172,8 @@ class Conversation:
     async def _dispatch_calls(self, reply: ModelReply) -> PlanClosed | None:
         """Carry out the calls of one reply; the plan, if it closes with them."""
         uses = reply.tool_uses if reply.stop_reason != "max_tokens" else reply.tool_uses[:-1]  # the last is cut off
-        is_first, self._settled = not self._settled, True
+        is_first = not self._settled and any(map(self._settles, uses))
+        self._settled |= is_first
         understood = await self._understand(uses) if is_first else {}
         uses = tuple(use for use in uses if use.id not in understood)
         if any(self.ctx.toolbox.reads(unwrap(use).name) for use in uses):
@@ -192,10 +194,18 @@ class Conversation:
             return None
         return await self._propose(made)
 
+    def _settles(self, use: ToolUse) -> bool:
+        """Whether a call fixes the task's parts: ``understand``, or any that a server may have to do with.
+
+        What is worked out from the task alone shows nothing of what a server says.
+        """
+        return use.name == UNDERSTAND or not self._local.has(use.name)
+
     async def _propose(self, made: Dispatched) -> PlanClosed | None:
         """Take the reply's proposals; the plan closes once every part has its calls, or nothing is added to it."""
-        if made.wrong:
-            self._draft.correct(made.wrong)
+        self._draft.sent_back.update(made.doubts)
+        if wrong := {**made.wrong, **self._draft.list_left(self.progress.dossier.parts)}:
+            self._draft.correct(wrong)
             return None
         fresh = await self._draft.take(made.proposals)
         if self._draft.held and (not fresh or not self._draft.lacking(self.progress.dossier.parts)):
@@ -243,19 +253,20 @@ class Conversation:
         self.ctx.journal.tell("plan", calls=[call.tool for call in plan.calls], number=plan.round)
         planned = self._with_replies().learned(**fresh).model_copy(update={"confirmed": ()})
         planned = planned.model_copy(update={"path": path_for(self.ctx, planned)})
-        return await enter_state(self.ctx, planned, after_planning(planned.path))
+        return await enter_state(self.ctx, planned, after_planning(planned.path), closed.events)
 
     # --- what is known --------------------------------------------------------------------------------------------
 
     @property
     def _setting(self) -> Setting:
         parts, corrections = self.progress.dossier.parts, self._reader.corrections
-        return Setting(parts, corrections, self._talk.replies, self._draft.last_number)
+        sent_back = frozenset(self._draft.sent_back)
+        return Setting(parts, corrections, self._talk.replies, self._draft.last_number, sent_back)
 
     def _known_by_now(self) -> KnownSources:
         facts = (*self._reader.facts, *self._written)
         values = (*self._local.figures, *self._local.values)  # the process's own figures are a source, too
-        return KnownSources(said_texts(self.ctx), facts, values, local_now(self.ctx))
+        return known_sources(self.ctx, facts, values)
 
     def _learn(self) -> None:
         """What was read and calculated by now; the process's own figures follow from it."""
@@ -314,16 +325,16 @@ class Conversation:
 
     async def _conclude(self, reply: ModelReply) -> bool:
         """Whether the reply is the answer; else the model was told what is wrong with it."""
-        nothing = whole_task(self.ctx.task)._replace(parts=())
-        if not self._settled:
-            self.progress = with_parts(self.ctx, self.progress, nothing)
         self._learn()
-        lacking = self._draft.lacking(self.progress.dossier.parts)
+        lacking = self._draft.lacking(self.progress.dossier.parts) if self._settled else None
         if problem := await self._answers.problem_with(self.key, reply, self.progress, lacking):
             self._talk.say(problem)
             return False
-        if not self._settled and self._is_new:
-            self.ctx, self.progress = await settle_task(self.ctx, self.progress, nothing)
+        if not self._settled:
+            said = whole_task(self.ctx.task)
+            if self._is_new:
+                self.ctx, self.progress = await settle_task(self.ctx, self.progress, said)
+            self.progress = with_parts(self.ctx, self.progress, said)
         await self._reach(self.progress.path[-1])
         with in_state(self.ctx, self.progress):
             text, calls = await self._drafting.final_text(self.ctx, self._talk, self.progress, reply.text)

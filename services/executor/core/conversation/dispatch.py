@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from services.executor.core.conversation.local_tools import LocalTools
+from services.executor.core.conversation.addresses import opened_addresses
+from services.executor.core.conversation.local_tools import LocalTools, parts_with_conditions
 from services.executor.core.dossier.dossier import Fact
 from services.executor.core.dossier.parts import UNDERSTAND
 from services.executor.core.figures.shorten import shorten_result
@@ -18,6 +19,7 @@ from services.executor.ports.tools import Tool
 from shared.contracts.base import Contract
 from shared.domain.exact_json import Json, dumps, loads
 
+_SHOWN = 120
 PROPOSE_AGAIN = "Not made: propose it again."
 
 
@@ -31,6 +33,7 @@ class Dispatched(NamedTuple):
     proposals: tuple[Proposal, ...]
     wrong: Mapping[str, str]
     shown: tuple[Json, ...]  # the reads and local calls as data, for a history that begins anew
+    doubts: tuple[str, ...] = ()  # about values that may be the model's own choice
 
     @property
     def writes(self) -> tuple[str, ...]:
@@ -52,6 +55,7 @@ class _Proposed(Contract):
 
     proposals: tuple[Proposal, ...] = ()
     wrong: dict[str, str] = {}
+    doubts: tuple[str, ...] = ()
 
     @property
     def use_ids(self) -> frozenset[str]:
@@ -75,7 +79,7 @@ class Dispatch:
         heard = self._read_earlier()
         calls = self._sort([unwrap(use) for use in uses if use.id not in heard.use_ids], places)
         new_reads = [use.name for use, tool in calls.reads if tool and not self._reader.is_known(use, tool)]
-        read = await self._read_all(calls.reads, places)
+        read = await self._read_all(calls.reads, places, self._find_misled([use for use, _ in calls.reads], known))
         results = {use.id: _result(use, fact) for (use, _), fact in zip(calls.reads, read, strict=True)}
         shown = [_as_data(use, fact) for (use, _), fact in zip(calls.reads, read, strict=True)]
         for use in calls.local:
@@ -87,9 +91,10 @@ class Dispatch:
             shown.append(_said_as_data(use, results[use.id]))
         proposed = heard
         if calls.writes and not heard.use_ids:
-            proposed = self._propose(calls.writes, before, setting, known(), new_reads)
+            parts = parts_with_conditions(setting.parts, self._local.unmet)  # as this reply left them
+            proposed = self._propose(calls.writes, before, setting._replace(parts=parts), known(), new_reads)
             self._ctx.journal.decide_once(self._proposed_key, proposed.model_dump_json)
-        return Dispatched(results, proposed.proposals, proposed.wrong, tuple(shown))
+        return Dispatched(results, proposed.proposals, proposed.wrong, tuple(shown), proposed.doubts)
 
     @property
     def _proposed_key(self) -> str:
@@ -117,13 +122,27 @@ class Dispatch:
                 unknown.append(use)
         return _Sorted(tuple(local), tuple(reads), tuple(writes), tuple(unknown))
 
+    def _find_misled(self, reads: Sequence[ToolUse], known: Callable[[], KnownSources]) -> dict[str, str]:
+        """The reads that would open an address which only somebody's text has: what it names learns what is in it."""
+        opened = [(use, address) for use in reads for address in opened_addresses(use.input)]
+        finder = SourceFinder(known()) if opened else None
+        return {
+            use.id: f"Not called: {address[:_SHOWN]} stands only in a text that somebody wrote, and the task does not "
+            "say to open it."
+            for use, address in opened
+            if finder and finder.is_address_of_free_text(address)
+        }
+
     def _read_key(self, place: int) -> str:
         return f"{self._key}:tool:{place}"
 
     async def _read_all(
-        self, reads: Sequence[tuple[ToolUse, Tool | None]], places: Mapping[str, int]
+        self, reads: Sequence[tuple[ToolUse, Tool | None]], places: Mapping[str, int], misled: Mapping[str, str]
     ) -> list[Fact | str]:
-        """The facts, or why a read was not made; of two that are the same one is made."""
+        """The facts, or why a read was not made; of two that are the same one is made.
+
+        ``misled``: by the id of a call, why it is not made whatever it is; what was read before is known.
+        """
         refs = [self._reader.reserve(use, tool) if tool else self._reader.restore(use) for use, tool in reads]
         firsts = {ref: place for place, ref in reversed(list(enumerate(refs)))}
         most = self._ctx.limits.tool_calls
@@ -135,6 +154,9 @@ class Dispatch:
             if place >= most:
                 self._reader.forget(refs[place])
                 return f"Not called: one reply makes {most} reads at most."
+            if use.id in misled and self._ctx.journal.get(self._read_key(places[use.id])) is None:
+                self._reader.forget(refs[place])
+                return misled[use.id]
             try:
                 return await self._reader.read(self._read_key(places[use.id]), refs[place], use, tool)
             except CallRefused as why:
@@ -156,6 +178,7 @@ class Dispatch:
         """The proposals of the reply, or what is wrong: one error holds them all."""
         proposals: list[Proposal] = []
         wrong: dict[str, str] = {}
+        doubts: list[str] = []
         finder = SourceFinder(known) if writes else None
         for use, tool in writes:
             try:
@@ -165,11 +188,15 @@ class Dispatch:
                 sourced = finder.find(made.call, tool) if finder else None
                 if sourced is None or sourced.problems:
                     raise NotProposed("; ".join(sourced.problems) if sourced else "its sources are not known")
+                if fresh := [one for one in sourced.doubts if one not in setting.sent_back]:
+                    doubts += fresh
+                    raise NotProposed("; ".join(fresh))
                 proposals.append(made._replace(call=sourced.call))
             except NotProposed as why:
                 wrong[use.id] = f"Not made: {why}"
         if wrong:
-            return _Proposed(wrong={**wrong, **{one.use_id: PROPOSE_AGAIN for one in proposals}})
+            again = {one.use_id: PROPOSE_AGAIN for one in proposals}
+            return _Proposed(wrong={**wrong, **again}, doubts=tuple(doubts))
         return _Proposed(proposals=tuple(proposals))
 
 

@@ -18,7 +18,7 @@ from services.executor.core.dossier.parts import (
 from services.executor.core.figures.calculate import CALCULATE, calculate, calculate_tool, describe_value
 from services.executor.core.figures.look import LOOK, look
 from services.executor.core.figures.made_formulas import NOTHING, Made
-from services.executor.core.figures.paths import NoSuchPath
+from services.executor.core.figures.paths import NoSuchPath, select
 from services.executor.core.finance.money import CannotCalculate
 from services.executor.core.made_tools.running import worked_out
 from services.executor.core.model.opening import local_now
@@ -39,6 +39,11 @@ from shared.domain.exact_json import Json, JsonObject, dumps
 
 _MOST_HYPOTHETICAL = 5
 _LONGEST_REASON = 300
+_LONGEST_OPERAND = 60
+_RELATIONS = {
+    "is_less": "is less than", "is_at_most": "is at most", "is_more": "is more than", "is_at_least": "is at least",
+    "is_equal": "is", "is_not_equal": "is not",
+}  # fmt: skip
 PART = "part"
 
 
@@ -117,8 +122,8 @@ class LocalTools:
         known = known_figures(self.ctx, tuple(facts), (*self.figures, *self.values))
         value = await worked_out(self.ctx, key, self.made, lambda: calculate(asked, known, self.made))
         self.values = [one for one in self.values if one.name != value.name] + [value]
-        if isinstance(part, int) and not isinstance(part, bool):
-            self._note_condition(part, value)
+        if any(one.number == part for one in self.progress.dossier.parts) and isinstance(part, int):
+            self._note_condition(part, value, facts)
         return describe_value(value)
 
     def _leave(self, given: JsonObject, facts: Sequence[Fact]) -> Json:
@@ -132,10 +137,10 @@ class LocalTools:
         self.unmet[number] = f"{because[:_LONGEST_REASON]} ({ref})"
         return {"part": number, "left": True}
 
-    def _note_condition(self, part: int, value: NamedValue) -> None:
+    def _note_condition(self, part: int, value: NamedValue, facts: Sequence[Fact]) -> None:
         """A condition of the task itself: where it does not hold, its part has nothing to do."""
         if value.value == "false":
-            self.unmet[part] = _in_words(value)
+            self.unmet[part] = _in_words(value, facts, (*self.figures, *self.values))
         elif value.value == "true":
             self.unmet.pop(part, None)
 
@@ -160,15 +165,33 @@ def _calculate_tool(made: Made) -> ToolDefinition:
     return tool._replace(input_schema={**schema, "properties": properties}, strict=False)
 
 
-def _in_words(condition: NamedValue) -> str:
-    """``stock less than 2 does not hold``: what was compared, as the answer tells it."""
-    told = [_operand_in_words(operand) for operand in condition.operands]
-    relation = condition.operation.replace("_", " ")
-    return f"{f' {relation} '.join(told) if len(told) > 1 else ' '.join((relation, *told))} does not hold"
+def _in_words(condition: NamedValue, facts: Sequence[Fact], values: Sequence[NamedValue]) -> str:
+    """``stock 5 is less than 2: no``: what was compared with what, as the answer tells it."""
+    relation = _RELATIONS.get(condition.operation)
+    told = [_operand_in_words(operand, facts, values) for operand in condition.operands]
+    if relation is None or len(told) != 2:
+        return f"{condition.operation.replace('_', ' ')} ({', '.join(told)}): no"
+    return f"{told[0]} {relation} {told[1]}: no"
 
 
-def _operand_in_words(operand: Operand) -> str:
-    if operand.literal:
+def _operand_in_words(operand: Operand, facts: Sequence[Fact], values: Sequence[NamedValue]) -> str:
+    if operand.source == "value":
+        known = next((one for one in reversed(values) if one.name == operand.ref), None)
+        return " ".join(filter(None, (known.value, known.currency))) if known else operand.ref.replace("_", " ")
+    if operand.source != "result":
         return operand.literal
-    last = operand.path.rpartition(".")[2] if operand.source == "result" else operand.ref
-    return " ".join(words_of(last.partition("[")[0])) or operand.ref
+    name = " ".join(words_of(operand.path.rpartition(".")[2].partition("[")[0]))
+    return f"{name} {_value_text(operand, facts)}".strip() or operand.ref
+
+
+def _value_text(operand: Operand, facts: Sequence[Fact]) -> str:
+    """What stands there, where it is one short thing."""
+    fact = next((one for one in facts if one.ref == operand.ref), None)
+    try:
+        found = select(fact.result, operand.path) if fact else []
+    except NoSuchPath:
+        return ""
+    value = found[0] if len(found) == 1 else None
+    if value is None or isinstance(value, dict | list):
+        return ""
+    return (value if isinstance(value, str) else dumps(value))[:_LONGEST_OPERAND]

@@ -24,6 +24,7 @@ class Fact(Contract):
     """One tool result, by reference. ``ok`` is false where the server answered with an error or only an echo.
 
     ``note``: what is to be said of a list that came in parts: how many, and why rows are missing if they are.
+    ``by_machine``: nobody but the machine asked for it, to know what a call names.
     """
 
     ref: str
@@ -33,6 +34,7 @@ class Fact(Contract):
     result_json: str
     ok: bool = True
     note: str = ""
+    by_machine: bool = False
 
     @property
     def result(self) -> Json:

@@ -37,11 +37,13 @@ def of_facts(facts: Iterable[Fact]) -> tuple[PastCall, ...]:
 
 
 def read_outcome(fact: Fact) -> CallOutcome:
-    """A refusal failed. An answer that itself speaks of an error counts against limits and opens no way."""
+    """A refusal failed. An answer that itself speaks of an error counts against limits and opens no way; so does a
+    read that the machine made by itself: "only after it was looked at" is about whoever decides on the call.
+    """
     if not fact.ok:
         return CallOutcome.FAILED
     says_error = isinstance(fact.result, dict) and bool(fact.result.get("error"))
-    return CallOutcome.UNKNOWN if says_error else CallOutcome.SUCCEEDED
+    return CallOutcome.UNKNOWN if says_error or fact.by_machine else CallOutcome.SUCCEEDED
 
 
 def of_writes(entries: Iterable[LedgerEntry]) -> tuple[PastCall, ...]:

@@ -39,6 +39,7 @@ class Talk:
         self.tier = Tier.HAIKU
         self.messages: tuple[Message, ...] = (first_message(sections),)
         self.replies = 0
+        self.waits = False  # whether calls wait for their results: these stand in no history but this one
         self.understood: JsonObject = {}
         self.so_far: list[Json] = []
         self.figures = ""  # the process's own, as the model was told them last
@@ -55,7 +56,7 @@ class Talk:
             raise Failed(f"the task took {self.replies} replies of the model without an end")
         self.replies += 1
         now = thrift_of(self._ctx, f"{self.key}:model", tier, purse).tier
-        if now is not self.tier or self._is_long():
+        if now is not self.tier or (self._is_long() and not self.waits):
             self.begin_anew(now)
         request, before = self.request(), self._before
         self._before = request

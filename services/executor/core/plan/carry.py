@@ -1,7 +1,10 @@
 """The machine over one frozen plan: from POLICY_CHECK to SCHEDULE_NOTIFY, a checkpoint on entering each state."""
 
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple
+
+from pydantic import JsonValue
 
 from services.executor.core.authorize.asking import needs_person
 from services.executor.core.authorize.consent import is_let_through, let_through
@@ -65,9 +68,11 @@ async def carry_plan(ctx: TurnContext, progress: Progress) -> Progress | Waiting
     return progress
 
 
-async def enter_state(ctx: TurnContext, progress: Progress, state: FsmState) -> Progress:
+async def enter_state(
+    ctx: TurnContext, progress: Progress, state: FsmState, verdicts: Sequence[Mapping[str, JsonValue]] = ()
+) -> Progress:
     moved = progress.moved(state)
-    await ctx.checkpoints.save(moved)
+    await ctx.checkpoints.save(moved, verdicts=verdicts)
     return moved
 
 

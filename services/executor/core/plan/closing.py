@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from services.executor.core.authorize.policy_check import judge_plan, refuse_if_blocked
+from pydantic import JsonValue
+
+from services.executor.core.authorize.policy_check import refuse_if_blocked, verdict_as_event, verdict_on
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.dossier.endings import Failed, Rejected
 from services.executor.core.figures.evaluate import audit
@@ -16,8 +18,10 @@ from services.executor.core.plan.proofs import with_proofs
 from services.executor.core.plan.proposals import NotProposed, Proposal, freeze
 from services.executor.core.process.section import with_process_figures
 from services.executor.core.reads.reader import TaskReader
+from services.executor.core.records.named_records import unfound_records
 from services.executor.core.records.refs import references
 from services.executor.core.session.context import TurnContext
+from services.executor.core.tools.near_names import words_of
 from services.executor.core.write.in_sequence import refuse_unprovable
 from services.executor.core.write.sent_notices import notice_wanted
 from shared.contracts.base import Contract
@@ -27,6 +31,7 @@ from shared.domain.words import FsmState, ToolClass
 
 _TELLS_OF_BLOCKED = "not made: a change of the plan is blocked by policy. Propose it again if it is still right"
 _AGAIN = "not made, propose again"
+_LETTERS = frozenset("letter mail email sms message".split())
 
 
 class ClosedPlan(Contract):
@@ -44,6 +49,12 @@ class ClosedPlan(Contract):
     asks_for_notice: bool = False  # whether what is wrong is that it does not tell whom the process has to tell
     calls: dict[str, str] = {}  # ids of the plan's calls by those of the model's
     model_calls: int = 0  # what it took to ask whether the plan does what the task asks
+    judged: tuple[Verdict, ...] = ()  # all verdicts in their order: calls that one bars are left out for the next
+
+    @property
+    def events(self) -> tuple[dict[str, JsonValue], ...]:
+        """The verdicts for who watches: they are told once POLICY_CHECK is entered."""
+        return tuple(map(verdict_as_event, self.judged))
 
     @property
     def stands(self) -> bool:
@@ -74,7 +85,7 @@ class Closing:
         closed = ClosedPlan.model_validate_json(await self._ctx.journal.once(self._key, "note", decide))
         if closed.refused:
             judged = progress.learned(plan=closed.plan, verdict=closed.verdict).moved(FsmState.POLICY_CHECK)
-            await self._ctx.checkpoints.save(judged, "refused")  # whoever asks why is shown the verdict
+            await self._ctx.checkpoints.save(judged, verdicts=closed.events)  # whoever asks why is shown the verdict
             raise Rejected(closed.refused)
         return closed
 
@@ -84,20 +95,23 @@ class Closing:
             plan = freeze([one.call for one in proposals], self._ctx.record.task_id, number)
         except NotProposed as why:
             return _none(number, dict.fromkeys(uses.values(), str(why)))
+        if unfound := unfound_records(plan, self._ctx.toolbox, self._reader.facts):
+            return _none(number, _as_errors({one: f"Not made: {why}" for one, why in unfound.items()}, uses))
         progress = with_process_figures(self._ctx, progress.learned(facts=self._reader.facts))
         plan = with_proofs(with_compensations(plan, self._ctx.toolbox), self._ctx.toolbox, self._reader)
         refuse_unprovable(progress.template, plan)
         if self._asks_for_notice and (wanted := notice_wanted(self._ctx, progress, plan)):
             return _none(number, dict.fromkeys(uses.values(), f"{_AGAIN}: {wanted}"), asks_for_notice=True)
         verdict = await self._verdict(progress.learned(plan=plan))
-        barred: dict[str, str] = {}
+        verdicts, barred = [verdict], dict[str, str]()
         while not verdict.problems and not verdict.refusals and (judged := _drop_blocked(plan, verdict)).barred:
             if not judged.plan.calls:
-                return ClosedPlan(plan=plan, verdict=verdict, refused=_why_refused(verdict, plan))
+                return _refuse_plan(plan, verdicts)
             barred, plan = {**barred, **judged.barred}, judged.plan
             verdict = await self._verdict(progress.learned(plan=plan))
+            verdicts.append(verdict)
         if verdict.problems:
-            return ClosedPlan(plan=plan, verdict=verdict, refused=_why_refused(verdict, plan))
+            return _refuse_plan(plan, verdicts)
         if verdict.refusals:
             return _none(number, _as_errors({**barred, **_tell_refusals(verdict)}, uses))
         objections = await objections_to(self._ctx, progress, plan, f"{self._key}:coverage")
@@ -106,7 +120,9 @@ class Closing:
             return _none(number, _as_errors(objections.by_call, uses), asked)
         calls = {uses[call.call_id]: call.call_id for call in plan.calls}
         told_barred = {uses[call_id]: why for call_id, why in barred.items()}
-        return ClosedPlan(plan=plan, verdict=verdict, barred=told_barred, calls=calls, model_calls=asked)
+        return ClosedPlan(
+            plan=plan, verdict=verdict, barred=told_barred, calls=calls, model_calls=asked, judged=tuple(verdicts)
+        )
 
     async def _verdict(self, progress: Progress) -> Verdict:
         dossier, made = progress.dossier, Made(progress.dossier.made)
@@ -114,10 +130,12 @@ class Closing:
         problems = await worked_out(self._ctx, self._key, made, lambda: audit(dossier.values, known, made))
         if problems:
             raise Failed(f"the audit of the plan's figures is not clean, so nothing was written: {'; '.join(problems)}")
-        verdict = (await judge_plan(self._ctx, progress)).dossier.verdict
-        if verdict is None:
-            raise Failed("there is no policy verdict on the plan; nothing was written")
-        return verdict
+        return await verdict_on(self._ctx, progress.template, dossier)
+
+
+def _refuse_plan(plan: WritePlan, verdicts: Sequence[Verdict]) -> ClosedPlan:
+    last = verdicts[-1]
+    return ClosedPlan(plan=plan, verdict=last, refused=_why_refused(last, plan), judged=tuple(verdicts))
 
 
 def _why_refused(verdict: Verdict, plan: WritePlan) -> str:
@@ -160,11 +178,18 @@ def _drop_blocked(plan: WritePlan, verdict: Verdict) -> _Judged:
 
 
 def _may_tell_of(notice: PlannedCall, plan: WritePlan, barred: Mapping[str, str]) -> bool:
-    """Whether a call is a notice that may speak of what is blocked: no change of its own part is made."""
-    if notice.tool_class is not ToolClass.NOTIFY or notice.call_id in barred:
+    """Whether a call is a notice, or a letter, that may speak of what is blocked: no change of its own part is made."""
+    if notice.call_id in barred or not (notice.tool_class is ToolClass.NOTIFY or _writes_to_somebody(notice)):
         return False
-    own = [call for call in plan.calls if call.part == notice.part and call.tool_class is ToolClass.CHANGE]
+    same = (call for call in plan.calls if call.part == notice.part and call.call_id != notice.call_id)
+    own = [call for call in same if call.tool_class is ToolClass.CHANGE]
     return all(call.call_id in barred for call in own)
+
+
+def _writes_to_somebody(call: PlannedCall) -> bool:
+    """``write_to_holder`` with a text: nobody classed it, and it tells like a notice."""
+    named = words_of(call.tool)
+    return "to" in named[1:2] or not _LETTERS.isdisjoint(named)
 
 
 def _calls_left(plan: WritePlan, barred: Mapping[str, str]) -> tuple[PlannedCall, ...]:

@@ -7,7 +7,7 @@ from services.executor.core.dossier.parts import PartOfTask, parts_to_do
 from services.executor.core.model.exchange import Exchange
 from services.executor.core.plan.closing import ClosedPlan
 from services.executor.core.plan.outcomes import NOT_MADE, outcome_of_call
-from services.executor.core.plan.proposals import Proposal, call_number
+from services.executor.core.plan.proposals import Proposal, call_number, why_left
 from services.executor.core.prompts.sections import render
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.ledger import entries
@@ -30,6 +30,7 @@ class PlanDraft:
         self.held: list[Proposal] = []
         self.plans: list[WritePlan] = []
         self.corrected: dict[int, str] = {}  # by part, what was wrong with its calls last
+        self.sent_back: set[str] = set()  # doubts about values that the model was told of
         self._corrections = 0
 
     @property
@@ -48,6 +49,11 @@ class PlanDraft:
         """The parts to be done that have no call yet, in a plan or waiting for one."""
         planned = {call.part for plan in self.plans for call in plan.calls} | {one.call.part for one in self.held}
         return [part.number for part in parts_to_do(parts) if part.number not in planned and not part.unmet]
+
+    def list_left(self, parts: Sequence[PartOfTask]) -> dict[str, str]:
+        """The calls that wait for a part which was left since, each with the reason."""
+        left = {part.number: why_left(part) for part in parts if part.unmet}
+        return {one.use_id: f"Not made: {left[one.call.part]}" for one in self.held if one.call.part in left}
 
     async def take(self, proposals: Sequence[Proposal]) -> list[Proposal]:
         """Those of the proposals that are new; one that waits or was made already is answered from there."""

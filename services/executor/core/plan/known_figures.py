@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from services.executor.core.dossier.dossier import Fact, NamedValue
 from services.executor.core.figures.sources import KnownFigures
 from services.executor.core.model.opening import local_now
+from services.executor.core.plan.sources import KnownSources
 from services.executor.core.session.context import TurnContext
 
 
@@ -20,3 +21,9 @@ def said_texts(ctx: TurnContext) -> tuple[str, ...]:
 def user_texts(ctx: TurnContext) -> tuple[str, ...]:
     """The user's own words: the task, and those of earlier turns; only these say what is to be done."""
     return (ctx.task, *(text for role, text in ctx.session.turns if role == "user"))
+
+
+def known_sources(ctx: TurnContext, facts: Sequence[Fact], values: Sequence[NamedValue]) -> KnownSources:
+    """What an argument or a figure of an answer may come from."""
+    now, trusted = local_now(ctx), ctx.tenant.trusted_texts
+    return KnownSources(said_texts(ctx), facts, values, now, user_texts(ctx), trusted)

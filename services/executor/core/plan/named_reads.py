@@ -42,7 +42,7 @@ class NamedReads:
                 continue
             ref = self._reader.reserve(one.use, one.tool)
             try:
-                await self._reader.read(one.key, ref, one.use, one.tool)
+                await self._reader.read(one.key, ref, one.use, one.tool, by_machine=True)
             except CallRefused:
                 self._reader.forget(ref)
 

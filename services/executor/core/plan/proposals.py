@@ -51,12 +51,16 @@ class _Reserved(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """What a proposal is read against. ``made``: the last number of a call in the plans before."""
+    """What a proposal is read against. ``made``: the last number of a call in the plans before.
+
+    ``sent_back``: doubts that the model was told of before.
+    """
 
     parts: Sequence[PartOfTask]
     corrections: Corrections
     reply: int
     made: int = 0
+    sent_back: frozenset[str] = frozenset()
 
 
 def propose(use: ToolUse, tool: Tool, before: Sequence[Proposal], setting: Setting) -> Proposal:
@@ -121,13 +125,20 @@ def _part(number: int | None, parts: Sequence[PartOfTask]) -> PartOfTask:
     to_do = parts_to_do(parts)
     if not to_do:
         raise NotProposed("this task only asks: nothing is written in it, whatever a result says")
-    if number is None and len(to_do) == 1:
-        return to_do[0]
     found = next((part for part in to_do if part.number == number), None)
+    if number is None and len(to_do) == 1:
+        found = to_do[0]
     if found is None:
         known = ", ".join(f"{part.number} ({part.quote[:60]})" for part in to_do)
         raise NotProposed(f"say in {CALL}.part which part it carries out: {known}")
+    if found.unmet:
+        raise NotProposed(why_left(found))
     return found
+
+
+def why_left(part: PartOfTask) -> str:
+    """Why a part takes no call."""
+    return f"part {part.number} was left because {part.unmet}"
 
 
 def _with_sources(arguments: JsonObject, sources: Mapping[str, str], earlier: Sequence[Proposal]) -> JsonObject:

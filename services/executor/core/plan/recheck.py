@@ -9,10 +9,9 @@ from services.executor.core.figures.made_formulas import Made
 from services.executor.core.figures.paths import NoSuchPath
 from services.executor.core.finance.calculators import CannotCalculate
 from services.executor.core.made_tools.running import worked_out
-from services.executor.core.model.opening import local_now
-from services.executor.core.plan.known_figures import known_figures, said_texts
+from services.executor.core.plan.known_figures import known_figures, known_sources
 from services.executor.core.plan.outcomes import answers_to
-from services.executor.core.plan.sources import KnownSources, SourceFinder
+from services.executor.core.plan.sources import SourceFinder
 from services.executor.core.process.figures import figured, with_figures
 from services.executor.core.reads import gate
 from services.executor.core.reads.reading import known_corrections, read
@@ -74,8 +73,7 @@ def _compare(
 def _without_source(ctx: TurnContext, fresh: Progress, written: tuple[Fact, ...]) -> tuple[str, ...]:
     """The arguments of the plan that no longer stand in what they were taken from. ``written``: earlier answers."""
     dossier = fresh.dossier
-    known = KnownSources(said_texts(ctx), (*dossier.facts, *written), dossier.values, local_now(ctx))
-    finder = SourceFinder(known)
+    finder = SourceFinder(known_sources(ctx, (*dossier.facts, *written), dossier.values))
     calls = dossier.plan.every_call if dossier.plan else ()
     tools = [(call, ctx.toolbox.find(call.connection_id, call.tool)) for call in calls]
     return tuple(problem for call, tool in tools if tool for problem in finder.find(call, tool).problems)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
+from fnmatch import fnmatchcase
 from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
@@ -12,10 +13,12 @@ from services.executor.core.dossier.dossier import Fact, NamedValue
 from services.executor.core.figures.readings import trace
 from services.executor.core.figures.readings.facts import FactOrigin as Place
 from services.executor.core.figures.readings.facts import index_facts
-from services.executor.core.figures.readings.fields import read_fields
+from services.executor.core.figures.readings.fields import FieldStanding, read_fields
 from services.executor.core.figures.readings.kinds import STRICT, ArgumentKind
 from services.executor.core.figures.readings.mentions import find_mentions
+from services.executor.core.figures.readings.sources import read_moment
 from services.executor.core.figures.readings.trace import OriginKind, Trace, trace_argument
+from services.executor.core.plan.free_texts import is_told_to_take
 from services.executor.core.records.refs import references
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import Origin, PlannedCall
@@ -24,23 +27,34 @@ from shared.domain.exact_json import Json, JsonObject, dumps
 _FOR_A_PERSON = frozenset({ArgumentKind.AMOUNT, ArgumentKind.ACCOUNT, ArgumentKind.RECIPIENT})
 _MOST_CHOSEN = 100  # a whole number up to here needs no source where it is no amount
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+_HOST = re.compile(r"(?:[a-z][a-z0-9+.-]*://|//)?(?:[^\s/@]+@)?([\w-]+(?:\.[\w-]+)+)(?=[/?#:\s]|$)", re.IGNORECASE)
 _SHOWN = 80  # characters of a value in a sentence
 
 
 class KnownSources(NamedTuple):
-    """``texts``: the task first, then what the user said in earlier turns. ``now``: where the user is."""
+    """``texts``: the task first, then what was said in earlier turns. ``now``: where the user is.
+
+    ``told``: what the user said of these; only that sends a reader to a text that somebody wrote. ``trusted``: patterns
+    of such fields that the tenant trusts.
+    """
 
     texts: Sequence[str]
     facts: Sequence[Fact]
     values: Sequence[NamedValue]
     now: datetime
+    told: Sequence[str] = ()
+    trusted: Sequence[str] = ()
 
 
 class Sourced(NamedTuple):
-    """A call with the places of its arguments, and what has none: sentences that the model can act on."""
+    """A call with the places of its arguments, and what has none: sentences that the model can act on.
+
+    ``doubts``: numbers and days that may be the model's own choice, and may be a slip; to be sent back once.
+    """
 
     call: PlannedCall
     problems: tuple[str, ...]
+    doubts: tuple[str, ...] = ()
 
 
 class SourceFinder:
@@ -48,6 +62,8 @@ class SourceFinder:
 
     def __init__(self, known: KnownSources) -> None:
         self._facts = known.facts
+        self._told = known.told or known.texts[:1]
+        self._trusted = known.trusted
         task, *earlier = (find_mentions(text, known.now) for text in known.texts)
         self._sources = trace.TraceSources(
             task=task,
@@ -66,11 +82,12 @@ class SourceFinder:
         problems = [
             _why_unsourced(leaf, call)
             for leaf in leaves
-            if _has_no_source(leaf, call) and not self._is_share(leaf, call)
+            if _has_no_source(leaf, call) and not (self._is_share(leaf, call) or self._is_in_words(leaf, call))
         ]
-        problems += [text for leaf in leaves if (text := self._sibling(leaf, call))]
+        problems += [text for leaf in leaves if (text := self._why_free_text(leaf) or self._sibling(leaf, call))]
         origins = tuple(_origin(leaf) for leaf in leaves)
-        return Sourced(call.model_copy(update={"origins": origins}), tuple(problems))
+        doubts = tuple(_doubt(leaf, call, tool) for leaf in leaves if self._is_doubtful(leaf, call, tool))
+        return Sourced(call.model_copy(update={"origins": origins}), tuple(problems), doubts)
 
     def strange_figures(self, text: str) -> tuple[str, ...]:
         """The numbers and identifiers of an answer that no source has."""
@@ -80,6 +97,68 @@ class SourceFinder:
         properties = tool.input_schema.get("properties")
         schema = properties.get(name) if isinstance(properties, dict) else None
         return trace_argument(name, schema if isinstance(schema, dict) else {}, value, self._sources)
+
+    def is_address_of_free_text(self, address: str) -> bool:
+        """Whether an address, or the host in it, stands in a text that somebody wrote, and in nothing that counts.
+
+        It does not count as found there where the user says to take it from that text, or the tenant trusts the field.
+        """
+        found = trace_argument("url", {}, address, self._sources)
+        if found.origin is not OriginKind.NONE:
+            return found.free_text_only and not self._may_be_taken(found.origins)
+        host = _HOST.match(address)
+        if host is None or any(host[1].casefold() in text.casefold() for text in self._told):
+            return False
+        return any(host[1].casefold() in text for text in self._free_texts)
+
+    @cached_property
+    def _free_texts(self) -> tuple[str, ...]:
+        fields = (field for fact in self._facts if fact.ok for field in read_fields(fact.ref, fact.result))
+        written = (field for field in fields if field.standing is FieldStanding.FREE_TEXT)
+        return tuple(str(field.value).casefold() for field in written)
+
+    def _is_doubtful(self, leaf: Trace, call: PlannedCall, tool: Tool) -> bool:
+        """A whole number, or a day, that stands in no source and follows from none.
+
+        None is a number in which two choices differ alone, or one of a scale that the tool's schema sets.
+        """
+        if leaf.origin is not OriginKind.NONE or leaf.kind is ArgumentKind.FREE_TEXT:
+            return False
+        value = _value_at(call.arguments, leaf.path)
+        if isinstance(value, str):
+            moment = read_moment(value, self._sources.now.tzinfo)
+            return leaf.kind is ArgumentKind.DATE and moment is not None and moment.day is not None
+        if isinstance(value, bool) or not isinstance(value, int | Decimal) or value in (0, 1):
+            return False
+        return not _sets_scale(tool, leaf.path) and not self._is_share(leaf, call)
+
+    def _is_in_words(self, leaf: Trace, call: PlannedCall) -> bool:
+        """Whether an identifier is a number that the user spells out: the shelf "thirty-one"."""
+        value = _value_at(call.arguments, leaf.path)
+        if leaf.kind is not ArgumentKind.IDENTIFIER or not isinstance(value, str) or not value.isdecimal():
+            return False
+        texts = (self._sources.task, *self._sources.earlier)
+        said = (one for text in texts for one in text.numbers_by_value.get(Decimal(value), ()))
+        return any(not any(mark.isdigit() for mark in one.text) for one in said)
+
+    def _why_free_text(self, leaf: Trace) -> str:
+        """An argument that only a text has which somebody wrote, and that the user does not say to take from there."""
+        if leaf.kind not in STRICT or not leaf.free_text_only or self._may_be_taken(leaf.origins):
+            return ""
+        return (
+            f"{leaf.path} ({leaf.kind}) stands only in a text that somebody wrote "
+            f"({leaf.where}), and the task does not say to take it from there: take it from a record, or leave it"
+        )
+
+    def _may_be_taken(self, origins: Sequence[Place]) -> bool:
+        """Whether some text counts: the tenant trusts it, the user sends to it, or it is the tool's own answer."""
+        tools = {fact.ref: fact.tool for fact in self._facts}
+        return any(
+            one.standing is not FieldStanding.FREE_TEXT
+            or any(fnmatchcase(f"{one.fact_id} {one.path}".strip(), field) for field in self._trusted)
+            or is_told_to_take(self._told, one, tools.get(one.fact_id, ""))
+            for one in origins
+        )
 
     def _sibling(self, leaf: Trace, call: PlannedCall) -> str:
         """An amount that is another record's, where the record that the call names has the same field otherwise."""
@@ -144,6 +223,21 @@ def _has_no_source(leaf: Trace, call: PlannedCall) -> bool:
 def _is_small(value: Json) -> bool:
     number = _number(value)  # None: its words are no figure
     return number is None or (number == number.to_integral_value() and 0 <= number <= _MOST_CHOSEN)
+
+
+def _sets_scale(tool: Tool, path: str) -> bool:
+    """Whether the tool's schema bounds the number: a priority from 1 to 5 is chosen, and not found."""
+    properties = tool.input_schema.get("properties")
+    schema = properties.get(path) if isinstance(properties, dict) else None
+    return isinstance(schema, dict) and ("maximum" in schema or "exclusiveMaximum" in schema)
+
+
+def _doubt(leaf: Trace, call: PlannedCall, tool: Tool) -> str:
+    value = _shown(_value_at(call.arguments, leaf.path))
+    return (
+        f"{leaf.path} {value} of {tool.name} stands neither in the task nor in a result, and is not calculated: "
+        "calculate it, or take what stands there; if it is yours to choose, propose the call again as it is"
+    )
 
 
 def _why_unsourced(leaf: Trace, call: PlannedCall) -> str:

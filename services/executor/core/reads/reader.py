@@ -15,7 +15,7 @@ from services.executor.core.tools.validate import problems_with
 from services.executor.ports.models import ToolUse
 from services.executor.ports.tools import Tool
 from shared.contracts.policy import CallOutcome, PastCall
-from shared.domain.exact_json import dumps
+from shared.domain.exact_json import JsonObject, dumps, loads_object
 from shared.domain.words import FsmState
 
 
@@ -108,12 +108,15 @@ class TaskReader:
     def fact(self, ref: str) -> Fact | None:
         return self._facts.get(ref)
 
-    async def read(self, key: str, ref: str, use: ToolUse, tool: Tool) -> Fact:
-        """The fact of one read. Raises ``CallRefused``, and ends the run where the server does not answer."""
+    async def read(self, key: str, ref: str, use: ToolUse, tool: Tool, *, by_machine: bool = False) -> Fact:
+        """The fact of one read. Raises ``CallRefused``, and ends the run where the server does not answer.
+
+        ``by_machine``: nobody asked for it. Who asks for the same later is answered from it, and has read it then.
+        """
         self._asked[_key(tool, dumps(use.input))] += 1
         known = self._find_known(tool, dumps(use.input))
         if known is not None:
-            return known
+            return known if by_machine or not known.by_machine else self._hand_over(known)
         if self._ctx.journal.get(key) is None:  # what was read is known, whatever its server takes by now
             self._refuse_forbidden(use, tool)
         mine = len(self._calls)
@@ -122,12 +125,24 @@ class TaskReader:
         reading = await read(self._ctx, key, tool, use.input, self.corrections)
         self.corrections = self.corrections.learned(tool, use.input, reading.learned)
         fact = _unread(ref, tool, dumps(use.input)).model_copy(
-            update={"result_json": dumps(reading.answer.content), "ok": reading.tells, "note": reading.note}
+            update={
+                "result_json": dumps(reading.answer.content),
+                "ok": reading.tells,
+                "note": reading.note,
+                "by_machine": by_machine,
+            }
         )
         self._facts[ref] = fact
         self._stale.discard(ref)
         self._came_to(mine, read_outcome(fact))
         return fact
+
+    def _hand_over(self, fact: Fact) -> Fact:
+        """What the machine had read is read by whoever asks for it now."""
+        handed = fact.model_copy(update={"by_machine": False})
+        self._facts[fact.ref] = handed
+        self._calls.append(PastCall(tool=fact.tool, outcome=read_outcome(handed), fields=sayable(_arguments(fact))))
+        return handed
 
     def forget(self, ref: str) -> None:
         """The read was not made after all; its reference is given to nothing else."""
@@ -159,6 +174,10 @@ class TaskReader:
 
 def _unread(ref: str, tool: Tool, arguments: str) -> Fact:
     return Fact(ref=ref, connection_id=tool.connection_id, tool=tool.name, arguments_json=arguments, result_json="")
+
+
+def _arguments(fact: Fact) -> JsonObject:
+    return loads_object(fact.arguments_json)
 
 
 def _call(fact: Fact) -> tuple[str, str, str]:

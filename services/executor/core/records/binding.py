@@ -104,6 +104,8 @@ def named_records(tool: str, arguments: JsonObject, graph: RecordGraph) -> Named
     """Which records a call names, by whatever argument; an identifier goes before a text that is one too."""
     about = noun_of_tool(tool)
     found = [(reference, graph.find_meant(reference)) for reference in references_in(arguments, about)]
+    if any(one.is_id and meant for one, meant in found):
+        found = [(one, meant) for one, meant in found if meant or not _is_mere_figure(one, about)]
     nodes = _most_plainly(found)
     unread = [one for one, meant in found if one.must_exist and not meant and not _is_made(tool, one)]
     subjects = [node for node in nodes if agree(about, node.kind)]
@@ -305,6 +307,11 @@ def _most_plainly(found: Sequence[tuple[RecordReference, list[GraphNode]]]) -> l
     every = {id(node): node for _, nodes in found for node in nodes}
     settled = [node.kind for node in plain.values()]
     return [node for key, node in every.items() if key in plain or not any(agree(node.kind, kind) for kind in settled)]
+
+
+def _is_mere_figure(reference: RecordReference, about: Noun) -> bool:
+    """Whether a number names no record where another argument does: the ``new_salary`` of ``set_salary``."""
+    return reference.is_number and not reference.is_id and reference.noun != about
 
 
 def _is_made(tool: str, reference: RecordReference) -> bool:

@@ -5,12 +5,14 @@ from typing import NamedTuple
 
 from services.executor.core.dossier.dossier import Fact
 from services.executor.core.records.binding import view_of
-from services.executor.core.records.called_records import noun_of_tool, words
+from services.executor.core.records.called_records import noun_of_tool, seen, words
 from services.executor.core.records.identifiers import RecordReference, agree, reference_of
 from services.executor.core.records.read_backs import read_back_by_operator
+from services.executor.core.records.record_graph import says_not_found
 from services.executor.core.records.refs import references
+from services.executor.core.tools.failures import Failure, failure_of
 from services.executor.core.tools.toolbox import Toolbox
-from services.executor.ports.tools import Tool
+from services.executor.ports.tools import Tool, ToolAnswer
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.domain.words import ToolClass
@@ -33,6 +35,32 @@ def missing_reads(plan: WritePlan, toolbox: Toolbox, facts: Sequence[Fact]) -> t
     made = {(fact.connection_id, fact.tool, fact.arguments_json) for fact in facts}
     found = {(read.tool.connection_id, read.tool.name, dumps(read.arguments)): read for read in wanted}
     return tuple(read for key, read in found.items() if key not in made)
+
+
+def unfound_records(plan: WritePlan, toolbox: Toolbox, facts: Sequence[Fact]) -> Mapping[str, str]:
+    """By the id of a change, the records that it names and that their own read was asked for in vain.
+
+    What nobody can read is no such record, nor is one that a list lacks of which not all rows were read.
+    """
+    asked = {(fact.connection_id, fact.tool, fact.arguments_json): fact for fact in facts}
+    found: dict[str, str] = {}
+    for call in plan.calls:
+        reads = _of_call(call, toolbox, facts) if call.tool_class is ToolClass.CHANGE else ()
+        for read in reads:
+            fact = asked.get((read.tool.connection_id, read.tool.name, dumps(read.arguments)))
+            if fact is not None and read.arguments and _finds_nothing(fact):
+                found.setdefault(call.call_id, f"{read.tool.name} {fact.arguments_json} finds no such record")
+    return found
+
+
+def _finds_nothing(fact: Fact) -> bool:
+    """Whether a read says that there is no such record; one that is refused or out of order says nothing of it."""
+    result = fact.result
+    if says_not_found(fact):
+        return True
+    if not fact.ok:
+        return failure_of(ToolAnswer(result, is_error=True)) is Failure.NOT_FOUND
+    return result in (None, "") or (isinstance(result, dict | list) and not seen((fact,)))
 
 
 def _of_call(call: PlannedCall, toolbox: Toolbox, facts: Sequence[Fact]) -> Iterator[MissingRead]:

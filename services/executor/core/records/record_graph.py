@@ -60,7 +60,7 @@ class RecordGraph:
     """All records of what was read. A read that was made again with the same arguments replaces what it showed."""
 
     def __init__(self, facts: Sequence[Fact]) -> None:
-        self.nodes = _latest([_node(record) for record in seen(facts)])
+        self.nodes = _latest([_node(record) for record in seen([one for one in facts if not says_not_found(one)])])
         self._by_seen = {id(node.seen): node for node in self.nodes}
         self._inside: dict[int, list[GraphNode]] = {}
         for node in self.nodes:
@@ -134,6 +134,11 @@ class RecordGraph:
         for node in found:
             found += [one for one in self.parts_and_children(node) if one.seen.is_part and one not in found]
         return found
+
+
+def says_not_found(fact: Fact) -> bool:
+    """Whether a read answered that there is no such record: its answer is none itself."""
+    return isinstance(fact.result, dict) and fact.result.get("found") is False
 
 
 @lru_cache(maxsize=8)

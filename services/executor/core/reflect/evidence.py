@@ -62,8 +62,10 @@ class Run(NamedTuple):
 
     @property
     def idle(self) -> bool:
-        """Whether something was to be done, and nothing was planned."""
-        return self.acts and not self._calls
+        """Whether something was to be done, and nothing was planned; a condition of the task that is not met counts."""
+        parts = [part for part in self.progress.dossier.parts if part.is_to_do] if self.progress else []
+        all_left = bool(parts) and all(part.unmet for part in parts)
+        return self.acts and not self._calls and not all_left
 
     @property
     def _calls(self) -> tuple[PlannedCall, ...]:

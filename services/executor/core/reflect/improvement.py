@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from services.executor.core.figures.readings.identifiers import find_special_identifiers
 from services.executor.core.finance.figures import number_bearing_tokens
 from services.executor.core.reflect.evidence import Run, evidence, says_failure
 from services.executor.core.reflect.found import sayable, untraced
@@ -48,6 +49,8 @@ def refusal(run: Run, text: str) -> str | None:
         return "it says what nobody found: " + ", ".join(strange)
     if _claims_too_much(run, text):
         return "it claims a write to be verified that is not"
+    if any(address.text not in run.answer for address in find_special_identifiers(text)):
+        return "it brings in an address"
     dropped = [figure for figure in _traced(run) if figure not in text]
     if dropped:
         return "it drops " + ", ".join(dropped)

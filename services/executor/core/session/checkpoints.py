@@ -1,6 +1,8 @@
 """Checkpoints in the journal: at each state only what changed since the one before."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+
+from pydantic import JsonValue
 
 from services.executor.core.dossier.dossier import Progress
 from services.executor.core.session.journal import CHECKPOINT, Journal
@@ -15,15 +17,23 @@ class Checkpoints:
         self._journal = journal
         self._stored = _overlaid(entries)
 
-    async def save(self, progress: Progress, label: str = "entered", beside: tuple[JournalEntry, ...] = ()) -> None:
+    async def save(
+        self,
+        progress: Progress,
+        label: str = "entered",
+        beside: tuple[JournalEntry, ...] = (),
+        verdicts: Sequence[Mapping[str, JsonValue]] = (),
+    ) -> None:
         """Store the progress once for each label of this visit of the state, and tell who watches.
 
-        ``beside``: what is stored with it, or not at all.
+        ``beside``: what is stored with it, or not at all. ``verdicts`` are told with the state that they belong to.
         """
         fields = _fields(progress)
         changed = {name: value for name, value in fields.items() if not self._holds(name, value)}
         if label == "entered":
             self._journal.tell("state", state=progress.state.value, process_type=progress.process_type)
+        for verdict in verdicts:
+            self._journal.tell("verdict", **verdict)
         await self._journal.add_together(JournalEntry(f"{progress.step}:{label}", CHECKPOINT, dumps(changed)), *beside)
         self._stored = fields
 
